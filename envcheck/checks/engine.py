@@ -119,7 +119,7 @@ def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
                 headline=f"envcheck's own check {check.code} crashed",
             ),
         ]
-    return verdicts
+    return verdicts or [Unjudged("could-not-run", "the check came to no verdict")]
 
 
 def _headed(finding: Finding, check: Check) -> Finding:

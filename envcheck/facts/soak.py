@@ -41,6 +41,7 @@ class SoakMinute(Facts, frozen=True, kw_only=True):
     other_processes: int | None = None  # the most
     xids: list[int] = []
     samples: int = 0
+    reason_samples: int = 0  # those in which the reasons for held-down clocks could be read
 
 
 class Mismatch(Facts, frozen=True, kw_only=True):

@@ -58,9 +58,9 @@ def render(
     for result in results:
         for finding in result.findings:
             _finding(page, result, finding)
-        for one in result.unjudged:
-            if one.outcome == "could-not-run":
-                page.paragraph((f"{result.code}: ", "code"), (one.reason, ""), hanging=4)
+    for result in results:
+        for reason in dict.fromkeys(one.reason for one in result.unjudged):
+            page.paragraph((f"{result.code} not judged: ", "code"), (reason, ""), hanging=4)
     return page.text()
 
 

@@ -5,15 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import build
+import h100
 import msgspec
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Probe
+from envcheck.facts.gpu import Gpu
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.soak import Soak, SoakGpu, SoakMinute
 from envcheck.findings.model import CheckResult
 
-BEFORE = {"ecc_corrected": 0.0, "ecc_uncorrected": 0.0, "pcie_replays": 3.0, "pcie_width": 16.0}
+H100 = "NVIDIA H100 80GB HBM3"
+BEFORE = {
+    **dict.fromkeys(("ecc_corrected", "ecc_uncorrected", "retired_pages", "remapped_rows"), 0.0),
+    **dict.fromkeys(("remap_uncorrectable", "remap_pending", "remap_failed", "nvlink_errors"), 0.0),
+    "pcie_replays": 3.0,
+    "pcie_width": 16.0,
+    "pcie_gen": 5.0,
+    "power_limit_w": 700.0,
+    "xid_events": 1.0,
+}
 
 
 def minute(number: int, **changes: Any) -> SoakMinute:
@@ -24,11 +35,14 @@ def minute(number: int, **changes: Any) -> SoakMinute:
         "tflops": 600.0,
         "sm_clock_mhz": 1755.0,
         "temperature_c": 65.0,
+        "memory_temperature_c": 80.0,
         "power_w": 698.0,
         "throttled": {"sw_power_cap": 0.9},
         "pcie_width": 16,
+        "pcie_gen": 5,
         "other_processes": 0,
         "samples": 60,
+        "reason_samples": 60,
     }
     return SoakMinute(**{**values, **changes})
 
@@ -38,7 +52,7 @@ def gpu(index: int = 0, rates: list[float] | None = None, **changes: Any) -> Soa
     values: dict[str, Any] = {
         "gpu": f"0000:{0x10 + index:02x}:00.0",
         "index": index,
-        "name": "NVIDIA H100 80GB HBM3",
+        "name": H100,
         "outcome": "ok",
         "level": "driver",
         "mode": "fp16",
@@ -61,11 +75,17 @@ def soak(*gpus: SoakGpu, **changes: Any) -> Soak:
     return Soak(gpus=list(gpus), **{**values, **changes})
 
 
-def snapshot(*gpus: SoakGpu, **changes: Any) -> Snapshot:
-    whole = build.snapshot()
+def snapshot(*gpus: SoakGpu, nvml: list[Gpu] | None = None, **changes: Any) -> Snapshot:
+    """nvml: the GPUs as the driver lists them; H100s where nothing else is given."""
+    seen = [_listed(one) for one in gpus if one.name == H100] if nvml is None else nvml
+    whole = build.gpu_snapshot(*seen)
     probe = Probe[Soak](outcome="ok", seconds=1800.4, facts=soak(*gpus, **changes))
     machine = msgspec.structs.replace(whole.machine, soak=probe)
     return msgspec.structs.replace(whole, machine=machine)
+
+
+def _listed(one: SoakGpu) -> Gpu:
+    return msgspec.structs.replace(h100.gpu(), pci_address=one.gpu, index=one.index)
 
 
 def judged(*gpus: SoakGpu, **changes: Any) -> dict[str, CheckResult]:

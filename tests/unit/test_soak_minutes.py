@@ -36,7 +36,7 @@ def test_a_minute_has_means_the_highest_and_shares() -> None:
     record = minutes.over(0.0, 60.0, 1200, 600.0)
     assert record["sm_clock_mhz"] == 1750.0 and record["temperature_c"] == 70
     assert record["throttled"] == {"sw_power_cap": 0.6667, "hw_thermal_slowdown": 0.3333}
-    assert record["pcie_width"] == 8 and record["xids"] == [63]
+    assert record["pcie_width"] == 8 and record["xids"] == [63] and record["reason_samples"] == 3
     assert record["grown"] == {"pcie_replays": 4}, "what was there before is not new"
     following = minutes.over(60.0, 60.0, 0)
     assert following["pcie_width"] == 16 and following["grown"] == {} and following["xids"] == []
@@ -281,6 +281,8 @@ def test_a_minute_is_judged_as_it_comes() -> None:
         ["slowed down by heat in 50%"]
     ]
     assert watched(minute(0), minute(1, pcie_width=8))[1] == ["PCIe x8, was x16"]
+    generations = [minute(place, pcie_gen=gen) for place, gen in enumerate((1, 5, 5, 1))]
+    assert watched(*generations) == [[], [], [], ["PCIe generation 1, was 5"]]
 
 
 def test_a_minute_much_slower_than_the_first_ones_fails() -> None:

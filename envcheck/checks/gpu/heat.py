@@ -101,14 +101,14 @@ def _temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         yield Passed("below the slowdown temperature")
 
 
-def _memory_limit(gpu: Gpu) -> int | None:
+def memory_limit(gpu: Gpu) -> int | None:
     """The temperature from which on the memory is slowed down: the board's own, else its generation's."""
     own = known(gpu.memory_temperature_max_c)
     return memory_temperature_limit(known(gpu.architecture) or "") if own is None else own
 
 
 def memory_is_too_hot(gpu: Gpu) -> bool:
-    now, limit = known(gpu.memory_temperature_c), _memory_limit(gpu)
+    now, limit = known(gpu.memory_temperature_c), memory_limit(gpu)
     return now is not None and limit is not None and now >= limit
 
 
@@ -133,7 +133,7 @@ def memory_is_cool(view: SnapshotView) -> Iterator[Verdict]:
 
 def _memory_temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     now = need(gpu.memory_temperature_c, "the memory's temperature")
-    limit = _memory_limit(gpu)
+    limit = memory_limit(gpu)
     if limit is None:
         raise Skip("how hot this board's memory may be: not known")
     fields = "memory_temperature_c memory_temperature_max_c temperature_c"

@@ -53,7 +53,7 @@ def _link(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         return
     virtual = in_virtual_machine(view, gpu)
     slot = None if virtual else pci_device(view, gpu)
-    lanes, own = _own_lanes(gpu, slot), _own_generation(gpu, slot)
+    lanes, own = lanes_of(gpu, slot), _own_generation(gpu, slot)
     wired = known(slot.slot_max_link_width) if slot is not None else None
     if wired is not None and lanes is not None and width <= wired <= 2 and wired * 4 <= lanes:
         yield _in_a_small_slot(view, gpu, slot, f"x{wired}", lanes)
@@ -62,7 +62,7 @@ def _link(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     if width >= (lanes or 99) and full:
         yield Passed(f"generation {generation} x{width}, as the card has them")
         return
-    widest, fastest = _widest(lanes, slot), _fastest(gpu, slot)
+    widest, fastest = widest_of(lanes, slot), fastest_of(gpu, slot)
     short: list[str] = []
     few = lanes is not None and width * 4 <= lanes
     if widest is not None and width < widest:
@@ -123,7 +123,7 @@ def pci_device(view: SnapshotView, gpu: Gpu) -> PciDevice | None:
     return next((device for device in devices or [] if address and device.address == address), None)
 
 
-def _own_lanes(gpu: Gpu, device: PciDevice | None) -> int | None:
+def lanes_of(gpu: Gpu, device: PciDevice | None) -> int | None:
     """The lanes that the card itself has."""
     told = [known(gpu.pcie_width_max), None if device is None else known(device.max_link_width)]
     sold = product(known(gpu.name) or "")
@@ -138,13 +138,13 @@ def _own_generation(gpu: Gpu, device: PciDevice | None) -> int | None:
     return max((number for number in told if number), default=None)
 
 
-def _widest(lanes: int | None, slot: PciDevice | None) -> int | None:
+def widest_of(lanes: int | None, slot: PciDevice | None) -> int | None:
     """Lanes that card and slot have together; None where the slot's are not known."""
     wired = None if slot is None else known(slot.slot_max_link_width)
     return min(lanes, wired) if lanes and wired else None
 
 
-def _fastest(gpu: Gpu, slot: PciDevice | None) -> int | None:
+def fastest_of(gpu: Gpu, slot: PciDevice | None) -> int | None:
     """The generation that card and slot have together, as NVML has it, and no more than /sys has."""
     speed = None if slot is None else known(slot.slot_max_link_gts)
     generations = [known(gpu.pcie_gen_max), GENERATION_OF.get(speed) if speed else None]

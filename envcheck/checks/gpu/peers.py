@@ -10,7 +10,7 @@ import msgspec
 from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Level, Passed, Remedy, Verdict
+from ...findings.model import Finding, Level, Passed, Remedy, Unjudged, Verdict
 from ...findings.subjects import about_gpu
 from ..driver_state import NO_GPUS
 from ..gpus import address_of
@@ -122,6 +122,8 @@ def _compared(
             told = sum(any(equal.of(gpu) is not None for equal in equals) for gpu in gpus)
             if told > 1:
                 yield Passed(f"{told} × {name} are alike")
+            else:
+                yield Unjudged("skipped", f"the driver does not say what {name} is compared by")
 
 
 def _finding(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ...facts.base import known
 from ...facts.evidence import Evidence
-from ...facts.missing import Skip
+from ...facts.gpu import Gpu
+from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...facts.soak import Soak, SoakGpu, SoakMinute
 from ...facts.view import SnapshotView, facts_of
-from ...findings.model import SOAK
+from ...findings.model import SOAK, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import Subject
+from ..gpus import together
+from ..memory.common import gpu_at
 
 _WHOLE = 0.5  # of the usual minute: a shorter one is the last, and no figure
 
@@ -34,6 +37,22 @@ class Soaked(NamedTuple):
         """As nvidia-smi's -i takes it, quoted."""
         index = self.subject.index
         return word(self.subject.address or ("0" if index is None else str(index)))
+
+    def listed(self, view: SnapshotView) -> Gpu | None:
+        """The GPU as the driver lists it."""
+        return gpu_at(view, self.subject.address)
+
+    @property
+    def samples(self) -> int:
+        return sum(minute.samples for minute in self.gpu.minutes)
+
+    def need_samples(self, what: str) -> None:
+        """Raises CouldNotRun where fewer than half of the minutes in which it computed were sampled."""
+        worked = [minute for minute in self.gpu.minutes if minute.products]
+        sampled = [minute for minute in worked if minute.samples]
+        if not self.samples or not self.gpu.errors_after or 2 * len(sampled) < len(worked):
+            why = self.gpu.no_samples or self.gpu.reason or "NVML was not sampled"
+            raise CouldNotRun(f"{what}: {why}")
 
     def evidence(self, view: SnapshotView, field: str, value: object) -> Evidence:
         return view.evidence(f"machine.soak.gpus[{self.place}].{field}", value)
@@ -57,6 +76,21 @@ def soaked(view: SnapshotView) -> list[Soaked]:
     if not found:
         raise Skip("no GPU was free for the soak")
     return found
+
+
+def each_soaked(
+    view: SnapshotView, judge: Callable[[Soaked], Iterator[Verdict]]
+) -> Iterator[Verdict]:
+    """Judge GPU by GPU: what is missing of one leaves that one unjudged, and no other."""
+
+    def verdicts() -> Iterator[Verdict]:
+        for one in soaked(view):
+            try:
+                yield from judge(one)
+            except CannotJudge as why:
+                yield unjudged(why, [one.subject])
+
+    return together(verdicts())
 
 
 def _subject(gpu: SoakGpu) -> Subject:
@@ -88,8 +122,23 @@ def mean_rate(gpu: SoakGpu) -> float | None:
 
 
 def highest(gpu: SoakGpu) -> float | None:
-    found = [one.temperature_c for one in gpu.minutes if one.temperature_c is not None]
-    return max(found, default=None)
+    return most(one.temperature_c for one in gpu.minutes)
+
+
+def most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def throttled(gpu: SoakGpu) -> dict[str, float] | None:
+    """Reason for held-down clocks: the share of the samples that had it; None where none was read."""
+    read = sum(minute.reason_samples for minute in gpu.minutes)
+    if not read:
+        return None
+    found: dict[str, float] = {}
+    for minute in gpu.minutes:
+        for name, share in minute.throttled.items():
+            found[name] = found.get(name, 0.0) + share * minute.reason_samples / read
+    return found
 
 
 class Apart(NamedTuple):

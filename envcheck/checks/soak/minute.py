@@ -30,6 +30,7 @@ class MinuteWatch:
     def __init__(self) -> None:
         self._rates: dict[str, list[float]] = {}
         self._width: dict[str, int] = {}
+        self._generation: dict[str, int] = {}  # the highest after the first minute
 
     def failures(self, told: MinuteTold) -> list[str]:
         """In a few words each; none where the minute was well."""
@@ -56,6 +57,12 @@ class MinuteWatch:
             before = self._width.setdefault(told.gpu, minute.pcie_width)
             if minute.pcie_width < before:
                 found.append(f"PCIe x{minute.pcie_width}, was x{before}")
+        if minute.pcie_gen is not None and minute.products:
+            # The first minute does not count: an idle GPU slows its link down.
+            reached = self._generation.get(told.gpu)
+            self._generation[told.gpu] = 0 if reached is None else max(reached, minute.pcie_gen)
+            if reached and minute.pcie_gen < reached:
+                found.append(f"PCIe generation {minute.pcie_gen}, was {reached}")
         if minute.tflops is None or told.outcome != "ok" or minute.seconds < _SHORT:
             return found
         first = self._rates.setdefault(told.gpu, [])

@@ -1,20 +1,32 @@
-"""Whether the GPUs stayed as fast and as cool as they began, and as their peers."""
+"""Whether the GPUs stayed as fast as they began, and as fast and as cool as their peers."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...data.soak_limits import soak_limit
+from ...facts.missing import CouldNotRun, Skip
 from ...facts.soak import SoakGpu
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ..registry import check
-from .common import Apart, Soaked, apart, highest, mean_rate, rates, soaked, whole_minutes
+from .common import (
+    Apart,
+    Soaked,
+    apart,
+    each_soaked,
+    highest,
+    mean_rate,
+    rates,
+    soaked,
+    throttled,
+    whole_minutes,
+)
 
 _LEAST = 4  # minutes for a fall to be one
 _END = 0.1  # the share of minutes that are first, and last; three at least where there are six
-_LOOK = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE -i {}"
+LOOK = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE -i {}"
 
 
 def fall(gpu: SoakGpu) -> tuple[float, float] | None:
@@ -26,21 +38,9 @@ def fall(gpu: SoakGpu) -> tuple[float, float] | None:
     return statistics.median(found[:number]), statistics.median(found[-number:])
 
 
-def throttled(gpu: SoakGpu) -> dict[str, float]:
-    """Reason: the share of all samples that had it."""
-    samples = sum(minute.samples for minute in gpu.minutes)
-    found: dict[str, float] = {}
-    for minute in gpu.minutes:
-        for name, share in minute.throttled.items():
-            found[name] = (
-                found.get(name, 0.0) + share * minute.samples / samples if samples else 0.0
-            )
-    return found
-
-
 def _suspect(gpu: SoakGpu) -> str:
     """What the samples show beside a lower rate."""
-    shares = throttled(gpu)
+    shares = throttled(gpu) or {}
     names = {
         "hw_thermal_slowdown": "heat holds its clocks down",
         "sw_thermal_slowdown": "heat holds its clocks down",
@@ -71,30 +71,32 @@ def _suspect(gpu: SoakGpu) -> str:
     follows=("SOAK-009", "GPU-007", "GPU-008"),
 )
 def rate_stayed(view: SnapshotView) -> Iterator[Verdict]:
-    well = []
-    for one in soaked(view):
-        found = fall(one.gpu)
-        if found is None or found[0] <= 0:
-            continue
-        first, last = found
-        share = 1.0 - last / first
-        if share < soak_limit("rate_fall_warn"):
-            well.append(share)
-            continue
-        yield Finding(
-            "fail" if share >= soak_limit("rate_fall_fail") else "warn",
-            f"The rate fell by {share:.1%} from the first minutes to the last, from {first:.4g} to {last:.4g}"
-            f" TFLOP/s{_suspect(one.gpu)}: long jobs run that much slower than short tests tell.",
-            [one.subject],
-            [one.evidence(view, "minutes", f"{first:.4g} to {last:.4g} TFLOP/s")],
-            Remedy(
-                "See what holds its clocks down: cooling, the power limit, another process.",
-                [_LOOK.format(one.selected)],
-            ),
-            f"slowed down by {share:.1%} under load",
-        )
-    if well:
-        yield Passed(f"within {max(0.0, *well):.1%} of the first minutes")
+    return each_soaked(view, lambda one: _rate(view, one))
+
+
+def _rate(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+    if one.gpu.outcome == "ok" and not any(rate > 0 for rate in rates(one.gpu)):
+        raise CouldNotRun("the rate: no minute has one")
+    found = fall(one.gpu)
+    if found is None or not found[0] > 0:
+        raise Skip(f"the rate of fewer than {_LEAST} whole minutes")
+    first, last = found
+    share = 1.0 - last / first
+    if share < soak_limit("rate_fall_warn"):
+        yield Passed(f"within {soak_limit('rate_fall_warn'):.0%} of the first minutes")
+        return
+    yield Finding(
+        "fail" if share >= soak_limit("rate_fall_fail") else "warn",
+        f"The rate fell by {share:.1%} from the first minutes to the last, from {first:.4g} to {last:.4g}"
+        f" TFLOP/s{_suspect(one.gpu)}: long jobs run that much slower than short tests tell.",
+        [one.subject],
+        [one.evidence(view, "minutes", f"{first:.4g} to {last:.4g} TFLOP/s")],
+        Remedy(
+            "See what holds its clocks down: cooling, the power limit, another process.",
+            [LOOK.format(one.selected)],
+        ),
+        f"slowed down by {share:.1%} under load",
+    )
 
 
 @check(
@@ -108,7 +110,9 @@ def rate_stayed(view: SnapshotView) -> Iterator[Verdict]:
     follows=("SOAK-006", "SOAK-009", "GPU-024", "GPU-029"),
 )
 def none_slower(view: SnapshotView) -> Iterator[Verdict]:
-    for found in apart(soaked(view), mean_rate):
+    gpus = soaked(view)
+    yield from _alone(gpus, mean_rate, 2, "the rate")
+    for found in apart(gpus, mean_rate):
         below = 1.0 - found.value / found.usual if found.usual > 0 else 0.0
         if below >= soak_limit("slower_than_peers") and found.mads >= soak_limit("outlier_mads"):
             yield _away(
@@ -118,7 +122,6 @@ def none_slower(view: SnapshotView) -> Iterator[Verdict]:
                 + _suspect(found.one.gpu),
                 "a job on all GPUs runs at its rate",
             )
-    yield Passed("")
 
 
 @check(
@@ -132,7 +135,9 @@ def none_slower(view: SnapshotView) -> Iterator[Verdict]:
     follows=("GPU-007",),
 )
 def none_hotter(view: SnapshotView) -> Iterator[Verdict]:
-    for found in apart(soaked(view), highest, least=3):
+    gpus = soaked(view)
+    yield from _alone(gpus, highest, 3, "the temperature")
+    for found in apart(gpus, highest, least=3):
         above = found.value - found.usual
         if above >= soak_limit("hotter_than_peers_c") and found.mads >= soak_limit("outlier_mads"):
             yield _away(
@@ -141,7 +146,22 @@ def none_hotter(view: SnapshotView) -> Iterator[Verdict]:
                 f"is {above:.0f} °C hotter than its peers ({found.value:.0f} °C beside {found.usual:.0f} °C)",
                 "it is the first to be slowed down, and the first to fail",
             )
-    yield Passed("")
+
+
+def _alone(
+    gpus: list[Soaked], value: Callable[[SoakGpu], float | None], least: int, what: str
+) -> Iterator[Verdict]:
+    """Those that can be compared pass, unless a finding follows; the others are named."""
+    compared = {found.one.subject for found in apart(gpus, value, least)}
+    for one in gpus:
+        if one.gpu.outcome == "ok" and value(one.gpu) is None:
+            why = CouldNotRun(f"{what}: {one.gpu.no_samples or 'no minute has it'}")
+            yield unjudged(why, [one.subject])
+        elif one.subject in compared:
+            yield Passed("")
+        else:
+            few = Skip(f"{what}: fewer than {least} GPUs of its name can be compared")
+            yield unjudged(few, [one.subject])
 
 
 def _away(view: SnapshotView, found: Apart, told: str, means: str) -> Finding:
@@ -162,47 +182,8 @@ def _away(view: SnapshotView, found: Apart, told: str, means: str) -> Finding:
             [
                 "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed"
                 " --format=csv",
-                _LOOK.format(one.selected),
+                LOOK.format(one.selected),
             ],
         ),
         told.partition(" (")[0] + " under load",
     )
-
-
-@check(
-    "SOAK-009",
-    title="Neither heat nor power brake",
-    problem="was throttled under load",
-    about="NVML's reasons for held-down clocks in the samples of a soak. The power cap is what a soak is to"
-    " reach. The hardware's thermal slowdown or the power brake in one sample of a hundred is a failure, the"
-    " driver's thermal slowdown or a hardware slowdown without a reason a warning.",
-    sources=("nvml.h, nvmlClocksEventReason*", "envcheck/data/soak_limits.csv"),
-    follows=("GPU-007", "GPU-008"),
-)
-def not_throttled(view: SnapshotView) -> Iterator[Verdict]:
-    capped = []
-    for one in soaked(view):
-        shares = throttled(one.gpu)
-        capped.append(shares.get("sw_power_cap", 0.0))
-        for name, level, words in (
-            ("hw_thermal_slowdown", "fail", "the hardware held its clocks down because of heat"),
-            ("hw_power_brake_slowdown", "fail", "the power brake held its clocks down"),
-            ("sw_thermal_slowdown", "warn", "the driver held its clocks down because of heat"),
-            ("hw_slowdown", "warn", "the hardware held its clocks down"),
-        ):
-            share = shares.get(name, 0.0)
-            if share < soak_limit("throttled_share"):
-                continue
-            cool = (
-                "power supply, its cables and the rack's limits" if "brake" in name else "cooling"
-            )
-            yield Finding(
-                "fail" if level == "fail" else "warn",
-                f"Under load {words} in {share:.0%} of the samples: training runs below the GPU's speed.",
-                [one.subject],
-                [one.evidence(view, "minutes", f"{name}: {share:.1%} of the samples")],
-                Remedy(f"Look at {cool}; then repeat the soak.", [_LOOK.format(one.selected)]),
-                f"was throttled under load ({words})",
-            )
-            break
-    yield Passed(f"at the power limit in {max(capped, default=0.0):.0%} of the samples")

@@ -22,12 +22,12 @@ _WHERE = {
     "SOAK-001",
     title="Every result was the same",
     problem="computed wrong bits under load",
-    about="In a soak each GPU computes the same product of small integers again and again, and compares every"
-    " word of each result with the first one on the device; all multiprocessors must give the same, and all"
-    " GPUs of one name. Beside it a pattern in the memory must come back as it was written. One different"
-    " bit is a failure: it is silent corruption, which no counter has to show, and trained weights take it"
-    " in. The multiprocessor and the place of the first differing word tell a defect (always the same) from"
-    " chance events (never the same).",
+    about="In a soak each GPU computes the same product again and again, and compares every word of each"
+    " result with the first one on the device. All multiprocessors must give the same, all GPUs of one name,"
+    " and, where envcheck's own kernel ran, what exact arithmetic gives. Beside it a pattern in the memory"
+    " must come back as it was written. One different bit is a failure: it is silent corruption, which no"
+    " counter has to show, and trained weights take it in. The place of the first differing word tells a"
+    " defect (always the same) from chance events (never the same).",
     sources=(
         "Dixit et al., Silent Data Corruptions at Scale (2021)",
         "docs.nvidia.com/deploy/rma-process",
@@ -38,12 +38,32 @@ def results_stayed(view: SnapshotView) -> Iterator[Verdict]:
     for one in soaked(view):
         if one.gpu.mismatches or one.gpu.wrong:
             yield _wrong(view, one)
-        elif one.gpu.outcome == "error":
+        elif one.gpu.as_computed is False:
+            yield _not_as_computed(view, one)
+        elif not one.gpu.products:
             yield Unjudged("could-not-run", one.gpu.reason or "nothing was computed", [one.subject])
         else:
             compared += one.gpu.products
+            if not one.gpu.memory_mib:
+                yield Unjudged("skipped", "no memory was free for a pattern", [one.subject])
     if compared:
         yield Passed(f"{compared:,} products, each compared to the bit")
+
+
+def _not_as_computed(view: SnapshotView, one: Soaked) -> Finding:
+    return Finding(
+        "fail",
+        "All results were the same, and they are not what exact arithmetic gives for these operands: the GPU"
+        " computes wrong, or the driver compiled the kernel wrong.",
+        [one.subject],
+        [one.evidence(view, "as_computed", "false")],
+        Remedy(
+            "Repeat the soak on another GPU of this name: where that one is right, this board is broken (ask"
+            " for a replacement, RMA); where it is wrong too, try another driver and report it.",
+            ["sudo nvidia-bug-report.sh"],
+        ),
+        "computed results that are not what arithmetic gives",
+    )
 
 
 def _wrong(view: SnapshotView, one: Soaked) -> Finding:
@@ -119,6 +139,8 @@ def gpus_lived(view: SnapshotView) -> Iterator[Verdict]:
             yield _died(view, one)
         elif one.gpu.outcome == "ok":
             alive += 1
+        else:
+            yield Unjudged("could-not-run", one.gpu.reason or "nothing was computed", [one.subject])
     if alive:
         yield Passed(f"{alive} GPU{'' if alive == 1 else 's'}, {after(soak.seconds)}")
 

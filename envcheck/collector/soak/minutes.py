@@ -7,7 +7,10 @@ MOST = 1500  # records that a GPU keeps
 _MEANS = ("sm_clock_mhz", "memory_clock_mhz", "power_w", "utilization_percent")
 _HIGHEST = ("temperature_c", "memory_temperature_c", "other_processes")
 _LEAST = ("pcie_width", "pcie_gen")
-_STATES = _LEAST + ("power_limit_w",)  # of the errors' names, those that are no counters
+_STATES = _LEAST + (
+    "power_limit_w",
+    "xid_events",
+)  # of the errors' names, those that are no counters
 
 
 class GpuMinutes(object):
@@ -71,7 +74,7 @@ class GpuMinutes(object):
                 record[name] = int(self._least_seen.get(name, self._errors.get(name)))
         shares = {name: round(n / float(self._reasoned), 4) for name, n in self._reasons.items()}
         record.update(throttled=shares, grown=self._grown, xids=self._xids, wrong=self._wrong)
-        record["samples"] = self._samples
+        record.update(samples=self._samples, reason_samples=self._reasoned)
         self._forget()
         self._keep(record)
         return record
@@ -96,7 +99,7 @@ def merged(records):
     if len(records) == 1:
         return records[0]
     made = {"began": records[0]["began"]}
-    for name in ("seconds", "products", "wrong", "samples"):
+    for name in ("seconds", "products", "wrong", "samples", "reason_samples"):
         made[name] = sum(one[name] for one in records)
     made["seconds"] = round(made["seconds"], 3)
     made["tflops"] = _mean(records, "tflops", "seconds", 4)
@@ -106,11 +109,11 @@ def merged(records):
         made[name] = max([one[name] for one in records if name in one] or [None])
     for name in _LEAST:
         made[name] = min([one[name] for one in records if name in one] or [None])
-    samples = float(made["samples"]) or 1.0
+    read = float(made["reason_samples"]) or 1.0
     made["throttled"], made["grown"] = {}, {}
     for one in records:
         for name, share in one["throttled"].items():
-            part = share * one["samples"] / samples
+            part = share * one["reason_samples"] / read
             made["throttled"][name] = made["throttled"].get(name, 0.0) + part
         for name, number in one["grown"].items():
             made["grown"][name] = made["grown"].get(name, 0) + number

@@ -34,6 +34,7 @@ ERRORS = (
     "pcie_width",
     "pcie_gen",
     "power_limit_w",
+    "xid_events",  # 1 while NVML reports Xids of this GPU
 )
 _GONE = ("not-supported", "absent", "no-permission")  # it will not be there later either
 _LOST = (15, 16)  # NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED
@@ -85,6 +86,7 @@ class GpuAsked(object):
             "pcie_width": lambda: self._number("nvmlDeviceGetCurrPcieLinkWidth"),
             "pcie_gen": lambda: self._number("nvmlDeviceGetCurrPcieLinkGeneration"),
             "power_limit_w": lambda: self._number("nvmlDeviceGetEnforcedPowerLimit") / 1000.0,
+            "xid_events": lambda: int(self._events is not None),
         }
         self._rarely = {
             "retired_pages": self._retired,

@@ -22,7 +22,7 @@ class Telemetry(object):
     Times are CLOCK_MONOTONIC's, which all processes share (time.monotonic()). Never raises: what cannot
     be had is not there.
 
-    lost: {GPU: (time, why)}, told once by NVML. missing: {GPU: why} there are no samples at all.
+    lost: {GPU: (time, why)}, told once by NVML. missing: {GPU: why} there are no samples, or no more.
     errors: {GPU: {name of quantities.ERRORS: the latest value}}. xids: [(time, GPU, number)].
     """
 
@@ -81,8 +81,7 @@ class Telemetry(object):
         if over and not found:
             words = self._child.result.describe()
             for gpu in self._gpus:
-                if not self._samples[gpu]:
-                    self.missing.setdefault(gpu, "the process that samples " + words)
+                self.missing.setdefault(gpu, "the process that samples " + words)
         return found
 
     def silent(self, seconds):

@@ -1,0 +1,208 @@
+"""A soak that did not look does not pass; what it saw is judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h100
+import msgspec
+import pytest
+from soak_runs import BEFORE, gpu, judged, minute
+
+from envcheck.facts.gpu import Gpu
+from envcheck.facts.soak import SoakGpu
+from envcheck.findings.model import CheckResult
+
+
+def blind(index: int = 0, **changes: Any) -> SoakGpu:
+    """A GPU that computed, while nothing was sampled."""
+    bare = [
+        minute(
+            place,
+            sm_clock_mhz=None,
+            temperature_c=None,
+            memory_temperature_c=None,
+            power_w=None,
+            throttled={},
+            pcie_width=None,
+            pcie_gen=None,
+            samples=0,
+            reason_samples=0,
+        )
+        for place in range(30)
+    ]
+    values: dict[str, Any] = {
+        "minutes": bare,
+        "errors_before": {},
+        "errors_after": {},
+        "no_samples": "no libnvidia-ml.so.1",
+    }
+    return gpu(index, **{**values, **changes})
+
+
+SAMPLED = ("SOAK-003", "SOAK-004", "SOAK-005", "SOAK-008", "SOAK-009", "SOAK-010", "SOAK-011")
+
+
+@pytest.mark.parametrize("code", SAMPLED)
+def test_without_samples_and_counters_nothing_passes(code: str) -> None:
+    result = judged(blind(0), blind(1), blind(2))[code]
+    assert result.outcome == "could-not-run", result
+    assert "no libnvidia-ml.so.1" in result.reason
+
+
+@pytest.mark.parametrize("code", SAMPLED)
+def test_one_gpu_without_samples_is_named_and_the_others_are_judged(code: str) -> None:
+    result = judged(gpu(0), blind(1), gpu(2), gpu(3))[code]
+    assert result.outcome == "could-not-run"
+    assert [one.subject for one in result.unjudged] == [
+        "GPU 1 NVIDIA H100 80GB HBM3 at 0000:11:00.0"
+    ]
+
+
+def test_samples_that_ended_early_are_not_enough() -> None:
+    """A night of which one minute was sampled."""
+    minutes = [minute(0), *blind().minutes[1:]]
+    results = judged(gpu(minutes=minutes, no_samples="the process that samples died by signal 9"))
+    sampled = {code: results[code].outcome for code in SAMPLED if code != "SOAK-008"}
+    assert set(sampled.values()) == {"could-not-run"}, sampled
+    assert "died by signal 9" in results["SOAK-003"].reason
+
+
+def test_a_gpu_that_computed_nothing_passes_no_check() -> None:
+    empty = gpu(0, minutes=[], products=0, passes=0, errors_before={}, errors_after={})
+    passed = [code for code, one in judged(empty).items() if one.outcome == "pass"]
+    assert passed == ["SOAK-002"], "its process lived"
+
+
+def test_one_gpu_alone_has_no_peers_to_be_compared_with() -> None:
+    results = judged(gpu(0))
+    assert {results[code].outcome for code in ("SOAK-007", "SOAK-008")} == {"skipped"}
+
+
+def test_too_few_minutes_are_not_judged() -> None:
+    assert judged(gpu(rates=[600.0, 500.0, 400.0]))["SOAK-006"].outcome == "skipped"
+
+
+def test_a_counter_that_a_board_does_not_have_is_no_failure_of_looking() -> None:
+    """A GeForce without ECC: there is no counter, and NVML answers everything else."""
+    link = {name: BEFORE[name] for name in ("pcie_replays", "pcie_width", "pcie_gen", "xid_events")}
+    results = judged(gpu(errors_before=link, errors_after=link))
+    assert results["SOAK-003"].outcome == "skipped"
+    assert results["SOAK-005"].outcome == "pass"
+
+
+def test_xids_that_nvml_did_not_watch_are_not_known() -> None:
+    unwatched = {**BEFORE, "xid_events": 0.0}
+    result = judged(gpu(errors_before=BEFORE, errors_after=unwatched))["SOAK-004"]
+    assert result.outcome == "could-not-run"
+
+
+# -- what was seen
+
+
+def test_a_result_that_is_not_what_arithmetic_gives_is_a_failure() -> None:
+    result = judged(gpu(0), gpu(1, as_computed=False))["SOAK-001"]
+    assert result.outcome == "fail"
+    assert "GPU 1" in result.findings[0].subject and "arithmetic" in result.findings[0].message
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(1, "warn"), (9, "warn"), (0, "pass")])
+def test_rows_that_were_remapped_under_load_are_told(rows: int, expected: str) -> None:
+    after = {**BEFORE, "remapped_rows": BEFORE["remapped_rows"] + rows}
+    assert judged(gpu(errors_after=after))["SOAK-003"].outcome == expected
+
+
+@pytest.mark.parametrize("name", ["remap_pending", "remap_failed"])
+def test_a_remapping_that_waits_or_failed_is_told_whenever_it_began(name: str) -> None:
+    there = {**BEFORE, name: 1.0}
+    assert judged(gpu(errors_before=there, errors_after=there))["SOAK-003"].outcome == "fail"
+
+
+def link(gens: list[int], widths: list[int] | None = None, **changes: Any) -> SoakGpu:
+    widths = widths or [16] * len(gens)
+    minutes = [
+        minute(place, pcie_gen=gen, pcie_width=width)
+        for place, (gen, width) in enumerate(zip(gens, widths, strict=True))
+    ]
+    return gpu(minutes=minutes, **changes)
+
+
+def test_a_link_that_fell_to_a_lower_generation_under_load_is_a_failure() -> None:
+    result = judged(link([5] * 9 + [1] * 9))["SOAK-005"]
+    assert result.outcome == "fail" and "from generation 5 to 1" in result.findings[0].message
+
+
+def test_a_link_that_was_slow_while_the_gpu_was_idle_is_well() -> None:
+    idle = {**BEFORE, "pcie_gen": 1.0}
+    assert judged(link([1] + [5] * 9, errors_before=idle))["SOAK-005"].outcome == "pass"
+
+
+def test_a_link_that_never_reached_what_the_product_has_is_told() -> None:
+    result = judged(link([1] * 10))["SOAK-005"]
+    assert result.outcome == "warn" and "generation 1 of 5" in result.findings[0].message
+    result = judged(link([5] * 10, [8] * 10, errors_before={**BEFORE, "pcie_width": 8.0}))
+    assert "x8 of x16" in result["SOAK-005"].findings[0].message
+
+
+def test_a_link_of_an_unknown_product_is_not_known() -> None:
+    result = judged(link([3] * 10, name="NVIDIA Unheard 9000"))["SOAK-005"]
+    assert result.outcome == "skipped" and "not known" in result.reason
+
+
+def hot(celsius: float, **board: Any) -> CheckResult:
+    seen: Gpu = msgspec.structs.replace(h100.gpu(), pci_address="0000:10:00.0", **board)
+    minutes = [minute(place, memory_temperature_c=celsius) for place in range(10)]
+    return judged(gpu(minutes=minutes), nvml=[seen])["SOAK-010"]
+
+
+def test_memory_that_is_too_hot_is_judged_by_the_boards_own_limit_or_its_generations() -> None:
+    assert hot(80.0).outcome == "pass"
+    assert hot(105.0).outcome == "fail"
+    assert hot(91.0, memory_temperature_max_c=95).outcome == "warn"
+    assert hot(91.0, memory_temperature_max_c=110).outcome == "pass"
+    assert hot(91.0, architecture="Unheard").outcome == "skipped"
+
+
+def power(watts: float, capped: float, **changes: Any) -> CheckResult:
+    minutes = [
+        minute(place, power_w=watts, throttled={"sw_power_cap": capped} if capped else {})
+        for place in range(10)
+    ]
+    return judged(gpu(minutes=minutes, **changes))["SOAK-011"]
+
+
+def test_power_that_was_never_reached_is_a_warning_where_cublas_drove_it() -> None:
+    assert power(300.0, 0.0, level="cublas").outcome == "warn"
+    assert power(698.0, 0.9, level="cublas").outcome == "pass"
+    assert power(698.0, 0.0, level="cublas").outcome == "pass", "at 99.7 % of the limit"
+    assert power(698.0, 0.9).outcome == "pass"
+
+
+def test_power_that_envchecks_own_product_did_not_reach_is_not_judged() -> None:
+    result = power(300.0, 0.0)
+    assert result.outcome == "skipped" and "300 of 700 W" in result.reason
+
+
+@pytest.mark.parametrize("codes", ["SOAK", "BEN", "MEM", "ACC"])
+def test_no_check_passes_on_empty_facts(codes: str) -> None:
+    """Sections that are there, and hold nothing."""
+    from build import snapshot
+
+    from envcheck.checks.engine import diagnose
+    from envcheck.facts.acceleration import Acceleration
+    from envcheck.facts.base import Probe
+    from envcheck.facts.bench import Bench
+    from envcheck.facts.soak import Soak
+
+    whole = snapshot()
+    sections = {
+        "acceleration": Probe(outcome="ok", facts=Acceleration()),
+        "bench": Probe(outcome="ok", facts=Bench()),
+    }
+    machine = msgspec.structs.replace(
+        whole.machine, soak=Probe(outcome="ok", facts=Soak()), **sections
+    )
+    target = msgspec.structs.replace(whole.machine, **sections)
+    results = diagnose(msgspec.structs.replace(whole, machine=machine, target=target)).results
+    mine = [one for one in results if one.code.startswith(codes)]
+    assert mine and not [one.code for one in mine if one.outcome == "pass"]
