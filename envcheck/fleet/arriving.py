@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Iterable
+from collections import Counter
 from io import BufferedReader, BytesIO
 from pathlib import PurePosixPath
 
@@ -15,7 +15,8 @@ import msgspec
 from ..bounded_tar import BoundedTar
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
-from .folder import ROSTER, FleetFolder, Member, Roster
+from . import foreign
+from .folder import ROSTER, FleetFolder, Member, Roster, unreadable
 from .stream import named, values
 
 # "gpu01: {…", of clush and pdsh; "[pod/envcheck-x7k2p/envcheck] {…", of kubectl logs --prefix
@@ -56,9 +57,37 @@ def _is_archive(stream: BufferedReader) -> bool:
     return first.startswith(_MAGIC) or first[257:262] == b"ustar"
 
 
+class _Arrived:
+    """What came under each name."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        self.members: dict[str, Member] = {}
+        self._folder = folder
+        self._counts: Counter[str] = Counter()
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Of two Snapshots under one name nobody can say which one is the machine's: neither is believed."""
+        self._counts[name] += 1
+        if name not in self.members:
+            self.members[name] = self._folder.keep(name, data, [])
+        else:
+            reason = f"{self._counts[name]} Snapshots came under this name"
+            self.members[name] = unreadable(self.members[name], reason)
+
+    def free_name(self) -> str:
+        """For a Snapshot that names no machine."""
+        number = len(self.members) + 1
+        while f"machine-{number}" in self.members:
+            number += 1
+        return f"machine-{number}"
+
+    def sorted(self) -> list[Member]:
+        return [self.members[name] for name in sorted(self.members)]
+
+
 def _of_archive(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
     """NAME.json wherever it lies in the archive; fleet.json where it is there."""
-    found: dict[str, Member] = {}
+    found = _Arrived(folder)
     roster: Roster | None = None
     archive = BoundedTar(stream, stream=True)
     for entry in archive:
@@ -69,64 +98,82 @@ def _of_archive(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
         if path.name == ROSTER:
             roster = _roster(data)
         else:
-            _keep(path.stem, data, folder, found)
-    if not found:
+            found.keep(path.stem, data)
+    if not found.members:
         raise UsageError("standard input: there is no NAME.json in this archive")
-    if roster is None:
-        return _sorted(found.values())
-    members = [
-        member if member.outcome != "answered" else _arrived(member, found)
-        for member in roster.members
-    ]
-    return _sorted([*members, *found.values()])
+    for member in roster.members if roster else ():
+        found.members[member.name] = _listed(member, found.members.get(member.name))
+    return found.sorted()
 
 
-def _arrived(member: Member, found: dict[str, Member]) -> Member:
-    came = found.pop(member.name, None)
-    reason = "its Snapshot is not in the archive"
+def _listed(member: Member, came: Member | None) -> Member:
+    """What is known of a machine of the roster: where it answered, what came of it in the archive."""
+    if member.outcome != "answered":
+        return member
     if came is None:
-        return msgspec.structs.replace(member, outcome="unreadable", reason=reason)
+        return unreadable(member, "its Snapshot is not in the archive")
     return msgspec.structs.replace(came, groups=member.groups)
 
 
 def _roster(data: bytes) -> Roster:
     try:
-        return msgspec.json.decode(data, type=Roster)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return foreign.decoded(data, Roster)
+    except foreign.Unreadable as error:
         raise UsageError(f"standard input: {ROSTER}: {error}") from None
 
 
 def _of_lines(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
     """What each name says, put together. Without names, each "{" in the first column begins one; so do
     values right behind each other, and {"name": …, "snapshot": …} names its own."""
-    said: dict[str, list[bytes]] = {}
-    found: dict[str, Member] = {}
-    unnamed: list[bytes] = []
+    said: dict[str, _Lines] = {}
+    found = _Arrived(folder)
+    unnamed = _Lines()
     for line in iter(lambda: stream.readline(snapshots.LIMIT + 1), b""):
         if prefix := _PREFIX.match(line):
             name = _machine((prefix[1] or prefix[2]).decode("utf-8", "backslashreplace"))
-            said.setdefault(name, []).append(line[prefix.end() :])
+            said.setdefault(name, _Lines()).add(line[prefix.end() :])
             continue
-        if line.startswith(b"{"):
-            _keep_unnamed(unnamed, folder, found)
-        unnamed.append(line)
-    _keep_unnamed(unnamed, folder, found)
+        if line.startswith(b"{") or unnamed.is_full:
+            _keep_unnamed(unnamed.taken(), found)
+        unnamed.add(line)
+    _keep_unnamed(unnamed.taken(), found)
     for name, lines in said.items():
-        _keep(name, b"".join(lines), folder, found)
-    if not found:
+        found.keep(name, lines.taken())
+    if not found.members:
         raise UsageError(
             "standard input: it is empty, and not a Snapshot",
             hint="clush -w gpu[01-16] python3 - < collector.py | envcheck fleet report -",
         )
-    return _sorted(found.values())
+    return found.sorted()
 
 
-def _keep_unnamed(lines: list[bytes], folder: FleetFolder, found: dict[str, Member]) -> None:
-    text = b"".join(lines)
-    lines.clear()
+class _Lines:
+    """Lines of one machine, until they are too many for a Snapshot: the rest of a flood is dropped."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._size > snapshots.LIMIT
+
+    def add(self, line: bytes) -> None:
+        if not self.is_full:
+            self._lines.append(line)
+            self._size += len(line)
+
+    def taken(self) -> bytes:
+        """All of them; there are none afterwards."""
+        text = b"".join(self._lines)
+        self._lines, self._size = [], 0
+        return text
+
+
+def _keep_unnamed(text: bytes, found: _Arrived) -> None:
     for value in values(BytesIO(text)):
-        name, snapshot = named(value) or (_unnamed(value, len(found) + 1), value)
-        _keep(name, snapshot, folder, found)
+        name, snapshot = named(value) or (_hostname(value) or found.free_name(), value)
+        found.keep(name, snapshot)
 
 
 def _machine(prefix: str) -> str:
@@ -134,21 +181,10 @@ def _machine(prefix: str) -> str:
     return prefix.split("/")[1] if prefix.startswith("pod/") else prefix
 
 
-def _unnamed(text: bytes, number: int) -> str:
-    """The host's name, where the Snapshot still has it; else a number."""
-
+def _hostname(text: bytes) -> str:
+    """The host's name, where the Snapshot still has it."""
     try:
-        name = msgspec.json.decode(text, type=_Named).machine.host.facts.hostname
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        name = ""
-    return name if name and not name.startswith("<") else f"machine-{number}"
-
-
-def _keep(name: str, data: bytes, folder: FleetFolder, found: dict[str, Member]) -> None:
-    if name in found:
-        raise UsageError(f"standard input: two Snapshots are of a machine called {name}")
-    found[name] = folder.keep(name, data, [])
-
-
-def _sorted(members: Iterable[Member]) -> list[Member]:
-    return sorted(members, key=lambda member: member.name)
+        name = foreign.decoded(text, _Named).machine.host.facts.hostname
+    except foreign.Unreadable:
+        return ""
+    return "" if name.startswith("<") else name

@@ -8,24 +8,22 @@ DIR/NAME.json       the Snapshot of the machine that the inventory calls NAME; o
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import os
 import re
 import stat
 import zlib
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from .. import safe_text
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from ..install import durable
-from . import hosts
+from . import foreign, hosts
 
 SCHEMA = 1
 ROSTER = "fleet.json"
@@ -35,6 +33,8 @@ ROSTER = "fleet.json"
 Outcome = Literal["answered", "unreachable", "timed-out", "failed", "unreadable", "not-asked"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
+_LONGEST_NAME = 201  # bytes of a file's name, without what is put before and after it
+_HALF_QUOTED = re.compile(r"%.?$")
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,14 +76,9 @@ class FleetFolder:
     def keep(self, name: str, answer: bytes, groups: list[tuple[str, str]]) -> Member:
         """Keep what a machine answered, where it is a Snapshot; says what became of it."""
         try:
-            if len(answer) > snapshots.LIMIT:
-                raise snapshots.SnapshotError(
-                    f"the answer has more than {snapshots.LIMIT >> 20} MiB"
-                )
-            snapshots.load(answer)
-        except snapshots.SnapshotError as error:
-            reason = safe_text.one_line(str(error))
-            return Member(name=name, outcome="unreadable", reason=reason, groups=groups)
+            foreign.snapshot(answer)
+        except foreign.Unreadable as error:
+            return Member(name=name, outcome="unreadable", reason=str(error), groups=groups)
         durable.write(self.file(name), answer)
         return Member(name=name, groups=groups)
 
@@ -96,26 +91,27 @@ class FleetFolder:
         try:
             data = (self.path / ROSTER).read_bytes()
         except FileNotFoundError:
-            return [Member(name=name) for name in hosts.natural(self._names())]
+            return self._listed()
         except OSError as error:
             raise UsageError(f"{self.path / ROSTER}: {error.strerror}") from None
         try:
-            roster = msgspec.json.decode(data, type=Roster)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            roster = foreign.decoded(data, Roster)
+        except foreign.Unreadable as error:
             raise UsageError(f"{self.path / ROSTER}: {error}") from None
-        names = [member.name for member in roster.members]
-        for name, times in Counter(names).items():
-            if times > 1:
-                raise UsageError(f"{self.path / ROSTER}: {name} is in it {times} times")
-        return sorted(roster.members, key=lambda member: hosts.natural_key(member.name))
+        found: dict[str, Member] = {}
+        for member in roster.members:
+            twice = member.name in found
+            found[member.name] = unreadable(member, f"it is in {ROSTER} twice") if twice else member
+        return [found[name] for name in hosts.natural(found)]
 
-    def _names(self) -> Iterator[str]:
-        self._others.clear()
+    def _listed(self) -> list[Member]:
+        """A machine for each file. Of two files of one machine (gpu01.json, gpu01.json.gz) neither is believed."""
+        self._others.clear()  # files come and go
         try:
             paths = sorted(self.path.iterdir())
         except OSError as error:
             raise UsageError(f"{self.path}: {error.strerror}") from None
-        self._others.clear()  # files come and go
+        found: dict[str, list[Path]] = {}
         for path in paths:
             stem = path.name.removesuffix(".gz").removesuffix(".json")
             if f"{stem}.json" not in (path.name, path.name.removesuffix(".gz")):
@@ -124,11 +120,20 @@ class FleetFolder:
                 continue
             # of a name that is not UTF-8, the bytes are shown
             name = unquote(os.fsencode(stem).decode("utf-8", "backslashreplace"))
-            if name in self._others:
-                both = f"{self._others[name].name} and {path.name}"
-                raise UsageError(f"{self.path}: {both} are both of {name}; keep one of them")
-            self._others[name] = path
-            yield name
+            found.setdefault(name, []).append(path)
+        self._others = {name: these[0] for name, these in found.items()}
+        return [_of_files(name, found[name]) for name in hosts.natural(found)]
+
+
+def unreadable(member: Member, reason: str) -> Member:
+    return msgspec.structs.replace(member, outcome="unreadable", reason=reason)
+
+
+def _of_files(name: str, paths: list[Path]) -> Member:
+    if len(paths) == 1:
+        return Member(name=name)
+    names = ", ".join(path.name for path in paths)
+    return unreadable(Member(name=name), f"{len(paths)} files are of it, keep one: {names}")
 
 
 def read(path: Path) -> bytes:
@@ -168,7 +173,15 @@ def _too_large() -> snapshots.SnapshotError:
 
 
 def file_name(name: str) -> str:
-    """A machine's name as a file's: the same for almost all, quoted where it could be no file's name."""
+    """A machine's name as a file's: the same for almost all, quoted where it could be no file's name.
+
+    Of a name that is too long for a file its beginning and its hash.
+    """
     if _PLAIN.fullmatch(name) and name not in ("fleet", "index"):
         return name
-    return "".join(f"%{byte:02X}" for byte in name[:1].encode()) + quote(name[1:], safe="")
+    data = name.encode("utf-8", "surrogatepass")
+    quoted = "".join(f"%{byte:02X}" for byte in name[:1].encode("utf-8", "surrogatepass"))
+    quoted += quote(name[1:], safe="", errors="surrogatepass")
+    if len(quoted) <= _LONGEST_NAME:
+        return quoted
+    return f"{_HALF_QUOTED.sub('', quoted[:100])}%{hashlib.sha256(data).hexdigest()}"

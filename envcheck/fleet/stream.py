@@ -14,6 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from ..facts import snapshot as snapshots
+from . import foreign
 
 # Where a value may end and the next begin; in a string, too, which the decoder then says.
 _BETWEEN = re.compile(rb"(?<=\})(?=[ \t\r\n]{0,16}\{)|(?<=\n)(?=\{)")
@@ -31,8 +32,8 @@ class _NamedSnapshot(msgspec.Struct):
 def named(value: bytes) -> tuple[str, bytes] | None:
     """The machine that a value itself names, and its Snapshot."""
     try:
-        found = msgspec.json.decode(value, type=_NamedSnapshot)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = foreign.decoded(value, _NamedSnapshot)
+    except foreign.Unreadable:
         return None
     return found.name, bytes(found.snapshot)
 
@@ -70,7 +71,7 @@ def _end(text: bytes) -> int | None:
             return None
         rest = _TRAILING.search(str(error))
         return int(rest[1]) - 1 if rest else 0
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError, MemoryError):
         return 0
     return len(text)
 

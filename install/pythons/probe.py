@@ -7,6 +7,7 @@ interpreter prints reaches envcheck's own output.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -14,12 +15,17 @@ from typing import Any
 
 import msgspec
 
-from .. import processes
+from .. import durable, processes
 from .interpreter import Interpreter, tags
 
 # Seconds. A Python starts in well under one, also over a network; a shim that hangs costs no more.
 DEADLINE = 10.0
 AT_ONCE = 8
+
+# Of an answer from another machine.
+_VERSION = re.compile(r"[23]\.[0-9]{1,2}(?:\.[0-9]{1,3})?(?:(?:a|b|rc)[0-9]{1,3})?\+?")
+_LIBC = re.compile(r"[A-Za-z]{0,10}(?: [0-9]{1,2}\.[0-9]{1,2}(?:[.-][0-9A-Za-z.-]{0,20})?)?")
+_WORD = re.compile(r"[\w.+-]{0,80}", re.ASCII)
 
 _BEGIN, _END = b"@envcheck{@", b"@}envcheck@"
 
@@ -95,12 +101,18 @@ def script() -> str:
 
 
 def answer_in(text: bytes) -> InterpreterAnswer | None:
-    """The answer in what an interpreter has printed on another machine; None where there is none."""
+    """The answer in what an interpreter has printed on another machine; None where there is none.
+
+    What it says is held against the form that such answers have: tags are made of it, and versions compared.
+    """
     begin, end = text.find(_BEGIN), text.rfind(_END)
     try:
-        return msgspec.json.decode(text[begin + len(_BEGIN) : end], type=InterpreterAnswer)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = durable.decode(text[begin + len(_BEGIN) : end], InterpreterAnswer)
+    except msgspec.DecodeError:
         return None
+    words = (found.implementation, found.architecture, found.abi, found.build)
+    plain = _VERSION.fullmatch(found.version) and _LIBC.fullmatch(found.libc)
+    return found if plain and all(map(_WORD.fullmatch, words)) else None
 
 
 def _read(result: Any) -> InterpreterAnswer | str:

@@ -97,9 +97,10 @@ def test_wrong_input_is_one_sentence(three: Path, tmp_path: Path) -> None:
 
 def test_rosters_that_cannot_be_true(three: Path) -> None:
     roster = three / "fleet.json"
-    twice = [{"name": "gpu01"}, {"name": "gpu01"}]
+    twice = [{"name": "gpu01"}, {"name": "gpu01"}, {"name": "gpu02"}]
     roster.write_text(json.dumps({"schema": 1, "engine": "ansible", "members": twice}))
-    assert "gpu01" in refused(envcheck("fleet", "report", three))
+    shown = envcheck("fleet", "report", three)
+    assert b"gpu01" in shown.stdout and b"it is in fleet.json twice" in shown.stdout
     roster.write_text("{")
     assert "fleet.json" in refused(envcheck("fleet", "report", three))
     lost = [{"name": "gpu77"}, {"name": "gpu78", "outcome": "unreachable", "reason": "No route"}]

@@ -89,10 +89,6 @@ WRONG = {
     "blank lines": (b"\n\n", "it is empty"),
     "an empty archive": (archive({}), "no NAME.json"),
     "a cut archive": (archive({"a.json": LINE})[:-30], "cannot be read"),
-    "one name twice": (
-        archive({"a.json": LINE, "b/a.json": LINE}),
-        "two Snapshots are of a machine",
-    ),
     "a broken roster": (archive({"a.json": LINE, "fleet.json": b"{"}), r"fleet\.json"),
 }
 
@@ -102,6 +98,12 @@ def test_wrong_input_is_one_sentence(kind: str, tmp_path: Path) -> None:
     data, told = WRONG[kind]
     with pytest.raises(UsageError, match=told):
         arrive(data, tmp_path)
+
+
+def test_two_files_of_one_name_in_an_archive_cost_that_name_alone(tmp_path: Path) -> None:
+    a, c = arrive(archive({"a.json": LINE, "b/a.json": LINE, "c.json": LINE}), tmp_path)
+    assert (a.outcome, a.reason) == ("unreadable", "2 Snapshots came under this name")
+    assert c == Member(name="c")
 
 
 def test_two_answers_of_one_machine_are_no_snapshot(tmp_path: Path) -> None:

@@ -78,13 +78,6 @@ def test_names_that_others_gave_their_files(tmp_path: Path) -> None:
     assert {judge(folder, member).state for member in members} == {"healthy"}
 
 
-def test_two_files_of_one_machine_are_one_sentence(tmp_path: Path) -> None:
-    for name in ("a.json", "a.json.gz"):
-        (tmp_path / name).write_bytes(WELL)
-    with pytest.raises(UsageError, match=r"a\.json and a\.json\.gz are both of a; keep one"):
-        FleetFolder(tmp_path).members()
-
-
 def test_a_machine_goes_from_process_to_process_as_it_is() -> None:
     packing, unpacking = Packing(), Unpacking({})
     for snapshot in (whole(), whole(), machine()):

@@ -109,5 +109,6 @@ def test_garbage_is_told_safely(
 
 
 def test_the_command_quotes_what_it_is_given() -> None:
-    line = relay.shell("python3", ["--target", "/a b/$(x)'"], COOKIE)
-    assert "'/a b/$(x)'\"'\"''" in line and line.endswith(f"| head -c {relay.LARGEST}")
+    line = relay.shell("python3", ["--target", "/a b/$(x)'"], COOKIE, 60.0)
+    assert "'/a b/$(x)'\"'\"''" in line and "\n" not in line
+    assert f"| head -c {relay.LARGEST};" in line

@@ -76,12 +76,6 @@ def test_machines_are_called_by_their_names_or_places(tmp_path: Path) -> None:
     assert [one.answer for one in judged] == ["answered", "answered", "unreadable", "answered"]
 
 
-def test_a_name_that_comes_twice_is_one_sentence(tmp_path: Path) -> None:
-    named = b'{"name": "a", "snapshot": {}}'
-    with pytest.raises(UsageError, match="two Snapshots are of a machine called a"):
-        arrived(named + named, FleetFolder(tmp_path))
-
-
 def test_an_empty_stream_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is empty"):
         arrived(b" \n", FleetFolder(tmp_path))

@@ -72,15 +72,14 @@ def test_what_a_machine_tells_may_be_anything(tmp_path: Path) -> None:
             result="installed",
             exit_code=0,
             version="\x1b]0;owned\x07",
-            verdict=7,
-            unproven="x",
+            verdict="well",
         ),
         told("c", "failed", result="failed", exit_code=0, words="\x1b[31mred\nlines" * 1000),
         told("stranger", result="installed", exit_code=0),
     )
     a, b, c = run.ends.values()
     assert (a.result, a.exit_code) == ("failed", 4)
-    assert "\x1b" not in b.version and (b.verdict, b.unproven) == ("7", [])
+    assert "\x1b" not in b.version and (b.verdict, b.unproven) == ("well", [])
     assert c.exit_code == 4 and "\x1b" not in c.reason and len(c.reason) <= 1000
     assert worst([MachineEnd(name="d", result="failed", exit_code=77)]) == ExitCode.COULD_NOT_LOOK
 

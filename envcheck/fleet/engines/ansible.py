@@ -8,6 +8,7 @@ is read while Ansible works; Ansible itself writes nothing on the terminal but i
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ import msgspec
 from ... import safe_text, scratch
 from ...exit_codes import CouldNotLook, UsageError
 from ...install import processes
+from .. import foreign
 
 CONTENT = Path(__file__).parent.parent / "ansible_content"
 COLLECT = CONTENT / "collect.yml"
@@ -30,6 +32,9 @@ _ENVIRONMENT = {
     "ANSIBLE_NOCOLOR": "1",
     "ANSIBLE_FORCE_COLOR": "0",
 }
+
+# The callback writes the machine first.
+_HOST_OF_LINE = re.compile(rb'\{"host": ("(?:[^"\\\\]|\\\\.){1,2000}")')
 
 # What ansible-playbook's last words begin with, by its age.
 _ERRORS = ("ERROR!", "[ERROR]:", "ansible-playbook: error:")
@@ -164,9 +169,22 @@ def _events(file: Any) -> list[Event]:
             file.seek(at)
             return found
         try:
-            found.append(msgspec.json.decode(line, type=Event))
-        except msgspec.MsgspecError as error:
-            raise CouldNotLook(f"ansible's events could not be read: {error}") from None
+            found.append(foreign.decoded(line, Event))
+        except foreign.Unreadable as error:
+            found += _unread(line, error)
+
+
+def _unread(line: bytes, error: foreign.Unreadable) -> list[Event]:
+    """A line that cannot be read, as a result of the machine that it names, if it names one."""
+    whose = _HOST_OF_LINE.match(line)
+    if whose is None:
+        return []
+    try:
+        host = foreign.decoded(whose[1], str)
+    except foreign.Unreadable:
+        return []
+    words = f"what it answered cannot be read: {error}"
+    return [Event(event="result", host=host, state="failed", words=words)]
 
 
 def _last_words(stderr: bytes) -> str:

@@ -6,14 +6,17 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from ... import plugins, scratch, single_file
 from ...exit_codes import CouldNotLook, UsageError
 from ...facts import snapshot as snapshots
+from .. import foreign
 from ..folder import FleetFolder, Member, Outcome
 from . import Asked, Told, outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
 
-_CONNECTING = 15.0  # seconds that a machine may take beside its deadline, at least
+_CONNECTING = 10.0  # seconds that a connection may take
 _ENDED = "the run was ended before its answer"
 
 
@@ -38,6 +41,20 @@ def collect(
             run.write_roster()
     run.check(end)
     return list(run.members.values())
+
+
+class _AskTold(msgspec.Struct):
+    """What our action says of one machine: the file of its answer, or what came in place of one.
+
+    full: why no answer can be kept on this machine here.
+    """
+
+    answer: str = ""
+    garbage: bool = False
+    words: str = ""
+    rc: int | None = None
+    size: int = 0
+    full: str = ""
 
 
 class _Collecting:
@@ -68,10 +85,12 @@ class _Collecting:
         script.write_bytes(relay.before(whole, self._cookie, asked.deadline, limit))
         answers = self._work / "answers"
         answers.mkdir()
-        deadline = asked.deadline + max(_CONNECTING, asked.deadline / 4)
+        deadline = asked.deadline + max(_CONNECTING + relay.MARGIN, asked.deadline / 4)
         return {
             "envcheck_script": str(script),
-            "envcheck_command": relay.shell("@PYTHON@", asked.arguments, self._cookie),
+            "envcheck_command": relay.shell(
+                "@PYTHON@", asked.arguments, self._cookie, asked.deadline
+            ),
             "envcheck_mark": f"@{self._cookie} ",
             "envcheck_answers": str(answers),
             "envcheck_timeout": f"{deadline:.0f}",
@@ -99,13 +118,17 @@ class _Collecting:
     def _judged(self, member: Member, event: Event) -> Member:
         """What became of it."""
         outcome: Outcome
-        if "full" in event.said:
-            raise CouldNotLook(f"{self._work}: {event.said['full']}: no room for answers there")
-        if "answer" in event.said:
-            return self._answered(member, Path(str(event.said["answer"])))
-        if "garbage" in event.said:
-            said = event.said
-            outcome, reason = outcomes.of_garbage(str(said["words"]), said["rc"], said["size"])
+        try:
+            told = foreign.typed(event.said, _AskTold)
+            if told.full:
+                raise CouldNotLook(f"{self._work}: {told.full}: no room for answers there")
+            if told.answer:
+                return self._answered(member, Path(told.answer))
+        except foreign.Unreadable as error:
+            outcome, reason = "unreadable", str(error)
+            return Member(name=member.name, outcome=outcome, reason=reason, groups=member.groups)
+        if told.garbage:
+            outcome, reason = outcomes.of_garbage(told.words, told.rc, told.size)
         elif (
             event.timed_out or "in the expected time frame" in event.words
         ):  # 2.14 has no flag for it
@@ -116,8 +139,12 @@ class _Collecting:
         return Member(name=member.name, outcome=outcome, reason=reason, groups=member.groups)
 
     def _answered(self, member: Member, path: Path) -> Member:
-        relayed = relay.read(path.read_bytes(), self._cookie, snapshots.LIMIT)
-        path.unlink()
+        try:
+            answer = path.read_bytes()
+            path.unlink()
+        except OSError as error:
+            raise foreign.Unreadable(f"its answer: {error.strerror}") from None
+        relayed = relay.read(answer, self._cookie, snapshots.LIMIT)
         found = outcomes.of_relayed(relayed, self._asked.deadline)
         if found is not None:
             outcome, reason = found

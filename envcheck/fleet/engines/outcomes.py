@@ -13,6 +13,7 @@ from ..folder import Outcome
 from .relay import LARGEST, Relayed
 
 _LONGEST = 200  # characters of foreign words
+_READ = 10_000  # characters in which the last words are looked for
 
 # (what is said, in lower case; what became of the machine; in our words)
 _KNOWN: tuple[tuple[str, Outcome, str], ...] = (
@@ -78,7 +79,10 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
     if relayed.outcome == "none":
         return "failed", "there is no python3"
     if relayed.outcome == "old":
-        return "failed", f"its Python is {safe_text.one_line(relayed.words)}, and 3.6 is needed"
+        return (
+            "failed",
+            f"its Python is {safe_text.one_line(relayed.words)[:_LONGEST]}, and 3.6 is needed",
+        )
     if relayed.outcome == "not-started":
         return "failed", f"no process can be started: {_last(relayed.words)}"
     if relayed.outcome == "gone":
@@ -86,7 +90,7 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
     if relayed.outcome == "exited":
         words = _last(relayed.words).removeprefix("envcheck-collector: ")
         return "failed", words or f"the collector exited with status {relayed.code}"
-    return "unreadable", relayed.words or "what came is no answer"
+    return "unreadable", _last(relayed.words) or "what came is no answer"
 
 
 def of_garbage(words: str, code: int | None, size: int) -> tuple[Outcome, str]:
@@ -105,7 +109,7 @@ def of_garbage(words: str, code: int | None, size: int) -> tuple[Outcome, str]:
 
 
 def _known(words: str) -> tuple[Outcome, str] | None:
-    lower = words.lower()
+    lower = words[-_READ:].lower()
     for said, outcome, reason in _KNOWN:
         if said in lower:
             return outcome, reason
@@ -115,7 +119,7 @@ def _known(words: str) -> tuple[Outcome, str] | None:
 
 def _last(words: str) -> str:
     """The last line that says something, of what was said by others."""
-    lines = [line.strip() for line in words.splitlines() if any(c.isalpha() for c in line)]
+    lines = [line.strip() for line in words[-_READ:].splitlines() if any(c.isalpha() for c in line)]
     last = lines[-1] if lines else ""
     for beginning in _BEGINNINGS:
         last = last.removeprefix(beginning).strip()

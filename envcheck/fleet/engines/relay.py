@@ -11,15 +11,27 @@ import base64
 import binascii
 import zlib
 from collections.abc import Sequence
+from functools import cache
+from math import ceil
+from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
+
+from .. import foreign
 
 LARGEST = (
     16 << 20
 )  # bytes of an answer on its way, packed; a whole Snapshot takes some ten thousand
 GRACE = 5.0  # seconds between asking what runs there to end, and killing it
+_STARTING = 2.0  # seconds that a Python may take to start
+# Seconds after a machine's deadline until its shell has ended all that it started, and said so.
+MARGIN = 2 * GRACE + _STARTING + 8.0
+
+_GUARD = (
+    Path(__file__).parent.parent / "ansible_content" / "roles" / "envcheck" / "files" / "guard.sh"
+)
 
 # Python 2.7 can read it, too: it says that it is too old.
 _RELAY = '''\
@@ -176,22 +188,22 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
     at = answer.find(mark)
     if at < 0:
         return Relayed("garbled", words=_words(answer))
-    kind, _, rest = answer[at + len(mark) :].partition(b" ")
-    if answer[at + len(mark) :].startswith(b"none"):
-        return Relayed("none")
-    line, _, body = rest.partition(b"\n")
+    line, _, body = answer[at + len(mark) :].partition(b"\n")
+    kind, _, rest = line.strip().partition(b" ")
+    if kind in (b"none", b"timed-out"):
+        return Relayed(kind.decode())
     if kind in (b"old", b"not-started"):
-        words = line.decode("ascii", "replace").strip()[:200]
+        words = rest[:_LONGEST_WORDS].decode("ascii", "replace").strip()[:200]
         return Relayed(kind.decode(), words=words.strip("'"))
     ended = body.find(mark + b"end")
     if kind != b"begin" or ended < 0:
         return Relayed("garbled", words="the answer is cut off")
     try:
-        told = msgspec.json.decode(line, type=_RelayTold)
+        told = foreign.decoded(rest, _RelayTold)
         packed = base64.b64decode(body[:ended])
         unpacker = zlib.decompressobj()
         output = unpacker.decompress(packed, limit + 1) if packed else b""
-    except (msgspec.MsgspecError, binascii.Error, zlib.error):
+    except (foreign.Unreadable, binascii.Error, zlib.error):
         return Relayed("garbled", words="the answer is damaged")
     if len(output) > limit or told.outcome == "flooded":
         return Relayed("flooded")
@@ -201,24 +213,41 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
 
 
 class _RelayTold(msgspec.Struct):
-    outcome: str
-    code: int | None = None
+    """What the relay says first. A machine may write anything in its place."""
+
+    outcome: Literal["exited", "timed-out", "flooded", "gone"]
+    code: Annotated[int, msgspec.Meta(ge=-255, le=255)] | None = None
     said: str = ""
     python: str = ""
+
+
+_LONGEST_WORDS = 4000  # characters of what came instead of an answer
 
 
 def _words(answer: bytes) -> str:
     return answer[-_LARGEST_WORDS:].decode("utf-8", "replace").strip()
 
 
-def shell(pythons: str, arguments: Sequence[str], cookie: str) -> str:
+def shell(pythons: str, arguments: Sequence[str], cookie: str, deadline: float) -> str:
     """The command line for a machine's sh: the first of these Pythons that is there reads the script.
 
-    pythons: words for a shell, quoted where they need it.
+    pythons: words for a shell, quoted where they need it. What a Python that does not even read the script
+    leaves behind is ended by the shell itself, some seconds after the deadline that the relay would keep, and
+    as soon as the connection is gone.
     """
     words = " ".join(quote(word) for word in ["-", *arguments])
+    limit = ceil(deadline + GRACE + _STARTING)
     return (
-        f'( for p in {pythons}; do p=$(command -v "$p") || continue; "$p" {words}; code=$?;'
+        f"RUN={cookie}; LIMIT={limit}; GRACE={GRACE:.0f}; LATE='@{cookie} timed-out'; {_guard()} "
+        f'( for p in {pythons}; do p=$(command -v "$p") || continue; ENVCHECK_RUN=$RUN "$p" {words}; code=$?;'
         " cat > /dev/null; exit $code; done;"  # what it did not read: else the connection breaks
-        f" echo; echo '@{cookie} none'; cat > /dev/null ) 2>&1 | head -c {LARGEST}"
+        f" echo; echo '@{cookie} none'; cat > /dev/null ) 2>&1 | head -c {LARGEST};"
+        " kill $envcheck_guard; wait $envcheck_guard 2> /dev/null; true"
     )
+
+
+@cache
+def _guard() -> str:
+    """guard.sh in one line, without its comments."""
+    lines = _GUARD.read_text(encoding="utf-8").splitlines()
+    return " ".join(line.strip() for line in lines if not line.startswith("#"))

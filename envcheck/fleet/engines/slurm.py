@@ -22,9 +22,6 @@ IMMEDIATE = 15.0  # seconds that Slurm has to start a job on a node
 LAUNCH = 30.0  # seconds
 LAUNCH_IN_CONTAINER = 900.0  # the image may have to be fetched there first
 LIMIT = 16 << 20  # bytes of an answer: a large machine's has one megabyte
-MARGIN = (
-    relay.GRACE + 5.0
-)  # seconds in which the relay on the node ends what takes too long, and tells
 
 # Of the user's environment, what would change how srun passes on what comes.
 _FORMS = re.compile(r"(?:SLURM|SRUN)_(?:LABELIO|STD\w{1,20}MODE|INPUT|OUTPUT|ERROR|MULTI_PROG|PTY)")
@@ -141,7 +138,7 @@ def command(
     """srun's command line for one node. Of options given twice, srun takes the last."""
     words = [str(tools.srun), *_DEFAULTS, f"--immediate={ceil(question.immediate)}"]
     if not tools.is_in_job:
-        words.append(f"--time={ceil((launch(question) + asked.deadline + MARGIN) / 60)}")
+        words.append(f"--time={ceil((launch(question) + asked.deadline + relay.MARGIN) / 60)}")
         if node.partitions and not option(question.options, "--reservation"):
             words.append(f"--partition={node.partitions[0]}")
         if node.gpus and not any(word.startswith(_GPU_OPTIONS) for word in question.options):
@@ -150,7 +147,7 @@ def command(
     if question.container:
         words.append(f"--container-image={question.container}")
     words += ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={node.name}", f"--job-name={job}"]
-    there = relay.shell(quote(asked.python), asked.arguments, cookie)
+    there = relay.shell(quote(asked.python), asked.arguments, cookie, asked.deadline)
     return [*words, "sh", "-c", f"echo {mark(cookie)}; {there}"]
 
 

@@ -92,7 +92,7 @@ class _SlurmRun:
                 stdin=given,
                 launch=self._question.immediate + slurm.launch(self._question),
                 mark=slurm.mark(self._cookie).encode(),
-                deadline=self._asked.deadline + slurm.MARGIN,
+                deadline=self._asked.deadline + relay.MARGIN,
                 limit=relay.LARGEST + (1 << 16),
                 ended=lambda number, result: self._ended(nodes[number], result),
             )

@@ -3,12 +3,14 @@ there, by its Snapshot and its Pythons. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from ...exit_codes import Cannot, ExitCode
+from ... import safe_text
+from ...exit_codes import Cannot, EnvcheckError, ExitCode
 from ...facts.snapshot import Snapshot
 from ...install.catalogue.model import Stack
 from ...install.engines import choose as engine_choice
@@ -20,6 +22,9 @@ from ...install.pythons.probe import answer_in
 from ...install.request import Request
 from .. import hosts
 from .model import FitGroup, LeftOutMachines, PlannedRollout
+
+
+_MANYLINUX = re.compile(r"-manylinux_([0-9]{1,3})_([0-9]{1,3})_")
 
 
 class Surveyed(NamedTuple):
@@ -56,8 +61,10 @@ def interpreters(machine: str, told: Iterable[Sequence[str]]) -> list[Interprete
     found: dict[str, Interpreter] = {}
     for path, text in told:
         answer = answer_in(text.encode())
-        if answer is not None and path.startswith("/") and path.isprintable():
-            one = answer.elsewhere(path, machine)
+        if answer is None:
+            continue
+        one = answer.elsewhere(path, machine)
+        if one.path.startswith("/") and one.path.isprintable() and len(one.path) < 4096:
             found.setdefault(one.path, one)
     return list(found.values())
 
@@ -81,6 +88,12 @@ def plan(
             key = (str(error), error.hint, int(ExitCode.CANNOT))
             if machine.snapshot is None:
                 key = (str(error), "", int(ExitCode.COULD_NOT_LOOK))
+            against.setdefault(key, []).append(machine.name)
+        except EnvcheckError:  # of an index, say: nothing that a machine has answered
+            raise
+        except Exception as error:  # noqa: BLE001 - what one machine answered costs that machine alone
+            reason = f"envcheck crashed on its answer: {type(error).__name__}: {error}"
+            key = (safe_text.one_line(reason), "", int(ExitCode.COULD_NOT_LOOK))
             against.setdefault(key, []).append(machine.name)
         else:
             fits.setdefault(_alike(fit), []).append(fit)
@@ -184,8 +197,6 @@ def _fitting(name: str, these: list[_Fit]) -> Fitting:
 def _glibc(interpreter: Interpreter) -> tuple[int, int]:
     """Of the newest manylinux that it takes; the first tags tell."""
     for tag in interpreter.tags:
-        _, _, level = tag.partition("manylinux_")
-        if level:
-            major, minor = level.split("_")[:2]
-            return (int(major), int(minor)) if minor.isdecimal() else (0, 0)
+        if found := _MANYLINUX.search(tag):
+            return int(found[1]), int(found[2])
     return (0, 0)

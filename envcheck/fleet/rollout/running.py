@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import msgspec
 
 from ... import safe_text
 from ...exit_codes import ExitCode
+from .. import foreign
 from ..engines.ansible import Event, Inventory, run_playbook
 from ..engines.outcomes import of_words
 from .model import EndResult, MachineEnd
@@ -20,6 +21,19 @@ EndTold = Callable[[MachineEnd], None]
 
 _ENDED = "ansible-playbook ended before its answer"
 _NOT_BEGUN = "its turn did not come"
+
+
+class _MachineTold(msgspec.Struct):
+    """What our action says that a machine has answered, who may lie."""
+
+    result: Literal["installed", "already", "back", "nothing", "failed"]
+    exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] = int(ExitCode.COULD_NOT_LOOK)
+    words: str = ""
+    version: str = ""
+    verdict: str = ""
+    unproven: Annotated[list[str], msgspec.Meta(max_length=1000)] = []
+    carried: Annotated[int, msgspec.Meta(ge=0, le=1 << 50)] = 0  # bytes
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
 
 
 class RolloutRun:
@@ -62,43 +76,43 @@ class RolloutRun:
             self._result(event)
 
     def _result(self, event: Event) -> None:
-        name, said = event.host, event.said
-        result = said.get("result")
-        if result == "not-begun":
+        name, code = event.host, int(ExitCode.COULD_NOT_LOOK)
+        if (
+            event.state == "skipped"
+        ):  # our action alone skips, where no further machine may be begun
             self._begun.discard(name)
             self.stopped = self.stopped or "more machines failed than --max-fail allows"
         elif event.state == "unreachable":
-            reason = of_words(event.words, "unreachable")[1]
-            self._set(name, "unreachable", int(ExitCode.COULD_NOT_LOOK), reason)
+            self._set(name, "unreachable", code, of_words(event.words, "unreachable")[1])
         elif event.timed_out:
-            reason = "no answer within its deadline"
-            self._set(name, "timed-out", int(ExitCode.COULD_NOT_LOOK), reason)
-        elif isinstance(result, str) and result in get_args(EndResult):
-            self._set_told(name, cast(EndResult, result), said)
+            self._set(name, "timed-out", code, "no answer within its deadline")
+        elif not event.said:
+            self._set(name, "failed", code, of_words(event.words, "failed")[1])
         else:
-            words = of_words(event.words, "failed")[1]
-            self._set(name, "failed", int(ExitCode.COULD_NOT_LOOK), words)
+            try:
+                self._set_told(name, foreign.typed(event.said, _MachineTold))
+            except foreign.Unreadable as error:
+                self._set(name, "failed", code, f"its answer cannot be believed: {error}")
 
-    def _set_told(self, name: str, result: EndResult, said: Mapping[str, Any]) -> None:
-        code = said.get("exit_code")
-        done = result in ("installed", "already", "back", "nothing")
-        verdict, version = _text(said.get("verdict")), _text(said.get("version"))
-        unproven = said.get("unproven")
-        carried, seconds = said.get("carried"), said.get("seconds")
+    def _set_told(self, name: str, told: _MachineTold) -> None:
+        """Raises Unreadable where it contradicts itself."""
+        done = told.result != "failed"
+        if done and told.exit_code:
+            raise foreign.Unreadable(f"{told.result}, with exit code {told.exit_code}")
         self._set(
             name,
-            result,
-            code if isinstance(code, int) and (code or done) else int(ExitCode.COULD_NOT_LOOK),
-            "" if done and result != "nothing" else _text(said.get("words")),
-            version=version,
-            verdict=verdict,
-            unproven=[_text(one) for one in unproven] if isinstance(unproven, list) else [],
-            carried=carried if isinstance(carried, int) else 0,
-            seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+            told.result,
+            told.exit_code if done or told.exit_code else int(ExitCode.COULD_NOT_LOOK),
+            "" if done and told.result != "nothing" else _text(told.words),
+            version=_text(told.version),
+            verdict=_text(told.verdict),
+            unproven=[_text(one) for one in told.unproven],
+            carried=told.carried,
+            seconds=told.seconds,
         )
 
     def _set(self, name: str, result: EndResult, code: int, reason: str, **more: Any) -> None:
-        log = self._logs / f"{quote(name, safe='').replace('..', '%2E%2E')}.log"
+        log = self._logs / log_name(name)
         end = MachineEnd(
             name=name,
             result=result,
@@ -110,6 +124,11 @@ class RolloutRun:
         )
         self.ends[name] = end
         self._told(end)
+
+
+def log_name(name: str) -> str:
+    """Of a machine's log: the action that writes it has the same lines."""
+    return f"{quote(name, safe='').replace('..', '%2E%2E')[:200]}.log"
 
 
 def variables(waves: Sequence[str], max_fail: str, logs: Path, deadline: float) -> dict[str, Any]:
@@ -137,5 +156,5 @@ def keep(path: Path, result: msgspec.Struct) -> None:
     durable.write(path, msgspec.json.format(msgspec.json.encode(result)) + b"\n")
 
 
-def _text(value: object) -> str:
-    return safe_text.one_line(str(value))[:1000] if value else ""
+def _text(value: str) -> str:
+    return safe_text.one_line(value)[:1000]

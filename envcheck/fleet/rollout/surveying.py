@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from ...exit_codes import CouldNotLook
 from ...facts import snapshot as snapshots
 from ...install.pythons import probe
+from .. import folder as fleet_folder
+from .. import foreign
 from ..engines import Asked, Told
 from ..engines.ansible import CONTENT, Event, Inventory, run_playbook
 from ..engines.ansible_collect import collect
@@ -66,9 +67,9 @@ def _surveyed(folder: FleetFolder, member: Member, pythons: Mapping[str, Any]) -
     if member.outcome != "answered":
         return Surveyed(member.name, None, [], member.reason or member.outcome)
     try:
-        snapshot = snapshots.load(folder.file(member.name).read_bytes())
-    except (OSError, snapshots.SnapshotError) as error:
-        raise CouldNotLook(f"{folder.file(member.name)}: {error}") from None
+        snapshot = foreign.snapshot(fleet_folder.read(folder.file(member.name)))
+    except (snapshots.SnapshotError, foreign.Unreadable) as error:
+        return Surveyed(member.name, None, [], str(error))
     told = pythons.get(member.name)
     if not isinstance(told, list):
         return Surveyed(member.name, None, [], _NO_PYTHONS)

@@ -20,6 +20,7 @@ description: A line of JSON an event, in the file that ENVCHECK_EVENTS names. No
 
 PLACES = ("rack", "switch", "image")
 LONGEST = 2000  # characters of what was said
+LONGEST_LINE = 8_000_000  # bytes of an event: with all that a machine says of its Pythons
 # Variables whose values are shown to nobody.
 _SECRET = ("pass", "pwd", "secret", "token", "credential", "vault", "private", "api_key", "apikey")
 _VAULTED = ("AnsibleVaultEncryptedUnicode", "EncryptedString")
@@ -44,7 +45,13 @@ class CallbackModule(CallbackBase):
         pass  # it has none
 
     def _tell(self, event, **what):
-        data = (json.dumps(dict(what, event=event)) + "\n").encode("ascii")
+        try:
+            data = _line(event, what)
+        except (TypeError, ValueError, RecursionError):
+            data = b""
+        if not 0 < len(data) <= LONGEST_LINE:
+            what.pop("said", None)
+            data = _line(event, dict(what, words="what it answered is too long or no JSON"))
         while data:
             data = data[os.write(self._file, data) :]
 
@@ -145,6 +152,12 @@ class CallbackModule(CallbackBase):
             elif len(text) > 2 and (kind in _VAULTED or _is_secret(str(name))):
                 found[text] = _MASK
         return sorted(found.items(), key=lambda pair: -len(pair[0]))
+
+
+def _line(event, what):
+    """The machine first. What a machine or ssh said may hold bytes that are not UTF-8: they become "?"."""
+    text = json.dumps(dict(what, event=event), ensure_ascii=False)
+    return (text + "\n").encode("utf-8", "replace")
 
 
 def _is_secret(name):

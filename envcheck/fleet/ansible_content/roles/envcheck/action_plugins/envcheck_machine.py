@@ -12,6 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
+import secrets
 import tarfile
 import tempfile
 import time
@@ -25,6 +27,8 @@ from ansible.plugins.action import ActionBase
 FILES = Path(__file__).parent.parent / "files"
 SMALL = 16_000_000  # bytes
 LARGEST = 4_000_000  # bytes that a machine may answer with
+MEMORY = 1 << 30  # bytes that this process may take for one that sends more
+GRACE = 60  # seconds in which what is ended there puts everything back as it was
 _MARK = "@envcheck "
 
 
@@ -33,6 +37,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
+        _bound_memory()
         self._host = str((task_vars or {}).get("inventory_hostname", "machine"))
         self._said = []
         do = self._task.args.get("do", "install")
@@ -50,6 +55,8 @@ class ActionModule(ActionBase):
             raise
         except (AnsibleError, OSError) as error:
             told = {"result": "failed", "exit_code": 4, "words": str(error)}
+        except MemoryError:
+            told = {"result": "failed", "exit_code": 4, "words": "it answers without an end"}
         told["seconds"] = round(time.time() - began, 1)
         self._keep_log(told)
         failed = told["result"] not in ("installed", "already", "back", "nothing")
@@ -92,7 +99,7 @@ class ActionModule(ActionBase):
         return folder
 
     def _keep_log(self, told):
-        name = quoted_name(self._host, safe="").replace("..", "%2E%2E")
+        name = quoted_name(self._host, safe="").replace("..", "%2E%2E")[:200]
         text = "\n".join([*self._said, json.dumps(told, indent=1), ""])
         with (self._logs() / (name + ".log")).open("a", encoding="utf-8", errors="replace") as log:
             log.write(text)
@@ -100,9 +107,24 @@ class ActionModule(ActionBase):
     # The machine.
 
     def _sh(self, text, what, become=True, **given):
-        """Run a script there, which its shell reads: what it wrote, and its exit status."""
-        lines = ["%s=%s" % (name, quote(str(value))) for name, value in given.items()]
-        script = "\n".join(["(", *lines, text, ")", "echo", 'echo "%send $?"' % _MARK, ""])
+        """Run a script there, which its shell reads: what it wrote, and its exit status.
+
+        It ends at the task's deadline, and with the connection: nothing goes on there by itself.
+        """
+        limits = {"RUN": secrets.token_hex(8), "LIMIT": int(self._task.timeout or 7200)}
+        limits.update(GRACE=GRACE, LATE=_MARK + "late")
+        guard = (FILES / "guard.sh").read_text(encoding="utf-8")
+        lines = [
+            _assigned(limits),
+            guard,
+            "(",
+            "export ENVCHECK_RUN=$RUN",
+            _assigned(given),
+            text,
+            ")",
+        ]
+        lines += ["code=$?; kill $envcheck_guard; wait $envcheck_guard 2>/dev/null"]
+        script = "\n".join([*lines, "echo", 'echo "%send $code"' % _MARK, ""])
         done = self._low_level_execute_command(
             "sh -s | head -c %d" % LARGEST,
             sudoable=become,
@@ -110,8 +132,10 @@ class ActionModule(ActionBase):
             executable="/bin/sh",
         )
         stdout, ended, code = done.get("stdout", "").rpartition(_MARK + "end ")
-        told = {"stdout": stdout if ended else code, "stderr": done.get("stderr", ""), "rc": None}
-        if ended and code.strip().isdecimal():
+        stderr = "\n".join(line for line in done.get("stderr", "").splitlines() if line.strip())
+        told = {"stdout": stdout if ended else code, "stderr": stderr, "rc": None}
+        code = code.strip()
+        if ended and code.isascii() and code.isdecimal() and len(code) < 4:
             told["rc"] = int(code)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._said.append("%s %s: status %s" % (stamp, what, told["rc"]))
@@ -156,24 +180,16 @@ class ActionModule(ActionBase):
         return self._done(told, carried, place)
 
     def _done(self, told, carried, place=""):
-        environment = told.get("environment") or {}
-        error = told.get("error") or {}
+        done = told["result"] in ("installed", "already")
         if told["result"] == "installed":
-            kept = (environment.get("kept") or [""])[0]
-            lines = [environment.get("directory", ""), environment.get("version", ""), kept]
+            lines = [told["directory"], told["version"], told["kept"]]
             keep = 'printf "%s\\n" "$@" >"$HOME/.local/share/envcheck-fleet/rolled-out"'
             self._sh("set -- %s\n%s" % (" ".join(map(quote, lines)), keep), "remember")
-        if place and told["result"] in ("installed", "already"):
+        if place and done:
             self._sh("rm -f -- %s/files/*" % quote(place), "clear", become=False)
-        return {
-            "result": told["result"] if told["result"] in ("installed", "already") else "failed",
-            "exit_code": told["exit_code"],
-            "words": " ".join(filter(None, [error.get("sentence"), error.get("hint")])),
-            "version": environment.get("version", ""),
-            "verdict": environment.get("verdict", ""),
-            "unproven": environment.get("unproven", []),
-            "carried": carried,
-        }
+        names = ("exit_code", "words", "version", "verdict", "unproven")
+        found = {name: told[name] for name in names}
+        return dict(found, result=told["result"] if done else "failed", carried=carried)
 
     def _place(self, folder):
         """The directory there, made by whoever logs in: become's user can read it."""
@@ -235,8 +251,8 @@ class ActionModule(ActionBase):
         script = (FILES / "rollback.sh").read_text(encoding="utf-8")
         done = self._sh(script, "rollback", NAME=self._task.args.get("environment") or "")
         for line in done["stdout"].splitlines():
-            if line.startswith(_MARK):
-                result, _, words = line[len(_MARK) :].partition(" ")
+            result, _, words = line[len(_MARK) :].partition(" ")
+            if line.startswith(_MARK) and result in ("back", "nothing"):
                 version = words if result == "back" else ""
                 return {"result": result, "exit_code": 0, "words": words, "version": version}
         return {"result": "failed", "exit_code": done["rc"] or 4, "words": _last(done)}
@@ -255,6 +271,15 @@ class ActionModule(ActionBase):
         return {"changed": False, "envcheck": {"result": "asked", "pythons": found}}
 
 
+def _bound_memory():
+    """Ansible keeps all that a connection sends in memory; this process is one machine's alone."""
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = used + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+
+
 def _last(done):
     """The last lines that say something."""
     lines = (done["stderr"].strip() or done["stdout"].strip() or "it says nothing").splitlines()
@@ -266,13 +291,44 @@ def _digest(told):
 
 
 def _envelope(done):
-    """What `envcheck install --format json` answered; None where it did not come to that."""
+    """What `envcheck install --format json` answered, as far as it has that form; None where it has not."""
     text = done["stdout"].rpartition(_MARK + "answer")[2]
     begin = text.find("{")
     if begin < 0:
         return None
     try:
         told = json.JSONDecoder().raw_decode(text[begin:])[0]
-        return told if isinstance(told["exit_code"], int) and told["result"] else None
-    except (ValueError, KeyError, TypeError):
+        environment, error = told.get("environment") or {}, told.get("error") or {}
+        words = [error.get("sentence"), error.get("hint")]
+        kept = environment.get("kept") or [""]
+        unproven = environment.get("unproven") or []
+        return {
+            "result": _text(told["result"]),
+            "exit_code": min(max(int(told["exit_code"]), 0), 255),
+            "words": " ".join(_text(one) for one in words if one),
+            "directory": _text(environment.get("directory", "")),
+            "version": _text(environment.get("version", "")),
+            "kept": _text(kept[0]),
+            "verdict": _text(environment.get("verdict", "")),
+            "unproven": [_text(one) for one in unproven][:1000],
+        }
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ):
         return None
+
+
+def _text(value):
+    if not isinstance(value, str):
+        raise TypeError("this is no text")
+    return value.encode("utf-8", "replace").decode("utf-8")[:2000]
+
+
+def _assigned(given):
+    return "\n".join("%s=%s" % (name, quote(str(value))) for name, value in given.items())

@@ -6,6 +6,6 @@ for python in python3 /usr/bin/python3.* /usr/local/bin/python3.* /opt/python*/b
     case " $seen " in *" $real "*) continue ;; esac
     seen="$seen $real"
     echo "@envcheck python $found"
-    timeout 10 "$found" -I -B -c "$SCRIPT" </dev/null 2>/dev/null | head -c 20000
+    timeout -k 2 10 "$found" -I -B -c "$SCRIPT" </dev/null 2>/dev/null | head -c 20000
     echo
 done

@@ -1,0 +1,105 @@
+"""What is started on a machine ends by itself: at its time limit, and when whoever asked is gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from shlex import quote
+
+import pytest
+from processes import running_commands, wait_for
+
+from envcheck.fleet.engines import relay
+
+COOKIE = "c00c1e"
+SHELLS = {"dash": ["dash"], "bash": ["bash"], "bash as sh": ["bash", "--posix"], "busybox": ["busybox", "sh"]}  # fmt: skip
+
+
+@pytest.fixture(params=SHELLS)
+def sh(request: pytest.FixtureRequest) -> list[str]:
+    found: list[str] = SHELLS[request.param]
+    if shutil.which(found[0]) is None:
+        pytest.skip(f"there is no {found[0]} on this machine")
+    return found
+
+
+@pytest.fixture
+def hung(tmp_path: Path) -> Path:
+    """A Python that hangs, with a child that heeds no SIGTERM and one in a session of its own."""
+    python = tmp_path / "python3"
+    sleep = f"sleep 7{os.getpid()}"
+    python.write_text(
+        f"#!/bin/sh\nsetsid {sleep} &\n(trap '' TERM; while :; do {sleep}; done) &\n{sleep}\n"
+    )
+    python.chmod(0o755)
+    return python
+
+
+def sleeps() -> list[bytes]:
+    return running_commands(f"sleep\0007{os.getpid()}")
+
+
+def start(sh: list[str], python: Path | str, deadline: float, script: bytes = b"") -> subprocess.Popen[bytes]:  # fmt: skip
+    line = relay.shell(quote(str(python)), [], COOKIE, deadline)
+    given = relay.before(script, COOKIE, deadline, 1 << 20)
+    process = subprocess.Popen(
+        [*sh, "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdin is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def test_a_hung_python_is_ended_with_all_its_children_and_that_is_told(
+    sh: list[str], hung: Path
+) -> None:
+    process = start(sh, hung, -6.0)  # a second
+    out, err = process.communicate(timeout=120)
+    assert relay.read(out, COOKIE, 1000).outcome == "timed-out"
+    assert not err.strip() and not sleeps() and process.returncode == 0
+
+
+def test_a_hung_python_is_ended_when_nobody_listens_any_more(sh: list[str], hung: Path) -> None:
+    process = start(sh, hung, 3600.0)
+    assert wait_for(sleeps, 60.0)
+    for stream in (process.stdout, process.stderr):
+        assert stream is not None
+        stream.close()
+    assert wait_for(lambda: not sleeps(), 120.0)
+    assert process.wait(timeout=120) == 0
+
+
+def test_an_answer_comes_as_before_and_at_once(sh: list[str]) -> None:
+    began = time.monotonic()
+    process = start(sh, sys.executable, 3600.0, b"print('x' * 5)\n")
+    out, err = process.communicate(timeout=120)
+    found = relay.read(out, COOKIE, 1000)
+    assert (found.outcome, found.code, found.output) == ("exited", 0, b"xxxxx\n")
+    assert not err.strip() and time.monotonic() - began < 100
+    missing, _ = start(sh, "/no/such/python", 3600.0).communicate(timeout=120)
+    assert relay.read(missing, COOKIE, 1000).outcome == "none"
+
+
+def test_what_a_script_left_in_another_session_ends_with_the_connection(sh: list[str]) -> None:
+    code = (
+        f"import subprocess\nsubprocess.run(['sleep', '7{os.getpid()}'], start_new_session=True)\n"
+    )
+    process = start(sh, sys.executable, 3600.0, code.encode())
+    try:
+        assert wait_for(sleeps, 60.0)
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
+        assert wait_for(lambda: not sleeps(), 120.0)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,236 @@
+"""Whatever one machine answers, that machine alone is unreadable, and the others go on."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from whole import whole
+
+from envcheck.facts import snapshot as snapshots
+from envcheck.fleet import arriving
+from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes, relay
+from envcheck.fleet.engines.ansible import Event
+from envcheck.fleet.folder import FleetFolder, Member
+from envcheck.fleet.rollout import planning
+from envcheck.fleet.rollout.running import RolloutRun
+from envcheck.install.pythons.probe import answer_in
+
+COOKIE = "envcheck-0123"
+DEEP = b'{"a":' * 200_000
+HEADERS = {
+    "not UTF-8": b'{"outcome":"\xff"}',
+    "deep": b'{"outcome":"exited","x":' + b"[" * 200_000,
+    "a code of 5,000 digits": b'{"outcome":"exited","code":' + b"9" * 5000 + b"}",
+    "a code that no process has": b'{"outcome":"exited","code":123456}',
+    "half a surrogate pair": b'{"outcome":"exited","said":"\\ud800"}',
+    "an outcome of its own": b'{"outcome":"' + b"x" * 100_000 + b'"}',
+    "an outcome of another layer": b'{"outcome":"unreachable"}',
+    "no object": b"[]",
+}
+
+
+def framed(header: bytes, body: bytes = b"") -> bytes:
+    data = base64.b64encode(zlib.compress(body))
+    mark = COOKIE.encode()
+    return b"\n@%s begin %s\n%s\n@%s end\n" % (mark, header, data, mark)
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_a_header_that_lies_is_unreadable(kind: str) -> None:
+    found = outcomes.of_relayed(relay.read(framed(HEADERS[kind]), COOKIE, 1000), 60.0)
+    assert found == ("unreadable", "the answer is damaged")
+
+
+def test_what_a_machine_says_is_kept_bounded_and_printable() -> None:
+    told = json.dumps({"outcome": "exited", "code": 3, "said": "\x1b[31m" + "y" * 100_000})
+    for answer in (framed(told.encode()), b"\x1b]0;x\x07" * 100_000, b"@%s old \xff" % b"z" * 9000):
+        found = outcomes.of_relayed(relay.read(answer, COOKIE, 1000), 60.0)
+        assert found is not None and len(found[1]) < 300 and found[1].isprintable()
+
+
+def events(*lines: bytes) -> list[Event]:
+    return ansible._events(io.BytesIO(b"".join(line + b"\n" for line in lines)))
+
+
+WHOLE = b'{"host": "b", "event": "result", "state": "ok"}'
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b'"words": "\\udcff"',
+        b'"words": "\xff"',
+        b'"said": ' + DEEP,
+        b'"said": {"rc": ' + b"9" * 5000 + b"}",
+        b'"words": 5',
+        b"",
+    ],
+)
+def test_an_event_that_cannot_be_read_names_its_machine_and_the_next_one_is_read(
+    more: bytes,
+) -> None:
+    bad, good = events(b'{"host": "a", "event": "result", %s}' % more, WHOLE)
+    assert (bad.event, bad.host, bad.state) == ("result", "a", "failed")
+    assert "cannot be read" in bad.words and good.host == "b"
+
+
+def test_an_event_of_nobody_is_left_out() -> None:
+    assert [one.host for one in events(b"\xff\xfe", b"[]", b'{"event": 5}', WHOLE)] == ["b"]
+
+
+def collecting(folder: Path) -> ansible_collect._Collecting:
+    run = ansible_collect._Collecting(
+        FleetFolder(folder), Asked([], 60.0), lambda member: None, str, folder
+    )
+    for name in ("a", "b"):
+        run.heard(Event(event="host", host=name))
+    return run
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"garbage": True},
+        {"garbage": True, "rc": "0", "words": ["x"], "size": 2.5},
+        {"answer": 5},
+        {"answer": "/no/such/file"},
+        {"pythons": 1},
+    ],
+)
+def test_what_an_event_says_of_an_answer_may_be_anything(
+    said: dict[str, Any], tmp_path: Path
+) -> None:
+    run = collecting(tmp_path)
+    run.heard(Event(event="result", host="a", state="ok", said=said))
+    assert run.members["a"].outcome in ("unreadable", "failed") and run.members["a"].reason
+
+
+def test_a_name_that_is_no_file_s_is_kept_all_the_same(tmp_path: Path) -> None:
+    folder, data = FleetFolder(tmp_path), snapshots.dump(whole())
+    names = ["x" * 5000, "é" * 200, "\udcff", "a\0b", "..", "/" * 300, "y" * 5000, "y" * 4999]
+    for name in names:
+        assert folder.keep(name, data, []).outcome == "answered", name
+    assert len(list(tmp_path.iterdir())) == len(names)
+    assert all(folder.file(name).read_bytes() == data for name in names)
+
+
+def arrived(data: bytes, folder: Path) -> dict[str, Member]:
+    found = arriving.unpack(io.BufferedReader(io.BytesIO(data)), FleetFolder(folder))  # type: ignore[arg-type]
+    return {member.name: member for member in found}
+
+
+def test_two_snapshots_of_one_name_cost_that_name_alone(tmp_path: Path) -> None:
+    text = snapshots.dump(whole())
+    named = [b'{"name": "%s", "snapshot": %s}' % (name, text) for name in (b"a", b"b", b"a", b"c")]
+    found = arrived(b"\n".join(named), tmp_path)
+    assert {name: one.outcome for name, one in found.items()} == {
+        "a": "unreadable", "b": "answered", "c": "answered",
+    }  # fmt: skip
+    assert found["a"].reason == "2 Snapshots came under this name"
+
+
+def test_two_files_of_one_name_cost_that_name_alone(tmp_path: Path) -> None:
+    data = snapshots.dump(whole())
+    for name in ("a.json", "a.json.gz", "b.json", "%61.json"):
+        (tmp_path / name).write_bytes(data)
+    a, b = FleetFolder(tmp_path).members()
+    assert (a.outcome, b.outcome) == ("unreadable", "answered")
+    assert "a.json" in a.reason and "a.json.gz" in a.reason
+
+
+def test_a_name_that_is_twice_in_the_roster_costs_itself_alone(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path)
+    folder.write_roster("ansible", [Member(name="a"), Member(name="b"), Member(name="a")])
+    assert [(one.name, one.outcome) for one in folder.members()] == [
+        ("a", "unreadable"),
+        ("b", "answered"),
+    ]
+
+
+PYTHON = {
+    "version": "3.11.2", "implementation": "CPython", "architecture": "x86_64", "debug": False,
+    "abi": "cpython-311-x86_64-linux-gnu", "build": "x86_64-pc-linux-gnu", "free_threaded": False,
+    "path": "/usr/bin/python3", "in_environment": False, "libc": "glibc 2.36", "has_venv": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"version": "3." + "9" * 5000},
+        {"version": "\x1b[31m"},
+        {"version": "3.11.x.y"},
+        {"libc": "glibc 2.999999999"},
+        {"architecture": "manylinux_x_y" * 1000},
+        {"abi": "x" * 100_000},
+        {"path": DEEP.decode(), "in_environment": True},
+    ],
+)
+def test_a_python_that_lies_is_no_python(lie: dict[str, Any]) -> None:
+    found = planning.interpreters("gpu01", [["/usr/bin/python3", answer(PYTHON)], ["/p", answer(PYTHON | lie)]])  # fmt: skip
+    assert [one.path for one in found] == ["/usr/bin/python3"]
+    assert len(found[0].tags) < 2000
+
+
+def answer(told: dict[str, Any]) -> str:
+    return "@envcheck{@" + json.dumps(told) + "@}envcheck@"
+
+
+@pytest.mark.parametrize("text", [DEEP, b"\xff", b'{"version": ' + b"9" * 5000 + b"}"])
+def test_a_python_s_answer_may_be_anything(text: bytes) -> None:
+    assert answer_in(b"@envcheck{@" + text + b"@}envcheck@") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "result", "code"),
+    [
+        ({"result": "installed", "exit_code": 0, "carried": 10**30}, "failed", 4),
+        ({"result": "installed", "exit_code": 5}, "failed", 4),
+        ({"result": "installed", "exit_code": 10**6}, "failed", 4),
+        ({"result": "not-begun", "exit_code": 0}, "failed", 4),
+        ({"result": "left-out", "exit_code": 0}, "failed", 4),
+        ({"result": "failed", "exit_code": 0, "words": "x" * 9000}, "failed", 4),
+        ({"result": "installed", "exit_code": 0, "version": {"a": 1}}, "failed", 4),
+        ({"result": "installed", "exit_code": 0, "unproven": ["x"] * 9000}, "failed", 4),
+        ({"result": "installed", "exit_code": 0, "seconds": float("inf")}, "failed", 4),
+        ({"result": "failed", "exit_code": 5, "words": "\x1b[31mdisk full"}, "failed", 5),
+        ({"result": "installed", "exit_code": 0, "version": "1.0-a"}, "installed", 0),
+    ],
+)
+def test_a_roll_out_believes_no_lie(
+    said: dict[str, Any], result: str, code: int, tmp_path: Path
+) -> None:
+    run = RolloutRun(["a", "b"], tmp_path, lambda end: None)
+    for name in ("a", "b"):
+        run.heard(Event(event="begun", host=name))
+    run.heard(Event(event="result", host="a", state="ok", said=said))
+    end = run.ends["a"]
+    assert (end.result, end.exit_code) == (result, code) and not run.stopped
+    assert end.reason.isprintable() and len(end.reason) < 1200
+    assert result == "installed" or end.reason
+
+
+def test_only_a_machine_that_was_skipped_was_not_begun(tmp_path: Path) -> None:
+    run = RolloutRun(["a"], tmp_path, lambda end: None)
+    run.heard(Event(event="begun", host="a"))
+    run.heard(Event(event="result", host="a", state="skipped", said={"result": "not-begun"}))
+    assert run.ends["a"].result == "not-begun" and "--max-fail" in run.stopped
+
+
+def test_a_machine_on_which_the_plan_crashes_is_left_out_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def judge(request: object, machine: planning.Surveyed, *more: object) -> planning._Fit:
+        raise ZeroDivisionError("a number of its own")
+
+    monkeypatch.setattr(planning, "_judge", judge)
+    machine = planning.Surveyed("a", None, [])
+    fitting, left = planning.plan(None, [machine], ">=3.10", str)  # type: ignore[arg-type]
+    assert not fitting and left[0].machines == ["a"] and left[0].exit_code == 4
+    assert "ZeroDivisionError" in left[0].reason
