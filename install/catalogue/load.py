@@ -9,9 +9,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from ... import plugins
+from ...data.versions import parse_version
 from ...exit_codes import UsageError
 from ...suggestions import did_you_mean
 from .containers import flavours
@@ -160,15 +159,8 @@ def _text(path: Path) -> str:
 
 def _same(asked: str, other: str) -> bool:
     """Equal as versions are: 23.3 is 23.03, and +nv23.3 is +nv23.03."""
-    one, two = _version(asked), _version(other)
+    one, two = parse_version(asked), parse_version(other)
     return one is not None and one == two
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 def _place(release: str) -> int | None:
@@ -176,7 +168,7 @@ def _place(release: str) -> int | None:
     month = re.search(r"(?:^|nv)(\d{2})\.(\d{1,2})$", release)
     if month and 1 <= int(month[2]) <= 12:
         return (int(month[1]) * 12 + int(month[2])) * 1_000_000
-    version = _version(release)
+    version = parse_version(release)
     if version is None:
         return None
     return version.major * 1_000_000 + version.minor * 1_000 + version.micro

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
+from ...data.versions import parse_version
 from ..network.addresses import is_loopback, is_one_word
 from .model import PUBLIC, Index, Release, Sdist, Stack
 
@@ -49,7 +49,7 @@ def mistakes(stack: Stack) -> Iterator[Mistake]:
     for number, release in enumerate(stack.releases):
         yield from _of_release(release, ("releases", number))
     yield from _twice([r.release for r in stack.releases], "releases", "release", "release")
-    versions = [_version(r.version) or r.version for r in stack.releases]
+    versions = [parse_version(r.version) or r.version for r in stack.releases]
     yield from _twice(versions, "releases", "version", "release of version")
 
 
@@ -169,7 +169,7 @@ def _of_release(release: Release, path: Path) -> Iterator[Mistake]:
 
 
 def _of_facts(release: Release, path: Path) -> Iterator[Mistake]:
-    version = _version(release.version)
+    version = parse_version(release.version)
     if version is not None and version.is_prerelease and not release.prerelease:
         sentence = (
             f"{release.version} is a pre-release, and the release does not say prerelease = true"
@@ -258,15 +258,8 @@ def _filled(value: str, path: Path) -> Iterator[Mistake]:
 
 
 def _a_version(value: str, path: Path) -> Iterator[Mistake]:
-    if _version(value) is None:
+    if parse_version(value) is None:
         yield Mistake(path, f'"{value}" is not a version (PEP 440)')
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 def _first_line(error: Exception) -> str:

@@ -13,6 +13,7 @@ from .model import Build, Index, Release, Sdist, Stack
 from .rules import Path, mistakes
 
 _FORM = "envcheck explain stack-file describes the form"
+_TOO_LONG = re.compile(r"[0-9]{200}")  # three times a sha256; Python refuses 4,300 digits
 _TABLES = (Stack, Index, Sdist, Build, Release)
 _WORDS = {
     "str": "text in quotes",
@@ -46,6 +47,9 @@ def read(text: str, where: str) -> Stack:
 def _parsed(text: str, where: str) -> dict[str, Any]:
     import tomli
 
+    if long := _TOO_LONG.search(text):  # also in text, where versions are read as numbers
+        line = text.count("\n", 0, long.start()) + 1
+        raise UsageError(f"{where}:{line}: this is no stack: a number in it is too long")
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.catalogue.load import load
+from envcheck.install.catalogue.load import find, load
 from envcheck.install.catalogue.schema import read
 
 GOOD = """\
@@ -349,3 +349,17 @@ def test_an_alternative_that_is_no_stack_of_ours(tmp_path: Path) -> None:
         UsageError, match=r': otherwise\[1\]: "otherwise" is "pytorch", and envcheck has'
     ):
         load(str(file))
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, f"1.{'9' * 5000}", f"1!{'9' * 5000}", "9" * 400])
+@pytest.mark.parametrize("at", ["1.1.0", "0.2.2", "<4", "59.6.0", "3.12", '"1"'])
+def test_a_version_of_5000_digits_is_a_sentence(at: str, text: str) -> None:
+    assert at in GOOD
+    with pytest.raises(UsageError, match=r"s\.toml:\d+: .* a number in it is too long"):
+        read(GOOD.replace(at, at.replace(at.strip('"<'), text)), "s.toml")
+
+
+def test_a_release_of_5000_digits_is_not_there() -> None:
+    stack = read(GOOD, "s.toml")
+    with pytest.raises(UsageError, match="999"):
+        find(stack, "9" * 5000)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
 
 from ...data.versions import parse_version
 from ...facts.base import known
@@ -60,7 +59,7 @@ def requirements(distribution: Distribution, environment: dict[str, str]) -> lis
             requirement = _parsed(text)
             if requirement.marker is None or requirement.marker.evaluate(environment):
                 found.append(requirement)
-        except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
+        except (UndefinedComparison, UndefinedEnvironmentName, ValueError):
             continue
     return found
 
