@@ -6,16 +6,19 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import scratch
 from ...exit_codes import Cannot, PutBack
+from ...findings.shell import word
 from .. import places, pylock
 from ..catalogue.model import Stack
 from ..lockfile import LockedFile, LockedPackage, Lockfile
 from ..request import Request
 from . import child_env, logs, sdists, uv
+from .unpacked import Unpacked
 
 if TYPE_CHECKING:
     from ..store.fetch import Fetcher
@@ -48,15 +51,18 @@ def install(
     tool = Uv(directory, lock) if _with_uv(request) else Pip(directory, lock, fetcher)
     wheels = [package for package in lock.packages if package.file.kind == "wheel"]
     log = logs.path(directory, "install.log")
-    for paths in portions([wheel.file for wheel in wheels], fetcher):
-        portion = [wheel for wheel in wheels if wheel.file.sha256 in paths]
-        result = tool.run(portion, paths, log)
-        if not result.ok:
-            raise PutBack(
-                f"{tool.name} could not install {len(lock.packages)} packages into {directory}: "
-                f"{tool.words(result)}",
-                hint=f"the whole log is in {log}",
-            )
+    with tool.unpacked(_site_of(directory), directory) as unpacked:
+        for paths in portions([wheel.file for wheel in wheels], fetcher):
+            portion = [wheel for wheel in wheels if wheel.file.sha256 in paths]
+            result = tool.run(portion, paths, log)
+            if not result.ok:
+                raise PutBack(
+                    f"{tool.name} could not install {len(lock.packages)} packages into {directory}: "
+                    f"{tool.words(result)}",
+                    hint=f"the whole log is in {log}",
+                )
+            _add(unpacked, paths)
+        _compare(unpacked)
     for job in jobs:
         _build(job, tool, fetcher)
 
@@ -70,13 +76,37 @@ def _build(job: sdists.Job, tool: Installer, fetcher: Fetcher) -> None:
         paths |= portion
     with scratch.directory() as folder:
         if tools:
-            result = tool.run(tools, paths, log, ["--target", folder])
-            if not result.ok:
-                raise sdists.failure(job, result, log)
+            with tool.unpacked(folder, folder) as unpacked:
+                result = tool.run(tools, paths, log, ["--target", folder])
+                if not result.ok:
+                    raise sdists.failure(job, result, log)
+                _add(unpacked, {tool.file.sha256: paths[tool.file.sha256] for tool in tools})
+                _compare(unpacked)
         env = sdists.environment(job, tool.directory, folder)
         result = tool.run([job.package], paths, log, ["--verbose", *tool.building], env)
     if not result.ok:
         raise sdists.failure(job, result, log)
+
+
+def _site_of(directory: Path) -> Path:
+    return next(directory.glob("lib/python*/site-packages"))
+
+
+def _add(unpacked: Unpacked | None, paths: Mapping[str, Path]) -> None:
+    if unpacked is not None:
+        for wheel in paths.values():
+            unpacked.add(wheel)
+
+
+def _compare(unpacked: Unpacked | None) -> None:
+    """Raises PutBack where what was installed is not what the wheels hold."""
+    differing = unpacked.differing() if unpacked is not None else []
+    if differing:
+        more = f" and {len(differing) - 1} more" if differing[1:] else ""
+        raise PutBack(
+            f"{differing[0]}{more} is not what its wheel holds: the unpacked copy in uv's cache was changed",
+            hint=f"remove the cache, and install again: rm -r {word(str(places.uv_cache()))}",
+        )
 
 
 class Installer(ABC):
@@ -110,6 +140,10 @@ class Installer(ABC):
     ) -> list[str | Path]:
         """The command line. folder: for a file that lists the packages."""
 
+    def unpacked(self, site: Path, prefix: Path) -> AbstractContextManager[Unpacked | None]:
+        """Holds what is installed there against the wheels; None where it comes out of them at once."""
+        return nullcontext()
+
     @abstractmethod
     def settings(self) -> dict[str, str]:
         """The tool's variables."""
@@ -135,6 +169,9 @@ class Uv(Installer):
         argv += ["--no-config", "--offline", "--preview-features", "pylock"]
         argv += ["pip", "install", "--no-index", "--no-deps", "--python", self.python]
         return [*argv, "-r", listed]
+
+    def unpacked(self, site: Path, prefix: Path) -> AbstractContextManager[Unpacked | None]:
+        return Unpacked(site, prefix)
 
     def settings(self) -> dict[str, str]:
         settings = uv.settings()

@@ -1,0 +1,177 @@
+"""What was changed in uv's cache of unpacked wheels is not installed and called verified."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from locked_folder import FolderFetcher, lock_of
+from wheel_maker import sha256, wheel
+
+from envcheck.exit_codes import PutBack
+from envcheck.install import places
+from envcheck.install.catalogue.model import Stack
+from envcheck.install.pythons.interpreter import Interpreter
+from envcheck.install.request import Request
+from envcheck.install.wheels import environment, installing
+
+MINOR = "{}.{}".format(*sys.version_info)
+STACK = Stack(
+    name="test", title="a test's", distribution="alpha", requirement="alpha=={version}", gpu=False,
+    architectures=["x86_64"], source="made up",
+)  # fmt: skip
+TEXT, OTHER = "value = 1\n", "value = 2\n"
+DATA = "alpha-1.0.data"
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    modules = {
+        "alpha/__init__.py": TEXT,
+        "shared/__init__.py": "",
+        f"{DATA}/scripts/say": "#!python\nprint('said')\n",
+        f"{DATA}/scripts/plain": "#!/bin/sh\necho said\n",
+        f"{DATA}/data/share/alpha.txt": "text",
+        f"{DATA}/purelib/pure.py": "pure = 1\n",
+    }
+    wheel(folder, "alpha", "1.0", modules=modules, payload=3 << 20)
+    wheel(folder, "beta", "2.0", modules={"beta.py": "", "shared/__init__.py": "# beta's\n"},
+          scripts={"say-beta": "beta:__name__.__len__"})  # fmt: skip
+    return folder
+
+
+def install(directory: Path, files: Path) -> Path:
+    environment.create(
+        directory, Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
+    )
+    fetcher: Any = FolderFetcher(files)
+    installing.install(directory, lock_of(files, MINOR), STACK, Request(installer="uv"), fetcher)
+    return directory / "lib" / f"python{MINOR}" / "site-packages"
+
+
+def cached(name: str) -> Path:
+    (found,) = places.uv_cache().glob(f"archive-v*/*/{name}")
+    return found
+
+
+def rewrite(name: str, text: str) -> None:
+    """In place, with the times that it had."""
+    path = cached(name)
+    before = path.stat()
+    path.write_text(text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def with_its_record() -> None:
+    rewrite("alpha/__init__.py", OTHER)
+    old, new = (
+        base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+        for text in (TEXT, OTHER)
+    )
+    record = "alpha-1.0.dist-info/RECORD"
+    rewrite(record, cached(record).read_text().replace(old, new))
+
+
+def planted(name: str) -> Callable[[], object]:
+    def plant() -> None:
+        path = cached("alpha") / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("import os\n")
+
+    return plant
+
+
+CHANGES: dict[str, tuple[Callable[[], object], str]] = {
+    "a module": (lambda: rewrite("alpha/__init__.py", OTHER), "alpha/__init__.py"),
+    "a module and its RECORD": (with_its_record, "alpha/__init__.py"),
+    "a longer one": (lambda: rewrite("alpha/__init__.py", TEXT * 2), "alpha/__init__.py"),
+    "one that is gone": (lambda: cached("alpha/__init__.py").unlink(), "alpha/__init__.py"),
+    "a large file": (lambda: rewrite("alpha_payload/bytes.bin", "x" * (3 << 20)), "bytes.bin"),
+    "one of two wheels": (lambda: (cached("beta.py").parent / "shared/__init__.py").write_text("#"),
+                          "shared/__init__.py"),
+    "a script": (lambda: rewrite(f"{DATA}/scripts/plain", "#!/bin/sh\necho SAID\n"), "bin/plain"),
+    "a Python script": (lambda: rewrite(f"{DATA}/scripts/say", "#!python\nprint('SAID')\n"),
+                        "bin/say"),
+    "data": (lambda: rewrite(f"{DATA}/data/share/alpha.txt", "TEXT"), "share/alpha.txt"),
+    "purelib": (lambda: rewrite(f"{DATA}/purelib/pure.py", "pure = 2\n"), "pure.py"),
+    "entry points": (lambda: rewrite("beta-2.0.dist-info/entry_points.txt",
+                                     "[console_scripts]\nsay-beta = evil:x\n"), "entry_points.txt"),
+    "a new module": (planted("new.py"), "alpha/new.py"),
+    "new byte code": (planted(f"__pycache__/__init__.cpython-{MINOR.replace('.', '')}.pyc"), ".pyc"),
+    "a new path file": (lambda: (cached("alpha").parent / "evil.pth").write_text("import os\n"),
+                        "evil.pth"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_changed_cache_is_noticed(files: Path, tmp_path: Path, what: str) -> None:
+    install(tmp_path / "first", files)
+    change, name = CHANGES[what]
+    change()
+    with pytest.raises(PutBack, match="is not what its wheel holds") as refused:
+        install(tmp_path / "second", files)
+    assert name in str(refused.value)
+    assert refused.value.hint.endswith(f"rm -r {places.uv_cache()}")
+
+
+def test_the_command_that_is_printed_mends_it(files: Path, tmp_path: Path) -> None:
+    site = install(tmp_path / "first", files)
+    (site / "alpha/__init__.py").write_text(OTHER)  # one file with the cache's: it is linked
+    assert cached("alpha/__init__.py").read_text() == OTHER
+    with pytest.raises(PutBack) as refused:
+        install(tmp_path / "second", files)
+    assert os.system(refused.value.hint.partition(": ")[2]) == 0
+    assert (install(tmp_path / "third", files) / "alpha/__init__.py").read_text() == TEXT
+
+
+def test_what_is_as_the_wheels_hold_it_is_installed_again_and_again(
+    files: Path, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        site = install(tmp_path / name, files)
+        assert (site / "alpha/__init__.py").read_text() == TEXT
+        assert (tmp_path / name / "bin" / "say").read_text().endswith("\nprint('said')\n")
+
+
+def test_a_wheel_whose_record_is_wrong_is_installed(files: Path, tmp_path: Path) -> None:
+    """As pip and uv do; some that were repacked are so."""
+    (path,) = files.glob("alpha-*.whl")
+    right = sha256(path)
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, OTHER if name == "alpha/__init__.py" else data)
+    assert sha256(path) != right
+    for name in ("first", "second"):
+        assert (install(tmp_path / name, files) / "alpha/__init__.py").read_text() == OTHER
+
+
+def test_the_tools_of_a_build_are_compared_too(files: Path, tmp_path: Path) -> None:
+    install(tmp_path / "first", files)
+    rewrite("beta.py", "import os\n")
+    tool = installing.Uv(tmp_path / "first", lock_of(files, MINOR))
+    (tmp_path / "tools").mkdir()
+    paths = {sha256(path): path for path in files.iterdir()}
+    with tool.unpacked(tmp_path / "tools", tmp_path / "tools") as unpacked:
+        assert unpacked is not None
+        log = tmp_path / "log"
+        assert tool.run(tool.lock.packages, paths, log, ["--target", tmp_path / "tools"]).ok
+        for path in paths.values():
+            unpacked.add(path)
+        assert unpacked.differing() == [tmp_path / "tools" / "beta.py"]
