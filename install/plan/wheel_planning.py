@@ -174,8 +174,8 @@ def _steps(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -
     packages = number(len(lock.packages), "package")
     return [
         *steps,
-        Step(name="fetch", sentence=fetch),
         Step(name="create", sentence=f"create a virtual environment of Python {python}"),
+        Step(name="fetch", sentence=fetch),
         Step(name="install", sentence=f"install {packages} with {here.installer.split()[0]}"),
         Step(name="configure", sentence=_configure(choice, lock)),
         *verify_and_swap(choice.stack.must_pass, "on it"),

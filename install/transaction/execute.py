@@ -65,6 +65,7 @@ def execute(
     root = Root(Path(plan.directory), any_owner=request.allow_other_owner)
     journal = journal or Journal(root.journal)
     guard.look(root)
+    first = not os.path.lexists(root.own)
     name = f"envcheck install {plan.stack}"
     with ending_raises(), locked(root, name, wait=wait, tell=tell, make=True):
         recovery.recover(root, journal, tell)
@@ -81,6 +82,8 @@ def execute(
         except BaseException as error:
             with held_back():
                 recovery.undo(root, journal, transaction.version, plan.called, error, tell)
+                if first and not root.versions():
+                    recovery.dissolve(root)
             raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
-from . import engine_images, removal, roots
+from . import engine_images, guard, removal, roots
 from .journal import Journal, unfinished
 from .layout import Root, Version
 
@@ -164,3 +165,19 @@ def _keep_logs(root: Root, version: Version) -> Path | None:
     except OSError:  # the disk is full, as a rule: then the sentence has to do
         return None
     return place
+
+
+def dissolve(root: Root) -> list[Path]:
+    """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
+    with suppress(OSError):  # what names it then names nothing
+        roots.forget(root)
+    left = root.foreign()
+    with suppress(OSError, NotPutBack), guard.opened(root) as (top, own):
+        names = os.listdir(own)  # noqa: PTH208 - of a descriptor
+        for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
+            with suppress(OSError, NotPutBack):
+                removal.wipe(name, own, root.own)
+        os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
+    with suppress(OSError):  # not empty: somebody else's
+        root.path.rmdir()
+    return left

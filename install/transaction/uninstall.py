@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
 from ...exit_codes import Cannot, NotPutBack, PutBack, UsageError
 from ...findings.shell import word
-from . import current, engine_images, file_list, guard, lock, recovery, removal, roots
+from . import current, engine_images, file_list, guard, lock, recovery, removal
 from .journal import Journal
 from .layout import Root, Version
 
@@ -93,7 +90,7 @@ def uninstall(
         except OSError as error:
             why = f"{error.filename or root.journal}: {error.strerror}"
             raise _left(root, why, "repair that, then run again") from None
-        left = [] if version_id else _dissolve(root)
+        left = [] if version_id else recovery.dissolve(root)
     return Uninstalled(
         directory=str(root.path),
         versions=[version.id for version in chosen],
@@ -122,19 +119,3 @@ def _release(root: Root, chosen: list[Version]) -> None:
 
 def _left(root: Root, why: str, hint: str) -> NotPutBack:
     return NotPutBack(f"{root.path}: not all of it could be removed: {why}", hint=hint)
-
-
-def _dissolve(root: Root) -> list[Path]:
-    """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
-    with suppress(OSError):  # what names it then names nothing
-        roots.forget(root)
-    left = root.foreign()
-    with suppress(OSError, NotPutBack), guard.opened(root) as (top, own):
-        names = os.listdir(own)  # noqa: PTH208 - of a descriptor
-        for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
-            with suppress(OSError, NotPutBack):
-                removal.wipe(name, own, root.own)
-        os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
-    with suppress(OSError):  # not empty: somebody else's
-        root.path.rmdir()
-    return left

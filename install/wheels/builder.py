@@ -88,7 +88,6 @@ class WheelBuilder:
 
     def _fetch(self, version: Version) -> None:
         """Begins; the installer takes the files as they come."""
-        self._step("fetch")
         self._fetcher.want_all(self._resolved.downloads.files)
 
     def _create(self, version: Version) -> None:
@@ -96,11 +95,16 @@ class WheelBuilder:
         environment.create(version.directory, self._python(), prompt=self._resolved.lock.stack)
 
     def _install(self, version: Version) -> None:
-        self._step("install")
+        self._step("fetch")
         resolved = self._resolved
         stack = resolved.choice.stack
         installing.install(
-            version.directory, resolved.downloads, stack, self._request, self._fetcher
+            version.directory,
+            resolved.downloads,
+            stack,
+            self._request,
+            self._fetcher,
+            fetched=lambda: self._step("install"),
         )
         self._fetcher.wait()
         self._meter.keep()

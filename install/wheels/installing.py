@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,9 +40,14 @@ def installer(request: Request, lock: Lockfile | None = None) -> str:
 
 
 def install(
-    directory: Path, lock: Lockfile, stack: Stack, request: Request, fetcher: Fetcher
+    directory: Path,
+    lock: Lockfile,
+    stack: Stack,
+    request: Request,
+    fetcher: Fetcher,
+    fetched: Callable[[], None] = lambda: None,
 ) -> None:
-    """Everything that the lock names.
+    """Everything that the lock names. fetched: called when all wheels are there.
 
     Raises Cannot for what may not be built and for a lock without pip where that installs, PutBack with the
     installer's own words, and the error of a file that does not come.
@@ -51,9 +56,13 @@ def install(
     tool = Uv(directory, lock) if _with_uv(request) else Pip(directory, lock, fetcher)
     wheels = [package for package in lock.packages if package.file.kind == "wheel"]
     log = logs.path(directory, "install.log")
+    there = 0
     with tool.unpacked(_site_of(directory), directory) as unpacked:
         for paths in portions([wheel.file for wheel in wheels], fetcher):
             portion = [wheel for wheel in wheels if wheel.file.sha256 in paths]
+            there += len(portion)
+            if there == len(wheels):
+                fetched()
             result = tool.run(portion, paths, log)
             if not result.ok:
                 raise PutBack(

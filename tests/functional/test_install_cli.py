@@ -189,11 +189,37 @@ def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, co
         assert told["error"]["sentence"] == words
         assert err.decode().splitlines()[-1] == f"envcheck: {words}"
         root = home.root("demo")
-        assert not (root / "current").is_symlink() and not list(root.glob("*-py*"))
+        assert not root.exists()
+        assert json.loads(home.envcheck("list", "--format", "json").stdout)["environments"] == []
         made = home.install(*shop.selection)
         assert made.installed()["demo-lib"]
         sent = sum(r.sent for r in shop.index.asked("demo_lib-1.5") if r.path.endswith(".whl"))
         assert sent < 1.5 * (6 << 20), "what was there came again"
+
+
+def test_each_step_is_named_when_it_happens(home: Home, tmp_path: Path) -> None:
+    """The download runs under its own name, and installing begins when all files are there."""
+    with demo(tmp_path / "shop", payload=300_000, access=Access(rate=100_000)) as shop:
+        running = subprocess.Popen(
+            [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"],
+            env=environment(**home.variables),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert running.stderr is not None
+            there = {}
+            for line in running.stderr:
+                if ": step " in line:
+                    what = line.partition(": ")[2].partition(": ")[2].split()[0]
+                    files = home.folder.glob("cache/envcheck/store/files/*/*")
+                    there[what] = sum(path.stat().st_size for path in files)
+            assert running.wait() == 0
+        finally:
+            running.kill()
+    assert list(there)[:3] == ["create", "fetch", "install"]
+    assert there["fetch"] < 300_000 < there["install"]
 
 
 def at_a_terminal(home: Home, answer: bytes, *arguments: str) -> tuple[int, str]:

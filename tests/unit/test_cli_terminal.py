@@ -45,16 +45,18 @@ def test_piped_it_is_a_line_a_step(clock: list[float], monkeypatch: pytest.Monke
     with Terminal() as shown:
         shown.say("looking at this machine")
         shown.planned(planned())
+        shown.step("create")
         shown.step("fetch")
         for second in range(20):
             clock.append(101.0 + second)
             shown.fetching(fetched(second))
-        shown.step("create")
+        shown.step("install")
         shown.looking(["nvml"], 1, 9)
     assert stream.getvalue().splitlines() == [
         "envcheck: looking at this machine",
-        "envcheck: step 1 of 6: fetch 921 MiB",
-        "envcheck: step 2 of 6: create the environment",
+        "envcheck: step 1 of 6: create the environment",
+        "envcheck: step 2 of 6: fetch 921 MiB",
+        "envcheck: step 3 of 6: install 4 packages",
     ]
 
 

@@ -32,14 +32,14 @@ def test_what_is_in_the_store_is_not_fetched() -> None:
     assert plan.download_bytes == 421 * MIB
     assert plan.in_store_bytes == 500 * MIB
     assert [p.name for p in plan.packages if p.in_store] == ["nvidia-cudnn-cu12"]
-    assert "fetch 3 files" in plan.steps[0].sentence
+    assert "fetch 3 files" in plan.steps[1].sentence
 
 
 def test_with_everything_in_the_store_the_plan_says_so() -> None:
     locked = lock()
     plan = planned(locked=locked, in_store=stored(locked))
     assert plan.download_bytes == 0
-    assert "fetch nothing: all 4 files" in plan.steps[0].sentence
+    assert "fetch nothing: all 4 files" in plan.steps[1].sentence
 
 
 def test_packages_stand_by_size() -> None:
@@ -120,7 +120,7 @@ def test_seconds_rest_on_the_last_rate() -> None:
 
 def test_a_bundle_is_copied_from_at_a_disks_rate() -> None:
     plan = planned(offline=True, rate=1e6)
-    assert plan.steps[0].sentence.startswith("copy 4 files from the bundle into the store")
+    assert plan.steps[1].sentence.startswith("copy 4 files from the bundle into the store")
     assert (plan.rate, plan.rate_from) == (DISK_RATE, "assumed for a disk")
 
 
@@ -128,7 +128,7 @@ def test_a_python_that_is_not_here_is_got_first() -> None:
     plan = planned(choice(interpreter=None, python_to_get="3.8"))
     assert plan.steps[0].name == "python"
     assert (plan.python, plan.interpreter) == ("3.8", "")
-    assert planned().steps[0].name == "fetch"
+    assert planned().steps[0].name == "create"
     assert (planned().python, planned().interpreter) == (interpreter().version, interpreter().path)
 
 
