@@ -38,3 +38,4 @@ class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
     keep_added: bool = False  # with what the user has added to the version in use
     wait: float | None = None  # seconds for another installation at the same place
     jobs: int = 8  # downloads at once
+    deadline: float | None = None  # seconds for each probe of the verification; None: each its own

@@ -19,6 +19,8 @@ from .transaction.interfaces import Verification
 from .transaction.layout import Version
 from .transaction.record import Health
 
+_SLOW = "FRM-007"  # warns of a framework that gave no answer in time
+
 
 def verify(options: VerifyOptions, directory: Path, old: Path | None) -> Verification:
     """Judge the version in ``directory`` as `envcheck doctor --target` would; old: the one in use.
@@ -44,7 +46,7 @@ def verify(options: VerifyOptions, directory: Path, old: Path | None) -> Verific
             failing=[result.code for result in failing if result not in against],
             unproven=[result.code for result in excused],
         ),
-        failures=[collected.restore(_sentence(result)) for result in against],
+        failures=[collected.restore(one) for one in _sentences(against, diagnosis)],
         report=json_text.render(report).encode(),
         snapshot=snapshots.dump(collected.snapshot),
     )
@@ -69,8 +71,16 @@ def _failing(diagnosis: Diagnosis) -> set[str]:
     return {result.code for result in diagnosis.results if result.outcome == "fail"}
 
 
+def _sentences(against: list[CheckResult], diagnosis: Diagnosis) -> list[str]:
+    """ "FRM-001: tensorflow does not import: …"; of a framework that was too slow, that, and its way out."""
+    slow = [one for one in diagnosis.results if one.code == _SLOW and one.outcome == "warn"]
+    if slow and not any(result.findings for result in against):
+        more = "install --deadline 900 gives it more time"
+        return [f"{_SLOW}: {slow[0].findings[0].message.rstrip('.')}; {more}"]
+    return [_sentence(result) for result in against]
+
+
 def _sentence(result: CheckResult) -> str:
-    """ "FRM-001: tensorflow does not import: …" """
     if result.findings:
         return f"{result.code}: {result.findings[0].message}"
     why = result.reason or f"the check's outcome is {result.outcome}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import json_text
 from ..exit_codes import EnvcheckError, ExitCode, UsageError
-from . import environments, files, messages, selection, stacks, terminal
+from . import environments, files, messages, selection, sources, stacks, terminal
 from .parser import Parser
 from .style import style_of
 
@@ -87,10 +87,11 @@ def add_arguments(parser: Parser) -> None:
         help="with --upgrade or --fresh: install the packages that you added in the new version, too",
     )
     environments.add_yes(parser)
+    sources.add_deadline(parser, "each probe of the doctor that verifies it")
     terminal.add_amount(parser, verbose="a plan with every package and step")
     environments.add_wait(parser, 600.0)
     files.add_format(parser, json="for programs")
-    rare = "--engine --installer --keep-added --wait --dockerfile --allow-other-owner"
+    rare = "--deadline --engine --installer --keep-added --wait --dockerfile --allow-other-owner"
     parser.rare(*rare.split())
 
 
@@ -109,6 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
             keep_added=arguments.keep_added,
             wait=arguments.wait,
             jobs=arguments.jobs,
+            deadline=arguments.deadline,
         )
         if selection.builds_image(arguments):
             return _context(arguments, request, options, shown)

@@ -54,12 +54,12 @@ def refuse_container(arguments: argparse.Namespace, option: str) -> None:
             )
 
 
-def add_deadline(parser: argparse._ActionsContainer) -> None:
+def add_deadline(parser: argparse._ActionsContainer, what: str = "each probe") -> None:
     parser.add_argument(
         "--deadline",
         type=seconds(0.1, 3600),
         metavar="SECONDS",
-        help="how long each probe may take (default: each its own)",
+        help=f"how long {what} may take (default: each its own, and longer where CPUs are busy)",
     )
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 
 from .facts import Facts, from_error, unavailable
+from .runtime import cpu_wait
 
 LOG_LINES = 60
 # What a framework's package keeps beside it: TensorFlow 1.15 to 2.1, and JAX.
@@ -104,7 +105,10 @@ def _try(context, name, facts, started):
     """What the framework does on its GPU, in the time that is left once its libraries have been asked."""
     from . import trials
 
-    left = context.params.get("deadline", _DEADLINE) - (time.monotonic() - started) - _ASKING
+    took = time.monotonic() - started
+    if "deadline" not in context.params:  # as the parent counts it
+        took -= cpu_wait.of_process(os.getpid())
+    left = context.params.get("deadline", _DEADLINE) - took - _ASKING
     made, stderr = trials.run(context, name, left)
     if made:
         facts.put("trials", made, "a second process of the target's interpreter")

@@ -375,7 +375,9 @@ class Run(object):
         return [name for name in names if not isinstance(seen.get(name), dict)]
 
     def _probe(self, place, python, probe, params, cwd):
-        child = self._start(*self._command(python, probe, params, cwd))
+        # A deadline that the user gave is kept to the second.
+        patient = self.deadline is None
+        child = self._start(*self._command(python, probe, params, cwd), patient=patient)
         if probe in self._foreign:
             place = place.setdefault("extensions", {})
         self.running.append(Running(place, probe, child))

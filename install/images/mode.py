@@ -56,6 +56,7 @@ class ImageMode:
         """exits: closes what is opened. Raises CouldNotLook."""
         self.request = request
         self._reporter = reporter
+        self._options = options
         reporter.say("looking at this machine")
         collected = survey.collecting()
         # Which takes longer to import than all the rest: meanwhile the collector runs.
@@ -182,6 +183,7 @@ class ImageMode:
         return collection.collect(
             inside=inside.of_start(start),
             kernels=Kernels(),
+            deadline=self._options.deadline,
             progress=self._reporter.looking,
             seen=survey.unchanged(self.snapshot),
         )

@@ -213,6 +213,7 @@ class WheelMode:
             return collection.collect(
                 str(directory),
                 kernels=Kernels(),
+                deadline=self._options.deadline,
                 progress=self._reporter.looking,
                 seen=survey.unchanged(self.machine.snapshot),
                 environment=stack.environment,

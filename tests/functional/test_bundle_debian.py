@@ -81,6 +81,6 @@ def test_the_printed_commands_install_it(bundle: Path, root: Path) -> None:
     subprocess.run(["chroot", root, "chown", "-R", "ann", "/home/ann"], check=True)
     printed = (bundle.parent / "printed").read_text().split("\n")
     command = typed(root, " && ".join(line for line in printed if line)).strip()
-    assert "Installed and verified: small 6.0.3" in typed(root, command)
+    assert "Installed and verified: demo 6.0.3" in typed(root, command)
     told = typed(root, f"{command.split()[0]} run python -c 'import yaml; print(yaml.__version__)'")
     assert told == "6.0.3\n"

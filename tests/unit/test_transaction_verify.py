@@ -12,7 +12,9 @@ from targets import not_imported, on_bare_machine, replace
 from whole import with_target
 
 from envcheck.collection import Collected
+from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import Snapshot, load
+from envcheck.facts.target import Framework
 from envcheck.install.request import Request
 from envcheck.install.survey import VerifyOptions, unchanged
 from envcheck.install.transaction import record
@@ -119,3 +121,13 @@ def test_the_report_and_the_facts_are_kept_as_the_doctor_writes_them() -> None:
     report = json.loads(verdict.report)
     assert report["verdict"] == verdict.health.verdict and report["schema"] == 2
     assert load(verdict.snapshot) == with_target()
+
+
+def test_a_slow_import_is_said_as_such_with_the_way_out() -> None:
+    noise = "oneDNN custom operations are on\ncpu_feature_guard\nrebuild TensorFlow"
+    reason = f"gave no answer within 90 s: {noise}"
+    slow = Probe[Framework](outcome="timeout", seconds=90.0, reason=reason, evidence=noise)
+    verdict = judged(with_target(tensorflow=slow), must_pass=["FRM-001"])
+    (told,) = verdict.failures
+    assert told.startswith("FRM-007: Importing TensorFlow") and "within 90 s" in told
+    assert told.endswith("; install --deadline 900 gives it more time") and "oneDNN" not in told

@@ -12,10 +12,12 @@ import signal
 import subprocess
 import time
 
-from . import orphans
+from . import cpu_wait, orphans
 from .capture import capture_file
 
 OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of stdout or stderr
+MOST_PATIENCE = 3.0  # times its deadline: a patient child gets no more, however busy the machine is
+_ASK_AGAIN = 0.5  # seconds between looks at how long it had to wait for a CPU
 INHERIT = object()  # as a child's stdin: this process's own
 # Of the user's environment, what envcheck itself logs in with, and no child of its has any use for.
 LOGINS = ("NGC_API_KEY", "NGC_CLI_API_KEY")
@@ -101,19 +103,23 @@ class Child(object):
         own_session=True,
         tied=False,
         stdin=None,
+        patient=False,
     ):
         """deadline: seconds from now. grace: seconds between SIGTERM and SIGKILL.
 
         stdin: the path of the file that it reads as its standard input; None: nothing; INHERIT: ours.
         tied: it dies with this process, even when that is killed and can end nothing itself. Not in a
         process with threads: something of ours then runs between fork and exec.
+        patient: time in which it was ready to run and had no CPU does not count. It has a session of its own.
         """
         self.argv = [str(part) for part in argv]
+        self.started = time.monotonic()
         self.deadline = deadline
+        self._last = self.started + deadline * (MOST_PATIENCE if patient else 1.0)
+        self._next_look = self.started + deadline
         self.grace = grace
         self.limit = limit
         self.own_session = own_session
-        self.started = time.monotonic()
         self.result = None
         self._ending = None  # (outcome, time of SIGTERM, time of SIGKILL or None)
         self._reaped = False  # by somebody else: its process id may be another's by now
@@ -159,7 +165,7 @@ class Child(object):
             self._finish(outcome, code if outcome == "exited" else None)
         elif self._ending is not None:
             self._press_on(now)
-        elif now - self.started >= self.deadline:
+        elif self._is_late(now):
             self._end("timeout", now)
         elif max(_size(self._stdout), _size(self._stderr)) > self.limit:
             self._end("flooded", now)
@@ -210,6 +216,14 @@ class Child(object):
             self._reaped = True
             return True
         return state is not None
+
+    def _is_late(self, now):
+        if now >= self._last:
+            return True
+        if now < self._next_look:
+            return False
+        self._next_look = now + _ASK_AGAIN
+        return now - self.started - cpu_wait.of_group(self.pid) >= self.deadline
 
     def _end(self, outcome, now):
         if self.grace:
