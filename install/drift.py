@@ -48,7 +48,7 @@ def of(directory: Path) -> Drift:
     except UsageError:
         return Drift()
     locked = {package.name: package.version for package in lock.packages}
-    found = _found(directory)
+    found = installed(directory)
     versions = {name: str(one.version) for name, one in found.items()}
     added = {name: version for name, version in versions.items() if name not in locked}
     changed = {
@@ -75,7 +75,7 @@ def unexplained(directory: Path, drift: Drift, paths: Iterable[str]) -> list[str
         return list(paths)
     differs = {*drift.added, *drift.changed}
     kept: set[str] = set()
-    for name, one in _found(directory).items():
+    for name, one in installed(directory).items():
         if name not in differs:
             folder = str(one.locate_file("")).removeprefix(f"{directory}/")
             kept |= {posixpath.normpath(posixpath.join(folder, name)) for name in _recorded(one)}
@@ -89,7 +89,7 @@ def some(names: Iterable[str], most: int = _NAMED) -> str:
     return ", ".join(listed[:most]) + more
 
 
-def _found(directory: Path) -> Mapping[str, Distribution]:
+def installed(directory: Path) -> Mapping[str, Distribution]:
     """What is installed, by normalised name; what has no readable name is left out."""
     sites = sorted(str(path) for path in directory.glob("lib/python*/site-packages"))
     found: dict[str, Distribution] = {}

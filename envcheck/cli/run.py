@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from ..exit_codes import NotStarted
 from ..findings.shell import word
 from ..install.start import container, wheel
-from . import files, starting
+from ..install.transaction.layout import Version
+from . import files, messages, starting
 from .parser import Parser
 
 EPILOG = """\
@@ -70,5 +72,16 @@ def run(arguments: argparse.Namespace) -> int:
         if version.is_container:
             container.run(version, words, options)
         starting.refuse_of_containers(options, version)
+        _say_what_breaks(version, words)
         wheel.run(version, words, options)
     raise AssertionError("it became another program")
+
+
+def _say_what_breaks(version: Version, words: Sequence[str]) -> None:
+    """Of a pip that is about to run, which then does as it was told."""
+    if {"install", "uninstall"}.isdisjoint(words):
+        return
+    from ..install.start import breaking
+
+    for sentence in breaking.sentences(version.directory, words):
+        messages.say(sentence)
