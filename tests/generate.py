@@ -1,4 +1,4 @@
-"""Keeps what is generated (demos, pictures, codes, rooms) the program's own. To write it anew:
+"""Keeps what is generated (demos, pictures, codes, rooms, sections) the program's own. To write it anew:
 
 .venv/bin/python tests/generate.py
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import demos
 import pictures
+import sections_read
 
 from envcheck.checks.registry import all_checks, areas
 
@@ -69,3 +70,4 @@ if __name__ == "__main__":
     demos.write()
     pictures.write()
     CODES.write_text(codes())
+    sections_read.FILE.write_text(sections_read.table())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from .. import safe_text
 from ..facts.missing import CannotJudge
 from ..facts.profile import Profile
-from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
+from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
 from ..findings.model import (
     CheckResult,
@@ -25,6 +25,8 @@ from . import foreign, purpose
 from .registry import Check, all_checks, areas
 from .system_commands import adapted
 
+_LEFT_OUT: list[Verdict] = [Unjudged("skipped", "left out by --only or --skip")]
+
 
 def diagnose(
     snapshot: Snapshot,
@@ -35,18 +37,59 @@ def diagnose(
 ) -> Diagnosis:
     """Judge a Snapshot. ``only`` and ``skip`` hold codes or areas; what they leave out is skipped.
 
-    profile: what the machine must be, where somebody said so.
+    What is chosen gets the result that it gets among all checks. Where the check that explains it is left
+    out, it stands for itself.
     """
     every = tuple(all_checks() if checks is None else checks)
+    by_code = {check.code: check for check in every}
     chosen = {check.code for check in every if is_chosen(check, only, skip)}
-    needed = snapshot if len(chosen) == len(every) else _needed(snapshot, every, chosen)
-    view = SnapshotView(needed, profile)
-    verdicts = _judge((check for check in every if check.code in chosen), view)
-    left_out: list[Verdict] = [Unjudged("skipped", "left out by --only or --skip")]
-    results = [_result(check, verdicts.get(check.code, left_out)) for check in every]
-    results = [_for_this_machine(result, view) for result in results]
-    told = _consequences(results, {c.code: c for c in every})
-    return Diagnosis(_without_unneeded(told, purpose.cpu_builds(view)))
+    view = SnapshotView(snapshot, profile)
+    results = _results(every, chosen, view)
+    needless = _needless(every, by_code, chosen, view)
+    return Diagnosis(
+        [
+            needless.get(result.code, result) if result.code in chosen else result
+            for result in _consequences(results, by_code)
+        ]
+    )
+
+
+def _results(
+    every: Iterable[Check], codes: Collection[str], view: SnapshotView
+) -> list[CheckResult]:
+    """The result of every check; those without one of these codes are left out."""
+    verdicts = _judge((check for check in every if check.code in codes), view)
+    results = (_result(check, verdicts.get(check.code, _LEFT_OUT)) for check in every)
+    return [_for_this_machine(result, view) for result in results]
+
+
+def _needless(
+    every: Iterable[Check], by_code: dict[str, Check], chosen: Collection[str], view: SnapshotView
+) -> dict[str, CheckResult]:
+    """Where nothing in the target would use a GPU, a machine without one is not at fault.
+
+    {code: result} of the check that finds none, and of those that it explains, chosen or not.
+    """
+    if purpose.NO_GPU not in with_causes(chosen, by_code):
+        return {}
+    (missing,) = _results([by_code[purpose.NO_GPU]], [purpose.NO_GPU], view)
+    cpu_builds = purpose.cpu_builds(view) if missing.outcome == "fail" else []
+    if not cpu_builds:
+        return {}
+    reason = f"the target needs no GPU ({', '.join(cpu_builds)})"
+    results = _results(every, with_causes(chosen, by_code), view)
+    return {
+        result.code: msgspec.structs.replace(
+            result,
+            outcome="skipped",
+            reason=reason,
+            consequence_of="",
+            findings=[],
+            unjudged=[Unjudged("skipped", reason)],
+        )
+        for result in _consequences(results, by_code)
+        if purpose.NO_GPU in (result.code, result.consequence_of)
+    }
 
 
 def is_chosen(check: Check, only: Collection[str], skip: Collection[str]) -> bool:
@@ -55,33 +98,16 @@ def is_chosen(check: Check, only: Collection[str], skip: Collection[str]) -> boo
     return (not only or not names.isdisjoint(only)) and names.isdisjoint(skip)
 
 
-def needed_sections(only: Collection[str], skip: Collection[str]) -> frozenset[str]:
-    """The Snapshot's sections that the chosen checks rest on."""
-    chosen = (check for check in all_checks() if is_chosen(check, only, skip))
-    return frozenset().union(*(check.sections for check in chosen))
-
-
-def _needed(snapshot: Snapshot, every: Iterable[Check], chosen: Collection[str]) -> Snapshot:
-    """The Snapshot as a live run with the same choice has it: a whole one gives the same results."""
-    needed: frozenset[str] = frozenset().union(*(c.sections for c in every if c.code in chosen))
-    if TARGET_SECTIONS.isdisjoint(needed):
-        snapshot = msgspec.structs.replace(snapshot, target=None)
-    documents = {"machine": snapshot.machine, "target": snapshot.target}
-    kept = {
-        name: document if document is None else _with_sections(document, needed)
-        for name, document in documents.items()
-    }
-    return msgspec.structs.replace(snapshot, **kept)
-
-
-def _with_sections(document: Document, needed: frozenset[str]) -> Document:
-    others = (MACHINE_SECTIONS | TARGET_SECTIONS) - needed
-    extensions = {
-        name: probe
-        for name, probe in document.extensions.items()
-        if name in needed or "extensions" in needed
-    }
-    return msgspec.structs.replace(document, **dict.fromkeys(others), extensions=extensions)
+def with_causes(codes: Collection[str], checks: Mapping[str, Check]) -> set[str]:
+    """These checks, and all whose failure may explain theirs."""
+    found: set[str] = set()
+    waiting = list(codes)
+    while waiting:
+        code = waiting.pop()
+        if code in checks and code not in found:
+            found.add(code)
+            waiting += checks[code].follows
+    return found
 
 
 def _judge(checks: Iterable[Check], view: SnapshotView) -> dict[str, list[Verdict]]:
@@ -186,27 +212,6 @@ def _consequences(results: list[CheckResult], checks: dict[str, Check]) -> list[
             )
         )
     return told
-
-
-def _without_unneeded(results: list[CheckResult], cpu_builds: list[str]) -> list[CheckResult]:
-    """Where nothing in the target would use a GPU, a machine without one is not at fault."""
-    missing = any(r.code == purpose.NO_GPU and r.outcome == "fail" for r in results)
-    if not missing or not cpu_builds:
-        return results
-    reason = f"the target needs no GPU ({', '.join(cpu_builds)})"
-    return [
-        msgspec.structs.replace(
-            result,
-            outcome="skipped",
-            reason=reason,
-            consequence_of="",
-            findings=[],
-            unjudged=[Unjudged("skipped", reason)],
-        )
-        if purpose.NO_GPU in (result.code, result.consequence_of)
-        else result
-        for result in results
-    ]
 
 
 def _root(

@@ -36,7 +36,6 @@ import msgspec
 
 from .. import plugins, safe_text
 from ..facts.missing import CouldNotRun
-from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS
 from ..facts.view import SnapshotView
 from ..findings.model import Verdict
 from ..plugins import apart
@@ -46,26 +45,17 @@ if TYPE_CHECKING:
 
 Judge = Callable[[SnapshotView], Iterable[Verdict]]
 
-# The Snapshot's sections that many areas rest on.
-MACHINE = frozenset(("host", "pci", "kernel", "nvml", "nvidia_smi"))
-TARGET = frozenset(
-    ("interpreter", "environment", "packages", "lock", "loader", "tensorflow", "torch", "jax")
-)
-
 
 class Area(msgspec.Struct, frozen=True, kw_only=True):
     """A group of checks: a package in this folder, or what another package adds.
 
     position: its place in the report, from the hardware (10) up to Tensor Cores (130).
-    needs: the Snapshot's sections that its checks rest on: with --only and --skip, nothing else is
-    collected or looked at. The host's are always among them, for they say how a remedy is to be written.
     of_target: its checks are about the target alone, and are skipped where none was looked at.
     """
 
     name: str
     title: str
     position: int
-    needs: frozenset[str] = MACHINE_SECTIONS | TARGET_SECTIONS | {"extensions"}
     of_target: bool = False
 
 
@@ -88,11 +78,6 @@ class CheckText(msgspec.Struct, frozen=True, kw_only=True):
     follows: tuple[str, ...]
     problem: str
     systems: tuple[str, ...] = ()
-    needs: frozenset[str] = frozenset()
-
-    @property
-    def sections(self) -> frozenset[str]:
-        return self.needs or areas()[self.area].needs
 
 
 class Check(CheckText, frozen=True, kw_only=True):
@@ -123,12 +108,11 @@ def check(
     about: str,
     sources: Iterable[str],
     follows: Iterable[str] = (),
-    needs: frozenset[str] = frozenset(),
     systems: Iterable[str] = (),
 ) -> Callable[[Judge], Judge]:
     """Register the decorated generator as the check ``code``, in the AREA of its module or package.
 
-    ``needs``, ``systems``: as of Check.
+    ``systems``: as of Check.
     It yields Findings, Passed and Unjudged, or raises CannotJudge; yielding nothing is a pass.
     """
 
@@ -148,7 +132,6 @@ def check(
             judge=judge,
             problem=problem,
             systems=tuple(systems),
-            needs=needs,
         )
         return judge
 

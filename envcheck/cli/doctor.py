@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,7 +99,8 @@ def _meant(word: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..checks.engine import diagnose, needed_sections
+    from ..checks import sections
+    from ..checks.engine import diagnose
     from ..profiles import reading as profiles
 
     if arguments.label and arguments.format != "openmetrics":
@@ -120,15 +122,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
     else:
-        collected = sources.live(
+        look = functools.partial(
+            sources.live,
             arguments.target,
             engine=arguments.engine,
             entrypoint=arguments.entrypoint,
             deadline=arguments.deadline,
             kernels=wanted,
-            only=needed_sections(only, skip) if only or skip else (),
             quiet=arguments.quiet,
         )
+        needed = sections.needed(only, skip) if only or skip else sections.PROBES
+        collected = look(only=needed if only or skip else ())
+        if sections.missing(collected.snapshot, needed, only, skip, profile):
+            collected = look()
     if arguments.save is not None:
         from ..facts import snapshot as snapshots
 

@@ -13,7 +13,6 @@ from ..suggestions import did_you_mean
 from .parser import Parser
 
 AREA = "tensorcores"
-CODES = "TC-"  # what the codes of that area begin with
 
 _LEVELS: tuple[str, ...] = get_args(Level)
 _MODES: tuple[str, ...] = get_args(Mode)
@@ -89,7 +88,7 @@ def wanted(
     given = _given(arguments)
     quick = "--level quick" if arguments.level == "quick" else ""
     systems = _systems(arguments, only, skip)
-    products = not quick and _chosen(AREA, only, skip)
+    products = not quick and _products(arguments, only, skip)
     of_products = [option for option in given if option not in ("--gpu", "--busy-ok")]
     if quick and (of_products or (given and not systems)):
         raise UsageError(f"{(of_products or given)[0]} and {quick} cannot be used together")
@@ -111,10 +110,14 @@ def wanted(
     )
 
 
-def _chosen(area: str, only: Collection[str], skip: Collection[str]) -> bool:
-    """Whether the kernels of Tensor Cores' area are run for anything that was chosen."""
-    named = not only or any(word == area or word.startswith(CODES) for word in only)
-    return named and area not in skip
+def _products(arguments: argparse.Namespace, only: Collection[str], skip: Collection[str]) -> bool:
+    """Whether a check that was chosen judges what the kernels find."""
+    if not only and not skip:
+        return True
+    from ..checks import sections
+
+    unused = () if getattr(arguments, "expect", None) else ("expected",)  # without a profile
+    return sections.is_read("micro_kernels", only, [*skip, *unused])
 
 
 def _systems(

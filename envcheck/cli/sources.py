@@ -82,7 +82,7 @@ def live(
 
     engine, entrypoint: of the container that ``target`` names. deadline, kernels, seen, work, events: as of
     collection.collect.
-    only: of the probes, these; the target is left alone where none of them is a target's.
+    only: of the probes, these.
     doing: what the work does now, in words, which the line of progress shows; "" until it has begun.
     """
     from ..reports.progress import Progress
@@ -104,10 +104,6 @@ def live(
                 events=events,
             )
 
-        if only and snapshots.TARGET_SECTIONS.isdisjoint(only):
-            if target is not None:
-                messages.say("the target is not looked at: no check that was asked for is about it")
-            return collect(None)
         if target is not None:
             return collect(*_named(target, engine, entrypoint, deadline))
         if engine is not None:

@@ -88,8 +88,13 @@ class SnapshotView:
         target = self.snapshot.target
         if target is None:
             return self.machine
-        own = {name: getattr(target, name) for name in MACHINE_SECTIONS}
-        own = {name: probe for name, probe in own.items() if probe is not None}
+        own = {
+            name: probe
+            for name, probe in msgspec.structs.asdict(
+                target
+            ).items()  # which is not recorded as read
+            if name in MACHINE_SECTIONS and probe is not None
+        }
         return msgspec.structs.replace(self.machine, **own)
 
     @cached_property

@@ -1,109 +1,179 @@
-"""--only and --skip: what is declared that checks need is enough, and nothing else is looked at."""
+"""--only and --skip change no verdict: what a check says alone is what it says among all others."""
 
 from __future__ import annotations
 
 import functools
+import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from modes_well import WELL
-from test_failure_modes import OTHERS, ROWS
+from known_machines import machines, profile
+from whole import whole
 
-from envcheck.checks.engine import diagnose, needed_sections
-from envcheck.checks.registry import Check, all_checks, areas
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import sections_read
+
+from envcheck.checks import sections
+from envcheck.checks.engine import diagnose, with_causes
+from envcheck.checks.registry import all_checks, areas
 from envcheck.cli import sources
 from envcheck.cli.main import run
 from envcheck.collection import Collected
 from envcheck.collector import probes
+from envcheck.facts.recording import SECTIONS
 from envcheck.facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
 from envcheck.findings.model import CheckResult
 
+CHECKS = {check.code: check for check in all_checks()}
+TURNS = 30  # for each check, every demo and one of so many other machines
+
 
 @functools.cache
-def snapshots() -> list[Snapshot]:
-    made = [make() for make, _told in (*ROWS.values(), *OTHERS.values())]
-    return [*made, *(make() for make in WELL.values())]
+def among_all(machine: str) -> dict[str, CheckResult]:
+    found = diagnose(machines()[machine], profile=profile()).results
+    return {result.code: result for result in found}
 
 
-def by_itself(check: Check, snapshot: Snapshot) -> CheckResult:
-    (result,) = diagnose(snapshot, checks=[check]).results
-    return result
+def collected(snapshot: Snapshot, kept: frozenset[str]) -> Snapshot:
+    """What a live look that collects these sections has of it."""
+    return msgspec.structs.replace(
+        snapshot,
+        machine=with_sections(snapshot.machine, kept),
+        target=None if snapshot.target is None else with_sections(snapshot.target, kept),
+    )
 
 
-def with_sections(document: Document | None, kept: frozenset[str]) -> Any:
-    names = (MACHINE_SECTIONS | TARGET_SECTIONS) - kept
-    return None if document is None else msgspec.structs.replace(document, **dict.fromkeys(names))
+def with_sections(document: Document, kept: frozenset[str]) -> Document:
+    others = dict.fromkeys(SECTIONS - kept - {"extensions"})
+    extensions = document.extensions if "extensions" in kept else {}
+    return msgspec.structs.replace(document, **others, extensions=extensions)
 
 
-def restricted(snapshot: Snapshot, kept: frozenset[str]) -> Snapshot:
-    target = None if TARGET_SECTIONS.isdisjoint(kept) else with_sections(snapshot.target, kept)
-    machine = with_sections(snapshot.machine, kept)
-    return msgspec.structs.replace(snapshot, machine=machine, target=target)
+def alone(snapshot: Snapshot, only: list[str]) -> dict[str, CheckResult]:
+    """As the doctor does it: what is needed, and everything where that was not all."""
+    needed = sections.needed(only, ())
+    part = collected(snapshot, needed)
+    if sections.missing(part, needed, only, (), profile()):
+        part = snapshot
+    return {r.code: r for r in diagnose(part, only, profile=profile()).results}
+
+
+def assert_same(machine: str, only: list[str], codes: list[str]) -> None:
+    whole, part = among_all(machine), alone(machines()[machine], only)
+    for code in codes:
+        root = whole[code].consequence_of
+        if root in codes or not root:
+            assert part[code] == whole[code], f"{code} of {machine}"
+        else:  # what explains it was left out: it stands for itself, and is not fine
+            judged = part[code].consequence_of or code
+            assert part[judged].outcome in ("fail", "warn", "could-not-run"), f"{code} of {machine}"
 
 
 @pytest.mark.parametrize("area", areas())
-def test_a_check_says_the_same_with_its_declared_sections_alone(area: str) -> None:
-    checks = [check for check in all_checks() if check.area == area]
-    for snapshot in snapshots():
-        for check in checks:
-            if check.code == "DRV-010":  # on whatever probe hangs: what did not run, did not hang
-                continue
-            whole = by_itself(check, snapshot)
-            part = by_itself(check, restricted(snapshot, check.sections))
-            assert part == whole, check.code
+def test_a_check_says_the_same_alone(area: str) -> None:
+    codes = [check.code for check in CHECKS.values() if check.area == area]
+    for number, machine in enumerate(machines()):
+        for place, code in enumerate(codes):
+            if machine.startswith("demo ") or (number + place) % TURNS == 0:
+                assert_same(machine, [code], [code])
 
 
-def test_every_area_and_no_other_section_is_named() -> None:
+@pytest.mark.parametrize("area", areas())
+def test_an_area_says_the_same_alone(area: str) -> None:
+    codes = [check.code for check in CHECKS.values() if check.area == area]
+    for number, machine in enumerate(machines()):
+        if machine.startswith("demo ") or (number + len(area)) % 8 == 0:
+            assert_same(machine, [area], codes)
+
+
+def test_few_gpus_need_less_shared_memory() -> None:
+    """256 MiB are enough for some machines, and not for eight GPUs."""
+    small = machines()["demo of little shared memory"]
+    for only in (["host"], ["HOST-008"], []):
+        needed = sections.needed(only, ())
+        results = {r.code: r for r in diagnose(collected(small, needed), only).results}
+        assert results["HOST-008"].outcome == "warn"
+
+
+def test_what_is_recorded_is_in_the_table() -> None:
+    demos = [one for name, one in machines().items() if name.startswith("demo ")]
+    assert list(sections.table()) == list(CHECKS)
+    for code, check in CHECKS.items():
+        assert sections_read.read_by(check, demos) <= sections.table()[code], (
+            "run tests/generate.py"
+        )
+
+
+def test_every_probe_is_a_section() -> None:
     assert set(probes.of("machine")) == MACHINE_SECTIONS
     assert {"interpreter", *probes.of("target")} == TARGET_SECTIONS
-    for check in all_checks():
-        assert "host" in check.sections, check.code  # which says how a remedy is written
-        assert check.sections <= MACHINE_SECTIONS | TARGET_SECTIONS | {
-            "micro_kernels",
-            "extensions",
-        }
+    assert SECTIONS >= sections.PROBES
 
 
 @pytest.mark.parametrize(
-    ("only", "skip", "sections"),
+    ("only", "skip", "found"),
     [
-        (["pci"], [], "host pci kernel nvml nvidia_smi"),
-        (["DRV-002"], [], "host pci kernel nvml nvidia_smi cuda"),
-        (["PKG-001"], [], "host interpreter packages"),
-        (["host", "config"], [], "host kernel interpreter packaging_config packages"),
-        (["pci", "gpu"], ["gpu"], "host pci kernel nvml nvidia_smi"),
+        (["HOST-001"], [], "host"),
+        (["HOST-008"], [], "host nvidia_smi nvml"),
+        (["config"], [], "host packaging_config"),
+        (["host", "HOST-001"], ["host"], "host"),
+        (["GPU-001"], [], "host kernel nvidia_smi nvml pci"),  # and what explains it: no GPU
     ],
 )
-def test_what_is_needed(only: list[str], skip: list[str], sections: str) -> None:
-    assert needed_sections(only, skip) == set(sections.split())
+def test_what_is_needed(only: list[str], skip: list[str], found: str) -> None:
+    assert sections.needed(only, skip) == set(found.split())
 
 
-def test_a_whole_snapshot_and_a_live_run_give_the_same() -> None:
-    """A target that needs no GPU is no excuse where the target is not looked at."""
-    for snapshot in snapshots():
-        for only in (["pci"], ["driver", "gpu"], ["config"], ["PKG-001", "HOST-001"]):
-            needed = needed_sections(only, ())
-            assert diagnose(snapshot, only) == diagnose(restricted(snapshot, needed), only)
+def test_a_target_that_needs_no_gpu_excuses_the_same_checks() -> None:
+    machine = "demo without a GPU, for a target that needs none"
+    excused = [
+        code
+        for code, result in among_all(machine).items()
+        if result.reason.startswith("the target needs no GPU")
+    ]
+    assert {"PCI-001", "GPU-001", "DRV-001"} <= set(excused)
+    for code in excused:
+        assert alone(machines()[machine], [code])[code] == among_all(machine)[code]
+
+
+def test_the_causes_of_a_check_are_all_of_its_chain() -> None:
+    assert {"DRV-002", "PCI-001"} <= with_causes(["GPU-001"], CHECKS)
 
 
 @pytest.mark.parametrize(
-    ("words", "target", "only"),
+    ("words", "looks"),
     [
-        (["--only", "pci"], None, {"host", "pci", "kernel", "nvml", "nvidia_smi"}),
-        (["--only", "config"], "/t", areas()["config"].needs),
-        ([], "/t", set()),
+        (["--only", "HOST-001"], [{"host"}]),
+        (["--only", "config"], [{"host", "packaging_config"}]),
+        ([], [set()]),
     ],
 )
 def test_the_doctor_collects_what_is_needed(
-    words: list[str], target: str | None, only: set[str], monkeypatch: pytest.MonkeyPatch
+    words: list[str], looks: list[set[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, Any] = {}
+    asked = asked_by_the_doctor(words, whole(), monkeypatch)
+    assert [set(one["only"]) for one in asked] == looks
+    assert {one["target"] for one in asked} == {"/t"}
+
+
+def test_the_doctor_looks_again_where_a_check_reads_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sections, "table", lambda: {"HOST-008": frozenset(("host",))})
+    asked = asked_by_the_doctor(["--only", "HOST-008"], whole(), monkeypatch)
+    assert [set(one["only"]) for one in asked] == [{"host"}, set()]
+
+
+def asked_by_the_doctor(
+    words: list[str], snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> list[dict[str, Any]]:
+    asked: list[dict[str, Any]] = []
 
     def collect(where: str | None, **given: Any) -> Collected:
-        asked.update(given, target=where)
-        return Collected(WELL[next(iter(WELL))](), {})
+        asked.append(given | {"target": where})
+        return Collected(snapshot, {})
 
     monkeypatch.setattr(sources.collection, "collect", collect)
     run(["doctor", *words, "--target", "/t", "--level=quick", "--output", "/dev/null"])
-    assert asked["target"] == target and set(asked["only"]) == only
+    return asked

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, TARGET, Area
+from ..registry import Area
 
 AREA = Area(
     name="bench",
     title="Bench",
     position=142,
-    needs=MACHINE | TARGET,
 )

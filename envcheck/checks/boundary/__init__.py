@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, Area
+from ..registry import Area
 
 AREA = Area(
     name="boundary",
     title="Boundary",
     position=70,
-    needs=MACHINE | {"cuda", "containers", "interpreter", "environment"},
     of_target=True,
 )

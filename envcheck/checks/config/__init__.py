@@ -8,6 +8,5 @@ AREA = Area(
     name="config",
     title="pip and uv",
     position=80,
-    needs=frozenset(("host", "interpreter", "packaging_config", "packages")),
     of_target=True,
 )

@@ -13,7 +13,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word, words
 from ...findings.subjects import about_file
 from ..driver_on_disk import driver_files, upstream
-from ..registry import MACHINE, check
+from ..registry import check
 
 # They boot a system of their own, in which the driver's libraries may well be installed.
 SYSTEM_CONTAINERS = ("lxc", "lxc-libvirt", "systemd-nspawn")
@@ -28,7 +28,6 @@ _EMPTY = "file too short"  # ld.so's words for a library without bytes
 
 @check(
     "CTR-012",
-    needs=MACHINE | {"cuda", "environment", "interpreter", "containers"},
     title="The image holds no driver of its own",
     problem="the image holds a driver of its own",
     about="libcuda and libnvidia-ml belong to the host's driver: the engine mounts them into a container. An"

@@ -14,7 +14,6 @@ from ..fitness import code_for
 from ..registry import check
 from ..target import framework_facts, variables
 from ..visible import visible
-from . import VARIABLES_ALONE
 from .common import CUDA_GUIDE, is_on, major, misset, told
 
 _FORCE, _FORBID = "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"
@@ -24,7 +23,6 @@ _SMALLEST_CACHE = 256 * _MIB  # the default of CUDA's cache for many years
 
 @check(
     "ENV-006",
-    needs=VARIABLES_ALONE,
     title="CUDA keeps the kernels that it compiles",
     problem="compiled kernels are not kept",
     about=(
@@ -63,7 +61,6 @@ def kernel_cache(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "ENV-012",
-    needs=VARIABLES_ALONE,
     title="The driver may choose between machine code and PTX",
     problem="a variable forbids machine code or PTX",
     about=(

@@ -13,7 +13,6 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about, about_file
 from ..registry import check
 from ..target import PLACE, installed, named, variables
-from . import VARIABLES_ALONE
 from .common import misset
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
@@ -26,7 +25,6 @@ _USER_SITE = re.compile(r"/\.local/lib/python\d")
 
 @check(
     "ENV-007",
-    needs=VARIABLES_ALONE,
     title="LD_PRELOAD replaces nothing of the GPU stack",
     problem="LD_PRELOAD replaces a library of the GPU stack",
     about=(
@@ -57,7 +55,6 @@ def preload(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "ENV-011",
-    needs=VARIABLES_ALONE,
     title="No packages leak into the environment",
     problem="packages leak into the environment",
     about=(

@@ -12,7 +12,6 @@ from ...findings.model import Passed, Verdict
 from ..registry import check
 from ..target import framework_facts, need_gpus, variables
 from ..visible import visible
-from . import VARIABLES_ALONE
 from .common import CUDA_GUIDE, is_on, major, misset
 
 _TRUE = ("1", "true", "yes", "on")
@@ -109,7 +108,6 @@ def tf32(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "ENV-005",
-    needs=VARIABLES_ALONE,
     title="Kernels are launched without waiting",
     problem="each kernel launch waits for the one before",
     about=(

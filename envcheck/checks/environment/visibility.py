@@ -16,7 +16,6 @@ from ..registry import check
 from ..system_commands import in_engine
 from ..target import framework_facts, gpus_present, need_gpus, sees_gpus, variables
 from ..visible import VARIABLE, devices, visible
-from . import VARIABLES_ALONE
 from .common import CUDA_GUIDE, misset, told
 from .mig import one_of_several
 
@@ -110,7 +109,6 @@ def _name_others(view: SnapshotView, value: str) -> Remedy:
 
 @check(
     "ENV-002",
-    needs=VARIABLES_ALONE,
     title="The container was given its GPUs",
     problem="the container was given no GPU",
     about=(
@@ -190,7 +188,6 @@ def _sees_any(view: SnapshotView) -> bool:
 
 @check(
     "ENV-003",
-    needs=VARIABLES_ALONE,
     title="CUDA counts GPUs in the order nvidia-smi does",
     problem="CUDA and nvidia-smi number the GPUs differently",
     about=(
@@ -264,7 +261,6 @@ def hidden_log(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "ENV-009",
-    needs=VARIABLES_ALONE,
     title="The container has the driver's compute part",
     problem="the container lacks parts of the driver",
     about=(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from ...facts.target import FRAMEWORKS
-from ..registry import MACHINE, Area
+from ..registry import Area
 
 AREA = Area(
     name="expected",
     title="Profile",
     position=125,
-    needs=MACHINE
-    | {"containers", "cuda", "micro_kernels", "packages", "network"}
-    | {"interpreter", "environment", "loader", *FRAMEWORKS},
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, TARGET, Area
+from ..registry import Area
 
 AREA = Area(
     name="framework",
     title="Framework",
     position=110,
-    needs=MACHINE | TARGET | {"cuda"},
     of_target=True,
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, Area
+from ..registry import Area
 
 AREA = Area(
     name="gpu",
     title="GPUs",
     position=50,
-    needs=MACHINE | {"cuda"},
 )

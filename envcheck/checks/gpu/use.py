@@ -11,7 +11,7 @@ from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, finding, judge_gpus
-from ..registry import MACHINE, check
+from ..registry import check
 from ..target import installed, tensorflows
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
@@ -42,7 +42,6 @@ _GROWTH = {
         "JAX documentation, GPU memory allocation",
     ),
     follows=NO_GPUS,
-    needs=MACHINE | {"packages", "environment"},
 )
 def memory_is_free(view: SnapshotView) -> Iterator[Verdict]:
     yield from judge_gpus(view, lambda gpu: _memory(view, gpu))

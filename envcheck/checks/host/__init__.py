@@ -8,5 +8,4 @@ AREA = Area(
     name="host",
     title="Host",
     position=10,
-    needs=frozenset(("host", "kernel")),
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, Area
+from ..registry import Area
 
 AREA = Area(
     name="kernel",
     title="Kernel",
     position=30,
-    needs=MACHINE | {"cuda"},
 )

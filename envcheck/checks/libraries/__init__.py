@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, TARGET, Area
+from ..registry import Area
 
 AREA = Area(
     name="libraries",
     title="Libraries",
     position=100,
-    needs=MACHINE | TARGET | {"cuda"},
     of_target=True,
 )

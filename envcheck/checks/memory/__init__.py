@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, Area
+from ..registry import Area
 
-AREA = Area(name="memory", title="Memory and links", position=135, needs=MACHINE | {"cuda"})
+AREA = Area(name="memory", title="Memory and links", position=135)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, Area
+from ..registry import Area
 
 AREA = Area(
     name="network",
     title="Network",
     position=75,
-    needs=MACHINE | {"network", "environment", "packages", "loader", "tensorflow", "torch", "jax"},
 )

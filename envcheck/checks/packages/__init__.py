@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, TARGET, Area
+from ..registry import Area
 
 AREA = Area(
     name="packages",
     title="Packages",
     position=90,
-    needs=MACHINE | TARGET | {"cuda"},
     of_target=True,
 )
-
-# Narrower, for checks that ask no framework.
-LOCK_ALONE = frozenset(("host", "interpreter", "lock"))
-PACKAGES_ALONE = frozenset(("host", "interpreter", "packages"))

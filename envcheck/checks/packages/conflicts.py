@@ -25,7 +25,6 @@ from ..target import (
     tensorflows,
     version_of,
 )
-from . import PACKAGES_ALONE
 
 
 @check(
@@ -78,7 +77,6 @@ def protobuf_breaks(view: SnapshotView, distributions: dict[str, Distribution]) 
 
 @check(
     "PKG-006",
-    needs=PACKAGES_ALONE,
     title="pynvml comes from nvidia-ml-py",
     problem="pynvml does not come from nvidia-ml-py",
     about=(
@@ -122,7 +120,6 @@ def pynvml(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "PKG-007",
-    needs=PACKAGES_ALONE,
     title="TensorRT's cuDNN is installed",
     problem="TensorRT's cuDNN is missing",
     about=(

@@ -13,7 +13,6 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check
 from ..target import PLACE, installed, named, pip_install, tensorflows, version_of
-from . import PACKAGES_ALONE
 
 _DALI = re.compile(r"nvidia-dali(?:-nightly|-weekly)?(-cuda\d{2,3})?\Z")
 _MADE_FOR = re.compile(r"libdali_tf_(\d{1,3})_(\d{1,3})(?:_\d{1,3})?\.so\Z")
@@ -22,7 +21,6 @@ _OTHERS = ("torch", "mxnet", "jax", "paddlepaddle-gpu", "cupy")
 
 @check(
     "PKG-020",
-    needs=PACKAGES_ALONE,
     title="DALI's TensorFlow plugin fits TensorFlow",
     problem="DALI's TensorFlow plugin does not fit TensorFlow",
     about=(

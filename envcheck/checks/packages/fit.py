@@ -14,7 +14,6 @@ from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import about
 from ..registry import check
 from ..target import PLACE, installed, named, pip_install, pip_uninstall
-from . import PACKAGES_ALONE
 from .conflicts import numpy_breaks, protobuf_breaks
 from .jax import misfits as jax_misfits
 from .requirements import marker_environment, unmet
@@ -23,7 +22,6 @@ from .wheel_tags import System, misfit
 
 @check(
     "PKG-008",
-    needs=PACKAGES_ALONE,
     title="CUDA libraries are of one CUDA major",
     problem="CUDA libraries of several majors are mixed",
     about=(
@@ -130,7 +128,6 @@ def requirements_met(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "PKG-012",
-    needs=PACKAGES_ALONE,
     title="Wheels were made for this Python and this system",
     problem="a wheel does not fit this Python or system",
     about=(

@@ -17,7 +17,6 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check
 from ..target import PLACE, installed, named, pip_install, version_of
-from . import PACKAGES_ALONE
 from .requirements import extra_requirements
 
 _PLUGIN = re.compile(r"jax-cuda(\d{2})-(?:plugin|pjrt)\Z")
@@ -26,7 +25,6 @@ _CUDA_EXTRA = re.compile(r"cuda(?:\d{2})?(?:[-_](?:pip|local|cudnn\d+))?\Z")
 
 @check(
     "PKG-017",
-    needs=PACKAGES_ALONE,
     title="JAX's parts are of one release",
     problem="JAX's parts are of several releases",
     about=(

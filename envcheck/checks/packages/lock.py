@@ -13,14 +13,12 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about
 from ..registry import check
-from . import LOCK_ALONE
 
 _NAMED = 6  # packages that a sentence names
 
 
 @check(
     "PKG-016",
-    needs=LOCK_ALONE,
     title="The environment is as its lock says",
     problem="packages of the lock were changed",
     about=(

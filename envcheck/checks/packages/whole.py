@@ -13,7 +13,6 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check
 from ..target import PLACE, installed, named, pip_install, pip_uninstall, tensorflows, version_of
-from . import PACKAGES_ALONE
 
 # Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
 _HARMLESS = re.compile(
@@ -26,7 +25,6 @@ _CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.\d\w*)*$")
 
 @check(
     "PKG-001",
-    needs=PACKAGES_ALONE,
     title="Installed packages are whole",
     problem="an installed package lacks files",
     about=(
@@ -66,7 +64,6 @@ def whole(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "PKG-002",
-    needs=PACKAGES_ALONE,
     title="No placeholder is installed",
     problem="a placeholder is installed, not the software",
     about=(
@@ -100,7 +97,6 @@ def placeholders(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "PKG-003",
-    needs=PACKAGES_ALONE,
     title="One TensorFlow is installed",
     problem="several TensorFlow packages are installed",
     about=(
@@ -151,7 +147,6 @@ def one_tensorflow(view: SnapshotView) -> Iterator[Verdict]:
 
 @check(
     "PKG-004",
-    needs=PACKAGES_ALONE,
     title="No package is shadowed by another copy",
     problem="a package is shadowed by another copy",
     about=(

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(name="plugins", title="Plug-ins", position=1000, needs=frozenset(("host",)))
+AREA = Area(name="plugins", title="Plug-ins", position=1000)

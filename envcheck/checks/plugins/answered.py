@@ -20,7 +20,6 @@ from ..registry import check
     " too long, crash, or be no probe at all: then what it would have found is missing from this Snapshot,"
     " and the checks that rest on it could not judge.",
     sources=["docs/extending.md"],
-    needs=frozenset(("host", "interpreter", "extensions")),
 )
 def probes_answered(view: SnapshotView) -> Iterator[Verdict]:
     snapshot = view.snapshot

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, Area
+from ..registry import Area
 
-AREA = Area(name="soak", title="Soak", position=145, needs=MACHINE)
+AREA = Area(name="soak", title="Soak", position=145)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..registry import MACHINE, TARGET, Area
+from ..registry import Area
 
 AREA = Area(
     name="tensorcores",
     title="Tensor Cores",
     position=130,
-    needs=MACHINE | TARGET | {"cuda", "micro_kernels"},
 )
