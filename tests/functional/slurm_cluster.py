@@ -40,12 +40,16 @@ _PYTHONS = {
     "flood": "exec head -c 120000000 /dev/zero",
 }
 
+# What stands for GPUs in gres.conf: any device will do.
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
+
 _CONFIGURATION = """\
 ClusterName=tests
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 SlurmUser=root
 SlurmdUser=root
+GresTypes=gpu
 AuthType=auth/munge
 AuthInfo=socket={scratch}/munge.sock
 PluginDir={plugins}
@@ -98,6 +102,7 @@ class SlurmNode:
     partition: str = "a100"
     switch: str = "leaf1"
     python: str = sys.executable
+    gpus: int = 0  # as Slurm has it (GRES); no device need be there
 
 
 def usual_nodes() -> list[SlurmNode]:
@@ -196,6 +201,20 @@ class SlurmCluster:
         self.slurm("scontrol", "update", f"nodename={name}", "state=resume")
         assert wait_for(lambda: self.node(name)[0] == "idle"), self.node(name)
 
+    @contextmanager
+    def slurmctld_stopped(self) -> Iterator[None]:
+        """The controller is there and answers nothing."""
+        (pid,) = (
+            pid
+            for pid, text in _members(self.keeper.pid)
+            if "slurmctld -D" in text or "slurmctld-wlm -D" in text
+        )
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
     def log(self, name: str) -> str:
         return (self.scratch / "logs" / name).read_text(errors="replace")
 
@@ -270,7 +289,7 @@ def _said(script: str) -> str:
 
 def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -> None:
     scratch.chmod(0o755)
-    for folder in ("state", "spool", "logs", "bin", "nodes", "here"):
+    for folder in ("state", "spool", "logs", "bin", "sbin", "nodes", "here"):
         (scratch / folder).mkdir()
     (scratch / "munge.key").write_bytes(os.urandom(1024))
     (scratch / "munge.key").chmod(0o600)
@@ -287,6 +306,7 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
         lines.append(
             f"NodeName={node.name} NodeHostname={node.name} NodeAddr=127.0.0.1 Port={port}"
             f" CPUs=2 RealMemory=1000 Feature={node.partition},ib {state}"
+            + (f" Gres=gpu:{node.gpus}" if node.gpus else "")
         )
         home = scratch / "nodes" / node.name
         home.mkdir()
@@ -299,6 +319,12 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
         default = "YES" if partition == partitions[0] else "NO"
         lines.append(f"PartitionName={partition} Nodes={members} Default={default} State=UP")
     lines.append("PartitionName=all Nodes=ALL MaxTime=60 State=UP")
+    gres = [
+        f"NodeName={node.name} Name=gpu File={','.join(_DEVICES[: node.gpus])}"
+        for node in nodes
+        if node.gpus
+    ]
+    (scratch / "gres.conf").write_text("\n".join([*gres, ""]))
     (scratch / "slurm.conf").write_text("\n".join([*lines, ""]))
     leaves = sorted({node.switch for node in nodes})
     members = {leaf: ",".join(n.name for n in nodes if n.switch == leaf) for leaf in leaves}
@@ -313,9 +339,11 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
     for name in ("srun", "sinfo", "scontrol", "squeue", "scancel", "sbatch"):
         settings = f"{programs.libraries}\nexport SLURM_CONF={scratch}/slurm.conf\n"
         _executable(scratch / "bin" / name, f'{settings}exec {programs.found[name]} "$@"')
-    places = {
-        name: programs.found[name] for name in ("munged", "slurmctld", "slurmd", "slurmstepd")
-    }
+    # By their own names: a daemon that is called slurmctld-wlm leaves out the nodes' GRES.
+    places = {name: scratch / "sbin" / name for name in ("slurmctld", "slurmd", "slurmstepd")}
+    for name, place in places.items():
+        place.symlink_to(programs.found[name])
+    places["munged"] = programs.found["munged"]
     start = _START.format(
         scratch=scratch, libraries=programs.libraries, nodes=" ".join(n.name for n in up), **places
     )

@@ -1,119 +1,135 @@
-"""The script of `envcheck fleet slurm-prolog`: run by a shell, and by a real Slurm as its Prolog."""
+"""The script of `envcheck fleet slurm-prolog`, run by a shell."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from shlex import quote
 
 import pytest
-from cli import envcheck
-from processes import wait_for
-from slurm_cluster import SlurmCluster, SlurmNode, serve_cluster
+from slurm_prologs import DRV_002, WrittenSlurm, fails, log_of, looks_at, made, run
 
-DEMOS = Path(__file__).resolve().parents[2] / "envcheck" / "data" / "demos"
-DRV_002 = (
-    "envcheck: DRV-002 The loaded kernel module is 535.104.05 and the driver's libraries are 535.129.03:"
-    " no program can use a GPU until they match."
-)
+GPU_NODE = "gpu07|idle|gpu:h100:8(S:0-1)|Unknown|Unknown|none"
+OTHER = "gpu08|idle|gpu:h100:8|Unknown|Unknown|none"
 
 
-def made(folder: Path, doctor: str, *words: str, path: Path | None = None) -> str:
-    """The script, with this for a doctor on the node; ``path`` is where its scontrol is."""
-    stand_in = folder / "doctor"
-    stand_in.write_text(f"#!/bin/sh\n{doctor}\n")
-    stand_in.chmod(0o755)
-    done = envcheck(
-        "fleet", "slurm-prolog", "--envcheck", stand_in, "--log", folder / "log", *words
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode().replace("\nPATH=", f"\nPATH={path or folder}:", 1)
-
-
-@cache
-def told_of(demo: str) -> tuple[str, int]:
-    """What the real doctor says of a Snapshot, and its exit code."""
-    done = envcheck("doctor", "--from", DEMOS / f"{demo}.json")
-    return done.stdout.decode(), done.returncode
-
-
-def looks_at(demo: str) -> str:
-    """A stand-in that says the same."""
-    text, code = told_of(demo)
-    return f"printf '%s' {quote(text)}; exit {code}"
-
-
-def run(folder: Path, script: str) -> tuple[int, list[str], str]:
-    """Its exit code, what it said to scontrol, and its log."""
-    said = folder / "said"
-    scontrol = folder / "scontrol"
-    scontrol.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{quote(str(said))}\n')
-    scontrol.chmod(0o755)
-    done = subprocess.run(
-        ["sh", "-c", script], env={"SLURMD_NODENAME": "gpu07", "SLURM_JOB_ID": "12"},
-        capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.stdout + done.stderr == b""
-    log = (folder / "log").read_text()
-    return done.returncode, said.read_text().splitlines() if said.exists() else [], log
-
-
-def test_a_node_with_a_problem_is_drained_with_its_code_and_words(tmp_path: Path) -> None:
-    code, said, log = run(tmp_path, made(tmp_path, looks_at("driver-update")))
-    assert code == 1
-    assert said == [
-        "--oneliner show node gpu07",
-        f"update NodeName=gpu07 State=DRAIN Reason={DRV_002}",
-    ]
-    assert f"gpu07 job=12 drained: {DRV_002}" in log
+def test_a_node_with_a_faulty_driver_is_drained_with_code_and_words(tmp_path: Path) -> None:
+    slurm = WrittenSlurm(tmp_path, OTHER, GPU_NODE)
+    done = run(tmp_path, made(tmp_path, looks_at(tmp_path, "driver-update")))
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b""), log_of(tmp_path)
+    (update,) = slurm.updates()
+    assert update.startswith(f"update NodeName=gpu07 State=DRAIN Reason={DRV_002}")
+    assert f" gpu07 job=12 drained: {DRV_002}" in log_of(tmp_path)
+    assert f"; once mended: {tmp_path}/script resume\n" in log_of(tmp_path)
 
 
 def test_a_node_that_is_well_or_only_warned_of_is_left_alone(tmp_path: Path) -> None:
+    slurm = WrittenSlurm(tmp_path, GPU_NODE)
     for demo in ("healthy", "odd-machine"):
-        code, said, log = run(tmp_path, made(tmp_path, looks_at(demo)))
-        assert (code, said) == (0, []), demo
-    assert log.count("gpu07 job=12 well\n") == 2
+        done = run(tmp_path, made(tmp_path, looks_at(tmp_path, demo)))
+        assert (done.returncode, done.stdout, done.stderr, slurm.updates()) == (0, b"", b"", []), (
+            demo
+        )
+    assert log_of(tmp_path).count("gpu07 job=12 well\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "variables", "code"),
+    [
+        ("gpu07|idle|(null)|Unknown|Unknown|none", {}, 0),
+        ("gpu07|idle|nic:2,gpux:1|Unknown|Unknown|none", {}, 0),
+        ("gpu07|idle|nic:2,gpu:4|Unknown|Unknown|none", {}, 1),
+        # a job that says so itself; the node is asked about before it is drained, all the same
+        ("gpu07|idle|(null)|Unknown|Unknown|none", {"SLURM_JOB_GPUS": "0,1"}, 0),
+        ("gpu07|idle|gpu:h100:8|Unknown|Unknown|none", {"SLURM_JOB_GPUS": "0,1"}, 1),
+        ("", {}, 0),
+    ],
+)
+def test_only_a_node_with_gpus_in_slurm_is_drained(
+    tmp_path: Path, row: str, variables: dict[str, str], code: int
+) -> None:
+    slurm = WrittenSlurm(tmp_path, row)
+    done = run(tmp_path, made(tmp_path, looks_at(tmp_path, "driver-update")), **variables)
+    assert done.returncode == code, log_of(tmp_path)
+    assert bool(slurm.updates()) == bool(code)
+
+
+def test_slurm_is_asked_for_a_nodes_gpus_once_and_not_for_a_job_that_has_some(
+    tmp_path: Path,
+) -> None:
+    WrittenSlurm(tmp_path, "gpu07|idle|(null)|Unknown|Unknown|none")
+    script = made(tmp_path, "echo looked >&2; exit 1")
+    run(tmp_path, script)
+    (tmp_path / "sinfo").unlink()
+    run(tmp_path, script)
+    assert log_of(tmp_path).count("Slurm has no GPU on this node: not looked at\n") == 2
+    run(tmp_path, script, SLURM_JOB_GPUS="0")
+    assert "looked" in log_of(tmp_path)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["gpu07.gres"]
 
 
 @pytest.mark.parametrize(
     ("doctor", "why"),
     [
         ("echo 'no NVIDIA GPU in this machine'; exit 4", "exit 4: no NVIDIA GPU in this machine"),
-        (
-            "echo 'ModuleNotFoundError: No module'; exit 1",
-            "exit 1 without a finding: ModuleNotFound",
-        ),
-        ("exec sleep 60", "no answer within 1 s"),
-        ("echo; exit 127", "exit 127:"),
+        ('echo \'  "verdict": "NVML hangs",\'; exit 4', "could not look: exit 4: NVML hangs"),
+        ("echo 'ModuleNotFoundError: No module'; exit 1", "this is no JSON report"),
+        ("exec sleep 60", "could not look: no answer in time"),
+        ("exec sleep 60 & exec sleep 60", "could not look: no answer in time"),
+        ("echo; exit 127", "could not look: exit 127:"),
+        ("kill -9 $$", "could not look: exit 137:"),
+        ("printf '\\033]0;owned\\007\\377'; exit 5", "could not look: exit 5: ]0;owned\n"),
     ],
 )
-def test_where_envcheck_could_not_look_only_strict_drains(
-    tmp_path: Path, doctor: str, why: str
-) -> None:
-    code, said, log = run(tmp_path, made(tmp_path, doctor, "--deadline=1"))
-    assert (code, said) == (0, []) and f"could not look: {why}" in log
-    code, said, _ = run(tmp_path, made(tmp_path, doctor, "--deadline=1", "--strict"))
-    assert code == 1 and said[-1].startswith("update NodeName=gpu07 State=DRAIN")
+def test_where_envcheck_fails_nothing_is_drained(tmp_path: Path, doctor: str, why: str) -> None:
+    slurm = WrittenSlurm(tmp_path, GPU_NODE)
+    done = run(tmp_path, made(tmp_path, doctor, "--deadline=1"))
+    assert (done.returncode, done.stdout, slurm.updates()) == (0, b"", [])
+    assert why in log_of(tmp_path)
 
 
-def test_hostile_words_stay_one_argument_without_control_characters(tmp_path: Path) -> None:
-    said_of_it = 'a\\033[2J $(touch %s/x) `id`; "b" \\\\ |\\n  wrapped\\n  To do: no\\n'
-    doctor = f"printf 'FAIL GPU-001 {said_of_it}' .; exit 1"
-    _, said, _ = run(tmp_path, made(tmp_path, doctor))
-    assert said[-1].startswith(
-        "update NodeName=gpu07 State=DRAIN Reason=envcheck: GPU-001 a[2J $(touch"
+@pytest.mark.parametrize("code", ["HOST-005", "HOST-007", "KRN-008", "NET-001", "GPU-017", "XYZ-1"])
+def test_another_causes_never_drain(tmp_path: Path, code: str) -> None:
+    slurm = WrittenSlurm(tmp_path, GPU_NODE)
+    done = run(tmp_path, made(tmp_path, fails(tmp_path, code, "The home directory is full.")))
+    assert (done.returncode, slurm.updates()) == (0, [])
+    assert "nothing failed that a node is drained for" in log_of(tmp_path)
+
+
+def test_the_doctor_has_nothing_of_the_jobs_environment(tmp_path: Path) -> None:
+    WrittenSlurm(tmp_path, GPU_NODE)
+    script = made(
+        tmp_path, f'env >{tmp_path}/env; pwd >>{tmp_path}/env; touch "$HOME/x" "$TMPDIR/y"'
     )
-    assert said[-1].endswith("wrapped") and not (tmp_path / "x").exists()
-    assert not {"\x1b", '"', "\\", "|"} & {*said[-1]}
+    run(
+        tmp_path,
+        script,
+        HOME="/nowhere",
+        TMPDIR="/nowhere",
+        LD_PRELOAD="",
+        CUDA_VISIBLE_DEVICES="7",
+    )
+    lines = (tmp_path / "env").read_text().splitlines()
+    found = dict(line.partition("=")[::2] for line in lines)
+    assert found["HOME"] == found["TMPDIR"] and found["HOME"].startswith(f"{tmp_path}/run/")
+    assert not {"CUDA_VISIBLE_DEVICES", "LD_PRELOAD", "SLURM_JOB_ID"} & {*found} and "/" in found
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["gpu07.gres"]
+
+
+def test_hostile_words_become_a_short_plain_reason(tmp_path: Path) -> None:
+    slurm = WrittenSlurm(tmp_path, GPU_NODE)
+    words = f"a\x1b[2J\x07 $(touch {tmp_path}/x) `id`; \"b\" 'c' \\ | \u202e = ]\n" + "y" * 9999
+    run(tmp_path, made(tmp_path, fails(tmp_path, "GPU-001", words)))
+    (update,) = slurm.updates()
+    reason = update.partition("Reason=")[2]
+    assert reason.startswith("envcheck: GPU-001 a 2J (touch") and not (tmp_path / "x").exists()
+    assert len(reason) < 230 and not re.search(r"[^ -~]|[\"'\\|`$=]", reason)
 
 
 def test_shells_and_shellcheck_find_nothing_wrong_with_it(tmp_path: Path) -> None:
-    script = made(tmp_path, "exit 0", "--only", "driver", "gpu", "--strict")
-    assert not re.search("@[A-Z]+@", script)
+    script = made(tmp_path, "exit 0", "--only", "driver", "gpu", "--limit", "2.5%")
+    assert not re.search("@[A-Z]+@", script) and "\nLIMIT=2.5\n" in script
     for shell in ("dash", "bash", "busybox"):
         if shutil.which(shell):
             words = [shell, "sh", "-n"] if shell == "busybox" else [shell, "-n"]
@@ -124,29 +140,3 @@ def test_shells_and_shellcheck_find_nothing_wrong_with_it(tmp_path: Path) -> Non
         ["shellcheck", "--shell=sh", "-"], input=script.encode(), capture_output=True, check=False
     )
     assert told.returncode == 0, told.stdout.decode()
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[SlurmCluster]:
-    with serve_cluster([SlurmNode("gpu01"), SlurmNode("gpu02")]) as made_cluster:
-        yield made_cluster
-
-
-@pytest.mark.fleet
-def test_slurm_drains_the_node_and_keeps_the_reason(cluster: SlurmCluster, tmp_path: Path) -> None:
-    """The node's own doctor says so, by ``here``, which each node has of its own."""
-    doctors = {"gpu01": looks_at("healthy"), "gpu02": looks_at("driver-update")}
-    for node, doctor in doctors.items():
-        (cluster.scratch / "nodes" / node / "doctor").write_text(doctor)
-    doctor = f". {cluster.scratch}/here/doctor"
-    cluster.set_prolog(made(tmp_path, doctor, path=cluster.scratch / "bin"))
-    assert cluster.slurm("srun", "--nodelist=gpu01", "hostname").strip() == "gpu01"
-    assert cluster.node("gpu01")[0] in ("idle", "completing", "allocated", "mixed")
-    cluster.slurm("sbatch", "--nodelist=gpu02", "--output=/dev/null", "--wrap=exit 0")
-    assert wait_for(lambda: cluster.node("gpu02") == ("drained", DRV_002), 30), cluster.node(
-        "gpu02"
-    )
-    assert wait_for(lambda: "PENDING" in cluster.queued(), 20), cluster.queued()  # and not lost
-    log = (tmp_path / "log").read_text()
-    assert " gpu01 job=1 well\n" in log and f" gpu02 job=2 drained: {DRV_002}\n" in log
-    cluster.slurm("scancel", "2")

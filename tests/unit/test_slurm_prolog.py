@@ -10,35 +10,27 @@ from envcheck.cli.main import run
 from envcheck.fleet.engines import slurm_prolog
 
 
-def script(
-    *envcheck: str, strict: bool = False, log: str = "/var/log/e", only: tuple[str, ...] = ()
-) -> str:
+def script(*envcheck: str, log: str = "/var/log/e", only: tuple[str, ...] = ("gpu",)) -> str:
     return slurm_prolog.script(
-        envcheck or ["/usr/bin/envcheck"],
-        level="quick",
-        only=only,
-        deadline=20.0,
-        strict=strict,
-        log=log,
+        envcheck or ["/usr/bin/envcheck"], only=only, limit=2.5, deadline=20.0, log=log
     )
 
 
 def test_what_was_asked_for_stands_in_it_and_is_quoted() -> None:
     text = script("/opt/my envcheck/bin/python", "-m", "envcheck", only=("driver", "GPU-001"))
-    assert (
-        "\nset -- '/opt/my envcheck/bin/python' -m envcheck doctor --level quick --only driver GPU-001\n"
-        in text
-    )
-    assert "\nDEADLINE=20\nSTRICT=no\nLOG=/var/log/e\n" in text
-    assert "\nSTRICT=yes\n" in script(strict=True)
+    doctor = "doctor --level=quick --quiet --format=json --only driver GPU-001\n"
+    assert f"\"$DEADLINE\" '/opt/my envcheck/bin/python' -m envcheck {doctor}" in text
+    assert "\nDEADLINE=20\nLIMIT=2.5\nLOG=/var/log/e\n" in text
     assert "\nLOG='/a $(b)'\n" in script(log="/a $(b)")
     assert text.startswith("#!/bin/sh\n") and not re.search("@[A-Z]+@", text)
 
 
-def test_slurm_is_called_only_where_the_node_is_drained() -> None:
-    body = script().partition("\ndrain() {\n")
-    assert "scontrol" not in re.sub("#.*", "", body[0])
-    assert "scontrol" not in body[2].partition("\n}\n")[2]
+def test_every_command_that_may_hang_has_a_limit() -> None:
+    """Slurm's commands, envcheck and the log are started by ``limited`` alone."""
+    lines = [line.strip() for line in script().splitlines() if not line.strip().startswith("#")]
+    for word in ("sinfo ", "scontrol ", "/usr/bin/envcheck ", '"$LOG"'):
+        starts = [line for line in lines if word in line]
+        assert all(re.match(r"(?:limited|of_envcheck) \S+ ", line) for line in starts), starts
 
 
 @pytest.mark.parametrize(
@@ -47,6 +39,9 @@ def test_slurm_is_called_only_where_the_node_is_drained() -> None:
         (["--envcheck", "bin/envcheck"], "the path has to be absolute"),
         (["--log", "a\nb"], "the path has to be absolute"),
         (["--only", "drivers"], "drivers: no check's code"),
+        (["--only", "driver", "host"], "--only host: a node is drained for its driver"),
+        (["--only", "HOST-005"], "--only HOST-005: a node is drained for its driver"),
+        (["--only", "GPU-017"], "--only GPU-017: a node is drained for its driver"),
     ],
 )
 def test_what_would_fail_on_every_node_is_refused(
@@ -54,3 +49,20 @@ def test_what_would_fail_on_every_node_is_refused(
 ) -> None:
     assert run(["fleet", "slurm-prolog", *words]) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--limit", "0"], "'0' is not a percentage"),
+        (["--limit", "nan"], "'nan' is not a percentage"),
+        (["--limit", "101"], "'101' is not a percentage"),
+        (["--strict"], "there is no option"),
+    ],
+)
+def test_a_limit_is_a_percentage_and_envchecks_own_failure_never_drains(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(["fleet", "slurm-prolog", *words])
+    assert ended.value.code == 2 and told in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`envcheck fleet slurm-prolog`: a script for Slurm that drains a node by the doctor's exit code."""
+"""`envcheck fleet slurm-prolog`: a script for Slurm that drains a node whose driver or GPUs fail."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import sys
 from pathlib import Path
 
 from ...exit_codes import ExitCode, UsageError
-from .. import doctor, files, kernels
+from .. import doctor, files, messages
 from ..parser import Parser, seconds
 
 LOG = "/var/log/envcheck-prolog.log"
+AREAS = ("driver", "gpu", "pci")
 
 EPILOG = """\
 examples:
   envcheck fleet slurm-prolog --output /etc/slurm/prolog.d/50-envcheck
-  envcheck fleet slurm-prolog --envcheck /shared/envcheck/bin/envcheck --only driver gpu pci
+  envcheck fleet slurm-prolog --envcheck /shared/envcheck/bin/envcheck --limit 2
 then, in slurm.conf:
-  Prolog=/etc/slurm/prolog.d/50-envcheck      (or Epilog=, or HealthCheckProgram=)"""
+  Prolog=/etc/slurm/prolog.d/50-envcheck      (or Epilog=, or HealthCheckProgram=)
+and, on a node that was drained and is mended, as root:
+  /etc/slurm/prolog.d/50-envcheck resume"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -28,31 +31,20 @@ def add_arguments(parser: Parser) -> None:
         help="where envcheck is on the nodes (default: where it is here)",
     )
     parser.add_argument(
-        "--level",
-        choices=kernels.LOOKS,
-        default="quick",
-        metavar="LEVEL",
-        help="how deep the doctor looks: quick (default), standard or deep",
-    )
-    parser.add_argument(
         "--only",
         nargs="+",
         action="extend",
         default=[],
         metavar="CHECK",
-        help="run only these: driver (an area), DRV-002; which is faster",
+        help="drain for these alone, of the areas driver, gpu and pci: gpu, DRV-002 (default: all three)",
     )
+    add_limit(parser)
     parser.add_argument(
         "--deadline",
-        type=seconds(1, 3600),
-        default=30.0,
+        type=seconds(1, 600),
+        default=25.0,
         metavar="SECONDS",
-        help="how long the doctor may take (default: 30)",
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="drain also where envcheck itself could not look",
+        help="how long the doctor may take (default: 25)",
     )
     parser.add_argument(
         "--log",
@@ -63,23 +55,58 @@ def add_arguments(parser: Parser) -> None:
     files.add_output(parser)
 
 
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit",
+        type=_percent,
+        default=5.0,
+        metavar="PERCENT",
+        help="of the nodes with GPUs, how many it may drain within an hour (default: 5, at least one node)",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     from ...fleet.engines import slurm_prolog
 
-    doctor._selection(arguments.only)  # what the doctor would refuse on every node
     files.check_writable(arguments.output)
     text = slurm_prolog.script(
         _envcheck(arguments.envcheck),
-        level=arguments.level,
-        only=arguments.only,
+        only=_only(arguments.only),
+        limit=arguments.limit,
         deadline=arguments.deadline,
-        strict=arguments.strict,
         log=_absolute("--log", arguments.log),
     )
     files.write(arguments.output, text)
     if arguments.output not in (None, "-") and Path(arguments.output).is_file():
         Path(arguments.output).chmod(0o755)
+        script = Path(arguments.output).absolute()
+        messages.say(
+            f"{script} is written; to take back a drained node, run on it: {script} resume"
+        )
     return ExitCode.HEALTHY
+
+
+def _only(words: list[str]) -> list[str]:
+    """The checks that the doctor runs. Raises UsageError for one that no node is drained for."""
+    from ...fleet.engines import slurm_drain
+
+    for word in doctor._selection(words):
+        if word not in AREAS and not slurm_drain.may_drain(word):
+            raise UsageError(
+                f"--only {word}: a node is drained for its driver, its GPUs and its PCI bus alone",
+                hint=f"--only takes {', '.join(AREAS)}, and codes of these areas",
+            )
+    return words or list(AREAS)
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage above 0 and up to 100")
+    return value
 
 
 def _envcheck(path: str | None) -> list[str]:

@@ -71,9 +71,9 @@ class SlurmTools(NamedTuple):
         """slurm-wlm 22.05.8"""
         return safe_text.one_line(self.says(self.srun, "--version"))[:100]
 
-    def says(self, program: Path, *arguments: str) -> str:
+    def says(self, program: Path, *arguments: str, deadline: float = 60.0) -> str:
         """What it writes to standard output. Raises CouldNotLook."""
-        result = processes.run([program, *arguments], deadline=60.0, env=self.environ)
+        result = processes.run([program, *arguments], deadline=deadline, env=self.environ)
         if not result.ok:
             words = _last_line(result.stderr) or _last_line(result.stdout) or result.describe()
             raise CouldNotLook(f"{program.name} {arguments[0]}: {words}")

@@ -16,7 +16,7 @@ from ... import plugins, scratch, single_file
 from ...exit_codes import CouldNotLook
 from ...install import processes
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told, outcomes, relay, slurm, slurm_told
+from . import Asked, Told, outcomes, relay, slurm, slurm_drain, slurm_told
 from .slurm import SlurmQuestion, SlurmTools
 from .slurm_told import SlurmNodeState
 
@@ -45,6 +45,8 @@ def collect(
     run = _SlurmRun(folder, question, asked, told, slurm.switches(tools))
     asking = run.sort_out(nodes)
     say(f"asking {len(asking)} of {len(nodes)} nodes by {tools.version()}")
+    for sentence in slurm_drain.of_cluster(environ, {node.name for node in nodes}):
+        say(sentence)
     try:
         run.ask(tools, asking)
     finally:

@@ -1,37 +1,35 @@
-"""The script for Slurm that drains a node by the doctor's exit code. Pure but for reading its text."""
+"""The script for Slurm that drains a node whose driver or GPUs fail. Pure but for reading its text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 
 from ... import __version__
+from .slurm_drain import FORMAT
 
 _TEXT = Path(__file__).with_suffix(".sh")
 PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/slurm/bin"
 
 
 def script(
-    envcheck: Sequence[str],
-    *,
-    level: str,
-    only: Sequence[str],
-    deadline: float,
-    strict: bool,
-    log: str,
+    envcheck: Sequence[str], *, only: Sequence[str], limit: float, deadline: float, log: str
 ) -> str:
     """A POSIX shell script. envcheck: the words that start it on a node, an absolute path first.
 
-    deadline: seconds. strict: a node that could not be looked at is drained, too.
+    limit: per cent of the nodes with GPUs. deadline: seconds.
     """
-    doctor = [*envcheck, "doctor", "--level", level, *(["--only", *only] if only else [])]
     values = {
         "VERSION": f"envcheck {__version__}",
-        "DOCTOR": " ".join(map(quote, doctor)),
+        "DOCTOR": join(
+            [*envcheck, "doctor", "--level=quick", "--quiet", "--format=json", "--only", *only]
+        ),
+        "DECIDE": join([*envcheck, "fleet", "slurm-node"]),
+        "LIMIT": f"{limit:g}",
         "DEADLINE": f"{deadline:.0f}",
-        "STRICT": "yes" if strict else "no",
+        "FORMAT": quote(FORMAT),
         "LOG": quote(log),
         "PATH": PLACES,
     }

@@ -1,67 +1,131 @@
 #!/bin/sh
-# Slurm's Prolog, Epilog or HealthCheckProgram: drains this node where envcheck's doctor finds that it fails.
+# Slurm's Prolog, Epilog or HealthCheckProgram: drains this node where its driver or its GPUs fail.
+# With the word "resume", run by root on a mended node: takes it back where envcheck drained it.
 # Made by `envcheck fleet slurm-prolog`, whose manual is docs/fleet-slurm.md.
 #
-# As Prolog or Epilog it exits with 1 where the node fails: Slurm then drains it, and requeues the job. It
-# exits with 0 where the node is well, and where envcheck itself could not look (STRICT=yes: with 1 there, too).
-# Nothing is asked of Slurm unless the node fails.
+# As Prolog or Epilog it exits with 1 where the node is drained: Slurm then requeues the job. Everywhere else,
+# and whatever goes wrong with envcheck itself, it exits with 0.
 
 # @VERSION@
 DEADLINE=@DEADLINE@
-STRICT=@STRICT@
+LIMIT=@LIMIT@
 LOG=@LOG@
-# Slurm sets no PATH for a Prolog: scontrol has to be in one of these.
+# In memory: what happens to disks and network file systems must not matter here. Only root may write there.
+RUN=/run/envcheck
+# Slurm sets no PATH for a Prolog: sinfo and scontrol have to be in one of these.
 PATH=@PATH@
-HOME=${HOME:-/root}
-export PATH HOME
-# Of the job that is about to start: the node is looked at as a whole.
-unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+export PATH
+cd / || exit 0
+umask 077
 
-node=${SLURMD_NODENAME:-$(uname -n)}
-node=${node%%.*}
+action=${1:-look}
+node=$(uname -n)
+node=${SLURMD_NODENAME:-${node%%.*}}
+step=0
+back=
 
-log() {
-    { printf '%s %s job=%s %s\n' "$(date '+%Y-%m-%dT%H:%M:%S%z')" "$node" "${SLURM_JOB_ID:--}" "$1" >>"$LOG"; } \
-        2>/dev/null || :
+# What was asked or left here more than an hour ago is removed, Slurm's word on the GPUs included.
+mkdir -p "$RUN" && find "$RUN" -mindepth 1 -maxdepth 1 -mmin +60 -exec rm -rf {} + 2>/dev/null
+work=$(mktemp -d "$RUN/XXXXXX") || {
+    [ "$action" = look ] && exit 0
+    exit 4
+}
+trap 'rm -rf "$work"' EXIT
+
+seconds() {
+    read -r up _ </proc/uptime
+    echo "${up%%.*}"
 }
 
-# drain REASON: unless somebody has drained it already, whose reason stays. Ends with 1.
-drain() {
-    log "drained: $1"
-    case $(scontrol --oneliner show node "$node" 2>/dev/null) in
-    *State=*DRAIN*) ;;
-    *) scontrol update "NodeName=$node" State=DRAIN "Reason=$1" || log "scontrol could not drain it" ;;
+# limited SECONDS COMMAND...: runs it with its output in the files $out and $err; its exit code, or 124 where it
+# has not ended by then. It is killed, and not waited for: a process that is stuck in the kernel does not die.
+limited() {
+    step=$((step + 1))
+    out=$work/$step.out err=$work/$step.err code=$work/$step.code
+    until=$(($(seconds) + $1))
+    shift
+    # shellcheck disable=SC2016  # for the other shell
+    setsid sh -c '"$@"; echo $? >"$0"' "$code" "$@" >"$out" 2>"$err" </dev/null &
+    child=$!
+    while ! [ -s "$code" ]; do
+        if [ "$(seconds)" -gt "$until" ]; then
+            kill -s TERM -- "-$child" 2>/dev/null
+            sleep 1
+            kill -s KILL -- "-$child" 2>/dev/null
+            return 124
+        fi
+        sleep 0.1 2>/dev/null || sleep 1
+    done
+    read -r ended <"$code"
+    return "$ended"
+}
+
+# of_envcheck SECONDS COMMAND...: with nothing of the job's environment, and no home but memory.
+of_envcheck() {
+    for_seconds=$1
+    shift
+    limited "$for_seconds" env -i PATH="$PATH" HOME="$work" TMPDIR="$work" LC_ALL=C PYTHONDONTWRITEBYTECODE=1 \
+        ${SLURM_CONF:+"SLURM_CONF=$SLURM_CONF"} "$@"
+}
+
+# finish CODE SENTENCE: one line in the log, which may be on a disk that hangs.
+finish() {
+    line=$(printf '%s %s job=%s %s' "$(date '+%Y-%m-%dT%H:%M:%S%z')" "$node" "${SLURM_JOB_ID:--}" "$2" |
+        LC_ALL=C tr -cd ' -~' | cut -c 1-600)
+    # shellcheck disable=SC2016  # for the other shell
+    limited 2 sh -c 'printf "%s\n" "$1" >>"$2"' sh "$line" "$LOG"
+    [ "$action" = look ] || printf '%s\n' "$line"
+    exit "$1"
+}
+
+# What became of a step, for the log: the doctor's verdict or its first line, or that it did not end.
+words() {
+    [ "$1" = 124 ] && echo "no answer in time" && return
+    said=$(sed -n 's/^ *"verdict": "\(.*\)",$/\1/p' "$out")
+    echo "exit $1: ${said:-$(cat "$err" "$out" | sed -n '/./{p;q;}' | cut -c 1-300)}"
+}
+
+ask_slurm() {
+    limited 5 env TZ=UTC0 sinfo --Node --noheader --all --nodes="$node" --format=@FORMAT@
+}
+
+# Whether Slurm has GPUs on this node: it says so to a job that has some; else it is asked once an hour.
+has_gpus() {
+    [ -n "$SLURM_JOB_GPUS" ] && return
+    if ! [ -f "$RUN/$node.gres" ]; then
+        ask_slurm || finish 0 "Slurm did not say whether it has GPUs here: $(words $?)"
+        cut -d '|' -f 3 "$out" | sed -n 1p >"$work/gres" && mv "$work/gres" "$RUN/$node.gres"
+    fi
+    case ,$(cat "$RUN/$node.gres") in
+    *,gpu | *,gpu[:\(,]*) ;;
+    *) return 1 ;;
     esac
-    exit 1
 }
 
-# could_not_look WHY
-could_not_look() {
-    [ "$STRICT" = yes ] && drain "envcheck could not look: $1"
-    log "could not look: $1"
-    exit 0
-}
+if [ "$action" = resume ]; then
+    ask_slurm || finish 4 "Slurm gives no answer: $(words $?)"
+    before=$out
+else
+    has_gpus || finish 0 "Slurm has no GPU on this node: not looked at"
+fi
 
-set -- @DOCTOR@
-report=$(timeout -k 5 "$DEADLINE" "$@" 2>&1 </dev/null)
-code=$?
-case $code in
-0)
-    log "well"
-    exit 0
-    ;;
-1) ;;
-124 | 137) could_not_look "no answer within $DEADLINE s" ;;
-*) could_not_look "exit $code: $(printf '%s\n' "$report" | sed -n '/./{p;q;}' | cut -c 1-150)" ;;
+of_envcheck "$DEADLINE" @DOCTOR@
+ended=$?
+report=$out
+case $action-$ended in
+look-0) finish 0 "well" ;;
+look-1 | resume-[014]) ;;
+*) finish "$([ "$action" = resume ] && echo 4 || echo 0)" "could not look: $(words $ended)" ;;
 esac
 
-# The first FAIL with the lines that it is wrapped to, and how many more there are.
-reason=$(printf '%s\n' "$report" | LC_ALL=C awk '
-    /^FAIL [A-Z]+-[0-9]+ / { if (++found == 1) { text = substr($0, 6); open = 1 } else open = 0; next }
-    open && /^  [A-Za-z0-9(]/ && !/^  To do:/ { text = text substr($0, 2); next }
-    { open = 0 }
-    END { if (found) print text (found > 1 ? " (and " found - 1 " more)" : "") }' |
-    LC_ALL=C tr -cd ' -~' | LC_ALL=C tr '"\\|' '   ' | cut -c 1-200)
-# A Python that dies exits with 1, too.
-[ -n "$reason" ] || could_not_look "exit 1 without a finding: $(printf '%s\n' "$report" | sed -n '$p' | cut -c 1-150)"
-drain "envcheck: $reason"
+if [ "$action" = resume ]; then
+    of_envcheck 20 @DECIDE@ resume "$report" --node "$node" --before "$before"
+    ended=$?
+    [ $ended -le 1 ] && finish $ended "$(cat "$out")"
+    finish 4 "could not decide: $(words $ended)"
+fi
+of_envcheck 20 @DECIDE@ drain "$report" --node "$node" --limit "$LIMIT"
+ended=$?
+[ $ended -le 1 ] || finish 0 "could not decide: $(words $ended)"
+[ $ended = 0 ] || [ "$0" = "${0#/}" ] || back="; once mended: $0 resume"
+finish $ended "$(cat "$out")$back"

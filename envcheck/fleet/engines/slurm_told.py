@@ -80,11 +80,11 @@ def _node(name: str, rows: Sequence[Sequence[str]]) -> SlurmNodeState:
         reason="" if reason in _NO_REASON else safe_text.one_line(reason),
         partitions=tuple(p.rstrip("*") for p in sorted(up, key=lambda p: (not p.endswith("*"), p))),
         features=tuple(f for f in features.split(",") if f not in _NO_REASON),
-        gpus=_gpus(gres),
+        gpus=gpus(gres),
     )
 
 
-def _gpus(gres: str) -> int:
+def gpus(gres: str) -> int:
     """Of "gpu:h100:8(S:0-1),nic:2" eight; of several kinds their sum."""
     plain = re.sub(r"\([^()]*\)", "", gres)
     parts = [part.split(":") for part in plain.split(",")]

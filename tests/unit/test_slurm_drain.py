@@ -1,0 +1,356 @@
+"""Which nodes are drained and taken back: the rules, on a slurmctld that is made up."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcheck.checks.registry import all_checks
+from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.fleet.engines import slurm_drain
+from envcheck.fleet.engines.slurm_drain import Decision, DoctorResult, SlurmNodeRow
+
+NOW = datetime(2026, 11, 23, 6, 0, tzinfo=timezone.utc)
+
+
+def report(*results: tuple[str, str], message: str = "The GPU is lost.") -> list[DoctorResult]:
+    found = [
+        {"code": code, "outcome": outcome, "findings": [{"level": outcome, "message": message}]}
+        for code, outcome in results
+    ]
+    return slurm_drain.results(json.dumps({"results": found, "schema": 2}).encode())
+
+
+FAULT = report(("PCI-001", "pass"), ("GPU-001", "fail"))
+REASON = slurm_drain.reason(FAULT[1:])
+
+
+class MadeUpSlurmctld:
+    """Nodes with GPUs, a clock of whole seconds, and each command as one step, as slurmctld has it."""
+
+    def __init__(self, count: int) -> None:
+        self.clock = NOW
+        self.rows = {name: self.idle(name) for name in (f"gpu{n:03d}" for n in range(count))}
+        self.said: dict[str, str] = {}
+        self.fails_after: int | None = None
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def idle(name: str, gpus: int = 8) -> SlurmNodeRow:
+        return SlurmNodeRow(name, "idle", gpus, None, "Unknown", "none")
+
+    def _answers(self) -> None:
+        if self.fails_after is not None:
+            self.fails_after -= 1
+            if self.fails_after < 0:
+                raise CouldNotLook("scontrol gave no answer within 4 s")
+
+    def nodes(self) -> dict[str, SlurmNodeRow]:
+        with self._lock:
+            self._answers()
+            return dict(self.rows)
+
+    def comments(self, node: str = "") -> dict[str, str]:
+        with self._lock:
+            self._answers()
+            return dict(self.said)
+
+    def update(self, node: str, **settings: str) -> None:
+        with self._lock:
+            self._answers()
+            if "Comment" in settings:
+                self.said[node] = settings["Comment"]
+            elif settings["State"] == "DRAIN":
+                row = SlurmNodeRow(node, "drained", 8, self.clock, "root", settings["Reason"])
+                self.rows[node] = row
+            else:
+                assert settings == {"State": "RESUME"}
+                self.rows[node] = self.idle(node)
+
+    def drained(self) -> list[str]:
+        return [name for name, row in self.rows.items() if row.is_drained]
+
+    def drain(
+        self,
+        node: str,
+        found: list[DoctorResult],
+        sleep: Callable[[float], None],
+        percent: float = 5,
+    ) -> Decision:
+        return slurm_drain.drain(
+            self, node, found, percent=percent, now=lambda: self.clock, sleep=sleep
+        )
+
+    def passes(self, seconds: float) -> None:
+        self.clock += timedelta(seconds=seconds)
+
+
+def test_a_fault_drains_with_a_reason_that_is_known_as_envchecks() -> None:
+    cluster = MadeUpSlurmctld(3)
+    decision = cluster.drain("gpu001", FAULT, cluster.passes)
+    assert decision == Decision(True, f"drained: {REASON}")
+    assert cluster.drained() == ["gpu001"] and not cluster.said
+    assert REASON.startswith("envcheck: GPU-001 The GPU is lost. [")
+    assert slurm_drain.own_code(REASON) == "GPU-001"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        report(("HOST-005", "fail"), ("NET-001", "fail"), ("KRN-008", "fail"), ("X-1", "fail")),
+        report(("GPU-001", "could-not-run"), ("DRV-001", "warn"), ("PCI-001", "skipped")),
+        report(("GPU-017", "fail")),  # a licence server is not this node
+        report(),
+    ],
+)
+def test_nothing_else_drains(found: list[DoctorResult]) -> None:
+    cluster = MadeUpSlurmctld(3)
+    assert not cluster.drain("gpu001", found, cluster.passes).done
+    assert not cluster.drained()
+
+
+def test_what_may_drain_is_a_check_of_the_driver_the_gpus_or_the_bus() -> None:
+    areas = {check.area for check in all_checks() if slurm_drain.may_drain(check.code)}
+    assert areas == {"driver", "gpu", "pci"}
+
+
+def test_a_node_without_gpus_or_unknown_to_slurm_is_left() -> None:
+    cluster = MadeUpSlurmctld(2)
+    cluster.rows["cpu01"] = cluster.idle("cpu01", gpus=0)
+    for name in ("cpu01", "gpu999"):
+        assert not cluster.drain(name, FAULT, cluster.passes).done
+    assert not cluster.drained()
+
+
+@pytest.mark.parametrize(
+    ("count", "percent", "most"), [(1, 5, 1), (39, 5, 1), (40, 5, 2), (1000, 5, 50), (7, 100, 7)]
+)
+def test_one_after_the_other_as_many_as_the_limit_says(
+    count: int, percent: float, most: int
+) -> None:
+    cluster = MadeUpSlurmctld(count)
+    cluster.rows |= {name: cluster.idle(name, gpus=0) for name in ("cpu01", "cpu02")}
+    for name in [name for name in cluster.rows if name.startswith("gpu")]:
+        cluster.drain(name, FAULT, cluster.passes, percent)
+        cluster.clock = NOW
+    assert len(cluster.drained()) == most
+    assert len(cluster.said) == count - most
+    text = next(iter(cluster.said.values()), "")
+    words = f"not drained at 2026-11-23T06:00:00Z, limit {most} an hour: GPU-001 The GPU is lost."
+    assert text in ("", f"envcheck: {words}")
+
+
+def test_after_an_hour_and_for_reasons_of_others_there_is_room() -> None:
+    cluster = MadeUpSlurmctld(10)
+    cluster.update("gpu001", State="DRAIN", Reason="ticket 12")
+    cluster.update("gpu002", State="DRAIN", Reason=REASON)
+    assert not cluster.drain("gpu003", FAULT, cluster.passes).done
+    cluster.passes(3601)
+    assert cluster.drain("gpu003", FAULT, cluster.passes).done
+    assert cluster.drained() == ["gpu001", "gpu002", "gpu003"]
+
+
+@given(st.integers(2, 12), st.sampled_from([5.0, 20.0, 50.0]), st.integers(0, 1 << 30))
+def test_many_at_once_drain_the_limit_and_no_more(count: int, percent: float, seed: int) -> None:
+    """Any order of their steps: each waits until the second in which it was drained is over."""
+    cluster = MadeUpSlurmctld(count)
+    most = slurm_drain.limit(cluster.rows, percent)
+    decisions = in_any_order(cluster, random.Random(seed), percent)
+    assert len(cluster.drained()) == most
+    assert {name for name, one in decisions.items() if one.done} == {*cluster.drained()}
+
+
+def in_any_order(
+    cluster: MadeUpSlurmctld, random_: random.Random, percent: float
+) -> dict[str, Decision]:
+    """Every node drains itself, in threads that take their steps one at a time, in a random order."""
+    decisions: dict[str, Decision] = {}
+    turns = {name: threading.Semaphore(0) for name in cluster.rows}
+    back = threading.Semaphore(0)
+    wakes = dict.fromkeys(cluster.rows, NOW)
+
+    class OneNodesView(MadeUpSlurmctld):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def _step(self) -> None:
+            back.release()
+            turns[self.name].acquire()
+
+        def nodes(self) -> dict[str, SlurmNodeRow]:
+            self._step()
+            return cluster.nodes()
+
+        def update(self, node: str, **settings: str) -> None:
+            self._step()
+            cluster.update(node, **settings)
+
+        def comments(self, node: str = "") -> dict[str, str]:
+            self._step()
+            return cluster.comments()
+
+        def sleep(self, seconds: float) -> None:
+            wakes[self.name] = cluster.clock + timedelta(seconds=seconds)
+
+        def work(self) -> None:
+            turns[self.name].acquire()
+            decisions[self.name] = slurm_drain.drain(
+                self, self.name, FAULT, percent=percent, now=lambda: cluster.clock, sleep=self.sleep
+            )
+            back.release()
+
+    threads = [threading.Thread(target=OneNodesView(name).work) for name in cluster.rows]
+    for thread in threads:
+        thread.start()
+    while len(decisions) < len(threads):
+        ready = [n for n in cluster.rows if n not in decisions and wakes[n] <= cluster.clock]
+        if not ready or random_.random() < 0.2:
+            cluster.passes(1)
+            continue
+        turns[random_.choice(ready)].release()
+        back.acquire()
+    for thread in threads:
+        thread.join()
+    return decisions
+
+
+def test_a_second_prolog_on_the_same_node_waits_for_the_first_ones_end() -> None:
+    cluster = MadeUpSlurmctld(2)
+    cluster.update("gpu001", State="DRAIN", Reason=REASON)
+    assert cluster.drain("gpu001", FAULT, cluster.passes).done
+    taken_back = cluster.drain("gpu001", FAULT, lambda _: cluster.update("gpu001", State="RESUME"))
+    assert not taken_back.done and not cluster.drained()
+
+
+def test_a_node_that_somebody_drained_already_keeps_its_reason() -> None:
+    cluster = MadeUpSlurmctld(2)
+    cluster.update("gpu001", State="DRAIN", Reason="ticket 12")
+    assert cluster.drain("gpu001", FAULT, cluster.passes).done
+    assert cluster.rows["gpu001"].reason == "ticket 12"
+
+
+@pytest.mark.parametrize("answers", range(3))
+def test_where_slurm_stops_answering_it_is_an_error(answers: int) -> None:
+    cluster = MadeUpSlurmctld(2)
+    cluster.fails_after = answers
+    with pytest.raises(CouldNotLook):
+        cluster.drain("gpu001", FAULT, cluster.passes)
+
+
+def test_a_comment_of_somebody_elses_stays() -> None:
+    cluster = MadeUpSlurmctld(3)
+    cluster.said["gpu002"] = "rack 12"
+    cluster.drain("gpu001", FAULT, cluster.passes)
+    assert not cluster.drain("gpu002", FAULT, cluster.passes).done
+    assert cluster.said == {"gpu002": "rack 12"}
+
+
+@given(st.text())
+def test_any_words_become_a_plain_reason(words: str) -> None:
+    reason = slurm_drain.reason(
+        [DoctorResult("GPU-001", "fail", [slurm_drain._Finding("fail", words)])]
+    )
+    assert len(reason) < 230 and not re.search(r"[^ -~]|[\"'\\|`$=;&<>]", reason)
+    assert slurm_drain.own_code(reason) == "GPU-001"
+    assert not slurm_drain.own_code(f"{reason} and more") and not slurm_drain.own_code(reason[:-2])
+
+
+HEALTHY = report(("GPU-001", "pass"), ("DRV-001", "pass"))
+
+
+def resumed(
+    found: list[DoctorResult], reason: str = REASON, meanwhile: str = "", state: str = "drained"
+) -> tuple[Decision, MadeUpSlurmctld]:
+    cluster = MadeUpSlurmctld(2)
+    cluster.update("gpu001", State="DRAIN", Reason=reason)
+    cluster.rows["gpu001"] = cluster.rows["gpu001"]._replace(state=state)
+    before = cluster.rows["gpu001"]
+    if meanwhile:
+        cluster.update("gpu001", State="DRAIN", Reason=meanwhile)
+    return slurm_drain.resume(cluster, "gpu001", found, before), cluster
+
+
+def test_a_mended_node_is_taken_back() -> None:
+    for state in ("drained", "drained*", "draining"):
+        decision, cluster = resumed(HEALTHY, state=state)
+        assert decision == Decision(True, "gpu001 is back in service: GPU-001 pass")
+        assert not cluster.drained()
+
+
+@pytest.mark.parametrize(
+    ("found", "changes", "why"),
+    [
+        (FAULT, {}, "gpu001 stays drained: GPU-001 fails"),
+        (
+            report(("GPU-001", "pass"), ("DRV-001", "could-not-run")),
+            {},
+            "DRV-001 could not be looked",
+        ),
+        (report(("GPU-001", "skipped")), {}, "the doctor did not judge GPU-001 this time"),
+        (report(), {}, "the doctor did not judge GPU-001 this time"),
+        (
+            HEALTHY,
+            {"reason": "ticket 12"},
+            "drained by somebody else, or its reason changed: ticket",
+        ),
+        (HEALTHY, {"reason": "envcheck: GPU-001 by hand"}, "drained by somebody else"),
+        (HEALTHY, {"reason": f"{REASON}, ticket 12"}, "drained by somebody else"),
+        (HEALTHY, {"meanwhile": "ticket 12"}, "was changed in Slurm while the doctor looked"),
+        (HEALTHY, {"state": "down"}, "gpu001 is not drained"),
+    ],
+)
+def test_any_other_node_stays_drained(
+    found: list[DoctorResult], changes: dict[str, str], why: str
+) -> None:
+    decision, cluster = resumed(found, **changes)
+    assert not decision.done and why in decision.sentence
+    assert cluster.rows["gpu001"].reason == changes.get("meanwhile", changes.get("reason", REASON))
+
+
+def test_what_sinfo_and_scontrol_say_is_read() -> None:
+    text = (
+        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|root|envcheck: a|b\n"
+        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|root|envcheck: a|b\n"
+        "cpu01|idle|(null)|Unknown|Unknown|none\nno row\n||||||\n"
+    )
+    moment = datetime(2026, 11, 23, 6, 18, 15, tzinfo=timezone.utc)
+    assert slurm_drain.rows(text) == {
+        "gpu01": SlurmNodeRow("gpu01", "drained*", 8, moment, "root", "envcheck: a|b"),
+        "cpu01": SlurmNodeRow("cpu01", "idle", 0, None, "Unknown", "none"),
+    }
+    nodes = (
+        "NodeName=gpu01 Arch=x86_64 OS=Linux 6.1 #1 SMP State=IDLE Comment=rack 12, top\n"
+        "NodeName=gpu02 Arch=x86_64 Comment=envcheck: not drained: x Extra=y\nNodeName=gpu03 Arch=x\n"
+    )
+    assert slurm_drain.comments(nodes) == {
+        "gpu01": "rack 12, top",
+        "gpu02": "envcheck: not drained: x",
+    }
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b'{"results": 1}', b"[" * 100_000, b"{}"])
+def test_what_is_no_report_is_an_error(data: bytes) -> None:
+    with pytest.raises(UsageError, match="no JSON report of the doctor"):
+        slurm_drain.results(data)
+
+
+def test_people_are_told_of_drained_nodes_and_of_those_that_the_limit_kept() -> None:
+    cluster = MadeUpSlurmctld(5)
+    for name in cluster.rows:
+        cluster.drain(name, FAULT, cluster.passes)
+    cluster.said["gpu004"] = cluster.said["gpu004"].replace("11-23", "11-20")  # long ago
+    refused, drained = slurm_drain.sentences(cluster.rows, cluster.said, cluster.clock)
+    assert refused == (
+        "gpu[001-003]: envcheck's prolog found a fault and did NOT drain, for its limit was reached"
+        " (limit 1 an hour: GPU-001 The GPU is lost.)"
+    )
+    assert drained.startswith("gpu000: drained by envcheck. Once mended, run there, as root,")
+    assert not slurm_drain.sentences(MadeUpSlurmctld(3).rows, {}, NOW)
