@@ -105,7 +105,7 @@ class FleetFolder:
         return [found[name] for name in hosts.natural(found)]
 
     def _listed(self) -> list[Member]:
-        """A machine for each file. Of two files of one machine (gpu01.json, gpu01.json.gz) neither is believed."""
+        """A machine for each file. Of two files of one machine (a.json, a.json.gz) neither is believed."""
         self._others.clear()  # files come and go
         try:
             paths = sorted(self.path.iterdir())

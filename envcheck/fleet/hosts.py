@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import product
 
-# What a name may hold and still stand in a folded list as it is.
-_PLAIN = re.compile(r'[^\s,\[\]"\x00-\x1f\x7f]+')
+from ..findings import shell
+
+# What a name may hold and still stand in a folded list as it is: nothing that a shell or a list would read.
+_PLAIN = re.compile(r"[A-Za-z0-9@%+=:._/-]+")
 # Numbers of more digits are no numbers of machines: folded, they would help nobody, and Slurm overflows.
 _NUMBER = re.compile(r"(?<![0-9])([0-9]{1,9})(?![0-9])")
 # What stands for itself, and for nothing else, in one of Ansible's host patterns.
 _LITERAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_WIDEST = 1_000_000
 
 _Fields = tuple[frozenset[str], ...]
 
 
 def folded(names: Iterable[str]) -> str:
     """The names in one line, each once: "gpu[01-16,20],login". Several numbers are folded where all of their
-    combinations are there: "rack[1-2]-gpu[01-04]". A name with blanks, commas or brackets is quoted."""
+    combinations are there: "rack[1-2]-gpu[01-04]". What a shell or the list would read is quoted."""
     skeletons: dict[tuple[str, ...], set[_Fields]] = {}
     for name in set(names):
         # every second part is a number
@@ -33,28 +32,6 @@ def folded(names: Iterable[str]) -> str:
         for fields in _combined(found, len(texts) - 1)
     ]
     return ",".join(text for _, text in sorted(told))
-
-
-def unfolded(text: str) -> list[str]:
-    """The names in a folded list, in their order. Raises ValueError for what is none."""
-    names: list[str] = []
-    for item in _items(text):
-        if item.startswith('"'):
-            names.append(json.loads(item))
-            continue
-        parts = re.split(r"\[([0-9,-]+)\]", item)
-        if any("[" in part or "]" in part for part in parts[::2]) or not item:
-            raise ValueError(f"no list of hosts: {item}")
-        numbers = [list(_numbers(ranges)) for ranges in parts[1::2]]
-        size = 1
-        for these in numbers:
-            size *= len(these)
-        if len(names) + size > _WIDEST:
-            raise ValueError("more than a million hosts")
-        for chosen in product(*numbers):
-            words = [*chosen, ""]
-            names.append("".join(a + b for a, b in zip(parts[::2], words, strict=True)))
-    return names
 
 
 def limit(names: Iterable[str]) -> str:
@@ -93,7 +70,10 @@ def _combined(found: set[_Fields], fields: int) -> Iterator[_Fields]:
 
 def _written(texts: tuple[str, ...], fields: _Fields) -> str:
     if not fields and not _PLAIN.fullmatch(texts[0]):
-        return json.dumps(texts[0])
+        word = shell.word(texts[0])
+        return (
+            f"'{word}'" if "," in word and word == texts[0] else word
+        )  # to a shell a comma is nothing
     return "".join(
         text + number for text, number in zip(texts, [*map(_ranges, fields), ""], strict=True)
     )
@@ -126,31 +106,3 @@ def _ranges(numbers: frozenset[str]) -> str:
 
 def _fits(run: list[str], number: str) -> bool:
     return number == str(int(number)).zfill(len(run[0]))
-
-
-def _items(text: str) -> Iterator[str]:
-    """Parts between commas that are neither in brackets nor in quotes."""
-    item = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^,"\[\]]|\[[0-9,-]*\])+')
-    at = 0
-    while at < len(text):
-        found = item.match(text, at)
-        if found is None:
-            raise ValueError(f"no list of hosts: {text[at : at + 80]}")
-        yield found.group()
-        at = found.end()
-        if at < len(text):
-            if text[at] != "," or at + 1 == len(text):
-                raise ValueError(f"no list of hosts: {text[at : at + 80]}")
-            at += 1
-
-
-def _numbers(ranges: str) -> Iterator[str]:
-    for part in ranges.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()) or len(first + last) > 30:
-            raise ValueError(f"no range of hosts: {part}")
-        top = int(last) if dash else int(first)
-        if top < int(first) or top - int(first) > _WIDEST:
-            raise ValueError(f"no range of hosts: {part}")
-        for number in range(int(first), top + 1):
-            yield str(number).zfill(len(first))

@@ -180,6 +180,11 @@ class Page:
             self._put(line, "command")
             self._put("\n")
 
+    def about_tokens(self) -> str:
+        """What to do with the tokens that stand in commands."""
+        verb = "stands for a value" if len(self.tokens) == 1 else "stand for values"
+        return f"{', '.join(self.tokens)} {verb} that the Snapshot does not hold: put it in."
+
     def _requoted(self, word: re.Match[str]) -> str:
         return shlex.quote(self.restore(word[1])) if TOKEN.search(word[1]) else word[0]
 

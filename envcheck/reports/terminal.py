@@ -136,14 +136,7 @@ def _ending(page: Page, report: Report, implied: bool, verbose: bool) -> None:
         page.paragraph((f"{told}{where}", ""), hanging=2)
         page.command(command, here=not there)
     if page.tokens:
-        verb = "stands for a value" if len(page.tokens) == 1 else "stand for values"
-        page.paragraph(
-            (
-                f"{', '.join(page.tokens)} {verb} that the Snapshot does not hold: put it in.",
-                "",
-            ),
-            hanging=2,
-        )
+        page.paragraph((page.about_tokens(), ""), hanging=2)
 
 
 def _next(report: Report, page: Page, implied: bool) -> tuple[str, str]:

@@ -34,7 +34,7 @@ from processes import wait_for
 
 KEEPER = Path(__file__).with_name("ssh_keeper.py")
 REPOSITORY = Path(__file__).resolve().parents[2]
-SECONDS = 30.0  # within which all have to be up
+SECONDS = 300.0  # within which all have to be up
 UNPACKED = Path("~/.cache/envcheck-ci/engines").expanduser()
 PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:{UNPACKED}/usr/sbin"
 SUDO_PASSWORD = "a secret that no output may show"
@@ -100,6 +100,8 @@ class Host:
     binds: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     address: str = ""
+    program: str = ""  # a shell script in place of its python3
+    command: str = ""  # what its sshd runs, whatever it is asked for
 
     @property
     def user(self) -> str:

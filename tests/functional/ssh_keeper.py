@@ -238,9 +238,9 @@ def _one_python(host: dict[str, Any], upper: Path) -> None:
                 (upper / folder).mkdir(parents=True, exist_ok=True)
                 os.mknod(upper / folder / path.name, stat.S_IFCHR, 0)  # a whiteout
     python = upper / "usr/bin/python3"
-    if host["kind"] in LIES:
+    if program := host["program"] or LIES.get(host["kind"]):
         python.unlink(missing_ok=True)
-        python.write_text(f"#!/bin/sh\n{LIES[host['kind']]}\n")
+        python.write_text(f"#!/bin/sh\n{program}\n")
         python.chmod(0o755)
     elif own:
         for name in {"python3", Path(own).name}:
@@ -275,6 +275,9 @@ def _enter(root: Path, host: dict[str, Any]) -> None:
         words = " ".join(f'{name}="{value}"' for name, value in host["environment"].items())
         with Path("/etc/ssh/sshd_config").open("a") as file:
             file.write(f"SetEnv {words}\n")
+    if host["command"]:
+        with Path("/etc/ssh/sshd_config").open("a") as file:
+            file.write(f"ForceCommand {host['command']}\n")
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def test_watch_tells_what_turned(three: Path, simulated: Path, tmp_path: Path) -
     (three / "gpu02.json").write_bytes((simulated / "gpu02.json").read_bytes()[:5000])
     assert watch(three, **state) == [], "it may be written right now"
     (told,) = watch(three, **state)
-    assert told.startswith("SILENT  gpu02: the answer cannot be read")
+    assert told.startswith("SILENT  gpu02: its Snapshot cannot be read")
     other = {"XDG_STATE_HOME": str(tmp_path / "other")}
     assert len(watch(three, "--format=json", **other)) == 1
 

@@ -17,7 +17,12 @@ from processes import running_commands, wait_for
 from envcheck.fleet.engines import relay
 
 COOKIE = "c00c1e"
-SHELLS = {"dash": ["dash"], "bash": ["bash"], "bash as sh": ["bash", "--posix"], "busybox": ["busybox", "sh"]}  # fmt: skip
+SHELLS = {
+    "dash": ["dash"],
+    "bash": ["bash"],
+    "bash as sh": ["bash", "--posix"],
+    "busybox": ["busybox", "sh"],
+}
 
 
 @pytest.fixture(params=SHELLS)
@@ -44,7 +49,9 @@ def sleeps() -> list[bytes]:
     return running_commands(f"sleep\0007{os.getpid()}")
 
 
-def start(sh: list[str], python: Path | str, deadline: float, script: bytes = b"") -> subprocess.Popen[bytes]:  # fmt: skip
+def start(
+    sh: list[str], python: Path | str, deadline: float, script: bytes = b""
+) -> subprocess.Popen[bytes]:
     line = relay.shell(quote(str(python)), [], COOKIE, deadline)
     given = relay.before(script, COOKIE, deadline, 1 << 20)
     process = subprocess.Popen(

@@ -69,6 +69,13 @@ def test_options_without_an_inventory_are_refused(words: list[str], tmp_path: Pa
         asking.ask(build_parser(argv).parse_args(argv), tmp_path)
 
 
+def test_real_names_are_kept_where_that_is_asked_for() -> None:
+    for words, kept in (([], False), (["--no-redact"], True)):
+        argv = ["fleet", "collect", "-i", "a,", "--level=quick", *words]
+        asked = asking._asked(build_parser(argv).parse_args(argv))
+        assert ("--no-redact" in asked.arguments) == kept
+
+
 def test_containers_are_refused_with_what_to_do(tmp_path: Path) -> None:
     argv = ["fleet", "collect", "-i", "a,", "--target", "image:x"]
     with pytest.raises(UsageError, match="image:x") as refused:

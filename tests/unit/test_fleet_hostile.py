@@ -173,7 +173,8 @@ PYTHON = {
     ],
 )
 def test_a_python_that_lies_is_no_python(lie: dict[str, Any]) -> None:
-    found = planning.interpreters("gpu01", [["/usr/bin/python3", answer(PYTHON)], ["/p", answer(PYTHON | lie)]])  # fmt: skip
+    told = [["/usr/bin/python3", answer(PYTHON)], ["/p", answer(PYTHON | lie)]]
+    found = planning.interpreters("gpu01", told)
     assert [one.path for one in found] == ["/usr/bin/python3"]
     assert len(found[0].tags) < 2000
 

@@ -7,11 +7,9 @@ import os
 from pathlib import Path
 
 import msgspec
-import pytest
 from h100 import VICTIM, gpu, machine, with_fault
 from whole import whole
 
-from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
 from envcheck.facts.profile import Profile, Wanted
 from envcheck.fleet.folder import FleetFolder, Member

@@ -20,7 +20,8 @@ from fleet_results import (
 from msgspec.structs import replace
 
 from envcheck.fleet.model import FleetResult
-from envcheck.fleet.reports import commands, text, words
+from envcheck.fleet.reports import commands, junit, page, text, words
+from envcheck.fleet.result import result
 
 THREE = """\
 1 of 3 machines is well, 1 has problems, 1 did not answer
@@ -32,7 +33,7 @@ FAIL DRV-002 1 machine: kernel module and libraries do not match
   To do: Reboot.
 sudo reboot
 
-1 machine did not answer
+1 machine without a Snapshot: 1 did not answer
   c  unreachable: No route to host
 """
 
@@ -132,10 +133,45 @@ def test_verbose_leaves_nothing_out() -> None:
         assert name in shown
 
 
+def test_what_came_and_cannot_be_read_is_no_silence() -> None:
+    bad = [
+        replace(machine(name, "unanswered"), answer="unreadable", reason="it is empty")
+        for name in "ab"
+    ]
+    found = result([machine("c", "healthy"), machine("d", "unanswered"), *bad])
+    assert words.verdict(found) == "1 of 4 machines is well, 1 did not answer, 2 cannot be read"
+    shown = text.render(found, utf8=False)
+    assert "3 machines without a Snapshot: 1 did not answer, 2 cannot be read" in shown
+    assert "its Snapshot cannot be read: it is empty" in shown
+
+
+def test_one_simulated_machine_does_not_make_the_others_simulated() -> None:
+    made_up = replace(machine("a", "healthy"), simulated="8 H100")
+    found = fleet_result([made_up, machine("b", "healthy"), machine("c", "healthy")])
+    for shown in (
+        text.render(found),
+        commands.render(found),
+        junit.render(found),
+        page.render(found),
+    ):
+        assert "1 of 3 machines: 8 H100" in shown
+    alone = text.render(fleet_result([made_up]))
+    assert alone.startswith("Simulated, not real: 8 H100")
+
+
+def test_a_token_in_a_command_is_explained() -> None:
+    found = three()
+    group = replace(found.groups[0], commands=["df -h '<home-1>'"])
+    shown = " ".join(text.render(replace(found, groups=[group])).split())
+    assert "<home-1> stands for a value that the Snapshot does not hold: put it in." in shown
+    assert "--no-redact" in shown and "--no-redact" not in text.render(found)
+
+
 def test_the_order_of_the_sections() -> None:
     shown = text.render(everything())
     places = [
-        shown.index(word) for word in ("GPU-001", "Odd ones", "did not answer\n", "In one place")
+        shown.index(word)
+        for word in ("GPU-001", "Odd ones", "without a Snapshot: ", "In one place")
     ]
     assert places == sorted(places)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...exit_codes import UsageError
+from ...findings import shell
 from .. import kernels, messages
 from ..parser import Parser, seconds
 from . import inventory, nodes
@@ -37,6 +38,11 @@ def add_arguments(parser: Parser) -> None:
         metavar="SECONDS",
         help="how long a machine may take once it is reached (default: 120 with --level quick,"
         " else 1500, or 2700 with deep)",
+    )
+    look.add_argument(
+        "--no-redact",
+        action="store_true",
+        help="keep host names, serial numbers, UUIDs and home paths: printed commands then have them",
     )
     kernels.add_arguments(parser)
 
@@ -83,11 +89,12 @@ def _asked(arguments: argparse.Namespace) -> Asked:
     if target is not None and target.startswith(("image:", "container:")):
         raise UsageError(
             f"--target {target}: on many machines only environments and interpreters are looked into",
-            hint="for a container: envcheck doctor --target " + target + " on the machine itself",
+            hint=f"for a container: envcheck doctor --target {shell.word(target)} on the machine itself",
         )
     wanted = kernels.wanted(arguments)
     words = ["--level=quick"] if wanted is None else wanted.argv()
     words += [] if target is None else [f"--target={target}"]
+    words += ["--no-redact"] if arguments.no_redact else []
     level = "quick" if wanted is None else arguments.level or "standard"
     return Asked(arguments=words, deadline=arguments.deadline or DEADLINES[level])
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ...exit_codes import CouldNotLook, ExitCode
+from ...findings import shell
 from .. import files, messages
 from ..parser import Parser
 from . import shown
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         why = f": {found.left_out[0][0]}: {found.left_out[0][1]}" if found.left_out else ""
         raise CouldNotLook(
             f"{arguments.directory}: no machine in it is well{why}",
-            hint=f"envcheck fleet report {arguments.directory} says what is wrong",
+            hint=f"envcheck fleet report {shell.word(arguments.directory)} says what is wrong",
         )
     files.write(arguments.output, found.text)
     if found.left_out:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...exit_codes import ExitCode, UsageError
+from ...findings import shell
 from .. import files
 from ..style import style_for
 
@@ -62,7 +62,7 @@ def members(folder: FleetFolder) -> list[Member]:
     if not path.is_dir():
         raise UsageError(
             f"{path}: this is a file, and a fleet is a directory with a NAME.json of each machine",
-            hint=f"envcheck doctor --from {shlex.quote(str(path))}",
+            hint=f"envcheck doctor --from {shell.word(str(path))}",
         )
     found = folder.members()
     if not found:
@@ -75,7 +75,7 @@ def members(folder: FleetFolder) -> list[Member]:
 
 def next_steps(path: Path) -> list[tuple[str, str]]:
     """What the text ends with, where something is wrong."""
-    place = shlex.quote(str(path))
+    place = shell.word(str(path))
     return [("What to type, and on which machines:", f"envcheck fleet report {place} --commands")]
 
 

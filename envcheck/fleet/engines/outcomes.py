@@ -33,6 +33,7 @@ _KNOWN: tuple[tuple[str, Outcome, str], ...] = (
     ("operation timed out", "unreachable", "the connection timed out"),
     ("connection to unknown port", "unreachable", "the connection was closed"),
     ("connection reset by", "unreachable", "the connection was reset"),
+    ("data could not be sent to remote host", "unreachable", "the connection broke"),
     ("broken pipe", "unreachable", "the connection broke"),
     ("connection closed by", "unreachable", "the connection was closed"),
     ("kex_exchange_identification", "unreachable", "the connection was closed"),

@@ -165,8 +165,9 @@ class Relayed(NamedTuple):
     """What came of a script on a machine.
 
     outcome: "exited" (whatever its code), "timed-out", "flooded", "gone"; "old": the Python there is too old;
-    "not-started"; "none": there is no Python; "garbled": none of the relay's marks came. output: what it
-    wrote to standard output. words: of its standard error, or what came in place of an answer.
+    "not-started"; "none": there is no Python; "damaged": what came between the relay's marks cannot be read;
+    "garbled": none of its marks came. output: what it wrote to standard output. words: of its standard error,
+    or what came in place of an answer.
     """
 
     outcome: str
@@ -197,18 +198,18 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
         return Relayed(kind.decode(), words=words.strip("'"))
     ended = body.find(mark + b"end")
     if kind != b"begin" or ended < 0:
-        return Relayed("garbled", words="the answer is cut off")
+        return Relayed("damaged", words="the answer is cut off")
     try:
         told = foreign.decoded(rest, _RelayTold)
         packed = base64.b64decode(body[:ended])
         unpacker = zlib.decompressobj()
         output = unpacker.decompress(packed, limit + 1) if packed else b""
     except (foreign.Unreadable, binascii.Error, zlib.error):
-        return Relayed("garbled", words="the answer is damaged")
+        return Relayed("damaged", words="the answer is damaged")
     if len(output) > limit or told.outcome == "flooded":
         return Relayed("flooded")
     if packed and not unpacker.eof:
-        return Relayed("garbled", words="the answer is cut off")
+        return Relayed("damaged", words="the answer is cut off")
     return Relayed(told.outcome, told.code, output, told.said, told.python)
 
 

@@ -112,6 +112,8 @@ class _SlurmRun:
             found = "timed-out", f"no answer within {self._asked.deadline:g} s"
         elif result.outcome == "flooded" or len(result.stdout) >= relay.LARGEST:
             found = outcomes.of_relayed(relay.Relayed("flooded"), self._asked.deadline)
+        elif relayed.outcome == "damaged":
+            found = slurm.lost(result) or found
         elif relayed.outcome == "garbled":
             found = slurm.lost(result) or outcomes.of_garbage(
                 self._own_words(result), None, len(result.stdout)

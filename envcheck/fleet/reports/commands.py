@@ -11,7 +11,7 @@ from . import words
 def render(result: FleetResult, *, utf8: bool = True) -> str:
     """A shell script. A command that holds a redaction token instead of its value is a comment."""
     page = Page(width=80, utf8=utf8)
-    if made_up := next((one.simulated for one in result.machines if one.simulated), ""):
+    if made_up := words.simulated(result):
         _comment(page, f"Simulated, not real: {made_up}")
     _comment(page, words.verdict(result))
     groups = [group for group in result.groups if group.commands]

@@ -22,7 +22,7 @@ def render(result: FleetResult, *, warnings_fail: bool = False) -> str:
     for rate in result.odd_rates:
         told = (f"as fast as its peers: {rate.words}", words.odd_rate(rate, 99))
         odd.setdefault(rate.machine, []).append(told)
-    made_up = next((one.simulated for one in result.machines if one.simulated), "")
+    made_up = words.simulated(result)
     name = "envcheck fleet" + (f" (simulated: {made_up})" if made_up else "")
     suites = [_suite(one, odd.get(one.name, []), warnings_fail) for one in result.machines]
     root = ET.Element("testsuites", {"name": name})

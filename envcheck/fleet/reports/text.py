@@ -52,6 +52,10 @@ def render(
     _shared(page, result, verbose)
     if verbose:
         _machines(page, result)
+    if page.tokens:
+        page.blank()
+        told = "Snapshots collected with --no-redact have the values themselves."
+        page.paragraph((f"{page.about_tokens()} {told}", ""), hanging=2)
     for what_for, command in next_steps:
         page.blank()
         page.paragraph((what_for, ""))
@@ -69,7 +73,7 @@ def brief(result: FleetResult, *, width: int = 80, colour: bool = False, utf8: b
 
 
 def _verdict(page: Page, result: FleetResult) -> None:
-    if made_up := next((one.simulated for one in result.machines if one.simulated), ""):
+    if made_up := words.simulated(result):
         page.paragraph(("Simulated, not real:", "heading"), (made_up, ""), hanging=2)
     outcome = _worst(result)
     sign = f"{page.sign(outcome)} " if page.utf8 else ""
@@ -157,7 +161,8 @@ def _odd(page: Page, result: FleetResult, verbose: bool) -> None:
 def _silent(page: Page, result: FleetResult, verbose: bool) -> None:
     if result.unanswered:
         page.blank()
-        told = f"{words.machines(result.counts.unanswered)} did not answer"
+        told = words.machines(result.counts.unanswered)
+        told += f" without a Snapshot: {', '.join(words.without_snapshot(result))}"
         page.paragraph((told, "heading"))
         rows = [(one.machines, words.silence(one.outcome, one.reason)) for one in result.unanswered]
         _rows(page, rows, verbose)

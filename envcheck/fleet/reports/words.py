@@ -31,7 +31,7 @@ OUTCOMES: dict[Outcome, str] = {
     "unreachable": "unreachable",
     "timed-out": "timed out",
     "failed": "failed",
-    "unreadable": "the answer cannot be read",
+    "unreadable": "its Snapshot cannot be read",
     "not-asked": "not asked",
 }
 
@@ -67,14 +67,38 @@ def verdict(result: FleetResult) -> str:
         for number, one, several in (
             (counts.problems, "has problems", "have problems"),
             (counts.could_not_look, "could not be looked at", "could not be looked at"),
-            (counts.unanswered, "did not answer", "did not answer"),
         )
         if number
     ]
-    told = ", ".join([well, *others])
+    told = ", ".join([well, *others, *without_snapshot(result)])
     if odd := len(odd_machines(result)):
         told += f"; {odd} odd one{'' if odd == 1 else 's'} out"
     return told
+
+
+def without_snapshot(result: FleetResult) -> list[str]:
+    """["3 did not answer", "2 cannot be read"]: whoever sent something else than a Snapshot did answer."""
+    unread = sum(
+        one.state == "unanswered" and one.answer == "unreadable" for one in result.machines
+    )
+    silent = result.counts.unanswered - unread
+    numbers = ((silent, "did not answer"), (unread, "cannot be read"))
+    return [f"{number:,} {told}" for number, told in numbers if number]
+
+
+def simulated(result: FleetResult) -> str:
+    """Which machines are made up, "" for none: "2 of 3 machines: 8 × H100, healthy"."""
+    made_up = [one.simulated for one in result.machines if one.simulated]
+    if not made_up:
+        return ""
+    kinds = list(dict.fromkeys(made_up))
+    told = "; ".join(kinds[:2] + ([f"{len(kinds) - 2} more"] if len(kinds) > 2 else []))
+    answered = sum(one.state != "unanswered" for one in result.machines)
+    return (
+        told
+        if len(made_up) == answered
+        else f"{len(made_up)} of {machines(len(result.machines))}: {told}"
+    )
 
 
 def odd_machines(result: FleetResult) -> set[str]:

@@ -23,7 +23,6 @@ from ...install.request import Request
 from .. import hosts
 from .model import FitGroup, LeftOutMachines, PlannedRollout
 
-
 _MANYLINUX = re.compile(r"-manylinux_([0-9]{1,3})_([0-9]{1,3})_")
 
 

@@ -16,6 +16,7 @@ from ....reports.html_page import PageSection
 from ....reports.plots.svg import tag
 from ...folder import file_name
 from ...model import FleetCounts, FleetResult, JudgedMachine
+from .. import words
 from . import fleet_map, machine_table, odd, problems
 from .looks import LOOKS, machines, state_of
 from .places import arrangements
@@ -93,7 +94,6 @@ def _bar(result: FleetResult) -> str:
 
 def _head(result: FleetResult) -> str:
     counts = result.counts
-    simulated = next((one.simulated for one in result.machines if one.simulated), "")
     return html_page.masthead(
         "fleet",
         _title(result.machines),
@@ -102,7 +102,7 @@ def _head(result: FleetResult) -> str:
         _told(result),
         about=_products(result.machines),
         when=_when(result.machines),
-        simulated=simulated,
+        simulated=words.simulated(result),
     ) + _states_bar(result)
 
 
@@ -124,17 +124,15 @@ def _title(found: list[JudgedMachine]) -> str:
 
 def _told(result: FleetResult) -> list[str]:
     counts = result.counts
+    warned = sum(state_of(machine) == "warned" for machine in result.machines)
     numbers = [
         (counts.problems, "with problems"),
         (counts.could_not_look, "could not be looked at"),
-        (counts.unanswered, "did not answer"),
-        (
-            sum(state_of(machine) == "warned" for machine in result.machines),
-            "of those that are well, with warnings",
-        ),
+        (warned, "of those that are well, with warnings"),
         (len(odd.short(result)), "odd ones out"),
     ]
-    return [f"{number:,} {words}" for number, words in numbers if number]
+    told = [f"{number:,} {phrase}" for number, phrase in numbers if number]
+    return [*words.without_snapshot(result), *told]
 
 
 def _kind(result: FleetResult) -> str:

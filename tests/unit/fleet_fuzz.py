@@ -1,0 +1,182 @@
+"""Hostile inputs for what a fleet reads of machines: the relay, Ansible's events, streams.
+
+What is well formed is cut, spliced, repeated and filled with what breaks parsers. The same seed makes the
+same inputs.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import random
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+from envcheck.fleet import arriving
+from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes, relay
+from envcheck.fleet.engines.ansible import Event
+from envcheck.fleet.folder import FleetFolder, Member, Outcome
+from envcheck.fleet.rollout.running import RolloutRun
+
+COOKIE = "envcheck-c00c1e"
+LIMIT = 100_000
+OUTCOMES = frozenset(get_args(Outcome))
+LONGEST = 2200  # characters of a reason
+
+_MARK = f"\n@{COOKIE} ".encode()
+_TOKENS: tuple[bytes, ...] = (
+    b"\xff", b"\xed\xa0\x80", b"\x00", b"\x1b[2J", b"\\ud800", b"\\udcff", b"\\", b'"', b"'", b"\n", b"\r",
+    b"{", b"}", b"[", b"]", b",", b":", b" ", b"null", b"true", b"-", b"1e999", b"NaN", b"9" * 5000,
+    b"[" * 3000,
+    b'{"a":' * 2000, b"x" * 9000, b"}{", b"]}", b"@", _MARK, _MARK + b"end\n", _MARK + b"begin ",
+    _MARK + b"none\n", _MARK + b"old ", _MARK + b"timed-out\n", b'{"outcome":"exited"}', b"AAAA", b"=",
+    b'{"name": "a", "snapshot": ', b"gpu01: ", b"[pod/a/b] ", b'"host": "a"', b'"event": "result"',
+    b'"said": ', b'"state": "skipped"', b'"result": "installed"', b'"exit_code": ', b'"answer": "/nowhere"',
+    "\u202e\u0000é😀".encode(), b"0", b"-1", b"123456789012345678901234567890",
+)  # fmt: skip
+
+
+def _frame(rng: random.Random, whole: bytes) -> bytes:
+    told = {
+        "outcome": rng.choice(["exited", "timed-out", "flooded", "gone", "x"]),
+        "code": rng.choice([0, 1, -9, None, 10**30, "0"]),
+        "said": rng.choice(["", "no\nroom", "\x1b[31m"]),
+        "python": "3.6.15",
+    }
+    body = rng.choice([whole, b"{}", bytes(LIMIT + 1), b"[" * 5000, b""])
+    data = base64.b64encode(zlib.compress(body))
+    begin = b"begin " + json.dumps(told).encode() + b"\n"
+    return b"Welcome!" + _MARK + begin + data + _MARK + b"end\n"
+
+
+def _event(rng: random.Random, _whole: bytes) -> bytes:
+    said = rng.choice(
+        [
+            {"garbage": True, "rc": 0, "size": 5, "words": "hello"},
+            {"answer": "/nowhere", "rc": 0},
+            {"result": "installed", "exit_code": 0, "unproven": ["NCC-001"], "seconds": 1.5},
+            {"result": "failed", "exit_code": 5, "words": "no room", "carried": 7},
+            {"pythons": [["/usr/bin/python3", "@envcheck{@{}@}envcheck@"]]},
+            {},
+        ]
+    )
+    state = rng.choice(["ok", "failed", "unreachable", "skipped"])
+    told = {
+        "host": rng.choice("ab"),
+        "event": "result",
+        "state": state,
+        "words": "No route to host",
+    }
+    return json.dumps({**told, "said": said}).encode() + b"\n"
+
+
+def _stream(rng: random.Random, whole: bytes) -> bytes:
+    parts = []
+    for _ in range(rng.randrange(1, 4)):
+        name = rng.choice([b"a", b"b", b"gpu01", b"machine-2"])
+        text = (
+            whole if rng.random() < 0.02 else b'{"schema": 1, "machine": {"location": "machine"}}'
+        )
+        form = rng.choice([b"%s\n", b"%s", name + b": %s\n", b"[pod/" + name + b"/c] %s\n",
+                           b'{"name": "' + name + b'", "snapshot": %s}\n'])  # fmt: skip
+        parts.append(form % text)
+    return b"".join(parts)
+
+
+def _mutated(rng: random.Random, data: bytes) -> bytes:
+    for _ in range(rng.randrange(5)):
+        at, end = sorted(rng.randrange(len(data) + 1) for _ in range(2))
+        kind = rng.randrange(5)
+        if kind == 0:
+            data = data[:at] + rng.choice(_TOKENS) + data[at:]
+        elif kind == 1:
+            data = data[:at] + rng.choice(_TOKENS) + data[at + rng.randrange(8) :]
+        elif kind == 2:
+            data = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+        elif kind == 3:
+            data = data[:at] + data[min(end, at + 200) :]
+        else:
+            data = data[:end] + data[at : at + 500] + data[end:]
+    return data
+
+
+def _reason(outcome: str, reason: str) -> None:
+    assert outcome in OUTCOMES and outcome != "answered", outcome
+    assert reason and len(reason) <= LONGEST and reason.isprintable(), repr(reason)[:300]
+
+
+def _of_relay(data: bytes, _folder: Path) -> None:
+    found = relay.read(data, COOKIE, LIMIT)
+    told = outcomes.of_relayed(found, 60.0)
+    assert len(found.output) <= LIMIT
+    if told is None:
+        assert (found.outcome, found.code) == ("exited", 0)
+    else:
+        _reason(*told)
+
+
+def _of_events(data: bytes, folder: Path) -> None:
+    """Both that listen hear them. What is of no known machine changes nothing."""
+    collecting = ansible_collect._Collecting(
+        FleetFolder(folder), Asked([], 60.0), lambda member: None, lambda sentence: None, folder
+    )
+    rollout = RolloutRun(["a", "b"], folder, lambda end: None)
+    for name in "ab":
+        collecting.heard(Event(event="host", host=name))
+        rollout.heard(Event(event="begun", host=name))
+    for event in ansible._events(io.BytesIO(data)):
+        if event.event == "result" and "full" not in event.said:
+            collecting.heard(event)
+            rollout.heard(event)
+    assert [*collecting.members] == [*rollout.ends] == ["a", "b"]
+    for member in collecting.members.values():
+        _reason(member.outcome, member.reason)
+    for end in rollout.ends.values():
+        assert 0 <= end.exit_code <= 255 and len(end.reason) <= LONGEST and end.reason.isprintable()
+
+
+def _of_stream(data: bytes, folder: Path) -> None:
+    from envcheck.exit_codes import UsageError
+
+    stream = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
+    try:
+        members = arriving.unpack(stream, FleetFolder(folder))
+    except UsageError as error:
+        assert not data.strip() or "archive" in str(error), data[:300]
+        return
+    assert len({member.name for member in members}) == len(members)
+    for member in members:
+        _answered(member)
+
+
+def _answered(member: Member) -> None:
+    if member.outcome == "answered":
+        assert not member.reason
+    else:
+        _reason(member.outcome, member.reason)
+
+
+_Make = Callable[[random.Random, bytes], bytes]
+_Judge = Callable[[bytes, Path], None]
+TARGETS: dict[str, tuple[_Make, _Judge]] = {
+    "relay": (_frame, _of_relay),
+    "events": (_event, _of_events),
+    "stream": (_stream, _of_stream),
+}
+
+
+def fuzz(target: str, seed: int, count: int, folder: Path, whole: bytes) -> None:
+    """Try so many inputs. whole: a Snapshot. Raises AssertionError with the input that did anything else."""
+    make, judge = TARGETS[target]
+    rng = random.Random(f"{target} {seed}")
+    for number in range(count):
+        data = _mutated(rng, make(rng, whole))
+        try:
+            judge(data, folder)
+        except BaseException as error:
+            raise AssertionError(
+                f"{target}, seed {seed}, input {number}: {data[:2000]!r}"
+            ) from error
