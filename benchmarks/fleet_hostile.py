@@ -1,6 +1,6 @@
 """A million hostile inputs for what a fleet reads of machines: the relay, Ansible's events, streams.
 
-    nice .venv/bin/python benchmarks/fleet_hostile.py [--inputs 1000000] [--seed 1]
+    nice .venv/bin/python benchmarks/fleet_hostile.py [--inputs 1000000] [--seed 1] [--only relay]
 
 Each input has to cost its machine alone. The first one that does more is printed, and the exit code is 1.
 What is told: inputs by kind, and seconds.
@@ -25,6 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=SHARES, help="this kind's share of them alone")
     options = parser.parse_args()
     import fleet_fuzz  # type: ignore[import-not-found]
     from whole import whole  # type: ignore[import-not-found]
@@ -33,6 +34,8 @@ def main() -> int:
 
     data = snapshots.dump(whole())
     for target, share in SHARES.items():
+        if options.only not in (None, target):
+            continue
         count = round(share * options.inputs)
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ import json
 import random
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -46,10 +47,15 @@ def _frame(rng: random.Random, whole: bytes) -> bytes:
         "said": rng.choice(["", "no\nroom", "\x1b[31m"]),
         "python": "3.6.15",
     }
-    body = rng.choice([whole, b"{}", bytes(LIMIT + 1), b"[" * 5000, b""])
-    data = base64.b64encode(zlib.compress(body))
+    data = rng.choice(_packed(whole))
     begin = b"begin " + json.dumps(told).encode() + b"\n"
     return b"Welcome!" + _MARK + begin + data + _MARK + b"end\n"
+
+
+@cache
+def _packed(whole: bytes) -> tuple[bytes, ...]:
+    bodies = (whole, b"{}", bytes(LIMIT + 1), b"[" * 5000, b"")
+    return tuple(base64.b64encode(zlib.compress(body)) for body in bodies)
 
 
 def _event(rng: random.Random, _whole: bytes) -> bytes:
