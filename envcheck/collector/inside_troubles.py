@@ -39,12 +39,19 @@ _WORDS = (
         NO_SHELL,
     ),
 )
-# A line with all the words of one of these.
-_NOT_STARTED = (
-    ("executable file not found",),
-    ("no such file or directory", "exec"),
-    ("permission denied", "exec"),
+# A runtime could not execute the first program itself: runc's words, and crun's. What it fails of before
+# that (a mount, a hook, a control group) is the runtime's own, whatever the exit status.
+_NOT_STARTED = re.compile(
+    r"executable file [^\n]{0,300}not found|(?<!/)\bexec:? [^\n]{0,300}(?:no such file|permission denied"
+    r"|not a directory|is a directory)",
+    re.IGNORECASE,
 )
+_RUNTIME_S = re.compile(
+    r"OCI runtime|OCI permission denied|\b(?:runc|crun|conmon)\b[^\n]{0,40}:|error running hook"
+    r"|container_linux\.go|failed to create (?:task|shim)|response from daemon",
+    re.IGNORECASE,
+)
+_LONGEST_WORDS = 2000  # characters of what an engine said
 # The words of an error in what brings GPUs into a container, which is none of the container's own.
 _GPUS = r"nvidia-container-|nvidia-cdi-hook|\bCDI (?:device|host)|select device driver|runtime name: nvidia"
 _ENGINE_S_OWN = 125
@@ -149,13 +156,13 @@ def _engine_s(location, code, errors):
     ending = _words_of(errors)
     if ending is not None:
         return NotATarget("%s: %s" % (location, ending))
-    if code == 127 or (code in (125, 126) and _not_started(errors)):
-        last = _last(errors)
+    last = _last(errors)
+    if code in (125, 126, 127) and _NOT_STARTED.search(errors):
         return NotATarget(
             "%s: its entrypoint cannot be started%s%s" % (location, last, _past(location))
         )
-    if code in (_ENGINE_S_OWN, 126):
-        return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
+    if code in (_ENGINE_S_OWN, 126) or _RUNTIME_S.search(errors):
+        return Failed("refused", "%s: the engine started nothing%s" % (location, last))
     return None
 
 
@@ -166,12 +173,8 @@ def _words_of(errors):
     return next(found, None)
 
 
-def _not_started(errors):
-    lines = errors.lower().splitlines()
-    return any(all(word in line for word in words) for line in lines for words in _NOT_STARTED)
-
-
 def _last(errors):
+    """The last line, whole."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("@progress", "Run 'docker "))]
-    return ": " + lines[-1][-300:] if lines else ""
+    return ": " + lines[-1][:_LONGEST_WORDS] if lines else ""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...safe_text import one_line
 
 LOOKED_AT = 4000  # characters of what an engine said, the last ones
-_SHOWN = 400  # of its last line, from the end: Go puts the cause there
+_SHOWN = 1500  # of its last line, from the end: Go puts the cause there
 
 _LOGIN = (
     "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY does, too"
@@ -76,6 +76,16 @@ TROUBLES = (
         "a layer is not what its digest says: copy the archive, or fetch the image, again",
     ),
     Trouble(r"dial tcp|no such host", _PROXY),
+    Trouble(
+        r"x509: certificate is (?:valid|not valid) for|doesn't contain any IP SANs",
+        "the registry's certificate is for another name: write the name that is in it, or have its owner"
+        " add this one",
+    ),
+    Trouble(
+        r"x509: certificate has expired or is not yet valid",
+        "look at this machine's clock (timedatectl); if it is right, the registry's owner has to renew the"
+        " certificate",
+    ),
     Trouble(
         r"x509: ",
         "put the certificate authority of your network into /etc/containers/certs.d/REGISTRY/ca.crt (docker:"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from test_containers_probe import write
+from test_containers_probe import result, write
 
 from envcheck.collector.containers import limits as container_limits
 from envcheck.collector.facts import Facts
+from envcheck.collector.probes import containers
 from envcheck.collector.runtime.context import Context
 
 ALL = "CapEff:\t000001ffffffffff\n"
@@ -62,6 +64,32 @@ def test_init_programs(tmp_path: Path) -> None:
     write(tmp_path, "/usr/bin/docker-init", mode=0o755)
     assert put(tmp_path, "podman")["init_path"] == "/usr/libexec/podman/catatonit"
     assert put(tmp_path, "docker")["init_path"] == "/usr/bin/docker-init"
+
+
+@pytest.mark.parametrize("table", ["containers", "engine"])
+def test_an_init_program_that_containers_conf_names(tmp_path: Path, table: str) -> None:
+    write(tmp_path, "/proc/self/status", ALL)
+    write(tmp_path, "/etc/containers/containers.conf", f'[{table}]\ninit_path = "/opt/tini"\n')
+    write(tmp_path, "/usr/libexec/podman/catatonit")
+    missing = put(tmp_path, "podman")["init_path"]
+    assert missing == {"unavailable": "absent", "detail": "the settings name /opt/tini"}
+    write(tmp_path, "/opt/tini")
+    assert put(tmp_path, "podman")["init_path"] == "/opt/tini"
+    write(tmp_path, "/etc/containers/containers.conf.d/odd.conf", f"[{table}]\ninit_path = 5\n")
+    assert put(tmp_path, "podman")["init_path"] == "/opt/tini"
+
+
+def test_an_init_program_that_docker_s_server_names(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/self/status", ALL)
+    write(tmp_path, "/usr/bin/docker-init", mode=0o755)
+    for said, there in (("docker-init", "/usr/bin/docker-init"), ("/opt/tini", "/opt/tini")):
+        write(tmp_path, "/opt/tini")
+        facts = Facts()
+        facts.put("name", "docker")
+        info = {"ServerVersion": "20.10.24", "InitBinary": said}
+        containers.put_docker(facts, result(json.dumps(info)), {})
+        container_limits.put(facts, Context({"PATH": "/usr/bin"}, root=str(tmp_path)))
+        assert facts.get("init_path") == there
 
 
 def test_nothing_is_said_of_a_server_elsewhere(tmp_path: Path) -> None:

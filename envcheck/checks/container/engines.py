@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...facts.base import Unavailable, known
@@ -27,6 +28,11 @@ from ..driver_state import on_wsl
 from ..registry import check
 from ..system_commands import on_system
 
+_SETTINGS = re.compile(
+    r"(?:registries|containers|storage|policy|short-name-aliases)\.(?:conf|json)"
+    r"|registries configuration|\btoml\b",
+    re.IGNORECASE,
+)
 CONFIGURE_DOCKER = [
     "sudo nvidia-ctk runtime configure --runtime=docker",
     "sudo systemctl restart docker",
@@ -89,6 +95,11 @@ def _silent(view: SnapshotView, engine: Engine, why: Unavailable) -> Iterator[Ve
 def wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
     """What brings an engine to answer, by the reason why it does not."""
     if engine.name != "docker":
+        if _SETTINGS.search(why.detail):
+            return Remedy(
+                f"Correct the file that {engine.name} names: it is one of its settings.",
+                [f"{word(engine.name)} info"],
+            )
         return Remedy(
             f"See what {engine.name} says, and bring its storage up to date.",
             [f"{word(engine.name)} info", f"{word(engine.name)} system migrate"],

@@ -1,4 +1,4 @@
-"""What containers.conf tells podman of CDI."""
+"""What containers.conf tells podman: of CDI, and of its init program."""
 
 import os
 
@@ -12,16 +12,33 @@ _LIMIT = 1 << 20  # bytes of one file
 
 def cdi_spec_dirs(context):
     """The directories that it names, of the last file that names some."""
+    found = _setting(context, "engine", "cdi_spec_dirs", list)
+    if found is None:
+        return unavailable("absent", "not set in containers.conf")
+    return [str(folder) for folder in found]
+
+
+def init_path(context):
+    """The program that --init puts in front, by the last file that names one; None where none does."""
+    for table in ("containers", "engine"):
+        found = _setting(context, table, "init_path", str)
+        if found:
+            return found
+    return None
+
+
+def _setting(context, table, name, kind):
+    """The last file's; None where none has it, or another kind of value."""
     found = None
     for path in _paths(context):
         try:
-            engine = toml.loads(context.read(path, _LIMIT)).get("engine")
+            whole = toml.loads(context.read(path, _LIMIT)).get(table)
         except (OSError, ValueError):
             continue
-        folders = engine.get("cdi_spec_dirs") if isinstance(engine, dict) else None
-        if isinstance(folders, list):
-            found = [str(folder) for folder in folders]
-    return unavailable("absent", "not set in containers.conf") if found is None else found
+        value = whole.get(name) if isinstance(whole, dict) else None
+        if isinstance(value, kind):
+            found = value
+    return found
 
 
 def _paths(context):

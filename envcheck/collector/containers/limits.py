@@ -4,6 +4,7 @@ import os
 
 from ..facts import from_error
 from ..runtime import programs
+from . import containers_conf
 
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 # Where docker's server and podman look for the program behind --init, in their order.
@@ -38,6 +39,13 @@ def put(facts, context):
 
 
 def _put_init(facts, context, name):
+    named = containers_conf.init_path(context) if name == "podman" else facts.get("init_path")
+    if named:  # by the engine's own settings, and then it is that one or none
+        if os.path.exists(context.path(named)):
+            facts.put("init_path", named)
+        else:
+            facts.missing("init_path", "absent", "the settings name " + named)
+        return
     found = [path for path in INIT[name] if os.path.exists(context.path(path))]
     if not found and name == "docker":
         found = [path for path in (programs.find(context, "docker-init"),) if path]

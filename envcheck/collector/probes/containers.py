@@ -173,6 +173,8 @@ def put_docker(facts, result, environ):
     _put_text(facts, "storage_driver", info.get("Driver"))
     _put_text(facts, "storage_path", info.get("DockerRootDir"))
     facts.put("selinux", "name=selinux" in options)
+    if str(info.get("InitBinary") or "").startswith("/"):  # "init-path" of daemon.json
+        facts.put("init_path", info["InitBinary"])
     facts.put("desktop", info.get("OperatingSystem") == "Docker Desktop")
     facts.put("remote", _is_remote(info, environ))
     if "CDISpecDirs" in info:

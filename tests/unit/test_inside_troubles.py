@@ -1,0 +1,57 @@
+"""Whose failure it was where nothing came back from a container: the runtime's, or its entrypoint's."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcheck.collector import inside_troubles
+from envcheck.collector.runtime.process import Result
+
+MOUNT = (
+    "Error: runc: runc create failed: unable to start container process: error during container init: error"
+    ' mounting "/etc/envcheck/' + "x" * 400 + '" to rootfs at "/x": mount /etc/x:/x (via /proc/self/fd/7),'
+    " flags: 0x5000: no such file or directory: OCI runtime attempted to invoke a command that was not found"
+)
+HOOK = (
+    "docker: Error response from daemon: OCI runtime create failed: container_linux.go:380: starting"
+    " container process caused: process_linux.go:545: container init caused: Running hook #0:: error running"
+    " hook: fork/exec /usr/bin/some-hook: no such file or directory: unknown."
+)
+CGROUP = (
+    "Error: OCI runtime error: crun: the requested cgroup controller `pids` is not available: no such file"
+)
+
+
+def explained(code: int, errors: str) -> str:
+    result = Result(["podman"], "exited", code, b"", errors.encode(), 0.1)
+    return str(inside_troubles.explain("image:x", result, "0123"))
+
+
+@pytest.mark.parametrize("code", [1, 125, 126, 127])
+@pytest.mark.parametrize("errors", [MOUNT, HOOK, CGROUP])
+def test_a_failure_of_the_runtime_is_the_engine_s_with_its_words_whole(
+    code: int, errors: str
+) -> None:
+    assert explained(code, errors) == f"image:x: the engine started nothing: {errors}"
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        'Error: runc: runc create failed: unable to start container process: exec: "/entry": stat /entry: no'
+        " such file or directory: OCI runtime attempted to invoke a command that was not found",
+        "Error: crun: executable file `nosuch` not found in $PATH: No such file or directory: OCI runtime"
+        " attempted to invoke a command that was not found",
+        "docker: Error response from daemon: failed to create shim: OCI runtime create failed: container_linux"
+        '.go:380: starting container process caused: exec: "/etc": permission denied: unknown.',
+        "exec /entry.sh: no such file or directory",
+    ],
+)
+@pytest.mark.parametrize("code", [126, 127])
+def test_an_entrypoint_that_is_not_there_is_the_image_s(code: int, errors: str) -> None:
+    assert "its entrypoint cannot be started: " in explained(code, errors)
+
+
+def test_an_entrypoint_that_ends_is_its_own() -> None:
+    said = explained(127, "/entry.sh: 3: conda: not found\n")
+    assert "its entrypoint ended with status 127" in said and "conda: not found" in said
