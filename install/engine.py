@@ -36,12 +36,13 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     arguments: list[str]  # for the engine's `run`: ["--device", "nvidia.com/gpu=all"]
     environment: dict[str, str] = {}  # that the container must have for it: NVIDIA_VISIBLE_DEVICES
     sentence: str = ""  # "by CDI (/etc/cdi/nvidia.yaml)"
+    chosen: list[str] = []  # UUIDs of the GPUs and MIG instances that were chosen; empty: all
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """How an installed image is started, apart from the command: ``.envcheck/start.json``.
 
-    All that `envcheck run` needs, so that it looks at nothing and costs next to nothing.
+    All that `envcheck run` needs, so that it asks no engine and costs next to nothing.
     """
 
     engine: EngineName
@@ -52,6 +53,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     gpus: (
         int  # that must arrive: device nodes (in WSL2 /dev/dxg counts as all); 0: none is asked for
     )
+    chosen: Wiring | None = None  # of the GPUs that were chosen at installation; None: of all
+    chosen_gpus: int = 0  # that must arrive then
     shm_mib: int = 0  # of /dev/shm; 0: the engine's own
     ulimits: dict[str, str] = {}  # that the engine may set here: "memlock": "-1"
     init: bool = False  # the engine has an init program to put in front: signals reach the command
@@ -60,7 +63,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     pids_unlimited: bool = (
         False  # podman limits a container to 2048 processes and threads, unless told
     )
-    devices: list[str] = []  # of this machine, where they are there: "/dev/infiniband"
+    devices: list[str] = []  # of this machine, looked for at each start: "/dev/infiniband"
     shell: bool = True  # the image has sh, in which it is checked that the GPUs arrive
     entrypoint: str | None = None  # in place of the image's own; "": none; None: its own
     unlabelled: bool = False  # SELinux enforces: bind mounts need label=disable

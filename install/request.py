@@ -27,6 +27,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     flavour: Literal["", "tf1", "tf2", "torch", "jax"] = ""
     engine: Literal["", "podman", "docker", "apptainer", "enroot"] = ""  # "": what works here
     image: str = ""  # an image of one's own, in place of NVIDIA's
+    gpus: str = ""  # that containers get, "0,1" or UUIDs; "": all
 
 
 class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,6 +47,12 @@ def add_arguments(parser: Parser) -> None:
         choices=("podman", "docker", "apptainer", "enroot"),
         help="what holds and runs the image (default: what works on this machine)",
     )
+    groups.container.add_argument(
+        "--gpus",
+        metavar="GPUS",
+        help="what envcheck run gives its containers: nvidia-smi's numbers or UUIDs, also of MIG instances,"
+        " such as 0,1 (default: all; all are verified)",
+    )
     groups.wheel.add_argument(
         "--installer",
         choices=("uv", "pip"),
@@ -91,7 +97,7 @@ def add_arguments(parser: Parser) -> None:
     terminal.add_amount(parser, verbose="a plan with every package and step")
     environments.add_wait(parser, 600.0)
     files.add_format(parser, json="for programs")
-    rare = "--deadline --engine --installer --keep-added --wait --dockerfile --allow-other-owner"
+    rare = "--deadline --engine --gpus --installer --keep-added --wait --dockerfile --allow-other-owner"
     parser.rare(*rare.split())
 
 
@@ -167,7 +173,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         selection.refuse_together(
             arguments,
             "--dockerfile",
-            "--stack --release --flavour --engine",
+            "--stack --release --flavour --engine --gpus",
             "--image NAME:TAG is what the image is built upon",
         )
     if arguments.dockerfile and arguments.format == "json":

@@ -90,6 +90,12 @@ def add_arguments(parser: Parser) -> None:
         metavar="ARGUMENT",
         help="for the engine's own command line: --engine-arg=--cap-add=SYS_PTRACE",
     )
+    inside.add_argument(
+        "--gpus",
+        metavar="GPUS",
+        default="",
+        help="these alone, by nvidia-smi's numbers or UUIDs, also of MIG instances: 0,1",
+    )
     inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
     parser.rare("--network", "--shm-size", "--device", "--entrypoint", "--engine-arg")
 

@@ -32,6 +32,7 @@ def of_start(start: Start, location: str = "", entrypoint: str | None = None) ->
     """
     if entrypoint is not None:
         start = msgspec.structs.replace(start, entrypoint=entrypoint)
+    start = starting.with_devices(start)
     named = start.engine in _EXEC
     name = f"envcheck-doctor-{secrets.token_hex(6)}" if named else ""
     here = Here(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
@@ -66,11 +67,16 @@ def start(
         # A rootless podman sets limits in control groups of version 2 alone, and refuses to start elsewhere.
         pids_unlimited=choice.name == "podman"
         and (not rootless or known(facts.cgroup_version) == 2),
-        devices=[_RDMA] if known(facts.rdma_nodes) is not None else [],
         # SELinux would keep the container from what is mounted into it.
         unlabelled=known(facts.selinux) == "enforcing" and known(engine.selinux) is not False,
         remarks=list(filter(None, remarks)),
     )
+
+
+def with_devices(start: Start) -> Start:
+    """With the devices that are there now: an InfiniBand driver may have come since the installation."""
+    here = start.engine in ("podman", "docker") and os.path.exists(_RDMA)  # noqa: PTH110
+    return msgspec.structs.replace(start, devices=[_RDMA] if here else [])
 
 
 # Programs that take a command for arguments of their own.

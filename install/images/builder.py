@@ -12,6 +12,7 @@ from .. import durable
 from ..engine import EngineImage, Start
 from ..engines import engine_storage, image_shell, starting
 from ..engines.choose import EngineChoice
+from ..engines.gpu_choice import ChosenGpus
 from ..engines.pull_progress import PullProgress
 from ..fit.models import ImageChoice
 from ..plan.models import ImagePlan, StepName
@@ -39,6 +40,7 @@ class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
     held: bool
     options: PullOptions
     archive: ImageArchive | None = None
+    chosen: ChosenGpus | None = None  # that `envcheck run` gives containers; None: all
 
 
 class ImageBuilder:
@@ -77,7 +79,7 @@ class ImageBuilder:
             image=image.reference,
             image_digest=image.manifest.digest,
             image_bytes=engine_storage.size(self._held),
-            wiring=resolved.engine.wired,
+            wiring=resolved.chosen.wiring.sentence if resolved.chosen else resolved.engine.wired,
             notes=self._start.remarks,
         )
 
@@ -128,6 +130,10 @@ class ImageBuilder:
             self._snapshot,
             resolved.choice.stack.environment,
         )
+        if resolved.chosen is not None:
+            self._start = msgspec.structs.replace(
+                self._start, chosen=resolved.chosen.wiring, chosen_gpus=resolved.chosen.nodes
+            )
         if not image_shell.is_there(self._start):
             remark = "The image has no shell: envcheck run works, and envcheck shell does not."
             self._start = msgspec.structs.replace(

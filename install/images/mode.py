@@ -17,8 +17,9 @@ from .. import survey, validate
 from ..catalogue import containers
 from ..engine import EngineName
 from ..engines import choose as engine_choice
-from ..engines import engine_storage, inside
+from ..engines import engine_storage, gpu_choice, inside
 from ..engines.choose import EngineChoice
+from ..engines.gpu_choice import ChosenGpus
 from ..fit import image_config
 from ..fit.disk_space import DiskSpace, space_at
 from ..fit.machine import machine_of
@@ -76,6 +77,8 @@ class ImageMode:
 
     def fit(self) -> ImageChoice:
         request = self.request
+        if request.gpus not in ("", gpu_choice.ALL):
+            gpu_choice.find(request.gpus, self.snapshot)
         if self._archive is not None:
             request = msgspec.structs.replace(request, image=self._archive.image.reference)
         elif request.image:
@@ -117,6 +120,7 @@ class ImageMode:
             engine = other
             image_config.check(image, self.snapshot, engine.name, engine.version)
         image_config.check_driver(image, self.snapshot)
+        chosen = self._chosen_gpus(engine)
         choice = image_config.told(self._recognised(choice, image), image, self.snapshot)
         if client is not None and (moved := client.moved(image, self.architecture)):
             choice = _noted(choice, moved)
@@ -127,7 +131,14 @@ class ImageMode:
             held=held,
             options=PullOptions() if client is None else client.options(engine.name, image),
             archive=self._archive,
+            chosen=chosen,
         )
+
+    def _chosen_gpus(self, engine: EngineChoice) -> ChosenGpus | None:
+        words = self.request.gpus
+        if words in ("", gpu_choice.ALL):
+            return None
+        return gpu_choice.choose(words, engine.name, engine.wiring, self.snapshot)
 
     def _recognised(self, choice: ImageChoice, image: Image) -> ImageChoice:
         """NVIDIA's release, where its digest alone was named and its configuration says which it is."""
@@ -152,7 +163,7 @@ class ImageMode:
             directory=str(root.path),
             version=layout.free_id(root, wanted),
             engine=engine.label,
-            wiring=engine.wired,
+            wiring=resolved.chosen.wiring.sentence if resolved.chosen else engine.wired,
             place=space_at(root.path, self.snapshot),
             storage=self._storage(engine),
             held=resolved.held,

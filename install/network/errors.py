@@ -34,7 +34,8 @@ class HttpError(CouldNotLook):
     """A request that failed.
 
     status, headers: of the answer, None and nothing where there was none. again: a later attempt may
-    succeed. slow: each attempt takes long, for there is no connection, or nothing comes.
+    succeed. slow: each attempt takes long, for there is no connection, or nothing comes. said: the server's
+    own words.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class HttpError(CouldNotLook):
         headers: Mapping[str, str] | None = None,
         again: bool = False,
         slow: bool = False,
+        said: str = "",
     ) -> None:
         super().__init__(sentence, hint)
         self.status = status
         self.headers = headers or {}
         self.again = again
         self.slow = slow
+        self.said = said
 
     @property
     def wait(self) -> float:
@@ -134,19 +137,30 @@ _KINDS = (
 )
 
 
+# By OpenSSL's number (X509_V_ERR_…): what has nothing to do with who vouches for a certificate.
+_NAME = "it is for another name than {name}: ask for the name that is in it, or have its owner add this one"
+_OF_CERTIFICATES = {
+    9: "look at this machine's clock (timedatectl): the certificate is not valid yet",
+    10: "look at this machine's clock (timedatectl); if it is right, the owner of {name} has to renew it",
+    62: _NAME,
+    64: _NAME,
+}
+
+
 def of_exception(url: str, error: BaseException) -> HttpError:
     """The error of a request without an answer, or of an answer that broke off."""
     chain = list(_chain(error))
     kind, found = next(
         (kind, inner) for kind in _KINDS for inner in chain if isinstance(inner, kind.exceptions)
     )
+    hint = _OF_CERTIFICATES.get(getattr(found, "verify_code", 0), kind.hint)
     host = addresses.host(url)
     names = {"host": host, "name": host.partition(":")[0], "url": addresses.shown(url)}
     tunnel = re.search(r"Tunnel connection failed: (\d{3})", " ".join(map(str, chain)))
     why = f"status {tunnel[1]}" if tunnel else _reason(found, chain)
     return HttpError(
         kind.sentence.format(**names) + (f": {why}" if why else ""),
-        kind.hint.format(**names),
+        hint.format(**names),
         again=kind.again and not (tunnel and tunnel[1] < "500"),
         slow=kind.again and kind.slow,
     )
@@ -162,6 +176,7 @@ def of_status(
         + (f" (it says: {said})" if said else ""),
         status=status,
         headers=headers,
+        said=said,
         again=status in _LATER or 505 <= status < 511,
     )
     if status in (401, 403):

@@ -253,7 +253,7 @@ def _checked(answer: requests.Response, access: Access) -> requests.Response:
 
 def _said(answer: requests.Response) -> str:
     """What a registry or an index says of its refusal in JSON: {"errors": [{"message": …}]}."""
-    if answer.status_code >= 500 or "json" not in _kind(answer):
+    if "json" not in _kind(answer):
         return ""
     try:
         transport.read(answer, _MOST_SAID, Deadline(answer.url, SILENCE))

@@ -145,7 +145,7 @@ class RegistryClient:
             answer = self._get(reference, "manifests", wanted, headers={"Accept": documents.ACCEPT})
         except HttpError as error:
             if error.status == 404:
-                raise self._unknown(reference, wanted) from None
+                raise self._unknown(reference, wanted, error.said) from None
             raise _named(reference, error) from None
         for digest in (wanted, answer.headers.get("Docker-Content-Digest", "")):
             if digest.startswith("sha256:"):
@@ -165,13 +165,14 @@ class RegistryClient:
         _verify(reference, "config", answer.content, blob.digest)
         return bytes(answer.content)
 
-    def _unknown(self, reference: Reference, wanted: str) -> UsageError:
+    def _unknown(self, reference: Reference, wanted: str, said: str) -> UsageError:
+        words = f" (it says: {said})" if said else ""
         if wanted.startswith("sha256:"):
-            return UsageError(f"{reference.registry} has no {reference.name}@{wanted}")
+            return UsageError(f"{reference.registry} has no {reference.name}@{wanted}{words}")
         tags = self._tags(reference)
         if tags is None:
             return UsageError(
-                f"{reference.registry} has no {reference.repository}:{wanted}",
+                f"{reference.registry} has no {reference.repository}:{wanted}{words}",
                 "Its name or its tag is mistyped, or it was removed there.",
             )
         near = difflib.get_close_matches(wanted, tags, _NEAREST, cutoff=0.5)

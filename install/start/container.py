@@ -13,6 +13,7 @@ from ... import safe_text
 from ...exit_codes import NotFound, NotStarted
 from ..engine import Start, Wiring
 from ..engines import command as engine_commands
+from ..engines import gpu_choice, inside, starting
 from ..engines.command import Here
 from ..transaction import engine_images
 from ..transaction.layout import Version
@@ -59,13 +60,25 @@ def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
 
 
 def wished(start: Start, options: Options) -> Start:
-    """The start with what the user asks for in place of what was installed. Raises NotStarted."""
+    """The start with what the user asks for in place of what was installed. Raises NotStarted, UsageError,
+    Cannot, CouldNotLook."""
     _refuse_options(start, options)
-    changes: dict[str, Any] = {
-        "devices": [device for device in start.devices if os.path.exists(device)]  # noqa: PTH110
-    }
+    start = starting.with_devices(start)
+    changes: dict[str, Any] = {}
     if options.no_gpu:
+        options.refuse("--no-gpu leaves none to choose from", "gpus")
         changes |= {"wiring": _NO_GPU, "gpus": 0}
+    elif options.gpus == gpu_choice.ALL:
+        pass
+    elif options.gpus:
+        # As it is now, and not as it was at installation.
+        from ... import collection
+
+        seen = collection.collect(redact=False, only=inside.NEEDED).snapshot
+        chosen = gpu_choice.choose(options.gpus, start.engine, start.wiring, seen)
+        changes |= {"wiring": chosen.wiring, "gpus": chosen.nodes}
+    elif start.chosen is not None:
+        changes |= {"wiring": start.chosen, "gpus": start.chosen_gpus}
     if options.entrypoint is not None:
         changes["entrypoint"] = options.entrypoint
     if options.shm_size:

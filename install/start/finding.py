@@ -40,8 +40,8 @@ def _last() -> Root:
     names = ", ".join(root.name for root in roots.known())
     if names:
         raise NotStarted(
-            f"none of the environments is the one installed last; there are {names}",
-            hint="--name NAME says which",
+            f"which environment? The one installed last is not there any more; there are {names}",
+            hint="name one: --name NAME",
         )
     raise NotStarted("nothing is installed yet", _NOTHING)
 

@@ -27,6 +27,7 @@ class Options(NamedTuple):
     network: str = ""
     shm_size: int = 0  # MiB; 0: as installed
     no_gpu: bool = False
+    gpus: str = ""  # "0,1", UUIDs, "all"; "": as installed
     device: Sequence[str] = ()  # "/dev/fuse", "/dev/fuse:/dev/fuse:rwm"
     port: Sequence[str] = ()  # as --publish has them: "8888:8888"
     entrypoint: str | None = None  # "": none

@@ -32,6 +32,8 @@ def refuse(form: Form, options: Options) -> None:
     why = f"--print={form} cannot say this"
     if form != "engine":
         options.refuse(why, "engine_arg")
+    if form == "srun":  # Slurm hands out GPUs
+        options.refuse(why, "gpus")
     if form in ("srun", "apptainer"):
         options.refuse(why, "port", "device", "network", "shm_size")
         if options.entrypoint:
@@ -45,12 +47,17 @@ def _engine(start: Start, pinned: str, command: list[str], here: Here) -> str:
 
 def _apptainer(start: Start, pinned: str, command: list[str], here: Here) -> str:
     gpus = ["--nv"] if start.wiring.kind != "none" else []
+    chosen = ",".join(start.wiring.chosen)
     there = msgspec.structs.replace(
         start,
         engine="apptainer",
         program="apptainer",
         image=start.image if start.engine == "apptainer" else f"docker://{pinned}",
-        wiring=msgspec.structs.replace(start.wiring, arguments=gpus, environment={}),
+        wiring=msgspec.structs.replace(
+            start.wiring,
+            arguments=gpus,
+            environment={"CUDA_VISIBLE_DEVICES": chosen} if chosen else {},
+        ),
     )
     return _engine(there, pinned, command, here)
 
@@ -61,7 +68,7 @@ def _srun(start: Start, pinned: str, command: list[str], here: Here) -> str:
     for path in (path for mount in mounts for path in (mount.source, mount.target)):
         if any(letter in path for letter in ",:"):
             raise NotStarted(f"{path}: pyxis cannot mount a path with a comma or a colon in it")
-    words = ["srun", f"--container-image={_enroot_name(start.reference)}"]
+    words = ["srun", f"--container-image={_enroot_name(pinned)}"]
     words += [f"--gpus-per-node={start.gpus}"] if start.gpus else []
     if mounts:
         parts = [f"{m.source}:{m.target}" + (":ro" if m.read_only else "") for m in mounts]
@@ -77,7 +84,12 @@ def _srun(start: Start, pinned: str, command: list[str], here: Here) -> str:
 
 
 def _enroot_name(reference: str) -> str:
-    """ "nvcr.io/nvidia/tensorflow:23.03-tf1-py3" → "nvcr.io#nvidia/tensorflow:23.03-tf1-py3"."""
+    """ "nvcr.io/nvidia/tensorflow@sha256:…" → "nvcr.io#nvidia/tensorflow:sha256:…": in enroot's URIs a digest
+    stands where the tag does."""
+    bare, at, digest = reference.partition("@")
+    if at:
+        head, slash, last = bare.rpartition("/")
+        reference = f"{head}{slash}{last.partition(':')[0]}:{digest}"
     first, slash, rest = reference.partition("/")
     is_registry = slash and ("." in first or ":" in first or first == "localhost")
     return f"{first}#{rest}" if is_registry else reference
@@ -111,7 +123,7 @@ def _compose(start: Start, pinned: str, command: list[str], here: Here) -> str:
         "ports": here.ports,
         "devices": _devices(start, here),
         "runtime": "nvidia" if start.wiring.kind == "runtime" else None,
-        "deploy": _ALL_GPUS if start.wiring.kind == "gpus" else None,
+        "deploy": _reserved(start.wiring.chosen) if start.wiring.kind == "gpus" else None,
         "stdin_open": True,
         "tty": here.tty or None,
     }
@@ -122,16 +134,15 @@ def _compose(start: Start, pinned: str, command: list[str], here: Here) -> str:
     return "\n".join(lines) + "\n"
 
 
-_ALL_GPUS = {
-    "resources": {
-        "reservations": {"devices": [{"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}]}
-    }
-}
+def _reserved(chosen: list[str]) -> dict[str, Any]:
+    which: dict[str, Any] = {"device_ids": chosen} if chosen else {"count": "all"}
+    device = {"driver": "nvidia", **which, "capabilities": ["gpu"]}
+    return {"resources": {"reservations": {"devices": [device]}}}
 
 
 def _devices(start: Start, here: Here) -> list[str]:
     """CDI's names are devices to compose, too."""
-    gpus = start.wiring.arguments[1:2] if start.wiring.kind == "cdi" else []
+    gpus = start.wiring.arguments[1::2] if start.wiring.kind == "cdi" else []
     return [*gpus, *(d if ":" in d else f"{d}:{d}" for d in [*start.devices, *here.devices])]
 
 

@@ -40,7 +40,7 @@ class Way:
     """How a request is answered; what is not said is done well. Offsets and lengths in bytes."""
 
     times: int | None = 1
-    status: int = 200  # any other one is the answer, with a short text
+    status: int = 200  # any other one is the answer, with ``content``, or a short text
     headers: dict[str, str] = field(default_factory=dict)  # added to the answer's
     delay: float = 0.0  # seconds before the answer's first byte
     cut_after: int | None = None  # of this answer's body: then the connection is closed
@@ -257,10 +257,12 @@ class _Handler(BaseHTTPRequestHandler):
         }
         return not users or given in known
 
-    def _say(self, status: int, headers: dict[str, str]) -> None:
-        body = f"the answer is {status}\n".encode()
+    def _say(
+        self, status: int, headers: dict[str, str], content: bytes | None = None, kind: str = ""
+    ) -> None:
+        body = f"the answer is {status}\n".encode() if content is None else content
         self.send_response(status)
-        for name, value in {"Content-Type": "text/plain", **headers}.items():
+        for name, value in {"Content-Type": kind or "text/plain", **headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -275,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(302, {"Location": way.redirect, **way.headers})
             return
         if way.status != 200:
-            self._say(way.status, way.headers)
+            self._say(way.status, way.headers, way.content, way.content_type or "")
             return
         data = file.data if way.content is None else way.content
         etag = file.etag if way.etag is None else way.etag

@@ -148,3 +148,12 @@ def _resolved_or_refused(server: BadServer) -> None:
         assert resolved(server).architecture == "amd64"
     except EnvcheckError as error:
         assert f"127.0.0.1:{server.port}" in str(error)
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_the_registry_s_own_words_are_shown(server: BadServer, status: int) -> None:
+    body = b'{"errors": [{"code": "DENIED", "message": "this repository has moved to team/new"}]}'
+    server.behave(
+        TAG, Way(status=status, content=body, content_type="application/json", times=None)
+    )
+    assert "(it says: this repository has moved to team/new)" in refusal(server)

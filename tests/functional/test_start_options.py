@@ -63,7 +63,7 @@ def test_a_device_and_what_the_engine_alone_knows(image: Installed) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [b"here", b"fuse"][: len(options)]
     gone = image.change(devices=["/dev/infiniband-not-here"]).run("true")
-    assert gone.returncode == 0, "it is there no more, and nothing needs it"
+    assert gone.returncode == 0, "what start.json once said is not what is there now"
 
 
 def test_a_port_is_reached(image: Installed, no_network: None) -> None:

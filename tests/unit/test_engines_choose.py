@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,8 +31,10 @@ from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci
 from envcheck.install.engine import ENGINES, EngineImage, Start
-from envcheck.install.engines import starting, wiring
+from envcheck.install.engines import inside, starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
+from envcheck.install.start import container
+from envcheck.install.start.options import Options
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
 HOST = Host(
@@ -248,9 +251,18 @@ def test_any_other_comes_first(words: list[str]) -> None:
     assert start.entrypoint is None and "entrypoint" not in " ".join(start.remarks)
 
 
-def test_rdma_devices_are_passed_where_there_are_some() -> None:
-    assert begun(taken(only(PODMAN)), rdma_nodes=["uverbs0"]).devices == ["/dev/infiniband"]
-    assert begun(taken(only(PODMAN)), rdma_nodes=ABSENT).devices == []
+def test_rdma_devices_are_those_of_the_moment_of_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rdma = tmp_path / "infiniband"
+    monkeypatch.setattr(starting, "_RDMA", str(rdma))
+    start = begun(taken(only(PODMAN)), rdma_nodes=ABSENT)
+    assert starting.with_devices(start).devices == []
+    rdma.mkdir()
+    assert start.devices == [] and starting.with_devices(start).devices == [str(rdma)]
+    assert container.wished(start, Options()).devices == [str(rdma)]
+    assert f"--device {rdma}" in " ".join(inside.of_start(start).argv)
+    assert starting.with_devices(replace(start, engine="apptainer")).devices == []
 
 
 def test_limits_only_where_the_engine_may_raise_them() -> None:

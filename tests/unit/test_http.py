@@ -188,6 +188,17 @@ def test_a_certificate_that_does_not_verify_names_the_ways_out() -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "hint"),
+    [(62, "another name than index.example"), (64, "another name"), (10, "clock"), (9, "clock")],
+)
+def test_a_certificate_of_a_trusted_authority_has_another_way_out(code: int, hint: str) -> None:
+    inner = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    inner.verify_code = code
+    found = errors.of_exception(SECRET, wrapped(u3.SSLError(inner)))
+    assert hint in found.hint and "authority" not in found.hint
+
+
+@pytest.mark.parametrize(
     ("status", "again"), [(404, False), (403, False), (429, True), (500, True), (503, True)]
 )
 def test_statuses(status: int, again: bool) -> None:

@@ -9,7 +9,10 @@ from envcheck.collector.runtime.process import Result
 
 MOUNT = (
     "Error: runc: runc create failed: unable to start container process: error during container init: error"
-    ' mounting "/etc/envcheck/' + "x" * 400 + '" to rootfs at "/x": mount /etc/x:/x (via /proc/self/fd/7),'
+    ' mounting "/etc/envcheck/'
+    + "x"
+    * 400
+    + '" to rootfs at "/x": mount /etc/x:/x (via /proc/self/fd/7),'
     " flags: 0x5000: no such file or directory: OCI runtime attempted to invoke a command that was not found"
 )
 HOOK = (
@@ -17,9 +20,7 @@ HOOK = (
     " container process caused: process_linux.go:545: container init caused: Running hook #0:: error running"
     " hook: fork/exec /usr/bin/some-hook: no such file or directory: unknown."
 )
-CGROUP = (
-    "Error: OCI runtime error: crun: the requested cgroup controller `pids` is not available: no such file"
-)
+CGROUP = "Error: OCI runtime error: crun: the requested cgroup controller `pids` is not available"
 
 
 def explained(code: int, errors: str) -> str:
@@ -42,8 +43,8 @@ def test_a_failure_of_the_runtime_is_the_engine_s_with_its_words_whole(
         " such file or directory: OCI runtime attempted to invoke a command that was not found",
         "Error: crun: executable file `nosuch` not found in $PATH: No such file or directory: OCI runtime"
         " attempted to invoke a command that was not found",
-        "docker: Error response from daemon: failed to create shim: OCI runtime create failed: container_linux"
-        '.go:380: starting container process caused: exec: "/etc": permission denied: unknown.',
+        "docker: Error response from daemon: failed to create shim: OCI runtime create failed: container_"
+        'linux.go:380: starting container process caused: exec: "/etc": permission denied: unknown.',
         "exec /entry.sh: no such file or directory",
     ],
 )

@@ -106,7 +106,7 @@ def test_compose_says_all_of_it() -> None:
     [
         (CDI, "devices", ["nvidia.com/gpu=all"]),
         (Wiring(kind="runtime", arguments=["--runtime=nvidia"]), "runtime", "nvidia"),
-        (Wiring(kind="gpus", arguments=["--gpus", "all"]), "deploy", printed._ALL_GPUS),
+        (Wiring(kind="gpus", arguments=["--gpus", "all"]), "deploy", printed._reserved([])),
     ],
 )
 def test_compose_has_each_way_to_the_gpus(wiring: Wiring, key: str, value: object) -> None:
@@ -132,7 +132,7 @@ def test_a_line_for_pyxis() -> None:
     words = shlex.split(text, comments=True)
     assert words[0] == "srun"
     assert set(words[1:7]) == {
-        "--container-image=nvcr.io#nvidia/tensorflow:23.03-tf1-py3",
+        "--container-image=nvcr.io#nvidia/tensorflow:sha256:" + "1f" * 32,
         "--gpus-per-node=2",
         "--container-mounts=/home/ann/work:/home/ann/work,/data:/in:ro",
         "--container-workdir=/home/ann/work",
@@ -142,8 +142,12 @@ def test_a_line_for_pyxis() -> None:
     assert words[7:9] == ["env", "TF_OF_THE_STACK=1"]
     with pytest.raises(NotStarted, match="a comma or a colon"):
         lines("srun", here=replace(HERE, mounts=[Mount(source="/a,b", target="/c")]))
-    own = lines("srun", reference="tensorflow/tensorflow:2.15.0-gpu")
-    assert "--container-image=tensorflow/tensorflow:2.15.0-gpu" in own
+    for pinned, uri in (
+        ("tensorflow/tensorflow:2.15.0-gpu", "tensorflow/tensorflow:2.15.0-gpu"),
+        ("localhost:5000/tf:1@sha256:ab", "localhost:5000#tf:sha256:ab"),
+    ):
+        own = printed.text("srun", start(), pinned, HOSTILE, HERE)
+        assert f"--container-image={uri}" in shlex.split(own, comments=True)
 
 
 def test_a_line_for_apptainer() -> None:
@@ -166,3 +170,24 @@ def test_what_a_form_cannot_say_is_refused(form: Form, options: Options) -> None
     with pytest.raises(NotStarted, match=f"--print={form} cannot say this"):
         printed.refuse(form, options)
     printed.refuse("engine", options)
+
+
+CHOSEN = replace(
+    CDI,
+    arguments=["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=MIG-1"],
+    chosen=["GPU-0", "MIG-1"],
+)
+
+
+def test_chosen_gpus_are_in_every_form_that_can_say_them() -> None:
+    assert service(lines("compose", wiring=CHOSEN))["devices"] == [
+        "nvidia.com/gpu=0",
+        "nvidia.com/gpu=MIG-1",
+    ]
+    of_docker = replace(CHOSEN, kind="gpus", arguments=[])
+    reserved = service(lines("compose", wiring=of_docker))["deploy"]["resources"]["reservations"]
+    assert reserved["devices"][0]["device_ids"] == ["GPU-0", "MIG-1"]
+    words = shlex.split(lines("apptainer", wiring=CHOSEN))
+    assert '"CUDA_VISIBLE_DEVICES=GPU-0,MIG-1"' in words
+    with pytest.raises(NotStarted, match="--gpus: --print=srun cannot say this"):
+        printed.refuse("srun", Options(gpus="0"))
