@@ -85,7 +85,8 @@ class SoakWork(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     gpus: list[int] = []  # nvidia-smi's indices; none: all
     busy_ok: bool = False
-    cublas: bool = False  # by the target's cuBLAS, not by the driver alone
+    cublas: bool = False  # by the target's cuBLAS, where it has one; else by the driver alone
+    required: bool = False  # by the target's cuBLAS or not at all
     minute: float = 60.0  # seconds of a record
     memory_mib: int | None = None  # that patterns fill on each GPU; None: most of it
 

@@ -23,7 +23,7 @@ _BEYOND = 600.0  # seconds for the processes to begin and to end
 
 EPILOG = """\
 examples:
-  envcheck soak --for 30m              all GPUs, by the driver alone
+  envcheck soak --for 30m              all GPUs, by the default target's cuBLAS
   envcheck soak --for 12h --fail-fast  a night; ends at the first failure
   envcheck soak --for 1h --gpu 3       one GPU, by nvidia-smi's index
   envcheck soak --for 10m --format json  JSON, a line a minute
@@ -64,7 +64,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--target",
         metavar="WHERE",
-        help="use the cuBLAS of this environment (default: the driver alone)",
+        help="use the cuBLAS of this environment (default: the active environment's, else that of the one"
+        " installed last, else the driver alone)",
     )
     parser.add_argument("--busy-ok", action="store_true", help="on GPUs that are in use, too")
     parser.add_argument(
@@ -139,8 +140,8 @@ def _soak(arguments: argparse.Namespace, shown: _Shown) -> Collected:
     from ..collection import SoakWork, Work
     from ..facts.snapshot import MACHINE_SECTIONS
 
-    only = () if arguments.target is not None else MACHINE_SECTIONS
-    seen = sources.live(arguments.target, redact=False, only=only).snapshot
+    target, seen = _looked_at(arguments.target)
+    only = () if target is not None else MACHINE_SECTIONS
     _refuse_without_gpus(seen)
     work = Work(
         seconds=arguments.seconds + _BEYOND,
@@ -148,13 +149,27 @@ def _soak(arguments: argparse.Namespace, shown: _Shown) -> Collected:
             seconds=arguments.seconds,
             gpus=sorted(set(arguments.gpu)),
             busy_ok=arguments.busy_ok,
-            cublas=arguments.target is not None,
+            cublas=target is not None,
+            required=arguments.target is not None,
             minute=arguments.every,
         ),
     )
-    return sources.live(
-        arguments.target, only=only, seen=seen, work=work, events=shown.hear, quiet=True
-    )
+    return sources.live(target, only=only, seen=seen, work=work, events=shown.hear, quiet=True)
+
+
+def _looked_at(target: str | None) -> tuple[str | None, Snapshot]:
+    """The target whose cuBLAS may compute, and what was seen; without one, the machine alone."""
+    from ..facts.snapshot import MACHINE_SECTIONS
+
+    if target is None:
+        implied, origin = sources.implied_target()
+        if implied is not None and not sources.is_container(implied):
+            try:
+                return implied, sources.live(implied, redact=False).snapshot
+            except UsageError as error:
+                messages.say(f"{origin} cannot be looked at, so the driver alone computes: {error}")
+        return None, sources.live(None, redact=False, only=MACHINE_SECTIONS).snapshot
+    return target, sources.live(target, redact=False).snapshot
 
 
 def _refuse_without_gpus(snapshot: Snapshot) -> None:

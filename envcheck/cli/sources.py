@@ -108,7 +108,7 @@ def live(
             return collect(*_named(target, engine, entrypoint, deadline))
         if engine is not None:
             raise UsageError("--engine goes with --target image:REF or container:ID")
-        implied, origin = _implied_target()
+        implied, origin = implied_target()
         if implied is None:
             _refuse_levels_of_a_target(kernels)
         try:
@@ -195,7 +195,7 @@ def _say_what_is_ignored(path: str, found: Snapshot, places: list[str]) -> None:
         )
 
 
-def _implied_target() -> tuple[str | None, str]:
+def implied_target() -> tuple[str | None, str]:
     active = collection.active_environment()
     if active:
         return active, f"the active environment {active}"
@@ -234,12 +234,20 @@ def _named(
 
 def _installed(path: str | None, entrypoint: str | None) -> str | Inside | None:
     """The way into the container that envcheck installed in that directory, else the path itself."""
-    start = None if path is None else Path(path, ".envcheck", "start.json")
-    if start is None or not start.is_file():
+    if path is None or not is_container(path):
         if entrypoint is not None:
             raise UsageError("--entrypoint goes with --target image:REF, or an installed container")
         return path
     from ..install.engines import inside
     from ..install.start import start_file
 
-    return inside.of_start(start_file.read(start), entrypoint=entrypoint)
+    return inside.of_start(start_file.read(_start_file(path)), entrypoint=entrypoint)
+
+
+def is_container(path: str) -> bool:
+    """Whether envcheck installed a container in that directory, not a virtual environment."""
+    return _start_file(path).is_file()
+
+
+def _start_file(path: str) -> Path:
+    return Path(path, ".envcheck", "start.json")

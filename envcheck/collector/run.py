@@ -222,7 +222,7 @@ class Run(object):
         except NoSuchGpu as error:
             raise BadTarget(str(error))
         blases = jobs.cublas(documents["target"]) if request["cublas"] and python else []
-        for device in devices if request["cublas"] and not blases else ():
+        for device in devices if request["required"] and not blases else ():
             if not device.outcome:
                 device.outcome, device.reason = "not-run", "the target has no cuBLAS"
         self._worker = SoakRunner(

@@ -49,10 +49,11 @@ class Mismatch(Facts, frozen=True, kw_only=True):
 
     seconds: float
     what: Literal[
-        "product",  # it is not the first one
-        "first",  # of the first one, some blocks are not what most blocks are
+        "product",  # it is not the first one of its round
+        "first",  # of the first one of a round, some blocks are not what most blocks are
+        "computed",  # the first one of a round is not what exact arithmetic gives
         "memory",  # it is not what was written
-        "peers",  # its first one is not the other GPUs' of that name
+        "peers",  # the first one of a round is not the other GPUs' of that name
     ]
     product: int = (
         0  # its number, from 1 on; of memory, how often all of it had been looked at before
@@ -93,8 +94,9 @@ class SoakGpu(Facts, frozen=True, kw_only=True):
     memory_mib: int = 0  # that held patterns
     passes: int = 0  # over all of it
     products: int = 0
-    digest: str = ""  # SHA-256 of the first result
-    as_computed: bool | None = None  # whether that is what integer arithmetic gives
+    rounds: int = 0  # of products with the same operands, other ones in each
+    digest: str = ""  # SHA-256 of the first round's result
+    as_computed: bool | None = None  # whether each round's result is what exact arithmetic gives
     wrong: int = 0  # results that were not what they had been
     wrong_words: int = 0
     mismatches: list[Mismatch] = []  # the first of them

@@ -8,7 +8,7 @@ from ..facts.soak import Soak, SoakGpu, SoakMinute
 from ..facts.view import show
 from ..findings.model import CheckResult, Finding
 from .page import Column, Page, unchanged
-from .soak_words import gpu_word, lasted, span, summary, worst
+from .soak_words import gpu_word, how, lasted, span, summary, worst
 
 _TITLES = (
     ("GPU", False),
@@ -24,7 +24,7 @@ _TITLES = (
 
 
 def minute_line(began: float, minutes: Sequence[tuple[str, SoakMinute, list[str]]]) -> str:
-    """ "0:05  GPU 0  612.3 TFLOP/s  1755 MHz  71 °C  698 W"; after a GPU's figures what is wrong."""
+    """ "0:05  GPU 0  N TFLOP/s  N MHz  N °C  N W"; after a GPU's figures what is wrong."""
     told = []
     for name, minute, failures in minutes:
         figures = [
@@ -55,6 +55,8 @@ def render(
     page.paragraph((summary(soak, results), outcome))
     page.blank()
     page.table([Column(title, right=right) for title, right in _TITLES], map(_row, soak.gpus))
+    for words in dict.fromkeys(filter(None, map(how, soak.gpus))):
+        page.paragraph((f"products by {words}", "quiet"), hanging=4)
     for result in results:
         for finding in result.findings:
             _finding(page, result, finding)

@@ -9,7 +9,7 @@ from ..findings.model import CheckResult
 from . import html_page
 from .html_script import SCRIPT
 from .plots.lines import Band, Curve, lines
-from .soak_words import gpu_word, lasted, span, summary, worst
+from .soak_words import gpu_word, how, lasted, span, summary, worst
 
 _HELD = ("hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown", "hw_slowdown")
 
@@ -152,8 +152,6 @@ def _facts(soak: Soak) -> Iterator[tuple[str, str]]:
     yield "asked for", span(soak.asked)
     yield "took", span(soak.seconds)
     for gpu in soak.gpus:
-        how = f"{gpu.call} ({gpu.mode})" if gpu.call else ""
-        library = f", {gpu.library} {gpu.library_version}" if gpu.library else ""
-        yield gpu_word(gpu), how + library
+        yield gpu_word(gpu), how(gpu)
         if gpu.no_samples:
             yield f"{gpu_word(gpu)}, no samples", gpu.no_samples

@@ -31,6 +31,14 @@ def gpu_word(gpu: SoakGpu) -> str:
     return f"{word} {name}" if name else word
 
 
+def how(gpu: SoakGpu) -> str:
+    """What computed: "cublasGemmEx, FP16 into FP32 (libcublas.so.12 12.9.1)"."""
+    library = (
+        f" ({gpu.library} {gpu.library_version})" if gpu.library else " (envcheck's own kernel)"
+    )
+    return f"{gpu.call}{library}" if gpu.call else ""
+
+
 def lasted(gpu: SoakGpu) -> str:
     """What became of it: "ok", "died at 1:02:03"."""
     if gpu.outcome in ("died", "hung") and gpu.ended is not None:

@@ -16,6 +16,7 @@ import pytest
 
 from envcheck.collector.kernels import MODES, cubin, ptx, ptx_module, ptx_rate, ptx_signature
 from envcheck.collector.kernels.ptx import Product
+from envcheck.collector.soak import product_ptx
 from envcheck.collector.transfers import pattern_ptx
 
 # What the driver compiles for: the chip's own instructions included.
@@ -196,3 +197,26 @@ def test_the_memory_kernels_assemble(tmp_path: Path, chip: str) -> None:
     if "is not defined for option 'gpu-name'" in run.stderr:
         pytest.skip(f"this ptxas does not know {chip}")
     assert run.returncode == 0 and "warning" not in run.stderr.lower(), run.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "product", "chip"),
+    [case for case in CASES if case.values[0] in product_ptx.MODES],
+)
+def test_the_soak_s_kernel_keeps_every_multiplication(
+    tmp_path: Path, mode: str, product: Product, chip: str
+) -> None:
+    """What a round adds and the next takes away must not be left out by the compiler."""
+    source = tmp_path / "soak.ptx"
+    source.write_text(product_ptx.text(product))
+    argv = [tool("ptxas"), "-v", f"-arch={chip}", str(source), "-o", str(tmp_path / "soak.cubin")]
+    run = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    if "is not defined for option 'gpu-name'" in run.stderr:
+        pytest.skip(f"this ptxas does not know {chip}")
+    assert run.returncode == 0 and "warning" not in run.stderr.lower(), run.stderr
+    assert not re.search("[1-9][0-9]* bytes spill", run.stderr), run.stderr
+    found = cubin.opcodes((tmp_path / "soak.cubin").read_bytes())[product_ptx.NAME]
+    made = ptx_rate.shape(product.instructions[0])
+    each = made.left * made.right * PARTS.get((product.target, chip), 1)
+    kind = "FFMA" if mode == "fp32" else "HMMA"
+    assert found[kind] == each * (made.rounds + 1), found

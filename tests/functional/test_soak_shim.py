@@ -112,25 +112,28 @@ def test_a_flipped_bit_ends_it_and_is_told_with_gpu_place_and_words(failed_fast:
     assert (code, soak.stopped) == (1, "fail-fast")
     assert soak.gpus[0].wrong == 0 and soak.gpus[0].products > 0
     (seen,) = soak.gpus[1].mismatches
-    assert (seen.what, seen.product, seen.words, seen.unit) == ("product", 40, 1, 41)
+    # block 1 of the 40th product, on the multiprocessor that had it then
+    assert (seen.what, seen.product, seen.words, seen.unit) == ("product", 40, 1, 40 + 41 % 8)
+    assert soak.gpus[0].as_computed is soak.gpus[1].as_computed is True
     assert int(seen.found, 16) ^ int(seen.wanted, 16) == 1 << 5
     assert "FAIL: 1 wrong result" in told and "SOAK-001" in told
     assert "FAIL: GPU 1 NVIDIA Shim at 0000:84:00.0 computed 1 wrong result under load" in told
 
 
 def test_a_multiprocessor_that_is_always_wrong_is_found_at_the_first(failed_fast: Soaked) -> None:
-    code, soak, told = failed_fast(odd_block="0:0")
+    code, soak, told = failed_fast(odd_unit="0:0")
     first, *others = soak.gpus[0].mismatches
     assert code == 1 and first.what == "first" and {one.unit for one in (first, *others)} == {42}
-    assert "All of them came from multiprocessor 42" in " ".join(told.split())
+    assert "came from multiprocessor 42: a defect" in " ".join(told.split())
 
 
 def test_a_gpu_that_always_computes_otherwise_is_found_beside_its_peers(
     failed_fast: Soaked,
 ) -> None:
     code, soak, _told = failed_fast(odd="1:0", gpus=3)
-    assert code == 1 and [gpu.wrong for gpu in soak.gpus] == [0, 1, 0]
-    assert soak.gpus[1].mismatches[0].what == "peers"
+    assert code == 1 and [gpu.wrong > 0 for gpu in soak.gpus] == [False, True, False]
+    assert {"peers", "computed"} <= {one.what for one in soak.gpus[1].mismatches}
+    assert [gpu.as_computed for gpu in soak.gpus] == [True, False, True]
 
 
 def test_memory_that_forgets_a_bit_is_found(failed_fast: Soaked) -> None:

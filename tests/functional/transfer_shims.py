@@ -11,8 +11,9 @@ SHIM_MIG: as they say.
 
 A product takes SHIM_PRODUCT_US of real time. These are "GPU:N", from that GPU's N-th product on or at it:
 SHIM_FLIP flips a bit of that one; SHIM_DIES ends the context; SHIM_STOPS never ends; SHIM_SLOWS takes half as
-long again; SHIM_ODD (any N) gives other results than other GPUs; SHIM_ODD_BLOCK has one block that is not as
-the others; SHIM_MEMORY_FLIP flips a bit of the memory that holds a pattern.
+long again; SHIM_ODD (any N) gives other results than other GPUs; SHIM_ODD_UNIT has one multiprocessor whose
+results are not as the others' (blocks are on other multiprocessors in each product); SHIM_MEMORY_FLIP flips a
+bit of the memory that holds a pattern.
 """
 
 from __future__ import annotations
@@ -318,9 +319,32 @@ static int now_is(const char *variable, int at)
     return at ? products == number : products >= number;
 }
 static uint32_t *patterned; /* what the last area with a pattern is */
-static void multiply(uint32_t *result, uint32_t *units, unsigned blocks, unsigned threads)
+/* What soak/product_ptx.py's kernel for mma m16n8k16 makes of a block's operands: 2 x 4 tiles a warp. */
+static double half(uint16_t word)
 {
+    double value = ldexp(1024 + (word & 1023), (word >> 10 & 31) - 25);
+    return word >> 15 ? -value : value;
+}
+static float result_of(const uint16_t *operands, unsigned thread, unsigned word)
+{
+    unsigned first = thread / 32 * 32, lane = thread % 32, left = word / 16, right = word / 4 % 4;
+    unsigned row = lane / 4 + word % 4 / 2 * 8, column = lane % 4 * 2 + word % 2;
+    double sum = 0;
+    for (unsigned k = 0; k < 16; k++) {
+        unsigned member = k % 8 / 2, high = k / 8;
+        unsigned a = (first + row % 8 * 4 + member) * 16 + left * 4 + high * 2 + row / 8;
+        unsigned b = (first + column * 4 + member) * 16 + 8 + right * 2 + high;
+        sum += half(operands[2 * a + k % 2]) * half(operands[2 * b + k % 2]);
+    }
+    return sum;
+}
+static void multiply(const uint16_t *operands, float *result, uint32_t *units, unsigned blocks,
+                     unsigned threads)
+{
+    static float block_result[256 * 32];
+    static uint16_t known[256 * 32];
     const unsigned each = threads * 32;
+    uint32_t *words = (uint32_t *)result;
     products++;
     if (now_is("SHIM_DIES", 0)) {
         dead = 999;
@@ -329,15 +353,21 @@ static void multiply(uint32_t *result, uint32_t *units, unsigned blocks, unsigne
     while (now_is("SHIM_STOPS", 0))
         pause();
     usleep(from("SHIM_PRODUCT_US", 2000) * (now_is("SHIM_SLOWS", 0) ? 3 : 2) / 2);
-    for (unsigned block = 0; block < blocks; block++) {
-        units[block] = 40 + block;
+    if (memcmp(known, operands, sizeof known)) {
+        memcpy(known, operands, sizeof known);
         for (unsigned i = 0; i < each; i++)
-            result[block * each + i] = i * 2654435761u ^ (now_is("SHIM_ODD", 0) ? 1 : 0);
+            block_result[i] = result_of(operands, i / 32, i % 32);
+    }
+    for (unsigned block = 0; block < blocks; block++) {
+        units[block] = 40 + (block + products) % blocks; /* another one in each product */
+        memcpy(result + block * each, block_result, sizeof block_result);
+        words[block * each] ^= now_is("SHIM_ODD", 0) ? 1 : 0;
     }
     if (now_is("SHIM_FLIP", 1))
-        result[each + 1000] ^= 1 << 5;
-    if (now_is("SHIM_ODD_BLOCK", 0))
-        result[2 * each + 7] ^= 1;
+        words[each + 1000] ^= 1 << 5;
+    for (unsigned block = 0; block < blocks; block++)
+        if (now_is("SHIM_ODD_UNIT", 0) && units[block] == 42)
+            words[block * each + 7] ^= 1;
     if (now_is("SHIM_MEMORY_FLIP", 1) && patterned)
         patterned[11] ^= 1 << 4;
 }
@@ -374,7 +404,7 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
     size_t threads = (size_t)gx * bx, count;
     uint64_t *words = (uint64_t *)(size_t)ARGUMENT(0);
     if (!strcmp(function, "multiply")) {
-        multiply((uint32_t *)(size_t)ARGUMENT(1), (uint32_t *)(size_t)ARGUMENT(2), gx, bx);
+        multiply((uint16_t *)words, (float *)(size_t)ARGUMENT(1), (uint32_t *)(size_t)ARGUMENT(2), gx, bx);
     } else if (!strcmp(function, "compare")) {
         compare((uint32_t *)words, (uint32_t *)(size_t)ARGUMENT(1), (uint32_t *)(size_t)ARGUMENT(2),
                 threads * *(uint32_t *)arguments[3]);

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from envcheck.collector.kernels.vectors import SIZES, encode
@@ -50,9 +51,11 @@ def result_place(i: int, g: int, t: int) -> tuple[int, int]:
     return g + 8 * (i >= 2), 2 * t + i % 2
 
 
+@cache
 def codes(element_type: str) -> dict[int, int]:
-    """The small integers behind a type's words."""
-    return {encode(value, element_type): value for value in range(-8, 9)}
+    """The integers behind a type's words: small ones, of fp16 those with all bits of a mantissa, too."""
+    most = 2047 if element_type == "fp16" else 8
+    return {encode(value, element_type): value for value in range(-most, most + 1)}
 
 
 class Machine:

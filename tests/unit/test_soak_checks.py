@@ -75,16 +75,19 @@ def test_a_wrong_bit_is_a_failure_with_gpu_time_place_and_both_words() -> None:
 def test_errors_of_one_multiprocessor_alone_are_a_defect_of_it() -> None:
     other = msgspec.structs.replace(WRONG, seconds=9000.0, row=3)
     results = judged(gpu(mismatches=[WRONG, other], wrong=2))
-    assert "All of them came from multiprocessor 58" in message(results, "SOAK-001")
+    assert "All 2 that were recorded came from multiprocessor 58" in message(results, "SOAK-001")
     elsewhere = msgspec.structs.replace(other, unit=57)
     results = judged(gpu(mismatches=[WRONG, elsewhere], wrong=2))
-    assert "All of them" not in message(results, "SOAK-001")
+    assert "came from" not in message(results, "SOAK-001")
+    nowhere = msgspec.structs.replace(other, unit=None)
+    results = judged(gpu(mismatches=[WRONG, nowhere], wrong=2))
+    assert "came from" not in message(results, "SOAK-001")
 
 
 @pytest.mark.parametrize(
     ("seen", "words"),
     [
-        (Mismatch(seconds=9.0, what="peers", product=1), "not what the others of its name"),
+        (Mismatch(seconds=9.0, what="peers", product=1), "not what the other GPUs of its name"),
         (Mismatch(seconds=9.0, what="first", words=3), "parts that must be equal were not"),
         (
             Mismatch(seconds=9.0, what="memory", addresses="0x10 to 0x17", bits="0x10"),

@@ -127,7 +127,7 @@ READY = {
         "library_version": "",
     }
 }
-FIRST = {"first": {"digest": "ab", "odd_blocks": 0, "as_computed": True}}
+FIRST = {"round": {"number": 0, "product": 1, "digest": "ab", "as_computed": True}}
 WRONG = {
     "t": 101.0,
     "what": "product",
@@ -139,6 +139,17 @@ WRONG = {
     "wanted": 0,
     "unit": 3,
 }
+
+
+def test_one_round_that_is_not_as_computed_is_kept_for_good() -> None:
+    one = Heard()
+    one.say(READY, FIRST)
+    assert one.told().as_computed is True
+    for number, right in ((1, False), (2, True)):
+        record = {"number": number, "product": 9 * number, "digest": "cd", "as_computed": right}
+        one.say({"round": record})
+    told = one.told()
+    assert (told.as_computed, told.rounds, told.digest) == (False, 3, "ab")
 
 
 def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
@@ -166,7 +177,8 @@ def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
         {"tick": None},
         {"ready": {"level": 5}},
         {"ready": {**READY["ready"], "tflop": "x"}},
-        {"first": {}},
+        {"round": {}},
+        {"round": {"number": "x", "product": 1, "digest": "ab"}},
         {"wrong": {}},
         {"wrong": {**WRONG, "row": "x"}},
         {"failed": {}},
@@ -226,42 +238,41 @@ def test_a_process_that_was_told_to_end_is_well() -> None:
     assert one.told().outcome == "ok" and one.told().ended is None
 
 
-def first(digest: str, as_computed: bool | None = None) -> Any:
-    return Struct(first={"digest": digest, "as_computed": as_computed})
+def computed(digest: str, as_computed: bool | None = None) -> Any:
+    """A worker whose round 3 has this result."""
+    return Struct(rounds={3: {"digest": digest, "as_computed": as_computed}})
 
 
-def test_whose_first_result_is_not_the_others() -> None:
-    same, other = first("a"), first("b")
-    assert _outsiders([same, first("a"), other]) == [other]
-    assert _outsiders([same, other]) == [same, other], "of two nobody knows"
-    right = first("b", as_computed=True)
-    assert _outsiders([same, first("a"), right]) != [right]
-    assert _outsiders([same, right]) == [same]
-    assert _outsiders([same, first("a")]) == [] and _outsiders([]) == []
+def test_whose_result_is_not_the_others() -> None:
+    same, other = computed("a"), computed("b")
+    assert _outsiders([same, computed("a"), other], 3) == [other]
+    assert _outsiders([same, other], 3) == [same, other], "of two nobody knows"
+    right = computed("b", as_computed=True)
+    assert _outsiders([same, computed("a"), right], 3) != [right]
+    assert _outsiders([same, right], 3) == [same]
+    assert _outsiders([same, computed("a")], 3) == [] and _outsiders([], 3) == []
 
 
-def test_gpus_are_held_together_once_all_of_a_name_have_their_first() -> None:
+def worker(gpu: str, *digests: str, name: str = "X", runs: bool = True) -> Any:
+    seen: list[Any] = []
+    rounds = {number: {"digest": one, "product": number} for number, one in enumerate(digests)}
+    return Struct(gpu=gpu, rounds=rounds, runs=runs, kind=(name,), mismatch=seen.append, seen=seen)
+
+
+def test_gpus_are_held_together_in_each_round_that_all_of_a_name_have() -> None:
     runner = SoakRunner({"seconds": 1}, {}, None, None, {}, {"root": "/"}, lambda: 5.0)
-
-    def worker(gpu: str, digest: str, name: str = "X") -> Any:
-        seen: list[Any] = []
-        return Struct(
-            gpu=gpu,
-            first={"digest": digest} if digest else {},
-            runs=True,
-            outcome="ok",
-            device=Struct(seed={"name": name}),
-            mismatch=seen.append,
-            seen=seen,
-        )
-
-    one, two, three = worker("a", "1"), worker("b", ""), worker("c", "2", "Y")
-    runner._hold_together([one, two, three])
-    assert not one.seen and not three.seen
-    two.first = {"digest": "2"}
-    runner._hold_together([one, two, three])
-    runner._hold_together([one, two, three])
-    assert [len(each.seen) for each in (one, two, three)] == [1, 1, 0]
+    one, two, other = worker("a", "1", "5"), worker("b"), worker("c", "2", name="Y")
+    dead = worker("d", runs=False)
+    runner._hold_together([one, two, other, dead])
+    assert not one.seen and not other.seen and not other.rounds
+    two.rounds[0] = {"digest": "2", "product": 0}
+    for _twice in range(2):
+        runner._hold_together([one, two, other, dead])
+    assert [len(each.seen) for each in (one, two, other, dead)] == [1, 1, 0, 0]
+    assert list(one.rounds) == [1] and not two.rounds
+    two.rounds[1] = {"digest": "5", "product": 9}
+    runner._hold_together([one, two, other, dead])
+    assert [len(each.seen) for each in (one, two)] == [1, 1] and not one.rounds
 
 
 def watched(*minutes: SoakMinute, outcome: str = "ok") -> list[list[str]]:

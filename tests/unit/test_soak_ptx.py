@@ -15,6 +15,7 @@ from envcheck.collector.soak.product_ptx import SoakShape
 
 GRID, BLOCK, ITERATIONS = 2, 32, 3
 WORDS = GRID * BLOCK * ITERATIONS
+SEED = 5
 WANTED_AT, DIFFERENCE_AT = 4 * WORDS, 8 * WORDS
 COMPARE = compare_ptx.text(GRID, BLOCK)
 
@@ -94,11 +95,36 @@ def test_a_kernel_that_compares_otherwise_is_found_out(good: str, bad: str) -> N
     assert compared(found, SAME, text) != (1, place, found[place], SAME[place])
 
 
-def multiplied(product: ptx.Product, iterations: int, block: int = 1) -> tuple[SoakShape, Any, int]:
+class ProductMachine(WideMachine):
+    """Knows changed signs. flips: (the number of a multiplication, thread) whose sum has a wrong bit."""
+
+    flips: tuple[int, int] | None = None
+
+    def step(self, operation: str, parts: list[str], guard: list[int] | None) -> None:
+        if operation == "neg.f32":
+            self.registers[parts[0]] = [value ^ 1 << 31 for value in self.values(parts[1])]
+            return
+        super().step(operation, parts, guard)
+        if self.flips is not None and operation.startswith("mma"):
+            number, thread = self.flips
+            if self.done == number:
+                name = self.names(parts[0])[0]
+                values = list(self.registers[name])
+                (was,) = struct.unpack("<f", struct.pack("<I", values[thread]))
+                (values[thread],) = struct.unpack("<I", struct.pack("<f", was + 4))
+                self.registers[name] = values
+
+
+def multiplied(
+    product: ptx.Product,
+    iterations: int,
+    block: int = 1,
+    flips: tuple[int, int] | None = None,
+) -> tuple[SoakShape, Any, int]:
     """A block's result as the PTX makes it, and the multiprocessor that it wrote down."""
     made = SoakShape(product.instructions[0])
     made.iterations = iterations
-    operands = made.operands()
+    operands = made.operands(SEED)
     size = 4 * made.block_words
     units_at = len(operands) + 2 * size
     memory = bytearray(units_at + 8)
@@ -110,36 +136,73 @@ def multiplied(product: ptx.Product, iterations: int, block: int = 1) -> tuple[S
         "iteration_count": iterations,
     }
     text = product_ptx.text(product)
-    machine = WideMachine(text, product_ptx.NAME, memory, parameters, block)
+    machine = ProductMachine(text, product_ptx.NAME, memory, parameters, block)
+    machine.flips = flips
     machine.run(product.instructions[0])
     start = len(operands) + block * size
     (unit,) = struct.unpack_from("<I", memory, units_at + 4 * block)
     return made, bytes(memory[start : start + size]), unit
 
 
+@pytest.mark.parametrize("iterations", [1, 2])
 @pytest.mark.parametrize(("mode", "product"), MODULES, ids=lambda one: getattr(one, "target", one))
-def test_a_blocks_result_is_what_integer_arithmetic_gives(mode: str, product: ptx.Product) -> None:
-    made, result, unit = multiplied(product, 2)
+def test_a_blocks_result_is_what_exact_arithmetic_gives(
+    mode: str, product: ptx.Product, iterations: int
+) -> None:
+    made, result, unit = multiplied(product, iterations)
     assert unit == 41
-    assert result == made.expected(made.operands())
+    assert result == made.expected(made.operands(SEED))
     assert len(set(struct.unpack(f"<{made.block_words}f", result))) >= 50
 
 
+def test_an_error_of_one_multiplication_stays_in_the_result() -> None:
+    """Rounds take away what was added: what differs once is not taken away again."""
+    product = ptx.PRODUCTS["fp16"][0]
+    _made, right, _unit = multiplied(product, 2)
+    wrong = multiplied(product, 2, flips=(5, 40))[1]
+    differs = [at for at in range(0, len(right), 4) if right[at : at + 4] != wrong[at : at + 4]]
+    assert len(differs) == 1
+
+
+def words(shape: SoakShape, seed: int) -> list[int]:
+    data = shape.operands(seed)
+    form, size = ("I", 4) if shape.instruction.input_type == "fp32" else ("H", 2)
+    return list(struct.unpack(f"<{len(data) // size}{form}", data))
+
+
 @pytest.mark.parametrize(("mode", "product"), MODULES, ids=lambda one: getattr(one, "target", one))
-def test_no_sum_leaves_the_integers_that_fp32_holds(mode: str, product: ptx.Product) -> None:
+def test_operands_have_every_bit_of_the_mantissa_and_are_others_for_another_seed(
+    mode: str, product: ptx.Product
+) -> None:
     made = SoakShape(product.instructions[0])
-    result = made.expected(made.operands())
+    mantissa = 23 if product.instructions[0].input_type == "fp32" else 10
+    found = words(made, 0)
+    for bit in range(mantissa):
+        ones = sum(word >> bit & 1 for word in found)
+        assert 0.4 < ones / len(found) < 0.6, bit
+    assert found == words(made, 0)
+    same = sum(one == other for one, other in zip(found, words(made, 1), strict=True))
+    assert same < 0.05 * len(found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "product", [one for _, one in MODULES if one.instructions[0].input_type == "fp16"]
+)
+def test_no_sum_leaves_the_integers_that_fp32_holds(product: ptx.Product, seed: int) -> None:
+    made = SoakShape(product.instructions[0])
+    result = made.expected(made.operands(seed))
     assert result is not None
     values = struct.unpack(f"<{made.block_words}f", result)
-    assert max(map(abs, values)) < 1 << 24 and all(value == int(value) for value in values)
-    k = product.instructions[0].shape[2]
-    assert 8 * made.iterations * k * product_ptx._MOST**2 < 1 << 24
+    assert product_ptx.LARGEST < 1 << 24
+    assert max(map(abs, values)) <= product_ptx.LARGEST
+    assert all(value == int(value) for value in values)
 
 
 def test_one_register_that_holds_another_word_gives_another_result() -> None:
     """The arithmetic above can tell."""
     made = SoakShape(ptx.PRODUCTS["fp16"][0].instructions[0])
-    operands = bytearray(made.operands())
+    operands = bytearray(made.operands(SEED))
     right = made.expected(bytes(operands))
     operands[0:2], operands[2:4] = operands[2:4], operands[0:2]
     assert made.expected(bytes(operands)) != right
@@ -156,5 +219,5 @@ def test_places_of_a_block_are_all_different() -> None:
 def test_where_nobody_says_what_a_thread_holds_nothing_is_expected() -> None:
     wmma = ptx.PRODUCTS["fp16"][-1].instructions[0]
     made = SoakShape(wmma)
-    assert made.expected(made.operands()) is None
+    assert made.expected(made.operands(SEED)) is None
     assert made.place(made.block_words + made.words + 3) == (1, 1, 3)

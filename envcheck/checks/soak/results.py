@@ -11,10 +11,11 @@ from ..registry import check
 from .common import Soaked, after, soak_of, soaked
 
 _WHERE = {
-    "product": "product {0.product} was not what the first one was",
-    "first": "of the first product, parts that must be equal were not",
+    "product": "product {0.product} was not what the first one with the same operands was",
+    "first": "of product {0.product}, parts that must be equal were not",
+    "computed": "product {0.product} was not what exact arithmetic gives",
     "memory": "its memory did not hold what was written",
-    "peers": "its first product was not what the others of its name computed",
+    "peers": "product {0.product} was not what the other GPUs of its name computed",
 }
 
 
@@ -36,10 +37,8 @@ _WHERE = {
 def results_stayed(view: SnapshotView) -> Iterator[Verdict]:
     compared = 0
     for one in soaked(view):
-        if one.gpu.mismatches or one.gpu.wrong:
+        if one.gpu.mismatches or one.gpu.wrong or one.gpu.as_computed is False:
             yield _wrong(view, one)
-        elif one.gpu.as_computed is False:
-            yield _not_as_computed(view, one)
         elif not one.gpu.products:
             yield Unjudged("could-not-run", one.gpu.reason or "nothing was computed", [one.subject])
         else:
@@ -50,36 +49,30 @@ def results_stayed(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"{compared:,} products, each compared to the bit")
 
 
-def _not_as_computed(view: SnapshotView, one: Soaked) -> Finding:
-    return Finding(
-        "fail",
-        "All results were the same, and they are not what exact arithmetic gives for these operands: the GPU"
-        " computes wrong, or the driver compiled the kernel wrong.",
-        [one.subject],
-        [one.evidence(view, "as_computed", "false")],
-        Remedy(
-            "Repeat the soak on another GPU of this name: where that one is right, this board is broken (ask"
-            " for a replacement, RMA); where it is wrong too, try another driver and report it.",
-            ["sudo nvidia-bug-report.sh"],
-        ),
-        "computed results that are not what arithmetic gives",
-    )
-
-
 def _wrong(view: SnapshotView, one: Soaked) -> Finding:
     gpu = one.gpu
     first = gpu.mismatches[0] if gpu.mismatches else None
-    units = {seen.unit for seen in gpu.mismatches if seen.unit is not None}
-    told = _told(first) if first is not None else "results differed"
+    units = {seen.unit for seen in gpu.mismatches}
+    told = "they are not what exact arithmetic gives" if first is None else _told(first)
     same = (
-        f" All of them came from multiprocessor {next(iter(units))}: a defect of that one."
-        if len(units) == 1 and len(gpu.mismatches) > 1
+        f" All {len(gpu.mismatches)} that were recorded came from multiprocessor {next(iter(units))}:"
+        " a defect of that one."
+        if len(units) == 1 and None not in units and len(gpu.mismatches) > 1
         else ""
     )
-    number = f"{gpu.wrong:,} results were" if gpu.wrong != 1 else "One result was"
+    wrong = (
+        gpu.wrong or gpu.products
+    )  # no record of 0.2.0 counts results that arithmetic contradicts
+    number = f"{wrong:,} results were" if wrong != 1 else "One result was"
+    compiled = (
+        " Where every GPU of this name has it, the driver may have compiled envcheck's kernel wrong."
+        if gpu.as_computed is False
+        else ""
+    )
     return Finding(
         "fail",
-        f"{number} wrong under load: {told}.{same} Nothing that this GPU computes is to be relied on.",
+        f"{number} wrong under load: {told}.{same} Nothing that this GPU computes is to be relied on."
+        + compiled,
         [one.subject],
         [
             one.evidence(
@@ -103,14 +96,14 @@ def _wrong(view: SnapshotView, one: Soaked) -> Finding:
                 "sudo nvidia-bug-report.sh",
             ],
         ),
-        f"computed {gpu.wrong:,} wrong result{'' if gpu.wrong == 1 else 's'} under load",
+        f"computed {wrong:,} wrong result{'' if wrong == 1 else 's'} under load",
     )
 
 
 def _told(seen: Mismatch) -> str:
     words = f"{after(seen.seconds)}, {_WHERE[seen.what].format(seen)}"
     if seen.row is not None:
-        words += f": row {seen.row}, column {seen.column} is {seen.found}, and was {seen.wanted}"
+        words += f": row {seen.row}, column {seen.column} is {seen.found} instead of {seen.wanted}"
     if seen.unit is not None:
         words += f", on multiprocessor {seen.unit}"
     if seen.addresses:

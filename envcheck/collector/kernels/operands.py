@@ -21,6 +21,7 @@ _SIZES = ((100, 8192), (20, 4096), (0, 2048))
 
 # Not a multiple of any row's length: rows that are near each other then differ.
 _RANDOM_BYTES = (4 << 20) + 1040
+_STEP = 65_540  # bytes, by which random numbers move from one number of them to the next
 
 _SLICE = 16  # neighbouring columns of the result that are read together
 _SLICES = 4  # of each vector's
@@ -76,15 +77,16 @@ class Operands(object):
             return self.reference_a, self.reference_b
         return self._a, self._b
 
-    def fill_random(self, element_type):
-        """Random numbers into A and B of a type."""
+    def fill_random(self, element_type, number=0):
+        """Random numbers into A and B of a type. number: others of them, each at another place."""
         if element_type not in self._random:
             self._random[element_type] = random_words(element_type, _RANDOM_BYTES)
         block = self._random[element_type]
         total = self.n * self.n * SIZES[element_type]
-        half = len(block) // 2
-        for pointer, data in zip(self.of(element_type), (block, block[half:] + block[:half])):
-            self._repeat(pointer, data[:total], total)
+        step = number * _STEP
+        for pointer, at in zip(self.of(element_type), (step, len(block) // 2 - step)):
+            at %= len(block)
+            self._repeat(pointer, (block[at:] + block[:at])[:total], total)
 
     def fill_pattern(self, vectors, element_type):
         """matrices.left into A, matrices.right into B, and no number into C."""

@@ -1,8 +1,9 @@
 """The inside of a GPU's process: products and memory patterns until it is told to end, each one compared.
 
-Lines of JSON: {"ready": {...}} what it computes and how; {"first": {...}} what the first result says;
-{"tick": {"t", "products", "passes"}} how far it is, about once a second; {"wrong": {...}} a result that
-is not what it was; {"failed": {"outcome", "reason"}} at an end that nobody asked for.
+Lines of JSON: {"ready": {...}} what it computes and how; {"round": {"number", "product", "digest"}} the first
+result of new operands; {"tick": {"t", "products", "passes"}} how far it is, about once a second;
+{"wrong": {...}} a result that is not what it was; {"failed": {"outcome", "reason"}} at an end that nobody
+asked for.
 """
 
 import json
@@ -25,7 +26,8 @@ BOOTSTRAP = PACKAGE + (
     "    from envcheck.collector.soak.child import main\n"
     "main(sys.argv[2])\n"
 )
-ROUND = 0.3  # seconds of products between two waits, about
+ROUND = 20.0  # seconds of products with the same operands
+BATCH = 0.3  # seconds of products between two waits, about
 TICK = 1.0  # seconds
 MOST_TOLD = 100  # wrong results that are told one by one
 _AREA = 64 << 20  # bytes of memory that are looked at and written at a time
@@ -34,7 +36,7 @@ _FREE = 0.8  # of the free memory that patterns fill
 
 
 def main(params):
-    """params: JSON of {"pipe", "libraries": of the target's cuBLAS or None, "memory_mib": None for most}."""
+    """params: JSON of {"pipe", "libraries" (the target's cuBLAS or None), "required", "memory_mib"}."""
     os.dup2(2, 1)  # what a library prints is no record
     params = json.loads(params)
     descriptor = line_pipe.open_to_write(params["pipe"], waits=True)
@@ -66,15 +68,12 @@ def _words(error):
 
 class _Soaking(object):
     def __init__(self, params, tell):
-        from .products import CublasProduct, DriverProduct, SoakDevice
+        from .products import SoakDevice, product
 
         self._tell = tell
         self._told = 0
         self.device = SoakDevice()
-        if params["libraries"] is None:
-            self.product = DriverProduct(self.device)
-        else:
-            self.product = CublasProduct(self.device, params["libraries"])
+        self.product = product(self.device, params["libraries"], params["required"])
         self.memory = _Patterns(self.device, params["memory_mib"])
         told = {
             "level": self.product.level,
@@ -89,13 +88,12 @@ class _Soaking(object):
         tell(ready=told)
 
     def run(self, is_over):
-        told = self.product.first()
-        odd = told.pop("odd", None)
-        self._tell(first=told)
-        if odd is not None:
-            self._wrong("first", 0, odd)
-        products, at_once, ticked = 1, 1, None
+        products, at_once, ticked, rounds, until = 0, 1, None, 0, 0.0
         while not is_over():
+            if time.monotonic() >= until:
+                products += 1
+                self._round(rounds, products)
+                rounds, until = rounds + 1, time.monotonic() + ROUND
             began = time.monotonic()
             self._products(at_once, products)
             took = max(time.monotonic() - began, 1e-6)
@@ -105,10 +103,17 @@ class _Soaking(object):
             if ticked is None or now - ticked >= TICK:
                 ticked = now
                 self._tell(tick={"t": now, "products": products, "passes": self.memory.passes})
-            wanted = int(at_once * ROUND / took)
+            wanted = int(at_once * BATCH / took)
             at_once = max(1, min(self.most(), 2 * at_once, wanted))
         now = time.monotonic()
         self._tell(tick={"t": now, "products": products, "passes": self.memory.passes})
+
+    def _round(self, number, product):
+        told = self.product.begin(number)
+        wrong = told.pop("wrong")
+        self._tell(round=dict(told, number=number, product=product))
+        for what, seen in wrong:
+            self._wrong(what, product, seen._asdict())
 
     @staticmethod
     def most():
@@ -120,11 +125,11 @@ class _Soaking(object):
         device, product = self.device, self.product
         device.forget()
         for which in range(number):
-            product.start()
+            product.start(which)
             product.compare(which)
         device.synchronize()
         for which, words, place, found, wanted in device.differences(number):
-            seen = product.difference(words, place, found, wanted)._asdict()
+            seen = product.difference(which, words, place, found, wanted)._asdict()
             self._wrong("product", before + which + 1, seen)
 
     def _wrong(self, what, number, seen):

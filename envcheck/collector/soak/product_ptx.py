@@ -1,8 +1,9 @@
-"""The PTX of a product that runs for hours: operands in registers, multiplied and added up again and again.
+"""The PTX of a product that runs for hours: operands in registers, multiplied again and again.
 
-All blocks have the same operands, small integers, and no sum leaves the integers that FP32 holds exactly: so
-each block's result is the same to the bit, and what it must be can be computed. Each thread writes down
-all of its accumulators, and each block on which multiprocessor it ran.
+All blocks have the same operands, random in every bit of their mantissas, and each round of products adds
+what the round before it took away: so the accumulators stay small, the low bits of no product are lost, and
+each block's result is the same to the bit. Each thread writes down all of its accumulators, and each block
+on which multiprocessor it ran.
 """
 
 import random
@@ -20,10 +21,11 @@ PARAMETERS = (
     ("u32", "iteration_count"),
 )
 MODES = ("fp16", "fp32")  # the first that the chip has and the driver compiles
-# Iterations of one launch, about a millisecond: |sum| <= 8 rounds x 2048 x 16 x 7 x 7 < 2^24.
-ITERATIONS = {MMA: 2048, FMA: 4096}
+ITERATIONS = {MMA: 2048, FMA: 4096}  # of one launch, about a millisecond
 _WMMA_ITERATIONS = 2048
-_MOST = 7  # of an operand
+_SIGNS = 0x80008000  # of a register's two halves
+# The largest |sum| of 16 products of fp16 operands, 8 of each sign (see SoakShape.operands): FP32 holds it.
+LARGEST = 8 * (1535 * 2047 - 1024 * 1536)
 
 
 def iterations(instruction):
@@ -56,7 +58,10 @@ def _kernel(instruction):
         "mul.wide.u32 %%wide, %%thread, %d" % (4 * made.words),
         "add.u64 %operands, %operands, %wide",
     ]
-    body += before + ["NEXT:", AS_WRITTEN] + loop
+    once = loop[: len(loop) // made.rounds]
+    body += (
+        before + once + ["NEXT:", AS_WRITTEN] + (_negation(instruction, made) + once) * made.rounds
+    )
     body += ["sub.u32 %count, %count, 1", "setp.ne.u32 %more, %count, 0", "@%more bra NEXT"]
     body += [
         "mad.lo.u32 %%place, %%block, %d, %%thread" % made.threads,
@@ -76,6 +81,14 @@ def _kernel(instruction):
     return entry(NAME, PARAMETERS, made.threads, declarations, body + ["ret"])
 
 
+def _negation(instruction, made):
+    """Turn the signs of A, so that the next round takes away what the last one added."""
+    if instruction.kind == FMA:
+        return ["neg.f32 %%a%d_0, %%a%d_0" % (i, i) for i in range(made.left)]
+    names = ["%%a%d_%d" % (i, j) for i in range(made.left) for j in range(instruction.a_registers)]
+    return ["xor.b32 %s, %s, %d" % (name, name, _SIGNS) for name in names]
+
+
 class SoakShape(object):
     """What one launch of an instruction's kernel has and makes."""
 
@@ -88,16 +101,41 @@ class SoakShape(object):
         registers_each = 1 if instruction.kind == FMA else instruction.c_registers
         self.words = pairs * registers_each  # of a thread
         self.block_words = self.threads * self.words
-        # Operations of a block: two for each multiply-add of each of its warps.
-        self.flop = 2.0 * self._made.fma * (self.threads // WARP) * self.iterations
+        # Operations of a block: two for each multiply-add of each of its warps, and a round at the beginning.
+        rounds = self.iterations + 1.0 / self._made.rounds
+        self.flop = 2.0 * self._made.fma * (self.threads // WARP) * rounds
 
-    def operands(self):
-        """Small integers, the same every time (bytes)."""
-        made = random.Random(11)
-        form, size = ("<f", 4) if self.instruction.input_type == "fp32" else ("<e", 2)
-        count = operand_bytes(self._made) // size
-        values = [made.randint(-_MOST, _MOST) or 1 for _ in range(count)]
-        return b"".join(struct.pack(form, value) for value in values)
+    def operands(self, seed):
+        """Random in every bit of their mantissas, the same for the same seed (bytes).
+
+        FP32: 1 to 2 of either sign. FP16: integers from 1024 to 2047, whose sum of products stays below 2^24
+        wherever it is cut off, since of four products that follow one another two are negative, and where A
+        is above 1536, B is below.
+        """
+        bits = random.Random(seed).getrandbits
+        if self.instruction.input_type == "fp32":
+            count = operand_bytes(self._made) // 4
+            words = [bits(1) << 31 | 127 << 23 | bits(23) for _ in range(count)]
+            return struct.pack("<%dI" % count, *words)
+        high = bits(32)  # for each k, whether A's or B's are the large ones
+        halves = []
+        for thread in range(self.threads):
+            for word in range(self._made.words):
+                for half in (0, 1):
+                    is_b, k = self._operand(thread, word, half)
+                    sign = k >> 1 & 1 if is_b else k & 1
+                    halves.append(sign << 15 | 25 << 10 | (high >> k & 1 ^ is_b) << 9 | bits(9))
+        return struct.pack("<%dH" % len(halves), *halves)
+
+    def _operand(self, thread, word, half):
+        """(1 for B or 0 for A, k) of a 16-bit element, by mma's fragments; of wmma's, which are the chip's
+        secret, something."""
+        a_words = self._made.left * self.instruction.a_registers
+        if word < a_words:
+            register = word % self.instruction.a_registers // 2
+        else:
+            register = (word - a_words) % self.instruction.b_registers
+        return int(word >= a_words), 2 * (thread % 4) + 8 * register + half
 
     def place(self, index):
         """(block, row, column) of a word of the result, in the matrix of one block.
@@ -116,14 +154,13 @@ class SoakShape(object):
         return block, row, 8 * right + 2 * (lane % 4) + register % 2
 
     def expected(self, operands):
-        """A block's result (bytes) by integer arithmetic; None where the layout is the chip's secret."""
+        """A block's result (bytes) by exact arithmetic; None where the layout is the chip's secret."""
         kind, made = self.instruction.kind, self._made
         if kind == FMA:
             return self._expected_fma(operands)
         if kind != MMA or self.instruction.c_registers != 4:
             return None
         halves = struct.unpack("<%de" % (len(operands) // 2), operands)
-        times = made.rounds * self.iterations
         a_words, b_words = self.instruction.a_registers, self.instruction.b_registers
         found = [0.0] * self.block_words
         for warp in range(self.threads // WARP):
@@ -139,7 +176,7 @@ class SoakShape(object):
                     left, right = divmod(pair, made.right)
                     row = lefts[left][lane // 4 + 8 * (register // 2)]
                     column = rights[right][2 * (lane % 4) + register % 2]
-                    value = times * sum(a * b for a, b in zip(row, column))
+                    value = sum(a * b for a, b in zip(row, column))
                     found[(warp * WARP + lane) * self.words + word] = value
         return struct.pack("<%df" % len(found), *found)
 
@@ -172,10 +209,9 @@ class SoakShape(object):
     def _expected_fma(self, operands):
         made = self._made
         values = struct.unpack("<%df" % (len(operands) // 4), operands)
-        times = made.rounds * self.iterations
         found = []
         for thread in range(self.threads):
             mine = values[thread * made.words : (thread + 1) * made.words]
             lefts, rights = mine[: made.left], mine[made.left :]
-            found += [times * a * b for a in lefts for b in rights]
+            found += [a * b for a in lefts for b in rights]
         return struct.pack("<%df" % len(found), *found)

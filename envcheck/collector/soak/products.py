@@ -3,11 +3,14 @@
 import collections
 import ctypes
 import hashlib
+import struct
 
 from ..cuda.libcuda import CudaError
 from ..kernels import TYPES, cublas_library, ptx
+from ..kernels.cublas import CublasError
+from ..kernels.cublas_library import NoLibrary
 from ..kernels.failures import NotSupported
-from ..kernels.operands import Operands, first_size
+from ..kernels.operands import Operands, TooSmall, first_size
 from ..kernels.products import Products
 from ..transfers.device import TransferDevice
 from . import compare_ptx, product_ptx
@@ -56,13 +59,18 @@ class _Compared(object):
         self.compared = -(-words // compare_ptx.STEP) * compare_ptx.STEP
         self.reference = device.allocate(4 * self.compared)
 
-    def first(self):
-        """Make the first result, which all others are held against. What must be said of it."""
-        self.start()
+    def begin(self, number):
+        """The operands of round ``number``, and their first result, which the others are compared with.
+
+        Returns {"digest": SHA-256 of what all GPUs of this name must have, "wrong": [(kind of mismatch,
+        Difference)]}, and where it is known "as_computed".
+        """
+        self.change(number)
+        self.start(0)
         self._device.synchronize()
         self._device.within(self.reference, self.result, 4 * self.compared)
         self._device.synchronize()
-        return self._first(self._device.download(self.reference, 4 * self.words))
+        return self._judged(self._device.download(self.reference, 4 * self.words))
 
     def compare(self, number):
         self._device.compare(number, self.result, self.reference, self.compared)
@@ -81,56 +89,71 @@ class DriverProduct(_Compared):
         _Compared.__init__(self, device, self._blocks * self.shape.block_words)
         device.prepare(module)
         self._function = module.function(product_ptx.NAME)
-        self._operands = self.shape.operands()
         self.flop = self.shape.flop * self._blocks
         self.result = device.allocate(4 * self.compared)
-        self._units = device.allocate(4 * self._blocks)
+        self._units = device.allocate(4 * self._blocks * MOST_AT_ONCE)
         device.fill(self.result, 0, 4 * self.compared)
-        address = device.allocate(len(self._operands))
-        device.upload(address, self._operands)
-        self._arguments = [ctypes.c_uint64(one) for one in (address, self.result, self._units)] + [
-            ctypes.c_uint32(self.shape.iterations)
-        ]
+        self._operands = b""
+        self._place = device.allocate(len(self.shape.operands(0)))
 
-    def start(self):
-        self._device.launch(self._function, self._blocks, self.shape.threads, self._arguments)
+    def change(self, number):
+        self._operands = self.shape.operands(number)
+        self._device.upload(self._place, self._operands)
 
-    def difference(self, words, place, found, wanted):
+    def start(self, which):
+        units = self._units + 4 * self._blocks * which
+        arguments = [ctypes.c_uint64(one) for one in (self._place, self.result, units)]
+        arguments.append(ctypes.c_uint32(self.shape.iterations))
+        self._device.launch(self._function, self._blocks, self.shape.threads, arguments)
+
+    def difference(self, which, words, place, found, wanted):
         block, row, column = self.shape.place(place)
-        units = self._device.download(self._units, 4, 4 * min(block, self._blocks - 1))
-        return Difference(
-            words, row, column, found, wanted, ctypes.c_uint32.from_buffer_copy(units).value
-        )
+        at = 4 * (self._blocks * which + min(block, self._blocks - 1))
+        (unit,) = struct.unpack("<I", self._device.download(self._units, 4, at))
+        return Difference(words, row, column, found, wanted, unit)
 
-    def _first(self, data):
-        """A block's digest, how many blocks have another one, and whether it is what it must be."""
+    def _judged(self, data):
+        """All blocks must have one result, and that what it must be, where that is known."""
         size = 4 * self.shape.block_words
         blocks = collections.Counter(
             data[start : start + size] for start in range(0, len(data), size)
         )
-        usual, number = blocks.most_common(1)[0]
-        told = {"digest": hashlib.sha256(usual).hexdigest(), "odd_blocks": self._blocks - number}
-        if told["odd_blocks"]:
-            told["odd"] = self._odd(data, usual)
+        usual = blocks.most_common(1)[0][0]
+        told = {"digest": hashlib.sha256(usual).hexdigest(), "wrong": []}
+        if len(blocks) > 1:
+            told["wrong"].append(("first", self._odd(data, usual)))
             # What is right is what most blocks have: the others are found out again and again.
-            whole = usual * self._blocks
-            self._device.upload(self.reference, whole)
+            self._device.upload(self.reference, usual * self._blocks)
         expected = self.shape.expected(self._operands)
         if expected is not None:
             told["as_computed"] = expected == usual
+        if told.get("as_computed") is False:
+            # No multiprocessor is named: all have the same.
+            told["wrong"].append(("computed", self._odd(usual, expected)._replace(unit=None)))
         return told
 
-    def _odd(self, data, usual):
-        """The first word of a block that differs from most blocks'."""
-        size = len(usual)
+    def _odd(self, data, right):
+        """The first word of a block that is not what it is to be."""
+        size = len(right)
         for start in range(0, len(data), size):
             block = data[start : start + size]
-            if block != usual:
-                at = next(i for i in range(0, size, 4) if block[i : i + 4] != usual[i : i + 4])
-                words = sum(block[i : i + 4] != usual[i : i + 4] for i in range(0, size, 4))
-                values = [int.from_bytes(one[at : at + 4], "little") for one in (block, usual)]
-                return self.difference(words, (start + at) // 4, *values)._asdict()
+            if block != right:
+                at = next(i for i in range(0, size, 4) if block[i : i + 4] != right[i : i + 4])
+                words = sum(block[i : i + 4] != right[i : i + 4] for i in range(0, size, 4))
+                values = [int.from_bytes(one[at : at + 4], "little") for one in (block, right)]
+                return self.difference(0, words, (start + at) // 4, *values)
         return None
+
+
+def product(device, libraries, required):
+    """By the target's cuBLAS, which loads a GPU most; where that does not work by the driver."""
+    if libraries is not None:
+        try:
+            return CublasProduct(device, libraries)
+        except (NotSupported, CublasError, NoLibrary, TooSmall):
+            if required:
+                raise
+    return DriverProduct(device)
 
 
 def _compiled(device):
@@ -167,11 +190,10 @@ class CublasProduct(_Compared):
         n = first_size(device.multiprocessors, device.memory_free())
         operands = Operands(device, n)
         types = TYPES[self.mode][0]  # into FP32: more bits to compare
-        operands.fill_random(types[0])
         device.fill(operands.c, 0, 4 * n * n)
         self._n = n
-        self._operands = operands  # which hold the memory
-        self.start = products.starter(self.mode, operands, types)
+        self._operands, self._type = operands, types[0]
+        self._start = products.starter(self.mode, operands, types)
         self.flop = 2.0 * n**3
         self.result = operands.c
         _Compared.__init__(self, device, n * n)
@@ -188,10 +210,16 @@ class CublasProduct(_Compared):
                 failure = error
         raise failure
 
-    def difference(self, words, place, found, wanted):
+    def change(self, number):
+        self._operands.fill_random(self._type, number)
+
+    def start(self, _which):
+        self._start()
+
+    def difference(self, _which, words, place, found, wanted):
         """The result is column-major."""
         column, row = divmod(place, self._n)
         return Difference(words, row, column, found, wanted, None)
 
-    def _first(self, data):
-        return {"digest": hashlib.sha256(data).hexdigest(), "odd_blocks": 0}
+    def _judged(self, data):
+        return {"digest": hashlib.sha256(data).hexdigest(), "wrong": []}

@@ -17,7 +17,8 @@ _ENDING = 30.0  # seconds for all processes to end
 
 class SoakRunner(object):
     def __init__(self, request, documents, python, start, environ, places, clock=time.monotonic):
-        """request: {"seconds", "minute", "busy_ok", "memory_mib", "libraries": the target's cuBLAS or None}.
+        """request: {"seconds", "minute", "busy_ok", "memory_mib", "libraries": the target's cuBLAS or None,
+        "required": not by the driver alone}.
 
         python: the PythonCommand that computes. start(argv, deadline, cwd, env, …): a process.Child.
         places: {"root", "pynvml", "folder": that is removed whoever is killed}.
@@ -29,7 +30,6 @@ class SoakRunner(object):
         self._environ = environ
         self._places = places
         self._clock = clock
-        self._held = set()  # digests that were compared already
         self.stopped = False  # by whoever waits
 
     def stop(self):
@@ -127,27 +127,23 @@ class SoakRunner(object):
             by_gpu[gpu].no_samples = words
 
     def _hold_together(self, workers):
-        """GPUs of one name must give the same first result: whose is another one than most GPUs'?
+        """GPUs of one name, by the same product, must give the same first result in each round: whose is not
+        most GPUs'?
 
         Of two that differ nobody can say which is right, and both are told; unless one of them is what
         arithmetic gives.
         """
-        kinds = {}
-        for one in workers:
-            if one.first and one.gpu not in self._held:
-                kinds.setdefault(one.device.seed.get("name"), []).append(one)
-        for name, mine in kinds.items():
-            same = [
-                one
-                for one in workers
-                if one.device.seed.get("name") == name and one.outcome not in ("busy", "not-run")
-            ]
-            if any(one.runs and not one.first for one in same):
-                continue  # until all have theirs
-            self._held.update(one.gpu for one in mine)
-            for one in _outsiders([one for one in same if one.first]):
-                record = {"seconds": self._clock(), "what": "peers", "product": 1}
-                one.mismatch(record)
+        for kind in {one.kind for one in workers}:
+            same = [one for one in workers if one.kind == kind]
+            for number in sorted({number for one in same for number in one.rounds}):
+                if any(one.runs and number not in one.rounds for one in same):
+                    break  # until all have it
+                found = [one for one in same if number in one.rounds]
+                for one in _outsiders(found, number):
+                    product = one.rounds[number]["product"]
+                    one.mismatch({"seconds": self._clock(), "what": "peers", "product": product})
+                for one in found:
+                    del one.rounds[number]
 
     def _launch(self, device, pipe):
         env = dict(self._environ)
@@ -155,6 +151,7 @@ class SoakRunner(object):
         params = {
             "pipe": pipe,
             "libraries": self._request.get("libraries"),
+            "required": bool(self._request.get("required")),
             "memory_mib": self._request.get("memory_mib"),
         }
         argv = self._python.argv + ["-c", BOOTSTRAP, self._places["root"], json.dumps(params)]
@@ -190,13 +187,14 @@ class SoakRunner(object):
             place["stuck"] = stuck
 
 
-def _outsiders(workers):
-    """Those whose first result is not the one that most have, or that arithmetic gives."""
-    digests = collections.Counter(one.first["digest"] for one in workers)
+def _outsiders(workers, number):
+    """Those whose result of this round is not the one that most have, or that arithmetic gives."""
+    rounds = {id(one): one.rounds[number] for one in workers}
+    digests = collections.Counter(one["digest"] for one in rounds.values())
     if len(digests) < 2:
         return []
-    right = {one.first["digest"] for one in workers if one.first.get("as_computed")}
+    right = {one["digest"] for one in rounds.values() if one.get("as_computed")}
     if len(right) != 1:
-        (usual, number), (_next, others) = digests.most_common(2)
-        right = {usual} if number > others else set()
-    return [one for one in workers if one.first["digest"] not in right]
+        (usual, most), (_next, others) = digests.most_common(2)
+        right = {usual} if most > others else set()
+    return [one for one in workers if rounds[id(one)]["digest"] not in right]

@@ -29,7 +29,9 @@ class SoakWorker(object):
         self.errors_before, self.errors_after = {}, {}
         self.xids = []
         self.no_samples = ""
-        self.first = {}
+        self.rounds = {}  # by their number, those not yet compared with other GPUs': what their records say
+        self._first = {}  # {"digest", "as_computed"}: of the first round; of all rounds
+        self._rounds = 0
         self._launch = launch
         self._folder = folder
         self._clock = clock
@@ -49,6 +51,12 @@ class SoakWorker(object):
     @property
     def runs(self):
         return self._child is not None and self._child.result is None
+
+    @property
+    def kind(self):
+        """GPUs of one kind have equal results."""
+        told = [self._facts.get(name, "") for name in ("level", "call", "library_version")]
+        return (self.device.seed.get("name"),) + tuple(told)
 
     def open(self):
         if self.outcome != "ok":
@@ -75,7 +83,7 @@ class SoakWorker(object):
         if over:
             self._end()
         elif self.runs and not self._stopping:
-            patience = SILENT if self.first else BEGINNING
+            patience = SILENT if self._first else BEGINNING
             if self._clock() - self._heard > patience:
                 self._over("hung", "nothing came of it for %g s" % patience)
                 self._child.stop()
@@ -119,11 +127,18 @@ class SoakWorker(object):
             self._minute_from = self._minute_from or self._ticked
         elif "ready" in record:
             self._facts = _ready(record["ready"])
-        elif "first" in record:
-            told = record["first"]
-            self.first = {"digest": line(told["digest"], 64)}
+        elif "round" in record:
+            told = record["round"]
+            number, product = int(told["number"]), int(told["product"])
+            found = {"digest": line(told["digest"], 64), "product": product}
             if isinstance(told.get("as_computed"), bool):
-                self.first["as_computed"] = told["as_computed"]
+                found["as_computed"] = told["as_computed"]
+                self._first["as_computed"] = (
+                    self._first.get("as_computed", True) and told["as_computed"]
+                )
+            self._first.setdefault("digest", found["digest"])
+            self.rounds[number] = found
+            self._rounds += 1
         elif "wrong" in record:
             self.mismatch(_mismatch(record["wrong"]))
         elif "more" in record:
@@ -131,7 +146,7 @@ class SoakWorker(object):
             self._wrong += 1
             self.minutes.wrong()
         elif "failed" in record:
-            died = record["failed"]["outcome"] == "died" and self.first
+            died = record["failed"]["outcome"] == "died" and self._first
             self._over("died" if died else "error", record["failed"]["reason"])
 
     def _end(self):
@@ -142,7 +157,7 @@ class SoakWorker(object):
         self._pipe.close()
         asked = self._stopping and result.outcome in ("stopped", "exited")
         if not asked or (result.stuck and self.ended is None):
-            self._over("died" if self.first else "error", "its process " + result.describe())
+            self._over("died" if self._first else "error", "its process " + result.describe())
 
     def told(self, began):
         """The SoakGpu. began: when the soak began, by the clock."""
@@ -152,7 +167,7 @@ class SoakWorker(object):
             if seed.get(key) is not None:
                 told[name] = seed[key]
         told.update(self._facts)
-        told.update(self.first)
+        told.update(self._first, rounds=self._rounds)
         if self.ended is not None:
             told["ended"] = round(self.ended - began, 3)
         if self.lost is not None:
@@ -187,7 +202,7 @@ def _ready(told):
 
 def _mismatch(told):
     """A Mismatch, whose seconds are the clock's."""
-    what = told["what"] if told["what"] in ("product", "first", "memory") else "product"
+    what = told["what"] if told["what"] in ("product", "first", "computed", "memory") else "product"
     made = {"seconds": float(told["t"]), "what": what, "product": int(told["product"])}
     made["words"] = int(told["words"])
     if what == "memory":
