@@ -53,12 +53,13 @@ def scaling(
 ) -> ScalingResult | None:
     """A job on several GPUs beside what they do alone; None where that was not measured."""
     row = one.run.row
-    if not row.together or len(row.gpus) < 2 or one.rate is None:
+    if not row.together or len(row.gpus) < 2 or one.rate is None or one.unsteady:
         return None
     alone = {
         other.run.row.gpus[0]: other.rate.median
         for other in rows
         if other.rate is not None
+        and not other.unsteady
         and len(other.run.row.gpus) == 1
         and not other.run.row.together
         and other.run.row.gpus[0] in row.gpus

@@ -83,7 +83,9 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
                 named, place.import_seconds, request.repetitions, each
             )
     if not request.what:
-        found = _within(BUDGET_CPU if on_cpu else BUDGET, found, seconds)
+        budget = BUDGET_CPU if on_cpu else BUDGET
+        every, found = found, _within(budget, found, seconds)
+        left_out += _late(every, found, budget)
     rows = _in_groups([one.row for one in found])
     if not rows and not systems:
         told = left_out if len(left_out) <= _REASONS else left_out[:1]
@@ -198,11 +200,19 @@ def _within(budget: float, found: list[PlannedRow], seconds: dict[str, float]) -
         takes = seconds[one.row.name]
         if one.rank > least and spent + takes > budget:
             continue
-        if one.rank == least and spent + takes > budget and not one.row.gpus:
-            continue
         spent += takes
         taken.add(one.row.name)
     return [one for one in found if one.row.name in taken]
+
+
+def _late(every: list[PlannedRow], found: list[PlannedRow], budget: float) -> list[LeftOut]:
+    """What there is no time for, as one."""
+    names = [one.row.name for one in every if one not in found]
+    if not names:
+        return []
+    more = f" and {len(names) - _REASONS} more" if len(names) > _REASONS else ""
+    why = f"no time for it in the {budget:.0f} s of a bench of no rows by name: envcheck bench WHAT runs it"
+    return [LeftOut(", ".join(names[:_REASONS]) + more, why)]
 
 
 def _in_groups(rows: list[BenchRow]) -> list[BenchRow]:

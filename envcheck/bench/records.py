@@ -65,8 +65,8 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     epoch_seconds: float | None = None  # of mnist: 60,000 images
     proof: Proof = "not-known"
     proof_words: str = ""  # "158 of 158 convolutions in FP16"
-    speed_up: float | None = None  # only where proven engaged
-    against: str = ""  # the name of the row that the speed-up is over
+    speed_up: float | None = None  # only where proven engaged, and where repetitions do not overlap
+    against: str = ""  # the name of the row that it is compared with
     utilisation: float | None = None  # of the chip's peak in that mode: model FLOPs utilisation
     utilisation_words: str = ""  # "of 312 TFLOP/s in FP16, at the boost clock of 1,410 MHz"
     references: list[ReferenceRate] = []  # those that fit first

@@ -142,12 +142,20 @@ def _sped_up(one: RowResult, rows: Sequence[RowResult]) -> RowResult:
             if precision == "tf32" and other.proof != "engaged":
                 continue
             if _is_base(other.run.row, one.run.row, precision):
+                factor = one.rate.median / other.rate.median
                 return msgspec.structs.replace(
                     one,
-                    speed_up=one.rate.median / other.rate.median,
+                    speed_up=factor if _apart(one.rate, other.rate) else None,
                     against=other.run.row.name,
                 )
     return one
+
+
+def _apart(one: RowRate, other: RowRate) -> bool:
+    """Whether all repetitions of the one are faster, or slower, than all of the other: no noise."""
+    return min(one.repetitions, other.repetitions) > 1 and (
+        one.least > other.most or one.most < other.least
+    )
 
 
 def _is_base(base: BenchRow, row: BenchRow, precision: str) -> bool:

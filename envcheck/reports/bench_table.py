@@ -162,6 +162,8 @@ def _share(result: RowResult, footnotes: Footnotes) -> BenchCell:
 def _speed_up(result: RowResult) -> str:
     if result.speed_up is not None:
         return f"×{result.speed_up:.2f}"
+    if result.against:
+        return "in noise"
     return "unproven" if words.unproven(result) else ""
 
 
@@ -229,6 +231,11 @@ def _notes(result: RowResult) -> Iterator[tuple[str, str]]:
         yield "", f"the loss scaler skipped {skipped:,} of {steps:,} steps, which do not count"
     if run.outcome == "ok" and run.repetitions and not run.warm_up.steady:
         yield "", "its rate had not come to rest after the warm-up"
+    if result.against and result.speed_up is None:
+        yield (
+            "",
+            f"no speed-up is given: its repetitions and those of {result.against} overlap, or are too few",
+        )
     if result.speed_up is not None and not run.in_turn:
         yield "", f"not measured in turn with {result.against}: there was no room for both"
     if result.rate is not None and 0 < result.rate.repetitions < 5:

@@ -200,6 +200,26 @@ def test_a_cpu_ends_within_a_minute_and_says_that_it_is_one(seconds: float) -> N
     assert found.repetition_seconds < 1
 
 
+@pytest.mark.parametrize("version", ["1.15.5", "2.15.1"])
+@pytest.mark.parametrize("seconds", [10.0, 40.0, 120.0])
+def test_the_first_rank_is_planned_however_long_an_import_takes(
+    seconds: float, version: str
+) -> None:
+    slow = made.framework("tensorflow", version, import_seconds=seconds)
+    usual = made.framework("tensorflow", version, import_seconds=0.1)
+    first = [row.name for row in _plan([], usual).rows if row.model == "resnet50"]
+    found = _plan([], slow)
+    assert first and [row.name for row in found.rows if row.model == "resnet50"] == first
+
+
+def test_what_there_is_no_time_for_is_named_with_the_reason() -> None:
+    found = _plan([], made.framework("tensorflow", "2.15.1", import_seconds=40.0))
+    (late,) = [one for one in found.left_out if "no time" in one.reason]
+    assert "bert-base" in late.name and "envcheck bench WHAT" in late.reason
+    everything = _plan(made.gpus("h100"), what=["resnet50"])
+    assert not [one for one in everything.left_out if "no time" in one.reason]
+
+
 def test_tensorflow_1_has_no_amp_on_a_cpu() -> None:
     found = _plan([], made.framework("tensorflow", "1.15.5"), what=["mlp"])
     assert [(one.name, one.reason) for one in found.left_out] == [

@@ -58,6 +58,29 @@ def test_a_speed_up_is_over_fp32_and_only_where_it_is_proven() -> None:
     assert found["resnet50 fp32 256"].proof == "nothing-to-engage"
 
 
+@pytest.mark.parametrize(
+    ("base", "spread", "amp", "expected"),
+    [
+        (100, 1.3, 31, None),  # seen: x0.31 at +-133 %
+        (100, 0.5, 143, None),  # seen: x1.43 at +-42 to 52 %
+        (100, 0.02, 143, 1.43),
+        (100, 0.02, 102, None),
+    ],
+)
+def test_a_speed_up_inside_its_noise_is_none(
+    base: float, spread: float, amp: float, expected: float | None
+) -> None:
+    rows = by_name(judged(run(base, spread=spread), run(amp, precision="amp", spread=spread)))
+    found = rows["resnet50 amp 256"]
+    assert found.proof == "engaged" and found.against == "resnet50 fp32 256"
+    assert found.speed_up == (expected and pytest.approx(expected))
+
+
+def test_of_one_repetition_there_is_no_speed_up() -> None:
+    rows = by_name(judged(run(400, repetitions=1), run(1200, precision="amp", repetitions=1)))
+    assert rows["resnet50 amp 256"].speed_up is None
+
+
 def test_without_fp32_it_is_over_tf32_and_says_so() -> None:
     fp32_elsewhere = run(0, evidence=run(1).evidence)
     found = by_name(judged(fp32_elsewhere, run(800, precision="tf32"), run(1200, precision="amp")))

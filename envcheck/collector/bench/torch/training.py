@@ -21,8 +21,7 @@ class TorchTraining(object):
         made, self._loss_of = model.make(torch, row)
         self.parameters = sum(one.numel() for one in made.parameters() if one.requires_grad)
         self._bare = made.to(self._device, **self._precision.of_weights())
-        if self._precision.half is not None:
-            self._channels_last()
+        self._channels_last()
         self._bare.train(row["train"])
         self._optimizer = self._optimizer_of(model)
         self._model = self._jobs.model(self._bare)
@@ -130,7 +129,7 @@ class TorchTraining(object):
         return self._jobs.optimizer(made, self._bare)
 
     def _channels_last(self):
-        """The layout that Tensor Cores' convolutions take."""
+        """The layout that Tensor Cores' convolutions take, the same in every precision."""
         nn, torch = self._torch.nn, self._torch
         self._format = None
         for part in self._bare.modules():
@@ -159,7 +158,7 @@ class TorchTraining(object):
         self._next = following if moves else lambda: first
 
     def _laid_out(self, one):
-        kind = getattr(self, "_format", None)
+        kind = self._format
         if kind is None or not one.is_floating_point():
             return one
         return one.contiguous(memory_format=kind)
