@@ -12,14 +12,18 @@ import io
 import lzma
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
 HEADERS_OF_ONE = 1 << 20  # bytes: a member's header with its extensions; a name has 4 KiB at most
 HEADERS_OF_ALL = 64 << 20  # bytes: of an archive with 100,000 members
 
 _PIECE = 1 << 16
-_COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+_COMPRESSED: dict[bytes, Callable[..., object]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
 
 
 class BoundedTar:
@@ -45,7 +49,7 @@ class BoundedTar:
                 raise tarfile.ReadError(f"{ascii(member.name)[1:-1][:100]} is a sparse file")
             if member.size < 0:
                 raise tarfile.ReadError("a member's size is negative")
-            self._tar.members.clear()
+            self._tar.members.clear()  # type: ignore[attr-defined]
             member.pax_headers = {}
             yield member
 
