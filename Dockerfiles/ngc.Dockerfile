@@ -1,4 +1,4 @@
-# Written by envcheck 0.2.0: an NGC image with envcheck in it.
+# Written by envcheck 0.3.0: an NGC image with envcheck in it.
 #   docker build -t tensorflow-envcheck DIRECTORY     (BuildKit, or podman 4 and newer)
 #   docker buildx build --provenance=mode=max --sbom=true --push -t REGISTRY/tensorflow-envcheck DIRECTORY
 #   docker run --rm --gpus all tensorflow-envcheck envcheck doctor --target /usr/bin/python3
@@ -43,8 +43,8 @@ LABEL org.opencontainers.image.source="$SOURCE" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST" \
-      envcheck.version="0.2.0" \
-      envcheck.lock="sha256:46e90a56c0c8f4ad783a4e4f630be86e702104b7a0261ae8264483865e36e142"
+      envcheck.version="0.3.0" \
+      envcheck.lock="sha256:74a9df48e0a0e75894188ece40263539a3b724a47d67a388fb3f29b79a62bce2"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \
   CMD ["/opt/envcheck/bin/python", "-I", "/opt/envcheck/envcheck-collector.pyz", "--health"]

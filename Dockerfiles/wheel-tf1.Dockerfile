@@ -1,4 +1,4 @@
-# Written by envcheck 0.2.0: nvidia-tf1 23.03.
+# Written by envcheck 0.3.0: nvidia-tf1 23.03.
 #   docker build -t nvidia-tf1:23.03 DIRECTORY     (BuildKit, or podman 4 and newer)
 #   docker buildx build --provenance=mode=max --sbom=true --push -t REGISTRY/nvidia-tf1:23.03 DIRECTORY
 # Every package is one file that its sha256 names, and comes from one index.
@@ -67,7 +67,7 @@ LABEL org.opencontainers.image.title="nvidia-tf1" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST" \
-      envcheck.version="0.2.0" \
+      envcheck.version="0.3.0" \
       envcheck.lock="$LOCK"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \

@@ -1,4 +1,4 @@
-# Written by envcheck 0.2.0: tensorflow 2.21.0, locked 2026-11-21T20:57:15Z.
+# Written by envcheck 0.3.0: tensorflow 2.21.0, locked 2026-11-21T20:57:15Z.
 #   docker build -t tensorflow:2.21.0 DIRECTORY     (BuildKit, or podman 4 and newer)
 #   docker buildx build --provenance=mode=max --sbom=true --push -t REGISTRY/tensorflow:2.21.0 DIRECTORY
 # Every package is one file that its sha256 names, and comes from one index.
@@ -60,7 +60,7 @@ LABEL org.opencontainers.image.title="tensorflow" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST" \
-      envcheck.version="0.2.0" \
+      envcheck.version="0.3.0" \
       envcheck.lock="sha256:7a00ec2887a253aaf10ba091155120b5c84a355a2addd8fcdcdf84114da5ef1b"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \

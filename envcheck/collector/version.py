@@ -1,3 +1,3 @@
 """envcheck's version: it stands here because the collector also travels alone."""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"

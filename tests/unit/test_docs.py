@@ -10,6 +10,7 @@ from pathlib import Path
 import generate
 import pytest
 
+from envcheck import __version__
 from envcheck.checks.registry import all_checks, areas
 from envcheck.cli import doctor
 from envcheck.cli.main import COMMANDS, build_parser
@@ -147,3 +148,8 @@ def test_the_stacks_are_those_of_the_catalogue() -> None:
     table = README.read_text().partition("## Stacks")[2].partition("\n## ")[0]
     first = "".join(re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE))
     assert set(re.findall(r"`([^`]+)`", first)) == {*names(), *containers()}
+
+
+def test_the_newest_changes_are_those_of_this_version() -> None:
+    headings = re.findall(r"^## (.+)$", (REPOSITORY / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert headings[0] == __version__
