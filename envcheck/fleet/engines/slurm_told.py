@@ -32,6 +32,7 @@ _CLOSED = frozenset(
     }
 )
 _TAKEN = frozenset({"allocated", "alloc", "completing", "comp", "mixed", "mix"})
+_COUNT = re.compile(r"[0-9]{1,6}")  # of GPUs
 _NO_REASON = frozenset({"", "none", "(null)", "Unknown"})
 
 
@@ -88,7 +89,7 @@ def gpus(gres: str) -> int:
     """Of "gpu:h100:8(S:0-1),nic:2" eight; of several kinds their sum."""
     plain = re.sub(r"\([^()]*\)", "", gres)
     parts = [part.split(":") for part in plain.split(",")]
-    return sum(int(p[-1]) for p in parts if p[0] == "gpu" and p[-1].isascii() and p[-1].isdecimal())
+    return sum(int(p[-1]) for p in parts if p[0] == "gpu" and _COUNT.fullmatch(p[-1]))
 
 
 def closed(node: SlurmNodeState) -> tuple[Outcome, str] | None:
