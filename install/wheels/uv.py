@@ -115,6 +115,10 @@ def get_python(minor: str, environ: Mapping[str, str] | None = None) -> None:
 
 def sentence(result: Any) -> str:
     """What became of a ``process.Result`` of uv's: its last cause, without its hints."""
+    if b"memory allocation of " in result.stderr:  # Rust's last words before it aborts
+        return (
+            "it did not get enough memory (free shows what is there, ulimit -v this shell's limit)"
+        )
     if result.outcome != "exited" or result.code < 0:
         return f"it {result.describe()}"
     return explanation(result.stderr.decode("utf-8", "replace")) or f"it {result.describe()}"

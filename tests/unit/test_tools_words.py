@@ -384,3 +384,10 @@ def test_activation_is_marked_and_undone_first_thing_in_deactivate(tmp_path: Pat
     lines = script.read_text().splitlines()
     assert lines[:3] == ["deactivate () {", "    unset A", "    unset x"]
     assert lines[-3:] == [activation.BEGIN, "A='it'\"'\"'s' ; export A", activation.END]
+
+
+def test_a_uv_without_memory() -> None:
+    """It aborts, and a signal says nothing to anybody."""
+    died = result("memory allocation of 16393 bytes failed\nstack backtrace:\n", code=-6)
+    assert uv.sentence(died).startswith("it did not get enough memory")
+    assert uv.sentence(result("", code=-6)) == "it died by signal 9"
