@@ -31,17 +31,15 @@ RUN --mount=type=bind,source=envcheck-uv,target=/usr/bin/uv --mount=type=cache,t
  && uv pip install --python /opt/envcheck/bin/python --no-deps --require-hashes \
       --only-binary :all: -r /opt/lock/envcheck-requirements.txt \
  && uv pip install --python /opt/envcheck/bin/python --no-deps --require-hashes \
-      --no-index --find-links /opt/lock -r /opt/lock/envcheck-itself.txt
+      --no-index --find-links /opt/lock -r /opt/lock/envcheck-itself.txt \
+ && rm /opt/lock/envcheck_gpu-*.whl
 RUN ln -s /opt/envcheck/bin/envcheck /usr/local/bin/envcheck \
  && /opt/envcheck/bin/envcheck collector --output /opt/envcheck/envcheck-collector.pyz \
  && useradd --create-home --uid 10001 envcheck
 
-# Where this image's own sources are: --build-arg SOURCE=https://… --build-arg REVISION=COMMIT
-ARG SOURCE=
-ARG REVISION=
-LABEL org.opencontainers.image.source="$SOURCE" \
-      org.opencontainers.image.revision="$REVISION" \
-      org.opencontainers.image.base.name="$BASE" \
+# Where this image's own sources are, say with the build:
+#   --label org.opencontainers.image.source=https://… --label org.opencontainers.image.revision=COMMIT
+LABEL org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST" \
       envcheck.version="0.3.0" \
       envcheck.lock="sha256:74a9df48e0a0e75894188ece40263539a3b724a47d67a388fb3f29b79a62bce2"

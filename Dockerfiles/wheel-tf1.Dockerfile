@@ -44,7 +44,8 @@ RUN --mount=type=bind,source=envcheck-uv,target=/usr/bin/uv --mount=type=cache,t
  && uv pip install --python /opt/envcheck/bin/python --no-deps --require-hashes \
       --only-binary :all: -r /opt/lock/envcheck-requirements.txt \
  && uv pip install --python /opt/envcheck/bin/python --no-deps --require-hashes \
-      --no-index --find-links /opt/lock -r /opt/lock/envcheck-itself.txt
+      --no-index --find-links /opt/lock -r /opt/lock/envcheck-itself.txt \
+ && rm /opt/lock/envcheck_gpu-*.whl
 RUN ln -s /opt/envcheck/bin/envcheck /usr/local/bin/envcheck \
  && /opt/envcheck/bin/envcheck collector --output /opt/envcheck/envcheck-collector.pyz \
  && useradd --create-home --uid 10001 envcheck
@@ -52,9 +53,8 @@ RUN ln -s /opt/envcheck/bin/envcheck /usr/local/bin/envcheck \
 # As activation would set it, and nothing else.
 ENV VIRTUAL_ENV="/opt/venv"
 ENV PATH=/opt/venv/bin:$PATH
-# Where this image's own sources are: --build-arg SOURCE=https://… --build-arg REVISION=COMMIT
-ARG SOURCE=
-ARG REVISION=
+# Where this image's own sources are, say with the build:
+#   --label org.opencontainers.image.source=https://… --label org.opencontainers.image.revision=COMMIT
 # sha256:… of the lock that the lists are of.
 ARG LOCK=
 LABEL org.opencontainers.image.title="nvidia-tf1" \
@@ -63,8 +63,6 @@ LABEL org.opencontainers.image.title="nvidia-tf1" \
       envcheck.stack="nvidia-tf1" \
       envcheck.release="23.03" \
       envcheck.provided="nvidia-pyindex" \
-      org.opencontainers.image.source="$SOURCE" \
-      org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST" \
       envcheck.version="0.3.0" \

@@ -109,8 +109,6 @@ def _filled(
     """
     labels = {
         **labels,
-        "org.opencontainers.image.source": '"$SOURCE"',
-        "org.opencontainers.image.revision": '"$REVISION"',
         "org.opencontainers.image.base.name": '"$BASE"',
         "org.opencontainers.image.base.digest": '"$BASE_DIGEST"',
         "envcheck.version": _quoted(__version__),
@@ -125,6 +123,7 @@ def _filled(
             _venv(_ENVCHECK, python),
             *_pip(_ENVCHECK, ENVCHECK, "--only-binary :all:"),
             *_pip(_ENVCHECK, ITSELF, f"--no-index --find-links {_LISTS}"),
+            f"rm {_LISTS}/envcheck_gpu-*.whl",
         ),
         "labels": [*unknown, *_label(labels)],
     }
