@@ -305,3 +305,19 @@ def test_files_need_neither_limits_nor_shared_memory() -> None:
 
 def test_no_gpu_is_expected_where_none_is_wired() -> None:
     assert begun(taken(BARE, pci=Pci(devices=[]), nvml=Nvml(gpus=[]))).gpus == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'Error: getting registries: loading registries configuration "/etc/containers/registries.conf": toml:'
+        ' line 2 (last key "registry.location"): incompatible types',
+        'Failed to read /etc/containers/storage.conf toml: line 0 (last key "x"): unexpected EOF',
+        'Error: invalid policy in "/etc/containers/policy.json"',
+    ],
+)
+def test_a_broken_setting_of_podman_s_is_to_be_corrected(words: str) -> None:
+    silent = replace(PODMAN, server_version=Unavailable(unavailable="error", detail=words))
+    with pytest.raises(Cannot) as caught:
+        taken(only(silent))
+    assert "Correct the file" in caught.value.hint and "migrate" not in caught.value.hint

@@ -132,3 +132,19 @@ def test_what_an_engine_prints_of_an_image() -> None:
     )
     for nothing in ("[]", "", "{}", "[1]"):
         assert image_inspect.read(nothing) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("Error: x509: certificate is valid for reg.example, not nvcr.io", "for another name"),
+        (
+            "Error: x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs",
+            "for another name",
+        ),
+        ("Error: x509: certificate has expired or is not yet valid: current time", "timedatectl"),
+        ("Error: x509: certificate signed by unknown authority", "certificate authority"),
+    ],
+)
+def test_each_trouble_with_a_certificate_has_its_own_hint(words: str, hint: str) -> None:
+    assert hint in told("podman", words)[1]
