@@ -154,8 +154,8 @@ def read_snapshot(path: str) -> Collected:
     except snapshots.SnapshotError as error:
         raise UsageError(
             f"{path}: {error}",
-            hint="envcheck collect --output FILE writes a Snapshot; for nvidia-smi's own output use"
-            " envcheck collect --nvidia-smi FILE",
+            hint="envcheck collect --output FILE writes a Snapshot; what nvidia-smi -q or -q -x prints is"
+            " read as it is, too",
         ) from None
 
 

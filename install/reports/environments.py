@@ -28,6 +28,7 @@ def listing(found: Listing, **style: Any) -> str:
         page.paragraph(("There is no environment yet:", ""))
         page.command("envcheck releases")
         page.command("envcheck install")
+        page.command("envcheck install tensorflow-cpu  # on a machine without a GPU")
     for number, environment in enumerate(found.environments):
         if number:
             page.blank()

@@ -9,8 +9,6 @@ from ...exit_codes import NotStarted
 from ..transaction import guard, layout, roots
 from ..transaction.layout import Root, Version
 
-_NOTHING = "envcheck install --mode wheel, or --mode container, installs one"
-
 
 def find(word: str = "", version: str = "") -> Version:
     """The version to start.
@@ -21,7 +19,9 @@ def find(word: str = "", version: str = "") -> Version:
     """
     root = _named(word) if word else _last()
     if not guard.is_root(root.path):
-        raise NotStarted(f"{root.path}: no environment of envcheck's is there any more", _NOTHING)
+        raise NotStarted(
+            f"{root.path}: no environment of envcheck's is there any more", roots.NONE_YET
+        )
     asked = version or _version_in(word, root)
     return _asked_for(root, roots.version_id(root, asked)) if asked else _in_use(root)
 
@@ -43,7 +43,7 @@ def _last() -> Root:
             f"which environment? The one installed last is not there any more; there are {names}",
             hint="name one: --name NAME",
         )
-    raise NotStarted("nothing is installed yet", _NOTHING)
+    raise NotStarted("nothing is installed yet", roots.NONE_YET)
 
 
 def _version_in(word: str, root: Root) -> str:
@@ -58,7 +58,7 @@ def _in_use(root: Root) -> Version:
     if named is None:
         hint = f"--version names one of those that are there: {_ids(root)}"
         raise NotStarted(
-            f"{root.path}: no version of it is in use", hint if root.versions() else _NOTHING
+            f"{root.path}: no version of it is in use", hint if root.versions() else roots.NONE_YET
         )
     found = root.version(named)
     if not found.is_directory:
@@ -72,7 +72,7 @@ def _in_use(root: Root) -> Version:
 def _asked_for(root: Root, version_id: str) -> Version:
     found = root.version(version_id)
     if not layout.is_id(version_id) or not found.is_directory:
-        hint = f"there are {_ids(root)}" if root.versions() else _NOTHING
+        hint = f"there are {_ids(root)}" if root.versions() else roots.NONE_YET
         raise NotStarted(f"{version_id}: there is no such version in {root.path}", hint)
     if version_id != root.current_id() and not found.record.is_file():
         raise NotStarted(

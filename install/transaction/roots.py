@@ -16,6 +16,9 @@ from .. import durable, places
 from . import guard
 from .layout import Root
 
+# Where nothing is installed: what works on a machine with a GPU, and on one without.
+NONE_YET = "envcheck install makes one; without a GPU, envcheck install tensorflow-cpu"
+
 
 def known() -> list[Root]:
     """Every root of ours, by path."""
@@ -89,7 +92,7 @@ def _find(word: str) -> Path:
             return roots[0].path
         raise UsageError(
             f"which environment? There are {names}" if roots else "there is no environment yet",
-            hint="name one" if roots else "envcheck install makes one",
+            hint="name one" if roots else NONE_YET,
         )
     for root in roots:
         if word == root.name:

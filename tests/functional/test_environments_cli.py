@@ -76,7 +76,10 @@ def everything(root: Path) -> set[Path]:
 
 
 def test_nothing_is_there_yet() -> None:
-    assert said("list") == (f"There is no environment yet:\n{OURS} releases\n{OURS} install\n")
+    without = f"{OURS} install tensorflow-cpu  # on a machine without a GPU\n"
+    assert (
+        said("list") == f"There is no environment yet:\n{OURS} releases\n{OURS} install\n{without}"
+    )
     assert listed() == {}
     assert "no environment yet" in refused(envcheck("rollback"))
 
