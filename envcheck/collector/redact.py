@@ -6,6 +6,7 @@ thing. Tokens match none of the patterns: redacting twice changes nothing.
 """
 
 import re
+from urllib.parse import unquote
 
 from .credentials import mask
 
@@ -18,7 +19,11 @@ _SHORT_UUID = re.compile(
 _BEFORE_PATH = r"((?<![\w.<>/-])(?!(?<=:)//[^/])/*|(?<=file://localhost)|(?<=/mnt/[a-z]))"
 _AFTER_PATH = r"(?=$|[/\s:;,\"'=)\]])"
 _HOME = re.compile(_BEFORE_PATH + r"(/(?:home|Users)/(?!<)[^/\s:;,\"'=<>]+)" + _AFTER_PATH)
-_TOKEN = re.compile(r"<(?:uuid|serial|host|user|home)-(\d+)>")
+_TOKEN = re.compile(r"<(?:uuid|serial|host|user|home)-(\d{1,9})>")
+# Characters that are written otherwise: in URLs, and in JSON, C and Python strings.
+_ESCAPED = re.compile(r"\\(?:u(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([nrt])|/)")
+_PARTS = re.compile(r"([\s\"']+)")
+_LAYERS = 8  # of escapes around each other
 
 # Names that name nobody, and that stand in too many other places to be replaced there.
 _NOBODY = frozenset(
@@ -115,6 +120,22 @@ class Redactor(object):
         if kind is not None and "." not in text:
             free = key == _FREE and text.lower() not in _OF_THE_FIELD
             return self._token(kind, text) if free or key in _NAME_KEYS else text
+        text = self._words(text)
+        if "%" not in text and "\\" not in text:
+            return text
+        return "".join(self._escaped(part) for part in _PARTS.split(text))
+
+    def _escaped(self, part):
+        """A word that may say with escapes ("%2Fhome%2Fann") what has a token: then without them."""
+        plain = part
+        for _layer in range(_LAYERS):
+            plain, before = _unescaped(plain), plain
+            if plain == before:
+                break
+        redacted = plain if plain == part else self._words(mask(plain))
+        return part if redacted == plain else redacted
+
+    def _words(self, text):
         text = _UUID.sub(lambda match: self._token("uuid", match.group().lower()), text)
         text = _SHORT_UUID.sub(self._short_uuid, text)
         if self._home_pattern is not None:
@@ -145,6 +166,16 @@ class Redactor(object):
             self._tokens[(kind, value)] = token
             self.values[token] = value
         return token
+
+
+def _unescaped(text):
+    return _ESCAPED.sub(_character, unquote(text))
+
+
+def _character(match):
+    if match.group(3):  # a line's end or a tab
+        return " "
+    return chr(int(match.group(1) or match.group(2) or "2f", 16))
 
 
 def _once(names):

@@ -196,6 +196,16 @@ def test_records_of_the_ring_buffer() -> None:
     assert parse_kmsg(data, []) == 0.0001
 
 
+@pytest.mark.parametrize("digits", [20, 400, 6000])
+def test_numbers_that_no_kernel_writes_are_no_records(digits: int) -> None:
+    number, real = b"9" * digits, b"4,2,12345678,-;" + XID.encode() + b"\n"
+    for record in (b"4,2," + number, number + b",2,1", b"4," + number + b",1"):
+        data = record + b",-;" + XID.encode() + b"\n" + real
+        assert 79 in [event["xid"] for event in kmsg(data)]
+    line = f"[{'9' * digits}.{'9' * digits}] {XID}"
+    assert all(isinstance(event["xid"], int) for event in parse_text(line))
+
+
 def test_what_programs_write_into_the_ring_buffer_is_no_xid() -> None:
     assert kmsg(b"12,1,5,-;" + XID.encode() + b"\n") == []
     refused = b"30,1,5,-;Failed to insert module 'nvidia': Key was rejected by service\n"

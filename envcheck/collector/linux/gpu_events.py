@@ -19,15 +19,15 @@ SXID = re.compile(
 DEVICE = re.compile(r"(?:GPU|nvidia|probe of|PCI)[ :(]+(?:at )?" + ADDRESS)
 # Of a line that the kernel itself writes on a device: its driver and address come first.
 ON_BUS = re.compile(r"(?:[\w-]{1,40} |.{0,60}?\b(?:Request device|device) \[)" + ADDRESS)
-RECORD = re.compile(r"(\d+),\d+,(\d+),[^;]*;(.*)\Z", re.S)
+RECORD = re.compile(r"(\d{1,9}),\d+,(\d{1,18}),[^;]*;(.*)\Z", re.S)
 ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 # "Nov 20 18:24:52 host kernel: [ 12.345678] text", "[ 12.345678] host kernel: text", "[ 12.345] text",
 # "[Fri Nov 20 18:24:52 2026] text", "kern  :err   : [ 12.345] text" (dmesg -T, -x), "<4>[ 12.345][ T7] text"
 LINE = re.compile(
     r"(?:<\d{1,4}>)?(?:\w{2,8} *:\w{2,8} *: )?"
-    r"(?:\[(?: *(?P<first>\d+\.\d+)| *\+\d+\.\d+|\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})\] ?)?"
+    r"(?:\[(?: *(?P<first>\d{1,12}\.\d{1,12})| *\+\d+\.\d+|\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})\] ?)?"
     r"(?:[^\[\]]{0,120}?\bkernel(?:\[\d{1,6}\])?: )?"
-    r"(?:\[ *(?P<seconds>\d+\.\d+)\] ?)?(?:\[ *[TC]\d+\] )?(?P<text>.*)\Z",
+    r"(?:\[ *(?P<seconds>\d{1,12}\.\d{1,12})\] ?)?(?:\[ *[TC]\d+\] )?(?P<text>.*)\Z",
     re.S,
 )
 CONTINUED = re.compile(r"\s+NVRM:")
