@@ -145,7 +145,7 @@ def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
                 headline=f"envcheck's own check {check.code} crashed",
             ),
         ]
-    return verdicts or [Unjudged("could-not-run", "the check came to no verdict")]
+    return verdicts or [Unjudged("skipped", "there was nothing to judge")]
 
 
 def _headed(finding: Finding, check: Check) -> Finding:

@@ -47,6 +47,10 @@ def facts_of(probe: Probe[T] | None, what: str) -> T:
     """A probe's facts; raises Skip where it was not asked for, CouldNotRun where it failed."""
     if probe is None:
         raise Skip(f"{what}: not in this snapshot")
+    if probe.facts is None and probe.outcome == "timeout":
+        # What it wrote until then is no reason.
+        took = probe.reason or f"no answer within {probe.seconds:.0f} s"
+        raise CouldNotRun(f"{what}: {took}; --deadline SECONDS gives it longer")
     if probe.facts is None:
         words = probe.evidence.strip().splitlines()
         raise CouldNotRun(

@@ -29,6 +29,7 @@ _OF_MEMORY: dict[Outcome, str] = {"pass": "as it must be", "fail": "wrong", "war
 _ORDER = [*_STATES.values(), *_OF_MEMORY.values()]
 _STATE_CELLS = 13
 _TITLE_CELLS = 20  # tests hold titles to it
+_MANY = 6  # systems that are not applicable: more of them share a line, and -v names them
 _RAGGED = 12  # cells that a word which does not fit may leave at the end of a line
 _WIDE = 72  # cells of a page that has room for a column of titles
 
@@ -56,6 +57,14 @@ def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True
         _row(page, result, text, min(cells, _TITLE_CELLS), verbose)
         for line in _evidence(snapshot, result) if verbose else ():
             page.paragraph((page.clean(line), "quiet"), indent=6, hanging=8)
+    unused = [one for one in alike if one[0] == _NOT_APPLICABLE]
+    many = sum(len(alike[one]) for one in unused)
+    if many > _MANY and not verbose:
+        reasons = "; ".join(dict.fromkeys(reason for _word, reason in unused if reason))
+        lead = f"{_NOT_APPLICABLE}:"
+        text = page.cut(page.clean(f"{many} systems ({reasons})"), page.width - len(lead) - 3)
+        page.paragraph((lead, "skipped"), (text, ""), indent=2, hanging=4)
+        alike = {one: titles for one, titles in alike.items() if one not in unused}
     for (word, reason), titles in alike.items():
         spans = [(f"{word}:", "skipped"), (", ".join(titles), "")]
         spans += [(f"({page.clean(reason)})", "quiet")] if reason else []

@@ -50,7 +50,7 @@ def raises(error: Exception) -> Callable[[SnapshotView], Iterable[Verdict]]:
 @pytest.mark.parametrize(
     ("verdicts", "outcome"),
     [
-        ([], "could-not-run"),
+        ([], "skipped"),
         ([Passed("fine")], "pass"),
         ([Finding("warn", "w")], "warn"),
         ([Finding("warn", "w"), Finding("fail", "f")], "fail"),

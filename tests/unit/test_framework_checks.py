@@ -41,6 +41,7 @@ from envcheck.facts.gpu import CudaDriver
 from envcheck.facts.host import Host
 from envcheck.facts.target import Environment, Framework, FrameworkGpu, Loader
 from envcheck.findings.model import CheckResult
+from envcheck.reports.model import build
 
 CODES = [f"FRM-{number:03d}" for number in range(1, 8)]
 GPU_CODES = ["FRM-002", "FRM-003", "FRM-004", "FRM-005"]
@@ -558,7 +559,7 @@ def test_a_framework_that_never_answers_is_named_with_the_time() -> None:
     late = Probe[Framework](outcome="timeout", seconds=90.0, reason="no answer within 90 s")
     result = on("FRM-007", late)
     (finding,) = result.findings
-    assert result.outcome == "warn" and "within 90 s" in finding.message
+    assert result.outcome == "warn" and "longer than the 90 s" in finding.message
     assert any("py-spy" in command for command in finding.remedy.commands)  # type: ignore[union-attr]
     hurried = Probe[Framework](outcome="timeout", seconds=1.0, reason="no answer within 1 s")
     assert on("FRM-007", hurried).outcome == "could-not-run"
@@ -661,3 +662,19 @@ def test_the_machines_own_trouble_is_the_cause() -> None:
     snap = snapshot(good_target(tensorflow=tensorflow(gpus=[], libraries=[])), **bare_machine())
     failures = [one.code for one in diagnose(snap).results if one.outcome == "fail"]
     assert failures == ["PCI-001"]
+
+
+def test_an_import_that_takes_too_long_is_told_as_that_and_not_by_what_it_wrote() -> None:
+    """Seen: a verdict of three lines of TensorFlow's noise."""
+    noise = "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR"
+    late = Probe[Framework](
+        outcome="timeout", seconds=90.0, reason="no answer within 90 s", evidence=noise
+    )
+    diagnosis = diagnose(good_snapshot(tensorflow=late))
+    text = build(good_snapshot(tensorflow=late), diagnosis).verdict
+    assert "no answer within 90 s; --deadline SECONDS gives it longer" in text
+    assert "absl" not in text
+    (survives,) = [one for one in diagnosis.results if one.code == "FRM-007"]
+    assert "took longer than the 90 s" in survives.findings[0].message
+    assert survives.findings[0].remedy is not None
+    assert "envcheck doctor --deadline 600" in survives.findings[0].remedy.commands

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from distributed_runs import CODES, bad, run, well
 from targets import (
     ABSENT,
     bare_machine,
@@ -13,11 +14,16 @@ from targets import (
     good_target,
     not_imported,
     packages,
+    replace,
     snapshot,
     tensorflow,
 )
 
+from envcheck.checks.driver_state import NO_GPUS_THERE
 from envcheck.checks.engine import diagnose
+from envcheck.checks.registry import all_checks
+from envcheck.collector.acceleration import systems
+from envcheck.facts.acceleration import Acceleration
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Distribution, Framework, Loader
 from envcheck.findings.model import CheckResult
@@ -104,3 +110,26 @@ def test_beside_gpus_a_build_without_cuda_is_still_told() -> None:
     snap = good_snapshot(packages=packages(CPU), tensorflow=without_cuda(), loader=Loader())
     results = told(snap)
     assert results["PCI-001"].outcome == "pass" and results["FRM-005"].outcome == "fail"
+
+
+def test_a_system_that_runs_on_the_cpu_is_judged_there_though_there_is_no_gpu() -> None:
+    """Seen: MultiWorkerMirroredStrategy that got no answer, told as "the target needs no GPU"."""
+    hung = bad("workers", "no answer within 60 s", "timeout")
+    runs = [run("multiworker", hung), run("parameter-servers", well("parameter-servers"))]
+    snap = on_no_gpu(
+        CPU,
+        tensorflow=without_cuda(),
+        acceleration=Acceleration(systems=[*CODES], runs=runs),
+    )
+    snap = replace(snap, "machine", acceleration=Acceleration(systems=[]))
+    results = told(snap)
+    assert results[CODES["multiworker"]].outcome == "could-not-run"
+    assert "no answer within 60 s" in results[CODES["multiworker"]].reason
+    assert "needs no GPU" not in results[CODES["parameter-servers"]].reason
+
+
+def test_no_gpu_explains_nothing_of_a_system_that_runs_without_one() -> None:
+    for check in all_checks():
+        mine = [one for one in systems.load() if one.name in check.systems]
+        if mine and all(not one.gpus or one.on_cpu for one in mine):
+            assert not set(check.follows) & set(NO_GPUS_THERE), check.code

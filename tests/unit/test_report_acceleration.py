@@ -101,6 +101,24 @@ def told(width: int, results: list[CheckResult] | None = None, **style: Any) -> 
     return page.text()
 
 
+def test_many_systems_that_are_not_applicable_share_a_line_and_v_names_them() -> None:
+    """Seen: nineteen of them at length on a CPU build."""
+    many = [
+        result(
+            "System " + "x" * number,
+            "skipped",
+            reason=f"not applicable: reason {'abc'[number % 3]}",
+        )
+        for number in range(1, 20)
+    ]
+    whole_text = told(80, [*many, RESULTS[0]])
+    (line,) = [line for line in whole_text.splitlines() if line.startswith("  not applicable")]
+    assert line == "  not applicable: 19 systems (reason b; reason c; reason a)"
+    page = terminal.Page(width=80)
+    acceleration.section(page, report(results=many), whole(), verbose=True)
+    assert all(one.title in " ".join(page.text().split()) for one in many)
+
+
 @pytest.mark.parametrize(("width", "expected"), [(80, WIDE), (60, NARROW)])
 def test_each_state_has_its_line(width: int, expected: str) -> None:
     assert told(width) == expected

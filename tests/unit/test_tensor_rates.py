@@ -37,6 +37,11 @@ def timed(
     return speed(level_run(machine, level, modes=[], **(run or {})), this, machine.chip)
 
 
+def is_known(machine: Any, level: Any, mode: Any) -> bool:
+    """Whether tables have what CUDA cores do, which level 0 needs: of B200's INT8 they have not."""
+    return level != "L0" or machine.chip.ceiling(mode) is not None
+
+
 def test_healthy_machines_are_tensor_where_the_expected_ratio_can_show_it() -> None:
     for machine in MACHINES.values():
         for level in ("L0", "L1"):
@@ -44,7 +49,8 @@ def test_healthy_machines_are_tensor_where_the_expected_ratio_can_show_it() -> N
                 expected = machine.chip.ratio(mode)
                 if expected is not None:
                     said = timed(machine, level, mode).line
-                    assert said.says == ("tensor" if expected >= 1.5 else "cannot tell"), said
+                    shows = expected >= 1.5 and is_known(machine, level, mode)
+                    assert said.says == ("tensor" if shows else "cannot tell"), said
 
 
 def test_products_on_cuda_cores_are_never_tensor() -> None:
@@ -53,7 +59,7 @@ def test_products_on_cuda_cores_are_never_tensor() -> None:
             for mode in MODES[1:]:
                 said = timed(machine, level, mode, engaged=False).line
                 expected = machine.chip.ratio(mode)
-                shows = expected is not None and expected >= 1.5
+                shows = expected is not None and expected >= 1.5 and is_known(machine, level, mode)
                 assert said.says == ("not tensor" if shows else "cannot tell"), (mode, said)
 
 

@@ -15,7 +15,7 @@ from ...findings.shell import word
 from ...tensorcores.circumstances import directory
 from ..registry import check
 from ..target import pip_install
-from .common import NO_FRAMEWORK, Seen, each_run, failed, number
+from .common import NO_IMPORT, Seen, each_run, failed, number
 
 _KINDS = ("convolutions", "products")
 _NO_ANSWER = ("timeout", "out-of-memory")
@@ -46,7 +46,7 @@ class _Way(NamedTuple):
         "tensorflow.org/guide/mixed_precision; keras.io/api/mixed_precision",
         "observed in TensorFlow 2.1, 2.3, 2.15 (Keras 2) and 2.21 (Keras 3)",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=("amp-keras",),
 )
 def keras_computes_in_half(view: SnapshotView) -> Iterator[Verdict]:
@@ -91,7 +91,7 @@ def keras_computes_in_half(view: SnapshotView) -> Iterator[Verdict]:
         "docs.pytorch.org/docs/stable/amp.html",
         "observed in PyTorch 1.12 and 2.13",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=("amp-torch",),
 )
 def torch_computes_in_half(view: SnapshotView) -> Iterator[Verdict]:

@@ -26,7 +26,7 @@ from .amp_graph_seen import (
     words_set,
     would_clash,
 )
-from .common import NO_FRAMEWORK, Seen, each_run, failed, number
+from .common import NO_IMPORT, Seen, each_run, failed, number
 
 _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
 
@@ -51,7 +51,7 @@ _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
         "TensorFlow 1.15.5, 2.15 and 2.21 on a CPU, observed",
         "tensorflow/tensorflow#33435",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=(SYSTEM,),
 )
 def graph_is_rewritten(view: SnapshotView) -> Iterator[Verdict]:

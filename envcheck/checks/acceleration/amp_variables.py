@@ -28,7 +28,7 @@ from .amp_graph_seen import (
     words_known,
     would_clash,
 )
-from .common import NO_FRAMEWORK, Seen, each_run, failed
+from .common import NO_IMPORT, Seen, each_run, failed
 
 
 @check(
@@ -50,7 +50,7 @@ from .common import NO_FRAMEWORK, Seen, each_run, failed
         "TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
         "NVIDIA/tensorflow#39: TensorFlow 2.6 in NVIDIA's 21.10 says that it has no effect",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=(SYSTEM,),
 )
 def variables_are_heeded(view: SnapshotView) -> Iterator[Verdict]:

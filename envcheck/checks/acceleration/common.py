@@ -18,6 +18,8 @@ from ..driver_state import NO_GPUS_THERE
 
 # Failures that explain why a system could not run, or did nothing.
 NOTHING_RUNS = (*NO_GPUS_THERE, "DRV-004", "DRV-010")
+# Of a system that runs on the CPU where there is no GPU: that explains nothing of it.
+NO_IMPORT = ("FRM-001", "FRM-007")
 NO_FRAMEWORK = (*NOTHING_RUNS, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
 
 

@@ -12,7 +12,7 @@ from ...findings.subjects import about
 from ..packages.dali import dali_of, plugin_again
 from ..registry import check
 from ..target import installed
-from .common import NO_FRAMEWORK, Seen, died, failed, not_run, number, runs
+from .common import NO_IMPORT, Seen, died, failed, not_run, number, runs
 
 # Of 255. A PNG is exact. JPEG decoders round twice, in the transform and in the colours, and nvJPEG another
 # way than libjpeg (1 to 4 apart); 2.5 was seen of the resize. Wrong colours or rows are 100 and more apart.
@@ -36,7 +36,7 @@ _CALLED = {"cpu": "CPU", "gpu": "GPU"}
         "acceleration.md: DALI 2.4.0 against PIL",
         "NVIDIA/DALI#52, #1065 and #1200: a plugin that was built for another TensorFlow",
     ),
-    follows=(*NO_FRAMEWORK, "PKG-001", "PKG-009", "PKG-012", "PKG-020", "LIB-006"),
+    follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-012", "PKG-020", "LIB-006"),
     systems=("dali",),
 )
 def dali(view: SnapshotView) -> Iterator[Verdict]:

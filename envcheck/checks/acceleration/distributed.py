@@ -8,7 +8,7 @@ from ...facts.acceleration import SystemTrial
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ..registry import check
-from .common import NO_FRAMEWORK, Seen, each_run, failed, number
+from .common import NO_IMPORT, Seen, each_run, failed, number
 
 _ABSENT = "the target has no TensorFlow"
 _CAUSES = (
@@ -141,7 +141,7 @@ def _connected(seen: Seen, name: str) -> tuple[SystemTrial | None, Verdict | Non
         "TensorFlow, python/distribute/cross_device_ops.py: select_cross_device_ops, choose_the_best",
         "acceleration.md, tried on two logical CPUs",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=("mirrored",),
 )
 def mirrored(view: SnapshotView) -> Iterator[Verdict]:
@@ -219,7 +219,7 @@ def _without_nccl(seen: Seen, trial: SystemTrial | None, reduction: str) -> Find
         "gRPC, doc/environment_variables.md: grpc_proxy, https_proxy, http_proxy, no_grpc_proxy, no_proxy",
         "observed: TensorFlow 1.15.5 and 2.15.1 hang with http_proxy set",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=("multiworker",),
 )
 def multi_worker(view: SnapshotView) -> Iterator[Verdict]:
@@ -274,7 +274,7 @@ def multi_worker(view: SnapshotView) -> Iterator[Verdict]:
         "TensorFlow, tf.distribute.ParameterServerStrategy, tf.distribute.coordinator.ClusterCoordinator",
         "TensorFlow 1.15.5, python/distribute/parameter_server_strategy.py: ParameterServerStrategyV1",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=("parameter-servers",),
 )
 def parameter_servers(view: SnapshotView) -> Iterator[Verdict]:
@@ -329,7 +329,7 @@ def parameter_servers(view: SnapshotView) -> Iterator[Verdict]:
         "tensorflowonspark 2.2.5, TFCluster.py and TFSparkNode.py",
         "acceleration.md, tried with pyspark 3.5.9 and TensorFlow 2.15.1",
     ),
-    follows=NO_FRAMEWORK,
+    follows=NO_IMPORT,
     systems=("spark",),
 )
 def spark(view: SnapshotView) -> Iterator[Verdict]:

@@ -11,7 +11,7 @@ from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ..registry import check
 from ..target import pip_install
-from .common import NO_FRAMEWORK, Seen, each_run, failed, number
+from .common import NO_IMPORT, Seen, each_run, failed, number
 from .distributed import could_not, exact, listed, no_control, ok, summed, word, wrong
 
 _NAMES = {"NCCL": "NCCL", "GLOO": "Gloo", "MPI": "MPI"}
@@ -35,7 +35,7 @@ _LAST_TENSORFLOW = (2, 16)  # from here on its last release does not work
         "horovod#3103",
         "horovod#4290",
     ),
-    follows=(*NO_FRAMEWORK, "PKG-011"),
+    follows=(*NO_IMPORT, "PKG-011"),
     systems=("horovod",),
 )
 def horovod(view: SnapshotView) -> Iterator[Verdict]:

@@ -11,7 +11,7 @@ from ...facts.evidence import Evidence
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ..registry import check
-from .common import NO_FRAMEWORK, Seen, each_run, failed, number
+from .common import NO_IMPORT, Seen, each_run, failed, number
 from .xla_causes import (
     NO_CHIP,
     SWITCHES_OFF,
@@ -49,7 +49,7 @@ _WITHOUT_XLA = re.compile(r"(?i)not (?:built|compiled) with XLA|XLA_\w{1,20} is 
         "jax.disable_jit, tf.function and XLA's debug options in their documentation",
         "tensorflow#58681, #35423; jax#25344, #6799; openxla/xla#5932; tensorflow/serving#1821",
     ),
-    follows=(*NO_FRAMEWORK, "FRM-008", "FRM-009"),
+    follows=(*NO_IMPORT, "FRM-008", "FRM-009"),
     systems=("xla",),
 )
 def xla_compiles(view: SnapshotView) -> Iterator[Verdict]:
@@ -77,7 +77,7 @@ def xla_compiles(view: SnapshotView) -> Iterator[Verdict]:
         "TensorFlow's documentation of XLA and of TF_XLA_FLAGS",
         "seen with TensorFlow 1.15.5, 2.15.1 and 2.21.0 on a CPU",
     ),
-    follows=(*NO_FRAMEWORK, "FRM-008", "FRM-009", "ACC-007"),
+    follows=(*NO_IMPORT, "FRM-008", "FRM-009", "ACC-007"),
     systems=("xla",),
 )
 def xla_clusters(view: SnapshotView) -> Iterator[Verdict]:

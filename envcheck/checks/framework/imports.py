@@ -246,25 +246,26 @@ def _hangs(view: SnapshotView, name: str, probe: Probe[Framework]) -> Finding:
     again = f"{python(view)} -c 'import faulthandler; faulthandler.dump_traceback_later(60); "
     return Finding(
         "warn",
-        f"Importing {title} and asking it for its GPUs gave no answer within {probe.seconds:.0f} s: it hangs,"
-        " or is slow beyond use.",
+        f"Importing {title} and asking it for its GPUs took longer than the {probe.seconds:.0f} s that it was"
+        " given: it hangs, or is slow.",
         subjects=about("framework", title),
         evidence=[
             view.evidence(f"target.{name}", probe.reason),
             *([view.evidence(f"target.{name}", probe.evidence)] if probe.evidence else []),
         ],
         remedy=Remedy(
-            "Import it by hand: after a minute its stack shows where it waits. In Python's own files it is"
-            " the disk or a network mount; in the driver it is a GPU, and the kernel's log says which. Where"
-            " it ends after all, give envcheck that time (--deadline).",
+            "Give it longer once (--deadline). Where it does not end then either, import it by hand: after a"
+            " minute its stack shows where it waits. In Python's own files it is the disk or a network mount;"
+            " in the driver it is a GPU, and the kernel's log says which.",
             [
+                "envcheck doctor --deadline 600",
                 f"{again}import {name}'",
                 "py-spy dump --native --pid PID  # of that process, from another terminal",
                 f'df -hT "$({python(view)} -c "import sys; print(sys.prefix)")"',
                 "sudo dmesg | grep -iE 'nvrm|xid|nfs|blocked for more than'",
             ],
         ),
-        headline=f"importing {title} does not end",
+        headline=f"importing {title} took longer than {probe.seconds:.0f} s",
     )
 
 
