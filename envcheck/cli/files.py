@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -142,9 +143,12 @@ def check_distinct(places: Mapping[str, str | None]) -> None:
 
 def append(path: Path, content: str) -> None:
     """Write a line of a result that is still coming to its FILE."""
+    data = safe_text.styled(content).encode()
     try:
-        with path.open("ab") as file:
-            file.write(safe_text.styled(content).encode())
+        with path.open("ab", buffering=0) as file:
+            if (written := file.write(data)) < len(data):  # the disk is full: no line is cut off
+                file.truncate(file.tell() - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as error:
         raise UsageError(f"--output {path}: {error.strerror}; the result is incomplete") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,10 +105,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.save is not None:
         from ..facts import snapshot as snapshots
 
-        files.write(arguments.save, snapshots.dump(snapshot), "--save")
+        shown.keep(lambda: files.write(arguments.save, snapshots.dump(snapshot), "--save"))
     soak = _of(snapshot, arguments)
     results = _judged(snapshot)
-    shown.end(snapshot, soak, results, collected)
+    shown.keep(lambda: shown.end(snapshot, soak, results, collected))
+    if shown.lost is not None:
+        raise shown.lost
     return _exit_code(soak, results)
 
 
@@ -238,6 +241,7 @@ class _Shown:
         from ..checks.soak.minute import MinuteWatch
 
         self.failed = False  # something in a minute did
+        self.lost: UsageError | None = None  # the first result that could not be written
         self._arguments = arguments
         self._watch = MinuteWatch()
         self._number = 0
@@ -277,15 +281,25 @@ class _Shown:
             record["failures"] = failures
             rows.append((told.gpu, told.minute, failures))
         if self._json:
-            self._write(soak_lines.minute(self._number, self._told))
+            line = soak_lines.minute(self._number, self._told)
+            self.keep(lambda: self._write(line))
         else:
             first = rows[0][1]
             text = soak.minute_line(first.began + first.seconds, rows) + "\n"
             if self._arguments.format == "text" and self._file is None:
-                files.write(None, text)
+                self.keep(lambda: files.write(None, text))
             else:
                 messages.show(text)
         self._told = []
+
+    def keep(self, write: Callable[[], None]) -> None:
+        """Write a result. A full disk ends no soak, and keeps no other result from being written."""
+        try:
+            write()
+        except UsageError as error:
+            if self.lost is None:
+                self.lost = error
+                messages.say(f"{error}; the soak is not ended by that")
 
     def end(
         self,

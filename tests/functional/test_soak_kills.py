@@ -1,0 +1,154 @@
+"""`envcheck soak` ended by kill -9 at any time, and on full disks: nothing stays, records are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import gpu_nvml_shims
+import probing
+import pytest
+import transfer_shims
+from cli import PYTHON, environment
+from processes import running, wait_for
+
+pytestmark = pytest.mark.heavy
+
+KILLS = 66  # of envcheck itself, of its collector, and of a GPU's process, in turn
+AT_ONCE = 3
+LONGEST = 120.0  # seconds until nothing may be left, on however busy a machine
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lib")
+    probing.compile_library(transfer_shims.CUDA, folder, "libcuda.so.1")
+    probing.compile_library(gpu_nvml_shims.NVML, folder, "libnvidia-ml.so.1")
+    return folder
+
+
+def begun(libraries: Path, home: Path, *arguments: str | Path) -> subprocess.Popen[bytes]:
+    (home / "tmp").mkdir(parents=True, exist_ok=True)
+    env = environment(HOME=str(home), TMPDIR=str(home / "tmp"))
+    env |= {"LD_LIBRARY_PATH": str(libraries), "SHIM_COUNT": "2", "SHIM_SMS": "4"}
+    env |= {"SHIM_OOM_MIB": "128"}  # two GPUs' memory is the host's here
+    argv = [PYTHON, "-m", "envcheck", "soak", *map(str, arguments)]
+    return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def lines_of(path: Path) -> list[dict[str, object]]:
+    """Its records: each line is whole."""
+    text = path.read_text() if path.exists() else ""
+    assert text == "" or text.endswith("\n")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def victim(home: Path, child: subprocess.Popen[bytes], kind: str) -> int | None:
+    """The process to kill; None where it is not there at the time."""
+    if kind == "itself":
+        return child.pid
+    word = {"collector": b"envcheck.collector", "worker": b"soak.child"}[kind]
+    found = [pid for pid, _parent, command in running(home) if word in command]
+    found = [pid for pid in found if pid != child.pid]
+    return found[0] if found else None
+
+
+def kill(libraries: Path, home: Path, number: int) -> tuple[str, int]:
+    """(what was killed, how many records were written)."""
+    kind = ("itself", "collector", "worker")[number % 3]
+    kept = home / "lines.json"
+    arguments = ("--for", "1d", "--every", "1s", "--fail-fast", "--format", "json")
+    child = begun(libraries, home, *arguments, "--output", kept)
+    try:
+        time.sleep(random.Random(number).uniform(0.0, 12.0))
+        pid = victim(home, child, kind)
+        if pid is None:  # too early for that one
+            kind, pid = "itself", child.pid
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            child.kill()
+            kind = "itself"
+        out, errors = child.communicate(timeout=LONGEST)
+        assert b"Traceback" not in out + errors, (number, kind, errors)
+        assert child.returncode in ({-9} if kind == "itself" else {1, 3, 4}), (number, kind, errors)
+        assert wait_for(lambda: not running(home), LONGEST), (number, kind, running(home))
+        minutes = [one["minute"] for one in lines_of(kept) if "minute" in one]
+        assert minutes == list(range(1, len(minutes) + 1)), (number, kind)
+        left = home / "tmp"
+        assert wait_for(lambda: not any(left.iterdir()), LONGEST), (number, kind, [*left.iterdir()])
+        return kind, len(minutes)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
+
+
+def test_sixty_six_kills_leave_nothing_and_what_was_written_is_readable(
+    libraries: Path, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        ended = list(pool.map(lambda n: kill(libraries, tmp_path / str(n), n), range(KILLS)))
+    assert len(ended) == KILLS
+    told = [written for _kind, written in ended]
+    print(f"{KILLS} kills:", {kind: [k for k, _w in ended].count(kind) for kind, _w in ended})
+    assert any(told), "none came to a record"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "small", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False).returncode:
+        pytest.skip("no small file system here: it takes root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_fills_up_ends_no_soak_and_cuts_no_line(
+    libraries: Path, tmp_path: Path, small: Path
+) -> None:
+    (small / "other").write_bytes(bytes(48 << 10))
+    kept, lines = tmp_path / "kept.json", small / "lines.json"
+    arguments = ("--for", "30s", "--every", "1s", "--format", "json")
+    child = begun(libraries, tmp_path, *arguments, "--output", lines, "--save", kept)
+    _out, errors = child.communicate(timeout=300)
+    told = errors.decode()
+    assert child.returncode == 2 and "No space left on device" in told and "Traceback" not in told
+    assert lines_of(lines), "what was written is whole"
+    soak = json.loads(kept.read_text())["machine"]["soak"]["facts"]
+    assert soak["seconds"] >= 30 and soak.get("stopped", "") == "", "it went on"
+    assert wait_for(lambda: not running(tmp_path), LONGEST), running(tmp_path)
+
+
+def test_a_full_disk_for_the_snapshot_keeps_no_result_back(
+    libraries: Path, tmp_path: Path, small: Path
+) -> None:
+    (small / "other").write_bytes(bytes(60 << 10))
+    child = begun(libraries, tmp_path, "--for", "30s", "--save", small / "kept.json")
+    out, errors = child.communicate(timeout=300)
+    assert child.returncode == 2 and b"No space left on device" in errors
+    assert b"products compared" in out, (out, errors)
+    assert [path.name for path in small.iterdir()] == ["other"]
+
+
+def test_a_full_temporary_directory_costs_no_result(
+    libraries: Path, tmp_path: Path, small: Path
+) -> None:
+    (small / "tmp").mkdir()
+    (small / "other").write_bytes(bytes(64 << 10))
+    child = begun(libraries, small, "--for", "30s", "--every", "1s")
+    out, errors = child.communicate(timeout=300)
+    assert b"Traceback" not in out + errors and b"internal" not in errors, errors
+    assert child.returncode == 0 and b"products compared" in out, (child.returncode, out, errors)
+    assert wait_for(lambda: not running(small), LONGEST), running(small)
