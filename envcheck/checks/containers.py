@@ -9,6 +9,7 @@ from ..facts.containers import CdiSpec, Containers, Engine, Kubernetes
 from ..facts.evidence import Evidence
 from ..facts.missing import Skip
 from ..facts.view import SnapshotView, facts_of
+from ..findings.commands import TRADE
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)
@@ -16,6 +17,10 @@ NO_GPU = ("PCI-001",)
 NO_DEVICE_NODES = ("PCI-001", "PCI-002", "KRN-001", "KRN-002")
 
 KIND = "nvidia.com/gpu"
+# What SELinux's container_use_devices costs.
+DEVICES_FOR_CONTAINERS = (
+    f"{TRADE}SELinux then lets every container on the machine use the devices that it is given."
+)
 CDI_GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 PODMAN_CDI = (4, 1)
 DOCKER_CDI = (28, 2)  # on by default from here on

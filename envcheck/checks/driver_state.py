@@ -21,6 +21,15 @@ NO_GPUS_THERE = (*NO_GPUS, "BND-002", "BND-003", "BND-005")
 DATA_CENTRE_BRANDS = ("Tesla", "NVIDIA")
 
 REBOOT = "sudo reboot"
+# Keeps what the driver knows of an error; a reset or a reboot wipes it out.
+REPORT = "sudo nvidia-bug-report.sh"
+# Who has to stop before a module is unloaded, a GPU reset or the machine rebooted.
+HOLDERS = "sudo fuser -v /dev/nvidia*"
+
+
+def then_reboot(commands: list[str]) -> list[str]:
+    """The commands and a reboot; none where there are none, for a reboot alone changes nothing."""
+    return [*commands, REBOOT] if commands else []
 
 
 def container(view: SnapshotView) -> str | None:

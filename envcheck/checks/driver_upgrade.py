@@ -18,7 +18,7 @@ from .driver_on_disk import (
     upstream,
     versions_by_kernel,
 )
-from .driver_state import REBOOT, branch, service
+from .driver_state import HOLDERS, REBOOT, branch, service, then_reboot
 from .module_builds import failed_build, rebuild
 from .system_commands import on_system
 
@@ -56,7 +56,7 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
         return Remedy(
             f"Reboot into kernel {max(newer, key=numbers)}, for which the libraries' module was built"
             + _THEN[bool(hold)],
-            [REBOOT, *hold],
+            [HOLDERS, REBOOT, *hold],
         )
     if not modules_on_disk(kernel) and known(kernel.module_files) != []:
         return _reload(view, kernel, _NOT_KNOWN)
@@ -69,6 +69,7 @@ def _reload(view: SnapshotView, kernel: Kernel, more: str = "") -> Remedy:
     return Remedy(
         f"Stop what uses the GPUs and reload the modules, or reboot{_THEN[bool(hold)]}{more}",
         [
+            HOLDERS,
             *(f"sudo systemctl stop {name}" for name in running),
             reload_modules(kernel),
             *(f"sudo systemctl start {name}" for name in running),
@@ -88,6 +89,14 @@ def _hold(view: SnapshotView, kernel: Kernel) -> list[str]:
     held = bool(packages) and all(known(package.held) for package in packages)
     by_runfile = not packages and known(kernel.runfile_installer) is not None
     return [] if held or by_runfile else on_system(view, "hold-driver")
+
+
+def replace_runfile(view: SnapshotView, runfile: str, names: list[str]) -> list[str]:
+    """Puts the packages in the runfile installation's place; without their kernel module, only shows them."""
+    download, again = (on_system(view, what, names=names) for what in ("download", "reinstall"))
+    if not download or not again or not any(map(MODULE_PACKAGE.match, names)):
+        return on_system(view, "owner", names=[runfile])
+    return [" && ".join([*download, f"sudo {word(runfile)}", *again])]
 
 
 def _packages(kernel: Kernel) -> list[DriverPackage]:
@@ -116,7 +125,7 @@ def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
     return Remedy(
         f"Finish the upgrade, then reboot. A reload or a reboot alone changes nothing: the module on disk for"
         f" this kernel is {on_disk}, not {' or '.join(libraries)}.{why}",
-        list(dict.fromkeys([*commands, REBOOT])),
+        then_reboot(list(dict.fromkeys(commands))),
     )
 
 
@@ -130,11 +139,10 @@ def _reason(
     """What stopped it, as a sentence, and the commands that mend that."""
     runfile = known(kernel.runfile_installer)
     if runfile and packages:
-        names = [package.name for package in packages[:3]]
         return (
-            " One of the two is from NVIDIA's runfile installer, the other from packages: remove the"
-            " former, and install the latter again.",
-            [f"sudo {word(runfile)}", *on_system(view, "reinstall", names=names)],
+            " One of the two is from NVIDIA's runfile installer, the other from packages: replace the"
+            " former by the latter, once the packages bring a kernel module of their own.",
+            replace_runfile(view, runfile, [package.name for package in packages]),
         )
     if runfile:
         return " Install NVIDIA's driver again, as a whole.", on_system(view, "finish-upgrade")

@@ -14,6 +14,7 @@ from ..facts.view import SnapshotView, show
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.shell import word
 from ..findings.subjects import about_gpu
+from .driver_state import HOLDERS, REPORT
 
 # Facts that every living GPU has on every driver: an error on one of these is the GPU's, not the fact's.
 VITAL = ("uuid", "name", "memory_total_mib", "pci_address", "temperature_c")
@@ -171,11 +172,25 @@ def address_of(gpu: Gpu) -> str:
 def reset(gpu: Gpu, reason: str) -> Remedy:
     """How to reset one GPU; ``reason`` is a sentence."""
     return Remedy(
-        f"{reason} Stop everything that uses the GPU, then reset it; reboot where the reset is refused.",
+        f"{reason} Stop everything that uses the GPU, keep the driver's report, which a reset wipes out, then"
+        " reset the GPU; reboot where the reset is refused.",
         [
             f"sudo fuser -v /dev/nvidia{_minor(gpu)}",
+            REPORT,
             f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}",
         ],
+    )
+
+
+# The recovery action (lower case) that asks for no reset.
+DRAIN_P2P = "drain p2p"
+
+
+def drain_p2p() -> Remedy:
+    return Remedy(
+        "The driver asks that peer-to-peer traffic with the GPU be stopped, not for a reset: let the jobs"
+        " that use it end, start none, and see what the driver asks for then.",
+        [REPORT, HOLDERS, "nvidia-smi -q | grep -i 'recovery action'"],
     )
 
 
@@ -184,7 +199,7 @@ def replace(gpu: Gpu, reason: str) -> Remedy:
     return Remedy(
         f"{reason} Take the GPU out of service, run the vendor's field diagnostic and ask for a"
         " replacement (RMA).",
-        [f"nvidia-smi -q -i {address_of(gpu)}", "sudo nvidia-bug-report.sh"],
+        [f"nvidia-smi -q -i {address_of(gpu)}", REPORT],
     )
 
 

@@ -47,7 +47,9 @@ class ShellText(str):
 
 
 def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> list[str]:
-    """The commands that do ``what`` (of system_commands.csv) on this distribution; [] if not known.
+    """The commands that do ``what`` (of system_commands.csv) on this distribution.
+
+    [] where they, or a value that stands in them, are not known.
 
     values: what stands in them, as words of a shell; a sequence becomes several words.
     """
@@ -68,7 +70,12 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
         else words(list(value))
         for key, value in values.items()
     }
-    return [_in_dialect(host, command.format(**quoted)) for command in system_commands(what, names)]
+    found = system_commands(what, names)
+    if any(
+        f"{{{key}}}" in command for key, value in values.items() if not value for command in found
+    ):
+        return []
+    return [_in_dialect(host, command.format(**quoted)) for command in found]
 
 
 def _by_runfile(view: SnapshotView) -> bool:

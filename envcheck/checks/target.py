@@ -21,12 +21,59 @@ PLACE = "target.packages.distributions"  # in the Snapshot, for evidence
 
 
 def installed(view: SnapshotView) -> dict[str, Distribution]:
-    """The target's distributions by normalised name: of each name the one that Python imports."""
+    """The target's own distributions by normalised name: of each name the one that Python imports.
+
+    What another environment lends it (ENV-011) is not its own, and hides nothing here.
+    """
+    every = facts_of(view.target.packages, "the target's packages").distributions
+    borrowed = {id(one) for one in foreign(view)}
+    hidden = {one.normalized for one in every if id(one) in borrowed}
     found: dict[str, Distribution] = {}
-    for one in facts_of(view.target.packages, "the target's packages").distributions:
-        if not one.shadowed:
+    for one in every:
+        if id(one) not in borrowed and (not one.shadowed or one.normalized in hidden):
             found.setdefault(one.normalized, one)
     return found
+
+
+_SITE = "-packages"
+_PYTHONS = re.compile(r"/python(\d+\.\d+)/(?:site|dist)-packages(?:/|$)")
+
+
+def foreign(view: SnapshotView) -> list[Distribution]:
+    """Distributions in another environment's packages: another Python's, or brought there by PYTHONPATH."""
+    probe = view.target.interpreter
+    every = facts_of(view.target.packages, "the target's packages").distributions
+    if probe is None or probe.facts is None:
+        return []
+    own = (probe.facts.prefix.rstrip("/") + "/", probe.facts.base_prefix.rstrip("/") + "/")
+    others = [one for one in every if not one.location.startswith(own)]
+    paths = python_path(view) if probe.facts.kind != "interpreter" else []
+    return [
+        one
+        for one in others
+        if of_another_python(view, one) or (is_below(one.location, paths) and _SITE in one.location)
+    ]
+
+
+def of_another_python(view: SnapshotView, one: Distribution) -> bool:
+    """Whether it lies among another Python version's packages, whose compiled files do not load here."""
+    version = python_version(view)
+    path = _PYTHONS.search(one.location)
+    return path is not None and version is not None and path[1] != "{}.{}".format(*version)
+
+
+def python_path(view: SnapshotView) -> list[str]:
+    """The directories of PYTHONPATH."""
+    probe = view.target.environment
+    variables = {} if probe is None or probe.facts is None else probe.facts.variables
+    entries = variables.get("PYTHONPATH", "").split(":")
+    return [entry.rstrip("/") for entry in entries if entry.strip()]
+
+
+def is_below(location: str, entries: list[str]) -> bool:
+    return any(
+        location.rstrip("/") == entry or location.startswith(entry + "/") for entry in entries
+    )
 
 
 def tensorflows(distributions: dict[str, Distribution]) -> list[Distribution]:
@@ -66,13 +113,38 @@ def python_version(view: SnapshotView) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def by_uv(view: SnapshotView) -> bool:
+    """Whether uv installed all that says who installed it: uv's environments have no pip."""
+    probe = view.target.packages
+    packages = [] if probe is None or probe.facts is None else probe.facts.distributions
+    return {known(one.installer) for one in packages} - {None} == {"uv"}
+
+
+def pip(view: SnapshotView, command: str) -> str:
+    """One of pip's commands for the target: by its own pip, or by uv."""
+    if not by_uv(view):
+        return f"{python(view)} -m pip {command}"
+    verb, _, rest = command.partition(" ")
+    return f"uv pip {verb} --python {python(view)} {rest}".rstrip()
+
+
 def pip_install(view: SnapshotView, *requirements: str) -> str:
     """The command that installs these into the target."""
-    return f"{python(view)} -m pip install {words(list(requirements))}"
+    return pip(view, f"install {words(list(requirements))}")
 
 
 def pip_uninstall(view: SnapshotView, *names: str) -> str:
-    return f"{python(view)} -m pip uninstall -y {words(list(names))}"
+    return pip(view, f"uninstall {'' if by_uv(view) else '-y '}{words(list(names))}")
+
+
+def pip_replace(view: SnapshotView, wanted: str, *names: str) -> str:
+    """The command that leaves ``wanted`` in the place of these packages, whose files it shares.
+
+    It is installed first, so that nothing is gone where there is none for this Python; what the others take
+    along when they go, it brings back.
+    """
+    install = pip_install(view, wanted) + " --force-reinstall"
+    return f"{install} && {pip_uninstall(view, *names)} && {install} --no-deps"
 
 
 def each_framework(

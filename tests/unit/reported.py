@@ -116,7 +116,7 @@ def every_outcome() -> list[CheckResult]:
             Evidence("machine.kernel.driver_version", "535.54.03", "/proc/driver/nvidia/version"),
             Evidence("machine.kernel.driver_files", "libcuda 535.86.10, " * 8, "/usr/lib"),
         ],
-        remedy=Remedy("Reboot, or load the new module.", ["sudo systemctl reboot"]),
+        remedy=Remedy("Reboot, or load the new module.", ["uptime", "sudo systemctl reboot"]),
     )
     broken_memory = [
         finding(
@@ -125,7 +125,9 @@ def every_outcome() -> list[CheckResult]:
             evidence=[
                 Evidence(f"machine.nvml.gpus[{number}].ecc_uncorrected_volatile", "3", "NVML")
             ],
-            remedy=Remedy("Reset the GPU.", ["sudo nvidia-smi --gpu-reset"]),
+            remedy=Remedy(
+                "Reset the GPU.", ["sudo nvidia-bug-report.sh", "sudo nvidia-smi --gpu-reset"]
+            ),
         )
         for number in (1, 5)
     ]

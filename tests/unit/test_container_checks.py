@@ -234,7 +234,7 @@ def test_docker_s_snap_does_not_see_the_toolkit() -> None:
     result = judge("CTR-002", containers, host=Host(os_id="ubuntu"))
     finding = only(result)
     assert "snap" in finding.message
-    assert "sudo snap remove docker\nsudo apt install docker.io" in commands(finding)
+    assert "sudo snap disable docker\nsudo apt install docker.io" in commands(finding)
     works = replace(containers, engines=[replace(snap, runtimes=["nvidia", "runc"])])
     assert judge("CTR-002", works).outcome == "pass"
 

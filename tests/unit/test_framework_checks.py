@@ -474,7 +474,9 @@ def test_a_cpu_build_on_a_gpu_machine() -> None:
     (finding,) = result.findings
     assert result.outcome == "fail" and "tensorflow-cpu 2.17.1" in finding.message
     assert finding.remedy is not None
-    assert finding.remedy.commands[-1].endswith("'tensorflow[and-cuda]==2.17.1'")
+    assert finding.remedy.commands[-1].endswith(
+        "'tensorflow[and-cuda]==2.17.1' --force-reinstall --no-deps"
+    )
 
 
 def test_tensorflow_1_for_gpus_is_nvidias() -> None:
@@ -485,7 +487,9 @@ def test_tensorflow_1_for_gpus_is_nvidias() -> None:
     older = tensorflow(cuda_build=False, gpus=[], version="2.11.0")
     (finding,) = on("FRM-005", older).findings
     assert finding.remedy is not None
-    assert finding.remedy.commands[-1].endswith("-m pip install tensorflow==2.11.0")
+    assert finding.remedy.commands[-1].endswith(
+        "-m pip install tensorflow==2.11.0 --force-reinstall"
+    )
 
 
 def test_a_cpu_build_beside_a_framework_that_sees_the_gpus_is_a_warning() -> None:

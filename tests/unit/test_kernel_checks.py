@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import h100
+import msgspec
 import pytest
 from build import snapshot
 from judged import results
@@ -273,9 +274,13 @@ def test_a_log_that_only_root_may_read() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"cloud": "azure", "hypervisor": "microsoft"}, "--enable-secure-boot false"),
-        ({"cloud": "google", "hypervisor": "kvm"}, "--no-shielded-secure-boot"),
-        ({"cloud": "amazon", "hypervisor": "kvm"}, "without Secure Boot"),
+        (
+            {"cloud": "azure", "hypervisor": "microsoft", "os_id": "debian"},
+            "--enable-secure-boot false",
+        ),
+        ({"cloud": "google", "hypervisor": "kvm", "os_id": "debian"}, "--no-shielded-secure-boot"),
+        ({"cloud": "amazon", "hypervisor": "kvm", "os_id": "debian"}, "without Secure Boot"),
+        ({"cloud": "azure", "hypervisor": "microsoft"}, "linux-modules-nvidia-550-open"),
         ({"hypervisor": "vmware"}, "own console"),
         ({"os_id": "fedora"}, "mokutil --import /var/lib/dkms/mok.pub"),
         ({"os_id": "fedora", "secure_boot": False}, "grubby --update-kernel=ALL --remove-args="),
@@ -370,11 +375,20 @@ def library(path: str, version: str) -> DriverFile:
 
 
 def test_runfile_and_packages() -> None:
-    package = DriverPackage(manager="dpkg", name="nvidia-driver-535", version="535.104.05-1")
+    names = ["libnvidia-compute-535", "nvidia-utils-535", "nvidia-driver-535", "nvidia-dkms-535"]
+    several = [DriverPackage(manager="dpkg", name=n, version="535.104.05-1") for n in names]
+    found = healthy(runfile_installer="/usr/bin/nvidia-uninstall", driver_packages=several)
+    (command,) = only(judge(found, "KRN-005"), "warn").remedy.commands  # type: ignore[union-attr]
+    fetch, uninstall, install = command.split(" && ")
+    assert uninstall == "sudo /usr/bin/nvidia-uninstall"
+    assert "--download-only" in fetch and "--reinstall" in install
+    assert all(name in fetch and name in install for name in names), "its kernel module, too"
+
+
+def test_a_runfiles_kernel_module_is_not_taken_from_under_the_packages_libraries() -> None:
+    package = DriverPackage(manager="dpkg", name="libnvidia-compute-535", version="535.104.05-1")
     found = healthy(runfile_installer="/usr/bin/nvidia-uninstall", driver_packages=[package])
-    finding = only(judge(found, "KRN-005"), "warn")
-    assert "sudo /usr/bin/nvidia-uninstall" in commands(finding)
-    assert "nvidia-driver-535" in commands(finding)
+    assert commands(only(judge(found, "KRN-005"), "warn")) == "dpkg -S /usr/bin/nvidia-uninstall"
 
 
 @pytest.mark.parametrize(
@@ -448,7 +462,15 @@ def test_nodes_of_a_group() -> None:
 def test_nodes_of_root() -> None:
     nodes = [node("/dev/nvidiactl", mode="0600", usable=False), *NODES[1:]]
     finding = only(judge(healthy(device_nodes=nodes), "KRN-006"))
-    assert "NVreg_DeviceFileMode=0666" in commands(finding)
+    assert "NVreg_DeviceFileMode=0660 NVreg_DeviceFileGID=" in commands(finding)
+
+
+@pytest.mark.parametrize("open_ones", [[], NODES[1:]])
+def test_nodes_that_are_open_to_all_and_closed_are_a_cgroups(open_ones: list[DeviceNode]) -> None:
+    closed = [msgspec.structs.replace(one, usable=False) for one in NODES if one not in open_ones]
+    finding = only(judge(healthy(device_nodes=[*closed, *open_ones]), "KRN-006"))
+    assert "cgroup" in finding.message
+    assert "chmod" not in commands(finding) and "/proc/self/cgroup" in commands(finding)
 
 
 def test_one_gpu_of_somebody_else_is_a_warning() -> None:
@@ -483,7 +505,7 @@ def test_missing_nodes(container: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("docker", "--group-add video IMAGE"),
+        ("docker", '--group-add video "${IMAGE:?your image}"'),
         ("podman", "--group-add keep-groups"),
         ("kubernetes", "supplementalGroups   # video"),
         ("lxc", 'usermod -aG video "$USER"'),

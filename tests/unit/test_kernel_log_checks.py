@@ -256,7 +256,7 @@ NOTHING = (
         (
             "detected number of NVSwitches don't match with any supported system topology, aborting fabric"
             " manager",
-            "fail", "as many NVSwitches", "lspci",
+            "fail", "as many NVSwitches", "0x0680",
         ),
         (
             "detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id"

@@ -149,7 +149,7 @@ def test_the_running_kernels_modules_are_gone() -> None:
         kernels_installed=[RELEASE], headers=[RELEASE], module_files=[], dkms=ABSENT, os_id="arch"
     )
     assert "not on disk any more" in words(result) and result.findings[0].remedy is not None
-    assert result.findings[0].remedy.commands == ["sudo reboot"]
+    assert result.findings[0].remedy.commands == ["sudo fuser -v /dev/nvidia*", "sudo reboot"]
     assert judged("KRN-001", kernels_installed=[RELEASE]).consequence_of == "KRN-003"
 
 
@@ -173,7 +173,7 @@ def test_uvm_is_loaded_where_it_is_on_disk_and_installed_where_it_is_not() -> No
 def test_uvm_cannot_be_loaded_where_the_kernels_modules_are_gone() -> None:
     result = uvm(kernels_installed=["6.9.1-arch1-1"], module_files=[], dkms=ABSENT)
     assert result.findings[0].remedy is not None
-    assert result.findings[0].remedy.commands == ["sudo reboot"]
+    assert result.findings[0].remedy.commands == ["sudo fuser -v /dev/nvidia*", "sudo reboot"]
 
 
 def test_uvm_that_is_loaded_gets_its_node_only() -> None:

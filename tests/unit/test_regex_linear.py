@@ -23,6 +23,7 @@ from envcheck.tensorcores import kernel_names
 # where they stand; or of short texts alone.
 MADE_LATER = {
     "checks/framework/causes.py",  # rows of IMPORT, NO_GPU, …
+    "findings/commands.py",  # rows, tried in test_remedy_commands.py
     "checks/kernel/fabric_log.py",  # rows
     "checks/kernel/loading.py",  # rows
     "checks/search.py",  # an escaped word, in envcheck's own texts

@@ -70,7 +70,7 @@ def test_a_failure_has_evidence_consequences_and_remedy() -> None:
     assert "machine.kernel.driver_version = 535.54.03 (/proc/driver/nvidia/version)" in block
     assert "→ also: DRV-001 NVML does not start [nvml] (18)." in block
     assert "→ also: FRM-002 TensorFlow sees no GPU." in block, "a consequence of a consequence"
-    assert "To do: Reboot, or load the new module.\nsudo systemctl reboot\n" in block
+    assert "To do: Reboot, or load the new module.\nuptime\nsudo systemctl reboot\n" in block
     assert "skipped because of" not in block
 
 
@@ -231,16 +231,16 @@ def test_real_values_come_back_for_tokens() -> None:
                 "Bad on <host-1>.",
                 subject="/home/<user-1>",
                 evidence=[Evidence("machine.host.user", "<user-1>")],
-                remedy=Remedy("Ask <user-1>.", ["rm '/home/<user-1>/x'"]),
+                remedy=Remedy("Ask <user-1>.", ["cat '/home/<user-1>/x'"]),
             )
         ],
     )
     text = shown(failed, facts=eight_gpus(), restore=restore)
     assert "-1>" not in text
     assert "\nMachine: node7, Ubuntu" in text
-    assert "rm '/home/ann b/x'\n" in text
+    assert "cat '/home/ann b/x'\n" in text
     names["<user-1>"] = "ann"
-    assert "rm /home/ann/x\n" in shown(failed, facts=eight_gpus(), restore=restore), "no quotes"
+    assert "cat /home/ann/x\n" in shown(failed, facts=eight_gpus(), restore=restore), "no quotes"
     assert text.endswith("envcheck doctor --target '/home/ann b/tf'\n"), "quoted for the shell"
 
 
@@ -324,7 +324,7 @@ def test_the_engine_says_what_the_report_leaves_out() -> None:
 
 
 def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> None:
-    commands = ["rm '<home-1>/x' '<home-1>/y'", "cat '<host-2>'"]
+    commands = ["ls '<home-1>/x' '<home-1>/y'", "cat '<host-2>'"]
     failed = result(
         "X-1", "host", "fail", findings=[finding("Bad <user-3>.", remedy=Remedy("Do:", commands))]
     )
@@ -333,7 +333,7 @@ def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> N
         "<home-1>, <host-2> stand for values that the Snapshot does not hold: put it in."
     )
     known = shown(failed, restore=lambda told: re.sub("<[a-z]+-[0-9]>", "real", told))
-    assert "stand for" not in known and "rm real/x real/y" in known
+    assert "stand for" not in known and "ls real/x real/y" in known
 
 
 def test_on_another_machine_means_there() -> None:

@@ -180,8 +180,8 @@ def test_in_a_container_what_only_its_host_can_do_is_a_comment() -> None:
     told = adapted(inside, Remedy("Reload, or reboot.", ["sudo modprobe nvidia", "sudo reboot"]))
     assert told.text == "Outside of this container, on its host: Reload, or reboot."
     assert told.commands == ["# on the host: sudo modprobe nvidia", "# on the host: sudo reboot"]
-    mixed = adapted(inside, Remedy("Do.", ["sudo apt remove 'libcudnn*'", "sudo reboot"]))
-    assert mixed == Remedy("Do.", ["apt remove 'libcudnn*'", "# on the host: sudo reboot"])
+    mixed = adapted(inside, Remedy("Do.", ["sudo apt install x", "sudo reboot"]))
+    assert mixed == Remedy("Do.", ["apt install x", "# on the host: sudo reboot"])
 
 
 def test_in_a_container_the_driver_is_updated_on_its_host() -> None:

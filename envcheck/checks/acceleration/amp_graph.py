@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.view import SnapshotView
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ..environment.mixed_precision import KERAS_HAS_IT
 from ..registry import check
@@ -125,8 +126,11 @@ def _remedy(seen: Seen, switches: list[str]) -> Remedy:
             "tf.keras.mixed_precision.set_global_policy('mixed_float16')."
         )
     return Remedy(
-        "Let the rewrite say why, with your own program in place of train.py.",
-        ["TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=auto_mixed_precision=2 python train.py"],
+        "Let the rewrite say why.",
+        [
+            "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=auto_mixed_precision=2 python "
+            + fill_in("SCRIPT", "your program")
+        ],
     )
 
 

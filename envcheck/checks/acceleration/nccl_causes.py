@@ -10,7 +10,7 @@ from ...facts.base import known
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView
 from ...findings.model import Remedy
-from ..driver_state import REBOOT
+from ..driver_state import then_reboot
 from ..system_commands import in_engine, on_system
 from .common import Seen
 from .nccl_seen import ALONE, NVLS_OFF, P2P_OFF, is_right, nccl, text_of, words_of
@@ -64,7 +64,7 @@ def _old_driver(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) 
         Remedy(
             "Install a newer driver, or the NCCL of the CUDA that this one knows, as the framework's own"
             " packages bring it.",
-            [*on_system(view, "update-driver"), REBOOT],
+            then_reboot(on_system(view, "update-driver")),
         ),
     )
 

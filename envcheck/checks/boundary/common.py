@@ -10,6 +10,7 @@ from ...facts.containers import Containers
 from ...facts.kernel import DeviceNode
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView
+from ...findings.commands import fill_in
 from ...findings.model import Remedy
 from ...findings.shell import word
 from ..containers import CDI_GENERATE, docker_uses_cdi, nvidia_specs
@@ -33,7 +34,7 @@ def fresh(view: SnapshotView) -> bool:
 def image(view: SnapshotView) -> str:
     """The image as a word of a command."""
     kind, _, reference = view.inside.location.partition(":")
-    return word(reference) if kind == "image" else "IMAGE"
+    return word(reference) if kind == "image" else fill_in("IMAGE", "your image")
 
 
 def need_host_gpus(view: SnapshotView) -> None:

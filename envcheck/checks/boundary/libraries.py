@@ -14,11 +14,11 @@ from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..container.cgroups import UDEV_RULE
-from ..containers import CDI_GENERATE
+from ..containers import CDI_GENERATE, DEVICES_FOR_CONTAINERS
 from ..driver.libcuda import library_version
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS
 from ..registry import check
-from .common import need_host_gpus, nodes, release_branches, with_gpus
+from .common import image, need_host_gpus, nodes, release_branches, with_gpus
 
 _STUB = re.compile(r"/stubs/")
 _COMPAT = re.compile(r"/compat(-[^/]*)?/|/cuda-compat[^/]*/")
@@ -219,11 +219,11 @@ def _silent(view: SnapshotView, code: int | None, nvml_code: int | None) -> Find
     if nvml_code == _FORBIDDEN or (found and not all(node.usable for node in found)):
         message = "The GPUs' device nodes are in the container, and its user may not open them."
         remedy = Remedy(
-            "Run it as a user or group that may, or without SELinux's label; rootless podman keeps the"
-            " caller's groups with the second command.",
+            "Run it as a user or group that may: rootless podman keeps the caller's groups with the first"
+            f" command. Where SELinux refuses it, allow containers to use devices. {DEVICES_FOR_CONTAINERS}",
             [
-                "podman run --security-opt=label=disable --device nvidia.com/gpu=all IMAGE",
-                "podman run --group-add keep-groups --device nvidia.com/gpu=all IMAGE",
+                f"podman run --group-add keep-groups --device nvidia.com/gpu=all {image(view)}",
+                "sudo setsebool -P container_use_devices on",
             ],
         )
         return Finding("fail", message, about("container", where), evidence, remedy)

@@ -26,7 +26,7 @@ from ..containers import (
     serving,
 )
 from ..registry import check
-from ..system_commands import on_system
+from ..system_commands import in_engine, on_system
 
 CGROUP_V2 = (1, 8)  # libnvidia-container knows it from here on
 UDEV_RULE = (
@@ -115,7 +115,7 @@ def _rewritten(view: SnapshotView) -> Finding:
             [
                 "helm upgrade nvdp nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin"
                 " -n nvidia-device-plugin --reuse-values --set compatWithCPUManager=true",
-                "kubectl delete pod POD",
+                *in_engine(view, "gpus"),
             ],
         ),
     )
@@ -302,9 +302,9 @@ def _too_old(view: SnapshotView, version: str) -> Finding:
             " (systemd.unified_cgroup_hierarchy=0), or set no-cgroups = true in"
             " /etc/nvidia-container-runtime/config.toml and give containers the device nodes by --device.",
             [
+                "nvidia-container-cli --version",
                 *on_system(view, "container-toolkit"),
                 f"sudo systemctl restart {service}",
-                "nvidia-container-cli --version",
             ],
         ),
     )

@@ -205,7 +205,8 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
         )
         text = "Replace the snap by the distribution's docker (or docker-ce), and configure that."
         commands = [
-            "sudo snap remove docker",
+            "docker ps -a  # containers and images stay in the snap, which is switched off and kept",
+            "sudo snap disable docker",
             *on_system(view, "docker"),
             *commands,
             *CONFIGURE_DOCKER,

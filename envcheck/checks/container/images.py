@@ -94,6 +94,7 @@ def _foreign(view: SnapshotView, kernel: Kernel, foreign: list[DriverFile], modu
 
 def _remedy(view: SnapshotView, kernel: Kernel, foreign: list[DriverFile], module: str) -> Remedy:
     versions = {file.version for file in foreign}
+    look = f"ls -l {words([file.real_path for file in foreign])}"
     packages = [p for p in known(kernel.driver_packages) or [] if upstream(p.version) in versions]
     if packages:
         purge = "apt-get purge -y" if packages[0].manager == "dpkg" else "rpm -e --nodeps"
@@ -106,19 +107,26 @@ def _remedy(view: SnapshotView, kernel: Kernel, foreign: list[DriverFile], modul
         return Remedy(
             f"Put the directory of the driver's own libraries, {brought}, first in LD_LIBRARY_PATH; for good:"
             " take the image's out of it.",
-            [f"export LD_LIBRARY_PATH={word(brought)}:$LD_LIBRARY_PATH", *_for_good(view, removal)],
+            [
+                f"export LD_LIBRARY_PATH={word(brought)}:$LD_LIBRARY_PATH",
+                *_for_good(view, look, removal),
+            ],
         )
     return Remedy(
         "Take the driver out of the image; what the engine brings in is all that is needed.",
-        _for_good(view, removal),
+        _for_good(view, look, removal),
     )
 
 
-def _for_good(view: SnapshotView, removal: str) -> list[str]:
-    """The commands that change the container (where it may be changed), and its image."""
+def _for_good(view: SnapshotView, look: str, removal: str) -> list[str]:
+    """The commands that show what goes, and change the container (where it may be) and its image."""
     if _kind(view) == "apptainer":
-        return [f"# in the image's definition, %post: {removal}"]
-    return [f"{removal} && ldconfig   # in the container", f"# in its Dockerfile: RUN {removal}"]
+        return [look, f"# in the image's definition, %post: {removal}"]
+    return [
+        look,
+        f"{removal} && ldconfig   # in the container",
+        f"# in its Dockerfile: RUN {removal}",
+    ]
 
 
 def _brought(kernel: Kernel, module: str, searched: list[str]) -> str:
@@ -163,9 +171,9 @@ def _finds_empty(view: SnapshotView) -> bool:
 
 
 def _empty(view: SnapshotView, empty: list[str]) -> Finding:
-    removal = (
-        f"rm -f {words(empty)}" if empty else "find / -xdev -name 'lib*nvidia*' -size 0 -delete"
-    )
+    found = "find / -xdev -name 'lib*nvidia*' -size 0"
+    look = f"ls -l {words(empty)}" if empty else found
+    removal = f"rm -f {words(empty)}" if empty else f"{found} -delete"
     return Finding(
         "fail",
         "The image keeps empty files in the place of the driver's libraries, as a `docker commit` of a"
@@ -175,6 +183,6 @@ def _empty(view: SnapshotView, empty: list[str]) -> Finding:
         remedy=Remedy(
             "Start the container with its GPUs, so that the driver is mounted over them; for good: take them"
             " out of the image.",
-            _for_good(view, removal),
+            _for_good(view, look, removal),
         ),
     )

@@ -13,6 +13,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import Subject, about_device_at, about_file
 from ..container_start import lost_gpus, start_with_gpus
 from ..driver_state import (
+    HOLDERS,
     NO_DRIVER,
     NO_GPUS,
     REBOOT,
@@ -20,6 +21,7 @@ from ..driver_state import (
     device_node,
     driver_libraries,
 )
+from ..on_the_bus import NVIDIA_DEVICES
 from ..registry import check
 from .error_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, ErrorCode
 from .hang import died, silent, stuck_in
@@ -86,7 +88,7 @@ def _hangs(view: SnapshotView) -> Finding:
         "fail",
         "NVML hangs in the kernel: no tool can see the GPUs.",
         evidence=[view.evidence("machine.nvml")],
-        remedy=Remedy("See DRV-010.", [REBOOT]),
+        remedy=Remedy("See DRV-010.", [HOLDERS, REBOOT]),
     )
 
 
@@ -228,7 +230,7 @@ def _never_there(view: SnapshotView) -> Finding:
         remedy=Remedy(
             "Install the NVIDIA driver; start a container with the GPUs, and with the driver capability"
             " utility; in WSL nvidia-smi is in a directory of its own.",
-            ["lspci -d 10de:", "cat /proc/driver/nvidia/version", "ls /usr/lib/wsl/lib/nvidia-smi"],
+            [NVIDIA_DEVICES, "cat /proc/driver/nvidia/version", "ls /usr/lib/wsl/lib/nvidia-smi"],
         ),
     )
 

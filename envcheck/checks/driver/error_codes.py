@@ -14,6 +14,8 @@ class ErrorCode(NamedTuple):
     commands: tuple[str, ...] = ()
 
 
+_HOLDERS = "sudo fuser -v /dev/nvidia*"
+_REPORT = "sudo nvidia-bug-report.sh"
 _LOG = "sudo dmesg | grep -iE 'nvrm|xid|nvidia'"
 _RELOAD = "sudo modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
 
@@ -58,13 +60,13 @@ NVML = {
         "NVML_ERROR_GPU_IS_LOST",
         "a GPU has fallen off the bus or does not answer any more",
         "Reboot; where it happens again, reseat or replace the GPU.",
-        (_LOG, "sudo reboot"),
+        (_LOG, _REPORT, "sudo reboot"),
     ),
     16: ErrorCode(
         "NVML_ERROR_RESET_REQUIRED",
         "a GPU must be reset before it can be used again",
         "Stop what uses the GPU and reset it.",
-        ("sudo nvidia-smi --gpu-reset", _LOG),
+        (_LOG, _REPORT, "sudo nvidia-smi --gpu-reset"),
     ),
     17: ErrorCode(
         "NVML_ERROR_OPERATING_SYSTEM",
@@ -76,7 +78,7 @@ NVML = {
         "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
         "the loaded kernel module and the driver's libraries are of different versions",
         "Reload the kernel modules, or reboot.",
-        (_RELOAD, "sudo reboot"),
+        (_HOLDERS, _RELOAD, "sudo reboot"),
     ),
     999: ErrorCode(
         "NVML_ERROR_UNKNOWN",
@@ -157,7 +159,7 @@ CUDA = {
         "CUDA_ERROR_ECC_UNCORRECTABLE",
         "a GPU met an uncorrectable memory error",
         "Stop what uses the GPU and reset it.",
-        ("sudo nvidia-smi --gpu-reset", _LOG),
+        (_LOG, _REPORT, "sudo nvidia-smi --gpu-reset"),
     ),
     304: ErrorCode(
         "CUDA_ERROR_OPERATING_SYSTEM",
@@ -209,6 +211,6 @@ CUDA = {
         "CUDA_ERROR_UNKNOWN",
         "the driver gives an internal error, most often for want of the nvidia-uvm module",
         "Load nvidia-uvm afresh, or reboot: it is often lost after a suspend.",
-        ("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm", "sudo reboot"),
+        (_HOLDERS, "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm", "sudo reboot"),
     ),
 }

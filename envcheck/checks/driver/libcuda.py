@@ -173,7 +173,8 @@ def _remove(view: SnapshotView, kernel: Kernel, path: str) -> list[str]:
     """The commands that take the driver out of WSL: its packages by their names, or the runfile's files."""
     names = [package.name for package in known(kernel.driver_packages) or []]
     runfile = known(kernel.runfile_installer)
-    commands = [f"sudo {word(runfile)}"] if runfile else []
-    if names:
-        return [*commands, *on_system(view, "remove-driver", names=names)]
-    return commands or on_system(view, "owner", names=[path])
+    removal = [f"sudo {word(runfile)}"] if runfile else []
+    removal += on_system(view, "remove-driver", names=names) if names else []
+    if not removal:
+        return on_system(view, "owner", names=[path])
+    return [f"test -e {WSL_LIBRARIES}lib/libcuda.so.1 && {command}" for command in removal]

@@ -7,6 +7,7 @@ from ...facts.gpu import Gpu
 from ...facts.missing import CannotJudge
 from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Remedy
 from ...findings.shell import word
 from ...findings.subjects import about
@@ -14,6 +15,7 @@ from ..target import framework_facts
 from ..visible import VARIABLE
 from .common import told
 
+_PROGRAM = "python3 " + fill_in("SCRIPT", "your program")
 _TEXT = (
     "A process gets one MIG instance, whatever the framework: start one process for each, and name its"
     " instance. They cannot train one model together; for that, turn MIG off."
@@ -23,9 +25,7 @@ _TEXT = (
 def one_of_several(view: SnapshotView) -> Finding | None:
     """Where CUDA_VISIBLE_DEVICES names several MIG instances, or leaves it to CUDA to take one."""
     gpus = _gpus(view)
-    uuids = [
-        known(one.uuid) or "MIG-UUID" for gpu in gpus for one in known(gpu.mig_instances) or []
-    ]
+    uuids = [known(one.uuid) or "" for gpu in gpus for one in known(gpu.mig_instances) or []]
     probe = view.target.environment
     value = None if probe is None or probe.facts is None else probe.facts.variables.get(VARIABLE)
     if value is not None:
@@ -95,4 +95,4 @@ def _none_named(view: SnapshotView, uuids: list[str], whole: int) -> Finding:
 
 
 def _one_each(uuids: list[str]) -> list[str]:
-    return ["nvidia-smi -L", *[f"{VARIABLE}={word(uuid)} python3 train.py" for uuid in uuids[:2]]]
+    return ["nvidia-smi -L", *[f"{VARIABLE}={word(uuid)} {_PROGRAM}" for uuid in uuids[:2]]]

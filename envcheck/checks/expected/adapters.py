@@ -66,7 +66,7 @@ def _table(
             remedy=Remedy(
                 f"Look for adapters without a driver. {RAISED}",
                 [
-                    "lspci -d 15b3:",
+                    "grep -l 0x15b3 /sys/bus/pci/devices/*/vendor",
                     "ls /sys/class/infiniband",
                     "cat /sys/class/infiniband/*/board_id",
                 ],

@@ -16,8 +16,9 @@ from ...findings.subjects import Subject, about_gpu
 from ...profiles.fits import fits
 from ...profiles.keys import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
 from ...tensorcores.judge import cases
-from ..driver_state import NO_GPUS
+from ..driver_state import HOLDERS, NO_GPUS
 from ..gpus import address_of, together
+from ..on_the_bus import NVIDIA_DEVICES
 from ..registry import check
 from .common import RAISED, held, place, told, wanted_tables, words_of
 
@@ -89,7 +90,7 @@ def _count(
         [view.evidence("machine.nvml.gpus", names)],
         Remedy(
             f"Look for GPUs that the driver does not see, or that are another's. {RAISED}",
-            ["nvidia-smi -L", "lspci -d 10de:"],
+            ["nvidia-smi -L", NVIDIA_DEVICES],
         ),
     )
 
@@ -148,21 +149,25 @@ def _each(view: SnapshotView, names: list[str]) -> Iterator[Verdict]:
 
 def _remedy(gpu: Gpu, name: str, wanted: Value) -> Remedy:
     address = address_of(gpu)
-    on = "1" if wanted is True else "0"
+    # Commands switch a protection on; a profile that wants it off may have it from a machine that was wrong.
+    on = wanted is True
     commands = {
         "ecc": [
-            f"sudo nvidia-smi -i {address} -e {on}",
+            f"sudo nvidia-smi -i {address} -e 1",
+            HOLDERS,
             f"sudo nvidia-smi --gpu-reset -i {address}",
-        ],
-        "mig": [f"sudo nvidia-smi -i {address} -mig {on}"],
-        "persistence": [f"sudo nvidia-smi -i {address} -pm {on}"],
+        ]
+        if on
+        else [],
+        "mig": [f"sudo nvidia-smi -i {address} -mig 1"] if on else [],
+        "persistence": [f"sudo nvidia-smi -i {address} -pm 1"] if on else [],
         "compute_mode": [f"sudo nvidia-smi -i {address} -c {word(str(wanted).upper())}"],
         "power_limit_w": [f"sudo nvidia-smi -i {address} -pl {word(str(wanted))}"],
         "nvlinks": [f"nvidia-smi nvlink -s -i {address}"],
     }
     if isinstance(wanted, (list, str)) and name == "power_limit_w":
         commands.pop(name)
-    return Remedy(RAISED, commands.get(name, [f"nvidia-smi -q -i {address}"]))
+    return Remedy(RAISED, commands.get(name) or [f"nvidia-smi -q -i {address}"])
 
 
 @check(

@@ -135,7 +135,7 @@ NO_GPU = (
         r"kernel version (\S+) does not match DSO version (\S+)",
         "the kernel module is {1} and libcuda is {2}",
         "Reload the driver's modules, or reboot.",
-        ("sudo reboot",),
+        ("sudo fuser -v /dev/nvidia*", "sudo reboot"),
         "TensorFlow's own message",
     ),
     Cause(

@@ -24,9 +24,10 @@ from ..target import (
     installed,
     need_gpus,
     pip_install,
-    pip_uninstall,
+    pip_replace,
     python,
     sees_gpus,
+    tensorflows,
 )
 from .causes import IMPORT, SIGNALS, explain
 from .missing_modules import explain_missing
@@ -57,6 +58,7 @@ from .version_causes import explain_versions
         "PKG-014",
         "FRM-007",
         "LIB-009",
+        "ENV-011",
     ),
 )
 def it_imports(view: SnapshotView) -> Iterator[Verdict]:
@@ -161,7 +163,7 @@ def _gpu_build(view: SnapshotView, facts: Framework) -> Remedy:
         return Remedy("Install JAX's CUDA plugin.", [pip_install(view, "jax[cuda12]")])
     return Remedy(
         "Install PyTorch's CUDA build; on Linux it is the one that has no +cpu in its version.",
-        [pip_uninstall(view, "torch"), pip_install(view, "torch")],
+        [pip_install(view, "torch") + " --force-reinstall"],
     )
 
 
@@ -175,12 +177,16 @@ def _gpu_tensorflow(view: SnapshotView, version: Version | None) -> Remedy:
     extra = "" if version is not None and version < Version("2.14") else "[and-cuda]"
     pinned = f"=={version}" if version is not None and not version.local else ""
     return Remedy(
-        "Uninstall every TensorFlow, then install the build with CUDA.",
-        [
-            pip_uninstall(view, "tensorflow", "tensorflow-cpu", "tf-nightly-cpu"),
-            pip_install(view, f"tensorflow{extra}{pinned}"),
-        ],
+        "Install the build with CUDA, then take the others away: they share its files.",
+        [_instead(view, f"tensorflow{extra}{pinned}")],
     )
+
+
+def _instead(view: SnapshotView, wanted: str) -> str:
+    others = [one.name for one in tensorflows(installed(view)) if one.normalized != "tensorflow"]
+    if not others:
+        return pip_install(view, wanted) + " --force-reinstall"
+    return pip_replace(view, wanted, *others)
 
 
 @check(
@@ -195,7 +201,7 @@ def _gpu_tensorflow(view: SnapshotView, version: Version | None) -> Remedy:
         "a GPU that never answers."
     ),
     sources=("signal(7)", "tensorflow's requirement of AVX since 1.6"),
-    follows=("HOST-002", "DRV-010", "PKG-017"),
+    follows=("HOST-002", "DRV-010", "PKG-017", "ENV-011"),
 )
 def survives(view: SnapshotView) -> Iterator[Verdict]:
     asked = {name: getattr(view.target, name) for name in FRAMEWORKS}
@@ -260,7 +266,8 @@ def _hangs(view: SnapshotView, name: str, probe: Probe[Framework]) -> Finding:
             [
                 "envcheck doctor --deadline 600",
                 f"{again}import {name}'",
-                "py-spy dump --native --pid PID  # of that process, from another terminal",
+                f"py-spy dump --native --pid $(pgrep -n -f 'import {name}')"
+                "  # from another terminal, where py-spy is installed",
                 f'df -hT "$({python(view)} -c "import sys; print(sys.prefix)")"',
                 "sudo dmesg | grep -iE 'nvrm|xid|nfs|blocked for more than'",
             ],

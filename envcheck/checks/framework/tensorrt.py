@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ...data import table
-from ...data.packages import tensorflow_builds
+from ...data.packages import NVIDIA_INDEX, tensorflow_builds
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.evidence import Evidence
@@ -34,7 +34,6 @@ from ..target import (
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
 _NOT_FOUND = re.compile(r"TF-TRT Warning: (?:Could not find TensorRT|Cannot dlopen some TensorRT)")
-_NVIDIA_INDEX = "https://pypi.nvidia.com"  # tensorrt-libs is not on the public index
 
 
 @check(
@@ -169,7 +168,7 @@ def install_tensorrt(view: SnapshotView, version: Version | None) -> list[str]:
     wanted = [str(pin) for pin in pins[-1]]
     if len(wanted) == 1:
         return [pip_install(view, *wanted)]
-    return [pip_install(view, "--index-url", _NVIDIA_INDEX, "--no-deps", *wanted)]
+    return [pip_install(view, *wanted) + f" --index-url {NVIDIA_INDEX} --no-deps"]
 
 
 def _how_to_have_it(view: SnapshotView, version: Version | None) -> str:

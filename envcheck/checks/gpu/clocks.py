@@ -9,7 +9,7 @@ from ...facts.gpu import Gpu
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ..driver_state import NO_GPUS
+from ..driver_state import NO_GPUS, REPORT
 from ..gpus import address_of, finding, judge_gpus
 from ..registry import check
 from .heat import COOLING
@@ -153,6 +153,7 @@ def _busy(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
                 f"nvidia-smi -q -d PERFORMANCE,CLOCK,POWER -i {address_of(gpu)}",
                 f"sudo nvidia-smi -i {address_of(gpu)} -rgc",
                 f"sudo nvidia-smi -i {address_of(gpu)} -rmc",
+                REPORT,
                 f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}",
             ],
         ),

@@ -9,7 +9,7 @@ from ...facts.gpu import Gpu
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Remedy
 from ..driver.cuinit import fabric_remedy
-from ..driver_state import driver_version, service
+from ..driver_state import REPORT, driver_version, service
 from ..gpus import address_of, finding, reset
 from ..nvidia_devices import known_kernel
 
@@ -41,6 +41,7 @@ def rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
                 _FABRIC,
                 "systemctl status nvidia-imex",
                 "nvidia-imex-ctl -N",
+                REPORT,
                 f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}",
             ],
         )
@@ -57,6 +58,7 @@ def rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
             _LOG,
             "tail -n 100 /var/log/fabricmanager.log",
             f"sudo systemctl restart {_MANAGER}",
+            REPORT,
             "sudo nvidia-smi --gpu-reset",
         ],
     )
@@ -179,14 +181,14 @@ def _remedy(view: SnapshotView, gpu: Gpu, fault: str) -> Remedy:
             "See which NVLinks are down, and why in the fabric manager's log; reset the GPU, and have the"
             " link's"
             " cable, board or switch looked at where it stays down.",
-            [*links, *log, f"sudo nvidia-smi --gpu-reset -i {at}"],
+            [*links, *log, REPORT, f"sudo nvidia-smi --gpu-reset -i {at}"],
         )
     if fault in ("route_recovery_in_progress", "access_timeout_recovery"):
         return Remedy(
             "Wait some minutes and look again: the job that met it has to be started anew. Where it lasts,"
             " drain"
             " the machine, and reset the GPU.",
-            [_FABRIC, *links, *log, f"sudo nvidia-smi --gpu-reset -i {at}"],
+            [_FABRIC, *links, *log, REPORT, f"sudo nvidia-smi --gpu-reset -i {at}"],
         )
     if fault == "route_unhealthy":
         return reset(

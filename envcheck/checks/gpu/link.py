@@ -13,6 +13,7 @@ from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS
 from ..gpus import address_of, finding, judge_gpus
+from ..on_the_bus import link_state
 from ..registry import check
 
 BUSY_PERCENT = 50
@@ -154,7 +155,7 @@ def fastest_of(gpu: Gpu, slot: PciDevice | None) -> int | None:
 
 
 _SEE = (
-    "sudo lspci -vv -s {} | grep -E 'LnkCap:|LnkSta:'",
+    link_state("{}"),
     "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.width.current --format=csv",
 )
 _FIELDS = "pcie_width pcie_width_max pcie_gen pcie_gen_max utilization_percent performance_state"

@@ -16,9 +16,11 @@ from ...findings.shell import word
 from ...findings.subjects import about_gpu, gpu_subject
 from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
-from ..driver_state import NO_GPUS, REBOOT, container
+from ..driver_state import NO_GPUS, REBOOT, REPORT, container
 from ..gpus import (
+    DRAIN_P2P,
     VITAL,
+    drain_p2p,
     each_gpu,
     finding,
     gpu_path,
@@ -28,6 +30,7 @@ from ..gpus import (
     together,
     troubled,
 )
+from ..on_the_bus import NVIDIA_DEVICES
 from ..registry import check
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
@@ -88,7 +91,7 @@ def _left_out(view: SnapshotView) -> Iterator[Finding]:
         ],
         remedy=Remedy(
             "See which one is missing, and look for it in the kernel's log; reset it or reboot.",
-            ["nvidia-smi -L", "lspci -d 10de:", _KERNEL_LOG, REBOOT],
+            ["nvidia-smi -L", NVIDIA_DEVICES, _KERNEL_LOG, REPORT, REBOOT],
         ),
         headline="nvidia-smi describes fewer GPUs than are attached",
     )
@@ -136,13 +139,14 @@ def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
             f"See whether the host still has the GPU; where it does: {again.text}",
             ["# on the host: nvidia-smi -L", *again.commands],
         )
-    commands = [_KERNEL_LOG]
+    commands = [_KERNEL_LOG, REPORT]
     if address:
         commands.append(f"sudo nvidia-smi --gpu-reset -i {word(address)}")
     return Remedy(
-        "Take the machine out of service, keep the kernel's log, and reset the GPU or reboot. Where it"
+        "Take the machine out of service, keep the driver's report, which a reset wipes out, then reset"
+        " the GPU; reboot where that fails. Where it"
         " happens again, reseat the GPU, and have it replaced (RMA) if that does not help.",
-        [*commands, "sudo nvidia-bug-report.sh", REBOOT],
+        [*commands, REBOOT],
     )
 
 
@@ -199,8 +203,6 @@ _ACTIONS = {
     "gpu reset": "The driver asks for a reset of the GPU.",
     "bus reset": "The driver asks for a reset of the GPU through its bus (--gpu-reset bus).",
     "drain and reset": "The driver asks that the GPU be drained of work and reset.",
-    "drain p2p": "The driver asks that peer-to-peer traffic with the GPU be stopped; it then asks for"
-    " something else, mostly a reset.",
 }
 _IMEX = Remedy(
     "The driver asks that the IMEX domain be recovered: restart the service on all of its nodes, and see"
@@ -230,12 +232,14 @@ def _recovery(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     required = known(gpu.reset_required)
     if action is not None and action.strip().lower() not in _FINE:
         words = action.strip().lower()
-        if words in _ACTIONS:
+        if words == DRAIN_P2P:
+            remedy = drain_p2p()
+        elif words in _ACTIONS:
             remedy = reset(gpu, _ACTIONS[words])
         elif "imex" in words:
             remedy = _IMEX
         else:
-            remedy = Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REBOOT])
+            remedy = Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REPORT, REBOOT])
         yield finding(
             view,
             "fail",

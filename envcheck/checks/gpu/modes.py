@@ -14,7 +14,15 @@ from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Passed, Remedy, Verdict
-from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, container, on_windows, on_wsl, service
+from ..driver_state import (
+    DATA_CENTRE_BRANDS,
+    HOLDERS,
+    NO_GPUS,
+    container,
+    on_windows,
+    on_wsl,
+    service,
+)
 from ..gpus import address_of, finding, judge_gpus
 from ..registry import check
 
@@ -45,10 +53,11 @@ def _mig(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             " it will change.",
             "mig_enabled mig_pending",
             Remedy(
-                "Stop what uses the GPU and reset it, or take the change back.",
+                "Stop what uses the GPU and reset it, or set the mode that it has now again.",
                 [
+                    "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv",
+                    HOLDERS,
                     f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}",
-                    f"sudo nvidia-smi -i {address_of(gpu)} -mig {int(enabled)}  # takes it back",
                 ],
             ),
             "has a change of its MIG mode pending",
@@ -67,11 +76,10 @@ def _mig(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         "MIG is on and the GPU has no instance: CUDA and every framework see no device on it.",
         "mig_enabled mig_instances",
         Remedy(
-            "Create instances, or turn MIG off and reset the GPU.",
+            "Create instances. Where nobody wants the GPU divided, its owner can turn MIG off.",
             [
                 f"nvidia-smi mig -i {address_of(gpu)} -lgip  # what it can be divided into",
                 f"sudo nvidia-smi mig -i {address_of(gpu)} -cgi 0 -C  # one instance, the whole GPU",
-                f"sudo nvidia-smi -i {address_of(gpu)} -mig 0  # or without MIG",
             ],
         ),
     )

@@ -15,6 +15,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS, on_wsl
 from ..gpus import address_of, finding, gpu_path, judge_gpus
 from ..nvidia_devices import known_kernel
+from ..on_the_bus import BRIDGES
 from ..peer_groups import is_vgpu
 from ..registry import check
 from .fabric import has_nvswitch
@@ -188,7 +189,7 @@ def _remedy(view: SnapshotView, gpu: Gpu, none_at_all: bool = False) -> Remedy:
             "The host decides this: its fabric manager must run and put these GPUs into one partition"
             " (shared NVSwitch model), or the NVSwitches must be passed into this machine together with all"
             " GPUs of the board; with a cloud, take the type of machine that has NVLink.",
-            ["nvidia-smi topo -m", "nvidia-smi nvlink -s", "lspci -d 10de: | grep -i bridge"],
+            ["nvidia-smi topo -m", "nvidia-smi nvlink -s", BRIDGES],
         )
     if none_at_all:
         return Remedy(

@@ -8,6 +8,7 @@ from ...facts.base import known
 from ...facts.host import Disk
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_file
@@ -92,7 +93,10 @@ def _space(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
             [
                 f"df -h {word(mount(disk))}",
                 "python3 -m pip cache purge",
-                *(f"export {name}=/path/on/a/larger/disk" for name in moved),
+                *(
+                    f"export {name}={fill_in('DIRECTORY', 'one on a larger disk')}"
+                    for name in moved
+                ),
             ],
         ),
     )

@@ -8,6 +8,7 @@ from ...facts.base import Unavailable, known
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..containers import DEVICES_FOR_CONTAINERS
 from ..nvidia_devices import mode_bits
 from ..registry import check
 from ..system_commands import in_engine
@@ -165,10 +166,7 @@ def selinux(view: SnapshotView) -> Iterator[Verdict]:
             view.evidence("machine.host.selinux_label"),
         ],
         remedy=Remedy(
-            "Allow containers to use devices on the host, or start this one without the label.",
-            [
-                "sudo setsebool -P container_use_devices on",
-                "podman run --security-opt=label=disable --device nvidia.com/gpu=all IMAGE",
-            ],
+            f"Allow containers to use devices on the host. {DEVICES_FOR_CONTAINERS}",
+            ["sudo getsebool container_use_devices", "sudo setsebool -P container_use_devices on"],
         ),
     )

@@ -12,6 +12,7 @@ from ...data import table
 from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..registry import check
 from ..system_commands import in_engine
@@ -87,7 +88,11 @@ def cpu_instructions(view: SnapshotView) -> Iterator[Verdict]:
         remedy=Remedy(
             "Let the virtual machine see the host's CPU, on the host of the virtual machine; then stop it"
             " and start it again.",
-            ["sudo virt-xml NAME --edit --cpu host-passthrough"] if hypervisor == "kvm" else [],
+            [
+                f"sudo virt-xml {fill_in('NAME', 'the virtual machine')} --edit --cpu host-passthrough"
+            ]
+            if hypervisor == "kvm"
+            else [],
         )
         if hypervisor
         else Remedy(

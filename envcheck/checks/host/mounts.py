@@ -8,6 +8,7 @@ from ...facts.base import Unavailable, known
 from ...facts.host import Disk
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Level, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_file
@@ -69,11 +70,9 @@ def _noexec(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
         subjects=about_file(disk.path),
         evidence=[evidence(view, disk, "noexec")],
         remedy=Remedy(
-            "Mount it with exec (and take noexec out of /etc/fstab), or keep environments elsewhere.",
-            [
-                f"sudo mount -o remount,exec {word(mount(disk))}",
-                "export XDG_DATA_HOME=/path/on/another/disk",
-            ],
+            "Keep environments on another disk. Where noexec is no rule of this machine, its owner can take"
+            " it out of /etc/fstab.",
+            [f"export XDG_DATA_HOME={fill_in('DIRECTORY', 'one on another disk')}"],
         ),
     )
 
@@ -98,7 +97,7 @@ def _closed(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
             "Use a directory that this user may write to.",
             [
                 f"ls -ld {word(disk.path)}",
-                f"export {VARIABLES[role]}=/path/to/a/writable/directory",
+                f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one that you may write to')}",
             ],
         ),
     )
@@ -163,6 +162,9 @@ def _remote(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
         evidence=[evidence(view, disk, "filesystem")],
         remedy=Remedy(
             "Keep them on a local disk of this machine.",
-            [f"export {VARIABLES[role]}=/path/on/a/local/disk" for role in held],
+            [
+                f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one on a local disk')}"
+                for role in held
+            ],
         ),
     )

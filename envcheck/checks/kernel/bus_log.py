@@ -12,9 +12,11 @@ from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_device
+from ..driver_state import REPORT
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus, pci_gpus
+from ..on_the_bus import error_counts
+from ..pci.link import IOMMU_PASSES
 from ..registry import check
-from .events import REPORT
 
 _ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 _FATAL = re.compile(
@@ -92,12 +94,8 @@ def _broken(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Fi
             "Power the machine off; check the GPU's seating, riser or cable, slot and power; bring the"
             " machine's firmware up to date. Where it comes back in another slot, too, replace the board.",
             [
-                f"sudo lspci -vvv -s {word(gpu.address)} | grep -E 'LnkSta|UESta|CESta'",
-                *(
-                    [f"sudo lspci -vvv -s {word(port)} | grep -E 'LnkSta|UESta|CESta'"]
-                    if port
-                    else []
-                ),
+                error_counts(word(gpu.address)),
+                *([error_counts(word(port))] if port else []),
                 REPORT,
                 "sudo poweroff",
             ],
@@ -114,9 +112,9 @@ def _refused(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> F
         subjects=about_device(gpu),
         evidence=[event_evidence(view, event) for event in events[-2:]],
         remedy=Remedy(
-            "On bare metal switch the IOMMU off in the firmware, or let it pass through; in a virtual machine"
-            " do so on its host. Then reboot.",
-            ["cat /proc/cmdline  # iommu=pt belongs there, or intel_iommu=off / amd_iommu=off"],
+            "On bare metal let the IOMMU pass addresses through (iommu=pt); in a virtual machine do so on its"
+            f" host. Then reboot. {IOMMU_PASSES}",
+            ["cat /proc/cmdline"],
         ),
         headline="has accesses that the IOMMU refused",
     )

@@ -9,10 +9,12 @@ from ...facts.gpu import Gpu
 from ...facts.kernel import DeviceNode, Kernel
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_file, about_gpu
 from ..container_start import start_with_gpus
+from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_on_disk import (
     driver_packages,
     install_driver,
@@ -20,13 +22,12 @@ from ..driver_on_disk import (
     modules_gone,
     uvm_on_disk,
 )
-from ..driver_state import REBOOT, container
+from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..driver_upgrade import MODULE_PACKAGE
 from ..nvidia_devices import (
     GPU_NODE,
     host_facts,
     is_loaded,
-    kept_closed,
     kernel_facts,
     mode_bits,
 )
@@ -35,14 +36,18 @@ from ..system_commands import on_system
 
 # How a container's user gets a group of the host's.
 GROUPS = {
-    "docker": "docker run --gpus all --group-add {group} IMAGE",
-    "podman": "podman run --group-add keep-groups --device nvidia.com/gpu=all IMAGE",
+    "docker": "docker run --gpus all --group-add {group} " + fill_in("IMAGE", "your image"),
+    "podman": "podman run --group-add keep-groups --device nvidia.com/gpu=all "
+    + fill_in("IMAGE", "your image"),
     "kubernetes": "kubectl explain pod.spec.securityContext.supplementalGroups   # {group}",
 }
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"
 _NO_DEVICE = 100
-OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
+_OF_A_GROUP = (
+    '"options nvidia NVreg_DeviceFileMode=0660'
+    ' NVreg_DeviceFileGID=$(getent group video | cut -d: -f3)"'
+)
 AGAIN = "Start the container anew, with the GPUs: few engines add nodes to a running one."
 
 
@@ -72,9 +77,8 @@ def nodes_usable(view: SnapshotView) -> Iterator[Verdict]:
         yield _not_made(view, lacking)
         return
     closed = [node for node in control + gpus if not node.usable]
-    kept = [] if _confined(view) else kept_closed(kernel)
-    if closed and closed == kept:
-        yield _by_a_cgroup(view, kept, gpus)
+    if closed and not _confined(view) and all(map(_open_to_all, closed)):
+        yield _by_a_cgroup(view, closed, gpus)
     elif closed:
         yield _closed(
             view, closed, everything=bool(control[0] in closed or len(closed) == len(gpus))
@@ -177,8 +181,12 @@ def _confined(view: SnapshotView) -> bool:
     return container(view) is not None and known(host_facts(view).selinux) == "enforcing"
 
 
+def _open_to_all(node: DeviceNode) -> bool:
+    return mode_bits(node.mode) & 0o006 == 0o006
+
+
 def _by_a_cgroup(view: SnapshotView, kept: list[DeviceNode], gpus: list[DeviceNode]) -> Verdict:
-    if len(kept) < len(gpus):
+    if kept[0].path != CONTROL and len(kept) < len(gpus):
         return Passed(
             f"{len(gpus) - len(kept)} of {len(gpus)} GPUs are open to this process; a device cgroup "
             "keeps the others for other jobs"
@@ -186,42 +194,50 @@ def _by_a_cgroup(view: SnapshotView, kept: list[DeviceNode], gpus: list[DeviceNo
     told = ", ".join(f"{node.path} {node.mode}" for node in kept[:6])
     return Finding(
         "fail",
-        "A device cgroup keeps this process off every GPU, though the nodes are open to all: no "
+        "A device cgroup keeps this process off the GPUs, though the nodes are open to all: no "
         "program that is started here finds a GPU.",
         subjects=[subject for node in kept[:6] for subject in about_file(node.path)],
         evidence=[view.evidence("machine.kernel.device_nodes", told)],
-        remedy=start_with_gpus(view, AGAIN)
-        if container(view)
-        else Remedy(
-            "Ask the scheduler for GPUs when the job is started; where there is none, see which service "
-            "or slice (DeviceAllow=) this process belongs to.",
-            ["srun --gres=gpu:1 --pty bash", "cat /proc/self/cgroup"],
-        ),
+        remedy=_through_the_cgroup(view),
+    )
+
+
+def _through_the_cgroup(view: SnapshotView) -> Remedy:
+    if container(view):
+        return start_with_gpus(view, AGAIN)
+    return Remedy(
+        "Ask the scheduler for GPUs when the job is started; where there is none, see which service "
+        "or slice (DeviceAllow=) this process belongs to.",
+        ["srun --gres=gpu:1 --pty bash", "cat /proc/self/cgroup"],
     )
 
 
 def _open(view: SnapshotView, node: DeviceNode, confined: bool) -> Remedy:
     if confined:
         return Remedy(
-            "SELinux keeps containers off devices: allow it on the host.",
-            ["sudo setsebool -P container_use_devices on"],
+            f"SELinux keeps containers off devices: allow it on the host. {DEVICES_FOR_CONTAINERS}",
+            ["sudo getsebool container_use_devices", "sudo setsebool -P container_use_devices on"],
         )
+    if _open_to_all(node):
+        return _through_the_cgroup(view)
     if node.group not in ("root", "0") and mode_bits(node.mode) & 0o060 == 0o060:
         if container(view) in GROUPS:
             return Remedy(
                 f"Start the container with the nodes' group, {node.group}, for its user.",
-                [GROUPS[container(view) or ""].format(group=word(node.group))],
+                [GROUPS[container(view) or ""].replace("{group}", word(node.group))],
             )
         return Remedy(
             f"Add the user to the group {node.group}, and log in again.",
             [f'sudo usermod -aG {word(node.group)} "$USER"', f"newgrp {word(node.group)}"],
         )
     return Remedy(
-        "Let the driver make its nodes readable and writable for all, as is its default (or give them a"
-        " group of your own with NVreg_DeviceFileGID), and reboot.",
+        "Give the nodes to a group, now and at each boot (NVreg_DeviceFileGID), and let the user be in it;"
+        " log in again. The driver's own default is a node that everybody may open.",
         [
-            f"echo '{OPEN_TO_ALL}' | sudo tee /etc/modprobe.d/nvidia-nodes.conf",
-            f"sudo chmod 0666 {word(node.path)}  # until the reboot",
+            "grep -rn NVreg_DeviceFile /etc/modprobe.d",
+            f"echo {_OF_A_GROUP} | sudo tee /etc/modprobe.d/nvidia-nodes.conf",
+            f"sudo chgrp video {word(node.path)} && sudo chmod 0660 {word(node.path)}",
+            'sudo usermod -aG video "$USER"',
         ],
     )
 
@@ -287,7 +303,7 @@ def _uvm_on_disk(view: SnapshotView, kernel: Kernel) -> Remedy | None:
         return Remedy(
             f"The modules of the running kernel {known(kernel.release)} are not on disk any more, as after"
             " an upgrade of the kernel: reboot into the one that is installed now.",
-            [REBOOT],
+            [HOLDERS, REBOOT],
         )
     if uvm_on_disk(kernel) is not False:
         return None
@@ -295,7 +311,7 @@ def _uvm_on_disk(view: SnapshotView, kernel: Kernel) -> Remedy | None:
     return Remedy(
         "nvidia-uvm is not on disk for this kernel, so it cannot be loaded: install the package that brings"
         f" it (some distributions had nvidia-uvm apart), or the whole driver {version} again, and reboot.",
-        [*_whole_driver(view, kernel), REBOOT],
+        then_reboot(_whole_driver(view, kernel)),
     )
 
 

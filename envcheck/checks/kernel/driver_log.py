@@ -11,12 +11,11 @@ from ...facts.gpu import Gpu
 from ...facts.kernel import KernelEvent
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ..driver_state import NO_DRIVER, branch, driver_version
+from ..driver_state import NO_DRIVER, REPORT, branch, driver_version
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
 from ..registry import check
 from ..system_commands import on_system
 from .events import (
-    REPORT,
     address_of_event,
     gpu_at,
     reset_commands,
@@ -89,7 +88,7 @@ def _needs_reset(view: SnapshotView, address: str | None, events: list[KernelEve
         remedy=Remedy(
             "Stop everything that uses the GPU and reset it; where the reset is refused, or it comes back,"
             " power the machine off and on.",
-            [*reset_commands("reset", address), REPORT],
+            reset_commands("reset", address),
         ),
         headline="has to be reset, says the driver",
     )
@@ -157,7 +156,7 @@ def _nvlink(view: SnapshotView, address: str | None, events: list[KernelEvent]) 
         remedy=Remedy(
             "Reset the GPUs of that link together, or reboot; where it comes back, have bridge, board or"
             " baseboard examined.",
-            ["nvidia-smi nvlink --status", "sudo nvidia-smi --gpu-reset", REPORT],
+            ["nvidia-smi nvlink --status", REPORT, "sudo nvidia-smi --gpu-reset"],
         ),
         headline="could not train an NVLink",
     )

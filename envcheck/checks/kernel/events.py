@@ -11,9 +11,8 @@ from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView
 from ...findings.shell import word
 from ...findings.subjects import Subject, about_device_at, about_gpu
-from ..driver_state import REBOOT
+from ..driver_state import REBOOT, REPORT
 
-REPORT = "sudo nvidia-bug-report.sh"
 NEAR = 5.0  # seconds: lines that belong together
 _DRIVERS = ("xid", "nvrm", "gsp", "reset-required", "gpu-lost", "fallen-off-bus", "nvlink")
 
@@ -66,8 +65,11 @@ def since_driver_load(events: Sequence[KernelEvent]) -> list[KernelEvent]:
 
 def reset_commands(action: str, address: str | None) -> list[str]:
     return {
-        "reset": [f"sudo nvidia-smi --gpu-reset -i {word(address)}" if address else REBOOT],
+        "reset": [
+            REPORT,
+            f"sudo nvidia-smi --gpu-reset -i {word(address)}" if address else REBOOT,
+        ],
         "reboot": [REPORT, REBOOT],
-        "off": ["sudo poweroff"],
+        "off": [REPORT, "sudo poweroff"],
         "report": [REPORT],
     }.get(action, [])

@@ -12,10 +12,10 @@ from ...facts.kernel import FabricManagerEvent
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ..driver_state import NO_DRIVER, REBOOT, install_fabric_manager
+from ..driver_state import NO_DRIVER, REBOOT, REPORT, install_fabric_manager
 from ..nvidia_devices import kernel_facts
+from ..on_the_bus import BRIDGES
 from ..registry import check
-from .events import REPORT
 
 START = "sudo systemctl restart nvidia-fabricmanager"
 LOOK = "sudo tail -n 50 /var/log/fabricmanager.log"
@@ -87,9 +87,9 @@ def _told(
     if words.action == "install":
         commands = [*install_fabric_manager(view), START]
     elif words.action == "reset-all":
-        commands = ["sudo nvidia-smi --gpu-reset", START]
+        commands = [REPORT, "sudo nvidia-smi --gpu-reset", START]
     elif words.action == "off":
-        commands = ["lspci -d 10de: -nn | grep -i bridge", REPORT, "sudo poweroff"]
+        commands = [BRIDGES, REPORT, "sudo poweroff"]
     elif words.action in ("reboot", "sxid"):
         sxid = sxids().get(int(match[1])) if words.action == "sxid" else None
         remedy = sxid.remedy if sxid else remedy

@@ -10,10 +10,10 @@ from ...facts.kernel import DriverFile, Kernel
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..driver_on_disk import driver_files, driver_packages, upstream
-from ..driver_state import REBOOT, container, install_fabric_manager, service
+from ..driver_state import HOLDERS, REBOOT, container, install_fabric_manager, service
+from ..driver_upgrade import replace_runfile
 from ..nvidia_devices import kernel_facts, pci_devices
 from ..registry import check
 from ..system_commands import on_system
@@ -51,7 +51,7 @@ def no_reboot_pending(view: SnapshotView) -> Iterator[Verdict]:
         + (f" of {', '.join(ours[:4])}" if ours else "")
         + ": what runs now is not what is installed.",
         evidence=evidence,
-        remedy=Remedy("Reboot when the machine is idle.", [REBOOT]),
+        remedy=Remedy("Reboot when the machine is idle.", [HOLDERS, REBOOT]),
     )
 
 
@@ -80,8 +80,9 @@ def one_installation(view: SnapshotView) -> Iterator[Verdict]:
                 view.evidence("machine.kernel.driver_packages", ", ".join(packages[:6])),
             ],
             remedy=Remedy(
-                "Remove the runfile's installation, then reinstall the packages.",
-                [f"sudo {word(runfile)}", *_reinstall(view, packages)],
+                "Replace the runfile's installation by the packages, with their kernel module: they are"
+                " fetched before anything is removed.",
+                replace_runfile(view, runfile, [text.split()[0] for text in packages]),
             ),
         )
     need(kernel.driver_files, "driver libraries")
@@ -106,10 +107,6 @@ def _origin(versions: list[str], runfile: str | None, packages: list[str]) -> st
 
 def _paths(files: list[DriverFile]) -> str:
     return ", ".join(file.path for file in files[:6])
-
-
-def _reinstall(view: SnapshotView, packages: list[str]) -> list[str]:
-    return on_system(view, "reinstall", names=[text.split()[0] for text in packages[:3]])
 
 
 def _extra_libraries(view: SnapshotView, kernel: Kernel, files: list[DriverFile]) -> Remedy:

@@ -14,6 +14,7 @@ from ...facts.kernel import Kernel, KernelEvent
 from ...facts.missing import CannotJudge, NotKnown
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, need
+from ...findings.commands import TRADE
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import Subject, about_device, about_device_at
@@ -26,7 +27,7 @@ from ..driver_on_disk import (
     installed_version,
     module_files,
 )
-from ..driver_state import REBOOT, branch
+from ..driver_state import REBOOT, branch, then_reboot
 from ..module_builds import build_module
 from ..nvidia_devices import (
     device_evidence,
@@ -191,7 +192,8 @@ def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
     if known(host.secure_boot) is False:
         return Remedy(
             "Secure Boot is off: the kernel was told to take signed modules alone, by module.sig_enforce=1 or"
-            " lockdown= on its command line. Take that away, and reboot.",
+            f" lockdown= on its command line. Take that away, and reboot. {TRADE}the kernel then loads"
+            " modules that nobody signed.",
             [
                 "cat /proc/cmdline /sys/kernel/security/lockdown",
                 *_without_enforcement(view),
@@ -204,16 +206,12 @@ def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
         return _in_cloud(view, cloud, signed)
     akmods = any(text.startswith("akmod") for text in driver_packages(kernel))
     key = system_commands("mok-key", ["akmods"]) if akmods else on_system(view, "mok-key")
-    console = (
-        " (on the virtual machine's own console; where it has none, switch Secure Boot off in its settings)"
-        if known(host.hypervisor)
-        else ""
-    )
+    console = " (on the virtual machine's own console)" if known(host.hypervisor) else ""
     return Remedy(
-        "Enrol the key that the module is signed with (the machine owner key): choose a password, reboot,"
-        f" and take 'Enroll MOK' on the blue screen that comes up once{console}. Or switch Secure Boot off in"
-        " the firmware"
-        + (", or install modules that the distribution has signed." if signed else "."),
+        "Enrol the key that the module is signed with (the machine owner key), so that Secure Boot lets it"
+        " in: choose a password, reboot,"
+        f" and take 'Enroll MOK' on the blue screen that comes up once{console}."
+        + (" Or install modules that the distribution has signed." if signed else ""),
         ["mokutil --sb-state", *key, REBOOT, MODPROBE, *signed],
     )
 
@@ -224,11 +222,16 @@ def _without_enforcement(view: SnapshotView) -> list[str]:
     return [command.replace("--args=", "--remove-args=") for command in commands]
 
 
+_NO_SECURE_BOOT = (
+    f"{TRADE}without Secure Boot the machine starts whatever stands on its disk, signed or not."
+)
+
+
 def _in_cloud(view: SnapshotView, cloud: str, signed: list[str]) -> Remedy:
     """A cloud's machine shows nobody the screen on which a key is enrolled."""
     off = system_commands("secure-boot-off", [cloud])
     how = (
-        "Switch Secure Boot off in the machine's settings."
+        f"Switch Secure Boot off in the machine's settings. {_NO_SECURE_BOOT}"
         if off
         else "Start the machine from an image, or with settings, without Secure Boot."
     )
@@ -236,12 +239,11 @@ def _in_cloud(view: SnapshotView, cloud: str, signed: list[str]) -> Remedy:
         f"This is a machine of {CLOUDS.get(cloud, cloud)}, without a console for the screen on which a key is"
         " enrolled. "
         + (
-            "Install modules that the distribution has signed, instead of DKMS's. Or: "
+            "Install modules that the distribution has signed, instead of DKMS's."
             if signed
-            else ""
-        )
-        + how,
-        ["mokutil --sb-state", *signed, *off],
+            else how
+        ),
+        ["mokutil --sb-state", *(signed or off)],
     )
 
 
@@ -349,7 +351,7 @@ def _wrong(
         evidence=evidence,
         remedy=Remedy(
             f"Install the {needed} flavour in the other one's place, and reboot.",
-            [*install_flavour(view, kernel, needed), REBOOT],
+            then_reboot(install_flavour(view, kernel, needed)),
         ),
         headline=f"needs NVIDIA's {needed} kernel module",
     )

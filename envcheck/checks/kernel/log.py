@@ -13,11 +13,12 @@ from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_device_at
-from ..driver_state import REBOOT
+from ..driver_state import REBOOT, REPORT
+from ..gpus import DRAIN_P2P, drain_p2p
 from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
 from ..registry import check
 from ..system_commands import on_system
-from .events import REPORT, address_of_event, gpu_at, reset_commands, subjects_at
+from .events import address_of_event, gpu_at, reset_commands, subjects_at
 from .unsupported import is_unsupported, unsupported
 
 FALLEN = 79  # told by PCI-004
@@ -123,14 +124,17 @@ def _advice(view: SnapshotView, event: KernelEvent) -> Iterator[Finding]:
         return
     if gpu is not None and known(gpu.recovery_action) is not None:
         return
-    action = "reboot" if "reboot" in wanted[1].lower() else "reset"
+    words = wanted[1].strip().lower()
+    action = "reboot" if "reboot" in words else "reset"
     yield Finding(
         "fail",
         f"The driver asks for recovery of this GPU ({wanted[1]}): until then its results are not to be relied"
         " on.",
         subjects=subjects_at(view, address),
         evidence=[event_evidence(view, event)],
-        remedy=Remedy(
+        remedy=drain_p2p()
+        if words == DRAIN_P2P
+        else Remedy(
             "Do what it asks for, once no process uses the GPU.", reset_commands(action, address)
         ),
         headline=f"asks for recovery ({wanted[1]})",
@@ -267,7 +271,7 @@ def _not_started(
         remedy=Remedy(
             "Switch on 'Above 4G decoding' (64-bit BARs) in the firmware; in a virtual machine, give it"
             " 64-bit memory space for devices; else boot with pci=realloc.",
-            [f"sudo lspci -vv -s {word(address)} | grep -E 'Region|BAR'"],
+            [f"cat /sys/bus/pci/devices/{word(address)}/resource"],
         )
         if no_room
         else Remedy(

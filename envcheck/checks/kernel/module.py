@@ -25,7 +25,7 @@ from ..driver_on_disk import (
     modules_on_disk,
     numbers,
 )
-from ..driver_state import REBOOT
+from ..driver_state import HOLDERS, REBOOT, then_reboot
 from ..driver_upgrade import finish
 from ..module_builds import (
     build_module,
@@ -122,7 +122,7 @@ def _not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
         remedy = Remedy(
             "Install the driver (Debian: with contrib and non-free enabled; elsewhere: from the"
             " distribution or from NVIDIA's repository), then reboot.",
-            [*install_driver(view), REBOOT],
+            then_reboot(install_driver(view)),
         )
     return Finding("fail", f"{what}: nothing can use the GPU.", evidence=evidence, remedy=remedy)
 
@@ -245,7 +245,7 @@ def _modules_gone(view: SnapshotView, release: str) -> Finding:
             view.evidence("machine.kernel.release"),
             view.evidence("machine.kernel.kernels_installed"),
         ],
-        remedy=Remedy("Reboot into the kernel that is installed now.", [REBOOT]),
+        remedy=Remedy("Reboot into the kernel that is installed now.", [HOLDERS, REBOOT]),
     )
 
 
@@ -303,5 +303,5 @@ def loaded_is_on_disk(view: SnapshotView) -> Iterator[Verdict]:
         ],
         remedy=finish(view, kernel, libraries)
         if halfway
-        else Remedy("Reboot when the machine is idle.", [REBOOT]),
+        else Remedy("Reboot when the machine is idle.", [HOLDERS, REBOOT]),
     )

@@ -13,6 +13,7 @@ from ...findings.model import Finding, Remedy
 from ..driver_on_disk import installed_version
 from ..driver_state import REBOOT
 from ..nvidia_devices import event_evidence, kernel_facts
+from ..on_the_bus import NVIDIA_DEVICES
 from ..system_commands import on_system
 from .events import subjects_at
 
@@ -63,7 +64,7 @@ def _of(view: SnapshotView, address: str | None, event: KernelEvent) -> Finding:
         remedy=Remedy(
             f"{text} Where the list of this release has it, the GPU may have been asleep when the driver"
             " looked: boot with pcie_port_pm=off.",
-            ["lspci -nn -d 10de:", *commands, REBOOT],
+            [NVIDIA_DEVICES, *commands, REBOOT],
         ),
         headline=f"is not supported by {named}",
     )

@@ -24,8 +24,8 @@ from ..target import (
     loaded,
     loader_libraries,
     mapped,
+    pip,
     pip_install,
-    python,
     soname,
 )
 
@@ -228,8 +228,9 @@ def _leave_one(view: SnapshotView, library: Library) -> Remedy:
             on_system(view, "remove-cudnn"),
         )
     return Remedy(
-        "Leave one cuDNN in the environment: uninstall all its packages and install one again.",
-        [f"{python(view)} -m pip list | grep -i cudnn"],
+        "Leave one cuDNN in the environment: see which packages bring one, and install the one that is wanted"
+        " again (--force-reinstall) before another is taken away.",
+        [pip(view, "list") + " | grep -i cudnn"],
     )
 
 

@@ -11,9 +11,11 @@ from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..acceleration.common import NOTHING_RUNS, number
 from ..gpu.link import in_virtual_machine, pci_device
+from ..on_the_bus import link_state
 from ..registry import check
 from .common import Measured, each_gpu_run, gb_s, spread_of, trials_named, usual, words, words_of
 
@@ -54,6 +56,9 @@ def link_of(one: Measured) -> TrainedLink | None:
         generation = known(one.gpu.pcie_gen_max) or 0
         width = known(one.gpu.pcie_width) or (known(device.link_width) if device else 0) or 0
     return TrainedLink(generation, width, seen) if generation in PCIE_LANE and width else None
+
+
+_PROGRAM = fill_in("PROGRAM", "your program")
 
 
 @check(
@@ -176,7 +181,7 @@ def _slow(
             " and compare with the machine's other GPUs.",
             [
                 f"nvidia-smi -q -d PCIE -i {one.own_address}",
-                f"sudo lspci -vv -s {one.own_address} | grep -E 'LnkCap:|LnkSta:'",
+                link_state(one.own_address),
                 "nvidia-smi topo -m",
             ],
         ),
@@ -302,7 +307,7 @@ def _far(one: Measured, own: int, worst: int, nodes: dict[int, float]) -> Findin
         Remedy(
             "Start what uses this GPU on its own node, and pin data loaders' workers there; look at the"
             " links between the processors in the firmware.",
-            [f"numactl --cpunodebind={own} --membind={own} COMMAND", "numactl --hardware"],
+            [f"numactl --cpunodebind={own} --membind={own} {_PROGRAM}", "numactl --hardware"],
         ),
         f"is {nodes[own] / nodes[worst]:.1f} times as far from NUMA node {worst}",
     )
@@ -321,7 +326,7 @@ def _misplaced(one: Measured, own: int, best: int, nodes: dict[int, float]) -> F
         Remedy(
             "Bring the firmware up to date; in a virtual machine let its host give it the GPU's real node."
             " Until then bind by measurement.",
-            [f"numactl --cpunodebind={best} --membind={best} COMMAND"],
+            [f"numactl --cpunodebind={best} --membind={best} {_PROGRAM}"],
         ),
         f"is near NUMA node {best}, and the kernel says {own}",
     )

@@ -8,6 +8,7 @@ from ...facts.acceleration import SystemTrial
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..acceleration.common import NOTHING_RUNS, number
+from ..driver_state import REPORT
 from ..registry import check
 from .common import Measured, each_gpu_run, words, words_of
 
@@ -93,7 +94,7 @@ def _remedy(one: Measured) -> Remedy:
         " again; if words still differ, have the vendor's field diagnostic look at it and replace the board.",
         [
             f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {one.own_address}",
+            REPORT,
             f"sudo nvidia-smi --gpu-reset -i {one.own_address}",
-            "sudo nvidia-bug-report.sh",
         ],
     )

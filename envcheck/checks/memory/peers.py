@@ -16,7 +16,7 @@ from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.subjects import Subject, about_device_at, about_gpu
 from ..acceleration.common import NOTHING_RUNS, Seen, died, each_run, failed, number
 from ..driver_state import REBOOT, on_wsl
-from ..pci.link import BELOW_SWITCHES, TRANSLATING, acs_off
+from ..pci.link import BELOW_SWITCHES, IOMMU_PASSES, TRANSLATING, acs_off
 from ..peer_groups import is_vgpu
 from ..registry import check
 from ..system_commands import on_system
@@ -330,7 +330,7 @@ def _remedy(view: SnapshotView) -> Remedy:
     keep = "Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct copies."
     if _translates(view):
         return Remedy(
-            f"Let the IOMMU pass addresses through (iommu=pt), or switch it off in the firmware. {keep}",
+            f"Let the IOMMU pass addresses through (iommu=pt). {keep} {IOMMU_PASSES}",
             [
                 "export NCCL_P2P_DISABLE=1",
                 *on_system(view, "boot-options", options="iommu=pt"),
@@ -339,7 +339,7 @@ def _remedy(view: SnapshotView) -> Remedy:
         )
     if _ports(view):
         off = acs_off(_ports(view))
-        return Remedy(f"{off.text} {keep}", ["export NCCL_P2P_DISABLE=1", *off.commands])
+        return Remedy(f"{keep} {off.text}", ["export NCCL_P2P_DISABLE=1", *off.commands])
     return Remedy(
         f"Bring the driver up to date, or back to NVIDIA's own where it was patched for direct access; look"
         f" at the NVLinks and the PCIe links of both. {keep}",

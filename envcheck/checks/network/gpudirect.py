@@ -9,6 +9,7 @@ from ...facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ...facts.missing import Skip
 from ...facts.network import RdmaDevice, RdmaPort
 from ...facts.view import SnapshotView, facts_of, need
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS, container
@@ -126,7 +127,8 @@ def _nodes(view: SnapshotView, ports: list[tuple[RdmaDevice, RdmaPort]]) -> Iter
         remedy=Remedy(
             "Start the container with them.",
             [
-                "docker run --gpus all --device /dev/infiniband --ulimit memlock=-1 --network host IMAGE"
+                "docker run --gpus all --device /dev/infiniband --ulimit memlock=-1 --network host"
+                f" {fill_in('IMAGE', 'your image')}"
             ],
         )
         if inside

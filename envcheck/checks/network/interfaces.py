@@ -8,6 +8,7 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.network import Network, NetworkInterface, NetworkSetting
 from ...facts.view import SnapshotView, need
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ..driver_state import container
@@ -244,7 +245,7 @@ def _nothing_but_lo(
         ],
         remedy=Remedy(
             "Start the container with a network: without --network none; between machines with the host's.",
-            ["docker run --gpus all --network host --ipc=host IMAGE"],
+            [f"docker run --gpus all --network host --ipc=host {fill_in('IMAGE', 'your image')}"],
         )
         if inside
         else Remedy("Bring an interface up.", ["ip -br link", "sudo ip link set lo up"]),

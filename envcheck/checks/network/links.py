@@ -12,6 +12,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import Subject
 from ..nvidia_devices import is_virtual
+from ..on_the_bus import link_state
 from ..registry import check
 from .common import fabric
 
@@ -78,6 +79,6 @@ def _link(view: SnapshotView, one: RdmaDevice, every: list[RdmaDevice]) -> Itera
         ],
         remedy=Remedy(
             "Reseat the adapter and its riser, or move it to a slot with all lanes.",
-            [f"sudo lspci -vv -s {word(address)} | grep -E 'LnkCap|LnkSta'"] if address else [],
+            [link_state(word(address))] if address else [],
         ),
     )

@@ -9,6 +9,7 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.network import Network, RdmaDevice, RdmaPort
 from ...facts.view import SnapshotView, facts_of, need
+from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import Subject
@@ -206,7 +207,7 @@ def _raise(one: Port) -> tuple[str, list[str]]:
     look = [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -m"]
     if is_infiniband(port) or known(port.physical_state) != "Disabled":
         return "Look at the cable, the transceiver and the switch's port.", look
-    name = word(port.interfaces[0]) if port.interfaces else "NAME"
+    name = word(port.interfaces[0]) if port.interfaces else fill_in("NAME", "its interface")
     return (
         "Bring its network interface up; where that does not help, look at the cable, the transceiver and the"
         " switch's port.",

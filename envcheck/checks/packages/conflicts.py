@@ -21,7 +21,7 @@ from ..target import (
     named,
     of_component,
     pip_install,
-    pip_uninstall,
+    pip_replace,
     tensorflows,
     version_of,
 )
@@ -109,11 +109,8 @@ def pynvml(view: SnapshotView) -> Iterator[Verdict]:
             view.evidence("target.packages.pynvml_module_version"),
         ],
         remedy=Remedy(
-            "Uninstall pynvml, and put nvidia-ml-py's module back.",
-            [
-                pip_uninstall(view, "pynvml"),
-                pip_install(view, f"nvidia-ml-py=={binding.version}") + " --force-reinstall",
-            ],
+            "Take pynvml away, and put nvidia-ml-py's module back.",
+            [pip_replace(view, f"nvidia-ml-py=={binding.version}", "pynvml")],
         ),
     )
 

@@ -11,9 +11,10 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.target import Distribution
 from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.shell import words
 from ...findings.subjects import about
 from ..registry import check
-from ..target import PLACE, installed, named, pip_install, pip_uninstall
+from ..target import PLACE, installed, named, pip, pip_install
 from .conflicts import numpy_breaks, protobuf_breaks
 from .jax import misfits as jax_misfits
 from .requirements import marker_environment, unmet
@@ -55,9 +56,8 @@ def cuda_majors(view: SnapshotView) -> Iterator[Verdict]:
             subjects=about("package", name),
             evidence=[view.evidence(PLACE, names)],
             remedy=Remedy(
-                "Give each framework an environment of its own, or uninstall the one that no "
-                "framework needs and install the other again.",
-                [pip_uninstall(view, *(one.name for one in several[1:]))],
+                "Give each framework an environment of its own; see which of them asks for which.",
+                [pip(view, f"show {words([one.name for one in several])}")],
             ),
         )
     if not mixed:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...data.packages import NAMES_SOURCE, TENSORFLOWS, WHEELS_SOURCE, placeholder
+from ...data.packages import NAMES_SOURCE, NVIDIA_INDEX, TENSORFLOWS, WHEELS_SOURCE, placeholder
 from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check
-from ..target import PLACE, installed, named, pip_install, pip_uninstall, tensorflows, version_of
+from ..target import (
+    PLACE,
+    foreign,
+    installed,
+    named,
+    pip_install,
+    pip_replace,
+    python,
+    tensorflows,
+    version_of,
+)
 
 # Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
 _HARMLESS = re.compile(
@@ -87,8 +97,11 @@ def placeholders(view: SnapshotView) -> Iterator[Verdict]:
             subjects=about("package", one.name),
             evidence=[view.evidence(PLACE, named(one))],
             remedy=Remedy(
-                "Uninstall it, and install the real one from an index that has it.",
-                [pip_uninstall(view, one.name)],
+                "Install the real one in its place, from NVIDIA's index.",
+                [
+                    pip_install(view, f"{one.name}!={one.version}")
+                    + f" --index-url {NVIDIA_INDEX} --force-reinstall --no-deps"
+                ],
             ),
         )
     if not found:
@@ -106,7 +119,7 @@ def placeholders(view: SnapshotView) -> Iterator[Verdict]:
         "versions differ, for then files of both lie mixed; a warning otherwise."
     ),
     sources=("top_level.txt of the named distributions", WHEELS_SOURCE),
-    follows=("PKG-002",),
+    follows=("PKG-002", "ENV-011"),
 )
 def one_tensorflow(view: SnapshotView) -> Iterator[Verdict]:
     distributions = installed(view)
@@ -135,11 +148,14 @@ def one_tensorflow(view: SnapshotView) -> Iterator[Verdict]:
         subjects=about("package", "tensorflow"),
         evidence=[view.evidence(PLACE, names)],
         remedy=Remedy(
-            "Uninstall all of them, then install the one that you want again (nvidia-tensorflow "
-            "comes from NVIDIA's index).",
+            "Leave the one that you want: it is installed before the others go, and once more, since they "
+            "take its files along (nvidia-tensorflow comes from NVIDIA's index).",
             [
-                pip_uninstall(view, *(one.name for one in found)),
-                pip_install(view, f"{keep.name}=={keep.version}"),
+                pip_replace(
+                    view,
+                    f"{keep.name}=={keep.version}",
+                    *(one.name for one in found if one is not keep),
+                )
             ],
         ),
     )
@@ -161,7 +177,12 @@ def one_tensorflow(view: SnapshotView) -> Iterator[Verdict]:
 def shadowed(view: SnapshotView) -> Iterator[Verdict]:
     first = installed(view)
     everything = facts_of(view.target.packages, "the target's packages").distributions
-    copies = [one for one in everything if one.shadowed and _is_own(one.normalized)]
+    used_here = {id(one) for one in [*first.values(), *foreign(view)]}
+    copies = [
+        one
+        for one in everything
+        if one.shadowed and id(one) not in used_here and _is_own(one.normalized)
+    ]
     for one in copies:
         used = first.get(one.normalized)
         if used is None:
@@ -180,8 +201,13 @@ def shadowed(view: SnapshotView) -> Iterator[Verdict]:
                 view.evidence(PLACE, f"{named(one)} in {one.location}"),
             ],
             remedy=Remedy(
-                "Uninstall until it is gone, then install the one that you want.",
-                [pip_uninstall(view, one.name), pip_install(view, f"{one.name}=={used.version}")],
+                "Install it again, take away what is left of the other, and bring back what that took along.",
+                [pip_replace(view, f"{one.name}=={used.version}", one.name)],
+            )
+            if together
+            else Remedy(
+                "Where another version is wanted, see which directory comes first, and what puts it there.",
+                [f"{python(view)} -c 'import sys; print(*sys.path)'"],
             ),
         )
     if not copies:

@@ -11,7 +11,7 @@ from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import Subject, about_device, about_device_at
-from ..driver_state import REBOOT, on_wsl
+from ..driver_state import REBOOT, on_wsl, then_reboot
 from ..nvidia_devices import (
     NVIDIA_DRIVERS,
     ON_WSL,
@@ -27,6 +27,7 @@ from ..nvidia_devices import (
     rebuild_initramfs,
     summary,
 )
+from ..on_the_bus import NVIDIA_DEVICES
 from ..registry import check
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
@@ -78,7 +79,7 @@ def _no_gpu(view: SnapshotView, what: str) -> Finding:
             "In a virtual machine or a cloud, choose a type with a GPU, or pass one through from the"
             " host. On a machine that does hold a card: check its seating and power cables, and the"
             " firmware settings for the slot and for memory mapped above 4 GB.",
-            ["lspci -nn | grep -i nvidia", "sudo dmesg | grep -i 'pci.*BAR'"],
+            [NVIDIA_DEVICES, "sudo dmesg | grep -i 'pci.*BAR'"],
         ),
     )
 
@@ -116,7 +117,7 @@ def _rival(view: SnapshotView, gpu: PciDevice, driver: str) -> Finding:
     kernel = known_kernel(view)
     kept_out = kernel is not None and driver in (known(kernel.blacklisted) or [])
     evidence = device_evidence(view, gpu, "driver")
-    commands = [*rebuild_initramfs(view), REBOOT]
+    commands = rebuild_initramfs(view)
     if kept_out:
         evidence.append(view.evidence("machine.kernel.blacklisted"))
         text = f"{driver} is blacklisted already: rebuild the initial RAM disk, and reboot."
@@ -126,14 +127,17 @@ def _rival(view: SnapshotView, gpu: PciDevice, driver: str) -> Finding:
         lines = f"blacklist {driver}\\n" + (
             "options nouveau modeset=0\\n" if driver == "nouveau" else ""
         )
-        commands.insert(0, f"printf '{lines}' | sudo tee /etc/modprobe.d/blacklist-{driver}.conf")
+        commands = [
+            f"printf '{lines}' | sudo tee /etc/modprobe.d/blacklist-{driver}.conf",
+            *commands,
+        ]
     return Finding(
         "fail",
         f"The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and nothing"
         " can use CUDA on it.",
         subjects=about_device(gpu),
         evidence=evidence,
-        remedy=Remedy(text, commands),
+        remedy=Remedy(text, then_reboot(commands)),
     )
 
 

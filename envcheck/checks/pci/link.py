@@ -10,12 +10,14 @@ from ...facts.gpu import Gpu, GpuPair
 from ...facts.missing import CannotJudge, Skip
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of, need
+from ...findings.commands import TRADE
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device
 from ..driver_state import REBOOT
 from ..gpu.link import under_load
 from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
+from ..on_the_bus import link_state
 from ..registry import check
 from ..system_commands import on_system
 
@@ -87,7 +89,7 @@ def _width(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
         evidence=device_evidence(view, gpu, "link_width", "max_link_width", "slot_max_link_width"),
         remedy=Remedy(
             "Reseat the card and its riser; look for a firmware setting that splits the slot.",
-            [f"sudo lspci -vv -s {word(gpu.address)} | grep -E 'LnkCap|LnkSta'"],
+            [link_state(word(gpu.address))],
         ),
     )
 
@@ -203,9 +205,9 @@ def _redirected(
             ],
             remedy=Remedy(
                 "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line"
-                " (GRUB_CMDLINE_LINUX in /etc/default/grub), or switch it off in the firmware. Until then"
-                " NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers.",
-                [*on_system(view, "boot-options", options="iommu=pt"), REBOOT],
+                " (GRUB_CMDLINE_LINUX in /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off"
+                f" direct transfers. {IOMMU_PASSES}",
+                ["cat /proc/cmdline", *on_system(view, "boot-options", options="iommu=pt"), REBOOT],
             ),
         )
     below = _of_pairs(gpus, pairs, BELOW_SWITCHES)
@@ -260,8 +262,23 @@ def _acs(view: SnapshotView, ports: list[str], message: str) -> Finding:
     )
 
 
+# What a direct way between devices costs.
+_UNCHECKED = (
+    f"{TRADE}the devices behind those ports then reach each other's memory unchecked, so do it only where no"
+    " virtual machine and no untrusted user has one of them."
+)
+IOMMU_PASSES = (
+    f"{TRADE}the IOMMU then no longer keeps this machine's own devices to the memory that is theirs; those of"
+    " virtual machines stay confined."
+)
+
+
 def acs_off(ports: list[str]) -> Remedy:
     return Remedy(
-        "Switch ACS off in the firmware where it can be; else on those ports, after each boot.",
-        [f"sudo setpci -s {word(port)} ECAP_ACS+0x6.w=0000" for port in ports],
+        "Direct transfers need Access Control Services off on those ports, which a boot switches on again."
+        f" {_UNCHECKED}",
+        [
+            "sudo lspci -vv | grep -E '^[0-9a-f]|ACSCtl'",
+            *(f"sudo setpci -s {word(port)} ECAP_ACS+0x6.w=0000" for port in ports),
+        ],
     )

@@ -13,6 +13,7 @@ from ...findings.subjects import about_gpu
 from ..driver_state import NO_GPUS
 from ..gpu.link import GENERATION_OF, in_virtual_machine, pci_device, under_load
 from ..gpus import address_of
+from ..on_the_bus import link_state
 from ..peer_groups import groups, of_many_makers
 from ..registry import check
 
@@ -116,7 +117,7 @@ def _finding(view: SnapshotView, gpu: Gpu, links: list[tuple[Link, int, int]]) -
         "pcie.link.width.current,pcie.link.width.max --format=csv"
     ]
     if not virtual:
-        commands.append(f"sudo lspci -vv -s {address_of(gpu)} | grep -E 'LnkCap:|LnkSta:'")
+        commands.append(link_state(address_of(gpu)))
     return Finding(
         "warn",
         f"Its PCIe link is slower than those of the other GPUs of its name: {told}. Copies to it take longer,"

@@ -9,6 +9,7 @@ from ...facts.missing import CouldNotRun, Skip
 from ...facts.soak import SoakGpu
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..driver_state import REPORT
 from ..registry import check
 from .common import Soaked, after, each_soaked
 
@@ -84,7 +85,7 @@ def _memory(view: SnapshotView, one: Soaked, level: str, told: str, names: list[
             " a replacement (RMA).",
             [
                 f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {one.selected}",
-                "sudo nvidia-bug-report.sh",
+                REPORT,
                 f"sudo nvidia-smi --gpu-reset -i {one.selected}",
             ],
         ),

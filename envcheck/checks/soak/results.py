@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...facts.soak import Mismatch
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ..driver_state import REPORT
 from ..registry import check
 from .common import Soaked, after, soak_of, soaked
 
@@ -159,6 +160,7 @@ def _died(view: SnapshotView, one: Soaked) -> Finding:
             [
                 "sudo dmesg -T | grep -iE 'nvrm|xid'",
                 f"nvidia-smi -q -i {one.selected}",
+                REPORT,
                 f"sudo nvidia-smi --gpu-reset -i {one.selected}",
             ],
         ),
