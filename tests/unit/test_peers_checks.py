@@ -109,16 +109,32 @@ CASES: dict[str, tuple[str, Snapshot, str, str]] = {
             common={"ecc_enabled": False, "ecc_pending": False}, ecc_enabled=True, ecc_pending=True
         ),
         "warn",
-        "-e 0",
+        "0000:df:00.0 -e 1",
     ),
-    "ECC about to change": ("GPU-022", odd(ecc_enabled=False), "pass", "7 ×"),
+    "ECC about to change": ("GPU-022", odd(ecc_enabled=False), "pass", "pending"),
     "ECC off on all": (
         "GPU-022",
         odd(common={"ecc_enabled": False, "ecc_pending": False}),
-        "pass",
-        "8 ×",
+        "warn",
+        "0000:df:00.0 -e 1",
     ),
     "ECC not told": ("GPU-022", odd(common={"ecc_enabled": NOT_SUPPORTED}), "skipped", ""),
+    "ECC off on most of a workstation": (
+        "GPU-022",
+        odd(
+            common={"name": "NVIDIA RTX A6000", "ecc_enabled": False, "ecc_pending": False},
+            ecc_enabled=True,
+            ecc_pending=True,
+        ),
+        "warn",
+        "differ in ECC",
+    ),
+    "ECC off on a whole workstation": (
+        "GPU-022",
+        odd(common={"name": "NVIDIA RTX A6000", "ecc_enabled": False, "ecc_pending": False}),
+        "pass",
+        "ECC is off",
+    ),
     "another VBIOS": ("GPU-023", odd(vbios="96.00.30.00.01"), "warn", "96.00.30.00.01"),
     "another InfoROM": ("GPU-023", odd(inforom="G520.0200.00.01"), "warn", "InfoROM"),
     "GeForce of two makers": (

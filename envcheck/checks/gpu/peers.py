@@ -17,7 +17,7 @@ from ..gpus import address_of
 from ..peer_groups import Unlike, groups, of_many_makers, unlike
 from ..registry import check
 
-_QUERY = "nvidia-smi --query-gpu=index,pci.bus_id,{} --format=csv"
+QUERY = "nvidia-smi --query-gpu=index,pci.bus_id,{} --format=csv"
 _NEAR = 0.02  # of a value in which boards may differ
 _MUCH_LESS = 0.9
 
@@ -57,14 +57,6 @@ class Equal(NamedTuple):
         return f"{value:g}{self.unit}" if isinstance(value, float) else f"{value}{self.unit}"
 
 
-class Settled(Equal):
-    """A mode; a GPU whose mode is about to change is no peer (GPU-002 tells of it)."""
-
-    def of(self, gpu: Gpu) -> object:
-        mode, pending = known(gpu.ecc_enabled), known(gpu.ecc_pending)
-        return None if pending is not None and pending != mode else mode
-
-
 class Unequal(NamedTuple):
     equal: Equal
     unlike: Unlike[object]
@@ -78,7 +70,7 @@ class Unequal(NamedTuple):
         return f"{said} (its peers: {what.show(gpu.usual)})"
 
 
-def _differences(gpus: list[Gpu], equals: tuple[Equal, ...]) -> dict[int, list[Unequal]]:
+def differences(gpus: list[Gpu], equals: tuple[Equal, ...]) -> dict[int, list[Unequal]]:
     """{place in ``gpus``: how that GPU differs}"""
     found: dict[int, list[Unequal]] = {}
     for equal in equals:
@@ -106,7 +98,7 @@ def _compared(
         if one_maker and of_many_makers(gpus[0]):
             yield Passed(f"{name}: not compared, boards of many makers have this name")
             continue
-        found = _differences(gpus, equals)
+        found = differences(gpus, equals)
         findings = [
             _finding(view, gpus[n], differs, effect, remedy, level) for n, differs in found.items()
         ]
@@ -185,7 +177,7 @@ def memory_is_alike(view: SnapshotView) -> Iterator[Verdict]:
             " that takes memory away (MIG, vGPU), for a firmware setting (Above 4G decoding, Resizable BAR),"
             " and have the board diagnosed.",
             [
-                _QUERY.format("memory.total,ecc.mode.current,mig.mode.current"),
+                QUERY.format("memory.total,ecc.mode.current,mig.mode.current"),
                 f"nvidia-smi -q -d MEMORY -i {address_of(gpu)}",
             ],
         )
@@ -216,36 +208,6 @@ def memory_is_alike(view: SnapshotView) -> Iterator[Verdict]:
 
 
 @check(
-    "GPU-022",
-    title="GPUs of one name have the same ECC mode",
-    problem="has another ECC mode than its peers",
-    about="Where ECC is on for most GPUs of one name and off for one, that one computes with memory errors"
-    " that nobody sees (or, the other way round, has less memory and bandwidth). The mode stands in the"
-    " board's InfoROM and comes with it from another machine; a change waits for the next reset. A warning.",
-    sources=("nvidia-smi(1), Ecc Mode",),
-    follows=NO_GPUS,
-)
-def ecc_is_alike(view: SnapshotView) -> Iterator[Verdict]:
-    def remedy(gpu: Gpu, differs: list[Unequal]) -> Remedy:
-        usual = differs[0].unlike.usual
-        number = 1 if usual is None else int(bool(usual))
-        return Remedy(
-            "Give it the mode of its peers, stop what uses it, and reset it (or reboot).",
-            [
-                f"sudo nvidia-smi -i {address_of(gpu)} -e {number}",
-                f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}",
-            ],
-        )
-
-    yield from _compared(
-        view,
-        (Settled("ecc_enabled", "ECC"),),
-        "Memory errors go unseen where ECC is off, and results of one job come from both.",
-        remedy,
-    )
-
-
-@check(
     "GPU-023",
     title="GPUs of one name have the same firmware",
     problem="has other firmware than its peers",
@@ -261,7 +223,7 @@ def firmware_is_alike(view: SnapshotView) -> Iterator[Verdict]:
         return Remedy(
             "Ask the machine's vendor for the firmware that belongs to it, and bring all GPUs to it"
             + (f" (this board: {part})." if part else "."),
-            [_QUERY.format("vbios_version,inforom.img")],
+            [QUERY.format("vbios_version,inforom.img")],
         )
 
     yield from _compared(
@@ -284,17 +246,16 @@ def firmware_is_alike(view: SnapshotView) -> Iterator[Verdict]:
     follows=(*NO_GPUS, "GPU-009", "GPU-023"),
 )
 def power_is_alike(view: SnapshotView) -> Iterator[Verdict]:
-    def remedy(gpu: Gpu, differs: list[Unequal]) -> Remedy:
+    def remedy(gpu: Gpu, _differs: list[Unequal]) -> Remedy:
         commands = [
-            _QUERY.format("power.limit,power.default_limit,power.max_limit,clocks.max.sm"),
+            QUERY.format("power.limit,power.default_limit,power.max_limit,clocks.max.sm"),
         ]
-        limits = {difference.equal.field: difference.unlike.usual for difference in differs}
-        usual, most = limits.get("power_limit_w"), known(gpu.power_max_limit_w)
-        if isinstance(usual, float) and (most is None or usual <= most):
-            commands.append(f"sudo nvidia-smi -i {address_of(gpu)} -pl {usual:g}")
+        default, limit = known(gpu.power_default_limit_w), known(gpu.power_limit_w)
+        if default is not None and limit != default:
+            commands.append(f"sudo nvidia-smi -i {address_of(gpu)} -pl {default:g}")
         return Remedy(
-            "Give it the limit of its peers where the board takes it; if the board's own limits or clocks"
-            " differ, compare VBIOS and part numbers, and ask the vendor.",
+            "See which limit the board has by default, and set that where nobody wants another; if the"
+            " board's own limits or clocks differ, compare VBIOS and part numbers, and ask the vendor.",
             commands,
         )
 
@@ -328,7 +289,7 @@ def fabric_is_alike(view: SnapshotView) -> Iterator[Verdict]:
             "Look at the partitions that the fabric manager (or NVLink's controller in the rack) was given,"
             " and put the machine's GPUs into one.",
             [
-                _QUERY.format("fabric.state,fabric.cliqueId,fabric.clusterUuid"),
+                QUERY.format("fabric.state,fabric.cliqueId,fabric.clusterUuid"),
                 "journalctl -u nvidia-fabricmanager -n 100",
             ],
         )
