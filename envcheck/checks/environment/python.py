@@ -12,7 +12,18 @@ from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about, about_file
 from ..registry import check
-from ..target import PLACE, installed, named, variables
+from ..target import (
+    PLACE,
+    foreign,
+    installed,
+    is_below,
+    named,
+    of_another_python,
+    python,
+    python_path,
+    python_version,
+    variables,
+)
 from .common import misset
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
@@ -62,13 +73,21 @@ def preload(view: SnapshotView) -> Iterator[Verdict]:
         "own packages, and conda does not switch them off: a framework or a CUDA library from there is "
         "used instead of the one that was installed, or beside it. PYTHONHOME moves the whole standard "
         "library. A warning for PYTHONHOME, and for each of this field's packages that really comes from "
-        "outside; a PYTHONPATH with a project's own code is fine."
+        "outside; a PYTHONPATH with a project's own code is fine. A failure where the packages are those of "
+        "another version of Python, whose compiled files do not load. The checks on packages leave another "
+        "environment's aside: they judge what is installed in this one."
     ),
     sources=("Python's documentation, environment variables and module site",),
 )
 def leaks(view: SnapshotView) -> Iterator[Verdict]:
     interpreter = facts_of(view.target.interpreter, "the target's interpreter")
+    borrowed = foreign(view)
+    others = [one for one in borrowed if of_another_python(view, one)]
+    if others:
+        yield _of_another_python(view, others)
     if interpreter.kind == "interpreter":
+        if others:
+            return
         raise Skip("the target is no virtual environment")
     values = variables(view)
     home = values.get("PYTHONHOME")
@@ -78,15 +97,16 @@ def leaks(view: SnapshotView) -> Iterator[Verdict]:
             "PYTHONHOME",
             f"PYTHONHOME={home} makes this environment's Python use another one's standard library.",
         )
-    extra = [
-        entry.rstrip("/") for entry in (values.get("PYTHONPATH") or "").split(":") if entry.strip()
+    distributions = [*borrowed, *installed(view).values()]
+    by_path = [
+        one
+        for one in distributions
+        if one not in others and is_below(one.location, python_path(view))
     ]
-    distributions = installed(view).values()
-    by_path = [one for one in distributions if _below(one.location, extra)]
     by_user = [
         one
         for one in distributions
-        if one not in by_path and _is_user(one, known(interpreter.user_site))
+        if one not in [*others, *by_path] and _is_user(one, known(interpreter.user_site))
     ]
     if by_path:
         yield _leak(
@@ -100,14 +120,40 @@ def leaks(view: SnapshotView) -> Iterator[Verdict]:
             "the user's site directory is on sys.path",
             "export PYTHONNOUSERSITE=1",
         )
-    if not home and not by_path and not by_user:
+    if not home and not others and not by_path and not by_user:
         yield Passed("every package of this field is the environment's own")
 
 
-def _below(location: str, entries: list[str]) -> bool:
-    return any(
-        location.rstrip("/") == entry or location.startswith(entry + "/") for entry in entries
+def _of_another_python(view: SnapshotView, found: list[Distribution]) -> Finding:
+    by_path = is_below(found[0].location, python_path(view))
+    where = "PYTHONPATH" if by_path else "sys.path"
+    version = "{}.{}".format(*(python_version(view) or ("?", "?")))
+    return Finding(
+        "fail",
+        f"{where} brings {_named(found)} from {found[0].location}, packages of another Python, before the own"
+        f" ones of this Python {version}: what is compiled there does not load here.",
+        subjects=about("variable", where) if by_path else about_file(found[0].location),
+        evidence=[
+            view.evidence(
+                "target.environment.variables", f"PYTHONPATH={':'.join(python_path(view))}"
+            )
+            if by_path
+            else view.evidence("target.interpreter.version"),
+            view.evidence(PLACE, f"{named(found[0])} in {found[0].location}"),
+        ],
+        remedy=Remedy(
+            "Keep it out of this Python, then look again before anything is installed.",
+            ["unset PYTHONPATH"]
+            if by_path
+            else [f"{python(view)} -c 'import sys; print(*sys.path)'"],
+        ),
+        headline="PYTHONPATH brings another Python's packages" if by_path else "",
     )
+
+
+def _named(found: list[Distribution]) -> str:
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return ", ".join(named(one) for one in found[:3]) + more
 
 
 def _is_user(one: Distribution, user_site: bool | None) -> bool:
@@ -117,11 +163,9 @@ def _is_user(one: Distribution, user_site: bool | None) -> bool:
 def _leak(
     view: SnapshotView, who: str, found: list[Distribution], why: str, command: str
 ) -> Finding:
-    names = ", ".join(named(one) for one in found[:3])
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return Finding(
         "warn",
-        f"{who} brings {names}{more} from {found[0].location} into this environment, before its own.",
+        f"{who} brings {_named(found)} from {found[0].location} into this environment, before its own.",
         subjects=about("variable", who) if who == "PYTHONPATH" else about_file(found[0].location),
         evidence=[
             view.evidence("target.environment.variables", why)
