@@ -53,10 +53,16 @@ def _head(page: Page, report: DiffReport, names: tuple[str, str]) -> None:
     if report.other_machine:
         page.paragraph((f"These are different machines: {report.other_machine}.", "warn"))
     then, now = _STATUS[report.before.status], _STATUS[report.after.status]
+    turn = f": {then} → {now}"
+    if report.target_of_one:
+        page.paragraph(
+            ("Only one of the two has a target: what judged in one alone does not count.", "warn")
+        )
+        turn, now = "", "by what judged in both"
     if report.verdict == "worse":
-        page.paragraph((f"The verdict became worse: {then} → {now}.", "fail"))
+        page.paragraph((f"The verdict became worse{turn}.", "fail"))
     elif report.verdict == "better":
-        page.paragraph((f"The verdict became better: {then} → {now}.", "pass"))
+        page.paragraph((f"The verdict became better{turn}.", "pass"))
     elif report.worse:
         page.paragraph((f"The verdict is the same ({now}), and something became worse.", "warn"))
     elif report.changed:

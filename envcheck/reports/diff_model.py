@@ -15,7 +15,7 @@ from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView, show
 from ..findings.model import CheckResult, Diagnosis, Outcome
 from .machine import gpu_phrase
-from .model import build
+from .model import build, status_of
 from .verdict import Status
 
 SCHEMA = 1
@@ -67,14 +67,16 @@ class DiffSide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiffReport(msgspec.Struct, frozen=True, kw_only=True):
-    """verdict: how the status turned. other_machine: why these are not the same machine, "" where they
-    may be. worse: a check turned for the worse, or a rate fell beyond its spread. changed: anything did.
+    """verdict: how the status turned; where only one of them has a target, of the checks that judged in
+    both. target_of_one: only one of them has a target. other_machine: why these are not the same machine,
+    "" where they may be. worse: a check turned for the worse, or a rate fell beyond its spread. changed: anything did.
     judged_in_one: codes of checks that judged in one of the two alone."""
 
     schema: int
     envcheck: str
     verdict: Literal["same", "better", "worse"]
     other_machine: str
+    target_of_one: bool
     worse: bool
     changed: bool
     before: DiffSide
@@ -93,13 +95,15 @@ def compare(
 ) -> DiffReport:
     sides = _side(before, judged_before), _side(after, judged_after)
     found = differences(SnapshotView(before), SnapshotView(after))
-    towards = _STATUS[sides[1].status] - _STATUS[sides[0].status]
+    then, now = _comparable(before, after, judged_before, judged_after)
+    towards = _STATUS[status_of(now)] - _STATUS[status_of(then)]
     turned, one_sided = _turned(before, after, judged_before, judged_after, towards)
     worse = any(one.worse for one in turned) or any(one.worse for one in found.rates)
     return DiffReport(
         schema=SCHEMA,
         envcheck=__version__,
         verdict="worse" if towards > 0 else "better" if towards else "same",
+        target_of_one=(before.target is None) != (after.target is None),
         other_machine=_other_machine(found, *sides),
         worse=worse,
         changed=bool(turned or found.rates or found.facts),
@@ -113,6 +117,24 @@ def compare(
         facts_compared=found.facts_compared,
         rates_compared=found.rates_compared,
     )
+
+
+def _comparable(
+    before: Snapshot, after: Snapshot, judged_before: Diagnosis, judged_after: Diagnosis
+) -> tuple[Diagnosis, Diagnosis]:
+    """Where only one of them has a target, the results of the checks that judged in both."""
+    if (before.target is None) == (after.target is None):
+        return judged_before, judged_after
+    judged = [
+        {result.code for result in diagnosis.results if result.outcome != "skipped"}
+        for diagnosis in (judged_before, judged_after)
+    ]
+    both = judged[0] & judged[1]
+    then, now = (
+        Diagnosis([result for result in diagnosis.results if result.code in both])
+        for diagnosis in (judged_before, judged_after)
+    )
+    return then, now
 
 
 def _side(snapshot: Snapshot, diagnosis: Diagnosis) -> DiffSide:
@@ -151,6 +173,7 @@ def _turned(
     towards: int,
 ) -> tuple[list[TurnedCheck], list[str]]:
     old = {result.code: result for result in judged_before.results}
+    target_of_one = (before.target is None) != (after.target is None)
     turned, one_sided = [], []
     for now in judged_after.results:
         then = old.get(now.code)
@@ -158,7 +181,8 @@ def _turned(
             continue
         outcomes = _outcome(then), _outcome(now)
         bad = [_GOOD[outcome] for outcome in outcomes]
-        if not any(bad):
+        of_one = target_of_one and "skipped" in (then.outcome, now.outcome)
+        if of_one or not any(bad):
             if outcomes[0] != outcomes[1]:
                 one_sided.append(now.code)
             continue

@@ -14,6 +14,7 @@ import pytest
 from h100 import COUNT, VICTIM, gpu, machine, with_fault
 from targets import good_target
 from test_comparison import kernels
+from test_purpose import CPU, on_no_gpu
 from whole import whole
 
 from envcheck.checks.engine import diagnose
@@ -56,6 +57,30 @@ def test_every_demo_beside_every_other() -> None:
         assert bool(decides) == (report.verdict != "same"), (one, other)
         assert report.turned[: len(decides)] == decides, "what explains the verdict comes first"
         assert text(report) and text(report, verbose=True, utf8=False, width=40)
+
+
+@pytest.mark.parametrize("name", ["blind-tensorflow", "healthy"])
+def test_a_target_in_one_of_them_turns_no_verdict(name: str) -> None:
+    with_target = load(demos.build(name))
+    machine_alone = msgspec.structs.replace(with_target, target=None)
+    for before, after in itertools.permutations((with_target, machine_alone)):
+        report = of(before, after)
+        assert report.verdict == "same" and report.target_of_one
+        shown = " ".join(text(report).split())
+        assert "Only one of the two has a target" in shown and "became" not in shown
+
+
+def test_a_target_that_needs_no_gpu_makes_no_machine_better() -> None:
+    excused = on_no_gpu(CPU)
+    report = of(msgspec.structs.replace(excused, target=None), excused)
+    assert (report.before.status, report.after.status) == ("problems", "healthy")
+    assert report.verdict == "same"
+
+
+def test_a_fault_of_the_machine_counts_where_one_has_no_target() -> None:
+    healthy, hot = load(demos.build("healthy")), load(demos.build("heat"))
+    report = of(msgspec.structs.replace(healthy, target=None), hot)
+    assert report.verdict == "worse" and "became worse." in text(report)
 
 
 def test_the_check_that_turned_comes_first_with_what_its_evidence_rests_on() -> None:
