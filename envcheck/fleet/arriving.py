@@ -118,20 +118,20 @@ def _listed(member: Member, came: Member | None) -> Member:
 def _roster(data: bytes) -> Roster:
     try:
         return foreign.decoded(data, Roster)
-    except foreign.Unreadable as error:
+    except foreign.UnreadableAnswer as error:
         raise UsageError(f"standard input: {ROSTER}: {error}") from None
 
 
 def _of_lines(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
     """What each name says, put together. Without names, each "{" in the first column begins one; so do
     values right behind each other, and {"name": …, "snapshot": …} names its own."""
-    said: dict[str, _Lines] = {}
+    said: dict[str, _MachineLines] = {}
     found = _Arrived(folder)
-    unnamed = _Lines()
+    unnamed = _MachineLines()
     for line in iter(lambda: stream.readline(snapshots.LIMIT + 1), b""):
         if prefix := _PREFIX.match(line):
             name = _machine((prefix[1] or prefix[2]).decode("utf-8", "backslashreplace"))
-            said.setdefault(name, _Lines()).add(line[prefix.end() :])
+            said.setdefault(name, _MachineLines()).add(line[prefix.end() :])
             continue
         if line.startswith(b"{") or unnamed.is_full:
             _keep_unnamed(unnamed.taken(), found)
@@ -147,7 +147,7 @@ def _of_lines(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
     return found.sorted()
 
 
-class _Lines:
+class _MachineLines:
     """Lines of one machine, until they are too many for a Snapshot: the rest of a flood is dropped."""
 
     def __init__(self) -> None:
@@ -185,6 +185,6 @@ def _hostname(text: bytes) -> str:
     """The host's name, where the Snapshot still has it."""
     try:
         name = foreign.decoded(text, _Named).machine.host.facts.hostname
-    except foreign.Unreadable:
+    except foreign.UnreadableAnswer:
         return ""
     return "" if name.startswith("<") else name

@@ -77,7 +77,7 @@ class FleetFolder:
         """Keep what a machine answered, where it is a Snapshot; says what became of it."""
         try:
             foreign.snapshot(answer)
-        except foreign.Unreadable as error:
+        except foreign.UnreadableAnswer as error:
             return Member(name=name, outcome="unreadable", reason=str(error), groups=groups)
         durable.write(self.file(name), answer)
         return Member(name=name, groups=groups)
@@ -96,7 +96,7 @@ class FleetFolder:
             raise UsageError(f"{self.path / ROSTER}: {error.strerror}") from None
         try:
             roster = foreign.decoded(data, Roster)
-        except foreign.Unreadable as error:
+        except foreign.UnreadableAnswer as error:
             raise UsageError(f"{self.path / ROSTER}: {error}") from None
         found: dict[str, Member] = {}
         for member in roster.members:

@@ -33,7 +33,7 @@ def named(value: bytes) -> tuple[str, bytes] | None:
     """The machine that a value itself names, and its Snapshot."""
     try:
         found = foreign.decoded(value, _NamedSnapshot)
-    except foreign.Unreadable:
+    except foreign.UnreadableAnswer:
         return None
     return found.name, bytes(found.snapshot)
 

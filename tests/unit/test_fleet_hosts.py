@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from envcheck.findings import shell
@@ -52,6 +52,7 @@ names = st.lists(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(names)
 @example(["", "a", "[", '"', "a\\", "٣", "a٣", "²1"])
 @example(["0", "00", "000", "1", "01", "9", "10", "09"])

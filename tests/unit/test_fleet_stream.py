@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from whole import whole
 
@@ -52,6 +52,7 @@ def test_indented_snapshots() -> None:
     assert read(text * 3) == [text.strip()] * 3
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.recursive(
     st.text() | st.integers() | st.booleans(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

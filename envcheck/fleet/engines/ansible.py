@@ -170,18 +170,18 @@ def _events(file: Any) -> list[Event]:
             return found
         try:
             found.append(foreign.decoded(line, Event))
-        except foreign.Unreadable as error:
+        except foreign.UnreadableAnswer as error:
             found += _unread(line, error)
 
 
-def _unread(line: bytes, error: foreign.Unreadable) -> list[Event]:
+def _unread(line: bytes, error: foreign.UnreadableAnswer) -> list[Event]:
     """A line that cannot be read, as a result of the machine that it names, if it names one."""
     whose = _HOST_OF_LINE.match(line)
     if whose is None:
         return []
     try:
         host = foreign.decoded(whose[1], str)
-    except foreign.Unreadable:
+    except foreign.UnreadableAnswer:
         return []
     words = f"what it answered cannot be read: {error}"
     return [Event(event="result", host=host, state="failed", words=words)]

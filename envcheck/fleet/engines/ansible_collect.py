@@ -124,7 +124,7 @@ class _Collecting:
                 raise CouldNotLook(f"{self._work}: {told.full}: no room for answers there")
             if told.answer:
                 return self._answered(member, Path(told.answer))
-        except foreign.Unreadable as error:
+        except foreign.UnreadableAnswer as error:
             outcome, reason = "unreadable", str(error)
             return Member(name=member.name, outcome=outcome, reason=reason, groups=member.groups)
         if told.garbage:
@@ -143,7 +143,7 @@ class _Collecting:
             answer = path.read_bytes()
             path.unlink()
         except OSError as error:
-            raise foreign.Unreadable(f"its answer: {error.strerror}") from None
+            raise foreign.UnreadableAnswer(f"its answer: {error.strerror}") from None
         relayed = relay.read(answer, self._cookie, snapshots.LIMIT)
         found = outcomes.of_relayed(relayed, self._asked.deadline)
         if found is not None:

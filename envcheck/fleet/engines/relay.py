@@ -204,7 +204,7 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
         packed = base64.b64decode(body[:ended])
         unpacker = zlib.decompressobj()
         output = unpacker.decompress(packed, limit + 1) if packed else b""
-    except (foreign.Unreadable, binascii.Error, zlib.error):
+    except (foreign.UnreadableAnswer, binascii.Error, zlib.error):
         return Relayed("damaged", words="the answer is damaged")
     if len(output) > limit or told.outcome == "flooded":
         return Relayed("flooded")

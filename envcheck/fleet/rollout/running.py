@@ -91,14 +91,14 @@ class RolloutRun:
         else:
             try:
                 self._set_told(name, foreign.typed(event.said, _MachineTold))
-            except foreign.Unreadable as error:
+            except foreign.UnreadableAnswer as error:
                 self._set(name, "failed", code, f"its answer cannot be believed: {error}")
 
     def _set_told(self, name: str, told: _MachineTold) -> None:
-        """Raises Unreadable where it contradicts itself."""
+        """Raises UnreadableAnswer where it contradicts itself."""
         done = told.result != "failed"
         if done and told.exit_code:
-            raise foreign.Unreadable(f"{told.result}, with exit code {told.exit_code}")
+            raise foreign.UnreadableAnswer(f"{told.result}, with exit code {told.exit_code}")
         self._set(
             name,
             told.result,

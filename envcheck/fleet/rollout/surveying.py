@@ -68,7 +68,7 @@ def _surveyed(folder: FleetFolder, member: Member, pythons: Mapping[str, Any]) -
         return Surveyed(member.name, None, [], member.reason or member.outcome)
     try:
         snapshot = foreign.snapshot(fleet_folder.read(folder.file(member.name)))
-    except (snapshots.SnapshotError, foreign.Unreadable) as error:
+    except (snapshots.SnapshotError, foreign.UnreadableAnswer) as error:
         return Surveyed(member.name, None, [], str(error))
     told = pythons.get(member.name)
     if not isinstance(told, list):

@@ -27,7 +27,7 @@ from ansible.plugins.action import ActionBase
 FILES = Path(__file__).parent.parent / "files"
 SMALL = 16_000_000  # bytes
 LARGEST = 4_000_000  # bytes that a machine may answer with
-MEMORY = 1 << 30  # bytes that this process may take for one that sends more
+MEMORY = 3 << 30  # bytes of address space: for a machine that sends without an end
 GRACE = 60  # seconds in which what is ended there puts everything back as it was
 _MARK = "@envcheck "
 
@@ -273,11 +273,9 @@ class ActionModule(ActionBase):
 
 def _bound_memory():
     """Ansible keeps all that a connection sends in memory; this process is one machine's alone."""
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = used + MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 def _last(done):

@@ -22,7 +22,7 @@ from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-MEMORY = 1 << 30  # bytes that this process may take for a machine that sends without an end
+MEMORY = 3 << 30  # bytes of address space: for a machine that sends without an end
 CANDIDATES = ("python3", "/usr/libexec/platform-python")
 
 
@@ -114,11 +114,9 @@ class ActionModule(ActionBase):
 
 def _bound_memory():
     """Ansible keeps all that a connection sends in memory; this process is one machine's alone."""
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = used + MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
+    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 def _reading(command):
