@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from shlex import quote
 
+import pytest
 from cli import PYTHON, envcheck
 
 DEMOS = Path(__file__).resolve().parents[2] / "envcheck" / "data" / "demos"
@@ -101,6 +102,13 @@ def run(
     """As slurmd runs it on gpu07: it waits for the end of the output."""
     variables = {"SLURMD_NODENAME": "gpu07", "SLURM_JOB_ID": "12", **variables}
     place = executable(folder / "script", script.removeprefix("#!/bin/sh\n"))
-    return subprocess.run(
-        [place, *words], env=variables, capture_output=True, timeout=300, check=False
+    command = [str(place), *words]
+    started = subprocess.Popen(
+        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
+    try:
+        out, err = started.communicate(timeout=300)
+    except subprocess.TimeoutExpired:
+        started.kill()  # and not waited for: it may be stuck in the kernel
+        pytest.fail(f"the script does not end: {log_of(folder)}")
+    return subprocess.CompletedProcess(command, started.returncode, out, err)
