@@ -94,7 +94,7 @@ def add_arguments(parser: Parser) -> None:
         "--gpus",
         metavar="GPUS",
         default="",
-        help="these alone, by nvidia-smi's numbers or UUIDs, also of MIG instances: 0,1",
+        help="these alone: 0,1 or UUIDs, also of MIG instances",
     )
     inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
     parser.rare("--network", "--shm-size", "--device", "--entrypoint", "--engine-arg")
