@@ -97,7 +97,7 @@ def add_arguments(parser: Parser) -> None:
         help="these alone: 0,1 or UUIDs, also of MIG instances",
     )
     inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
-    parser.rare("--network", "--shm-size", "--device", "--entrypoint", "--engine-arg")
+    parser.rare("--network", "--shm-size", "--device", "--entrypoint", "--engine-arg", "--no-gpu")
 
 
 def options(arguments: argparse.Namespace) -> Options:
