@@ -6,13 +6,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from . import nvidia_ml_py, plugins, scratch
+from . import json_text, nvidia_ml_py, plugins, scratch
 from .collector.runtime import line_pipe, process
 from .collector.runtime.child import PACKAGE
 from .data.gpu_names import capability_of
@@ -294,10 +294,12 @@ def _run(child: Any, progress: Progress | None, events: Events | None, pipe: Any
     told: dict[str, Any] = {}
     enough: list[bool] = []
 
-    def hear(record: str | bytes) -> None:
+    def hear(record: bytes) -> None:
         if events is not None:
             try:
-                events(msgspec.json.decode(record))
+                events(json_text.read(record))
+            except json_text.NotReadable:
+                return  # a line that was cut off
             except Enough:
                 if not enough:  # a second time would be as a second Ctrl-C
                     child.interrupt()
@@ -306,9 +308,10 @@ def _run(child: Any, progress: Progress | None, events: Events | None, pipe: Any
     def watch() -> None:
         for line in child.new_stderr():
             if line.startswith("@progress "):
-                told.update(msgspec.json.decode(line.removeprefix("@progress ")))
+                with suppress(json_text.NotReadable):
+                    told.update(json_text.read(line.removeprefix("@progress ").encode()))
             elif line.startswith("@event "):
-                hear(line.removeprefix("@event "))
+                hear(line.removeprefix("@event ").encode())
         for told_by_pipe in pipe.lines() if pipe is not None else ():
             hear(told_by_pipe)
         if progress is not None and told:
@@ -329,9 +332,9 @@ def _read(result: Any) -> Collected:
             + (f": {words}" if words else "")
         )
     try:
-        whole = msgspec.json.decode(result.stdout)
+        whole = json_text.read(result.stdout)
         return Collected(_fit(whole["snapshot"]), msgspec.convert(whole["values"], dict[str, str]))
-    except (msgspec.DecodeError, snapshots.SnapshotError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise CouldNotLook(f"the collector's answer could not be read: {error}") from None
 
 

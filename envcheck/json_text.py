@@ -1,4 +1,4 @@
-"""What envcheck writes as JSON."""
+"""What envcheck writes as JSON, and reads from others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,24 @@ from typing import Any
 import msgspec
 
 from . import safe_text
+
+
+class NotReadable(ValueError):
+    """The text cannot be read as JSON of that type: the end of a sentence about it, "it is …"."""
+
+
+def read(data: bytes, wanted: Any = Any) -> Any:
+    """What JSON text from elsewhere holds. Raises NotReadable, whatever the text is."""
+    try:
+        return msgspec.json.decode(data, type=wanted)
+    except UnicodeDecodeError as error:
+        raise NotReadable(f"it is not UTF-8: byte {error.start} of a text cannot be read") from None
+    except RecursionError:
+        raise NotReadable("it is nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise NotReadable(f"it does not fit the schema: {error}") from None
+    except ValueError as error:  # DecodeError, and Python's own limit on digits
+        raise NotReadable(f"it is not whole JSON: {error}") from None
 
 
 def render(value: object) -> str:

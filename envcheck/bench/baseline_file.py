@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .. import json_text
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from ..facts.base import NOT_COLLECTED, known
@@ -55,8 +56,8 @@ def _as_planned(row: BenchRow, snapshot: Snapshot) -> RowResult:
 
 def _of_report(data: bytes) -> list[RowResult] | None:
     try:
-        return [row.result for row in msgspec.json.decode(data, type=_BenchAsTold).rows]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return [row.result for row in json_text.read(data, _BenchAsTold).rows]
+    except json_text.NotReadable:
         return None
 
 

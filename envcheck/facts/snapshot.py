@@ -6,7 +6,6 @@ The collector writes it (as plain JSON, without these types); everything else re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -124,11 +123,6 @@ class SnapshotError(ValueError):
     """The text is not a Snapshot: one sentence that names the place."""
 
 
-@cache
-def _decoder() -> msgspec.json.Decoder[Snapshot]:
-    return msgspec.json.Decoder(Snapshot)
-
-
 def load(data: bytes) -> Snapshot:
     """The Snapshot in this JSON text; raises SnapshotError with the place of the first thing wrong.
 
@@ -139,32 +133,38 @@ def load(data: bytes) -> Snapshot:
     if not data.strip():
         raise SnapshotError("it is empty")
     try:
-        try:
-            found = _decoder().decode(data)
-        except msgspec.ValidationError:
-            header = msgspec.json.decode(data, type=_Header)
-            if header.schema is None or not header.machine:
-                raise SnapshotError(
-                    'it is JSON, and not a Snapshot: "schema" and "machine" are not both there'
-                ) from None
-            _refuse_newer(header.schema)
-            raise
-        _refuse_newer(found.schema)
-        _refuse_large_extensions(found)
-        return found
-    except msgspec.ValidationError as error:
-        raise SnapshotError(f"it does not fit the schema: {error}") from None
-    except msgspec.DecodeError as error:
-        raise SnapshotError(f"it is not whole JSON: {error}") from None
-    except UnicodeDecodeError as error:
-        raise SnapshotError(f"it is not UTF-8: byte {error.start} cannot be read") from None
-    except RecursionError:
-        raise SnapshotError("it is nested too deeply to be a Snapshot") from None
+        found: Snapshot = json_text.read(data, Snapshot)
+    except json_text.NotReadable as error:
+        _refuse_others(data)
+        raise SnapshotError(str(error)) from None
+    _refuse_newer(found.schema)
+    _refuse_large_extensions(found)
+    return found
+
+
+def _refuse_others(data: bytes) -> None:
+    """Raises SnapshotError where the text is JSON, and no Snapshot, or one of a newer schema."""
+    try:
+        header = json_text.read(data, _Header)
+    except json_text.NotReadable:
+        return
+    if header.schema is None or not header.machine:
+        raise SnapshotError(
+            'it is JSON, and not a Snapshot: "schema" and "machine" are not both there'
+        )
+    _refuse_newer(header.schema)
 
 
 def unknown_fields(data: bytes, found: Snapshot) -> list[str]:
-    """Where the text of a Snapshot says what ``load`` ignored: ["machine.nvml.facts.fans"]."""
-    return [place.removeprefix(".") for place in _unknown(msgspec.json.decode(data), found, "")]
+    """Where the text of a Snapshot says what ``load`` ignored: ["machine.nvml.facts.fans"].
+
+    Raises SnapshotError where that cannot be read: the text is not UTF-8, or a number is too long.
+    """
+    try:
+        whole = json_text.read(data)
+    except json_text.NotReadable as error:
+        raise SnapshotError(str(error)) from None
+    return [place.removeprefix(".") for place in _unknown(whole, found, "")]
 
 
 def _unknown(told: Any, known: Any, place: str) -> Iterator[str]:

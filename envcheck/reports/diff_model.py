@@ -69,8 +69,8 @@ class DiffSide(msgspec.Struct, frozen=True, kw_only=True):
 class DiffReport(msgspec.Struct, frozen=True, kw_only=True):
     """verdict: how the status turned; where only one of them has a target, of the checks that judged in
     both. target_of_one: only one of them has a target. other_machine: why these are not the same machine,
-    "" where they may be. worse: a check turned for the worse, or a rate fell beyond its spread. changed: anything did.
-    judged_in_one: codes of checks that judged in one of the two alone."""
+    "" where they may be. worse: a check turned for the worse, or a rate fell beyond its spread. changed:
+    anything did. judged_in_one: codes of checks that judged in one of the two alone."""
 
     schema: int
     envcheck: str

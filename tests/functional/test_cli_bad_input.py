@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from h100 import empty_machine
 
 from envcheck import __version__
 from envcheck.facts.snapshot import dump
+
+HEALTHY = (files("envcheck.data") / "demos" / "healthy.json").read_bytes()
 
 
 def script(path: Path, text: str) -> Path:
@@ -31,6 +34,8 @@ def script(path: Path, text: str) -> Path:
         (b"<nvidia_smi_log>", "not whole JSON"),
         (b"\xff\xfe\x00", "not whole JSON"),
         (b"{}", "not a Snapshot"),
+        (HEALTHY.replace(b'"schema"', b'"x": "\xff", "schema"', 1), "not UTF-8"),
+        (HEALTHY.replace(b'"schema"', b'"x": ' + b"9" * 6000 + b', "schema"', 1), "out of range"),
     ],
 )
 def test_a_snapshot_that_cannot_be_read(tmp_path: Path, content: bytes, word: str) -> None:

@@ -65,7 +65,8 @@ def test_the_schema_describes_what_is_written() -> None:
         ),
         (GOOD.replace(b"NVIDIA H100", b"\xff\xfe"), "UTF-8"),
         (b"[" * 100_000, "does not fit the schema"),
-        (b'{"schema": 1, "machine": ' + b"[" * 100_000, "nested too deeply"),
+        (b'{"schema": 1, "machine": ' + b"[" * 100_000, "does not fit the schema"),
+        (b'{"schema": 1, "surprise": ' + b"[" * 100_000, "nested too deeply"),
         (b"\0" * 100, "not whole JSON"),
     ],
 )
@@ -74,6 +75,43 @@ def test_bad_input_is_one_sentence_that_names_the_place(data: bytes, sentence: s
         load(data)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("field", ["schema", "surprise", "machine", "nvml", "acme", "facts"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'"\xff"',
+        b'{"\xff": 1}',
+        b"9" * 6000,
+        b"-" + b"9" * 6000,
+        b"1e" + b"9" * 6000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'"\\ud800"',
+        b"NaN",
+    ],
+)
+def test_whatever_stands_in_any_field_is_read_or_one_sentence(field: str, value: bytes) -> None:
+    """What an older reader ignored ("surprise") is read once more, to be named."""
+    places = {
+        "schema": (b'"schema":1', b'"schema":' + value),
+        "surprise": (b'"schema":1', b'"surprise":' + value + b',"schema":1'),
+        "machine": (b'"machine":{', b'"machine":{"surprise":' + value + b","),
+        "nvml": (b'"nvml":{', b'"nvml":{"surprise":' + value + b","),
+        "acme": (
+            b'"machine":{',
+            b'"machine":{"extensions":{"acme":{"outcome":"ok","facts":{"x":' + value + b"}}},",
+        ),
+        "facts": (b'"temperature_c":40', b'"temperature_c":' + value),
+    }
+    compact = json.dumps(json.loads(GOOD), separators=(",", ":")).encode()
+    old, new = places[field]
+    assert old in compact
+    data = compact.replace(old, new, 1)
+    try:
+        unknown_fields(data, load(data))
+    except SnapshotError as error:
+        assert "\n" not in str(error) and len(str(error)) < 300
 
 
 def test_what_a_newer_collector_adds_is_ignored_and_named(
