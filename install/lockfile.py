@@ -43,6 +43,7 @@ class Lockfile(msgspec.Struct, frozen=True, kw_only=True):
     packages: list[LockedPackage]
     building: list[LockedPackage] = []
     provided: dict[str, str] = {}  # the stack's ``provides``
+    gpu: bool = True  # the stack's
     created_at: str = ""  # UTC, "2026-11-21T17:00:00Z"
 
     @property

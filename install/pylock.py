@@ -41,6 +41,7 @@ class _Ours(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     release: str
     python: str
     architecture: str
+    gpu: bool = True
     created_at: str = ""
     provided: dict[str, str] = {}
     building: list[dict[str, Any]] = []
@@ -54,6 +55,8 @@ def text(lock: Lockfile) -> str:
         "python": lock.python,
         "architecture": lock.architecture,
     }
+    if not lock.gpu:  # an older envcheck reads other locks as ever
+        ours["gpu"] = False
     if lock.created_at:
         ours["created-at"] = lock.created_at
     if lock.provided:
@@ -108,6 +111,7 @@ def parse(content: str, where: str) -> Lockfile:
         packages=[_locked(package, where) for package in pylock.packages],
         building=[_locked(package, where) for package in building.packages],
         provided=ours.provided,
+        gpu=ours.gpu,
         created_at=ours.created_at,
     )
     if wrong := pylock_grammar.problem(lock):
@@ -117,7 +121,7 @@ def parse(content: str, where: str) -> Lockfile:
 
 def digest(lock: Lockfile) -> str:
     """sha256 of what is installed, whenever it was locked: 64 hexadecimal digits."""
-    timeless = msgspec.structs.replace(lock, created_at="")
+    timeless = msgspec.structs.replace(lock, created_at="", gpu=True)
     return hashlib.sha256(text(timeless).encode()).hexdigest()
 
 

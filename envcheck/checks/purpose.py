@@ -29,7 +29,8 @@ _FOR_GPUS = ("cupy-cuda", "tensorrt", "onnxruntime-gpu", "jax-cuda", "nvidia-dal
 def cpu_builds(view: SnapshotView) -> list[str]:
     """The target's frameworks, where none was built for GPUs ("tensorflow-cpu 2.21.0").
 
-    Empty where one was, where there is no framework, and where nothing in the Snapshot says so.
+    Without a framework, the stack that envcheck installed, where that is not for GPUs.
+    Empty where one was, where there is neither, and where nothing in the Snapshot says so.
     """
     if view.snapshot.target is None:
         return []
@@ -49,7 +50,16 @@ def cpu_builds(view: SnapshotView) -> list[str]:
         if built or (built is None and not all(map(_says_cpu, owners))):
             return []
         builds += [f"{one.normalized} {one.version}" for one in owners]
-    return builds
+    return builds or _stack_without_gpu(view)
+
+
+def _stack_without_gpu(view: SnapshotView) -> list[str]:
+    """What envcheck installed in the target, where its catalogue says that it is not for GPUs."""
+    probe = view.target.lock
+    lock = None if probe is None else probe.facts
+    if lock is None or known(lock.gpu) is not False:
+        return []
+    return [f"{known(lock.stack) or 'its stack'} {known(lock.release) or ''}".rstrip()]
 
 
 def _owners(framework_name: str, distributions: dict[str, Distribution]) -> list[Distribution]:

@@ -87,6 +87,7 @@ class InstalledLock(Facts, frozen=True, kw_only=True):
     stack: Maybe[str] = NOT_COLLECTED  # "tensorflow-cpu"
     release: Maybe[str] = NOT_COLLECTED
     created_at: Maybe[str] = NOT_COLLECTED
+    gpu: Maybe[bool] = NOT_COLLECTED  # whether the stack is for GPUs
     packages: Maybe[list[PackageInLock]] = NOT_COLLECTED
     added: list[AddedPackage] = []
 

@@ -71,6 +71,7 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
         packages=packages,
         building=building,
         provided=dict(stack.provides),
+        gpu=stack.gpu,
         created_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
 

@@ -95,6 +95,9 @@ def test_it_is_pep_751_for_others_too() -> None:
 
 
 def test_the_digest_is_of_what_is_installed() -> None:
+    without = msgspec.structs.replace(GOOD, gpu=False)
+    assert pylock.parse(pylock.text(without), "lock") == without
+    assert "gpu" not in pylock.text(GOOD) and pylock.digest(without) == pylock.digest(GOOD)
     later = msgspec.structs.replace(GOOD, created_at="2027-01-01T00:00:00Z")
     assert pylock.digest(later) == pylock.digest(GOOD)
     other = msgspec.structs.replace(GOOD, packages=GOOD.packages[:1])

@@ -56,6 +56,14 @@ def prefix(tmp_path: Path) -> Path:
     return tmp_path / "env"
 
 
+@pytest.mark.parametrize(
+    ("line", "gpu"), [("", True), ("gpu = true", True), ("gpu = false", False), ("gpu = 0", True)]
+)
+def test_whether_the_stack_is_for_gpus(prefix: Path, line: str, gpu: bool) -> None:
+    (prefix / ".envcheck" / "pylock.toml").write_text(LOCK + line + "\n")
+    assert collected(prefix).gpu is gpu
+
+
 def test_what_is_there_stands_beside_what_was_locked(prefix: Path, tmp_path: Path) -> None:
     site = prefix / "lib" / "python3.11" / "site-packages"
     put(site, "tensorflow_cpu", "2.21.0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from distributed_runs import CODES, bad, run, well
 from targets import (
@@ -25,12 +26,13 @@ from envcheck.checks.registry import all_checks
 from envcheck.collector.acceleration import systems
 from envcheck.facts.acceleration import Acceleration
 from envcheck.facts.snapshot import Snapshot
-from envcheck.facts.target import Distribution, Framework, Loader
+from envcheck.facts.target import Distribution, Framework, InstalledLock, Loader
 from envcheck.findings.model import CheckResult
 from envcheck.reports.model import status_of
 
 CPU = dist("tensorflow_cpu", "2.21.0", normalized="tensorflow-cpu")
 TORCH_CPU = dist("torch", "2.9.1+cpu")
+NUMPY = InstalledLock(stack="acme-numpy", release="1.26.4", gpu=False, packages=[])
 JAX = [dist("jax", "0.7.2"), dist("jaxlib", "0.7.2")]
 
 
@@ -62,6 +64,7 @@ def independent(snap: Snapshot) -> list[str]:
         ([TORCH_CPU], {"torch": without_cuda("torch")}, "torch 2.9.1+cpu"),
         (JAX, {"jax": without_cuda("jax")}, "jax 0.7.2"),
         ([CPU, TORCH_CPU], {}, "tensorflow-cpu 2.21.0, torch 2.9.1+cpu"),
+        ([dist("numpy", "1.26.4")], {"lock": NUMPY}, "acme-numpy 1.26.4"),
     ],
 )
 def test_a_target_that_needs_no_gpu_does_not_miss_one(
@@ -99,6 +102,20 @@ def test_where_a_gpu_is_meant_or_nothing_is_known_it_is_one_finding(snap: Snapsh
     assert results["PCI-001"].outcome == "fail"
     assert results["DRV-001"].consequence_of == "PCI-001"
     assert status_of(diagnose(snap)) == "problems"
+
+
+@pytest.mark.parametrize(
+    ("lock", "distributions"),
+    [
+        (msgspec.structs.replace(NUMPY, gpu=True), [dist("numpy", "1.26.4")]),
+        (InstalledLock(packages=[]), [dist("numpy", "1.26.4")]),
+        (NUMPY, [dist("cupy-cuda12x", "13.3.0")]),
+    ],
+)
+def test_a_stack_that_may_want_a_gpu_is_no_excuse(
+    lock: InstalledLock, distributions: list[Distribution]
+) -> None:
+    assert told(on_no_gpu(*distributions, lock=lock))["PCI-001"].outcome == "fail"
 
 
 def test_a_target_excuses_the_bus_alone_too() -> None:

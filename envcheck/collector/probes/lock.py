@@ -33,6 +33,7 @@ def collect(context):
     facts.put("path", path)
     for name, value in told.items():
         facts.put(name, value if isinstance(value, str) else unavailable("absent"))
+    facts.put("gpu", _own(lock).get("gpu", True) is not False)
     there = _installed(prefix, sys_path)
     facts.put("packages", [_beside(name, locked[name], there.get(name)) for name in sorted(locked)])
     added = sorted(set(there) - set(locked))[:_MOST]
@@ -61,10 +62,14 @@ def _packages(lock):
     return found
 
 
-def _about(lock):
+def _own(lock):
     tool = lock.get("tool")
     own = tool.get("envcheck") if isinstance(tool, dict) else None
-    own = own if isinstance(own, dict) else {}
+    return own if isinstance(own, dict) else {}
+
+
+def _about(lock):
+    own = _own(lock)
     return {
         "stack": own.get("stack"),
         "release": own.get("release"),
