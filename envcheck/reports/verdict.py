@@ -96,7 +96,7 @@ def verdict_of(
 def _problems(found: list[Headline]) -> OverallVerdict:
     items = [one.text for one in found]
     if [one.code for one in found] == [NO_GPU]:
-        return OverallVerdict(sign="warn", word="PROBLEM", items=["no NVIDIA GPU in this machine"])
+        return OverallVerdict(sign="fail", word="PROBLEM", items=["no NVIDIA GPU in this machine"])
     number = f"{len(items)} problem{'' if len(items) == 1 else 's'}"
     word = "PROBLEM" if len(items) == 1 else number.upper()
     return OverallVerdict(sign="fail", word=word, lead=number, items=items)

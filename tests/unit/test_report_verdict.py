@@ -71,7 +71,7 @@ def test_what_is_healthy_names_what_works() -> None:
 
 
 def test_no_gpu_is_said_alone_and_beside_other_problems() -> None:
-    assert first(no_gpu()) == "! no NVIDIA GPU in this machine"
+    assert first(no_gpu()) == "✗ no NVIDIA GPU in this machine"
     assert first(no_gpu(), utf8=False) == "PROBLEM: no NVIDIA GPU in this machine"
     other = result("HOST-003", "host", "fail", findings=[finding("B.", headline="no glibc")])
     gpu = result("PCI-001", "pci", "fail", findings=[finding("A.", headline="no GPU")])
