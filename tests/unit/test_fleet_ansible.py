@@ -30,10 +30,16 @@ HERE = Path(__file__).parent
         ("something quite new\n\n", "something quite new"),
         ("Failed to connect to the host via ssh: Bad configuration option: x", "Bad configuration option: x"),
         ("", "Ansible does not say why"),
+        ('Data could not be sent to remote host "a". Make sure it answers: ?', "the connection broke"),
+        ('Data could not be sent to remote host "a". Make sure it answers: Odd', None),
     ],
 )  # fmt: skip
-def test_why_a_machine_cannot_be_reached_is_told_alike_on_all(words: str, reason: str) -> None:
-    assert outcomes.of_words(words, "unreachable") == ("unreachable", reason)
+def test_why_a_machine_cannot_be_reached_is_told_alike_on_all(
+    words: str, reason: str | None
+) -> None:
+    # where ssh's own words follow, they are passed on
+    told = words if reason is None else reason
+    assert outcomes.of_words(words, "unreachable") == ("unreachable", told)
 
 
 def test_a_long_or_hostile_reason_is_a_line() -> None:

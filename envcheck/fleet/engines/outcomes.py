@@ -33,7 +33,6 @@ _KNOWN: tuple[tuple[str, Outcome, str], ...] = (
     ("operation timed out", "unreachable", "the connection timed out"),
     ("connection to unknown port", "unreachable", "the connection was closed"),
     ("connection reset by", "unreachable", "the connection was reset"),
-    ("data could not be sent to remote host", "unreachable", "the connection broke"),
     ("broken pipe", "unreachable", "the connection broke"),
     ("connection closed by", "unreachable", "the connection was closed"),
     ("kex_exchange_identification", "unreachable", "the connection was closed"),
@@ -53,6 +52,9 @@ _KNOWN: tuple[tuple[str, Outcome, str], ...] = (
     ("read-only file system", "failed", "its file system is read-only"),
     ("this is a windows machine", "failed", "it runs Windows"),
 )
+_SENT_NOTHING = re.compile(
+    r"Data could not be sent to remote host [^:]{0,300}:\W{0,9}", re.IGNORECASE
+)
 _DENIED = re.compile(r"permission denied \(([a-z,-]{1,100})\)")
 _BEGINNINGS = (
     "Task failed:",
@@ -66,7 +68,10 @@ def of_words(words: str, outcome: Outcome) -> tuple[Outcome, str]:
     found = _known(words)
     if found is not None:
         return found
-    return outcome, _last(words) or "Ansible does not say why"
+    last = _last(words)
+    if _SENT_NOTHING.fullmatch(last):  # Ansible's words, after which ssh says nothing
+        last = "the connection broke"
+    return outcome, last or "Ansible does not say why"
 
 
 def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
