@@ -29,6 +29,16 @@ _TIE = (
 )
 
 
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 where that cannot be read."""
+    return int(process.resident(pid))
+
+
+def written(pid: int) -> int:
+    """Bytes that a process has written in all; growing with the time where that cannot be read."""
+    return int(process.written(pid))
+
+
 def run(
     argv: Sequence[str | Path],
     *,

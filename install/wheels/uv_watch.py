@@ -6,13 +6,11 @@ and then never ends. uv still does all the asking; only its process is watched h
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 from ...exit_codes import CouldNotLook
+from .. import processes
 
 MEMORY = 1 << 30  # bytes; resolving tensorflow[and-cuda] was seen to take 73 MiB
 SILENCE = (
@@ -22,7 +20,6 @@ LEAST = 64 * 1024  # bytes: less is what its threads write to wake each other
 
 _PAUSE = 0.05  # seconds between two looks
 _STOPPED = 5.0  # seconds: after a longer pause, this process was stopped, and uv was, too
-_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Watch:
@@ -44,12 +41,12 @@ class Watch:
         if now - self._last > _STOPPED:
             self._since += now - self._last
         self._last = now
-        if resident(pid) > MEMORY:
+        if processes.resident(pid) > MEMORY:
             raise CouldNotLook(
                 f"what {self._whose} answers is too large: uv needs more than {MEMORY >> 20} MiB for it",
                 "no package index sends that much: is it the right address?",
             )
-        size = written(pid)
+        size = processes.written(pid)
         if size - self._written >= LEAST:
             self._written, self._since = size, now
         elif now - self._since > SILENCE:
@@ -57,17 +54,3 @@ class Watch:
                 f"{self._whose} sent no complete page in {SILENCE:.0f} seconds",
                 "try again, or use another address of it (--index): complete pages are kept",
             )
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory that the process holds; 0 where that cannot be read."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_SIZE
-    return 0
-
-
-def written(pid: int) -> int:
-    """Bytes that the process has written in all; growing with the time where that cannot be read."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(Path(f"/proc/{pid}/io").read_text().split("wchar:")[1].split()[0])
-    return int(time.monotonic() * LEAST)

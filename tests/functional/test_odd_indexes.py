@@ -17,6 +17,7 @@ from resolving import choice, isolate, locked, stack
 from wheel_maker import wheel
 
 from envcheck.exit_codes import Cannot, CouldNotLook
+from envcheck.install import processes
 from envcheck.install.lockfile import LockedFile
 from envcheck.install.wheels import uv, uv_watch
 
@@ -195,8 +196,8 @@ def test_a_page_that_needs_gigabytes_is_refused(odd: Odd, monkeypatch: pytest.Mo
     )
     odd.page("/simple/app/", packed + packer.flush(), Content_Encoding="gzip")
     seen: list[int] = []
-    resident = uv_watch.resident
-    monkeypatch.setattr(uv_watch, "resident", lambda pid: seen.append(resident(pid)) or seen[-1])
+    resident = processes.resident
+    monkeypatch.setattr(processes, "resident", lambda pid: seen.append(resident(pid)) or seen[-1])
     with pytest.raises(
         CouldNotLook, match=r"the index 127\.0\.0\.1:\d+ answers is too large: uv needs"
     ):

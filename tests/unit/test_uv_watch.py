@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from envcheck.exit_codes import CouldNotLook
-from envcheck.install.wheels import uv_watch
+from envcheck.install import processes
 from envcheck.install.wheels.uv_watch import LEAST, MEMORY, SILENCE, Watch
 
 
@@ -17,8 +18,8 @@ class World:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.resident, self.written = 0.0, 1 << 20, 0
-        monkeypatch.setattr(uv_watch, "resident", lambda pid: self.resident)
-        monkeypatch.setattr(uv_watch, "written", lambda pid: self.written)
+        monkeypatch.setattr(processes, "resident", lambda pid: self.resident)
+        monkeypatch.setattr(processes, "written", lambda pid: self.written)
         self.watch = Watch("the index x", clock=lambda: self.now)
 
     def passes(self, seconds: float, rate: float = 0.0) -> None:
@@ -61,17 +62,17 @@ def test_memory(world: World) -> None:
 
 
 def test_this_process_is_seen() -> None:
-    before = uv_watch.written(os.getpid())
+    before = processes.written(os.getpid())
     with Path(os.devnull).open("wb", buffering=0) as file:
         file.write(bytes(LEAST))
-    assert uv_watch.written(os.getpid()) - before >= LEAST
-    assert uv_watch.resident(os.getpid()) > 1 << 20
+    assert processes.written(os.getpid()) - before >= LEAST
+    assert processes.resident(os.getpid()) > 1 << 20
 
 
 def test_where_proc_cannot_be_read_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = 1 << 30
-    assert uv_watch.resident(nobody) == 0
-    first = uv_watch.written(nobody)
-    clock = uv_watch.time.monotonic
-    monkeypatch.setattr(uv_watch.time, "monotonic", lambda: clock() + 10)
-    assert uv_watch.written(nobody) - first >= LEAST
+    assert processes.resident(nobody) == 0
+    first = processes.written(nobody)
+    clock = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 10)
+    assert processes.written(nobody) - first >= LEAST
