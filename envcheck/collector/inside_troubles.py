@@ -41,11 +41,8 @@ _WORDS = (
 )
 # A runtime could not execute the first program itself: runc's words, and crun's. What it fails of before
 # that (a mount, a hook, a control group) is the runtime's own, whatever the exit status.
-_NOT_STARTED = re.compile(
-    r"executable file [^\n]{0,300}not found|(?<!/)\bexec:? [^\n]{0,300}(?:no such file|permission denied"
-    r"|not a directory|is a directory)",
-    re.IGNORECASE,
-)
+_EXECUTES = re.compile(r"(?<!/)\bexec:? ")
+_NOT_EXECUTED = ("no such file", "permission denied", "not a directory", "is a directory")
 _RUNTIME_S = re.compile(
     r"OCI runtime|OCI permission denied|\b(?:runc|crun|conmon)\b[^\n]{0,40}:|error running hook"
     r"|container_linux\.go|failed to create (?:task|shim)|response from daemon",
@@ -157,7 +154,7 @@ def _engine_s(location, code, errors):
     if ending is not None:
         return NotATarget("%s: %s" % (location, ending))
     last = _last(errors)
-    if code in (125, 126, 127) and _NOT_STARTED.search(errors):
+    if code in (125, 126, 127) and any(map(_not_executed, errors.lower().splitlines())):
         return NotATarget(
             "%s: its entrypoint cannot be started%s%s" % (location, last, _past(location))
         )
@@ -171,6 +168,13 @@ def _words_of(errors):
         errors = errors.decode("utf-8", "replace")
     found = (ending for pattern, ending in _WORDS if re.search(pattern, errors, re.IGNORECASE))
     return next(found, None)
+
+
+def _not_executed(line):
+    """Whether a runtime says in this line that it could not execute the first program."""
+    if "executable file" in line and "not found" in line:
+        return True
+    return bool(_EXECUTES.search(line)) and any(words in line for words in _NOT_EXECUTED)
 
 
 def _last(errors):
