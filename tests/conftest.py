@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.terminal import TerminalReporter
+from hypothesis import HealthCheck, settings
 
 for folder in ("", "unit", "functional", "gpu"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
@@ -32,6 +33,9 @@ __all__ = [
 ]  # fixtures of all tests
 
 signals.take_back()
+# How long an example takes is the machine's affair.
+settings.register_profile("envcheck", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("envcheck")
 sys.dont_write_bytecode = False  # else every run, and every worker of it, rewrites all asserts anew
 left_out: dict[str, int] = {}
 

@@ -1,15 +1,15 @@
 """No regular expression takes more than linear time, whatever text it is given.
 
-Each is given texts that are made of its own characters to keep each of its repeats busy (regex_attacks.py):
-2 KB of each, and eight times as much of those that took long, twice over. Of the last, what is linear takes
-a few dozen milliseconds, and what is quadratic several hundred at least. This is no benchmark: what counts
-there is this process's own time, so that a busy machine changes nothing.
+Each is given texts that are made of its own characters to keep each of its repeats busy (regex_attacks.py).
+What takes a moment on a short text is measured on two lengths, side by side and by this process's own time:
+what counts is how the time grows, so that a busy or slow machine changes nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -53,9 +53,12 @@ LOOKED_AT = {
 }
 
 
-# Characters, and the seconds after which an attack is tried once more, with eight times as many.
-STEPS = ((2_000, 0.001), (16_000, 0.01), (128_000, 0.25))
-TOO_LONG = 0.25  # whatever the size
+# Characters; and the seconds from which on an attack is tried with eight times as many.
+SIZES = ((2_000, 0.001), (16_000, 0.01), (128_000, 0.1))
+# Eight times the characters take 64 times as long where a pattern is quadratic, 8 times where it is linear.
+QUADRATIC = 24.0
+MEASURABLE = 0.1  # seconds: below, the steps of a process's clock are too coarse
+LIMIT = 1.0  # seconds after which an attack is cut off
 MEGABYTE = (1_000_000, 4.0)  # characters, and seconds
 
 
@@ -66,13 +69,17 @@ def patterns() -> list[Use]:
     return list({(use.pattern, use.flags, use.call): use for use in found}.values())
 
 
-def seconds(use: Use, attack: tuple[Any, Any, Any], size: int, limit: float = 1.0) -> float:
-    """What an attack of ``size`` characters takes of this process's time."""
+def seconds(
+    use: Use,
+    attack: tuple[Any, Any, Any],
+    size: int,
+    limit: float = LIMIT,
+    clock: Callable[[], float] = time.process_time,
+) -> float:
+    """What an attack of ``size`` characters takes, by that clock."""
     before, pump, after = attack
     function = work(use)
     text = before + pump * (min(size, LOOKED_AT.get(use.where, size)) // len(pump)) + after
-    # Some kernels count a process's own time in steps of milliseconds: for short texts that is no measure.
-    clock = time.perf_counter if size < STEPS[-1][0] else time.process_time
     began = clock()
     with contextlib.suppress(TimeoutError), cpu_limit(limit):
         function(text)  # may overrun: the search for where a match begins is not interrupted
@@ -80,15 +87,25 @@ def seconds(use: Use, attack: tuple[Any, Any, Any], size: int, limit: float = 1.
 
 
 def superlinear(use: Use) -> str:
-    """The first attack that takes too long; "" where none does."""
-    for attack in attacks(use):
-        for size, enough in STEPS:
-            took = seconds(use, attack, size)
-            if took >= TOO_LONG:
-                return told(use, attack)
-            if took < enough:
-                break
-    return ""
+    """The first attack whose time grows faster than its length; "" where none does."""
+    return next((told(use, attack) for attack in attacks(use) if grows(use, attack)), "")
+
+
+def grows(use: Use, attack: tuple[Any, Any, Any]) -> bool:
+    """Whether eight times the text takes out of all proportion longer."""
+    before = 0.001  # of 250 characters, which linear patterns take in microseconds
+    for size, enough in SIZES:
+        # Some kernels count a process's time in steps of milliseconds: the first look goes by the wall's.
+        if seconds(use, attack, size, clock=time.perf_counter) < enough:
+            return False
+        took = seconds(use, attack, size)
+        if took >= LIMIT:
+            return True
+        if took >= MEASURABLE:
+            took = min(took, seconds(use, attack, size))
+            return took >= QUADRATIC * before
+        before = max(took, 0.001)
+    return False
 
 
 def told(use: Use, attack: tuple[Any, Any, Any]) -> str:
@@ -107,7 +124,7 @@ def test_every_pattern_is_linear_in_a_megabyte() -> None:
     """What takes longest of a little, of each pattern."""
     found = []
     for use in patterns():
-        worst = sorted(attacks(use), key=lambda a: -seconds(use, a, STEPS[0][0]))[:3]
+        worst = sorted(attacks(use), key=lambda a: -seconds(use, a, SIZES[0][0]))[:3]
         found += [told(use, a) for a in worst if seconds(use, a, *MEGABYTE) >= MEGABYTE[1]]
     assert not found
 
