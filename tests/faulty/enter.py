@@ -18,6 +18,7 @@ from pathlib import Path
 
 import cli
 import pynvml
+from processes import PATIENCE
 
 from .libraries import built
 from .machine import LIB, Content, File, Library, Link, Machine, tree
@@ -48,7 +49,7 @@ class Ended:
         self.code, self.stdout, self.stderr, self.seconds = code, stdout, stderr, seconds
 
 
-def run(machine: Machine, argv: list[str], timeout: float = 120) -> Ended:
+def run(machine: Machine, argv: list[str], timeout: float = PATIENCE) -> Ended:
     """``envcheck ARGV`` on that machine. Raises NoNamespaces, TimeoutError."""
     prepare()
     libraries = {path: built(c) for path, c in tree(machine).items() if isinstance(c, Library)}

@@ -83,6 +83,6 @@ def built(library: Library) -> Path:
             str(code),
         ],
         check=True,
-        timeout=60,
+        timeout=900,
     )
     return made

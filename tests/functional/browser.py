@@ -255,7 +255,7 @@ def started(folder: Path) -> Iterator[Chromium]:
         browser.close()
     finally:
         playwright.stop()
-        wait_for(lambda: not running(folder), 5)
+        wait_for(lambda: not running(folder))
         left = running(folder)
         for pid, _parent, _command in left:
             with suppress(ProcessLookupError):

@@ -17,6 +17,7 @@ import pytest
 import pythons
 from base_files import Files
 from podman import PodmanWorld
+from processes import PATIENCE
 
 _WITHOUT = ("test", "idlelib", "tkinter", "turtledemo", "lib2to3", "__pycache__", "site-packages")
 _PROGRAMS = ("sha256sum", "tar", "gzip", "grep", "cut", "sed")
@@ -41,7 +42,9 @@ echo "$4:x:$3:$3::/home/$4:/bin/sh" >> /etc/passwd
 def prefix(minor: int) -> Path:
     """Where a Python lies that can be copied; skips where it belongs to the distribution."""
     asked = [pythons.need(minor), "-c", "import sys; print(sys.base_prefix)"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20).stdout
+    told = subprocess.run(
+        asked, capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
     found = Path(told.strip())
     if found in (Path("/usr"), Path("/usr/local"), Path("/")):
         pytest.skip(f"Python 3.{minor} is the distribution's own and cannot be copied from {found}")

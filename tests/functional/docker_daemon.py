@@ -22,9 +22,8 @@ import base_files
 import base_images
 import pytest
 from leftovers import kill_those_of, mounts_below, processes_of, unmount_below
-from processes import wait_for
+from processes import PATIENCE, wait_for
 
-SECONDS = 120.0
 _CONTAINERD = """\
 version = 2
 root = "{folder}/containerd"
@@ -62,7 +61,11 @@ class DockerDaemon:
         return clean | self.variables
 
     def docker(
-        self, *arguments: str | Path, code: int | None = 0, seconds: float = SECONDS, **changes: str
+        self,
+        *arguments: str | Path,
+        code: int | None = 0,
+        seconds: float = PATIENCE,
+        **changes: str,
     ) -> subprocess.CompletedProcess[str]:
         """One run, which has to end with that exit code (None: with any)."""
         done = subprocess.run(
@@ -162,8 +165,10 @@ def _start(
         "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
     ]  # fmt: skip
     _child(made, [dockerd, *arguments], made.run / "d.sock", children)
-    answers = wait_for(lambda: made.docker("version", code=None).returncode == 0, 20.0)
-    if not answers:
+    daemon = children[-1]
+    answered = lambda: made.docker("version", code=None).returncode == 0  # noqa: E731
+    wait_for(lambda: answered() or daemon.poll() is not None)
+    if daemon.poll() is not None:
         raise Refused(f"dockerd does not answer: {_last_words(made, 'dockerd')}")
 
 
@@ -174,7 +179,7 @@ def _child(
     with (made.folder / f"{name}.log").open("wb") as log:
         child = subprocess.Popen(argv, stdout=log, stderr=log, env=made.complete_variables)
     children.append(child)
-    wait_for(lambda: socket.exists() or child.poll() is not None, 20.0)
+    wait_for(lambda: socket.exists() or child.poll() is not None)
     if not socket.exists():
         raise Refused(f"{name} does not start: {_last_words(made, name)}")
 
@@ -191,7 +196,7 @@ def _end(made: DockerDaemon, children: list[subprocess.Popen[bytes]]) -> None:
     for child in reversed(children):  # dockerd asks containerd to the end
         child.terminate()
         try:
-            child.wait(20.0)
+            child.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import random
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bad_server import BadServer
+from processes import wait_for
 
 from envcheck.install.lockfile import LockedFile
 from envcheck.install.network.retries import retry_policy
@@ -53,7 +53,4 @@ def fetched(store: Store, file: LockedFile, silence: float = 30.0) -> Fetcher:
 
 
 def wait_until(reached: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not reached():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    assert wait_for(reached)

@@ -32,9 +32,9 @@ from typing import Any
 
 import pytest
 from certificates import Certificates
+from processes import PATIENCE
 
 PROGRAM = shutil.which("docker-registry")
-SECONDS = 15.0  # within which it has to answer
 OCI = "application/vnd.oci.image"
 DOCKER = "application/vnd.docker"
 TYPES = {
@@ -160,7 +160,7 @@ class Registry:
             headers["Authorization"] = f"Basic {word}"
         request = urllib.request.Request(url, body, headers, method=method)
         try:
-            return _opener(self._tls).open(request, timeout=SECONDS)
+            return _opener(self._tls).open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{method} {path}: {error.code} {error.read()!r}") from None
 
@@ -322,10 +322,10 @@ def _answers(
     registry: Registry, process: subprocess.Popen[bytes], tls: Certificates | None
 ) -> bool:
     url = f"{registry.url}/v2/"
-    limit = time.monotonic() + SECONDS
+    limit = time.monotonic() + PATIENCE
     while time.monotonic() < limit and process.poll() is None:
         try:
-            _opener(tls).open(url, timeout=SECONDS).close()
+            _opener(tls).open(url, timeout=PATIENCE).close()
         except urllib.error.HTTPError as error:
             error.close()  # 401: it is there
         except OSError:
@@ -347,7 +347,7 @@ def _opener(tls: Certificates | None) -> urllib.request.OpenerDirector:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGTERM)
     try:
-        process.wait(5)
+        process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

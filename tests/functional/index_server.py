@@ -27,10 +27,10 @@ from urllib.parse import quote, unquote
 
 from certificates import Certificates
 from index_site import JSON_TYPE, Offer, Site
+from processes import PATIENCE
 from python_server import Log, PythonServer
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-SECONDS = 10.0  # within which a server has to answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Index:
         self._fences += 1
         fence = f"/fence/{self._fences}"
         _ask(f"{self.origin}{fence}", self.access.tls)
-        limit = time.monotonic() + SECONDS
+        limit = time.monotonic() + PATIENCE
         while time.monotonic() < limit:
             lines = self._log.read_text().splitlines()
             told = [_request(line) for line in lines if line.endswith("}")]
@@ -155,7 +155,7 @@ def _ask(url: str, tls: Certificates | None) -> None:
         handlers.append(urllib.request.HTTPSHandler(context=context))
     opener = urllib.request.build_opener(*handlers)
     try:
-        opener.open(url, timeout=SECONDS).close()
+        opener.open(url, timeout=PATIENCE).close()
     except urllib.error.HTTPError as error:
         error.close()
 
@@ -229,7 +229,7 @@ class NginxServer:
 
     def _wait_until_it_runs(self, pid: Path) -> None:
         """It writes its number once its configuration is accepted."""
-        limit = time.monotonic() + SECONDS
+        limit = time.monotonic() + PATIENCE
         while not pid.exists():
             if self._process.poll() is not None or time.monotonic() > limit:
                 self.stop()
@@ -266,7 +266,7 @@ class NginxServer:
     def stop(self) -> None:
         self._process.terminate()
         try:
-            self._process.wait(SECONDS)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -13,8 +13,7 @@ import tomli
 from cli import envcheck, environment
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-
-SECONDS = 300.0
+from processes import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,12 @@ class Home:
         return folder
 
     def envcheck(
-        self, *arguments: str | Path, seconds: float = SECONDS, **changes: str
+        self, *arguments: str | Path, seconds: float = PATIENCE, **changes: str
     ) -> subprocess.CompletedProcess[bytes]:
         return envcheck(*arguments, timeout=seconds, **(self.variables | changes))
 
     def install(
-        self, *arguments: str | Path, seconds: float = SECONDS, **changes: str
+        self, *arguments: str | Path, seconds: float = PATIENCE, **changes: str
     ) -> Environment:
         """An installation that has to succeed."""
         result = self.envcheck(
@@ -81,7 +80,7 @@ class Environment:
             capture_output=True,
             text=True,
             env=environment(**(self.home.variables | changes)),
-            timeout=SECONDS,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr

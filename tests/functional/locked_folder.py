@@ -10,6 +10,7 @@ from pathlib import Path
 
 import virtualenv
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
+from processes import PATIENCE
 from wheel_maker import sha256
 
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
@@ -69,7 +70,7 @@ def bundled(name: str, folder: Path, python: str = "") -> Path:
     """The wheel of pip or setuptools that came with virtualenv, or with an old Python's ensurepip."""
     if python:
         asked = [python, "-c", "import ensurepip; print(ensurepip.__file__)"]
-        told = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE, check=True)
         shelf = Path(told.stdout.strip()).parent / "_bundled"
     else:
         shelf = Path(virtualenv.__file__).parent / "seed" / "wheels" / "embed"

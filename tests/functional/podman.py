@@ -20,8 +20,7 @@ import base_files
 import base_images
 import pytest
 from leftovers import kill_those_of, mounts_below, processes_of, unmount_below
-
-SECONDS = 120.0
+from processes import PATIENCE
 
 # For a fixture that is given an engine by its name: selection.py does not see what that one asks for.
 EITHER = [pytest.param(name, marks=pytest.mark.engine) for name in ("podman", "docker")]
@@ -76,7 +75,7 @@ class PodmanWorld:
         *arguments: str | Path,
         code: int | None = 0,
         stdin: bytes = b"",
-        seconds: float = SECONDS,
+        seconds: float = PATIENCE,
         **changes: str,
     ) -> subprocess.CompletedProcess[str]:
         """One run, which has to end with that exit code (None: with any)."""

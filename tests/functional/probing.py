@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import pythons
+from processes import PATIENCE
 
 from envcheck.collector.runtime import process
 from envcheck.collector.runtime.child import BOOTSTRAP, parse
@@ -61,6 +62,6 @@ def compile_library(source: str, folder: Path, name: str) -> Path:
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(made), str(code)],
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return made

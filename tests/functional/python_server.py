@@ -43,7 +43,7 @@ class Log:
 
     def write(self, number: int, record: dict[str, Any]) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: not any(n < number for n in self._answered), 1)
+            self._changed.wait_for(lambda: not any(n < number for n in self._answered))
             with self._path.open("a") as file:
                 file.write(json.dumps(record) + "\n")
             self._answered.discard(number)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
+from processes import PATIENCE
 
 
 def heavy(*minors: int) -> list[ParameterSet]:
@@ -29,7 +30,9 @@ def find(minor: int, major: int = 3) -> str | None:
     for candidate in filter(None, candidates):
         asked = [candidate, "-c", "import sys; print(sys.version_info[1])"]
         try:
-            told = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=False)
+            told = subprocess.run(
+                asked, capture_output=True, text=True, timeout=PATIENCE, check=False
+            )
         except (OSError, subprocess.TimeoutExpired):
             continue
         if told.returncode == 0 and told.stdout.strip() == str(minor):

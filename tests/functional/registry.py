@@ -14,10 +14,9 @@ from urllib.parse import urljoin
 import pytest
 import requests
 from index_site import project_of
+from processes import PATIENCE
 
 from envcheck.install.network.public_index import public_index
-
-SECONDS = 60.0
 
 
 def fetch(folder: Path, *filenames: str) -> list[Path]:
@@ -33,11 +32,11 @@ def _fetch(folder: Path, page: str, filename: str) -> Path:
         return path
     try:
         with requests.Session() as session:
-            answer = session.get(page, timeout=SECONDS, headers={"Accept": "text/html"})
+            answer = session.get(page, timeout=PATIENCE, headers={"Accept": "text/html"})
             answer.raise_for_status()
             links = re.findall(r'href="([^"#]+)', answer.text)
             (link,) = (link for link in links if link.rpartition("/")[2] == filename)
-            file = session.get(urljoin(answer.url, html.unescape(link)), timeout=SECONDS)
+            file = session.get(urljoin(answer.url, html.unescape(link)), timeout=PATIENCE)
             file.raise_for_status()
     except (requests.RequestException, ValueError):
         pytest.skip(f"the configured package index does not give {filename}")

@@ -20,12 +20,12 @@ import pytest
 from cli import environment
 from demo_stack import Demo, demo
 from installing import Home
+from processes import PATIENCE
 from ssh_hosts import Host, SshHosts, python_of, serve_hosts
 from wheel_maker import stand_ins, wheel
 
 from envcheck.install.export import own_wheel
 
-SECONDS = 300.0
 MINOR = sys.version_info[1]
 
 
@@ -46,7 +46,7 @@ class Rollout:
         done = subprocess.run(
             [sys.executable, "-m", "envcheck", "fleet", *map(str, words)],
             env=environment(**(self.home.variables | self.hosts.variables)),
-            capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert "Traceback" not in done.stderr
         if code is not None:

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE
 
 UID = 64321
 NAME = "ectest"
 REPOSITORY = Path(__file__).resolve().parents[2]
-SECONDS = 120.0
 _ENTER = (
     'for file in passwd group subuid subgid; do mount --bind "$0/$file" "/etc/$file" || exit 99; done\n'
     f'exec setpriv --reuid={UID} --regid={UID} --clear-groups "$@"'
@@ -80,7 +80,7 @@ class Rootless:
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
-            timeout=SECONDS,
+            timeout=PATIENCE,
             check=False,
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from shlex import quote
 
 import pytest
 from cli import PYTHON, envcheck
+from processes import PATIENCE
 
 DEMOS = Path(__file__).resolve().parents[2] / "envcheck" / "data" / "demos"
 DRV_002 = (
@@ -107,7 +108,7 @@ def run(
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        out, err = started.communicate(timeout=300)
+        out, err = started.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         started.kill()  # and not waited for: it may be stuck in the kernel
         pytest.fail(f"the script does not end: {log_of(folder)}")

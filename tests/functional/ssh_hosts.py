@@ -30,11 +30,10 @@ from typing import IO
 
 import pytest
 from leftovers import kill_those_of, mounts_below, processes_of
-from processes import wait_for
+from processes import PATIENCE, wait_for
 
 KEEPER = Path(__file__).with_name("ssh_keeper.py")
 REPOSITORY = Path(__file__).resolve().parents[2]
-SECONDS = 300.0  # within which all have to be up
 UNPACKED = Path("~/.cache/envcheck-ci/engines").expanduser()
 PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:{UNPACKED}/usr/sbin"
 SUDO_PASSWORD = "a secret that no output may show"
@@ -319,7 +318,7 @@ def _keeper(
 
 
 def _line(stream: IO[str]) -> str:
-    ready, _, _ = select.select([stream], [], [], SECONDS)
+    ready, _, _ = select.select([stream], [], [], PATIENCE)
     return stream.readline() if ready else ""
 
 
@@ -333,7 +332,7 @@ def _wait(made: SshHosts) -> None:
     """Until every sshd that is to answer has said so."""
     silent = ("dead", "closed", "hung")
     waiting = {host.name: host.address for host in made.hosts if host.kind not in silent}
-    limit = time.monotonic() + SECONDS
+    limit = time.monotonic() + 300.0  # without hosts their tests skip
     while waiting and time.monotonic() < limit:
         for name, address in list(waiting.items()):
             with suppress(OSError), socket.create_connection((address, 22), timeout=2.0) as asked:
@@ -356,7 +355,7 @@ def _end(scratch: Path, keeper: subprocess.Popen[str] | None) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     kill_those_of(scratch)
-    wait_for(lambda: not _of(scratch), 10.0)
+    wait_for(lambda: not _of(scratch))
     shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -373,5 +372,5 @@ def _of(scratch: Path) -> list[int]:
 def _links(link: str) -> list[str]:
     """The kernel takes an interface away a moment after its namespace's last process."""
     place = Path("/sys/class/net", link)
-    wait_for(lambda: not place.exists(), 10.0)
+    wait_for(lambda: not place.exists())
     return [link] if place.exists() else []

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli import environment
+from processes import PATIENCE
 
 import envcheck as package
 
@@ -66,7 +67,7 @@ class Bench:
         """{name: RowRun as JSON}."""
         done = subprocess.run(
             self.argv(*rows, **said),
-            cwd=self.root, env=self.environment(**(standin or {})), capture_output=True, timeout=120,
+            cwd=self.root, env=self.environment(**(standin or {})), capture_output=True, timeout=PATIENCE,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr.decode()
@@ -83,7 +84,9 @@ class Bench:
 
 def make_target(folder: Path, python: str = sys.executable) -> Path:
     """An environment whose PyTorch is a version and nothing else."""
-    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+    subprocess.run(
+        [python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=PATIENCE
+    )
     (packages,) = folder.glob("lib/python*/site-packages")
     write_torch(packages)
     return folder

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import cublas_shims
+from processes import PATIENCE
 
 TORCH = Path(__file__).with_name("standin_torch.py")
 
@@ -32,7 +33,9 @@ class Machine:
 
 
 def make_target(folder: Path, python: str = sys.executable) -> Path:
-    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+    subprocess.run(
+        [python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=PATIENCE
+    )
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "torch").mkdir()
     shutil.copy(TORCH, packages / "torch/__init__.py")

@@ -26,6 +26,7 @@ from cli import environment
 from image_registry import Registry
 from installing import Home
 from podman import PodmanWorld
+from processes import PATIENCE
 
 KEY = "nvapi-standin-0123456789"  # what NGC_API_KEY has to be
 LOGIN = base64.b64encode(f"$oauthtoken:{KEY}".encode()).decode()  # the same in an auth file
@@ -94,7 +95,7 @@ class Machine:
             argv,
             env=environment(**(variables | self.gpu | changes)),
             capture_output=True,
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
         assert KEY.encode() not in done.stdout + done.stderr

@@ -86,7 +86,7 @@ def _meet(place):
             listener.listen(1)
             listener.settimeout(30)
             return listener.accept()[0]
-    until = time.monotonic() + 30
+    until = time.monotonic() + 900
     while True:
         try:
             return socket.create_connection(where, timeout=30)

@@ -17,12 +17,12 @@ from pathlib import Path
 import msgspec
 from cli import environment
 from installing import Home
+from processes import PATIENCE
 
 from envcheck.install.engine import EngineName, Start, Wiring
 
 NONE = Wiring(kind="none", arguments=[])
 VERSION = "23.03-tf1-0badf00d"
-SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Installed:
             capture_output=True,
             env=self._environment(changes),
             cwd=cwd or self.work,
-            timeout=SECONDS,
+            timeout=PATIENCE,
             check=False,
         )
 
@@ -116,13 +116,13 @@ class Terminal:
 
     def wait_for(self, word: str, times: int = 1) -> None:
         """Read until the word was seen so many times. Raises AssertionError."""
-        limit = time.monotonic() + SECONDS
+        limit = time.monotonic() + PATIENCE
         while self.seen.count(word.encode()) < times:
             assert self._read(limit), f"{word!r} did not come: {self.seen!r}"
 
     def end(self) -> int:
         """Read to the end: the exit code, negative for a signal."""
-        limit = time.monotonic() + SECONDS
+        limit = time.monotonic() + PATIENCE
         while self._read(limit):
             pass
         if self._code is None:

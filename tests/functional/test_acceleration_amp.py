@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from amp_runs import seen
 from cli import envcheck, environment
+from processes import PATIENCE
 from real_targets import real_target
 from targets import judge
 
@@ -64,7 +65,7 @@ print(json.dumps(said))
 def doctor(target: str, only: str, code: str) -> dict[str, Any]:
     """The check's result, where that system alone was asked for."""
     arguments = ("--target", real_target(target), "--only", only, "--level", "deep")
-    result = envcheck("doctor", *arguments, "--format", "json", timeout=400)
+    result = envcheck("doctor", *arguments, "--format", "json", timeout=PATIENCE)
     found = {one["code"]: one for one in json.loads(result.stdout)["results"]}
     return dict(found[code])
 
@@ -84,7 +85,7 @@ def ran(
         [str(real_target(target) / "bin" / "python"), "-B", "-c", script],
         capture_output=True,
         env=environment(),
-        timeout=400,
+        timeout=PATIENCE,
         check=False,
         text=True,
     )

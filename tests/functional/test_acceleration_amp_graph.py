@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from cli import envcheck, environment
+from processes import PATIENCE
 from real_targets import real_target
 
 import envcheck as package
@@ -48,7 +49,7 @@ print(json.dumps([one for one in told if one]))
 @cache
 def doctor(target: str, **variables: str) -> dict[str, dict[str, Any]]:
     arguments = ("--target", real_target(target), "--only", "amp-graph,ENV-014", "--level", "deep")
-    result = envcheck("doctor", *arguments, "--format", "json", timeout=300, **variables)
+    result = envcheck("doctor", *arguments, "--format", "json", timeout=PATIENCE, **variables)
     return {one["code"]: one for one in json.loads(result.stdout)["results"]}
 
 
@@ -56,7 +57,9 @@ def python(target: str, *arguments: str, **variables: str) -> Any:
     """What a script prints last, run by that target."""
     argv = [str(real_target(target) / "bin" / "python"), "-B", *arguments]
     env = environment(**variables)
-    done = subprocess.run(argv, capture_output=True, env=env, timeout=400, check=False, text=True)
+    done = subprocess.run(
+        argv, capture_output=True, env=env, timeout=PATIENCE, check=False, text=True
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cli import environment
 from probing import compile_library
+from processes import PATIENCE
 
 import envcheck as package
 
@@ -41,7 +42,9 @@ def look(library: Path, folder: Path, source: Path) -> list[object]:
         root=str(ROOT), library=str(library), folder=str(folder), source=str(source)
     )
     argv = [sys.executable, "-B", "-c", script]
-    done = subprocess.run(argv, env=environment(), capture_output=True, timeout=60, check=True)
+    done = subprocess.run(
+        argv, env=environment(), capture_output=True, timeout=PATIENCE, check=True
+    )
     answer: list[object] = json.loads(done.stdout)
     return answer
 

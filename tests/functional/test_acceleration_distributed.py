@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from cli import envcheck, environment
 from distributed_runs import judged
-from processes import running, running_commands, wait_for
+from processes import PATIENCE, running, running_commands, wait_for
 from real_targets import real_target
 from standin_horovod import make, mpirun
 
@@ -62,7 +62,7 @@ def doctor(target: str, *only: str, **changes: str) -> dict[str, dict[str, Any]]
     """The results of these systems, by their names."""
     result = envcheck(
         *("doctor", "--target", real_target(target), "--format", "json", "--only", *only),
-        timeout=580,
+        timeout=PATIENCE,
         **changes,
     )
     results = json.loads(result.stdout)["results"]
@@ -76,7 +76,7 @@ def broken(target: str, system: str, module: str, setup: str, folder: Path) -> C
     done = subprocess.run(
         [real_target(target) / "bin" / "python", "-B", "-c", script],
         env=environment(TMPDIR=str(folder), CUDA_VISIBLE_DEVICES="-1"),
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.stdout, done.stderr
     trials = json.loads(done.stdout.splitlines()[-1])
@@ -105,7 +105,13 @@ def test_strategies_are_engaged_on_every_tensorflow(target: str, tmp_path: Path)
 @HOROVODS
 def test_a_bench_takes_horovod_by_size(target: str) -> None:
     found = envcheck(
-        "bench", "allreduce", "--target", str(real_target(target)), "--format", "json", timeout=300
+        "bench",
+        "allreduce",
+        "--target",
+        str(real_target(target)),
+        "--format",
+        "json",
+        timeout=PATIENCE,
     )
     assert found.returncode == 0, found.stderr
     (told,) = json.loads(found.stdout)["sizes"]
@@ -152,11 +158,11 @@ def test_no_java_stays_where_envcheck_itself_is_killed(short: Path) -> None:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        assert wait_for(lambda: any(b"java" in one[2] for one in running(short)), 120)
+        assert wait_for(lambda: any(b"java" in one[2] for one in running(short)))
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    assert wait_for(lambda: not running(short), 60), running(short)
+    assert wait_for(lambda: not running(short)), running(short)
 
 
 def test_a_long_name_of_the_temporary_directory_is_told(tmp_path: Path) -> None:
@@ -210,7 +216,9 @@ def test_without_a_loopback_workers_could_not_run() -> None:
         "parameter-servers",
         "horovod",
     ]
-    done = subprocess.run(argv, env=environment(), capture_output=True, timeout=300, check=False)
+    done = subprocess.run(
+        argv, env=environment(), capture_output=True, timeout=PATIENCE, check=False
+    )
     results = json.loads(done.stdout)["results"]
     found = [one for one in results if one["code"] in ("ACC-014", "ACC-016", "ACC-017")]
     assert [one["outcome"] for one in found] == ["could-not-run"] * 3, found

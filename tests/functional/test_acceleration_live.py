@@ -18,7 +18,7 @@ import msgspec
 import probing
 import pytest
 from cli import PYTHON, environment
-from processes import running, wait_for
+from processes import PATIENCE, running, stretched, timeless, wait_for
 from pythons import find
 
 from envcheck.facts.acceleration import Acceleration, SystemRun
@@ -64,7 +64,7 @@ def made(tmp_path: Path) -> Made:
     package = tmp_path / "copy" / "envcheck"
     (tmp_path / "tmp").mkdir()
 
-    def make(body: str, deadline: float = 3.0, rank: str = "    return 1", **more: str) -> Path:
+    def make(body: str, deadline: float = 0.0, rank: str = "    return 1", **more: str) -> Path:
         ignored = shutil.ignore_patterns("__pycache__", "demos")
         shutil.copytree(probing.REPOSITORY / "envcheck", package, ignore=ignored)
         folder = package / "collector" / "acceleration" / "systems"
@@ -72,7 +72,9 @@ def made(tmp_path: Path) -> Made:
             if file.name != "__init__.py":
                 file.unlink()
         for name, what in {"bad": body, "well": "    pass", **more}.items():
-            text = SYSTEM.format(name=name, body=what, deadline=deadline, rank=rank)
+            text = SYSTEM.format(
+                name=name, body=what, deadline=deadline or stretched(3.0), rank=rank
+            )
             (folder / f"{name}.py").write_text(text)
         return package.parent
 
@@ -94,7 +96,9 @@ def clean(tmp_path: Path) -> Iterator[dict[str, str]]:
 def looked(root: Path, env: dict[str, str], python: str = sys.executable) -> Snapshot:
     argv = [python, "-m", "envcheck.collector", "--level=quick", "--systems=bad,well"]
     argv += ["--probes", "host,cuda,nvml"]
-    done = subprocess.run(argv, cwd=root, env=env, capture_output=True, timeout=100, check=False)
+    done = subprocess.run(
+        argv, cwd=root, env=env, capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0 and done.stderr == b"", done.stderr
     return load(done.stdout)
 
@@ -108,21 +112,16 @@ def runs(snapshot: Snapshot) -> dict[str, SystemRun]:
     return found
 
 
-def usual(reason: str) -> str:
-    """A reason as it is where the machine has little else to do: a busy one gets twice the time."""
-    return reason.replace("within 6 s", "within 3 s")
-
-
 def bad(root: Path, env: dict[str, str], python: str = sys.executable) -> SystemRun:
     return runs(looked(root, env, python))["bad"]
 
 
 MISBEHAVES = {
-    "hang": (IN_TRIAL + NAP + "; time.sleep(600)", "timeout", "no answer within 3 s"),
+    "hang": (IN_TRIAL + NAP + "; time.sleep(600)", "timeout", "no answer within N s"),
     "deaf": (
         IN_TRIAL + "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
         "timeout",
-        "no answer within 3 s",
+        "no answer within N s",
     ),
     "abort": (
         IN_TRIAL + "os.abort()",
@@ -156,7 +155,7 @@ def test_what_goes_wrong_costs_its_system_alone(
 ) -> None:
     body, outcome, reason = MISBEHAVES[how]
     run = bad(made(body), clean)
-    assert run.outcome == outcome and usual(run.reason).startswith(reason), run
+    assert run.outcome == outcome and timeless(run.reason).startswith(reason), run
     first, second = run.trials
     assert (first.name, first.outcome, first.evidence) == ("before", "ok", {"ran": 1})
     assert (second.name, second.outcome) == ("t", outcome) and second.reason == run.reason
@@ -196,7 +195,7 @@ def test_what_a_system_raises_outside_of_trials_is_the_outcome_of_the_whole(
 def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> None:
     root = made("    pass")
     telling = root / "envcheck/collector/acceleration/telling.py"
-    text, changed = re.subn(r"(?m)^IMPORT = .*$", "IMPORT = 3.0", telling.read_text())
+    text, changed = re.subn(r"(?m)^IMPORT = .*$", f"IMPORT = {stretched(3.0)}", telling.read_text())
     assert changed == 1
     telling.write_text(text)
     system = root / "envcheck/collector/acceleration/systems/bad.py"
@@ -206,7 +205,7 @@ def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> N
     )
     run = bad(root, clean)
     assert (run.outcome, run.trials) == ("timeout", [])
-    assert run.reason in [f"its process was not imported within {n} s" for n in (3, 6)]
+    assert timeless(run.reason) == "its process was not imported within N s"
     assert run.seconds == 0
 
 
@@ -242,7 +241,9 @@ def test_what_it_leaves_behind_is_gone_before_the_next_one_runs(
     alone.write_text(alone.read_text() + "ALONE = True\n")
     env = clean | {"MARK": str(tmp_path / "pid")}
     argv = [sys.executable, "-m", "envcheck.collector", "--level=quick", "--systems=bad,zz"]
-    done = subprocess.run(argv, cwd=root, env=env, capture_output=True, timeout=100, check=True)
+    done = subprocess.run(
+        argv, cwd=root, env=env, capture_output=True, timeout=PATIENCE, check=True
+    )
     probe = load(done.stdout).machine.acceleration
     assert probe is not None and probe.facts is not None
     (look,) = [one for run in probe.facts.runs for one in run.trials if one.name == "look"]
@@ -278,7 +279,7 @@ TWO = (
         (
             "    if params['rank'] == 1: " + AWAY + "; time.sleep(600)\n    return 1",
             ["1", "None", "1"],
-            ["", "gave no answer within 2.5 s", ""],
+            ["", "gave no answer within N s", ""],
         ),
         (
             "    return 'x' * 3000000 if params['rank'] else [1] * 100",
@@ -296,10 +297,13 @@ TWO = (
 def test_ranks_tell_what_became_of_each(
     made: Made, clean: dict[str, str], rank: str, answers: list[str], reasons: list[str]
 ) -> None:
-    run = bad(made(TWO.format(more="None"), deadline=20.0, rank=rank), clean)
+    limit = stretched(2.5)
+    body = TWO.format(more="None").replace("2.5", f"{limit:.1f}")
+    run = bad(made(body, deadline=8 * limit, rank=rank), clean)
     trial = next(one for one in run.trials if one.name == "ranks")
     assert trial.outcome == "ok", trial
-    assert trial.evidence["answers"] == answers and trial.evidence["reasons"] == reasons
+    assert trial.evidence["answers"] == answers
+    assert [timeless(one) for one in trial.evidence["reasons"]] == reasons
     assert trial.evidence["stderr"] == sum("boom" in one for one in reasons)
 
 
@@ -307,7 +311,7 @@ def test_ranks_end_with_their_system_s_process(made: Made, clean: dict[str, str]
     rank = "    " + AWAY + "; time.sleep(600)"
     body = TWO.format(more="None").replace("2.5", "600")
     run = bad(made(body, rank=rank), clean)
-    assert (run.outcome, usual(run.reason)) == ("timeout", "no answer within 3 s")
+    assert (run.outcome, timeless(run.reason)) == ("timeout", "no answer within N s")
 
 
 @pytest.mark.parametrize("dies", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
@@ -316,7 +320,7 @@ def test_ranks_end_with_a_system_that_dies_beneath_them(
 ) -> None:
     body = "    threading.Timer(2.0, lambda: " + dies + ").start()\n"
     body += TWO.format(more="None").replace("2.5", "600")
-    run = bad(made(body, deadline=60.0, rank="    time.sleep(600)"), clean)
+    run = bad(made(body, deadline=PATIENCE, rank="    time.sleep(600)"), clean)
     assert run.outcome == "crashed" and run.trials[-1].outcome == "crashed"
 
 
@@ -332,7 +336,7 @@ RANKS_HANG = "    open(os.environ['MARK'] + str(params['rank']), 'w').close(); t
 def test_whoever_is_ended_leaves_no_system_behind(
     made: Made, clean: dict[str, str], tmp_path: Path, number: int, who: str
 ) -> None:
-    root = made(HANGS, deadline=100.0, rank=RANKS_HANG)
+    root = made(HANGS, deadline=PATIENCE, rank=RANKS_HANG)
     env = clean | {"MARK": str(tmp_path / "rank"), "PYTHONPATH": str(root), "TERM": "xterm"}
     # The doctor's own checks know no system "bad": the collector is asked for it through its options.
     start = "import sys; from envcheck import collection; "
@@ -344,19 +348,19 @@ def test_whoever_is_ended_leaves_no_system_behind(
         argv, cwd=root, env=env, stdin=follower, stdout=subprocess.DEVNULL, stderr=follower
     )
     os.close(follower)
-    assert wait_for(lambda: len(list(tmp_path.glob("rank?"))) == 3, 60.0)
+    assert wait_for(lambda: len(list(tmp_path.glob("rank?"))) == 3)
     assert [one for one in running(tmp_path) if b"sleep" in one[2]]
     process.send_signal(number)
-    process.wait(20)
+    process.wait(PATIENCE)
     os.close(leader)
-    assert wait_for(lambda: not running(tmp_path), 20.0), running(tmp_path)
+    assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
     if number == signal.SIGKILL:  # its scratch directories are swept by `envcheck prune`
-        wait_for(lambda: not list((tmp_path / "tmp").iterdir()), 5.0)
+        wait_for(lambda: not list((tmp_path / "tmp").iterdir()))
 
 
 def test_control_c_of_a_deep_doctor(made: Made, clean: dict[str, str], tmp_path: Path) -> None:
     """The real XLA check asks for "xla": the stand-in that answers to it hangs."""
-    root = made("    pass", deadline=100.0, rank=RANKS_HANG, xla=HANGS)
+    root = made("    pass", deadline=PATIENCE, rank=RANKS_HANG, xla=HANGS)
     env = clean | {"MARK": str(tmp_path / "rank"), "PYTHONPATH": str(root), "TERM": "xterm"}
     leader, follower = pty.openpty()
     process = subprocess.Popen(
@@ -364,10 +368,10 @@ def test_control_c_of_a_deep_doctor(made: Made, clean: dict[str, str], tmp_path:
         cwd=root, env=env, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
     )  # fmt: skip
     os.close(follower)
-    assert wait_for(lambda: len(list(tmp_path.glob("rank?"))) == 3, 60.0)
+    assert wait_for(lambda: len(list(tmp_path.glob("rank?"))) == 3)
     time.sleep(0.5)  # until the line that tells what runs was drawn once more
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
+    assert process.wait(PATIENCE) == 130
     written = b""
     try:
         while chunk := os.read(leader, 65536):
@@ -377,18 +381,19 @@ def test_control_c_of_a_deep_doctor(made: Made, clean: dict[str, str], tmp_path:
     os.close(leader)
     assert b"Traceback" not in written and b"xla" in written
     assert written.rstrip().endswith(b"envcheck: interrupted")
-    assert wait_for(lambda: not running(tmp_path), 20.0), running(tmp_path)
+    assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
 
 
 def test_systems_run_out_of_a_zip_and_from_standard_input(
     made: Made, clean: dict[str, str], tmp_path: Path
 ) -> None:
     """The single file, whose ranks and systems come out of a zip on disk, or of one in memory."""
-    root = made(TWO.format(more="None"), deadline=20.0, rank="    return params['rank']")
+    body = TWO.format(more="None").replace("2.5", "600")
+    root = made(body, deadline=PATIENCE, rank="    return params['rank']")
     env = clean | {"PYTHONPATH": str(root)}
     for name in ("collector.pyz", "collector.py"):
         argv = [PYTHON, "-m", "envcheck", "collector", "--output", str(tmp_path / name)]
-        subprocess.run(argv, cwd=root, env=env, check=True, capture_output=True, timeout=60)
+        subprocess.run(argv, cwd=root, env=env, check=True, capture_output=True, timeout=PATIENCE)
     options = ["--level=quick", "--systems=bad,well"]
     for argv, stdin in (
         ([OLDEST, str(tmp_path / "collector.pyz")], None),

@@ -15,6 +15,7 @@ import nccl_shims
 import probing
 import pytest
 from cli import environment
+from processes import PATIENCE
 
 from envcheck.collector.acceleration.child import BOOTSTRAP
 from envcheck.collector.acceleration.telling import SystemHeard
@@ -193,7 +194,7 @@ def test_the_doctor_runs_it_on_two_gpus_and_says_what_it_saw(
 ) -> None:
     target = tmp_path / "target"
     subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", str(target)], check=True, timeout=60
+        [sys.executable, "-m", "venv", "--without-pip", str(target)], check=True, timeout=PATIENCE
     )
     shim = {"LD_LIBRARY_PATH": str(libraries), "SHIM_FOLDER": str(tmp_path), **shim}
     env = {k: v for k, v in environment(**shim).items() if not k.startswith(("CUDA", "NCCL"))}
@@ -203,7 +204,7 @@ def test_the_doctor_runs_it_on_two_gpus_and_says_what_it_saw(
         capture_output=True,
         text=True,
         env=env,
-        timeout=240,
+        timeout=PATIENCE,
         check=False,
     )
     found = {one["code"]: one for one in json.loads(done.stdout)["results"]}

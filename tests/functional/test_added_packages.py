@@ -11,6 +11,7 @@ import pytest
 from cli import environment
 from demo_stack import Demo, demo
 from installing import Environment, Home
+from processes import PATIENCE
 from uv import find_uv_bin
 from wheel_maker import wheel
 
@@ -38,7 +39,7 @@ def by_hand(made: Environment, shop: Demo, *arguments: str) -> None:
     index = ["--index-url", shop.index.url] if command == "install" else []
     argv = [find_uv_bin(), "pip", command, *index, "--python", made.python, *arguments[1:]]
     variables = environment(**made.home.variables, UV_NO_CONFIG="1")
-    subprocess.run(argv, check=True, env=variables, timeout=120, capture_output=True)
+    subprocess.run(argv, check=True, env=variables, timeout=PATIENCE, capture_output=True)
 
 
 def record(made: Environment) -> dict[str, object]:

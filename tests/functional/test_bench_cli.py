@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import running, wait_for
+from processes import PATIENCE, running, wait_for
 from standin_bench import Bench
 
 FP32, AMP = "mlp fp32 64", "mlp amp 64"
@@ -61,7 +61,7 @@ def begin(made: Bench) -> Iterator[Begin]:
 
 def ended(one: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     """(exit code, standard output, standard error)"""
-    out, errors = one.communicate(timeout=90)
+    out, errors = one.communicate(timeout=PATIENCE)
     assert b"Traceback" not in out + errors
     return one.returncode, out.decode(), errors.decode()
 
@@ -105,7 +105,7 @@ def at_work(begin: Begin, made: Bench) -> subprocess.Popen[bytes]:
     standin = {name: {"step": 0.01, "at": str(made.home / name)} for name in (FP32, AMP)}
     arguments = ("bench", "mlp", "--target", made.target, "--rounds", "100")
     one = begin(*arguments, standin=standin)
-    assert wait_for(lambda: all((made.home / name).exists() for name in standin), 60), one.poll()
+    assert wait_for(lambda: all((made.home / name).exists() for name in standin)), one.poll()
     return one
 
 
@@ -133,7 +133,9 @@ def test_two_of_them_end_it_and_leave_nothing(begin: Begin, made: Bench) -> None
 
 def test_what_cannot_run_is_refused_with_3(begin: Begin, made: Bench, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", empty], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", empty], check=True, timeout=PATIENCE
+    )
     nothing = begin("bench", "mlp", "--target", empty)
     large = begin("bench", "resnet50", "--batch", "1048576", "--target", made.target)
     code, out, told = ended(nothing)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from processes import running, wait_for
+from processes import PATIENCE, running, wait_for
 from standin_bench import Bench
 
 pytestmark = pytest.mark.heavy
@@ -110,7 +110,7 @@ def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:
 def test_the_first_ctrl_c_keeps_what_is_done(bench: Bench) -> None:
     process = started(bench)
     process.send_signal(signal.SIGINT)
-    told, said = process.communicate(timeout=60)
+    told, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said.decode()
     facts = json.loads(told)["bench"]["facts"]
     a, b = facts["rows"]
@@ -121,7 +121,7 @@ def test_the_first_ctrl_c_keeps_what_is_done(bench: Bench) -> None:
 def test_sigterm_ends_it(bench: Bench) -> None:
     process = started(bench)
     process.terminate()
-    assert process.communicate(timeout=60)[0] == b""
+    assert process.communicate(timeout=PATIENCE)[0] == b""
 
 
 @pytest.mark.parametrize("who", ["envcheck", "guard", "collector", "row"])
@@ -138,8 +138,8 @@ def test_kill_9_leaves_nothing(bench: Bench, who: str) -> None:
     )
     os.kill({"envcheck": process.pid, "guard": guard, "collector": collector, "row": row}[who], 9)
     if who == "row":  # which costs that row, and the bench goes on
-        told, _said = process.communicate(timeout=60)
+        told, _said = process.communicate(timeout=PATIENCE)
         b = json.loads(told)["bench"]["facts"]["rows"][1]
         assert b["outcome"] == "crashed" and b["repetitions"]
     else:
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)

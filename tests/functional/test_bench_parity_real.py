@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli import envcheck
+from processes import PATIENCE
 from real_targets import real_target
 
 from envcheck.bench.parity import AGREE, ParityCurve, parities
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.slow
 def _curves(folder: Path, name: str) -> tuple[dict[str, ParityCurve], str]:
     """By their rows' names, and what was printed."""
     kept = folder / "snapshot.json"
-    ran = envcheck("bench", "parity", "--target", real_target(name), "--save", kept, timeout=580)
+    ran = envcheck(
+        "bench", "parity", "--target", real_target(name), "--save", kept, timeout=PATIENCE
+    )
     assert ran.returncode == 0, ran.stdout.decode() + ran.stderr.decode()
     target = snapshots.load(kept.read_bytes()).target
     assert target is not None and target.bench is not None and target.bench.facts is not None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from podman import PodmanWorld
+from processes import PATIENCE
 from standin_bench import Bench
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -59,7 +60,7 @@ def test_the_first_ctrl_c_keeps_what_is_done_inside(
         if b"'measure'" in line and b"'round': 3" in line:
             break
     process.send_signal(signal.SIGINT)
-    told, said = process.communicate(timeout=60)
+    told, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said.decode()
     facts = json.loads(told)["bench"]["facts"]
     assert facts["interrupted"] and facts["inside"] == where

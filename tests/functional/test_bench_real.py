@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from cli import environment
+from processes import PATIENCE
 from real_targets import real_target
 from standin_bench import ROWS
 
@@ -26,7 +27,7 @@ def bench(folder: Path, target: str, *rows: dict[str, Any], **said: Any) -> Benc
     done = subprocess.run(
         [sys.executable, "-c", ROWS, json.dumps(told)],
         cwd=Path(package.__file__).parents[1], env=environment(TMPDIR=str(folder / "tmp")),
-        capture_output=True, timeout=500, check=False,
+        capture_output=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     assert not list((folder / "tmp").iterdir())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from cli import environment
+from processes import PATIENCE
 from real_targets import real_target
 
 import envcheck as package
@@ -39,7 +40,7 @@ def ask(requests: list[dict[str, Any]], target: str = "tensorflow-1.15", **varia
         [str(one) for one in argv],
         capture_output=True,
         env=environment(**variables),
-        timeout=500,
+        timeout=PATIENCE,
         check=False,
         text=True,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli import envcheck
+from processes import PATIENCE
 from real_targets import real_target
 
 from envcheck.bench import shapes
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("name", ["tensorflow-1.15", "tensorflow-2.15", "torch", "jax"])
 def test_every_shape_is_measured_in_every_round(tmp_path: Path, name: str) -> None:
     kept = tmp_path / "snapshot.json"
-    ran = envcheck("bench", "shapes", "--target", real_target(name), "--save", kept, timeout=500)
+    ran = envcheck(
+        "bench", "shapes", "--target", real_target(name), "--save", kept, timeout=PATIENCE
+    )
     assert ran.returncode == 0, ran.stderr.decode()
     target = snapshots.load(kept.read_bytes()).target
     assert target is not None and target.bench is not None and target.bench.facts is not None

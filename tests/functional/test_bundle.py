@@ -21,6 +21,7 @@ from alone import ALONE
 from cli import environment
 from demo_stack import MINOR, Demo, demo, sentence, stack_file, the_registry
 from installing import Home
+from processes import PATIENCE
 from wheel_maker import stand_ins, wheel
 
 from envcheck.exit_codes import CouldNotLook, UsageError
@@ -39,7 +40,7 @@ def alone(
         [*ALONE, *map(str, argv)],
         capture_output=True,
         env=environment(**(home.variables | changes)),
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     assert result.returncode == code, result.stderr.decode() + result.stdout.decode()
@@ -273,7 +274,7 @@ def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
     path.write_bytes(own.data)
     site = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "--target", site, path], check=True, env=environment(), timeout=60)
+    subprocess.run([*pip, "--target", site, path], check=True, env=environment(), timeout=PATIENCE)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from envcheck.install.export import own_wheel\n"
@@ -282,7 +283,7 @@ def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
     )
     told = subprocess.run(
         [sys.executable, "-P", "-c", code, site],
-        check=True, capture_output=True, env=environment(), timeout=60, cwd=tmp_path,
+        check=True, capture_output=True, env=environment(), timeout=PATIENCE, cwd=tmp_path,
     )  # fmt: skip
     digest, *requires = told.stdout.decode().split()
     assert digest == own.sha256 and requires == own.requires
@@ -340,7 +341,7 @@ def test_setup_refuses_a_directory_that_is_not_its_own(bundle: Path, tmp_path: P
     for extra in ("thesis.txt", "pyvenv.cfg"):
         (mine / extra).touch()
         result = subprocess.run(
-            ["sh", bundle / "setup.sh", mine], capture_output=True, check=False, timeout=60
+            ["sh", bundle / "setup.sh", mine], capture_output=True, check=False, timeout=PATIENCE
         )
         assert result.returncode == 2 and b"this script did not make it" in result.stderr
         assert (mine / "thesis.txt").exists()

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from demo_stack import MINOR, TEXT, Demo, demo, sentence
 from installing import Home
+from processes import PATIENCE
 from wheel_maker import stand_ins, wheel
 
 from envcheck.data.system_pythons import system_pythons
@@ -222,6 +223,6 @@ def setup(bundle: Path, home: Home, path: Path) -> subprocess.CompletedProcess[b
         ["sh", bundle / "setup.sh", home.folder / "venv"],
         env={**home.variables, "PATH": str(path)},
         capture_output=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import wait_for
+from processes import PATIENCE, wait_for
 
 CI = Path(__file__).parents[2] / ".ci"
 INSTALL = '. "$CI/packages"; policy=$POLICY; install "the tests" one two; echo went on'
@@ -53,7 +53,7 @@ class Machine:
         self.has("id", f"#!/bin/sh\necho {0 if root else 1000}\n")
         self.has("apt-get", APT.replace("{then}", then))
         self.has("apt-cache", '#!/bin/sh\n[ "$2" = two ] || echo "Package: $2"\n')
-        return self.start("-euo", "pipefail", "-c", INSTALL).communicate(timeout=20)
+        return self.start("-euo", "pipefail", "-c", INSTALL).communicate(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -89,11 +89,11 @@ def test_the_guard_goes_with_whoever_is_interrupted(machine: Machine, number: in
     machine.has("apt-get", APT.replace("{then}", "touch there; sleep 20"))
     machine.has("apt-cache", "#!/bin/sh\necho Package\n")
     running = machine.start("-euo", "pipefail", "-c", INSTALL)
-    assert wait_for(lambda: (machine.folder / "there").exists(), 20.0)
+    assert wait_for(lambda: (machine.folder / "there").exists())
     os.killpg(running.pid, number)
-    out, _ = running.communicate(timeout=20)
+    out, _ = running.communicate(timeout=PATIENCE)
     assert running.returncode != 0 and out == ""
-    assert wait_for(lambda: not machine.policy.exists(), 5.0)
+    assert wait_for(lambda: not machine.policy.exists())
 
 
 def test_without_root_or_apt_it_goes_on(machine: Machine) -> None:
@@ -101,6 +101,6 @@ def test_without_root_or_apt_it_goes_on(machine: Machine) -> None:
     assert out == "went on\n" and "only root installs packages" in told
     assert not (machine.folder / "seen").exists()
     (machine.bin / "apt-get").unlink()
-    out, told = machine.start(CI / "engines").communicate(timeout=20)
+    out, told = machine.start(CI / "engines").communicate(timeout=PATIENCE)
     assert out == f"{machine.folder}/.cache/envcheck-ci/engines\n"
     assert told.count("ci: no apt-get here") == 3 and len(told.splitlines()) == 3

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli import envcheck, environment
+from processes import PATIENCE
 from pythons import heavy, need
 
 from envcheck.facts.snapshot import Snapshot, load
@@ -33,7 +34,7 @@ def collected(argv: list[str], folder: Path, script: bytes | None = None) -> Sna
         input=script if script is not None else b"",
         capture_output=True,
         env=environment(TMPDIR=str(scratch)),
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert result.returncode == 0, result.stderr.decode()

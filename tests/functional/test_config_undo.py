@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE
 from targets import config, good_snapshot, interpreter, judge
 
 from envcheck.facts.target import ConfigFile, ConfigSetting
@@ -35,7 +36,7 @@ def settings_of(**values: str) -> list[ConfigSetting]:
 def run(finding: Finding, environment: dict[str, str]) -> None:
     assert finding.remedy is not None
     for command in finding.remedy.commands:
-        subprocess.run(["bash", "-c", command], check=True, env=environment, timeout=60)
+        subprocess.run(["bash", "-c", command], check=True, env=environment, timeout=PATIENCE)
 
 
 def pyindex_finding(path: Path, extra: str = NGC) -> Finding:
@@ -111,7 +112,7 @@ def test_a_list_of_uvs_goes_as_a_whole(tmp_path: Path) -> None:
 
 def test_pip_itself_edits_the_users_file(tmp_path: Path) -> None:
     pip = subprocess.run(
-        [sys.executable, "-m", "pip", "--version"], capture_output=True, timeout=60
+        [sys.executable, "-m", "pip", "--version"], capture_output=True, timeout=PATIENCE
     )
     if pip.returncode != 0:
         pytest.skip("this interpreter has no pip")

@@ -17,6 +17,7 @@ import pythons
 from cli import environment
 from index_server import Index, serve
 from index_site import Offer
+from processes import PATIENCE
 from resolving import choice, isolate, locked, stack, versions
 from uv import find_uv_bin
 from wheel_maker import sdist, sha256, wheel
@@ -77,7 +78,7 @@ def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -87,7 +88,7 @@ def with_setuptools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python whose venv still brings setuptools."""
     python = next(filter(None, map(pythons.find, (8, 9, 10, 11))), None) or pythons.need(8)
     folder = tmp_path_factory.mktemp("pip")
-    subprocess.run([python, "-m", "venv", str(folder)], check=True, timeout=120)
+    subprocess.run([python, "-m", "venv", str(folder)], check=True, timeout=PATIENCE)
     return folder / "bin" / "python"
 
 

@@ -13,6 +13,7 @@ import pytest
 from docker_daemon import DockerDaemon
 from leftovers import mounts_below, processes_of
 from podman import PodmanWorld
+from processes import PATIENCE
 
 VERSION = 'import json, sys; print("%d.%d" % sys.version_info[:2])'
 PYTHON = f"import ctypes, ssl, subprocess; {VERSION}"
@@ -22,7 +23,7 @@ def of_the_user(program: str, variables: Mapping[str, str]) -> set[str]:
     """What the user's own podman holds."""
     told = subprocess.run(
         [program, "images", "--all", "--quiet", "--no-trunc"],
-        capture_output=True, text=True, check=False, env=dict(variables), timeout=60,
+        capture_output=True, text=True, check=False, env=dict(variables), timeout=PATIENCE,
     )  # fmt: skip
     return {line.removeprefix("sha256:") for line in told.stdout.split()}
 

@@ -13,6 +13,7 @@ from cli import environment
 from demo_stack import MINOR, stack_file
 from index_server import serve
 from installing import Home
+from processes import PATIENCE
 from wheel_maker import sha256, stand_ins, wheel
 
 from envcheck.install.catalogue.load import seed
@@ -86,7 +87,7 @@ def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
                 env=environment(**variables, HOME=str(root)),
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=PATIENCE,
                 check=False,
             )
             assert done.returncode == 0, f"{command}\n{done.stderr}{done.stdout}"
@@ -95,7 +96,7 @@ def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     ).stdout.split()
     assert set(listed) == {"demo-framework==1.0", "demo-own==3.0", "gast==0.2.2", *seed(MINOR)}

@@ -15,7 +15,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from cli import PYTHON, envcheck, environment
-from processes import wait_for
+from processes import PATIENCE, stretched, wait_for
 
 from envcheck.facts.snapshot import load
 
@@ -99,7 +99,9 @@ def test_the_snapshot_is_redacted_and_the_live_report_shows_the_real_values(tmp_
 
 
 def test_a_hung_program_costs_its_deadline_and_is_gone_afterwards(hanging_smi: str) -> None:
-    result = envcheck("doctor", "--deadline", "3", "--format", "json", PATH=hanging_smi)
+    result = envcheck(
+        "doctor", "--deadline", f"{stretched(3):.0f}", "--format", "json", PATH=hanging_smi
+    )
     report = json.loads(result.stdout)
     outcomes = {r["code"]: r for r in report["results"]}
     assert sleepers() == []
@@ -122,7 +124,7 @@ def test_control_c_ends_everything_and_exits_130(hanging_smi: str) -> None:
     os.close(follower)
     assert wait_for(sleepers)
     running.send_signal(signal.SIGINT)
-    assert running.wait(10) == 130
+    assert running.wait(PATIENCE) == 130
     written = b""
     try:
         while chunk := os.read(leader, 65536):
@@ -146,5 +148,5 @@ def test_an_envcheck_that_is_killed_takes_its_probes_along(hanging_smi: str, num
     )
     assert wait_for(sleepers)
     running.send_signal(number)
-    running.wait(10)
+    running.wait(PATIENCE)
     assert wait_for(lambda: not sleepers())

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from cli import PYTHON, envcheck, environment, refused
-from processes import wait_for
+from processes import PATIENCE, wait_for
 from standin_gpu import Machine
 
 QUICK = {"SHIM_SLOW": "0"}  # no time passes for products, and none to take samples in
@@ -358,10 +358,10 @@ def test_an_interrupted_doctor_leaves_no_kernel_behind(
     env = environment(**machine.environment(SHIM_HANG="fp32", TMPDIR=str(tmp_path)))
     argv = [PYTHON, "-m", "envcheck", "doctor", "--target", str(machine.target), "--kernels", "L1"]
     running = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert wait_for(lambda: [c for c in left(marker) if b"level1" in c], 20.0)
+    assert wait_for(lambda: [c for c in left(marker) if b"level1" in c])
     running.send_signal(number)
-    out, error = running.communicate(timeout=20)
+    out, error = running.communicate(timeout=PATIENCE)
     assert running.returncode == (130 if number == signal.SIGINT else -number)
     assert out == b"" and b"Traceback" not in error
-    assert wait_for(lambda: not left(marker), 20.0), left(marker)
+    assert wait_for(lambda: not left(marker)), left(marker)
     assert not list(tmp_path.iterdir()) or number == signal.SIGKILL

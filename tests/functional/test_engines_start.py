@@ -16,6 +16,7 @@ import pytest
 from docker_daemon import DockerDaemon
 from msgspec.structs import replace
 from podman import EITHER, PodmanWorld
+from processes import PATIENCE
 
 from envcheck.install.engine import EngineName, Start, Wiring
 from envcheck.install.engines import command, gpu_count_check, inside
@@ -54,7 +55,7 @@ def run(
         capture_output=True,
         text=True,
         env={**os.environ, **world.variables},
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, envcheck, environment, refused
+from processes import PATIENCE
 from transaction_parts import (
     MINOR,
     DyingJournal,
@@ -175,7 +176,7 @@ def test_uninstalling_asks_where_somebody_is(root: Path) -> None:
             stderr=follower,
             stdout=subprocess.PIPE,
             env=environment(**{name: os.environ[name] for name in XDG}),
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         ).returncode
         os.close(follower)
@@ -272,7 +273,7 @@ class RealBuilder(TinyBuilder):
 
     def create(self, directory: Path) -> None:
         argv = [sys.executable, "-m", "venv", "--without-pip", str(directory)]
-        subprocess.run(argv, check=True, timeout=60)
+        subprocess.run(argv, check=True, timeout=PATIENCE)
 
     def install(self, directory: Path) -> None:
         next(directory.glob("lib/*/site-packages")).joinpath("tiny.py").write_text(

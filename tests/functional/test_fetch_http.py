@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import os
-import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -296,11 +295,9 @@ def test_closing_ends_a_pause(server: BadServer) -> None:
     import threading
 
     server.behave("/page", Way(status=503, times=None))
-    with Session(retries=retry_policy(first=100.0)) as waiting:
+    with Session(retries=retry_policy(first=10_000.0)) as waiting:
         threading.Timer(0.2, waiting.close).start()
-        started = time.monotonic()
         assert "503" in str(error_of(waiting, server.url + "/page"))
-        assert time.monotonic() - started < 50
 
 
 @pytest.fixture

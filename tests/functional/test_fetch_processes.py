@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,8 @@ import pytest
 from bad_server import BadServer, Way
 from cli import PYTHON, environment
 from fetching import wait_until
+from processes import PATIENCE
+from processes import wait_for as wait_for_state
 
 from envcheck.install.store.store import Store
 
@@ -80,7 +81,7 @@ def child(store: Store, server: BadServer, mode: str = "") -> Iterator[subproces
 
 
 def result(running: subprocess.Popen[bytes]) -> dict[str, Any]:
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err.decode()
     said: dict[str, Any] = json.loads(out)
     return said
@@ -88,12 +89,9 @@ def result(running: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 def wait_for(store: Store, size: int) -> None:
     """Until so many bytes are in partial files."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        if sum(e.size for e in store.entries() if not e.complete) >= size:
-            return
-        time.sleep(0.005)
-    raise AssertionError("the download does not get on")
+    assert wait_for_state(lambda: sum(e.size for e in store.entries() if not e.complete) >= size), (
+        "the download does not get on"
+    )
 
 
 def whole(store: Store) -> bool:
@@ -151,7 +149,7 @@ def test_an_interrupt_ends_it_and_keeps_what_came(server: BadServer, tmp_path: P
     with child(store, server) as running:
         wait_for(store, 1_700_000)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=20)  # and not the 30 s of silence
+        _, err = running.communicate(timeout=PATIENCE)  # and not the 30 s of silence
     assert err.rstrip().endswith(b"KeyboardInterrupt")
     assert store.partial(SHA).stat().st_size >= 1_700_000
 
@@ -183,7 +181,7 @@ def test_a_disk_that_is_full(server: BadServer, tmp_path: Path) -> None:
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", inside, *arguments],
         capture_output=True,
         env=environment(),
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     if done.returncode and b"{" not in done.stdout:

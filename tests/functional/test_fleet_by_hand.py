@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from cli import envcheck
+from processes import PATIENCE
 
 from envcheck.fleet.folder import FleetFolder
 
@@ -25,7 +26,11 @@ def test_the_line_for_ssh_fills_a_directory(tmp_path: Path) -> None:
     (tmp_path / "snapshots").mkdir()
     path = f"{places}:{os.environ['PATH']}"
     subprocess.run(
-        ["sh", "-ec", line], cwd=tmp_path, env={**os.environ, "PATH": path}, timeout=120, check=True
+        ["sh", "-ec", line],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        timeout=PATIENCE,
+        check=True,
     )
     folder = FleetFolder(tmp_path / "snapshots")
     assert [member.name for member in folder.members()] == ["gpu01", "gpu02"]

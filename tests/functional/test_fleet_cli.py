@@ -15,6 +15,7 @@ from typing import IO
 
 import pytest
 from cli import envcheck, environment, refused
+from processes import PATIENCE
 
 SILENT = "envcheck: {}: there is no Snapshot in it (NAME.json)"
 
@@ -121,7 +122,7 @@ def test_a_directory_that_may_not_be_read(three: Path) -> None:
 
 def test_standard_input_is_an_archive_or_lines_with_names(simulated: Path, three: Path) -> None:
     packed = subprocess.run(
-        ["tar", "cz", "."], cwd=simulated, capture_output=True, check=True, timeout=60
+        ["tar", "cz", "."], cwd=simulated, capture_output=True, check=True, timeout=PATIENCE
     ).stdout
     shown = envcheck("fleet", "report", "-", "--format=json", stdin=packed)
     assert shown.stdout == envcheck("fleet", "report", simulated, "--format=json").stdout
@@ -190,7 +191,7 @@ def test_ctrl_c_ends_a_watch_and_what_was_told_is_known(three: Path, tmp_path: P
         assert b"ILL     gpu01" in line(child.stdout)
         time.sleep(0.5)  # the look is kept after it was told
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=PATIENCE)
     assert (child.returncode, out) == (130, b"")
     assert err.decode().splitlines()[-1] == "envcheck: interrupted"
     assert watch(three, XDG_STATE_HOME=str(tmp_path / "state")) == []
@@ -201,7 +202,7 @@ def test_a_watch_ends_when_nobody_reads(three: Path, tmp_path: Path) -> None:
         assert line(child.stdout)
         assert child.stdout is not None
         child.stdout.close()
-        assert child.wait(timeout=30) == 0
+        assert child.wait(timeout=PATIENCE) == 0
 
 
 def test_a_directory_that_is_away_for_a_while(three: Path, tmp_path: Path) -> None:
@@ -214,5 +215,5 @@ def test_a_directory_that_is_away_for_a_while(three: Path, tmp_path: Path) -> No
         (tmp_path / "away").rename(three)
         assert b"ILL     gpu04" in line(child.stdout)
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=30)
+        child.communicate(timeout=PATIENCE)
     assert child.returncode == 130

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
-from processes import wait_for
+from processes import PATIENCE, wait_for
 from ssh_hosts import SUDO_PASSWORD, TROUBLES, SshHosts, serve_hosts, usual_hosts
 
 pytestmark = pytest.mark.fleet
@@ -69,7 +69,7 @@ def watched(process: subprocess.Popen[str], marker: str) -> tuple[str, int, byte
         return process.poll() is not None
 
     try:
-        assert wait_for(over, 150.0), "it does not end"
+        assert wait_for(over), "it does not end"
     finally:
         end(process)
     out, err = process.communicate()
@@ -107,7 +107,7 @@ def test_each_machine_is_asked_and_each_oddity_costs_itself_alone(
             f"--limit=!{sleeping.name}",
         )
         said, most, lines = watched(fast, str(hosts.inventory))
-        assert wait_for(lambda: slow.poll() is not None, 60.0)
+        assert wait_for(lambda: slow.poll() is not None)
     finally:
         end(slow)
     said += "".join(slow.communicate())
@@ -150,9 +150,9 @@ def test_ctrl_c_keeps_what_came(hosts: SshHosts, tmp_path: Path) -> None:
     earlier = commands()
     process = start(hosts, tmp_path / "fleet", "--forks=3", "--limit", ",".join(names))
     try:
-        assert wait_for(lambda: len(list(tmp_path.glob("fleet/gpu*.json"))) >= 2, 100.0)
+        assert wait_for(lambda: len(list(tmp_path.glob("fleet/gpu*.json"))) >= 2)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     finally:
         end(process)
     assert process.returncode == 130 and err.endswith("envcheck: interrupted\n"), err

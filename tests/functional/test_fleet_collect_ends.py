@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
-from processes import wait_for
+from processes import PATIENCE, wait_for
 
 pytestmark = pytest.mark.fleet
 SECRET = "a password that is shown to nobody"
@@ -44,7 +44,7 @@ def command(inventory: Path, folder: Path, *words: str) -> tuple[list[str], dict
 def collect(inventory: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv, env = command(inventory, folder, *words)
     return subprocess.run(
-        argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False
+        argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def test_an_ansible_that_is_killed_takes_its_own_with_it(inventory: Path, tmp_pa
         assert process.stderr is not None and "asking 2 machines" in process.stderr.readline()
         (main,) = [pid for pid in ansibles(inventory) if parent(pid) == process.pid]
         os.kill(main, signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -7,12 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from shlex import quote
 
 import pytest
-from processes import running_commands, wait_for
+from processes import PATIENCE, running_commands, wait_for
 
 from envcheck.fleet.engines import relay
 
@@ -69,29 +68,28 @@ def test_a_hung_python_is_ended_with_all_its_children_and_that_is_told(
     sh: list[str], hung: Path
 ) -> None:
     process = start(sh, hung, -6.0)  # a second
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     assert relay.read(out, COOKIE, 1000).outcome == "timed-out"
     assert not err.strip() and not sleeps() and process.returncode == 0
 
 
 def test_a_hung_python_is_ended_when_nobody_listens_any_more(sh: list[str], hung: Path) -> None:
     process = start(sh, hung, 3600.0)
-    assert wait_for(sleeps, 60.0)
+    assert wait_for(sleeps)
     for stream in (process.stdout, process.stderr):
         assert stream is not None
         stream.close()
-    assert wait_for(lambda: not sleeps(), 120.0)
-    assert process.wait(timeout=120) == 0
+    assert wait_for(lambda: not sleeps())
+    assert process.wait(timeout=PATIENCE) == 0
 
 
-def test_an_answer_comes_as_before_and_at_once(sh: list[str]) -> None:
-    began = time.monotonic()
-    process = start(sh, sys.executable, 3600.0, b"print('x' * 5)\n")
-    out, err = process.communicate(timeout=120)
+def test_an_answer_comes_as_before_and_does_not_wait_for_the_limit(sh: list[str]) -> None:
+    process = start(sh, sys.executable, 10 * PATIENCE, b"print('x' * 5)\n")
+    out, err = process.communicate(timeout=PATIENCE)
     found = relay.read(out, COOKIE, 1000)
     assert (found.outcome, found.code, found.output) == ("exited", 0, b"xxxxx\n")
-    assert not err.strip() and time.monotonic() - began < 100
-    missing, _ = start(sh, "/no/such/python", 3600.0).communicate(timeout=120)
+    assert not err.strip()
+    missing, _ = start(sh, "/no/such/python", 3600.0).communicate(timeout=PATIENCE)
     assert relay.read(missing, COOKIE, 1000).outcome == "none"
 
 
@@ -101,11 +99,11 @@ def test_what_a_script_left_in_another_session_ends_with_the_connection(sh: list
     )
     process = start(sh, sys.executable, 3600.0, code.encode())
     try:
-        assert wait_for(sleeps, 60.0)
+        assert wait_for(sleeps)
         for stream in (process.stdout, process.stderr):
             assert stream is not None
             stream.close()
-        assert wait_for(lambda: not sleeps(), 120.0)
+        assert wait_for(lambda: not sleeps())
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli import environment
+from processes import PATIENCE
 from rollout_world import Rollout, results, rollout
 from ssh_hosts import Host, python_of
 
@@ -118,7 +119,7 @@ def test_the_playbook_alone_does_the_same(world: Rollout, tmp_path: Path) -> Non
             PATH=f"{beside}:{os.environ['PATH']}",
             LC_ALL="C.UTF-8",
         ),
-        cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     recap = [
@@ -149,6 +150,6 @@ def test_ansible_lint_is_silent(world: Rollout, tmp_path: Path) -> None:
         done = subprocess.run(
             [lint, "--offline", "--nocolor", f"{name}.yml"],
             cwd=folder, env=environment(HOME=str(tmp_path)), capture_output=True, text=True,
-            timeout=120, check=False,
+            timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import running_commands, wait_for
+from processes import PATIENCE, running_commands, wait_for
 
 from envcheck.fleet.engines import relay
 
@@ -23,9 +23,9 @@ def test_a_signal_to_the_relay_ends_what_it_started(tmp_path: Path, number: sign
         asked = subprocess.Popen([sys.executable, "-"], stdin=stdin, stdout=subprocess.PIPE)
     words = "\0".join(sleeper)
     try:
-        assert wait_for(lambda: running_commands(words), 20)
+        assert wait_for(lambda: running_commands(words))
         asked.send_signal(number)
-        answer, _ = asked.communicate(timeout=20)
+        answer, _ = asked.communicate(timeout=PATIENCE)
         assert relay.read(answer, "c00c1e", 1000).outcome == "gone"
         assert not running_commands(words)
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli import envcheck, environment, refused
-from processes import wait_for
+from processes import PATIENCE, wait_for
 from slurm_cluster import DOWN, DRAINED, SlurmCluster, kill_slurmd, serve_cluster, usual_nodes
 
 from envcheck.fleet.folder import FleetFolder, Member
@@ -151,10 +151,10 @@ def test_whoever_ends_it_leaves_no_job_and_keeps_what_came(
         env=environment(**cluster.variables), stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        assert wait_for(folder.file("gpu01").exists, 60)
-        assert wait_for(lambda: hung in cluster.queued(), 20)
+        assert wait_for(folder.file("gpu01").exists)
+        assert wait_for(lambda: hung in cluster.queued())
         running.send_signal(number)
-        _, told = running.communicate(timeout=30)
+        _, told = running.communicate(timeout=PATIENCE)
     finally:
         running.kill()
         running.wait()

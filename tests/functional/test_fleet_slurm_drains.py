@@ -10,7 +10,7 @@ from shlex import quote
 
 import pytest
 from cli import PYTHON, envcheck
-from processes import wait_for
+from processes import PATIENCE, wait_for
 from slurm_cluster import SlurmCluster, SlurmNode, serve_cluster
 from slurm_prologs import DRV_002, executable, fails, log_of, looks_at, made
 
@@ -32,13 +32,13 @@ def cluster(whole_cluster: SlurmCluster) -> Iterator[SlurmCluster]:
     yield whole_cluster
     whole_cluster.set_prolog("#!/bin/sh\nexit 0\n")
     whole_cluster.slurm("scancel", "--user=root")
-    assert wait_for(lambda: not whole_cluster.queued(), 120), whole_cluster.queued()
+    assert wait_for(lambda: not whole_cluster.queued()), whole_cluster.queued()
     for name in drained(whole_cluster):
         whole_cluster.slurm("scontrol", "update", f"nodename={name}", "state=resume")
     for name in GPU_NODES:
         whole_cluster.slurm("scontrol", "update", f"nodename={name}", "comment=")
     states = ("sinfo", "-h", "-o", "%T")
-    assert wait_for(lambda: whole_cluster.slurm(*states).split() == ["idle"], 120), (
+    assert wait_for(lambda: whole_cluster.slurm(*states).split() == ["idle"]), (
         whole_cluster.slurm("scontrol", "--oneliner", "show", "node")
         + whole_cluster.log("slurmctld")[-3000:]
     )
@@ -70,12 +70,12 @@ def looked_on(folder: Path) -> set[str]:
 
 
 def all_looked(folder: Path, *names: str) -> None:
-    assert wait_for(lambda: looked_on(folder) >= {*names}, 120), log_of(folder)
+    assert wait_for(lambda: looked_on(folder) >= {*names}), log_of(folder)
 
 
 def resume(cluster: SlurmCluster, script: Path, name: str) -> tuple[int, str]:
     done = subprocess.run(
-        [script, "resume"], capture_output=True, timeout=300, check=False,
+        [script, "resume"], capture_output=True, timeout=PATIENCE, check=False,
         env={"SLURMD_NODENAME": name, "SLURM_CONF": f"{cluster.scratch}/slurm.conf"},
     )  # fmt: skip
     return done.returncode, done.stdout.decode() + done.stderr.decode()
@@ -88,9 +88,9 @@ def test_a_faulty_node_is_drained_and_its_job_waits(cluster: SlurmCluster, tmp_p
     install(cluster, tmp_path, f". {cluster.scratch}/here/doctor")
     assert cluster.slurm("srun", "--nodelist=gpu01", "hostname", seconds=120).strip() == "gpu01"
     start_on(cluster, "gpu02")
-    assert wait_for(lambda: cluster.node("gpu02")[0] == "drained", 120), log_of(tmp_path)
+    assert wait_for(lambda: cluster.node("gpu02")[0] == "drained"), log_of(tmp_path)
     assert cluster.node("gpu02")[1].startswith(DRV_002) and drained(cluster) == ["gpu02"]
-    assert wait_for(lambda: "PENDING" in cluster.queued(), 60), cluster.queued()  # and not lost
+    assert wait_for(lambda: "PENDING" in cluster.queued()), cluster.queued()  # and not lost
     assert re.search(r" gpu01 job=\d+ well\n", log_of(tmp_path))
     assert f" drained: {DRV_002}" in log_of(tmp_path)
 
@@ -116,7 +116,7 @@ def test_a_full_home_drains_nothing(cluster: SlurmCluster, tmp_path: Path) -> No
     install(cluster, tmp_path, doctor, HOME="/dev/full", TMPDIR="/dev/full")
     start_on(cluster, *GPU_NODES[:3])
     all_looked(tmp_path, *GPU_NODES[:3])
-    assert wait_for(lambda: not cluster.queued(), 120), cluster.queued()
+    assert wait_for(lambda: not cluster.queued()), cluster.queued()
     assert not drained(cluster)
 
 
@@ -153,7 +153,7 @@ def test_hostile_words_reach_slurm_as_a_plain_reason(cluster: SlurmCluster, tmp_
     words = "a\x1b[2J\x07 \"b\" 'c' | \u202e Reason=x State=DOWN $(id) `id`"
     install(cluster, tmp_path, fails(tmp_path, "GPU-001", words))
     start_on(cluster, "gpu01")
-    assert wait_for(lambda: cluster.node("gpu01")[0] == "drained", 120), log_of(tmp_path)
+    assert wait_for(lambda: cluster.node("gpu01")[0] == "drained"), log_of(tmp_path)
     reason = cluster.node("gpu01")[1]
     assert re.fullmatch(
         r"envcheck: GPU-001 a 2J b c Reason x State DOWN \(id\) id \[[0-9a-f]{8}\]", reason
@@ -176,7 +176,7 @@ def test_a_mended_node_is_taken_back_once_the_doctor_agrees(
 ) -> None:
     script = install(cluster, tmp_path, looks_at(tmp_path, "driver-update"))
     start_on(cluster, "gpu01")
-    assert wait_for(lambda: cluster.node("gpu01")[0] == "drained", 120), log_of(tmp_path)
+    assert wait_for(lambda: cluster.node("gpu01")[0] == "drained"), log_of(tmp_path)
     code, said = resume(cluster, script, "gpu01")
     assert (code, "gpu01 stays drained: DRV-002 fails" in said) == (1, True), said
     install(cluster, tmp_path, "exit 3")
@@ -185,13 +185,13 @@ def test_a_mended_node_is_taken_back_once_the_doctor_agrees(
     install(cluster, tmp_path, looks_at(tmp_path, "healthy"))
     code, said = resume(cluster, script, "gpu01")
     assert (code, "gpu01 is back in service: DRV-002 pass" in said) == (0, True), said
-    assert wait_for(lambda: "drain" not in cluster.node("gpu01")[0], 60)
+    assert wait_for(lambda: "drain" not in cluster.node("gpu01")[0])
 
 
 def test_what_somebody_else_drained_stays_drained(cluster: SlurmCluster, tmp_path: Path) -> None:
     script = install(cluster, tmp_path, looks_at(tmp_path, "driver-update"))
     start_on(cluster, "gpu01")
-    assert wait_for(lambda: cluster.node("gpu01")[0] == "drained", 120), log_of(tmp_path)
+    assert wait_for(lambda: cluster.node("gpu01")[0] == "drained"), log_of(tmp_path)
     install(cluster, tmp_path, looks_at(tmp_path, "healthy"))
     ours = cluster.node("gpu01")[1]
     for reason in ("ticket 12", "envcheck: DRV-002 by hand", f"{ours} and ticket 12"):

@@ -125,9 +125,7 @@ def test_a_slurmctld_that_is_stopped(cluster: SlurmCluster, tmp_path: Path) -> N
             assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), log_of(tmp_path)
     assert "could not decide: exit 4: envcheck: sinfo" in log_of(tmp_path)
     assert "Slurm did not say whether it has GPUs here: " in log_of(tmp_path)
-    assert wait_for(
-        lambda: cluster.slurm("sinfo", "-h", "-o", "%T", code=None).split() == ["idle"], 120
-    )
+    assert wait_for(lambda: cluster.slurm("sinfo", "-h", "-o", "%T", code=None).split() == ["idle"])
 
 
 def test_a_job_starts_though_its_prologs_doctor_never_ends(

@@ -12,6 +12,7 @@ import pytest
 import simulated_fleet
 from cli import PYTHON, envcheck, environment
 from h100 import machine
+from processes import PATIENCE, stretched
 from whole import whole
 
 from envcheck.exit_codes import CouldNotLook, UsageError
@@ -103,7 +104,7 @@ def test_a_snapshot_that_kills_its_reader_costs_itself_alone(
 ) -> None:
     deadly = _DEADLY.replace("{what}", what)
     monkeypatch.setattr(workers, "_START", workers._START.replace(_IMPORT, deadly + _IMPORT))
-    found = {one.name: one for one in side_by_side(work(folder), 2, deadline=8)}
+    found = {one.name: one for one in side_by_side(work(folder), 2, deadline=stretched(8))}
     assert len(found) == 40
     assert found["gpu07"].answer == "unreadable" and words in found["gpu07"].reason
     assert {one.state for one in found.values() if one.name != "gpu07"} == {"healthy"}
@@ -150,14 +151,14 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     started = subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
     )
-    waited = time.monotonic() + 60
+    waited = time.monotonic() + PATIENCE
     while time.monotonic() < waited:
         below = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
         if below:
             break
         time.sleep(0.02)
     started.send_signal(signal.SIGINT)
-    _out, errors = started.communicate(timeout=60)
+    _out, errors = started.communicate(timeout=PATIENCE)
     assert started.returncode == 130 and errors.strip().endswith(b"envcheck: interrupted")
     while any(Path(f"/proc/{pid}").exists() for pid in below):  # the kernel ends them with it
         assert time.monotonic() < waited

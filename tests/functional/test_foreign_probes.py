@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import running_commands
+from processes import PATIENCE, running_commands
 from pythons import need
 
 from envcheck import plugins, single_file
@@ -69,7 +69,7 @@ def written(folder: Path) -> dict[str, Path]:
 
 
 def collected(argv: list[str], **more: Any) -> snapshot.Snapshot:
-    done = subprocess.run(argv, capture_output=True, timeout=100, check=False, **more)
+    done = subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False, **more)
     assert done.returncode == 0, done.stderr.decode()
     return snapshot.load(done.stdout)
 

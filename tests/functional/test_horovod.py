@@ -14,6 +14,7 @@ import tomli
 import tomli_w
 from cli import environment
 from installing import Environment, Home
+from processes import PATIENCE
 
 import envcheck.install.catalogue
 from envcheck.collector.packaging import horovod
@@ -88,7 +89,7 @@ def test_two_processes_add_up(made: Environment, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         env=environment(**made.home.variables, PATH=f"{made.prefix}/bin:/usr/bin:/bin"),
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 import pythons
+from processes import PATIENCE, stretched, wait_for
 
 from envcheck.collector.probes import containers
 from envcheck.collector.runtime import bounded, process
@@ -99,7 +100,7 @@ def program(folder: Path, name: str, text: str) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "ANSWER", 0.5)
+    monkeypatch.setattr(containers, "ANSWER", stretched(0.5))
 
 
 def ask(folder: Path, *names: str) -> dict[tuple[str, str], process.Result]:
@@ -152,7 +153,7 @@ def crash() -> None:
 
 def test_calls_that_hang_crash_and_fail_do_not_keep_the_others() -> None:
     calls: list[Callable[[], Any]] = [hang, lambda: {"x": [1, None, "é\udcff"]}, fail, crash]
-    hung, good, failed, crashed = bounded.call_all(calls, 0.5)
+    hung, good, failed, crashed = bounded.call_all(calls, stretched(0.5))
     assert hung == ("timeout", None)
     assert good == ("ok", {"x": [1, None, "é\udcff"]})
     assert failed[1]["unavailable"] == "no-permission"
@@ -162,7 +163,7 @@ def test_calls_that_hang_crash_and_fail_do_not_keep_the_others() -> None:
 def test_bounded_calls_leave_no_child_behind() -> None:
     before = children()  # servers of other tests
     bounded.call_all([hang, hang], 0.05)
-    assert children() <= before
+    assert wait_for(lambda: children() <= before)
 
 
 def children() -> set[str]:
@@ -173,7 +174,7 @@ def children() -> set[str]:
 
 
 def test_a_large_answer_comes_whole() -> None:
-    assert bounded.call_all([lambda: "x" * 300_000], 10) == [("ok", "x" * 300_000)]
+    assert bounded.call_all([lambda: "x" * 300_000], PATIENCE) == [("ok", "x" * 300_000)]
 
 
 # A mount whose server is gone

@@ -23,6 +23,7 @@ from demo_stack import stack_file, the_registry
 from index_server import serve
 from installing import Home
 from podman import PodmanWorld
+from processes import PATIENCE
 from wheel_maker import wheel
 
 from envcheck.install.export import dockerfile, requirement_lists
@@ -263,4 +264,4 @@ def _both(folder: Path, context: Path, scratch: Path, public: str) -> None:
         "--python-version", dockerfile.PYTHON, "--platform", "manylinux2014_x86_64", "--platform",
         "manylinux_2_17_x86_64", "--index-url", public, "--dest", str(folder), *words,
     ]  # fmt: skip
-    subprocess.run(command, check=True, timeout=120, capture_output=True, cwd=scratch)
+    subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True, cwd=scratch)

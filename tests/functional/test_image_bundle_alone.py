@@ -13,6 +13,7 @@ from demo_stack import the_registry
 from image_registry import serve_registry
 from installing import Home
 from podman import PodmanWorld
+from processes import PATIENCE
 
 
 @pytest.mark.slow  # 15 s; all but the real setup.sh is in test_image_bundle.py
@@ -41,7 +42,7 @@ def test_from_the_bundle_alone(
             text=True,
             env=variables,
             cwd=there,
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr + done.stdout

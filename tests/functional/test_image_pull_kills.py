@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from bad_server import Way
+from processes import PATIENCE
 from test_install_container_troubles import (  # noqa: F401 - fixtures, too
     SIZE,
     Place,
@@ -48,7 +49,7 @@ def test_killed_at_random_moments_of_a_pull(settled: Place) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             else:
                 process.kill()
-            _, said = process.communicate(timeout=300)
+            _, said = process.communicate(timeout=PATIENCE)
         finished += process.returncode == 0
         assert b"Traceback" not in said and process.returncode in (0, -signal.SIGKILL), said
         _is_whole(settled, before)
@@ -72,7 +73,7 @@ def test_storages_that_fill_up_at_random_moments(
         settled.server.behave(settled.layer, Way(rate=SIZE, times=None))
         with settled.begun(chance.randrange(1, SIZE), **changes) as process:
             fill(folder)
-            _, said = process.communicate(timeout=300)
+            _, said = process.communicate(timeout=PATIENCE)
         assert b"Traceback" not in said, said
         ends.append(process.returncode)
         (folder / "fill").unlink(missing_ok=True)

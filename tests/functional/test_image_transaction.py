@@ -288,7 +288,7 @@ def test_two_at_once_the_second_waits_and_finds_it_done(
     def at(step: str) -> None:
         if step == "layer":
             entered.touch()
-            assert wait_for(go_on.exists, 20)
+            assert wait_for(go_on.exists)
 
     def second() -> None:
         builder = ImageBuilder("1", engine)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli import environment
+from processes import PATIENCE
 
 from envcheck.exit_codes import UsageError
 from envcheck.install.network.pip_settings import pip_settings
@@ -51,7 +52,7 @@ def pip(environ: dict[str, str], *words: str) -> str:
         env=environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     ).stdout
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from processes import PATIENCE
 from pythons import heavy, need
 from standin_gpu import Machine
 
@@ -219,7 +220,7 @@ def test_an_entrypoint_that_is_a_service_is_not_waited_for(tmp_path: Path) -> No
         [sys.executable, "-c", code, tmp_path / "inside.json"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 2
@@ -248,7 +249,7 @@ def test_an_engine_that_hangs_is_killed_and_its_container_removed(tmp_path: Path
     done = subprocess.run(
         [sys.executable, "-c", HANGS, tmp_path / "inside.json"],
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

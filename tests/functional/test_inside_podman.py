@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from cli import PYTHON, envcheck, environment, refused
 from podman import PodmanWorld
-from processes import wait_for
+from processes import PATIENCE, wait_for
 from real_targets import real_target
 from standin_cdi import INSIDE, StandinCdi, standin_cdi
 
@@ -259,11 +259,11 @@ def test_a_doctor_that_is_ended_leaves_nothing(
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    assert wait_for(lambda: podman_world.containers() - before, 60)
+    assert wait_for(lambda: podman_world.containers() - before)
     os.kill(started.pid, number)
     assert started.wait(60) != 0
-    assert wait_for(lambda: podman_world.containers() == before, 60)
-    assert wait_for(lambda: not list(tmp_path.iterdir()), 30)
+    assert wait_for(lambda: podman_world.containers() == before)
+    assert wait_for(lambda: not list(tmp_path.iterdir()))
 
 
 _LEFT = "ls -A /tmp /dev/shm /root; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
@@ -272,7 +272,12 @@ _LEFT = "ls -A /tmp /dev/shm /root; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
 def deep(world: PodmanWorld, name: str) -> tuple[dict[str, Any], str]:
     """What a deep look into a running container tells, and what it left there."""
     done = envcheck(
-        "collect", "--level=deep", "--target", f"container:{name}", **world.variables, timeout=400
+        "collect",
+        "--level=deep",
+        "--target",
+        f"container:{name}",
+        **world.variables,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr.decode()
     left = world.podman("exec", name, "sh", "-c", _LEFT).stdout

@@ -18,6 +18,7 @@ from cli import PYTHON, environment
 from demo_stack import Demo, demo, sentence, the_registry
 from index_server import Access
 from installing import Home
+from processes import PATIENCE
 from wheel_maker import wheel
 
 KEYS = ["result", "exit_code", "error", "plan", "environment"]
@@ -85,7 +86,7 @@ def test_the_last_words_for_people(home: Home, shop: Demo) -> None:
     assert activate in told.splitlines()
     doctor = next(line for line in told.splitlines() if line.endswith("envcheck doctor"))
     env = environment(**home.variables)
-    subprocess.run(["sh", "-c", f"{doctor} --help"], env=env, check=True, timeout=60)
+    subprocess.run(["sh", "-c", f"{doctor} --help"], env=env, check=True, timeout=PATIENCE)
     steps = [line for line in result.stderr.decode().splitlines() if " of 6: " in line]
     assert [line.split()[2] for line in steps] == ["1", "2", "3", "4", "5", "6"]
     assert "\r" not in result.stderr.decode() and "\x1b" not in result.stderr.decode()
@@ -95,7 +96,7 @@ def test_the_last_words_for_people(home: Home, shop: Demo) -> None:
         capture_output=True,
         env=environment(**home.variables),
         check=True,
-        timeout=30,
+        timeout=PATIENCE,
     )
     assert shell.stdout.decode().strip().endswith("/bin/python")
 
@@ -173,12 +174,12 @@ def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, co
         )
         try:
             partial = home.folder / "cache/envcheck/store/partial"
-            limit = time.monotonic() + 60
+            limit = time.monotonic() + PATIENCE
             while max(sizes(partial), default=0) < 1 << 20:
                 assert time.monotonic() < limit and running.poll() is None
                 time.sleep(0.02)
             running.send_signal(number)
-            out, err = running.communicate(timeout=60)
+            out, err = running.communicate(timeout=PATIENCE)
         finally:
             running.kill()
         assert running.returncode == code, err.decode()
@@ -236,7 +237,7 @@ def at_a_terminal(home: Home, answer: bytes, *arguments: str) -> tuple[int, str]
     os.close(slave)
     seen, answered = b"", False
     try:
-        limit = time.monotonic() + 120
+        limit = time.monotonic() + PATIENCE
         while time.monotonic() < limit:
             try:
                 seen += os.read(master, 4096)
@@ -245,7 +246,7 @@ def at_a_terminal(home: Home, answer: bytes, *arguments: str) -> tuple[int, str]
             if b"[Y/n]" in seen and not answered:
                 os.write(master, answer)
                 answered = True
-        return running.wait(30), seen.decode()
+        return running.wait(PATIENCE), seen.decode()
     finally:
         running.kill()
         os.close(master)
@@ -277,7 +278,7 @@ def test_a_reader_of_the_progress_that_goes_stops_nothing(home: Home, shop: Demo
         running.stderr.readline()
         running.stderr.close()
         out = running.stdout.read()
-        assert running.wait(60) == 0 and b"Installed and verified" in out
+        assert running.wait(PATIENCE) == 0 and b"Installed and verified" in out
     finally:
         running.kill()
 

@@ -18,6 +18,7 @@ from cli import environment
 from image_registry import Pushed, Registry, serve_registry
 from installing import Home
 from podman import PodmanWorld
+from processes import PATIENCE
 
 from envcheck.exit_codes import ExitCode
 
@@ -284,7 +285,9 @@ def test_two_at_once_and_one_elsewhere(site: Site) -> None:
             )
             for more in ([], [], elsewhere)
         ]
-        results = sorted(json.loads(one.communicate(timeout=120)[0])["result"] for one in every)
+        results = sorted(
+            json.loads(one.communicate(timeout=PATIENCE)[0])["result"] for one in every
+        )
     assert results == ["already", "installed", "installed"]
 
 
@@ -343,7 +346,7 @@ def _alone(site: Site, *arguments: str) -> dict[str, Any]:
         "json",
     ]
     done = subprocess.run(
-        argv, env=environment(**site.variables), capture_output=True, timeout=120, check=False
+        argv, env=environment(**site.variables), capture_output=True, timeout=PATIENCE, check=False
     )
     if b"unshare" in done.stderr and not done.stdout:
         pytest.skip(f"no network namespace can be made: {done.stderr.decode().strip()}")

@@ -21,6 +21,7 @@ from cli import environment
 from installing import Home
 from leftovers import unmount_below
 from podman import PodmanWorld
+from processes import PATIENCE
 
 from envcheck.exit_codes import ExitCode
 
@@ -49,7 +50,7 @@ class Place:
 
     def install(self, **changes: str) -> subprocess.CompletedProcess[bytes]:
         with self.begun(0, **changes) as process:
-            said = process.communicate(timeout=120)
+            said = process.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(self.argv, process.returncode, *said)
 
     @contextmanager
@@ -162,7 +163,7 @@ def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: sign
     place.server.behave(place.layer, Way(rate=2_000_000, times=None))
     with place.begun(2_000_000) as process:
         process.send_signal(how)
-        said = process.communicate(timeout=60)[1].decode()
+        said = process.communicate(timeout=PATIENCE)[1].decode()
     if how != signal.SIGKILL:
         assert process.returncode == 128 + how and "Traceback" not in said
         assert place.is_clean(before)
@@ -180,7 +181,7 @@ def test_a_disk_that_fills_up_in_the_middle(place: Place, small: Callable[[], Pa
     place.server.behave(place.layer, Way(rate=4_000_000, times=None))
     with place.begun(1_000_000, XDG_DATA_HOME=str(folder)) as process:
         fill(folder)
-        said = process.communicate(timeout=60)
+        said = process.communicate(timeout=PATIENCE)
     done = subprocess.CompletedProcess(place.argv, process.returncode, *said)
     _is_one_sentence(done, ExitCode.PUT_BACK, str(folder), "--path DIR")
     (folder / "fill").unlink()
@@ -197,7 +198,7 @@ def test_a_storage_that_fills_up_in_the_middle(place: Place, small: Callable[[],
     place.server.behave(place.layer, Way(rate=4_000_000, times=None))
     with place.begun(1_000_000, **changes) as process:
         fill(folder)
-        said = process.communicate(timeout=60)
+        said = process.communicate(timeout=PATIENCE)
     done = subprocess.CompletedProcess(place.argv, process.returncode, *said)
     _is_one_sentence(done, ExitCode.PUT_BACK, "no space left on device", "podman system df")
     (folder / "fill").unlink()

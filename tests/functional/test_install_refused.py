@@ -13,6 +13,7 @@ import pytest
 from cli import PYTHON, environment
 from demo_stack import MINOR, Demo, demo, sentence, stack_file
 from installing import Home
+from processes import PATIENCE
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_no_disk(home: Home, shop: Demo) -> None:
         [*argv, *install],
         capture_output=True,
         env=environment(**home.variables),
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     told = sentence(result, 3)
@@ -168,7 +169,7 @@ def test_a_read_only_place(home: Home, shop: Demo) -> None:
         [*argv, PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"],
         capture_output=True,
         env=environment(**home.variables),
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert "read-only" in sentence(result, 3)

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 import pythons
 from kernel_tree import RELEASE, Tree, kernel_module, modinfo
+from processes import PATIENCE
 
 from envcheck.checks.engine import diagnose
 from envcheck.collector.runtime import child
@@ -43,7 +44,7 @@ def run(python: str, probe: str, **params: Any) -> tuple[Any, dict[str, str]]:
         f"envcheck.collector.probes.{probe}",
         json.dumps(params),
     ]
-    done = subprocess.run(argv, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr.decode()
     answer = child.parse(done.stdout)
     return msgspec.convert(answer["facts"], KINDS[probe]), answer["sources"]

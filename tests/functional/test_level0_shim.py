@@ -14,6 +14,7 @@ import probing
 import pytest
 import tensor_runs
 from build_cubin import cubin
+from processes import stretched
 
 from envcheck.collector.kernels import MODES, level0_bits, ptx
 from envcheck.collector.kernels.child import BOOTSTRAP
@@ -209,7 +210,7 @@ def test_an_error_that_sticks_ends_the_process(library: Path, launch: int, stage
 
 
 def test_a_launch_that_hangs_leaves_what_was_told_before(library: Path) -> None:
-    result, heard = level0(library, deadline=3.0, SHIM_HANG="2")
+    result, heard = level0(library, deadline=stretched(3.0), SHIM_HANG="2")
     assert result.outcome == "timeout"
     assert heard.begun == ("fp32", "rate")
     assert modes_of(heard)["fp32"].signatures and heard.run["name"] == "NVIDIA shim"

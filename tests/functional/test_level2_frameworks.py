@@ -13,6 +13,7 @@ import msgspec
 import probing
 import pytest
 import pythons
+from processes import PATIENCE
 from test_real_frameworks import install
 
 from envcheck.collector.kernels.child import BOOTSTRAP
@@ -80,7 +81,7 @@ def heard(argv: list[str], **environment: str) -> tuple[Heard, int]:
         argv,
         capture_output=True,
         env={**clean, "CUDA_VISIBLE_DEVICES": "", **environment},
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     told = Heard()

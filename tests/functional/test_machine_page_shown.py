@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from browser import WIDTHS, Chromium
 from browser import chromium as chromium
+from processes import PATIENCE
 
 pytestmark = pytest.mark.fleet
 
@@ -24,7 +25,9 @@ EVIL = (
 
 def write(source: Path, page: Path) -> Path:
     command = [sys.executable, "-m", "envcheck", "doctor", "--exit-zero", "--from", str(source)]
-    subprocess.run([*command, "--format", "html", "--output", str(page)], check=True, timeout=120)
+    subprocess.run(
+        [*command, "--format", "html", "--output", str(page)], check=True, timeout=PATIENCE
+    )
     return page
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cli import envcheck, environment
-from processes import running, wait_for
+from processes import PATIENCE, running, stretched, wait_for
 from pythons import find
 
 from envcheck.facts.snapshot import Document, Snapshot, load
@@ -51,7 +51,7 @@ def run(
         ["bash", "-c", script, "bash", OLDEST, *map(str, argv)],
         env=env or environment(),
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         **options,
     )
@@ -200,7 +200,8 @@ def marked(tmp_path: Path, target: Path) -> Iterator[dict[str, str]]:
 def test_kill_9_leaves_nothing(
     files: Path, target: Path, tmp_path: Path, marked: dict[str, str], name: str, victim: str
 ) -> None:
-    deadline = "3" if victim == "probe" else "60"  # the other probes go on when only one was killed
+    # Where only the probe is killed, the others run into their deadline.
+    deadline = f"{stretched(3) if victim == 'probe' else PATIENCE:.0f}"
     collector = subprocess.Popen(
         [OLDEST, str(files / name), "--target", str(target), "--deadline", deadline],
         env=marked,
@@ -212,7 +213,7 @@ def test_kill_9_leaves_nothing(
     (worker,) = [pid for pid, parent, _ in processes if parent == collector.pid]
     (probe,) = [pid for pid, parent, c in processes if parent == worker and b"probes.torch" in c]
     os.kill({"guard": collector.pid, "worker": worker, "probe": probe}[victim], signal.SIGKILL)
-    stdout, stderr = collector.communicate(timeout=20)
+    stdout, stderr = collector.communicate(timeout=PATIENCE)
     if victim == "guard":
         assert collector.returncode == -9
     elif victim == "worker":

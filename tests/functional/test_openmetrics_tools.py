@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from cli import envcheck
+from processes import PATIENCE
 
 from envcheck.cli.demo import NAMES
 
@@ -46,6 +47,6 @@ def test_promtool_finds_nothing(text: str) -> None:
     if promtool is None:
         pytest.skip("no promtool here")
     done = subprocess.run(
-        [promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60
+        [promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=PATIENCE
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

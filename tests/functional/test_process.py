@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE
 
 from envcheck.collector.runtime import capture, process
 
@@ -185,7 +186,7 @@ def test_orphans_that_left_their_session_are_swept(tmp_path: Path) -> None:
         f"process.run([sys.executable, '-c', {escape!r}], 30)\n"
         "assert orphans.sweep() == []\n"
     )
-    subprocess.run([PYTHON, "-c", script], check=True, timeout=60)
+    subprocess.run([PYTHON, "-c", script], check=True, timeout=PATIENCE)
     assert gone(int((tmp_path / "pid").read_text()), within=0.0)
 
 
@@ -202,7 +203,7 @@ def test_children_that_came_along_are_spared(tmp_path: Path) -> None:
         "assert server.poll() is None and set(orphans.children()) == ours == {server.pid}\n"
         "server.kill()\n"
     )
-    subprocess.run([PYTHON, "-c", script], check=True, timeout=60)
+    subprocess.run([PYTHON, "-c", script], check=True, timeout=PATIENCE)
 
 
 def test_a_status_is_known_where_dead_children_are_ignored() -> None:
@@ -216,7 +217,7 @@ def test_a_status_is_known_where_dead_children_are_ignored() -> None:
     subprocess.run(
         [PYTHON, "-c", script],
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
         preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
     )
 
@@ -229,7 +230,7 @@ def test_a_tied_child_dies_with_its_parent(tmp_path: Path) -> None:
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    assert subprocess.run([PYTHON, "-c", script], check=False, timeout=60).returncode == -9
+    assert subprocess.run([PYTHON, "-c", script], check=False, timeout=PATIENCE).returncode == -9
     assert gone(int((tmp_path / "pid").read_text()))
 
 
@@ -255,7 +256,7 @@ def test_a_limit_on_file_sizes_is_named() -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "print(process.run(['echo', 'hello'], 30).describe())\n"
     )
-    told = subprocess.run([PYTHON, "-c", script], check=True, timeout=60, capture_output=True)
+    told = subprocess.run([PYTHON, "-c", script], check=True, timeout=PATIENCE, capture_output=True)
     assert b"could not be started" in told.stdout
     assert b"ulimit -f" in told.stdout
 
@@ -274,7 +275,7 @@ def test_no_descriptor_left_is_a_result_and_leaks_none() -> None:
         "assert result.ok\n"
         "assert len(os.listdir('/proc/self/fd')) == held\n"
     )
-    subprocess.run([PYTHON, "-c", script], check=True, timeout=60)
+    subprocess.run([PYTHON, "-c", script], check=True, timeout=PATIENCE)
 
 
 def test_a_call_that_hangs_for_ever_keeps_nobodys_output_open() -> None:
@@ -285,7 +286,7 @@ def test_a_call_that_hangs_for_ever_keeps_nobodys_output_open() -> None:
         "os.kill = lambda pid, number: None\n"  # it cannot be killed
         "print(bounded.call_all([lambda: time.sleep(12)], 0.2), flush=True)\n"
     )
-    told = subprocess.run([PYTHON, "-c", script], check=True, timeout=10, capture_output=True)
+    told = subprocess.run([PYTHON, "-c", script], check=True, timeout=PATIENCE, capture_output=True)
     assert told.stdout == b"[('timeout', None)]\n"
 
 

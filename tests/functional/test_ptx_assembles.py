@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE
 
 from envcheck.collector.kernels import MODES, cubin, ptx, ptx_module, ptx_rate, ptx_signature
 from envcheck.collector.kernels.ptx import Product
@@ -74,7 +75,7 @@ def assembled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Product, st
             [tool("ptxas"), f"-arch={chip}", str(source), "-o", str(source.with_suffix(".cubin"))],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
         if "is not defined for option 'gpu-name'" in run.stderr:
             pytest.skip(f"this ptxas does not know {chip}")
@@ -126,7 +127,7 @@ def test_each_kernel_is_of_its_mode_s_instructions(
 def lines(made: Path) -> dict[str, list[str]]:
     """The instructions of each kernel, as nvdisasm names them, and the clock reads among them."""
     run = subprocess.run(
-        [tool("nvdisasm"), "-c", str(made)], capture_output=True, text=True, timeout=120
+        [tool("nvdisasm"), "-c", str(made)], capture_output=True, text=True, timeout=PATIENCE
     )
     if "is deprecated" in run.stderr:
         pytest.skip("this nvdisasm does not know the chip")
@@ -192,7 +193,7 @@ def test_the_memory_kernels_assemble(tmp_path: Path, chip: str) -> None:
         [tool("ptxas"), f"-arch={chip}", str(source), "-o", str(tmp_path / "pattern.cubin")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     if "is not defined for option 'gpu-name'" in run.stderr:
         pytest.skip(f"this ptxas does not know {chip}")
@@ -210,7 +211,7 @@ def test_the_soak_s_kernel_keeps_every_multiplication(
     source = tmp_path / "soak.ptx"
     source.write_text(product_ptx.text(product))
     argv = [tool("ptxas"), "-v", f"-arch={chip}", str(source), "-o", str(tmp_path / "soak.cubin")]
-    run = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE)
     if "is not defined for option 'gpu-name'" in run.stderr:
         pytest.skip(f"this ptxas does not know {chip}")
     assert run.returncode == 0 and "warning" not in run.stderr.lower(), run.stderr

@@ -17,6 +17,7 @@ import pytest
 from cli import envcheck, environment
 from convolved import matches, one
 from msgspec import convert
+from processes import PATIENCE
 from real_targets import real_target
 
 import envcheck as package
@@ -120,7 +121,7 @@ def made(target: str, system: str, setup: str = "", **variables: str) -> SystemR
     )
     argv = [str(real_target(target) / "bin" / "python"), "-B", "-c", script]
     done = subprocess.run(
-        argv, capture_output=True, env=environment(**variables), timeout=400, check=False
+        argv, capture_output=True, env=environment(**variables), timeout=PATIENCE, check=False
     )
     heard = SystemHeard()
     heard.hear(done.stdout)
@@ -222,7 +223,7 @@ def test_a_variable_of_the_user_s_is_evidence() -> None:
 @pytest.mark.parametrize("target", ["torch", "tensorflow-1.15"])
 def test_the_doctor_says_why_neither_was_run(target: str) -> None:
     arguments = ("--target", real_target(target), "--only", "cudnn,tf32", "--level", "deep")
-    result = envcheck("doctor", *arguments, "--format", "json", timeout=300)
+    result = envcheck("doctor", *arguments, "--format", "json", timeout=PATIENCE)
     told = {one_["code"]: one_ for one_ in json.loads(result.stdout)["results"]}
     for code in ("ACC-006", "ACC-011"):
         words = json.dumps(told[code])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import system_alone
 from cli import envcheck
+from processes import PATIENCE
 from real_targets import real_target
 from standin_tf_trt import IN_TENSORFLOW, library
 
@@ -75,7 +76,7 @@ def test_each_other_trouble_on_a_stand_in(what: str, words: str, tmp_path: Path)
 def test_a_build_without_tensorrt_is_not_applicable(name: str) -> None:
     target = real_target(name)
     arguments = ["doctor", "--target", target, "--only", "tf-trt", "--format", "json"]
-    report = json.loads(envcheck(*arguments, timeout=400).stdout)
+    report = json.loads(envcheck(*arguments, timeout=PATIENCE).stdout)
     (result,) = [one for one in report["results"] if one["code"] == "ACC-010"]
     assert result["outcome"] == "skipped"
     assert result["reason"].endswith("this tensorflow is built without TensorRT")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cli import envcheck
+from processes import PATIENCE
 from real_targets import real_target
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ def results(
         "--format",
         "json",
         *arguments,
-        timeout=400,
+        timeout=PATIENCE,
         TMPDIR=str(folder / "tmp"),
         **variables,
     )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from processes import PATIENCE
 
 QUESTION = """
 import importlib, sys
@@ -27,6 +28,6 @@ sys.exit(any(name.partition(".")[0] == "rich" for name in sys.modules))
 )
 def test_only_reports_for_people_import_rich(module: str, imports_rich: bool) -> None:
     arguments = [sys.executable, "-c", QUESTION, f"envcheck.reports.{module}"]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.stderr == ""
     assert done.returncode == int(imports_rich)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli import environment
+from processes import PATIENCE
 from transaction_parts import TinyBuilder, install, is_tidy, runs
 
 from envcheck.exit_codes import Cannot, PutBack
@@ -34,7 +35,7 @@ def running(root: Path, version: str, script: str) -> Iterator[subprocess.Popen[
     try:
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
         yield process
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.communicate()

@@ -15,6 +15,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from processes import PATIENCE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLUGIN = REPOSITORY / "tests" / "plugin"
@@ -70,7 +71,7 @@ def installed(folder: Path, source: Path) -> Envcheck:
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=PATIENCE,
             check=False,
         )
 

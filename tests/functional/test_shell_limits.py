@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
+from processes import PATIENCE
 
 from envcheck.exit_codes import ExitCode
 
@@ -26,7 +27,7 @@ def test_a_limit_is_one_sentence(what: int, limit: int, sentence: str, tmp_path:
         capture_output=True,
         env=environment(HOME=str(tmp_path)),
         preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     error = done.stderr.decode()

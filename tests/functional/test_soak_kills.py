@@ -18,7 +18,7 @@ import probing
 import pytest
 import transfer_shims
 from cli import PYTHON, environment
-from processes import running, wait_for
+from processes import PATIENCE, running, wait_for
 
 from envcheck import scratch
 
@@ -133,7 +133,7 @@ def test_a_disk_that_fills_up_ends_no_soak_and_cuts_no_line(
     kept, lines = tmp_path / "kept.json", small / "lines.json"
     arguments = ("--for", "30s", "--every", "1s", "--format", "json")
     child = begun(libraries, tmp_path, *arguments, "--output", lines, "--save", kept)
-    _out, errors = child.communicate(timeout=300)
+    _out, errors = child.communicate(timeout=PATIENCE)
     told = errors.decode()
     assert child.returncode == 2 and "No space left on device" in told and "Traceback" not in told
     assert lines_of(lines), "what was written is whole"
@@ -147,7 +147,7 @@ def test_a_full_disk_for_the_snapshot_keeps_no_result_back(
 ) -> None:
     (small / "other").write_bytes(bytes(60 << 10))
     child = begun(libraries, tmp_path, "--for", "30s", "--save", small / "kept.json")
-    out, errors = child.communicate(timeout=300)
+    out, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 2 and b"No space left on device" in errors
     assert b"products compared" in out, (out, errors)
     assert [path.name for path in small.iterdir()] == ["other"]
@@ -159,7 +159,7 @@ def test_a_full_temporary_directory_costs_no_result(
     (small / "tmp").mkdir()
     (small / "other").write_bytes(bytes(64 << 10))
     child = begun(libraries, small, "--for", "30s", "--every", "1s")
-    out, errors = child.communicate(timeout=300)
+    out, errors = child.communicate(timeout=PATIENCE)
     assert b"Traceback" not in out + errors and b"internal" not in errors, errors
     # 1: a busy machine slows the stand-ins down, which is told as a rate that fell
     assert child.returncode in (0, 1) and b"products compared" in out, (out, errors)

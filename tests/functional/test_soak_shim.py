@@ -21,7 +21,7 @@ import probing
 import pytest
 import transfer_shims
 from cli import PYTHON, environment
-from processes import running, wait_for
+from processes import PATIENCE, running, wait_for
 
 from envcheck.facts.snapshot import load
 from envcheck.facts.soak import Soak
@@ -60,7 +60,7 @@ class Begun:
             pass
 
     def rest(self) -> str:
-        out, errors = self.child.communicate(timeout=90)
+        out, errors = self.child.communicate(timeout=PATIENCE)
         return out.decode() + errors.decode()
 
 
@@ -186,7 +186,7 @@ def test_the_others_go_on_where_one_dies_and_its_death_has_a_time(
         [sys.executable, "-m", "envcheck", "soak", "--from", kept, "--format", "html"],
         capture_output=True,
         env=environment(),
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert again.returncode == 1 and b"<svg" in again.stdout and b"died at" in again.stdout
@@ -207,7 +207,7 @@ def test_kill_9_leaves_no_process(begin: Begin) -> None:
     one.until("0:0")
     assert len(running(one.home)) >= 4, "itself, the collector, two GPUs, and what samples"
     one.child.kill()
-    assert wait_for(lambda: not running(one.home), 20), running(one.home)
+    assert wait_for(lambda: not running(one.home)), running(one.home)
 
 
 def test_a_killed_process_of_one_gpu_is_that_gpus_death(begin: Begin) -> None:
@@ -268,7 +268,7 @@ def test_a_snapshot_without_a_soak_is_refused(begin: Begin, tmp_path: Path) -> N
 def test_json_lines_go_into_the_file_as_they_come(begin: Begin, tmp_path: Path) -> None:
     lines = tmp_path / "lines.json"
     one = begin("--for", "1d", "--every", "1s", "--format", "json", "--output", lines)
-    assert wait_for(lambda: lines.is_file() and lines.read_text().count("\n") >= 2, 60)
+    assert wait_for(lambda: lines.is_file() and lines.read_text().count("\n") >= 2)
     one.child.send_signal(signal.SIGINT)
     one.rest()
     told = [json.loads(line) for line in lines.read_text().splitlines()]

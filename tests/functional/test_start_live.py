@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from cli import environment, refused
 from podman import EITHER, PodmanWorld
-from processes import wait_for
+from processes import PATIENCE, wait_for
 from started import VERSION, Installed, installed, plain_start
 
 from envcheck.install.engines.command import Here, argv
@@ -87,7 +87,7 @@ def test_a_closed_standard_input_is_an_empty_one(image: Installed) -> None:
         env=image.environment(),
         cwd=image.work,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0 and not done.stdout, done.stderr
@@ -96,7 +96,7 @@ def test_a_closed_standard_input_is_an_empty_one(image: Installed) -> None:
 def test_a_signal_to_envcheck_reaches_the_command(image: Installed) -> None:
     with image.running("python3", "-c", HANDLES + WAITS) as process:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 143
+        assert process.wait(PATIENCE) == 143
 
 
 @pytest.mark.skipif(INIT is None, reason="no init program (catatonit, tini) to put in front")
@@ -107,7 +107,7 @@ def test_with_an_init_program_also_one_that_does_not_handle_it(podman_image: Ins
     with_init = podman_image.change(wiring=wiring, init=True)
     with with_init.running("sh", "-c", "echo ready; exec sleep 60") as process:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 143
+        assert process.wait(PATIENCE) == 143
 
 
 def test_control_c_on_a_terminal_reaches_the_command(image: Installed) -> None:
@@ -128,7 +128,7 @@ def test_control_c_without_a_terminal_reaches_the_command(image: Installed) -> N
     code += "except KeyboardInterrupt:\n    raise SystemExit(6)\n"
     with image.running("python3", "-c", code) as process:
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 6
+        assert process.wait(PATIENCE) == 6
 
 
 def test_two_runs_at_once_are_two_containers(image: Installed) -> None:
@@ -137,7 +137,7 @@ def test_two_runs_at_once_are_two_containers(image: Installed) -> None:
         names = [process.stdout.readline() for process in (one, two) if process.stdout]
         assert len(set(names)) == 2, "both run at this moment"
         for process, word in ((one, b"first"), (two, b"second")):
-            out, _ = process.communicate(word, timeout=30)
+            out, _ = process.communicate(word, timeout=PATIENCE)
             assert (process.returncode, out) == (4, word)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from alone import ALONE
 from podman import PodmanWorld
+from processes import PATIENCE
 from started import Installed, installed, plain_start
 
 # Without http.server: that asks the name server for its own name first. Ends by itself once it was
@@ -87,7 +88,7 @@ def _reached(image: Installed, serves: list[str]) -> subprocess.CompletedProcess
         cwd=image.work,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -103,7 +104,7 @@ def test_the_printed_line_starts_the_same(image: Installed) -> None:
         env=image.environment(),
         cwd="/",
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert (again.returncode, again.stdout) == (0, done.stdout)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cli import refused
 from installing import Home
+from processes import PATIENCE
 from started import Installed, version, work
 
 from envcheck.install.pythons.interpreter import Interpreter
@@ -75,7 +76,7 @@ def test_codes_and_signals_are_the_command_s(tiny: Installed) -> None:
     assert tiny.run("sh", "-c", "kill -PIPE $$; echo alive").returncode == -signal.SIGPIPE
     with tiny.running("sh", "-c", "echo ready; exec sleep 60") as process:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == -signal.SIGTERM
+        assert process.wait(PATIENCE) == -signal.SIGTERM
     data = os.urandom(1_000_000)
     assert tiny.run("cat", stdin=data).stdout == data
 

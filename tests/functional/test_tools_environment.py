@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from cli import environment as clean_environment
 from locked_folder import FolderFetcher, bundled, lock_of
+from processes import PATIENCE
 from pythons import heavy, need
 
 from envcheck.exit_codes import PutBack
@@ -50,7 +51,9 @@ def interpreter(minor: int | None, **changes: object) -> Interpreter:
 
 def output(*argv: str | Path, **variables: str) -> str:
     env = clean_environment(**variables)
-    told = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120, check=False)
+    told = subprocess.run(
+        argv, capture_output=True, text=True, env=env, timeout=PATIENCE, check=False
+    )
     assert told.returncode == 0, told.stdout + told.stderr
     return told.stdout.strip()
 
@@ -146,7 +149,7 @@ def test_the_doctor_finds_nothing_in_its_pip_conf(tmp_path: Path) -> None:
     del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
     doctor = [sys.executable, "-m", "envcheck", "doctor", "--target", directory, "--level=quick"]
     doctor += ["--only", "config", "--format", "json"]
-    told = subprocess.run(doctor, capture_output=True, env=variables, timeout=120, check=False)
+    told = subprocess.run(doctor, capture_output=True, env=variables, timeout=PATIENCE, check=False)
     results = {result["code"]: result for result in msgspec.json.decode(told.stdout)["results"]}
     findings = [f for code in results for f in results[code].get("findings", [])]
     assert not [finding for finding in findings if "an env" in str(finding["subjects"])]

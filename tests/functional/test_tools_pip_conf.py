@@ -12,6 +12,7 @@ from cli import environment as clean
 from index_server import Index as Served
 from index_server import serve
 from index_site import Offer
+from processes import PATIENCE
 from pythons import heavy, need
 from wheel_maker import wheel
 
@@ -54,7 +55,7 @@ def python(
     """Of an environment with that Python's own pip, configured as after an installation."""
     directory = tmp_path_factory.mktemp("env") / "it"
     made = [need(request.param), "-m", "venv", directory]
-    subprocess.run(made, check=True, capture_output=True, env=clean(), timeout=120)
+    subprocess.run(made, check=True, capture_output=True, env=clean(), timeout=PATIENCE)
     claims = Index(name="nvidia", urls=[indexes[0].url], packages=["nvidia-*"], source="a test")
     stack = Stack(
         name="test",
@@ -102,7 +103,7 @@ def test_no_index_slips_in_a_package_of_the_other(
     del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
     argv = [python, "-m", "pip", "download", "--no-cache-dir", "--dest", tmp_path / "got", wanted]
     told = subprocess.run(
-        argv, capture_output=True, text=True, env=variables, timeout=120, check=False
+        argv, capture_output=True, text=True, env=variables, timeout=PATIENCE, check=False
     )
     assert (told.returncode == 0) == bool(got), told.stderr
     assert sorted(path.name for path in tmp_path.glob("got/*.whl")) == got
@@ -121,13 +122,15 @@ def test_the_files_comments_say_how_to_get_what_they_refuse(
     del variables["PIP_CONFIG_FILE"]
     alone = [python, "-m", "pip", "download", "--dest", "alone", "wants-cublas"]
     subprocess.run(
-        alone, env=variables, cwd=tmp_path, timeout=120, check=False, capture_output=True
+        alone, env=variables, cwd=tmp_path, timeout=PATIENCE, check=False, capture_output=True
     )
     assert not list(tmp_path.glob("alone/nvidia_cublas-99*"))
     for command, name in ((any_of_it, "wants-cublas"), (from_there, FREE)):
         line = command.replace("pip install", "pip download")
         line = line.replace("PACKAGE", name).replace("NAME", name)
-        subprocess.run(["sh", "-c", line], check=True, env=variables, cwd=tmp_path, timeout=120)
+        subprocess.run(
+            ["sh", "-c", line], check=True, env=variables, cwd=tmp_path, timeout=PATIENCE
+        )
     assert sorted(path.name for path in tmp_path.glob("*.whl")) == [
         "nvidia_cublas-99.0-py3-none-any.whl",
         "nvidia_cublas_cu117-11.10-py3-none-any.whl",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli import environment as clean_environment
+from processes import PATIENCE
 from pythons import need
 
 from envcheck.install import pylock
@@ -57,7 +58,7 @@ def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> 
             capture_output=True,
             text=True,
             env=clean_environment(),
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
         assert told.stdout.split() == ["1.15.5", "42.0"], told.stderr

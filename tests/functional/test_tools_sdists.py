@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from cli import environment as clean_environment
 from locked_folder import FolderFetcher, bundled, lock_of
+from processes import PATIENCE
 from wheel_maker import sdist, sha256, wheel
 
 from envcheck import scratch
@@ -102,7 +103,9 @@ def install(directory: Path, files: Path, stack: Stack, installer: str, *buildin
 
 def say(directory: Path, expression: str) -> str:
     argv = [directory / "bin" / "python", "-c", f"print({expression})"]
-    told = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=clean_environment())
+    told = subprocess.run(
+        argv, capture_output=True, text=True, timeout=PATIENCE, env=clean_environment()
+    )
     assert told.returncode == 0, told.stderr
     return told.stdout.strip()
 

@@ -12,6 +12,7 @@ import pytest
 from cli import environment as clean_environment
 from index_server import serve
 from locked_folder import Arrived, FolderFetcher, bundled, lock_of
+from processes import PATIENCE
 from pythons import need
 from wheel_maker import sha256, wheel
 
@@ -215,7 +216,7 @@ def test_the_environments_own_pip_keeps_to_the_lock(
             env = clean_environment(PIP_INDEX_URL=public.url, HOME=str(tmp_path))
             del env["PIP_CONFIG_FILE"]
             argv = [directory / "bin" / "pip", "--no-input", *arguments]
-            subprocess.run(argv, check=True, env=env, timeout=120, capture_output=True)
+            subprocess.run(argv, check=True, env=env, timeout=PATIENCE, capture_output=True)
 
         claimed = Index(
             name="own", urls=[own.url], packages=["alpha", "beta", "own-*"], source="made up"

@@ -279,7 +279,7 @@ def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Pa
     def at(step: str) -> None:
         if step == "install":
             entered.touch()
-            assert wait_for(go_on.exists, 20)
+            assert wait_for(go_on.exists)
 
     def second() -> None:
         builder = TinyBuilder("1")

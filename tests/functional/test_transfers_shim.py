@@ -18,6 +18,7 @@ import probing
 import pytest
 import transfer_shims
 from cli import envcheck
+from processes import PATIENCE
 
 from envcheck.collector.acceleration import telling
 from envcheck.collector.acceleration.child import BOOTSTRAP
@@ -71,7 +72,7 @@ def ran(libraries: Path) -> Runs:
         assert child.stdout is not None
         with child:
             if not until:
-                return Ran(child.communicate(timeout=120)[0], False)
+                return Ran(child.communicate(timeout=PATIENCE)[0], False)
             lines = [b""]
             while until not in lines[-1]:
                 lines.append(child.stdout.readline())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import stretched
 
 from envcheck.collector import trials
 from envcheck.collector.runtime.context import Context
@@ -74,8 +75,9 @@ def test_a_crash_costs_what_comes_after_it(tmp_path: Path) -> None:
 
 
 def test_what_hangs_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "LIMIT", 1.5)
-    made, _log = tried(tmp_path, xla="time.sleep(60)")
+    limit = stretched(1.5)
+    monkeypatch.setattr(trials, "LIMIT", limit)
+    made, _log = tried(tmp_path, seconds=20 * limit, xla="time.sleep(600)")
     assert outcomes(made) == {"xla": "timeout"}
 
 

@@ -11,6 +11,7 @@ import tomli
 from cli import environment
 from index_server import serve
 from index_site import Offer
+from processes import PATIENCE
 from uv import find_uv_bin
 from wheel_maker import sdist, sha256, wheel
 
@@ -64,7 +65,7 @@ def answers(tmp_path: Path) -> tuple[str, str, Path, str, str]:
                 sys.executable, *options,
             ]  # fmt: skip
             told = subprocess.run(
-                argv, capture_output=True, text=True, timeout=60, check=False,
+                argv, capture_output=True, text=True, timeout=PATIENCE, check=False,
                 env=environment(UV_CACHE_DIR=str(tmp_path / "cache")), cwd=tmp_path,
             )  # fmt: skip
             assert told.returncode == 0, told.stderr

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from processes import PATIENCE
+
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
@@ -224,7 +226,7 @@ def runs(root: Path) -> str:
         "import tiny; print(tiny.release)",
     ]
     return subprocess.run(
-        argv, capture_output=True, text=True, timeout=20, check=True
+        argv, capture_output=True, text=True, timeout=PATIENCE, check=True
     ).stdout.strip()
 
 

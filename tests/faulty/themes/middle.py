@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from processes import stretched
+
 from .. import environments as env
 from ..machine import LIB, Library, Machine, module_on_disk
 from ..model import Collection
@@ -67,7 +69,7 @@ add(
 
 def _nvml_hangs(m: Machine) -> None:
     m.nvml_first.append(f"{m.gpu(2).handle} nvmlDeviceGetPowerUsage - 0 hang")
-    m.arguments += ["--deadline", "4"]
+    m.arguments += ["--deadline", f"{stretched(4):.0f}"]
 
 
 add(
@@ -77,7 +79,7 @@ add(
     (
         "DRV-001|DRV-010|GPU-001",
         r"",
-        r"hang|answer|4 s|time|deadline",
+        r"hang|answer|time|deadline",
         r"reboot|reset|dmesg|gdb|stack|log",
     ),
     also="DRV-00[1367]",
@@ -103,8 +105,8 @@ add(
 
 
 def _smi_hangs(m: Machine) -> None:
-    m.smi_script = "sleep 60"
-    m.arguments += ["--deadline", "4"]
+    m.smi_script = "sleep 6000"
+    m.arguments += ["--deadline", f"{stretched(4):.0f}"]
 
 
 add(
@@ -154,7 +156,7 @@ add(
 
 def _cuda_hangs(m: Machine) -> None:
     m.cuda_init = "0 hang"
-    m.arguments += ["--deadline", "4"]
+    m.arguments += ["--deadline", f"{stretched(4):.0f}"]
 
 
 add(
@@ -246,7 +248,7 @@ def _import_hangs(m: Machine) -> None:
         f"{site}/tensorflow/__init__.py",
         text.replace("\nimport ctypes", "\nimport time\ntime.sleep(600)\nimport ctypes", 1),
     )
-    m.arguments += ["--deadline", "5"]
+    m.arguments += ["--deadline", f"{stretched(5):.0f}"]
 
 
 add(
