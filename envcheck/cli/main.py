@@ -7,6 +7,7 @@ import importlib
 import os
 import resource
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -19,9 +20,6 @@ from .commands import COMMANDS, HEADINGS
 from .parser import Parser
 
 _MIB = 1 << 20
-_UMASK = (
-    0o022  # at least: what envcheck writes is for others to read at most, under a lax umask, too
-)
 
 EPILOG = """\
 start here:
@@ -40,6 +38,13 @@ exit codes:
   of run and shell: the command's own, or 125, 126, 127"""
 
 
+def _strict_umask() -> None:
+    """A umask that lets everybody write becomes 022. One for a group that shares a root (002) stays."""
+    umask = os.umask(0o022)
+    if umask & stat.S_IWOTH:
+        os.umask(umask)
+
+
 def run(argv: Sequence[str]) -> int:
     """Run one command line; returns the exit code. KeyboardInterrupt is the caller's."""
     try:
@@ -51,7 +56,7 @@ def run(argv: Sequence[str]) -> int:
             parser.print_help(sys.stderr)
             return ExitCode.USAGE
         if arguments.command not in ("run", "shell"):  # whose command keeps the user's umask
-            os.umask(os.umask(_UMASK) | _UMASK)
+            _strict_umask()
         return int(arguments.run(arguments))
     except EnvcheckError as error:
         messages.say(str(error))

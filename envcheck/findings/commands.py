@@ -100,11 +100,14 @@ _NEVER_FIRST = frozenset(("interrupts", "resets", "reboots", "uninstalls", "remo
 _ELSEWHERE = re.compile(r"^# [^:]*: +")
 _AHEAD = re.compile(r"(sudo|-E|env|xargs|nohup|\w+=.*)$", re.DOTALL)
 _SEPARATORS = frozenset((";", "&&", "||", "|", "&", "(", ")"))
-# An empty word, which quoting makes of nothing, or one in brackets, unless that is a token of redaction, in
-# whose place reports put the value.
-_UNFILLED = re.compile(r"""(?<!")''(?!")|(?<!')""(?!')|<(?![a-z-]+-\d+>)[A-Za-z][\w -]*>""")
-# Words that stand for others.
+# An empty word, which quoting makes of nothing.
+_EMPTY = re.compile(r"""(?<!")''(?!")|(?<!')""(?!')""")
+# A Snapshot's own words stand in single quotes, and may be anything.
+_QUOTED = re.compile(r"'[^']*'")
+# Words that stand for others: in brackets, unless that is a token of redaction, in whose place reports put
+# the value, or in capitals.
 _PLACEHOLDER = re.compile(
+    r"<(?![a-z-]+-\d+>)[A-Za-z][\w -]*>|"
     r"(?<![\w.-])(PID|POD|NAME|NODE|IMAGE|GROUP|CONTAINER|DIRECTORY|PACKAGE|COMMAND|URL|FILE|MIG-UUID)"
     r"(?![\w:?}=-])|/path/(on|to)/|\.\.\.(?!\w)"
 )
@@ -168,8 +171,7 @@ def _refusals(commands: Sequence[str], text: str) -> Iterator[str]:
         except ValueError:
             yield f"no shell can read {command!r}"
             return
-        words = [one.arguments for one in line]
-        if any(map(_PLACEHOLDER.search, words)) or _UNFILLED.search(command):
+        if _EMPTY.search(command) or _PLACEHOLDER.search(_QUOTED.sub("'quoted'", command)):
             yield f"{command!r} has a word that is not filled in"
         installed = False
         for one in line:

@@ -15,7 +15,7 @@ from envcheck.cli import sources
 
 def implied(**environment: str) -> str | None:
     with mock.patch.dict(os.environ, environment, clear=True):
-        return sources._implied_target()[0]
+        return sources.implied_target()[0]
 
 
 def looked_at(**environment: str) -> str | None:

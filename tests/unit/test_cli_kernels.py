@@ -161,7 +161,7 @@ def test_the_commands_pass_them_on(
 def test_levels_of_a_target_need_one(
     calls: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sources, "_implied_target", lambda: (None, ""))
+    monkeypatch.setattr(sources, "implied_target", lambda: (None, ""))
     assert run(["doctor", "--kernels", "L2,L1"]) == 2
     assert (
         "--kernels L2,L1: runs in a target environment, and there is none"
@@ -178,7 +178,7 @@ def test_an_option_s_fault_is_not_the_active_environment_s(
         raise UsageError("--gpu 7: nvidia-smi lists no such GPU (there are: 0)")
 
     monkeypatch.setattr(collection, "collect", refuse)
-    monkeypatch.setattr(sources, "_implied_target", lambda: ("/env", "the active environment /env"))
+    monkeypatch.setattr(sources, "implied_target", lambda: ("/env", "the active environment /env"))
     assert run(["doctor", "--gpu", "7"]) == 2
     assert capsys.readouterr().err == (
         "envcheck: --gpu 7: nvidia-smi lists no such GPU (there are: 0)\n"

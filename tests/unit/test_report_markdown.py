@@ -15,6 +15,7 @@ from test_report_verdict import hot
 from envcheck.checks.engine import diagnose
 from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
+from envcheck.findings import shell
 from envcheck.findings.model import Remedy
 from envcheck.reports import markdown
 from envcheck.reports.model import build
@@ -72,7 +73,7 @@ def test_facts_that_bite(fact: str) -> None:
         fact,
         subject=fact,
         evidence=[Evidence(fact, fact, fact)],
-        remedy=Remedy(fact, [f"echo {fact}"]),
+        remedy=Remedy(fact, [f"echo {shell.word(fact)}"]),
     )
     failed = result("A-1", "host", "fail", findings=[found])
     facts = whole.whole(host=Host(hostname=fact, os_name=fact))
