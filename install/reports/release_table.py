@@ -1,4 +1,4 @@
-"""The releases as people read them: a table for each stack, a release a line, and each reason once."""
+"""The releases as people read them: a line for each stack, or a table for each; each reason once."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ _COLUMNS = {
     "wheel": ("RELEASE", "FITS", "PYTHON", "CUDA", "DRIVER"),
     "container": ("RELEASE", "FITS", "DRIVER", "CAPABILITY", "CUDA", "WITH", "PYTHON"),
 }
+# Of more stacks than this, the first table has one line each.
+_DETAILED = 2
+_OVERVIEW = ("STACK", "RELEASE", "FITS", "PYTHON", "DRIVER")
 _DECIDING = ("driver", "compat branches", "compute capability")
 
 _STYLES = {"yes": "pass", "no": "", "if-named": "warn", "perhaps": "warn"}
@@ -28,17 +31,37 @@ def render(releases: Releases, *, everything: bool = False, **style: Any) -> str
     """The tables, and what the commands would take. everything: all releases; style: of the Page."""
     page = Page(**style)
     page.paragraph((releases.machine or "a machine of which nothing is known", "heading"))
-    for stack in releases.stacks:
+    brief = len(releases.stacks) > _DETAILED and not everything
+    if brief:
+        _overview(page, releases)
+    for stack in [] if brief else releases.stacks:
         page.blank()
         _table(page, _COLUMNS[releases.mode], stack, everything)
     page.blank()
     chosen = releases.chosen
-    for one in [chosen, *releases.others]:
+    for one in [chosen, *([] if brief else releases.others)]:
         if not one.refused:
             _taken(page, one, releases.otherwise if one is chosen else None)
     if chosen.refused:
         _nothing(page, chosen, hint=not releases.others)
     return page.text()
+
+
+def _overview(page: Page, releases: Releases) -> None:
+    """A line for each stack, with its newest release that fits, else with the one that comes nearest."""
+    rows = []
+    for stack in releases.stacks:
+        shown = min(stack.releases, key=lambda row: len(row.refusals))
+        unknown = _NOT_KNOWN if stack.gpu else "none"
+        python = pythons(shown.python) if isinstance(shown, WheelRow) else shown.python
+        texts = (python or _NOT_KNOWN, shown.driver or unknown)
+        cells: list[Span] = [(stack.name, "code"), (shown.release, ""), _fits(shown)]
+        rows.append([*cells, *((text, "") for text in (*texts, _why_not(shown)))])
+    page.blank()
+    page.table([*map(Column, _OVERVIEW), Column("WHY NOT", wraps=True)], rows, gap=2)
+    page.paragraph(("all releases of a stack, and every reason:", "quiet"))
+    mode = " --mode container" if releases.mode == "container" else ""
+    page.command(f"envcheck releases {releases.stacks[0].name}{mode}")
 
 
 def _table(page: Page, columns: Sequence[str], stack: StackRows, everything: bool) -> None:
@@ -63,15 +86,26 @@ def _table(page: Page, columns: Sequence[str], stack: StackRows, everything: boo
 
 
 def _cells(row: WheelRow | ImageRow, unknown: str) -> list[Span]:
-    cuda = ".".join(row.cuda.split(".")[:3])  # a fourth part is a build's number
+    cuda = _toolkit(row)
     if isinstance(row, WheelRow):
         told = [pythons(row.python) or _NOT_KNOWN, cuda or unknown, row.driver or unknown]
     else:
         values = (row.driver, row.capability, cuda, row.framework, row.python)
         told = [value or unknown for value in values]
-    why = ", ".join(dict.fromkeys(refusal.kind.replace("-", " ") for refusal in row.refusals))
-    fits = (row.fits.replace("-", " "), _STYLES[row.fits])
-    return [(row.release, ""), fits, *((text, "") for text in (*told, why))]
+    return [(row.release, ""), _fits(row), *((text, "") for text in (*told, _why_not(row)))]
+
+
+def _toolkit(row: Row) -> str:
+    """Its CUDA; a fourth part of the version is a build's number."""
+    return ".".join(row.cuda.split(".")[:3])
+
+
+def _fits(row: Row) -> Span:
+    return row.fits.replace("-", " "), _STYLES[row.fits]
+
+
+def _why_not(row: Row) -> str:
+    return ", ".join(dict.fromkeys(refusal.kind.replace("-", " ") for refusal in row.refusals))
 
 
 def pythons(minors: Sequence[str]) -> str:

@@ -101,3 +101,13 @@ def test_ranges_of_pythons() -> None:
 def test_a_stack_without_releases_is_a_table_without_rows() -> None:
     empty = StackFit(stack=m.tensorflow(), candidates=[])
     assert "RELEASE" in render(build("", [empty], NOBODY, None))
+
+
+def test_of_many_stacks_each_has_a_line_with_what_comes_nearest() -> None:
+    snapshot = m.machine(["A100"], "470.82.01")
+    fits = [m.judged(one, snapshot) for one in (m.nvidia_tf1(), m.tensorflow(), m.tensorflow_cpu())]
+    text = render(build("a machine", fits, NOBODY, None))
+    rows = {row.split()[0]: row.split()[1:3] for row in text.splitlines() if "  yes  " in row}
+    assert rows["nvidia-tf1"] == ["22.10", "yes"] and rows["tensorflow"] == ["2.14.1", "yes"]
+    assert "envcheck releases nvidia-tf1" in text and "2.13" not in text
+    assert len(text.splitlines()) < 15 and "…" not in text

@@ -26,7 +26,7 @@ TAKEN = Chosen(
 
 def shown(snapshot: Snapshot, chosen: Chosen = TAKEN, **options: Any) -> str:
     matrix = build(
-        "a machine", [judge(one, snapshot) for one in flavours()], chosen, mode="container"
+        "a machine", [judge(one, snapshot) for one in flavours()[:2]], chosen, mode="container"
     )
     return render(matrix, **options)
 

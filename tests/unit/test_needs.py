@@ -28,7 +28,12 @@ from envcheck.facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document,
 from envcheck.findings.model import CheckResult
 
 CHECKS = {check.code: check for check in all_checks()}
-TURNS = 30  # for each check, every demo and one of so many other machines
+
+
+def one_of(number: int) -> pytest.MarkDecorator:
+    """Every demo and, usually, one of so many other machines; all of them with -m slow."""
+    every = pytest.param(1, marks=pytest.mark.slow, id="all")
+    return pytest.mark.parametrize("turns", [pytest.param(number, id="some"), every])
 
 
 @functools.cache
@@ -72,20 +77,22 @@ def assert_same(machine: str, only: list[str], codes: list[str]) -> None:
             assert part[judged].outcome in ("fail", "warn", "could-not-run"), f"{code} of {machine}"
 
 
+@one_of(30)
 @pytest.mark.parametrize("area", areas())
-def test_a_check_says_the_same_alone(area: str) -> None:
+def test_a_check_says_the_same_alone(area: str, turns: int) -> None:
     codes = [check.code for check in CHECKS.values() if check.area == area]
     for number, machine in enumerate(machines()):
         for place, code in enumerate(codes):
-            if machine.startswith("demo ") or (number + place) % TURNS == 0:
+            if machine.startswith("demo ") or (number + place) % turns == 0:
                 assert_same(machine, [code], [code])
 
 
+@one_of(8)
 @pytest.mark.parametrize("area", areas())
-def test_an_area_says_the_same_alone(area: str) -> None:
+def test_an_area_says_the_same_alone(area: str, turns: int) -> None:
     codes = [check.code for check in CHECKS.values() if check.area == area]
     for number, machine in enumerate(machines()):
-        if machine.startswith("demo ") or (number + len(area)) % 8 == 0:
+        if machine.startswith("demo ") or (number + len(area)) % turns == 0:
             assert_same(machine, [area], codes)
 
 
