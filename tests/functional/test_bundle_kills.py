@@ -24,7 +24,7 @@ from wheel_maker import stand_ins, wheel
 from envcheck.cli.main import run
 from envcheck.install.export import own_wheel
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.drill
 
 KILLS = 40  # of each kind of output; spread over all changes that a run makes
 

@@ -16,7 +16,7 @@ from processes import PATIENCE, running_commands, wait_for
 from slurm_cluster import SlurmNode, serve_cluster
 from ssh_hosts import Host, serve_hosts, usual_hosts
 
-pytestmark = pytest.mark.fleet
+pytestmark = pytest.mark.drill
 REAL = 20
 DEADLINE = 150
 

@@ -1,6 +1,6 @@
 """kill -9 of `fleet collect` and `fleet install` at any moment, and full disks: nothing is lost.
 
-ENVCHECK_KILLS says how often each is killed: more than the usual few, for a drill.
+ENVCHECK_KILLS says how often each is killed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rollout_world import Rollout, results, rollout
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet.folder import FleetFolder
 
-pytestmark = pytest.mark.fleet
-KILLS = int(os.environ.get("ENVCHECK_KILLS", "4"))
+pytestmark = pytest.mark.drill
+KILLS = int(os.environ.get("ENVCHECK_KILLS", "32"))
 PATIENCE = 900.0  # seconds: other things run on this machine, too
 NAMES = ["here1", "here2", "here3", "here4"]
 

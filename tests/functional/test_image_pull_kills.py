@@ -25,7 +25,7 @@ from test_install_container_troubles import (  # noqa: F401 - fixtures, too
 
 from envcheck.exit_codes import ExitCode
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.drill
 
 ROUNDS = 60  # kills; each run ends with a whole installation
 FULL = 10  # disks

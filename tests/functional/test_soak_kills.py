@@ -22,7 +22,7 @@ from processes import PATIENCE, running, wait_for
 
 from envcheck import scratch
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.drill
 
 KILLS = 66  # of envcheck itself, of its collector, and of a GPU's process, in turn
 AT_ONCE = 3
