@@ -35,12 +35,14 @@ def table() -> dict[str, frozenset[str]]:
 def needed(only: Collection[str], skip: Collection[str]) -> frozenset[str]:
     """What the chosen checks read, and the check that may explain them by a machine without a GPU.
 
-    The host's section says how a remedy's commands are written.
+    The host's section says how a remedy's commands are written. What runs on GPUs (micro-kernels, systems)
+    rests on what the probes found, so checks of such work need every probe.
     """
     every = {check.code: check for check in all_checks()}
     chosen = {check.code for check in every.values() if is_chosen(check, only, skip)}
     codes = chosen | ({NO_GPU} & with_causes(chosen, every))
-    return frozenset({"host"}).union(*(table().get(code, SECTIONS) for code in codes))
+    found = frozenset({"host"}).union(*(table().get(code, SECTIONS) for code in codes))
+    return found if found <= PROBES else found | PROBES
 
 
 def is_read(section: str, only: Collection[str], skip: Collection[str]) -> bool:

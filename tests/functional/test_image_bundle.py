@@ -85,7 +85,7 @@ def test_it_is_the_image_and_envcheck(shop: Shop, bundle: Path) -> None:
         assert tar.getmember("setup.sh").mode & 0o111
     assert names == {*told["files"], "bundle.json"}
     assert (told["mode"], told["image"]) == ("container", shop.reference)
-    assert told["digest"] == shop.image.digest and told["pythons"] == [MINOR]
+    assert told["digest"] == shop.image.digest and MINOR in told["pythons"]
     assert any(name.startswith("envcheck/envcheck_gpu-") for name in names)
 
 

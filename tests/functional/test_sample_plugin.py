@@ -190,7 +190,7 @@ def test_what_cannot_be_used_is_a_finding(broken: Envcheck) -> None:
     hung, dead = sorted(
         results["PLG-002"]["findings"], key=lambda f: f["subjects"][0]["name"] != "slow"
     )
-    assert "was still running after 1 s" in hung["message"] or "1 s" in hung["message"]
+    assert "gave no answer within" in hung["message"]
     assert "SIGABRT" in dead["message"]
 
 

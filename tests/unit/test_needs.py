@@ -134,6 +134,11 @@ def test_what_is_needed(only: list[str], skip: list[str], found: str) -> None:
     assert sections.needed(only, skip) == set(found.split())
 
 
+@pytest.mark.parametrize("only", ["tensorcores", "TC-101", "memory", "MEM-001", "ACC-001"])
+def test_what_runs_on_gpus_needs_every_probe(only: str) -> None:
+    assert sections.needed([only], []) >= sections.PROBES
+
+
 def test_a_target_that_needs_no_gpu_excuses_the_same_checks() -> None:
     machine = "demo without a GPU, for a target that needs none"
     excused = [
