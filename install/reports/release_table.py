@@ -39,9 +39,9 @@ def render(releases: Releases, *, everything: bool = False, **style: Any) -> str
         _table(page, _COLUMNS[releases.mode], stack, everything)
     page.blank()
     chosen = releases.chosen
-    for one in [chosen, *([] if brief else releases.others)]:
+    for one in [chosen, *releases.others]:
         if not one.refused:
-            _taken(page, one, releases.otherwise if one is chosen else None)
+            _taken(page, one, releases.otherwise if one is chosen else None, brief=brief)
     if chosen.refused:
         _nothing(page, chosen, hint=not releases.others)
     return page.text()
@@ -155,7 +155,8 @@ def _names(rows: Sequence[Row], places: list[int]) -> str:
     )
 
 
-def _taken(page: Page, chosen: Chosen, otherwise: Chosen | None) -> None:
+def _taken(page: Page, chosen: Chosen, otherwise: Chosen | None, *, brief: bool) -> None:
+    """A command, and what it would take; brief: without the reasons."""
     page.command(chosen.command)
     what = chosen.reference or f"{chosen.stack} {chosen.release}"
     told: list[Span] = [("would install", ""), (what, "pass")]
@@ -165,7 +166,7 @@ def _taken(page: Page, chosen: Chosen, otherwise: Chosen | None) -> None:
     if otherwise is not None:
         instead = "nothing" if otherwise.refused else f"{otherwise.stack} {otherwise.release}"
         told.append((f"if its index answers, else {instead}", ""))
-    why = "; ".join(chosen.reasons)
+    why = "" if brief else "; ".join(chosen.reasons)
     last, style = told[-1]
     told[-1] = (f"{last}:" if why else f"{last}.", style)
     page.paragraph(*told, (f"{why}." if why else "", ""), indent=2)

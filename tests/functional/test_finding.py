@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import pythons
+from processes import wait_for
 
 from envcheck.exit_codes import UsageError
 from envcheck.install.pythons import finding, probe
@@ -273,5 +274,4 @@ def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.Monke
     with pytest.raises(KeyboardInterrupt):
         finding.interpreters()
     thread.join()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    assert wait_for(lambda: not Path("/proc", pid.read_text().strip()).exists())

@@ -102,7 +102,8 @@ CHANGES: dict[str, tuple[Callable[[], object], str]] = {
     "a longer one": (lambda: rewrite("alpha/__init__.py", TEXT * 2), "alpha/__init__.py"),
     "one that is gone": (lambda: cached("alpha/__init__.py").unlink(), "alpha/__init__.py"),
     "a large file": (lambda: rewrite("alpha_payload/bytes.bin", "x" * (3 << 20)), "bytes.bin"),
-    "one of two wheels": (lambda: (cached("beta.py").parent / "shared/__init__.py").write_text("#"),
+    "what two wheels hold": (lambda: [(cached(one).parent / "shared/__init__.py").write_text("#")
+                                      for one in ("alpha", "beta.py")],
                           "shared/__init__.py"),
     "a script": (lambda: rewrite(f"{DATA}/scripts/plain", "#!/bin/sh\necho SAID\n"), "bin/plain"),
     "a Python script": (lambda: rewrite(f"{DATA}/scripts/say", "#!python\nprint('SAID')\n"),

@@ -62,6 +62,9 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
     import signal, time
 
     asker = os.getppid()
+    stopped, before = [], {}
+    for number in (signal.SIGTERM, signal.SIGHUP):  # Slurm's, which reach this process and not the child
+        before[number] = signal.signal(number, lambda number, frame: stopped.append(number))
     ours, theirs = os.pipe(), os.pipe()
     try:
         child = os.fork()
@@ -69,6 +72,8 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
         send("\\n@%s not-started %s\\n" % (cookie, ascii(error.strerror)))
         os._exit(0)
     if child == 0:
+        for number in before:
+            signal.signal(number, before[number])
         os.setsid()
         os.dup2(ours[1], 1)
         os.dup2(theirs[1], 2)
@@ -87,9 +92,6 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
     packer = zlib.compressobj(6)
     packed, size, said = [], 0, b""
     began, outcome, ending, status, open_ends = time.time(), "exited", 0, None, 2
-    stopped = []
-    for number in (signal.SIGTERM, signal.SIGHUP):  # Slurm's, which reach this process and not the child
-        signal.signal(number, lambda number, frame: stopped.append(number))
 
     def end(why):
         try:
