@@ -25,7 +25,7 @@ def hosts() -> Iterator[SshHosts]:
 
 def test_each_is_a_machine_of_its_own(hosts: SshHosts) -> None:
     well = hosts.of("well")
-    assert len(hosts.hosts) == 27 and len({host.minor for host in well}) > 1
+    assert len(hosts.hosts) == 27
     for host in well[:8]:
         told = hosts.ssh(
             host.name, "hostname; python3 --version; ls -A /tmp /root; touch /tmp/mine /var/mine"

@@ -13,7 +13,7 @@ from ...exit_codes import CouldNotLook, UsageError
 from ...facts import snapshot as snapshots
 from .. import foreign
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told, outcomes, relay
+from . import Asked, Told, interrupts, outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
 
 _CONNECTING = 10.0  # seconds that a connection may take
@@ -109,7 +109,8 @@ class _Collecting:
             groups += list(event.places.items())
             self._set(Member(name=event.host, outcome="not-asked", reason=_ENDED, groups=groups))
         elif event.event == "result" and event.host in self.members:
-            self._set(self._judged(self.members[event.host], event))
+            with interrupts.deferred():
+                self._set(self._judged(self.members[event.host], event))
 
     def _set(self, member: Member) -> None:
         self.members[member.name] = member

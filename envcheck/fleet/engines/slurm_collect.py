@@ -16,7 +16,7 @@ from ... import plugins, scratch, single_file
 from ...exit_codes import CouldNotLook
 from ...install import processes
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told, outcomes, relay, slurm, slurm_drain, slurm_told
+from . import Asked, Told, interrupts, outcomes, relay, slurm, slurm_drain, slurm_told
 from .slurm import SlurmQuestion, SlurmTools
 from .slurm_told import SlurmNodeState
 
@@ -122,7 +122,8 @@ class _SlurmRun:
             self._set(node, *found)
             return
         try:
-            self._keep(self._folder.keep(node.name, relayed.output, self._groups(node)))
+            with interrupts.deferred():
+                self._keep(self._folder.keep(node.name, relayed.output, self._groups(node)))
         except OSError as error:
             raise CouldNotLook(f"{self._folder.path}: {error.strerror}") from None
 
