@@ -141,7 +141,8 @@ def test_python_is_judged_as_it_is_named(home: dict[str, str]) -> None:
 def test_the_containers_of_this_machine(home: dict[str, str]) -> None:
     text = told("--mode", "container", **home)
     assert "\nngc-tf1 " in text and "\nngc-tf2 " in text
-    assert max(map(len, text.splitlines())) <= 80
+    lines = [line for line in text.splitlines() if "envcheck releases " not in line]
+    assert max(map(len, lines)) <= 80, "but for commands, which begin with this envcheck's path"
     assert "envcheck install --mode container\n  would install " in text
     assert not list(Path(home["HOME"]).iterdir()), "nothing is written"
 
