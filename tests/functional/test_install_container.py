@@ -285,10 +285,9 @@ def test_two_at_once_and_one_elsewhere(site: Site) -> None:
             )
             for more in ([], [], elsewhere)
         ]
-        results = sorted(
-            json.loads(one.communicate(timeout=PATIENCE)[0])["result"] for one in every
-        )
-    assert results == ["already", "installed", "installed"]
+        ended = [one.communicate(timeout=PATIENCE) for one in every]
+    results = sorted(json.loads(out)["result"] for out, _ in ended)
+    assert results == ["already", "installed", "installed"], ended
 
 
 def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
