@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from processes import running_commands, wait_for
-from ssh_hosts import SUDO_PASSWORD, Host, SshHosts, serve_hosts, usual_hosts
+from ssh_hosts import MINORS, SUDO_PASSWORD, Host, SshHosts, python_of, serve_hosts, usual_hosts
 
 pytestmark = pytest.mark.fleet
 HERE = Path(__file__).parent
@@ -26,6 +26,8 @@ def hosts() -> Iterator[SshHosts]:
 def test_each_is_a_machine_of_its_own(hosts: SshHosts) -> None:
     well = hosts.of("well")
     assert len(hosts.hosts) == 27
+    installed = [minor for minor in MINORS if python_of(f"3.{minor}")]
+    assert len({host.minor for host in well}) > 1 or len(installed) < 2
     for host in well[:8]:
         told = hosts.ssh(
             host.name, "hostname; python3 --version; ls -A /tmp /root; touch /tmp/mine /var/mine"
