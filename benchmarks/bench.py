@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import envcheck as package
-from envcheck.collector.bench.child import BOOTSTRAP
+from envcheck.collector import worker
+from envcheck.collector.bench import work
 
 ENVCHECK = str(Path(sys.executable).parent / "envcheck")
 ROOT = str(Path(package.__file__).parents[1])
@@ -69,7 +70,7 @@ class Talk:
         self.process.stdin.flush()
 
     def hear(self, *wanted: str) -> Any:
-        """The next line that is one float, or the record that has one of these."""
+        """The next line that is one float, or the message that has one of these."""
         assert self.process.stdout is not None
         for raw in self.process.stdout:
             line = raw.decode("utf-8", "replace").strip()
@@ -77,11 +78,10 @@ class Talk:
                 line == "ready" or line.replace(".", "").replace("e-", "").isdigit()
             ):
                 return line
-            if wanted and line.startswith("@envcheck-row "):
-                record = json.loads(line.partition(" ")[2])
-                for name in wanted:
-                    if name in record:
-                        return record[name]
+            if wanted and line.startswith("@envcheck "):
+                message = json.loads(line.partition(" ")[2])
+                if {*message, message.get("of")} & set(wanted):
+                    return message
         sys.exit("a row's process has ended")
 
     @property
@@ -94,7 +94,7 @@ class Talk:
 
     def order(self, **words: Any) -> None:
         self.say(json.dumps(words))
-        self.hear("did")
+        self.hear("order")
 
     def end(self) -> None:
         self.process.kill()
@@ -135,10 +135,10 @@ def harness(target: str, rounds: int) -> None:
     row = row_of(target)
     python = str(Path(target) / "bin/python")
     params = {"row": row, "place": {"device": "cpu", "gpus": []}}
-    by_harness = Talk([python, "-B", "-c", BOOTSTRAP, ROOT, json.dumps(params)])
+    by_harness = Talk(worker.command([python, "-B"], work.MODULE, params))
     bare = Talk([python, "-B", "-c", BARE, ROOT, json.dumps(row)])
     bare.hear()
-    by_harness.hear("ready")
+    by_harness.hear("begin")
     by_harness.order(build=True)
     by_harness.order(warm=20)
     bare.say("20")

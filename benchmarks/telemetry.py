@@ -61,7 +61,7 @@ def main() -> None:
             before, began, mine = cpu_seconds(one._child.pid), time.monotonic(), time.process_time()
             samples = 0
             while time.monotonic() < began + given.seconds:
-                samples += sum(kind == "s" for kind, *_rest in one.poll())
+                samples += sum(kind == "sample" for kind, *_rest in one.poll())
                 time.sleep(0.05)
             took = time.monotonic() - began
             used = cpu_seconds(one._child.pid) - before

@@ -20,7 +20,7 @@ class Run:
 
     seconds: float = 0.0
     peak: int = 0  # bytes: the most of its own process, without its children
-    first_byte: float | None = None  # when the store's first byte of a wheel was there
+    first_byte: float | None = None  # when uv's cache had the first byte of a wheel
     steps: dict[str, float] = field(default_factory=dict)  # of the journal
     killed: bool = False
 
@@ -30,13 +30,13 @@ def run(
     env: Mapping[str, str],
     *,
     log: Path,
-    store: Path | None = None,
+    cache: Path | None = None,
     journal: Path | None = None,
     kill_when: Callable[[], bool] | None = None,
 ) -> Run:
     """Run it to its end, or kill it (-9) as soon as ``kill_when`` says so.
 
-    store: envcheck's, to see the first byte. journal: that of its environment. Raises SystemExit with the
+    cache: uv's, to see the first byte. journal: that of its environment. Raises SystemExit with the
     end of its output where it fails.
     """
     told = Run()
@@ -48,7 +48,7 @@ def run(
         )
         try:
             while process.poll() is None:
-                _look(told, process.pid, time.perf_counter() - started, store, journal)
+                _look(told, process.pid, time.perf_counter() - started, cache, journal)
                 if kill_when is not None and kill_when():
                     process.kill()
                     told.killed = True
@@ -78,7 +78,7 @@ def size(folder: Path) -> int:
     return total
 
 
-def _look(told: Run, pid: int, now: float, store: Path | None, journal: Path | None) -> None:
+def _look(told: Run, pid: int, now: float, cache: Path | None, journal: Path | None) -> None:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         for line in status.splitlines():
@@ -86,15 +86,13 @@ def _look(told: Run, pid: int, now: float, store: Path | None, journal: Path | N
                 told.peak = max(told.peak, int(line.split()[1]) * 1024)
     except OSError:  # it has just ended
         pass
-    if told.first_byte is None and store is not None and _has_bytes(store):
+    if told.first_byte is None and cache is not None and _has_bytes(cache):
         told.first_byte = now
     _steps(told, now, journal)
 
 
-def _has_bytes(store: Path) -> bool:
-    if size(store / "partial"):
-        return True
-    return size(store / "files") > 0
+def _has_bytes(cache: Path) -> bool:
+    return any(size(folder) for part in (".tmp*", "archive-v*") for folder in cache.glob(part))
 
 
 def _steps(told: Run, now: float, journal: Path | None) -> None:

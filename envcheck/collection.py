@@ -6,15 +6,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from . import json_text, nvidia_ml_py, plugins, scratch
-from .collector.runtime import line_pipe, process
-from .collector.runtime.child import PACKAGE
+from .collector.runtime import process
+from .collector.worker import PACKAGE, messages, pipes
 from .data.gpu_names import capability_of
 from .exit_codes import CouldNotLook, UsageError
 from .facts import snapshot as snapshots
@@ -39,7 +39,7 @@ Events = Callable[[dict[str, Any]], None]
 
 
 class Kernels(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run on the GPUs: micro-kernels, and acceleration systems."""
+    """What to run on the GPUs: the fields of the collector's Options."""
 
     products: bool = True  # the micro-kernels
     levels: list[str] = []  # of facts.micro_kernels.Level; all where it is empty
@@ -47,22 +47,8 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
     systems: list[str] = []  # of collector.acceleration; none where it is empty
     gpus: list[int] = []  # nvidia-smi's indices
     busy_ok: bool = False  # on GPUs that are in use, too
-    by_size: bool = False  # systems that move data, with 8 bytes to 1 GiB
-    full: bool = False  # with the GPUs' own counters, which takes longer
-
-    def argv(self) -> list[str]:
-        """These choices on the collector's command line."""
-        chosen = {
-            "--kernels": self.levels,
-            "--modes": self.modes,
-            "--gpu": [str(index) for index in self.gpus],
-            "--systems": self.systems,
-        }
-        argv = [] if self.products else ["--level=quick"]
-        argv += [f"{option}={','.join(words)}" for option, words in chosen.items() if words]
-        argv += ["--busy-ok"] if self.busy_ok else []
-        argv += ["--sweep"] if self.by_size else []
-        return argv + (["--evidence=full"] if self.full else [])
+    sweep: bool = False  # systems that move data, with 8 bytes to 1 GiB
+    evidence: str = "quick"  # "full": with the GPUs' own counters, which takes longer
 
 
 class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,35 +151,27 @@ def collect(
     """
     argv = [sys.executable, "-I", "-S", "-c", _START, str(Path(__file__).parent.parent)]
     argv += ["--parent", str(os.getpid())]
-    if target is not None:
-        argv += ["--target", target]
     if nvidia_smi is not None:
         argv += ["--nvidia-smi", nvidia_smi]
-    if not redact:
-        argv += ["--no-redact"]
-    if deadline is not None:
-        argv += ["--deadline", str(deadline)]
-    if only:
-        argv += ["--probes", ",".join(sorted(only))]
     pynvml = nvidia_ml_py.file()
-    if pynvml is not None:
-        argv += ["--pynvml", str(pynvml)]
-    if nvidia_smi is None:
-        argv += [f"--probe-file={name}={file}" for name, file in plugins.probe_files().items()]
-    bound = DEADLINE if deadline is None else max(DEADLINE, deadline + 2 * BEYOND_PROBES)
-    if kernels is not None:
-        argv += kernels.argv()
-        bound += (KERNELS if kernels.products else 0.0) + (SYSTEMS if kernels.systems else 0.0)
-    elif nvidia_smi is None:
-        argv += ["--level=quick"]
-    if work is not None:
-        argv += ["--work", _encoded(work)]
-        bound += work.seconds
+    request: dict[str, Any] = {
+        "target": target,
+        "no_redact": not redact,
+        "deadline": deadline,
+        "probes": sorted(only) or None,
+        "pynvml": None if pynvml is None else str(pynvml),
+        "probe_files": {name: str(file) for name, file in plugins.probe_files().items()},
+        "kernels": None if kernels is None else msgspec.to_builtins(kernels),
+        "work": None if work is None else _encoded(work),
+    }
     env = None if environment is None else {**os.environ, **environment}
-    with _requested(inside, seen) as arguments, _events_of(work) as pipe:
-        arguments += ["--events", pipe.path] if pipe is not None else []
+    with _files_for(request, inside, seen), _events_of(work) as pipe:
+        if pipe is not None:
+            request["events"] = pipe.path
+        argv += ["--request", msgspec.json.encode(request).decode()]
         grace = GRACE if inside is None else ENGINE_GRACE
-        child = process.Child(argv + arguments, bound, env=env, grace=grace, limit=snapshots.LIMIT)
+        bound = _bound(deadline, kernels, work)
+        child = process.Child(argv, bound, env=env, grace=grace, limit=snapshots.LIMIT)
         with _asking_first(child) if work is not None else nullcontext():
             collected = _read(_run(child, progress, events, pipe))
     if nvidia_smi is not None:
@@ -201,27 +179,36 @@ def collect(
     return collected
 
 
+def _bound(deadline: float | None, kernels: Kernels | None, work: Work | None) -> float:
+    """Seconds for the collector as a whole."""
+    bound = DEADLINE if deadline is None else max(DEADLINE, deadline + 2 * BEYOND_PROBES)
+    if kernels is not None:
+        bound += (KERNELS if kernels.products else 0.0) + (SYSTEMS if kernels.systems else 0.0)
+    return bound + (work.seconds if work is not None else 0.0)
+
+
 @contextmanager
-def _requested(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[str]]:
-    """The arguments that send the collector into a container, and that name what was seen already."""
+def _files_for(
+    request: dict[str, Any], inside: Inside | None, seen: Snapshot | None
+) -> Iterator[None]:
+    """The files that send the collector into a container, and that name what was seen already."""
     if inside is None and seen is None:
-        yield []
+        yield
         return
     with scratch.directory() as folder:
-        arguments = []
         if seen is not None:
             known = folder / "seen.json"
             known.write_bytes(snapshots.dump(seen))
-            arguments += ["--seen", str(known)]
+            request["seen"] = str(known)
         if inside is not None:
             from . import single_file
 
-            script, request = folder / "collector.py", folder / "inside.json"
+            script, file = folder / "collector.py", folder / "inside.json"
             script.write_bytes(single_file.build_script(plugins.probe_files()))
-            told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
-            request.write_bytes(msgspec.json.encode(told))
-            arguments += ["--inside", str(request)]
-        yield arguments
+            look = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
+            file.write_bytes(msgspec.json.encode(look))
+            request["inside"] = str(file)
+        yield
 
 
 @contextmanager
@@ -231,7 +218,7 @@ def _events_of(work: Work | None) -> Iterator[Any]:
         yield None
         return
     with scratch.directory() as folder:
-        pipe = line_pipe.LinePipe(str(folder))
+        pipe = pipes.LinePipe(str(folder))
         try:
             yield pipe
         finally:
@@ -261,17 +248,14 @@ def _with_capabilities(snapshot: Snapshot) -> Snapshot:
     return msgspec.structs.replace(snapshot, machine=machine)
 
 
-def _encoded(work: Work) -> str:
+def _encoded(work: Work) -> dict[str, Any]:
     """The work as the collector takes it: every field of a row is there."""
-    told = msgspec.to_builtins(work)
+    encoded: dict[str, Any] = msgspec.to_builtins(work)
     if work.bench is not None:
-        rows = [
-            {name: getattr(row, name) for name in row.__struct_fields__} for row in work.bench.rows
-        ]
-        told["bench"]["rows"] = rows
+        encoded["bench"]["rows"] = [msgspec.structs.asdict(row) for row in work.bench.rows]
     if work.soak is not None:
-        told["soak"] = {name: getattr(work.soak, name) for name in work.soak.__struct_fields__}
-    return msgspec.json.encode(told).decode()
+        encoded["soak"] = msgspec.structs.asdict(work.soak)
+    return encoded
 
 
 @contextmanager
@@ -291,31 +275,26 @@ def _asking_first(child: Any) -> Iterator[None]:
 
 def _run(child: Any, progress: Progress | None, events: Events | None, pipe: Any = None) -> Any:
     """The collector's process.Result."""
-    told: dict[str, Any] = {}
+    latest: dict[str, Any] = {}
     enough: list[bool] = []
 
-    def hear(record: bytes) -> None:
-        if events is not None:
+    def handle(message: dict[str, Any]) -> None:
+        if isinstance(message.get("stage"), dict):
+            latest.update(message["stage"])
+        elif "result" in message and events is not None:
             try:
-                events(json_text.read(record))
-            except json_text.NotReadable:
-                return  # a line that was cut off
+                events(message["result"])
             except Enough:
                 if not enough:  # a second time would be as a second Ctrl-C
                     child.interrupt()
                 enough.append(True)
 
     def watch() -> None:
-        for line in child.new_stderr():
-            if line.startswith("@progress "):
-                with suppress(json_text.NotReadable):
-                    told.update(json_text.read(line.removeprefix("@progress ").encode()))
-            elif line.startswith("@event "):
-                hear(line.removeprefix("@event ").encode())
-        for told_by_pipe in pipe.lines() if pipe is not None else ():
-            hear(told_by_pipe)
-        if progress is not None and told:
-            progress(told["running"], told["done"], told["total"])
+        lines = [line.encode() for line in child.new_stderr()]
+        for message in messages.read(lines + (pipe.lines() if pipe is not None else [])):
+            handle(message)
+        if progress is not None and latest:
+            progress(latest["running"], latest["done"], latest["total"])
 
     process.run_all([child], watch)
     watch()
@@ -341,7 +320,7 @@ def _read(result: Any) -> Collected:
 def _last_words(result: Any) -> str:
     """The last line that it wrote to stderr for people."""
     lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-    words = [line for line in lines if not line.startswith(("@progress ", "@event "))]
+    words = [line for line in lines if line and not line.startswith(messages.MARK.decode())]
     return words[-1][-2000:] if words else ""
 
 

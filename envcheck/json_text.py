@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 import msgspec
 
@@ -13,18 +14,48 @@ class NotReadable(ValueError):
     """The text cannot be read as JSON of that type: the end of a sentence about it, "it is …"."""
 
 
+_LONGEST = 300  # characters of a reason
+
+T = TypeVar("T")
+
+
+@overload
+def read(data: bytes) -> Any: ...
+
+
+@overload
+def read(data: bytes, wanted: type[T]) -> T: ...
+
+
 def read(data: bytes, wanted: Any = Any) -> Any:
-    """What JSON text from elsewhere holds. Raises NotReadable, whatever the text is."""
+    """What JSON text from elsewhere holds, as this type. Raises NotReadable, whatever the text is."""
+    return _read(lambda: msgspec.json.decode(data, type=wanted))
+
+
+def read_utf8(data: bytes, wanted: type[T]) -> T:
+    """The same of bytes that are UTF-8 throughout, also in what the type leaves out."""
+    return _read(lambda: msgspec.json.decode(data.decode(), type=wanted))
+
+
+def convert(value: Any, wanted: type[T]) -> T:
+    """A value that was parsed already, as this type. Raises NotReadable."""
+    return _read(lambda: msgspec.convert(value, type=wanted))
+
+
+def _read(decode: Callable[[], T]) -> T:
     try:
-        return msgspec.json.decode(data, type=wanted)
+        return decode()
     except UnicodeDecodeError as error:
-        raise NotReadable(f"it is not UTF-8: byte {error.start} of a text cannot be read") from None
+        reason = f"it is not UTF-8: byte {error.start} cannot be read"
     except RecursionError:
-        raise NotReadable("it is nested too deeply") from None
+        reason = "it is nested too deeply"
+    except MemoryError:
+        reason = "it needs more memory than there is"
     except msgspec.ValidationError as error:
-        raise NotReadable(f"it does not fit the schema: {error}") from None
-    except ValueError as error:  # DecodeError, and Python's own limit on digits
-        raise NotReadable(f"it is not whole JSON: {error}") from None
+        reason = f"it does not fit the schema: {error}"
+    except Exception as error:  # noqa: BLE001 - the bytes are anything, so is what they do to a parser
+        reason = f"it is not valid JSON: {str(error).removeprefix('JSON is malformed: ')}"
+    raise NotReadable(safe_text.one_line(reason)[:_LONGEST])
 
 
 def render(value: object) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
+from .. import json_text
 
 T = TypeVar("T")
 
@@ -42,18 +42,8 @@ def write(path: Path, data: bytes, *, within: int | None = None) -> None:
 
 
 def load(path: Path, kind: type[T]) -> T:
-    """What a JSON file of ours says. Raises OSError as ``read``, msgspec.DecodeError."""
-    return decode(read(path), kind)
-
-
-def decode(data: bytes, kind: type[T]) -> T:
-    """Raises msgspec.DecodeError, whatever is wrong with it."""
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except RecursionError:
-        raise msgspec.DecodeError("it is nested too deeply") from None
-    except UnicodeDecodeError as error:
-        raise msgspec.DecodeError(str(error)) from None
+    """A JSON file of ours. Raises OSError as ``read``, and ValueError for what cannot be read as that."""
+    return json_text.read(read(path), kind)
 
 
 def read(path: Path, *, within: int | None = None) -> bytes:

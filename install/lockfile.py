@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
+
+# What a lock may say: its words end up in Dockerfiles, settings, file names and commands to paste, and it may
+# come from anybody. Checked where a lock is read (pylock).
+_Name = Annotated[str, Meta(pattern=r"\A[a-z0-9-]{1,200}\Z")]
+_Release = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.+_-]{0,100}\Z")]
+_Minor = Annotated[str, Meta(pattern=r"\A[0-9]{1,4}\.[0-9]{1,4}\Z")]
+_Architecture = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_]{1,40}\Z")]
+_Time = Annotated[str, Meta(pattern=r"\A([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z)?\Z")]
+_Distribution = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,200}\Z")]
+_Version = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.!+_-]{0,200}\Z")]
+_FileName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.!+_-]{0,400}\Z")]
+_Url = Annotated[str, Meta(pattern=r"\A((https?|file)://[!-~]{1,4000})?\Z")]
+_Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True):
     """The one file that is installed for a package."""
 
-    name: str  # "tensorflow-2.21.0-cp311-cp311-manylinux_2_27_x86_64.whl"
-    url: str  # at the index, without credentials
-    sha256: str
+    name: _FileName  # "tensorflow-2.21.0-cp311-cp311-manylinux_2_27_x86_64.whl"
+    url: _Url  # at the index, without credentials
+    sha256: _Sha256
     size: int | None = None  # bytes; None where the index does not say
 
     @property
@@ -22,9 +35,9 @@ class LockedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LockedPackage(msgspec.Struct, frozen=True, kw_only=True):
-    name: str  # normalised
-    version: str
-    index: str  # the index's URL, without credentials
+    name: _Name  # normalised
+    version: _Version
+    index: _Url  # the index's URL, without credentials
     file: LockedFile
     needed_by: list[str] = []
 
@@ -36,15 +49,15 @@ class Lockfile(msgspec.Struct, frozen=True, kw_only=True):
     the others and do not end up in the environment.
     """
 
-    stack: str
-    release: str
-    python: str  # "3.8": the minor version that the wheels are for
-    architecture: str  # "x86_64"
+    stack: _Name
+    release: _Release
+    python: _Minor  # "3.8": the minor version that the wheels are for
+    architecture: _Architecture  # "x86_64"
     packages: list[LockedPackage]
     building: list[LockedPackage] = []
-    provided: dict[str, str] = {}  # the stack's ``provides``
+    provided: dict[_Distribution, str] = {}  # the stack's ``provides``
     gpu: bool = True  # the stack's
-    created_at: str = ""  # UTC, "2026-11-21T17:00:00Z"
+    created_at: _Time = ""  # UTC, "2026-11-21T17:00:00Z"
 
     @property
     def files(self) -> list[LockedFile]:
@@ -57,13 +70,12 @@ class Lockfile(msgspec.Struct, frozen=True, kw_only=True):
         return sum(file.size or 0 for file in self.files)
 
 
-class Downloads(Lockfile, frozen=True, kw_only=True):
-    """What is fetched and installed: a lock's packages at today's addresses, and what the user had added.
-
-    It is never written anywhere.
-    """
-
-    @classmethod
-    def of(cls, located: Lockfile, added: Sequence[LockedPackage] = ()) -> Downloads:
-        fields = {name: getattr(located, name) for name in located.__struct_fields__}
-        return cls(**{**fields, "packages": [*located.packages, *added]})
+def problem(lock: Lockfile) -> str:
+    """Where a lock says what envcheck never writes: "packages[0].file.sha256 is not of the form …"; "" where
+    nowhere."""
+    try:
+        msgspec.convert(msgspec.to_builtins(lock), Lockfile)
+    except msgspec.ValidationError as error:
+        place = str(error).rpartition("$.")[2].rstrip("`")
+        return f"{place} is not of the form that a lock of envcheck's has"
+    return ""

@@ -16,7 +16,8 @@ import msgspec
 
 from ..exit_codes import Cannot, UsageError
 from . import durable, places, pylock, validate
-from .plan.models import AnyPlan
+from .mode import UI, ChoiceT, Mode, PlanT, Reporter, ResolvedT
+from .plan.models import AnyPlan, ImagePlan, Plan, WheelPlan
 from .request import InstallOptions, Request
 from .signals import ending_raises
 from .transaction import existing, recovery
@@ -24,13 +25,14 @@ from .transaction.layout import Root, Version
 from .transaction.record import Installed
 
 if TYPE_CHECKING:
-    from .mode import UI, Mode, Reporter
+    from .images.mode import ImageMode
+    from .wheels.mode import WheelMode
 
 Result = Literal["installed", "planned", "already", "refused"]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What has come of it; what fails is raised."""
+    """The result of an installation; failures are raised."""
 
     result: Result
     plan: AnyPlan | None = None
@@ -44,66 +46,81 @@ def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
     there = None if options.upgrade else existing.look(request)
     if there is not None and options.until == "installed" and not options.fresh:
         return _already(there)
-    with opened(request, options, ui, _locked_by(there, options)) as mode:
-        resolved = mode.resolve(mode.fit())
-        plan = mode.plan(resolved)
-        artifact = mode.artifact(resolved)
-        if not (_is_there(plan, artifact.digest, request, options) or ui.agreed(plan)):
-            return Outcome(result="refused", plan=plan)
-        if options.until == "plan":
-            return Outcome(result="planned", plan=plan)
-        # Only now: a plan does without.
-        from .transaction.execute import execute
-        from .verify import verify
+    if request.mode == "container":
+        with opened_images(request, options, ui) as images:
+            return _carried_out(images, request, options, ui)
+    lock = Version(Path(there.directory) / there.version).lock if there else None
+    with opened_wheels(request, options, ui, lock if options.fresh else None) as wheels:
+        return _carried_out(wheels, request, options, ui)
 
-        installed = execute(
-            plan,
-            artifact,
-            request,
-            mode.builder(resolved, plan),
-            partial(verify, mode.verify_options(resolved)),
-            wait=options.wait,
-            tell=ui.say,
-            step=ui.step,
-            fresh=options.fresh,
-        )
+
+def _carried_out(
+    mode: Mode[ChoiceT, ResolvedT, PlanT], request: Request, options: InstallOptions, ui: UI
+) -> Outcome:
+    resolved = mode.resolve(mode.fit())
+    plan = mode.plan(resolved)
+    shown = _of_either_mode(plan)
+    artifact = mode.artifact(resolved)
+    if not (_is_there(plan, artifact.digest, request, options) or ui.agreed(shown)):
+        return Outcome(result="refused", plan=shown)
+    if options.until == "plan":
+        return Outcome(result="planned", plan=shown)
+    # Only now: a plan does without.
+    from .transaction.execute import execute
+    from .verify import verify
+
+    installed = execute(
+        plan,
+        artifact,
+        request,
+        mode.builder(resolved, plan),
+        partial(verify, mode.verify_options(resolved)),
+        wait=options.wait,
+        tell=ui.say,
+        step=ui.step,
+        fresh=options.fresh,
+    )
     result: Result = "already" if installed.already else "installed"
-    return Outcome(result=result, plan=plan, installed=installed, provided=_provided(installed))
+    return Outcome(result=result, plan=shown, installed=installed, provided=_provided(installed))
 
 
 @contextmanager
-def opened(
+def opened_wheels(
     request: Request, options: InstallOptions, reporter: Reporter, lock: Path | None = None
-) -> Iterator[Mode]:
-    """The request's mode, until what it has opened is closed. lock: install what this one says."""
+) -> Iterator[WheelMode]:
+    """The wheel mode, until what it has opened is closed. lock: install what this one says."""
     with prepared(request), ExitStack() as exits:
-        if request.mode == "container":
-            from .images.mode import ImageMode
+        from .wheels.mode import WheelMode
 
-            yield ImageMode(request, options, reporter, exits)
-        else:
-            from .wheels.mode import WheelMode
+        yield WheelMode(request, options, reporter, exits, lock)
 
-            yield WheelMode(request, options, reporter, exits, lock)
+
+@contextmanager
+def opened_images(
+    request: Request, options: InstallOptions, reporter: Reporter
+) -> Iterator[ImageMode]:
+    """The container mode, likewise."""
+    with prepared(request), ExitStack() as exits:
+        from .images.mode import ImageMode
+
+        yield ImageMode(request, options, reporter, exits)
 
 
 @contextmanager
 def prepared(request: Request) -> Iterator[None]:
-    """The request is worth a look, and signals and a cache that cannot be written raise EnvcheckError."""
+    """Check the request; signals, and a cache that cannot be written, raise EnvcheckError."""
     places.check_home()
     validate.check(request)
     with ending_raises(), _cache_needed():
         yield
 
 
-def _locked_by(there: Installed | None, options: InstallOptions) -> Path | None:
-    """The lock of the version that an equal request has made, where it is wanted again."""
-    if there is None or not options.fresh or there.record.mode == "container":
-        return None
-    return Version(Path(there.directory) / there.version).lock
+def _of_either_mode(plan: Plan) -> AnyPlan:
+    assert isinstance(plan, WheelPlan | ImagePlan), "there is no other"
+    return plan
 
 
-def _is_there(plan: AnyPlan, digest: str, request: Request, options: InstallOptions) -> bool:
+def _is_there(plan: Plan, digest: str, request: Request, options: InstallOptions) -> bool:
     """Whether a version by this lock is installed, so that there is nothing to plan and to ask."""
     if options.fresh or options.until != "installed":
         return False
@@ -119,16 +136,15 @@ def _already(there: Installed) -> Outcome:
 
 def _provided(there: Installed) -> dict[str, str]:
     version = Version(Path(there.directory) / there.version)
-    if version.is_container:
-        return {}
-    with suppress(UsageError):
-        return pylock.read(version.lock).provided
+    if not version.is_container:
+        with suppress(UsageError):
+            return pylock.read(version.lock).provided
     return {}
 
 
 @contextmanager
 def _cache_needed() -> Iterator[None]:
-    """What cannot be kept in the cache ends the preparing: say so of an OSError from there."""
+    """Explain an OSError from the cache."""
     try:
         yield
     except OSError as error:

@@ -13,7 +13,7 @@ _HINT = "set HOME, or XDG_CACHE_HOME, XDG_DATA_HOME and XDG_STATE_HOME"
 
 
 def cache() -> Path:
-    """``$XDG_CACHE_HOME/envcheck``: the store and uv's unpacked wheels; all of it can be had again."""
+    """``$XDG_CACHE_HOME/envcheck``: uv's cache and downloads; all of it can be fetched again."""
     return _base("XDG_CACHE_HOME", ".cache")
 
 
@@ -27,9 +27,9 @@ def state() -> Path:
     return _base("XDG_STATE_HOME", ".local/state")
 
 
-def store() -> Path:
-    """Every file once fetched, by its sha256."""
-    return cache() / "store"
+def downloads() -> Path:
+    """Files that envcheck fetched itself, for bundles and pip, by their sha256."""
+    return cache() / "downloads"
 
 
 def uv_cache() -> Path:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
 
 from ..exit_codes import Cannot, NotPutBack, UsageError
-from . import durable, places
-from .store import leftovers
-from .store.store import Store
+from . import leftovers, places
 from .transaction import (
     engine_images,
     existing,
@@ -31,8 +28,6 @@ from .transaction.layout import Root, Version
 from .wheels import uv_cache
 
 KEEP = 1  # versions beside the one in use, so that a rollback has somewhere to go
-
-_HASH = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +50,7 @@ class Pruned(msgspec.Struct, kw_only=True):
     dry_run: bool
     kept: list[Kept] = []
     removed: list[Removed] = []
-    files: int = 0  # of the store
+    files: int = 0  # downloads
     files_bytes: int = 0
     leftovers: list[str] = []  # files and directories that killed runs left
     images: list[str] = []  # that engines let go of: of removed versions, and kept for none
@@ -186,21 +181,18 @@ class _Work:
             self.done.images.append(kept)
 
     def remove_files(self) -> int:
-        """The store's, that no lock of a version that stays names, and what killed runs left.
+        """Downloads, pip's cache, and leftovers of killed runs.
 
-        Gives the bytes of what lay outside the store.
+        Gives the bytes of what lay outside the cache.
         """
         done, elsewhere = self.done, 0
-        needed = {name for version in self.staying for name in _HASH.findall(_text(version.lock))}
-        store = Store(places.store())
-        for entry in list(store.entries()):
-            if entry.sha256 not in needed:
-                done.files += 1
-                done.files_bytes += entry.size if done.dry_run else store.remove(entry.sha256)
-        for path in leftovers.find(store):
-            size = leftovers.size(path) if done.dry_run else leftovers.remove(path)
+        for folder in (places.downloads(), places.cache() / "pip", places.cache() / "store"):
+            done.files += sum(len(names) for _, _, names in os.walk(folder))
+            size = leftovers.size(folder) if done.dry_run else leftovers.remove(folder)
+            done.files_bytes += size
+        for path in leftovers.find():
+            elsewhere += leftovers.size(path) if done.dry_run else leftovers.remove(path)
             done.leftovers.append(str(path))
-            elsewhere += 0 if path.is_relative_to(store.root) else size
         return elsewhere
 
     def clean_cache(self) -> None:
@@ -218,13 +210,6 @@ class _Work:
 
 
 def _bytes(every: list[Root]) -> int:
-    """What environments, the store and uv's cache take together."""
-    directories = [*(root.path for root in every), places.store(), places.uv_cache()]
+    """What environments and the cache take together."""
+    directories = [*(root.path for root in every), places.cache()]
     return sum(size for size, _, _ in file_list.blocks(directories).values())
-
-
-def _text(path: Path) -> str:
-    try:
-        return durable.read(path).decode("utf-8", "replace")
-    except OSError:
-        return ""

@@ -6,7 +6,7 @@ What PEP 751 has no place for stands in ``[tool.envcheck]``. The same Lockfile g
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -28,8 +28,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ..exit_codes import UsageError
-from . import pylock_grammar
-from .lockfile import LockedFile, LockedPackage, Lockfile
+from .lockfile import LockedFile, LockedPackage, Lockfile, problem
 
 CREATOR = "envcheck"
 
@@ -114,7 +113,7 @@ def parse(content: str, where: str) -> Lockfile:
         gpu=ours.gpu,
         created_at=ours.created_at,
     )
-    if wrong := pylock_grammar.problem(lock):
+    if wrong := problem(lock):
         raise UsageError(f"{where} is not a valid lock: {wrong}")
     return lock
 
@@ -125,17 +124,18 @@ def digest(lock: Lockfile) -> str:
     return hashlib.sha256(text(timeless).encode()).hexdigest()
 
 
-def for_uv(packages: Iterable[LockedPackage], paths: Mapping[str, Path]) -> str:
-    """The pylock.toml that uv installs these from. paths: of their files, by sha256.
+def for_uv(packages: Iterable[LockedPackage], address: Callable[[LockedFile], str]) -> str:
+    """The pylock.toml that uv installs these from, with hashes. address: of a file, its URL.
 
-    It names no hash: the store has verified each file, and uv unpacks one that it need not read in order
-    with all cores and two thirds of the work.
+    By the index uv finds in its cache what it has unpacked before.
     """
     listed = []
     for package in packages:
-        file = {"url": paths[package.file.sha256].as_uri(), "hashes": {}}
+        url = address(package.file)
+        file = {"name": package.file.name, "url": url, "hashes": {"sha256": package.file.sha256}}
         kind = {"wheels": [file]} if package.file.kind == "wheel" else {"sdist": file}
-        listed.append({"name": package.name, "version": package.version, **kind})
+        of = {"index": package.index} if package.index and url == package.file.url else {}
+        listed.append({"name": package.name, "version": package.version, **of, **kind})
     return tomli_w.dumps({"lock-version": "1.0", "created-by": CREATOR, "packages": listed})
 
 

@@ -25,7 +25,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     # Of the container mode alone:
     # "": the one whose newest release that fits is the newest.
     flavour: Literal["", "tf1", "tf2", "torch", "jax"] = ""
-    engine: Literal["", "podman", "docker", "apptainer", "enroot"] = ""  # "": what works here
+    engine: Literal["", "podman", "docker", "apptainer"] = ""  # "": what works here
     image: str = ""  # an image of one's own, in place of NVIDIA's
     gpus: str = ""  # that containers get, "0,1" or UUIDs; "": all
 
@@ -36,7 +36,6 @@ class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
     until: Literal["plan", "installed"] = "installed"  # where it stops
     upgrade: bool = False
     fresh: bool = False  # a new version, as locked, although one is there
-    keep_added: bool = False  # with what the user has added to the version in use
     wait: float | None = None  # seconds for another installation at the same place
     jobs: int = 8  # downloads at once
     deadline: float | None = None  # seconds for each probe of the verification; None: each its own

@@ -24,7 +24,7 @@ INTRODUCTION = """\
 # Codes
 
 `envcheck explain CODE` says what a check means, how it is judged, and where the knowledge comes from.
-The titles say what holds when it passes.
+The titles say what holds when it passes; causes are the keys that JSON, JUnit and metrics have.
 """
 
 
@@ -37,10 +37,10 @@ def codes() -> str:
             "",
             f"For `--only` and `--skip`: `{area.name}`",
             "",
-            "| code | title |",
-            "|---|---|",
+            "| code | title | causes |",
+            "|---|---|---|",
             *(
-                f"| {check.code} | {check.title} |"
+                f"| {check.code} | {check.title} | {', '.join(one.key for one in check.causes)} |"
                 for check in all_checks()
                 if check.area == area.name
             ),

@@ -14,9 +14,7 @@ _SMALL = {
     "resnet50": 2.0,
     "mnist": 0.3,
     "bert-base": 0.5,
-    "bert-large": 0.5,
     "unet-2d": 1.0,
-    "unet-3d": 1.0,
     "mlp": 0.02,
 }
 _OVERHEAD_MIB = (

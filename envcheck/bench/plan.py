@@ -172,9 +172,12 @@ def _spread(one: PlannedRow, place: BenchPlace) -> Iterator[PlannedRow]:
 
 def _together(planned: Iterable[Planned], place: BenchPlace) -> Iterator[Planned]:
     """What is on each GPU, on all of them as one job."""
-    kinds: list[Literal["mirrored", "ddp", "horovod"]] = [
-        "ddp" if place.style == "torch" else "mirrored"
-    ]
+    own: dict[Style, list[Literal["mirrored", "ddp", "horovod"]]] = {
+        "keras": ["mirrored"],
+        "jax": ["mirrored"],
+        "torch": ["ddp"],
+    }
+    kinds = list(own.get(place.style, []))
     if place.style != "jax" and "horovod" in place.packages:
         kinds.append("horovod")
     for one in planned:

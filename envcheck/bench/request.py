@@ -11,10 +11,10 @@ from ..suggestions import did_you_mean
 WHAT = {
     "resnet50": "ResNet-50 v1.5 in FP32, TF32, AMP and AMP compiled, by batch; its largest batch",
     "mnist": "a small network with each way to AMP: time for an epoch, accuracy, largest batch",
-    "bert": "a pretraining step of BERT-base and -large, 128 and 512 tokens, with and without AMP",
-    "unet": "UNet in 2D and 3D with and without AMP",
+    "bert": "a pretraining step of BERT-base with 128 and 512 tokens, with and without AMP",
+    "unet": "UNet with and without AMP",
     "mlp": "a feed-forward network with and without AMP",
-    "parity": "losses of FP32, TF32 and AMP from one seed, and of two controls that must part",
+    "parity": "losses of FP32, TF32 and AMP from one seed",
     "shapes": "products and convolutions around multiples of 8, 16 and 64",
     "links": "memory, PCIe and what joins the GPUs, by size",
     "allreduce": "NCCL and Horovod by message size",

@@ -89,8 +89,8 @@ def _reading(place: BenchPlace, request: BenchRequest, batch: int) -> Iterator[P
     """ResNet-50 with images that are read, beside the same with data that is there already."""
     if not request.folder or request.inference:
         return
-    if place.framework.name != "tensorflow":
-        why = "images are read in TensorFlow alone, through tf.data and DALI"
+    if place.style != "keras":
+        why = "images are read in TensorFlow 2 alone, through tf.data and DALI"
         yield LeftOut("resnet50 with images from --data", why)
         return
     ways: list[Literal["tf.data", "dali"]] = ["tf.data"]
@@ -134,29 +134,21 @@ def _mnist(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
 
 
 def _bert(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
+    model = "bert-base"
     if not place.gpus:
-        yield from timed(place, request, "bert", "bert-base", (4,), rank=3, length=32)
+        yield from timed(place, request, "bert", model, (4,), rank=3, length=32)
         return
-    for model in ("bert-base", "bert-large"):
-        for length, most in ((128, 64), (512, 16)):
-            yield from timed(
-                place, request, "bert", model, (halved(place, model, most, length=length),),
-                length=length,
-            )  # fmt: skip
+    for length, most in ((128, 64), (512, 16)):
+        batch = halved(place, model, most, length=length)
+        yield from timed(place, request, "bert", model, (batch,), length=length)
 
 
 def _unet(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
     if not place.gpus:
         yield from timed(place, request, "unet", "unet-2d", (2,), rank=4, image=32)
-        yield from timed(place, request, "unet", "unet-3d", (1,), rank=4, image=16)
         return
-    for model, image, most in (("unet-2d", 512, 8), ("unet-3d", 128, 2)):
-        batch = halved(place, model, most, image=image)
-        if model == "unet-3d" and not fits(
-            place, make(place, "unet", model, "", image=image, batch=1)
-        ):
-            image, batch = 64, halved(place, model, 8, image=64)
-        yield from timed(place, request, "unet", model, (batch,), image=image)
+    batch = halved(place, "unet-2d", 8, image=512)
+    yield from timed(place, request, "unet", "unet-2d", (batch,), image=512)
 
 
 def _mlp(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
@@ -165,28 +157,19 @@ def _mlp(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
 
 
 def _parity(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
-    """Losses from one seed; the last two are the controls, which must part from the first."""
-    batch = request.batch or (128 if place.gpus else 64)
+    """Losses from one seed."""
     fields = {
         "image": 28,
-        "batch": batch,
+        "batch": request.batch or (128 if place.gpus else 64),
         "steps": PARITY_STEPS if place.gpus else SMALL_STEPS,
         "group": "parity",
     }
     for mode in modes(place):
+        name = f"parity {mode.label}"
         if mode.why_not:
-            yield LeftOut(f"parity {mode.label}", mode.why_not)
+            yield LeftOut(name, mode.why_not)
         else:
-            name = f"parity {mode.label}"
             yield PlannedRow(make(place, "parity", "mnist", name, **{**mode.fields, **fields}))
-    if place.why_not("amp"):
-        return
-    stuck = {**amp(place), **fields, "scaler": "stuck"}
-    half = {**amp(place), **fields, "precision": "half", "way": "", "scaler": ""}
-    if place.style == "jax":
-        stuck["compiled"] = half["compiled"] = True
-    yield PlannedRow(make(place, "parity", "mnist", "parity amp stuck scaler", **stuck))
-    yield PlannedRow(make(place, "parity", "mnist", "parity half", **half))
 
 
 def _shapes(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
@@ -215,11 +198,8 @@ def telling(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
         else:
             label = one.row.precision if not one.row.compiled or place.style == "jax" else ""
             yield one._replace(rank=ranks.get(label, 3))
-    batch = halved(place, "bert-large", 64, length=128)
-    model = "bert-large" if batch > 4 else "bert-base"
-    batch = halved(place, model, 64, length=128)
-    for one in timed(place, request, "bert", model, (batch,), length=128):
-        if isinstance(one, PlannedRow) and one.row.precision == "amp":
+    for one in rows_of("bert", place, request):
+        if isinstance(one, PlannedRow) and (one.row.length, one.row.precision) == (128, "amp"):
             yield one._replace(rank=4, each=False)
 
 

@@ -10,6 +10,7 @@ from ..facts.evidence import Evidence
 from ..facts.missing import Skip
 from ..facts.view import SnapshotView, facts_of
 from ..findings.commands import TRADE
+from ..findings.shell import word
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)
@@ -21,7 +22,14 @@ KIND = "nvidia.com/gpu"
 DEVICES_FOR_CONTAINERS = (
     f"{TRADE}SELinux then lets every container on the machine use the devices that it is given."
 )
-CDI_GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+
+
+def generate_cdi(path: str) -> str:
+    """The command that writes the CDI specification of this machine's GPUs to a file."""
+    return f"sudo nvidia-ctk cdi generate --output={word(path)}"
+
+
+CDI_GENERATE = generate_cdi("/etc/cdi/nvidia.yaml")
 PODMAN_CDI = (4, 1)
 DOCKER_CDI = (28, 2)  # on by default from here on
 DOCKER_GPUS_BY_CDI = (29, 2)  # --gpus asks for CDI devices from here on

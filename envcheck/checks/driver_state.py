@@ -21,6 +21,7 @@ NO_GPUS_THERE = (*NO_GPUS, "BND-002", "BND-003", "BND-005")
 DATA_CENTRE_BRANDS = ("Tesla", "NVIDIA")
 
 REBOOT = "sudo reboot"
+NVRM_LOG = "sudo dmesg | grep -iE 'nvrm|xid'"
 # Keeps what the driver knows of an error; a reset or a reboot wipes it out.
 REPORT = "sudo nvidia-bug-report.sh"
 # Who has to stop before a module is unloaded, a GPU reset or the machine rebooted.

@@ -11,12 +11,12 @@ from ..facts.missing import CannotJudge
 from ..facts.profile import Profile
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
+from ..findings.causes import Cause
 from ..findings.model import (
     CheckResult,
     Diagnosis,
     Finding,
     Passed,
-    Remedy,
     Unjudged,
     Verdict,
     unjudged,
@@ -25,6 +25,15 @@ from . import foreign, purpose
 from .registry import Check, all_checks, areas
 from .system_commands import adapted
 
+# Of any check that crashes, beside its own causes.
+CRASHED = Cause(
+    "check-crashed",
+    "warn",
+    headline="envcheck's own check {code} crashed",
+    sentence="envcheck's own check {code} crashed on this snapshot.",
+    remedy="Please report it, with the snapshot.",
+    commands=["envcheck collect --output snapshot.json"],
+)
 _LEFT_OUT: list[Verdict] = [Unjudged("skipped", "left out by --only or --skip")]
 
 
@@ -135,21 +144,9 @@ def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
     except Exception as error:  # noqa: BLE001 - a check that crashes is itself a finding
         verdicts += [
             Unjudged("could-not-run", f"the check crashed: {safe_text.of_error(error)}"),
-            Finding(
-                "warn",
-                f"envcheck's own check {check.code} crashed on this snapshot.",
-                remedy=Remedy(
-                    "Please report it, with the snapshot.",
-                    ["envcheck collect --output snapshot.json"],
-                ),
-                headline=f"envcheck's own check {check.code} crashed",
-            ),
+            CRASHED.found(code=check.code),
         ]
     return verdicts or [Unjudged("skipped", "there was nothing to judge")]
-
-
-def _headed(finding: Finding, check: Check) -> Finding:
-    return finding if finding.headline else msgspec.structs.replace(finding, headline=check.problem)
 
 
 def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
@@ -166,7 +163,7 @@ def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
 
 
 def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
-    findings = [_headed(v, check) for v in verdicts if isinstance(v, Finding)]
+    findings = [v for v in verdicts if isinstance(v, Finding)]
     gaps = [v for v in verdicts if isinstance(v, Unjudged)]
     passed = [v for v in verdicts if isinstance(v, Passed)]
     blocked = [gap for gap in gaps if gap.outcome == "could-not-run"]

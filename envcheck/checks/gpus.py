@@ -3,40 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, wraps
+from typing import Any
 
 import msgspec
 
 from ..facts.base import Unavailable, known
+from ..facts.evidence import Evidence
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge, Skip
-from ..facts.view import SnapshotView, show
+from ..facts.view import SnapshotView, need, show
+from ..findings.causes import Cause, Param
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.shell import word
 from ..findings.subjects import about_gpu
-from .driver_state import HOLDERS, REPORT
+from .driver_state import HOLDERS, NO_GPUS, REPORT
+from .registry import check
 
-# Facts that every living GPU has on every driver: an error on one of these is the GPU's, not the fact's.
+# Facts that every working GPU has on every driver: an error on one of them is about the GPU.
 VITAL = ("uuid", "name", "memory_total_mib", "pci_address", "temperature_c")
-# The errors by which NVML and nvidia-smi say that the device itself is in trouble.
+# Errors by which NVML and nvidia-smi report trouble of the device itself.
 _TROUBLE = ("unknown error", "is lost", "fallen off", "requires reset", "reset required", "err!")
+
+# Remedies of many causes; "{gpu}" and "{minor}" in their commands are filled in by `found`.
+RESET = (
+    "Stop everything that uses the GPU, keep the driver's report (a reset erases it), then reset the GPU;"
+    " reboot if the reset is refused."
+)
+RESETS = (
+    "sudo fuser -v /dev/nvidia{minor}",
+    REPORT,
+    "sudo nvidia-smi --gpu-reset -i {gpu}",
+)
+REPLACE = "Take the GPU out of service, run the vendor's field diagnostic and ask for a replacement (RMA)."
+REPLACES = ("nvidia-smi -q -i {gpu}", REPORT)
+
+Judge = Callable[[SnapshotView, Gpu], Iterable[Verdict]]
+
+
+def gpu_check(code: str, *, follows: Iterable[str] = (), **texts: Any) -> Callable[[Judge], Judge]:
+    """Register a judge of one GPU as a check on all of them. The arguments are those of `check`."""
+
+    def register(judge: Judge) -> Judge:
+        @wraps(judge)
+        def of_all(view: SnapshotView) -> Iterator[Verdict]:
+            return judge_gpus(view, lambda gpu: judge(view, gpu))
+
+        check(code, follows=(*NO_GPUS, *follows), **texts)(of_all)
+        return judge
+
+    return register
 
 
 def judge_gpus(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> Iterator[Verdict]:
-    """Judge GPU by GPU; one that is lost is left to GPU-001, and equal verdicts become one."""
-
+    """Judge each GPU that is not lost (GPU-001); equal verdicts become one."""
     lost = lost_gpus(view)
 
-    def of_the_living(gpu: Gpu) -> Iterable[Verdict]:
+    def of_one(gpu: Gpu) -> Iterable[Verdict]:
         if id(gpu) in lost:
             raise Skip("the GPU is lost (GPU-001)")
         return judge(gpu)
 
-    return together(each_gpu(view, of_the_living))
+    return together(each_gpu(view, of_one))
 
 
 def each_gpu(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> Iterator[Verdict]:
-    """Judge GPU by GPU: a fact that one GPU lacks leaves that GPU unjudged, and no other."""
+    """Judge each GPU: a missing fact leaves that GPU unjudged, and no other."""
     if not view.gpus:
         raise Skip("the driver reports no GPU")
     for gpu in view.gpus:
@@ -57,12 +89,22 @@ def is_lost(gpu: Gpu) -> bool:
 
 
 def troubled(gpu: Gpu) -> list[tuple[str, Unavailable]]:
-    """The facts for which the driver gave an error that is about the device, with that error."""
-    return [(n, fact) for n, fact in _errors(gpu) if fact.unavailable == "lost" or _trouble(fact)]
+    """The facts for which the driver reported an error of the device, with that error."""
+    return [
+        (name, fact)
+        for name, fact in _errors(gpu)
+        if fact.unavailable == "lost" or _has(fact, _TROUBLE)
+    ]
+
+
+def errors_of(gpu: Gpu, words: tuple[str, ...]) -> list[str]:
+    """The names of the facts for which the driver reported an error with one of these words."""
+    return [
+        name for name, fact in _errors(gpu) if fact.unavailable == "error" and _has(fact, words)
+    ]
 
 
 def _errors(gpu: Gpu) -> list[tuple[str, Unavailable]]:
-    """The facts that an error, or the GPU's loss, keeps from being known."""
     return [
         (name, fact)
         for name, fact in zip(Gpu.__struct_fields__, msgspec.structs.astuple(gpu), strict=True)
@@ -70,90 +112,86 @@ def _errors(gpu: Gpu) -> list[tuple[str, Unavailable]]:
     ]
 
 
-def _trouble(fact: Unavailable) -> bool:
-    return fact.unavailable == "error" and any(word in fact.detail.lower() for word in _TROUBLE)
+def _has(fact: Unavailable, words: tuple[str, ...]) -> bool:
+    return any(one in fact.detail.lower() for one in words)
+
+
+def need_any(gpu: Gpu, fields: Iterable[str], what: str) -> None:
+    """Raises CannotJudge if none of these facts is known."""
+    facts = [getattr(gpu, name) for name in fields]
+    if all(known(fact) is None for fact in facts):
+        for fact in facts:
+            need(fact, what)
+        raise Skip(f"{what}: not known")
 
 
 def together(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-    """The verdicts, those that say the same of several GPUs made one: subjects and evidence joined."""
+    """The verdicts; those with the same words for several GPUs are merged into one."""
     groups: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in verdicts:
-        groups.setdefault(_saying(verdict), []).append(verdict)
+        groups.setdefault(_same(verdict), []).append(verdict)
     for same in groups.values():
         first = same[0]
-        if len(same) == 1 or isinstance(first, Unjudged):
+        if isinstance(first, Unjudged):
             yield from same
-        elif isinstance(first, Passed):
-            yield Passed(first.detail)
+        elif isinstance(first, Passed) or len(same) == 1:
+            yield first
         else:
-            evidence = [item for one in same if isinstance(one, Finding) for item in one.evidence]
+            findings = [one for one in same if isinstance(one, Finding)]
+            evidence = {item.fact: item for one in findings for item in one.evidence}
             yield msgspec.structs.replace(
                 first,
-                subjects=[
-                    about for one in same if isinstance(one, Finding) for about in one.subjects
-                ],
-                evidence=list({item.fact: item for item in evidence}.values()),
+                subjects=[subject for one in findings for subject in one.subjects],
+                evidence=list(evidence.values()),
             )
 
 
-def _saying(verdict: Verdict) -> tuple[str, ...]:
+def _same(verdict: Verdict) -> tuple[str, ...]:
     if isinstance(verdict, Finding):
-        return (verdict.level, verdict.message)
-    return ("",) + ((verdict.detail,) if isinstance(verdict, Passed) else (verdict.reason,))
+        return (verdict.level, verdict.cause.key, verdict.message)
+    return ("", verdict.detail if isinstance(verdict, Passed) else verdict.reason)
 
 
-def finding(
+def found(
     view: SnapshotView,
-    level: str,
+    cause: Cause,
     gpu: Gpu,
-    message: str,
     fields: str,
-    remedy: Remedy,
-    headline: str = "",
+    *,
+    evidence: Iterable[Evidence] = (),
+    advice: Remedy | None = None,
+    **params: Param,
 ) -> Finding:
-    """A Finding on one GPU; ``fields``: the names of the facts that it rests on, apart by blanks.
+    """The cause, found on one GPU. fields: the names of the facts that it rests on.
 
-    Of those, the ones that are not known are left out of the evidence.
+    Facts that are not known are left out of the evidence, unless an error is why. The cause's commands
+    may have "{gpu}", "{minor}" and numbers of ``params`` in them.
     """
-    return Finding(
-        "fail" if level == "fail" else "warn",
-        message,
+    names = fields.split()
+    shown = [name for name in names if _is_shown(getattr(gpu, name))] or names[:1]
+    values = {"gpu": address_of(gpu), "minor": minor_of(gpu), **params}
+    return cause.found(
         about_gpu(gpu),
-        [
-            view.gpu_evidence(gpu, field)
-            for field in fields.split()
-            if known(getattr(gpu, field)) is not None
-        ],
-        remedy,
-        headline,
+        [*(_evidence(view, gpu, name) for name in shown), *evidence],
+        commands=[command.format(**values) for command in cause.commands],
+        advice=advice,
+        **params,
     )
 
 
-def errors_of(gpu: Gpu, words: tuple[str, ...]) -> list[str]:
-    """The names of the facts for which the driver gave one of these errors."""
-    return [
-        name
-        for name, fact in _errors(gpu)
-        if fact.unavailable == "error" and any(word in fact.detail.lower() for word in words)
-    ]
+def _is_shown(fact: object) -> bool:
+    return not isinstance(fact, Unavailable) or fact.unavailable in ("lost", "error")
 
 
-def about_errors(
-    view: SnapshotView, gpu: Gpu, level: str, message: str, names: list[str], remedy: Remedy
-) -> Finding:
-    """A Finding whose evidence may be facts that are errors."""
-    path = gpu_path(view, gpu)
-    return Finding(
-        "fail" if level == "fail" else "warn",
-        message,
-        about_gpu(gpu),
-        [view.evidence(f"{path}.{name}", show(getattr(gpu, name))) for name in names[:3]],
-        remedy,
-    )
+def _evidence(view: SnapshotView, gpu: Gpu, name: str) -> Evidence:
+    fact = getattr(gpu, name)
+    if isinstance(fact, Unavailable):
+        return view.evidence(f"{gpu_path(view, gpu)}.{name}", show(fact))
+    return view.gpu_evidence(gpu, name)
 
 
 def gpu_path(view: SnapshotView, gpu: Gpu) -> str:
-    """Where the GPU stands in the Snapshot, for facts that it does not have."""
+    """The GPU's place in the Snapshot, for facts that it does not have."""
     for section in ("nvml", "nvidia_smi"):
         probe = getattr(view.machine, section)
         gpus = None if probe is None or probe.facts is None else known(probe.facts.gpus)
@@ -169,17 +207,10 @@ def address_of(gpu: Gpu) -> str:
     return word(address or (str(index) if index is not None else "0"))
 
 
-def reset(gpu: Gpu, reason: str) -> Remedy:
-    """How to reset one GPU; ``reason`` is a sentence."""
-    return Remedy(
-        f"{reason} Stop everything that uses the GPU, keep the driver's report, which a reset wipes out, then"
-        " reset the GPU; reboot where the reset is refused.",
-        [
-            f"sudo fuser -v /dev/nvidia{_minor(gpu)}",
-            REPORT,
-            f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}",
-        ],
-    )
+def minor_of(gpu: Gpu) -> str:
+    """The number of its device node; "*" if it is not known."""
+    number = known(gpu.minor_number)
+    return "*" if number is None else str(number)
 
 
 # The recovery action (lower case) that asks for no reset.
@@ -188,21 +219,12 @@ DRAIN_P2P = "drain p2p"
 
 def drain_p2p() -> Remedy:
     return Remedy(
-        "The driver asks that peer-to-peer traffic with the GPU be stopped, not for a reset: let the jobs"
-        " that use it end, start none, and see what the driver asks for then.",
+        "The driver asks to stop peer-to-peer traffic with the GPU, not for a reset: let the jobs that use it"
+        " end, start none, and check again what the driver asks for.",
         [REPORT, HOLDERS, "nvidia-smi -q | grep -i 'recovery action'"],
     )
 
 
-def replace(gpu: Gpu, reason: str) -> Remedy:
-    """Take the GPU out of service; ``reason`` is a sentence."""
-    return Remedy(
-        f"{reason} Take the GPU out of service, run the vendor's field diagnostic and ask for a"
-        " replacement (RMA).",
-        [f"nvidia-smi -q -i {address_of(gpu)}", REPORT],
-    )
-
-
-def _minor(gpu: Gpu) -> str:
-    number = known(gpu.minor_number)
-    return "*" if number is None else str(number)
+def plural(count: int, noun: str) -> str:
+    """ "1 GPU", "2 GPUs" """
+    return f"{count} {noun}{'' if count == 1 else 's'}"

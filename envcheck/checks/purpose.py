@@ -1,16 +1,14 @@
-"""What a target is for: a machine without a GPU is no fault where nothing in the target would use one."""
+"""What a target is for: a machine without a GPU is no fault if nothing in the target would use one."""
 
 from __future__ import annotations
 
 from ..data.packages import TENSORFLOWS
-from ..data.versions import parse_version
 from ..facts.base import known
-from ..facts.missing import CannotJudge
 from ..facts.target import FRAMEWORKS, Distribution
-from ..facts.view import SnapshotView
-from .target import framework, installed
+from ..facts.view import SnapshotView, fact
+from .target import framework, installed_if_known, version_of
 
-# The check that finds no GPU: where the target needs none, it is skipped, and what follows from it too.
+# The check that finds no GPU: it is skipped, with what follows from it, if the target needs none.
 NO_GPU = "PCI-001"
 
 CPU_TENSORFLOWS = frozenset(
@@ -22,54 +20,44 @@ CPU_TENSORFLOWS = frozenset(
         "intel-tensorflow-avx512",
     )
 )
-# Of no use without a GPU, beside whatever framework they are.
+# Of no use without a GPU, whatever framework they are installed beside.
 _FOR_GPUS = ("cupy-cuda", "tensorrt", "onnxruntime-gpu", "jax-cuda", "nvidia-dali")
 
 
 def cpu_builds(view: SnapshotView) -> list[str]:
-    """The target's frameworks, where none was built for GPUs ("tensorflow-cpu 2.21.0").
+    """The target's frameworks ("tensorflow-cpu 2.21.0"), if none was built for GPUs.
 
-    Without a framework, the stack that envcheck installed, where that is not for GPUs.
-    Empty where one was, where there is neither, and where nothing in the Snapshot says so.
+    Without a framework, the stack that envcheck installed, if that is not for GPUs.
+    Empty if one was built for GPUs, if there is neither, and if the Snapshot does not say.
     """
     if view.snapshot.target is None:
         return []
-    try:
-        distributions = installed(view)
-    except CannotJudge:
+    distributions = installed_if_known(view)
+    if not distributions and fact(view.target.packages, "distributions") is None:
         return []
     if any(name.startswith(_FOR_GPUS) for name in distributions):
         return []
     builds: list[str] = []
     for name in FRAMEWORKS:
-        owners = _owners(name, distributions)
-        if not owners:
-            continue
+        names = TENSORFLOWS if name == "tensorflow" else {name}
+        owners = [one for key, one in distributions.items() if key in names]
         facts = framework(view, name)
         built = None if facts is None else known(facts.cuda_build)
-        if built or (built is None and not all(map(_says_cpu, owners))):
+        if owners and (built or (built is None and not all(map(_says_cpu, owners)))):
             return []
         builds += [f"{one.normalized} {one.version}" for one in owners]
     return builds or _stack_without_gpu(view)
 
 
 def _stack_without_gpu(view: SnapshotView) -> list[str]:
-    """What envcheck installed in the target, where its catalogue says that it is not for GPUs."""
-    probe = view.target.lock
-    lock = None if probe is None else probe.facts
-    if lock is None or known(lock.gpu) is not False:
+    """What envcheck installed in the target, if its catalogue says that it is not for GPUs."""
+    lock = view.target.lock
+    if fact(lock, "gpu") is not False:
         return []
-    return [f"{known(lock.stack) or 'its stack'} {known(lock.release) or ''}".rstrip()]
-
-
-def _owners(framework_name: str, distributions: dict[str, Distribution]) -> list[Distribution]:
-    """What a framework was installed as."""
-    names = TENSORFLOWS if framework_name == "tensorflow" else {framework_name}
-    return [one for name, one in distributions.items() if name in names]
+    return [f"{fact(lock, 'stack') or 'its stack'} {fact(lock, 'release') or ''}".rstrip()]
 
 
 def _says_cpu(one: Distribution) -> bool:
     """By name or version alone. JAX's CUDA half is a plugin, which is not there."""
-    version = parse_version(one.version)
-    local = "" if version is None else version.local or ""
+    local = getattr(version_of(one), "local", None) or ""
     return one.normalized in CPU_TENSORFLOWS or one.normalized == "jax" or local.startswith("cpu")

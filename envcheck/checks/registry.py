@@ -7,14 +7,15 @@ Another package adds an area of its own, with codes of its own, in a module that
 group ``envcheck.checks`` names (see `envcheck.plugins`):
 
     from envcheck.checks.registry import Area, check
-    from envcheck.findings.model import (Finding, Remedy)
+    from envcheck.findings.causes import Cause
 
     AREA = Area(name="fans", title="Fans", position=200)
+    STILL = Cause("still", "fail", "a fan stands still", "Fan {fan} stands still.", "Replace the fan.")
 
-    @check("FAN-001", title="Fans turn", problem="a fan stands still", about="...", sources=["..."])
+    @check("FAN-001", title="Fans turn", causes=[STILL], about="...", sources=["..."])
     def fans_turn(view):
         ...
-        yield Finding("fail", "Fan 2 stands still.", remedy=Remedy("Replace the fan."))
+        yield STILL.found(fan=2)
 
 It may not use the prefix of one of our codes (``GPU-``), nor the name of one of our areas; a module that
 imports the AREA of one of ours instead of making one adds checks to it. Whatever is wrong with it is
@@ -37,6 +38,7 @@ import msgspec
 from .. import plugins, safe_text
 from ..facts.missing import CouldNotRun
 from ..facts.view import SnapshotView
+from ..findings.causes import Cause
 from ..findings.model import Verdict
 from ..plugins import apart
 
@@ -62,9 +64,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
 class CheckText(msgspec.Struct, frozen=True, kw_only=True):
     """What a check says of itself.
 
-    problem: what is wrong where it finds something, in about 50 characters, for a verdict of one line: a
-    predicate that follows a device ("has PCIe errors"), or a phrase that stands alone ("no NVIDIA GPU on
-    the PCI bus"). A Finding's own headline says more.
+    causes: all that it can find.
     follows: codes of checks whose failure explains this one's: it is then shown as a consequence.
     about: what it means, for `envcheck explain`; sources: where the knowledge comes from.
     systems: the acceleration systems that it judges ("xla"), by which names --only takes it, too.
@@ -76,8 +76,8 @@ class CheckText(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     sources: tuple[str, ...]
     follows: tuple[str, ...]
-    problem: str
     systems: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
 
 class Check(CheckText, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ def check(
     code: str,
     *,
     title: str,
-    problem: str,
+    causes: Iterable[Cause] = (),
     about: str,
     sources: Iterable[str],
     follows: Iterable[str] = (),
@@ -130,12 +130,18 @@ def check(
             sources=tuple(sources),
             follows=tuple(follows),
             judge=judge,
-            problem=problem,
             systems=tuple(systems),
+            causes=_distinct(code, tuple(causes)),
         )
         return judge
 
     return register
+
+
+def _distinct(code: str, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+    if len({cause.key for cause in causes}) < len(causes):
+        raise ValueError(f"{code} declares a cause twice")
+    return causes
 
 
 def _area_around(module: str) -> Area:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 
 from packaging.version import Version
 
@@ -12,18 +13,20 @@ from ..data.versions import parse_version
 from ..facts.base import Probe, Unavailable, known
 from ..facts.missing import CannotJudge, Skip
 from ..facts.target import FRAMEWORKS, Distribution, Framework, Library
-from ..facts.view import SnapshotView, facts_of
+from ..facts.view import SnapshotView, fact, facts_of
 from ..findings.model import Verdict, unjudged
 from ..findings.shell import word, words
-from ..findings.subjects import about
+from ..findings.subjects import Subject, about
 
 PLACE = "target.packages.distributions"  # in the Snapshot, for evidence
+_SITE = "-packages"
+_PYTHONS = re.compile(r"/python(\d+\.\d+)/(?:site|dist)-packages(?:/|$)")
 
 
 def installed(view: SnapshotView) -> dict[str, Distribution]:
     """The target's own distributions by normalised name: of each name the one that Python imports.
 
-    What another environment lends it (ENV-011) is not its own, and hides nothing here.
+    Packages of another environment (ENV-011) are not its own, and shadow nothing here.
     """
     every = facts_of(view.target.packages, "the target's packages").distributions
     borrowed = {id(one) for one in foreign(view)}
@@ -35,8 +38,12 @@ def installed(view: SnapshotView) -> dict[str, Distribution]:
     return found
 
 
-_SITE = "-packages"
-_PYTHONS = re.compile(r"/python(\d+\.\d+)/(?:site|dist)-packages(?:/|$)")
+def installed_if_known(view: SnapshotView) -> dict[str, Distribution]:
+    """As `installed`; empty where the packages are not known."""
+    try:
+        return installed(view)
+    except CannotJudge:
+        return {}
 
 
 def foreign(view: SnapshotView) -> list[Distribution]:
@@ -64,9 +71,7 @@ def of_another_python(view: SnapshotView, one: Distribution) -> bool:
 
 def python_path(view: SnapshotView) -> list[str]:
     """The directories of PYTHONPATH."""
-    probe = view.target.environment
-    variables = {} if probe is None or probe.facts is None else probe.facts.variables
-    entries = variables.get("PYTHONPATH", "").split(":")
+    entries = variables_if_known(view).get("PYTHONPATH", "").split(":")
     return [entry.rstrip("/") for entry in entries if entry.strip()]
 
 
@@ -81,6 +86,12 @@ def tensorflows(distributions: dict[str, Distribution]) -> list[Distribution]:
     return [one for name, one in distributions.items() if name in TENSORFLOWS]
 
 
+def owner_of(distributions: dict[str, Distribution], framework_name: str) -> Distribution | None:
+    """The distribution that a framework was installed as."""
+    names = TENSORFLOWS if framework_name == "tensorflow" else {framework_name}
+    return next((one for name, one in distributions.items() if name in names), None)
+
+
 def of_component(distributions: dict[str, Distribution], wanted: str) -> list[Distribution]:
     """The wheels that carry an NVIDIA component ("cudnn"), under whatever name."""
     return [
@@ -90,8 +101,8 @@ def of_component(distributions: dict[str, Distribution], wanted: str) -> list[Di
     ]
 
 
-def version_of(distribution: Distribution) -> Version | None:
-    return parse_version(distribution.version)
+def version_of(distribution: Distribution | None) -> Version | None:
+    return None if distribution is None else parse_version(distribution.version)
 
 
 def named(distribution: Distribution) -> str:
@@ -101,22 +112,24 @@ def named(distribution: Distribution) -> str:
 
 def python(view: SnapshotView) -> str:
     """The target's interpreter as a word of a shell command."""
-    probe = view.target.interpreter
-    return "python3" if probe is None or probe.facts is None else word(probe.facts.executable)
+    return word(fact(view.target.interpreter, "executable") or "python3")
 
 
 def python_version(view: SnapshotView) -> tuple[int, int] | None:
     """The target's Python as (major, minor); None where it is not known."""
-    probe = view.target.interpreter
-    version = "" if probe is None or probe.facts is None else probe.facts.version
-    found = re.match(r"(\d+)\.(\d+)", version)
+    found = re.match(r"(\d+)\.(\d+)", fact(view.target.interpreter, "version") or "")
     return (int(found[1]), int(found[2])) if found else None
 
 
+def conda_prefix(view: SnapshotView) -> str:
+    """The directory of the target's conda environment; "" where it is none."""
+    probe = view.target.interpreter
+    return fact(probe, "prefix") if fact(probe, "kind") == "conda" else ""
+
+
 def by_uv(view: SnapshotView) -> bool:
-    """Whether uv installed all that says who installed it: uv's environments have no pip."""
-    probe = view.target.packages
-    packages = [] if probe is None or probe.facts is None else probe.facts.distributions
+    """Whether uv installed all packages whose installer is recorded: uv's environments have no pip."""
+    packages = fact(view.target.packages, "distributions") or []
     return {known(one.installer) for one in packages} - {None} == {"uv"}
 
 
@@ -133,6 +146,11 @@ def pip_install(view: SnapshotView, *requirements: str) -> str:
     return pip(view, f"install {words(list(requirements))}")
 
 
+def pip_restore(view: SnapshotView, name: str, version: str) -> str:
+    """The command that puts a package's own files back."""
+    return pip_install(view, f"{name}=={version}") + " --force-reinstall --no-deps"
+
+
 def pip_uninstall(view: SnapshotView, *names: str) -> str:
     return pip(view, f"uninstall {'' if by_uv(view) else '-y '}{words(list(names))}")
 
@@ -140,38 +158,68 @@ def pip_uninstall(view: SnapshotView, *names: str) -> str:
 def pip_replace(view: SnapshotView, wanted: str, *names: str) -> str:
     """The command that leaves ``wanted`` in the place of these packages, whose files it shares.
 
-    It is installed first, so that nothing is gone where there is none for this Python; what the others take
-    along when they go, it brings back.
+    It is installed first, so that nothing is lost if there is no wheel of it for this Python, and once more
+    at the end, because uninstalling the others removes shared files.
     """
     install = pip_install(view, wanted) + " --force-reinstall"
     return f"{install} && {pip_uninstall(view, *names)} && {install} --no-deps"
 
 
-def each_framework(
-    view: SnapshotView, judge: Callable[[Framework], Iterable[Verdict]], imported: bool = True
-) -> Iterator[Verdict]:
-    """Judge framework by framework; a missing fact leaves that framework unjudged, and no other.
+FrameworkJudge = Callable[[SnapshotView, Framework], Iterable[Verdict]]
 
-    imported: leave out those that do not import (FRM-001 reports them).
+
+def per_framework(
+    gpus: bool = True, imported: bool = True, built_with_cuda: bool = False
+) -> Callable[[FrameworkJudge], Callable[[SnapshotView], Iterator[Verdict]]]:
+    """Make the decorated judge of one framework the judge of each that the target holds.
+
+    A missing fact leaves that framework unjudged, and no other.
+
+    gpus: skip the check on a machine without GPUs. imported: leave out frameworks that do not import
+    (FRM-001 reports them). built_with_cuda: leave out builds without CUDA (FRM-005 reports them).
     """
-    asked = {name: getattr(view.target, name) for name in FRAMEWORKS}
-    asked = {name: probe for name, probe in asked.items() if probe is not None}
-    if not asked:
-        raise Skip("no TensorFlow, PyTorch or JAX was found in the target")
-    for name, probe in asked.items():
-        try:
-            found = imported_framework if imported else facts_of
-            yield from judge(found(probe, FRAMEWORKS[name]))
-        except CannotJudge as why:
-            yield unjudged(why, about("framework", FRAMEWORKS[name]))
+
+    def decorate(judge: FrameworkJudge) -> Callable[[SnapshotView], Iterator[Verdict]]:
+        @wraps(judge)
+        def each(view: SnapshotView) -> Iterator[Verdict]:
+            if gpus:
+                need_gpus(view)
+            asked = [name for name in FRAMEWORKS if getattr(view.target, name) is not None]
+            if not asked:
+                raise Skip("no TensorFlow, PyTorch or JAX was found in the target")
+            for name in asked:
+                title, probe = FRAMEWORKS[name], getattr(view.target, name)
+                try:
+                    facts = (imported_framework if imported else facts_of)(probe, title)
+                    if built_with_cuda and known(facts.cuda_build) is False:
+                        raise Skip(f"{title} was built without CUDA")
+                    yield from judge(view, facts)
+                except CannotJudge as why:
+                    yield unjudged(why, about("framework", title))
+
+        return each
+
+    return decorate
 
 
 def imported_framework(probe: Probe[Framework] | None, title: str) -> Framework:
     """The facts of a framework that was imported; raises CannotJudge otherwise."""
-    framework = facts_of(probe, title)
-    if not framework.imported:
+    facts = facts_of(probe, title)
+    if not facts.imported:
         raise Skip(f"{title} does not import")
-    return framework
+    return facts
+
+
+def title_of(facts: Framework) -> str:
+    return FRAMEWORKS[facts.name]
+
+
+def about_framework(facts: Framework) -> list[Subject]:
+    return about("framework", title_of(facts))
+
+
+def framework_version(facts: Framework) -> Version | None:
+    return parse_version(known(facts.version) or "")
 
 
 def framework_facts(view: SnapshotView) -> list[Framework]:
@@ -196,14 +244,10 @@ def sees_gpus(facts: Framework) -> bool:
 
 def gpus_present(view: SnapshotView) -> bool | None:
     """Whether the machine has an NVIDIA GPU; None where nothing in the Snapshot says so."""
-    if _driver_gpus(view):
+    if _driver_gpus(view) or (fact(view.machine.cuda, "device_count") or 0) > 0:
         return True
-    cuda, pci, host = view.machine.cuda, view.machine.pci, view.machine.host
-    if cuda is not None and cuda.facts is not None and (known(cuda.facts.device_count) or 0) > 0:
-        return True
-    wsl = host is not None and host.facts is not None and known(host.facts.wsl) is True
-    devices = None if pci is None or pci.facts is None else known(pci.facts.devices)
-    if devices is None or (wsl and not devices):
+    devices = fact(view.machine.pci, "devices")
+    if devices is None or (fact(view.machine.host, "wsl") is True and not devices):
         return None
     return any(device.kind == "gpu" for device in devices)
 
@@ -239,12 +283,10 @@ def mapped(facts: Framework) -> dict[str, list[Library]]:
 
 
 def soname(library: Library) -> str:
-    """ "libcudnn.so.8" of a Library: its SONAME, else what its file name tells, else its name."""
+    """ "libcudnn.so.8" of a Library: its SONAME, else its file's name, else its own."""
     given = known(library.soname)
-    if given:
-        return given
     file = (known(library.path) or "").rpartition("/")[2]
-    return file if ".so" in file else library.name
+    return given or (file if ".so" in file else library.name)
 
 
 def loaded(library: Library) -> bool:
@@ -258,3 +300,8 @@ def directory(library: Library) -> str:
 def variables(view: SnapshotView) -> dict[str, str]:
     """The target's environment variables that change how a GPU stack behaves."""
     return facts_of(view.target.environment, "the target's environment variables").variables
+
+
+def variables_if_known(view: SnapshotView) -> dict[str, str]:
+    """As `variables`; empty where they are not known."""
+    return fact(view.target.environment, "variables") or {}

@@ -6,8 +6,10 @@ import re
 from typing import NamedTuple
 
 from ..facts.base import known
+from ..facts.gpu import CudaDevice, Gpu
 from ..facts.missing import CannotJudge
-from ..facts.view import SnapshotView
+from ..facts.view import SnapshotView, fact
+from .target import variables_if_known
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 MIG_INSTANCE = "MIG instance"  # in the place of a device's name
@@ -23,7 +25,7 @@ class VisibleDevice(NamedTuple):
 
 
 class VisibleDevices(NamedTuple):
-    """What is left of the devices.
+    """The devices that the variable leaves.
 
     chosen: the devices before the first entry that names none. stopped_at: that entry, or None.
     certain: every entry could be judged, and it is known which device each one means.
@@ -40,29 +42,17 @@ def devices(view: SnapshotView) -> tuple[list[VisibleDevice], bool]:
     From libcuda itself, else from the driver's list, whose order is CUDA's only where all GPUs are
     alike or CUDA_DEVICE_ORDER says so. Raises CannotJudge where neither is known.
     """
-    cuda = view.seen.cuda
-    listed = None if cuda is None or cuda.facts is None else known(cuda.facts.devices)
+    listed: list[CudaDevice] = fact(view.seen.cuda, "devices") or []
     if listed:
-        ordered = sorted(listed, key=lambda device: device.ordinal)
-        return [
-            VisibleDevice(
-                known(one.name) or "",
-                known(one.pci_address) or "",
-                known(one.uuid) or "",
-                known(one.compute_capability) or "",
-            )
-            for one in ordered
-        ], True
-    gpus = [
-        VisibleDevice(
-            known(one.name) or "",
-            known(one.pci_address) or "",
-            known(one.uuid) or "",
-            known(one.compute_capability) or "",
-        )
-        for one in sorted(view.seen_gpus, key=lambda gpu: known(gpu.pci_address) or "")
-    ]
-    return gpus, len({gpu.name for gpu in gpus}) < 2 or _by_bus(view)
+        return [_device(one) for one in sorted(listed, key=lambda device: device.ordinal)], True
+    gpus = sorted(map(_device, view.seen_gpus), key=lambda gpu: gpu.address)
+    by_bus = variables_if_known(view).get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    return gpus, by_bus or len({gpu.name for gpu in gpus}) < 2
+
+
+def _device(one: CudaDevice | Gpu) -> VisibleDevice:
+    facts = (one.name, one.pci_address, one.uuid, one.compute_capability)
+    return VisibleDevice(*(known(fact) or "" for fact in facts))
 
 
 def visible(view: SnapshotView) -> VisibleDevices:
@@ -77,10 +67,17 @@ def visible(view: SnapshotView) -> VisibleDevices:
     return choose(value, everything, ordered, _instances(view), view.snapshot.redacted)
 
 
+def capabilities(view: SnapshotView) -> list[str]:
+    """The compute capabilities of the visible GPUs, as far as they are known."""
+    try:
+        return sorted({device.capability for device in visible(view).chosen if device.capability})
+    except CannotJudge:
+        return []
+
+
 def setting(view: SnapshotView) -> str | None:
     """The variable's value in the target; None where it is not set or not known."""
-    probe = view.target.environment
-    return None if probe is None or probe.facts is None else probe.facts.variables.get(VARIABLE)
+    return variables_if_known(view).get(VARIABLE)
 
 
 def choose(
@@ -128,26 +125,10 @@ def _means(entry: str, uuid: str, redacted: bool) -> bool:
 
 def _instances(view: SnapshotView) -> list[str] | None:
     """UUIDs of the MIG instances on all GPUs; None where those of one are not known."""
-    found: list[str] = []
     try:
-        gpus = view.seen_gpus
+        gpus = [gpu for gpu in view.seen_gpus if known(gpu.mig_enabled) is not False]
     except CannotJudge:
         return None
-    for gpu in gpus:
-        instances = known(gpu.mig_instances)
-        if instances is None:
-            if known(gpu.mig_enabled) is False:
-                continue
-            return None
-        for instance in instances:
-            uuid = known(instance.uuid)
-            if uuid is None:
-                return None
-            found.append(uuid)
-    return found
-
-
-def _by_bus(view: SnapshotView) -> bool:
-    probe = view.target.environment
-    variables = {} if probe is None or probe.facts is None else probe.facts.variables
-    return variables.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    listed = [known(gpu.mig_instances) for gpu in gpus]
+    found = [known(one.uuid) for instances in listed for one in instances or []]
+    return None if None in listed or None in found else [uuid for uuid in found if uuid is not None]

@@ -12,12 +12,12 @@ EPILOG = """\
 rows: resnet50, mnist, bert, unet, mlp, parity, shapes, links, allreduce
 
 examples:
-  envcheck bench                       what tells most in five minutes
+  envcheck bench                       the most telling rows, in five minutes
   envcheck bench resnet50              ResNet-50 v1.5: FP32, TF32, AMP, XLA
   envcheck bench resnet50 --plan       its rows and their minutes; runs nothing
   envcheck bench --target ~/venvs/tf --gpu 0,2
-  envcheck bench --format html --output bench.html --save well.json
-  envcheck bench --baseline well.json  held against that run"""
+  envcheck bench --format html --output bench.html --save good.json
+  envcheck bench --baseline good.json  compared with that run"""
 
 MORE = """\
   envcheck bench --from bench.json     what was run elsewhere

@@ -23,10 +23,10 @@ def show_plan(arguments: argparse.Namespace, plan: BenchPlan, seen: Snapshot) ->
     if arguments.format == "json":
         files.write(arguments.output, json_text.render(plan))
         return ExitCode.HEALTHY
-    from ..reports import bench_plan
+    from ..reports import bench
 
     style = style_for(arguments.output)
-    files.write(arguments.output, bench_plan.render(plan, seen, **style._asdict()))
+    files.write(arguments.output, bench.plan(plan, seen, **style._asdict()))
     return ExitCode.HEALTHY
 
 

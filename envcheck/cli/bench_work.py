@@ -43,7 +43,7 @@ def measure(
         linked = Kernels(
             products=False,
             systems=plan.systems,
-            by_size=True,
+            sweep=True,
             gpus=request.gpus,
             busy_ok=arguments.busy_ok,
         )

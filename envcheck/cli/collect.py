@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
     where.add_argument(
         "--nvidia-smi",
         metavar="FILE",
-        help="make it of what nvidia-smi printed: -q (best), -q -x, its table, -L, or an error",
+        help="make it of what nvidia-smi printed: -q, -q -x, or an error",
     )
     where.add_argument(
         "--from",
@@ -93,10 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _profile(snapshot: Snapshot) -> str:
     """The profile; says so where the machine is none that others should be held against."""
+    from ..attributes import profile_writing as writing
     from ..checks.engine import diagnose
     from ..checks.expected.gpus import proven_formats
     from ..facts.view import SnapshotView
-    from ..profiles import writing
 
     failed = [result.code for result in diagnose(snapshot).results if result.outcome == "fail"]
     if failed:

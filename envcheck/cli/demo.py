@@ -28,7 +28,7 @@ examples:
   envcheck demo heat                        what the doctor says of one
   envcheck demo healthy --format json       the same, as JSON
   envcheck demo bench --format html --output bench.html
-  envcheck demo fleet                       many machines, and the odd ones out
+  envcheck demo fleet                       many machines, and the outliers
   envcheck demo heat --save machine.json    and its Snapshot, to look into
   envcheck doctor --from machine.json       what `envcheck demo heat` did
 

@@ -31,7 +31,7 @@ examples:
 MORE = """\
   envcheck doctor --target image:REF   a new container, seen from both sides
   envcheck doctor --target container:ID  one that runs
-  envcheck doctor --expect h100.toml   held against a profile of one's own
+  envcheck doctor --expect h100.toml   compared with a profile
   envcheck doctor --gpu 0 --kernels L0  one GPU's Tensor Cores, driver alone
   envcheck doctor --only xla nccl      two acceleration systems, run
   envcheck doctor --format markdown    a block to paste into a ticket
@@ -99,9 +99,9 @@ def _meant(word: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..attributes import profile_reading as profiles
     from ..checks import sections
     from ..checks.engine import diagnose
-    from ..profiles import reading as profiles
 
     if arguments.label and arguments.format != "openmetrics":
         raise UsageError("--label goes with --format openmetrics")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .. import plugins, safe_text
+from .. import safe_text
 from ..exit_codes import UsageError
 
 
@@ -37,6 +37,8 @@ class _Formats(tuple[str, ...]):
     """The names of report formats; of other packages', which are asked for only where need be, too."""
 
     def __contains__(self, name: object) -> bool:
+        from .. import plugins  # which takes longer to import than the rest of --help
+
         return name in tuple(self) or any(
             name == entry.name for entry in plugins.entry_points("envcheck.reports")
         )

@@ -31,7 +31,6 @@ examples:
 
 MORE = """\
   envcheck install tensorflow --upgrade --yes
-  envcheck install torch --with jax    two frameworks in one environment
   envcheck install --image registry.example/team/tf:1
   envcheck install --offline /media/usb/bundle.tar
   envcheck install --mode container --offline /media/usb/ngc.tar
@@ -44,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
     groups = selection.add_arguments(parser)
     groups.container.add_argument(
         "--engine",
-        choices=("podman", "docker", "apptainer", "enroot"),
+        choices=("podman", "docker", "apptainer"),
         help="what holds and runs the image (default: what works on this machine)",
     )
     groups.container.add_argument(
@@ -87,17 +86,12 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="install the same versions anew, as they were locked",
     )
-    parser.add_argument(
-        "--keep-added",
-        action="store_true",
-        help="with --upgrade or --fresh: install the packages that you added in the new version, too",
-    )
     environments.add_yes(parser)
     sources.add_deadline(parser, "each probe of the doctor that verifies it")
     terminal.add_amount(parser, verbose="a plan with every package and step")
     environments.add_wait(parser, 600.0)
     files.add_format(parser, json="for programs")
-    rare = "--deadline --engine --gpus --installer --keep-added --wait --dockerfile --allow-other-owner"
+    rare = "--deadline --engine --gpus --installer --wait --dockerfile --allow-other-owner"
     parser.rare(*rare.split())
 
 
@@ -113,7 +107,6 @@ def run(arguments: argparse.Namespace) -> int:
             until="plan" if arguments.plan else "installed",
             upgrade=arguments.upgrade,
             fresh=arguments.fresh,
-            keep_added=arguments.keep_added,
             wait=arguments.wait,
             jobs=arguments.jobs,
             deadline=arguments.deadline,
@@ -140,7 +133,7 @@ def _context(
     if arguments.mode == "container":
         names = build_context.make_over(request, folder, options, shown)
     else:
-        opened = pipeline.opened(request, options, shown)
+        opened = pipeline.opened_wheels(request, options, shown)
         names = build_context.make(opened, request, folder, options, shown)
     shown.clear()
     files.write(None, "".join(f"{folder / name}\n" for name in names))

@@ -35,7 +35,7 @@ def add_arguments(parser: Parser) -> Groups:
         "--release",
         "--version",
         metavar="RELEASE",
-        help="the same as an option",
+        help="same as the RELEASE argument",
     )
     parser.add_argument(
         "--python",
@@ -77,7 +77,6 @@ def add_arguments(parser: Parser) -> Groups:
         "--stack",
         "--release",
         "--image",
-        "--with",
         "--allow-insecure",
         "--jobs",
         "--lock",
@@ -88,11 +87,6 @@ def add_arguments(parser: Parser) -> Groups:
 
 
 def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--with",
-        metavar="STACK",
-        help="put a second framework into the same environment: tensorflow --with torch",
-    )
     group.add_argument(
         "--lock", metavar="FILE", help="install this pylock.toml of envcheck's as it stands"
     )
@@ -108,7 +102,7 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
 
 # What says something to one mode alone.
 _OF_CONTAINERS = "--flavour --image --engine --gpus"
-_OF_WHEELS = "--with --lock --python --index --installer --dockerfile"
+_OF_WHEELS = "--lock --python --index --installer --dockerfile"
 _OF_BOTH_CONTEXTS = (
     "--dockerfile",
     "--index",

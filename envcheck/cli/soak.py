@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..collection import Collected
     from ..facts.snapshot import Snapshot
     from ..facts.soak import Soak
-    from ..findings.model import CheckResult
+    from ..reports.results import ReportedResult
 
 LEAST, MOST = "30s", "30d"
 _BEYOND = 600.0  # seconds for the processes to begin and to end
@@ -218,14 +218,15 @@ def _of(snapshot: Snapshot, arguments: argparse.Namespace) -> Soak:
     return probe.facts
 
 
-def _judged(snapshot: Snapshot) -> list[CheckResult]:
+def _judged(snapshot: Snapshot) -> list[ReportedResult]:
     from ..checks.engine import diagnose
+    from ..reports.results import reported_results
 
-    results = diagnose(snapshot, only=["soak"]).results
+    results = reported_results(diagnose(snapshot, only=["soak"]))
     return [result for result in results if result.area == "soak"]
 
 
-def _exit_code(soak: Soak, results: list[CheckResult]) -> int:
+def _exit_code(soak: Soak, results: list[ReportedResult]) -> int:
     outcomes = {result.outcome for result in results}
     if soak.stopped == "user":
         return ExitCode.INTERRUPTED
@@ -269,7 +270,7 @@ class _Shown:
             raise Enough
 
     def _show(self) -> None:
-        from ..reports import soak, soak_lines
+        from ..reports import soak
 
         if not self._told:
             return
@@ -281,7 +282,7 @@ class _Shown:
             record["failures"] = failures
             rows.append((told.gpu, told.minute, failures))
         if self._json:
-            line = soak_lines.minute(self._number, self._told)
+            line = soak.minute_json(self._number, self._told)
             self.keep(lambda: self._write(line))
         else:
             first = rows[0][1]
@@ -305,17 +306,16 @@ class _Shown:
         self,
         snapshot: Snapshot,
         soak: Soak,
-        results: list[CheckResult],
+        results: list[ReportedResult],
         collected: Collected,
     ) -> None:
         from ..invocation import in_place
         from ..reports import soak as text
-        from ..reports import soak_lines
 
         self._show()
         output = self._arguments.output
         if self._json:
-            self._write(soak_lines.last(soak, results))
+            self._write(text.summary_json(soak, results))
         elif self._arguments.format == "html":
             from ..reports import soak_page
 

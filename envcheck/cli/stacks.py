@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
 
 from ..exit_codes import UsageError
 from . import messages
@@ -22,7 +21,7 @@ def add_arguments(parser: Parser, without: str = "what fits best") -> None:
         help="tensorflow, tensorflow-cpu, nvidia-tf1, torch, jax …, ngc-tf2, ngc-torch … (containers), or a"
         f" TOML file of your own (default: {without})",
     )
-    parser.add_argument("--stack", metavar="STACK", help="the same as an option")
+    parser.add_argument("--stack", metavar="STACK", help="same as the STACK argument")
     parser.add_argument(
         "--mode",
         choices=("wheel", "container"),
@@ -45,9 +44,7 @@ def settle(arguments: argparse.Namespace) -> None:
         messages.say(f"{stack} is the stack {_ALIASES[stack]} here")
         stack = _ALIASES[stack]
     images = containers()
-    if beside := getattr(arguments, "with", None):
-        stack = _with(stack, beside, images)
-    elif stack and stack not in images and not (load.is_known(stack) or load.is_file(stack)):
+    if stack and stack not in images and not (load.is_known(stack) or load.is_file(stack)):
         raise load.unknown(stack, [*load.names(), *images])
     of_images = stack in images or getattr(arguments, "image", None)
     meant = "container" if of_images else "wheel"
@@ -76,27 +73,6 @@ def _without_release(arguments: argparse.Namespace, stack: str) -> str:
         raise UsageError(f'"{stack}" is not the name of a stack', f"{known} lists the releases")
     arguments.release = releases[0] if releases else None
     return name
-
-
-def _with(stack: str, beside: str, images: Collection[str]) -> str:
-    """The name of two stacks as one."""
-    from ..install.catalogue import load, pairs
-
-    if not stack:
-        raise UsageError(
-            f"--with {beside}: beside which stack?", f"envcheck install tensorflow --with {beside}"
-        )
-    for name in (stack, beside):
-        if name in images:
-            raise UsageError(f'"{name}" is a container, and --with is for wheels alone')
-        if name not in load.names() and load.is_file(name):
-            raise UsageError(
-                f"--with goes with the stacks that envcheck knows; in {name}, extra-requirements name what"
-                " else is to be installed"
-            )
-        if name not in load.names():
-            raise load.unknown(name, load.names())
-    return f"{stack}{pairs.WITH}{beside}"
 
 
 def containers() -> dict[str, str]:

@@ -18,7 +18,6 @@ from . import messages
 
 if TYPE_CHECKING:
     from ..install.plan.models import AnyPlan, StepName
-    from ..install.store.progress import Fetching, SmoothedRate
 
 F = TypeVar("F", bound="Terminal")
 
@@ -47,9 +46,8 @@ class Terminal:
         self._line = StatusLine(sys.stderr)
         self._lock = threading.RLock()
         self._task = ""
-        self._since = self._told = 0.0
+        self._since = self._reported = 0.0
         self._detail = ""
-        self._rate: SmoothedRate | None = None
         self._steps: list[tuple[StepName, str]] = []
 
     def __enter__(self: F) -> F:
@@ -71,7 +69,7 @@ class Terminal:
         with self._lock:
             self.clear()
             self._task, self._detail = task, ""
-            self._since = self._told = time.monotonic()
+            self._since = self._reported = time.monotonic()
             if self._line.live:
                 self._line.show(self._text)
             else:
@@ -89,19 +87,15 @@ class Terminal:
             if one == name:
                 self.say(f"step {number} of {len(self._steps)}: {what}")
 
-    def fetching(self, state: Fetching) -> None:
-        from ..install.store import progress
-
+    def progress(self, detail: str) -> None:
+        """How far the current task is."""
         with self._lock:
-            self._rate = self._rate or progress.SmoothedRate()
             now = time.monotonic()
-            self._rate.add(now, state.fetched)
-            under_way = state.files_done < state.files
-            self._detail = progress.words(state, self._rate.value) if under_way else ""
-            if under_way and not self._line.live and now - self._told >= _A_LINE_EVERY:
-                self._told = now
+            self._detail = detail
+            if not self._line.live and now - self._reported >= _A_LINE_EVERY:
+                self._reported = now
                 if not self._quiet:
-                    messages.say(f"{self._task}: {self._detail}")
+                    messages.say(f"{self._task}: {detail}")
 
     def looking(self, running: list[str], done: int, total: int) -> None:
         with self._lock:

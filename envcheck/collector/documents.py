@@ -7,9 +7,9 @@ import time
 
 from . import account, redact
 from .facts import dumps, plain
-from .runtime.child import parse
 from .runtime.context import Context
 from .version import VERSION
+from .worker.probe import parse
 
 SCHEMA = 1
 
@@ -30,7 +30,7 @@ def section(probe, result):
     reason = ""
     if result.ok:
         try:
-            answer = parse(result.stdout)
+            answer = parse(result)
             outcome = "ok"
         except ValueError as error:
             reason = "the probe answered nonsense: %s" % error
@@ -43,8 +43,11 @@ def section(probe, result):
     if result.stuck:
         told["stuck"] = [result.stuck]
     if answer is not None:
-        if probe.after is not None:
-            probe.after(answer["facts"], result.stderr.decode("utf-8", "replace"))
+        if probe.imports is not None and "log" in answer["facts"]:
+            from . import framework
+
+            stderr = result.stderr.decode("utf-8", "replace")
+            answer["facts"]["log"] = framework.about_gpus(stderr)
         told["facts"] = answer["facts"]
         told["sources"] = answer.get("sources", {})
     return told

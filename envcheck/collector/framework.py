@@ -1,6 +1,6 @@
 """What the framework probes share: the import, what it mapped, and what it logged about GPUs.
 
-Imports no framework itself: the parent uses ``after`` from here.
+Imports no framework itself: parents use ``about_gpus`` from here.
 """
 
 import contextlib
@@ -173,11 +173,6 @@ def _libraries(context):
     except BaseException as error:
         say("envcheck could not list the libraries: %s: %s" % (type(error).__name__, error))
         return []
-
-
-def after(values, stderr):
-    """Fill ``log`` with the lines about GPUs from what the process wrote to stderr. In the parent."""
-    values["log"] = about_gpus(stderr)
 
 
 def about_gpus(stderr):

@@ -4,11 +4,10 @@ Seconds, no framework, no CUDA: NVML alone. A container that was given no GPU is
 what no program inside can repair: somebody has to recreate the container, or look at the machine.
 """
 
-import json
 import sys
 
 from .runtime import process
-from .runtime.child import BOOTSTRAP, parse
+from .worker import probe
 
 PROBE = "envcheck.collector.probes.nvml"
 DEADLINE = 10.0  # seconds; NVML answers in one, and a driver that hangs never does
@@ -24,10 +23,9 @@ BROKEN = {
 _NO_GPU_HERE = "no GPU was given to this container"
 
 
-def run(root, pynvml):
-    """Print one line and return the exit status. root: of this package; pynvml: the binding's path."""
-    params = json.dumps({"pynvml": pynvml})
-    argv = [sys.executable or "python3", "-I", "-S", "-c", BOOTSTRAP, root, PROBE, params]
+def run(pynvml):
+    """Print one line and return the exit status. pynvml: the binding's path."""
+    argv = probe.command([sys.executable or "python3", "-I", "-S"], PROBE, {"pynvml": pynvml})
     child = process.Child(argv, DEADLINE, cwd="/", tied=True)
     process.run_all([child])
     status, words = judge(child.result)
@@ -41,7 +39,7 @@ def judge(result):
     if result.stuck or result.outcome == "timeout":
         return NOT_WELL, "unhealthy: NVML gave no answer in %d seconds" % DEADLINE
     try:
-        return judge_facts(parse(result.stdout)["facts"])
+        return judge_facts(probe.parse(result)["facts"])
     except ValueError:
         return WELL, "not known: the NVML probe %s" % result.describe()
 

@@ -58,6 +58,7 @@ _SHELL_S = {
     94: "its Python is older than 3.6, which envcheck needs there",
     95: "its Python does not start",
 }
+_PYTHON_S = ("old", "broken", "no-python")
 _KILLED = (137, -9)
 
 
@@ -79,24 +80,24 @@ def _past(location):
     return "; --entrypoint= looks without it" if location.startswith("image:") else ""
 
 
-def explain(location, result, cookie):
-    """The NotATarget or Failed for a process.Result without an answer."""
-    said = _said(result.stdout, cookie)
+def explain(location, worker):
+    """The NotATarget or Failed for a worker.parent.Worker that is over without an answer."""
+    result = worker.result
     errors = result.stderr.decode("utf-8", "replace")
+    if worker.outcome == "timeout" and result.outcome == "stopped":
+        return silent(location, worker.limits.start)
     if result.outcome == "timeout":
-        return Failed(
-            "timeout",
-            "%s: no answer from inside within %g s" % (location, round(result.seconds, 1)),
-        )
+        words = "%s: no answer from inside within %g s"
+        return Failed("timeout", words % (location, round(result.seconds, 1)))
     if result.outcome == "flooded":
         return Failed("refused", "%s: it %s without an answer" % (location, result.describe()))
     if result.outcome != "exited":
         return Failed("refused", "%s: the engine %s" % (location, result.describe()))
-    if len(said) > 1:
-        return NotATarget("%s: %s" % (location, _shell_s(said[-1])))
+    if worker.outcome in _PYTHON_S:
+        return NotATarget("%s: %s" % (location, _python_s(worker.outcome, worker.reason)))
     if result.code in _SHELL_S:
         return NotATarget("%s: %s" % (location, _SHELL_S[result.code]))
-    if not said:
+    if worker.begun is None:
         refused = _engine_s(location, result.code, errors)
         if refused is not None:
             return refused
@@ -106,44 +107,35 @@ def explain(location, result, cookie):
             "%s: it was killed while envcheck looked into it, as the kernel does where memory runs out,"
             " and an engine that stops the container" % location,
         )
-    if said:
-        own = re.findall(r"envcheck-collector: (.*)", errors)
-        if own and result.code == 2:
-            return NotATarget("%s: %s" % (location, own[-1].strip()))
-        how = "cut off" if b"answer\n" in result.stdout else "missing"
-        if how == "missing" and result.code == 0:
-            return Failed(
-                "crashed",
-                "%s: no answer from inside: its entrypoint, or its Python, took in what envcheck sent by"
-                " standard input and did not run it%s" % (location, _past(location)),
-            )
-        return Failed(
-            "crashed",
-            "%s: the answer from inside is %s (status %d%s)"
-            % (location, how, result.code, _last(errors)),
-        )
+    if worker.begun is not None:
+        return _without_answer(location, result, errors)
     return NotATarget(
         "%s: its entrypoint ended with status %d and did not run the command that it was given%s%s"
         % (location, result.code, _last(errors), _past(location))
     )
 
 
-def _said(stdout, cookie):
-    """The words of the shell inside: "started" first."""
-    pattern = r"^<<<envcheck %s (.*)$" % re.escape(cookie)
-    words = re.findall(pattern, stdout.decode("utf-8", "replace"), re.MULTILINE)
-    return [word.strip() for word in words if word.strip() != "answer"]
+def _without_answer(location, result, errors):
+    """The same where the shell inside has begun."""
+    own = re.findall(r"envcheck-collector: (.*)", errors)
+    if own and result.code == 2:
+        return NotATarget("%s: %s" % (location, own[-1].strip()))
+    if b'{"result"' not in result.stdout and result.code == 0:
+        return Failed(
+            "crashed",
+            "%s: no answer from inside: its entrypoint, or its Python, took in what envcheck sent by"
+            " standard input and did not run it%s" % (location, _past(location)),
+        )
+    how = "cut off" if b'{"result"' in result.stdout else "missing"
+    words = "%s: the answer from inside is %s (status %d%s)"
+    return Failed("crashed", words % (location, how, result.code, _last(errors)))
 
 
-def _shell_s(word):
-    kind, _space, rest = word.partition(" ")
-    if kind == "old":
-        version, _space, path = rest.partition(" ")
+def _python_s(outcome, reason):
+    if outcome == "old":
+        version, _space, path = reason.partition(" ")
         return "its %s is Python %s, and envcheck needs 3.6 or newer there" % (path, version)
-    if kind == "broken":
-        _status, _space, path = rest.partition(" ")
-        return "its %s does not start" % path
-    return _SHELL_S[93]
+    return "its %s does not start" % reason if outcome == "broken" else _SHELL_S[93]
 
 
 def _engine_s(location, code, errors):
@@ -180,5 +172,5 @@ def _not_executed(line):
 def _last(errors):
     """The last line, whole."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith(("@progress", "Run 'docker "))]
+    lines = [line for line in lines if not line.startswith(("@envcheck", "Run 'docker "))]
     return ": " + lines[-1][:_LONGEST_WORDS] if lines else ""

@@ -1,24 +1,56 @@
 """The collector's command line, and its manners: what it started ends with it, however it ends."""
 
 import argparse
-import contextlib
 import json
 import os
 import select
 import signal
 import sys
 
-from . import health, inside
 from . import options as kernel_options
 from .documents import document, here, snapshot
 from .facts import dumps
-from .run import ROOT, BadTarget, Run
-from .runtime import guard, line_pipe, scratch
+from .run import BadTarget, Run
+from .runtime import guard, scratch
 from .version import VERSION
+from .worker import ROOT, messages, pipes
 
-# In the single file it comes along; envcheck itself names the one that is installed beside it.
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+# In the single file it comes along; envcheck itself names the one that is installed beside it.
 BUNDLED_PYNVML = os.path.join(ROOT, "envcheck", "collector", "vendor", "pynvml.py")
+
+
+class Request(object):
+    """What is to be collected. Its fields are what envcheck sends its collector, as JSON.
+
+    target: a path. inside: a file that says which container is the target. probes: names, None for all.
+    probe_files: {name: path} of other packages' probes. deadline: seconds, instead of each probe's own.
+    kernels: the fields of an Options, None where nothing is to run on a GPU. work: {"seconds", "bench" or
+    "soak": what to do after all else}. seen: a file of documents whose sections need no second look.
+    events: a pipe for what the work reports. frame: the cookie of a collector inside a container.
+    """
+
+    def __init__(self, **fields):
+        self.target = self.inside = self.probes = self.deadline = None
+        self.kernels = self.work = self.events = self.frame = None
+        self.probe_files = {}
+        self.seen = None
+        self.pynvml = BUNDLED_PYNVML
+        self.no_redact = False
+        self.scratch = None
+        for name in fields:
+            if not hasattr(self, name):
+                raise ValueError("a request has no %r" % name)
+        vars(self).update(fields)
+        self.pynvml = self.pynvml or BUNDLED_PYNVML
+        if self.kernels is not None:
+            self.kernels = kernel_options.Options(**self.kernels)
+        self.seen = _seen(self.seen)
+
+    @property
+    def needs_scratch(self):
+        systems = self.kernels is not None and self.kernels.systems
+        return bool(self.target or self.inside or systems or self.work)
 
 
 class Interrupted(BaseException):
@@ -36,44 +68,47 @@ class Unwritable(Exception):
 def main(argv):
     if not _open_streams():
         return _refuse("standard output is closed: there is nowhere to write the snapshot")
-    options = _options(argv)
-    if options.health:
-        return health.run(ROOT, options.pynvml or BUNDLED_PYNVML)
-    if options.nvidia_smi:
-        return _report(options, lambda: ({"machine": _capture(options.nvidia_smi)}, []))
-    systems = options.kernels is not None and options.kernels.systems
-    works = options.target is not None or options.inside is not None or systems or options.work
-    folder = scratch.make() if works else None
+    arguments = _arguments(argv)
+    if arguments.health:
+        from . import health
+
+        return health.run(arguments.request.pynvml)
+    if arguments.nvidia_smi:
+        look = lambda: ({"machine": _capture(arguments.nvidia_smi)}, [])  # noqa: E731
+        return _report(arguments.request, arguments.parent, look)
+    request = arguments.request
+    request.scratch = scratch.make() if request.needs_scratch else None
 
     def work(parent, unblock):
         def look():
             unblock()
-            return _look(options, parent, folder)
+            return _look(request, arguments.parent, parent)
 
-        return _report(options, look)
+        return _report(request, arguments.parent, look)
 
     try:
         for number in ENDING:
             if number == signal.SIGTERM or signal.getsignal(number) != signal.SIG_IGN:  # nohup, "&"
                 signal.signal(number, _interrupt)
-        return guard.run(work, options.parent)
+        return guard.run(work, arguments.parent)
     except Interrupted as error:
         return 128 + error.number
     finally:
-        scratch.remove(folder)
+        scratch.remove(request.scratch)
 
 
-def _report(options, look):
+def _report(request, parent, look):
     """Write the snapshot of the (documents, names to redact) of ``look()``: the exit status."""
     try:
         documents, names = look()
-        if options.frame:  # from inside a container, to be redacted outside
+        if request.frame:  # from inside a container, to be redacted outside
             whole, _values = snapshot(documents, keep=True)
-            answer = dumps({"snapshot": whole, "names": here()})
-            _write(inside.begin(options.frame) + answer + inside.end(options.frame))
+            answer = {"result": {"snapshot": whole, "names": here()}}
+            _write(messages.encode(answer, messages.cookie_mark(request.frame)))
             return 0
-        whole, values = snapshot(documents, options.no_redact, names)
-        _write(dumps({"snapshot": whole, "values": values} if options.parent else whole) + "\n")
+        whole, values = snapshot(documents, request.no_redact, names)
+        answer = {"snapshot": whole, "values": values} if parent else whole
+        _write(dumps(answer).encode("ascii") + b"\n")
     except BadTarget as error:
         return _refuse(str(error))
     except Interrupted as error:
@@ -98,58 +133,46 @@ def _open_streams():
     return sys.stdout is not None
 
 
-def _write(text):
-    """Write ASCII text to standard output, past its buffer and its encoding."""
-    data = text.encode("ascii")
+def _write(data):
+    """Write bytes to standard output, past its buffer and its encoding."""
     while data:
         try:
             data = data[os.write(1, data) :]
-        except BlockingIOError:  # whoever started this made it so
+        except BlockingIOError:  # the program that started this made it so
             select.select([], [1], [])
         except OSError as error:
             raise Unwritable(error.strerror)
 
 
-def _look(options, parent, folder):
-    """(documents of this machine and the target, names to redact); Interrupted when ``parent`` is gone."""
-    told = [None]
+def _look(request, reports, parent):
+    """(documents of this machine and the target, names to redact); Interrupted when ``parent`` is gone.
+
+    reports: whether somebody reads progress and events from standard error.
+    """
+    latest = [None]
+    progress = messages.Writer(2)
+    events = progress
+    if request.frame:
+        events = messages.Writer(1, messages.cookie_mark(request.frame))
+    elif request.events:
+        events = messages.Writer(pipes.open_to_write(request.events, waits=False), loses=True)
 
     def watch(running, done, total):
         if os.getppid() != parent:
             raise Interrupted(signal.SIGTERM)
-        if options.parent and told[0] != (running, done):
-            told[0] = running, done
-            words = json.dumps({"running": running, "done": done, "total": total})
-            sys.stderr.write("@progress %s\n" % words)
-            sys.stderr.flush()
-
-    events = line_pipe.open_to_write(options.events, waits=False) if options.events else None
+        if reports and latest[0] != (running, done):
+            latest[0] = running, done
+            progress.stage({"running": running, "done": done, "total": total})
 
     def event(record):
-        if events is not None:
-            with contextlib.suppress(OSError):  # nobody reads it: the pipe is full
-                os.write(events, dumps(record).encode("ascii") + b"\n")
-        elif options.parent or options.frame:
-            sys.stderr.write("@event %s\n" % dumps(record))
-            sys.stderr.flush()
+        if reports or request.frame or request.events:
+            events.result(record, "event")
 
-    run = Run(
-        {"pynvml": options.pynvml or BUNDLED_PYNVML},
-        deadline=options.deadline,
-        on_progress=watch,
-        scratch=folder,
-        kernels=options.kernels,
-        only=options.probes,
-        probe_files=dict(options.probe_file),
-        seen=_seen(options.seen),
-        work=options.work,
-        on_event=event,
-    )
-    if options.work is not None:
+    run = Run(request, watch, event)
+    if request.work is not None:
         signal.signal(signal.SIGINT, _stopping(run))
     try:
-        look = None if options.inside is None else inside.Look(options.inside)
-        return run.collect(options.target, look=look), run.names
+        return run.collect(), run.names
     finally:
         run.close()
 
@@ -182,16 +205,13 @@ def _capture(path):
         raise BadTarget("%s: %s" % (path, error.strerror or error))
     except ValueError as error:
         raise BadTarget("%s: %s" % (path, error))
-    told = document("nvidia-smi", "machine")
-    told["nvidia_smi"] = {
-        "outcome": "ok",
-        "facts": facts,
-        "sources": {"*": "a file of nvidia-smi's output"},
-    }
-    return told
+    made = document("nvidia-smi", "machine")
+    sources = {"*": "a file of nvidia-smi's output"}
+    made["nvidia_smi"] = {"outcome": "ok", "facts": facts, "sources": sources}
+    return made
 
 
-def _options(argv):
+def _arguments(argv):
     parser = argparse.ArgumentParser(
         prog="envcheck-collector",
         description="Print a Snapshot of this machine's GPU stack as JSON, for envcheck doctor --from.",
@@ -219,26 +239,29 @@ def _options(argv):
     parser.add_argument("--version", action="version", version="envcheck-collector " + VERSION)
     kernel_options.add_arguments(parser)
     # Between envcheck and its collector: not for people.
-    parser.add_argument("--pynvml", help=argparse.SUPPRESS)
     parser.add_argument("--parent", metavar="PID", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
-    parser.add_argument("--inside", metavar="FILE", help=argparse.SUPPRESS)
-    parser.add_argument("--seen", metavar="FILE", help=argparse.SUPPRESS)
-    parser.add_argument("--events", metavar="PIPE", help=argparse.SUPPRESS)
-    parser.add_argument("--work", metavar="JSON", type=json.loads, help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--probe-file",
-        action="append",
-        default=[],
-        type=lambda text: text.partition("=")[::2],
-        help=argparse.SUPPRESS,
-    )
-    # Between a collector and the one that it sends into a container.
-    parser.add_argument("--frame", metavar="COOKIE", help=argparse.SUPPRESS)
-    parser.add_argument("--probes", type=lambda text: text.split(","), help=argparse.SUPPRESS)
-    options = parser.parse_args(argv)
-    options.kernels = kernel_options.from_arguments(parser, options)
-    return options
+    parser.add_argument("--request", metavar="JSON", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
+    fields = {"target": arguments.target, "no_redact": arguments.no_redact}
+    if arguments.request is None or "kernels" not in arguments.request:
+        fields["kernels"] = _kernels(parser, arguments)
+    arguments.request = Request(**dict(fields, **(arguments.request or {})))
+    return arguments
+
+
+def _kernels(parser, arguments):
+    """The fields of the Options, None where nothing is to run. Ends the program where options contradict."""
+    given = kernel_options.given(arguments)
+    level = ["--level"] if arguments.level else []
+    if arguments.nvidia_smi and given + level:
+        words = "%s and --nvidia-smi cannot be used together: nothing runs here then"
+        parser.error(words % (given + level)[0])
+    if arguments.level == "quick":
+        if given:
+            parser.error("%s and --level quick cannot be used together" % given[0])
+        return None
+    systems = kernel_options.names() if arguments.level == "deep" else ()
+    return kernel_options.chosen(arguments, systems)
 
 
 def _interrupt(number, frame):

@@ -1,28 +1,21 @@
-"""The trials themselves, in the process that ``trials`` starts: what each framework is made to do."""
+"""The trials themselves, in the worker that ``trials`` starts: what each framework is made to do."""
 
-import json
-import os
 import time
 
 from . import framework
-from .trials import MARK
+from .worker.messages import Ended
 
 _WORDS = 1800  # characters of an error
 
 
-def main(name, device):
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-
-    def tell(**told):
-        out.write(MARK + json.dumps(told) + "\n")
-        out.flush()
-
-    module, _why_not = framework.load(name)
+def work(params, tell):
+    """params: {"framework", "device": "gpu" or "cpu"}."""
+    module, why_not = framework.load(params["framework"])
     if module is None:
-        os._exit(1)
-    for trial, function in _TRIALS[name](module, device):
-        tell(name=trial)
+        raise Ended(why_not)
+    tell.begin()
+    for trial, function in _TRIALS[params["framework"]](module, params["device"]):
+        tell.stage(trial, trial)
         started = time.monotonic()
         try:
             function()
@@ -30,10 +23,11 @@ def main(name, device):
             words = "%s: %s" % (type(error).__name__, error)
             # This version has another interface than the trial thinks: that says nothing about the GPU.
             other = isinstance(error, (AttributeError, TypeError, ImportError, NotImplementedError))
-            tell(name=trial, outcome="not-supported" if other else "failed", error=words[:_WORDS])
+            outcome = "not-supported" if other else "failed"
+            tell.result({"outcome": outcome, "error": words[:_WORDS]}, trial)
         else:
-            tell(name=trial, outcome="ok", seconds=round(time.monotonic() - started, 3))
-    os._exit(0)
+            seconds = round(time.monotonic() - started, 3)
+            tell.result({"outcome": "ok", "seconds": seconds}, trial)
 
 
 def _convolutions(run_one):

@@ -22,7 +22,7 @@ class BuildError(NamedTuple):
 def build_error(lines: Iterable[str]) -> tuple[BuildError, str] | None:
     """The reason, and the line that gives it; None where no row of the table knows any."""
     lines = list(lines)
-    for pattern, error in _rows():
+    for error, pattern in build_errors().items():
         line = next((line for line in lines if pattern.search(line)), None)
         if line is not None:
             return error, line
@@ -30,11 +30,11 @@ def build_error(lines: Iterable[str]) -> tuple[BuildError, str] | None:
 
 
 @cache
-def _rows() -> tuple[tuple[re.Pattern[str], BuildError], ...]:
-    return tuple(
-        (
-            re.compile(row["pattern"]),
-            BuildError(row["cause"], row["says"], row["text"], tuple(row["what"].split())),
+def build_errors() -> dict[BuildError, re.Pattern[str]]:
+    """Every reason that is known, with the pattern of its line."""
+    return {
+        BuildError(row["cause"], row["says"], row["text"], tuple(row["what"].split())): re.compile(
+            row["pattern"]
         )
         for row in table("build_errors")
-    )
+    }

@@ -40,6 +40,7 @@ class FabricManagerWords(NamedTuple):
     """What the fabric manager says in its log. severity: "fail", "warn" or "info"; action: "install",
     "reset", "reboot" or ""."""
 
+    cause: str
     pattern: str
     severity: str
     message: str
@@ -95,9 +96,7 @@ def _codes(word: str) -> range:
 @cache
 def fabric_manager_words() -> tuple[FabricManagerWords, ...]:
     return tuple(
-        FabricManagerWords(
-            row["pattern"], row["severity"], row["message"], row["action"], row["remedy"]
-        )
+        FabricManagerWords(*(row[field] for field in FabricManagerWords._fields))
         for row in table("fabric_manager")
     )
 

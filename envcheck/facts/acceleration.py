@@ -37,7 +37,7 @@ class SystemTrial(Facts, frozen=True, kw_only=True):
 class SystemRun(Facts, frozen=True, kw_only=True):
     """One system, in one framework where it belongs to one, on one GPU or all."""
 
-    system: str  # "xla", as in collector/acceleration/systems
+    system: str  # "xla", as in collector/systems
     framework: Literal["", "tensorflow", "torch", "jax"] = ""
     framework_version: Maybe[str] = NOT_COLLECTED
     device: Literal["gpu", "cpu"] = "gpu"  # where it was to run

@@ -54,6 +54,11 @@ def known(value: T | Unavailable) -> T | None:
     return None if isinstance(value, Unavailable) else value
 
 
+def is_absent(value: object) -> bool:
+    """Whether somebody looked, and the thing is not there."""
+    return isinstance(value, Unavailable) and value.unavailable == "absent"
+
+
 class StuckProcess(Facts, frozen=True, kw_only=True):
     """A process that a probe started, that cannot be killed, and that had to be left behind."""
 

@@ -60,6 +60,16 @@ def facts_of(probe: Probe[T] | None, what: str) -> T:
     return probe.facts
 
 
+def facts_or(probe: Probe[T] | None, empty: type[T]) -> T:
+    """A probe's facts; where there are none, ``empty``, whose every fact is "not collected"."""
+    return empty() if probe is None or probe.facts is None else probe.facts
+
+
+def fact(probe: Probe[Any] | None, name: str) -> Any:
+    """The value of one of a probe's facts; None where the probe or the fact is missing, for any reason."""
+    return None if probe is None or probe.facts is None else known(getattr(probe.facts, name))
+
+
 class SnapshotView:
     """Read access to one Snapshot. Everything here is pure."""
 

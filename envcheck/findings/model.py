@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
-from msgspec.structs import force_setattr
 
-from ..facts.evidence import Evidence
 from ..facts.missing import CannotJudge
-from .commands import refusal
+from .causes import Finding, Level
+from .remedy import Remedy
 from .subjects import Subject, joined
 
-Level = Literal["fail", "warn"]
+__all__ = ["Finding", "Level", "Remedy"]
+
 Outcome = Literal["pass", "warn", "fail", "skipped", "could-not-run"]
 
 # Why a check of a deeper level is skipped: nobody wants to read that of each.
@@ -22,39 +22,6 @@ DEEPER = "only --level deep runs it"
 BENCH = "only envcheck bench runs it"
 SOAK = "only envcheck soak runs it"
 ELSEWHERE = frozenset((DEEPER, BENCH, SOAK))
-
-# A remedy's text goes on so where its commands are refused.
-NOT_PRINTED = "(No command is printed, since "
-
-
-class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What to do, in one sentence, and the commands to paste (none where none would help).
-
-    Commands that destroy something before it can be replaced or known, that switch a protection off, or that
-    have a word left to fill in are not kept, and the text says why (findings/commands.py).
-    """
-
-    text: str
-    commands: list[str] = []
-
-    def __post_init__(self) -> None:
-        reason = refusal(self.commands, self.text) if self.commands else ""
-        if reason:
-            force_setattr(self, "commands", [])
-            force_setattr(self, "text", f"{self.text} {NOT_PRINTED}{reason}.)")
-
-
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    level: Level
-    message: str  # one sentence: what is wrong, and what it does to the user
-    subjects: list[Subject] = []  # none: the whole machine or target
-    evidence: list[Evidence] = []
-    remedy: Remedy | None = None
-    headline: str = ""  # for a verdict of one line, as Check.problem, which stands in for none
-
-    @property
-    def subject(self) -> str:
-        return joined(self.subjects)
 
 
 class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

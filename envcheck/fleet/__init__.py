@@ -1,4 +1,4 @@
-"""Many machines: engines that ask them, what each says, groups of the same problem, and the odd ones out.
+"""Many machines: engines that ask them, what each says, groups of the same problem, and the outliers.
 
 An engine (``engines/``) asks the machines of an inventory and keeps what they answer in a directory, whose
 shape ``folder.py`` knows; any other way to fill such a directory will do. ``judging.py`` judges each

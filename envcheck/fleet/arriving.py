@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from .. import json_text
 from ..bounded_tar import BoundedTar
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
-from . import foreign
 from .folder import ROSTER, FleetFolder, Member, Roster, unreadable
 from .stream import named, values
 
@@ -117,9 +117,10 @@ def _listed(member: Member, came: Member | None) -> Member:
 
 def _roster(data: bytes) -> Roster:
     try:
-        return foreign.decoded(data, Roster)
-    except foreign.UnreadableAnswer as error:
+        roster: Roster = json_text.read(data, Roster)
+    except json_text.NotReadable as error:
         raise UsageError(f"standard input: {ROSTER}: {error}") from None
+    return roster
 
 
 def _of_lines(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
@@ -184,7 +185,7 @@ def _machine(prefix: str) -> str:
 def _hostname(text: bytes) -> str:
     """The host's name, where the Snapshot still has it."""
     try:
-        name = foreign.decoded(text, _Named).machine.host.facts.hostname
-    except foreign.UnreadableAnswer:
+        name = json_text.read(text, _Named).machine.host.facts.hostname
+    except json_text.NotReadable:
         return ""
     return "" if name.startswith("<") else name

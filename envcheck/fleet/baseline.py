@@ -12,20 +12,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .. import safe_text
-from ..comparison.attributes import GPUS, NONE
+from ..attributes.bounds import fits, mistake
+from ..attributes.named import NAMED
+from ..attributes.profile_writing import pair, table
+from ..attributes.readers import least_of_built_in
+from ..attributes.registry import COUNT, MEMORY, NAME, PRODUCTS, SECTIONS, Key, Kind
+from ..attributes.values import GPUS, NONE
 from ..facts.profile import Value
-from ..profiles.fits import fits, mistake
-from ..profiles.keys import COUNT, NAME, PRODUCTS, SECTIONS, Key, Kind
-from ..profiles.named import NAMED
-from ..profiles.told import least_of_built_in
-from ..profiles.writing import pair, table
 from . import hosts
 from .baseline_rates import rate_tables
 from .model import FleetResult, JudgedMachine
 from .products import FEW, products
 
 _HEAD = """\
-# A baseline: what machines of a fleet that are well have in common, for each product.
+# A baseline: what healthy machines of a fleet have in common, for each product.
 # `envcheck doctor --expect FILE` and `envcheck fleet doctor --expect FILE` hold machines against it.
 # What is left out is not looked at: take out what may differ. A list wants any of its items;
 # numbers and versions may be bounds, in quotes: ">= 8", ">= 570, < 580". "570" is any 570.x.
@@ -56,7 +56,7 @@ class _Told(NamedTuple):
 def baseline(result: FleetResult) -> FleetBaseline:
     slow = {
         one.machine: f"slower than the others: {one.words}, {one.below:.0%} below the median"
-        for one in reversed(result.odd_rates)
+        for one in reversed(result.rate_outliers)
     }
     warned = _warned(result.machines)
     left_out: list[tuple[str, str]] = []
@@ -189,7 +189,7 @@ def _typed(value: str, key: Key) -> Value:
         return value == "on"
     if key.kind == "number":
         number = float(value)
-        if key.least and key.alike is not None:
+        if key.name == MEMORY:
             return f">= {least_of_built_in(number)}"
         return int(number) if number.is_integer() else number
     return value

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ..comparison.model import Measurement
-from ..profiles import rates
-from ..profiles.keys import PRODUCTS
-from ..profiles.writing import pair, table
+from ..attributes import wanted_rates as rates
+from ..attributes.model import Measurement
+from ..attributes.profile_writing import pair, table
+from ..attributes.registry import PRODUCTS
 from .model import JudgedMachine
 
 _DEVIATIONS = 4.0

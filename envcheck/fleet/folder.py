@@ -20,10 +20,11 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from .. import json_text
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from ..install import durable
-from . import foreign, hosts
+from . import hosts
 
 SCHEMA = 1
 ROSTER = "fleet.json"
@@ -76,8 +77,8 @@ class FleetFolder:
     def keep(self, name: str, answer: bytes, groups: list[tuple[str, str]]) -> Member:
         """Keep what a machine answered, where it is a Snapshot; says what became of it."""
         try:
-            foreign.snapshot(answer)
-        except foreign.UnreadableAnswer as error:
+            snapshots.load(answer)
+        except snapshots.SnapshotError as error:
             return Member(name=name, outcome="unreadable", reason=str(error), groups=groups)
         durable.write(self.file(name), answer)
         return Member(name=name, groups=groups)
@@ -95,8 +96,8 @@ class FleetFolder:
         except OSError as error:
             raise UsageError(f"{self.path / ROSTER}: {error.strerror}") from None
         try:
-            roster = foreign.decoded(data, Roster)
-        except foreign.UnreadableAnswer as error:
+            roster = json_text.read(data, Roster)
+        except json_text.NotReadable as error:
             raise UsageError(f"{self.path / ROSTER}: {error}") from None
         found: dict[str, Member] = {}
         for member in roster.members:

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from .. import safe_text
+from ..attributes.measurements import measurements
+from ..attributes.values import attributes
 from ..checks.engine import diagnose
-from ..comparison.attributes import attributes
-from ..comparison.measurements import measurements
 from ..facts import snapshot as snapshots
 from ..facts.host import Host
 from ..facts.profile import Profile
@@ -102,7 +102,7 @@ def judge_snapshot(
         collected_at=report.machine.collected_at,
         simulated=report.simulated,
         groups=[*member.groups, *_places(report.machine, snapshot)],
-        problems=problems(diagnosis, snapshot),
+        problems=problems(diagnosis),
         attributes=attributes(view),
         rates=measurements(view),
     )

@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from ..comparison.model import Attribute, Measurement
+from ..attributes.model import Attribute, Measurement
 from ..findings.model import Level
 from .folder import Outcome
 
-SCHEMA = 1
+SCHEMA = 2  # 1 called outliers "odd"
 
 # unanswered: there is no Snapshot of it.
 State = Literal["healthy", "problems", "could-not-look", "unanswered"]
@@ -19,11 +19,12 @@ State = Literal["healthy", "problems", "could-not-look", "unanswered"]
 class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One finding of a check that failed or warned on a machine (consequences of others left out).
 
-    headline: a phrase without the machine's own devices. devices: "GPU 3". kind: the same on machines
-    with the same problem and the same remedy, different on others.
+    headline: a phrase without the machine's own devices. devices: "GPU 3". kind: the same on machines with
+    the same problem.
     """
 
     code: str
+    cause: str = ""
     level: Level
     title: str
     headline: str
@@ -58,7 +59,7 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Machines with the same problem and the same remedy.
+    """Machines with the same problem.
 
     machines: their names, in the order of hosts.natural. hosts: the same folded, as Slurm and clush read it:
     "gpu[01-16,20]". limit: the same for Ansible's --limit, which reads no such ranges: "gpu01,gpu02,…"; ""
@@ -68,6 +69,7 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """
 
     code: str
+    cause: str = ""
     level: Level
     title: str
     headline: str
@@ -80,7 +82,7 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     of_one: str = ""
 
 
-class OddAttribute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value.
 
     value, usual: "" where there is none (a package that is not installed). devices: of this machine, those
@@ -102,7 +104,7 @@ class OddAttribute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     because: str = ""
 
 
-class OddRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Rates of a machine that lie beyond the spread of the healthy ones of its product: one for a machine,
     about its worst figure.
 
@@ -139,7 +141,7 @@ class Camp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Split(msgspec.Struct, frozen=True, kw_only=True):
-    """What machines of one product differ in, without a clear majority: nobody is the odd one out.
+    """What machines of one product differ in, without a clear majority: nobody is the outlier.
 
     camps: the largest first.
     """
@@ -171,6 +173,16 @@ class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     also: list[tuple[str, str]] = []
 
 
+class MachineChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What changed on a machine since another look. problems: those that came, or that are solved."""
+
+    machine: str
+    kind: Literal[
+        "gone", "new", "unreachable", "reachable", "failed", "healthy", "problem", "solved"
+    ]
+    problems: list[str] = []
+
+
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
     """Machines that did not answer, for the same reason. limit: as of a ProblemGroup."""
 
@@ -189,16 +201,17 @@ class FleetCounts(msgspec.Struct, frozen=True, kw_only=True):
     unanswered: int
 
 
-class FleetResult(msgspec.Struct, frozen=True, kw_only=True):
+class FleetResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What `envcheck fleet doctor` says; its JSON is this, without the machines' attributes and rates."""
 
     schema: int
     envcheck: str
     counts: FleetCounts
     groups: list[ProblemGroup]
-    odd_attributes: list[OddAttribute]
-    odd_rates: list[OddRate]
+    attribute_outliers: list[AttributeOutlier]
+    rate_outliers: list[RateOutlier]
     splits: list[Split]
     shared: list[SharedFault]
     unanswered: list[Unanswered]
     machines: list[JudgedMachine]
+    since: list[MachineChange] | None = None  # what changed; None: nothing was compared

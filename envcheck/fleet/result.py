@@ -1,4 +1,4 @@
-"""What can be said of all machines together: groups, odd ones out, what one place shares. Pure."""
+"""What can be said of all machines together: groups, outliers, what one place shares. Pure."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ from collections.abc import Sequence
 
 from .. import __version__
 from . import hosts
+from .attribute_outliers import attribute_outliers
+from .changes import changes
 from .groups import grouped
 from .model import (
     SCHEMA,
+    AttributeOutlier,
     FleetCounts,
     FleetResult,
     JudgedMachine,
-    OddAttribute,
     Unanswered,
 )
-from .odd_attributes import odd_attributes
-from .odd_rates import odd_rates
 from .products import products
+from .rate_outliers import rate_outliers
 from .shared import shared_faults
 
 
-def result(machines: Sequence[JudgedMachine]) -> FleetResult:
+def result(
+    machines: Sequence[JudgedMachine], before: Sequence[JudgedMachine] | None = None
+) -> FleetResult:
+    """The result of these machines. before: the same fleet at another time, to list what changed."""
     states = [machine.state for machine in machines]
     alike = products(machines)
-    slow, splits = odd_rates(alike)
-    differing: list[OddAttribute] = []
+    slow, splits = rate_outliers(alike)
+    differing: list[AttributeOutlier] = []
     for product, these in alike.items():
-        found, camps = odd_attributes(product, these)
+        found, camps = attribute_outliers(product, these)
         differing += found
         splits = [*camps, *splits]
     return FleetResult(
@@ -41,12 +45,13 @@ def result(machines: Sequence[JudgedMachine]) -> FleetResult:
             unanswered=states.count("unanswered"),
         ),
         groups=grouped(machines),
-        odd_attributes=differing,
-        odd_rates=slow,
+        attribute_outliers=differing,
+        rate_outliers=slow,
         splits=splits,
         shared=shared_faults(machines, slow),
         unanswered=_unanswered(machines),
         machines=list(machines),
+        since=None if before is None else changes(before, machines),
     )
 
 

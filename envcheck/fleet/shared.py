@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from . import hosts
-from .model import JudgedMachine, OddRate, SharedFault
+from .model import JudgedMachine, RateOutlier, SharedFault
 
 FEWEST = 3
 SHARE = 0.5
@@ -35,7 +35,9 @@ class _Fault(msgspec.Struct):
     among: set[str]  # all that could have it
 
 
-def shared_faults(machines: Sequence[JudgedMachine], slow: Iterable[OddRate]) -> list[SharedFault]:
+def shared_faults(
+    machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]
+) -> list[SharedFault]:
     places: dict[Place, set[str]] = {}
     for machine in machines:
         for place in machine.groups:
@@ -47,7 +49,7 @@ def shared_faults(machines: Sequence[JudgedMachine], slow: Iterable[OddRate]) ->
     return sorted(found, key=lambda one: (-len(one.machines), one.kind, one.name, one.code))
 
 
-def _faults(machines: Sequence[JudgedMachine], slow: Iterable[OddRate]) -> Iterator[_Fault]:
+def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> Iterator[_Fault]:
     asked = {machine.name for machine in machines}
     answered = {machine.name: machine for machine in machines if machine.state != "unanswered"}
     by_product: dict[str, set[str]] = {}

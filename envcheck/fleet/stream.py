@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from .. import json_text
 from ..facts import snapshot as snapshots
-from . import foreign
 
 # Where a value may end and the next begin; in a string, too, which the decoder then says.
 _BETWEEN = re.compile(rb"(?<=\})(?=[ \t\r\n]{0,16}\{)|(?<=\n)(?=\{)")
@@ -32,8 +32,8 @@ class _NamedSnapshot(msgspec.Struct):
 def named(value: bytes) -> tuple[str, bytes] | None:
     """The machine that a value itself names, and its Snapshot."""
     try:
-        found = foreign.decoded(value, _NamedSnapshot)
-    except foreign.UnreadableAnswer:
+        found = json_text.read(value, _NamedSnapshot)
+    except json_text.NotReadable:
         return None
     return found.name, bytes(found.snapshot)
 

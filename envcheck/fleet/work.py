@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from .. import safe_text
-from ..comparison.model import Attribute, Measurement
+from ..attributes.model import Attribute, Measurement
 from ..facts.profile import ProductTables, Profile, Tables, Wanted
 from .folder import Member
 from .model import JudgedMachine

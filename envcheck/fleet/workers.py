@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from .. import safe_text, scratch
-from ..comparison.model import Attribute
+from ..attributes.model import Attribute
 from ..exit_codes import CouldNotLook, UsageError
 from ..facts.profile import Profile
 from ..install import processes

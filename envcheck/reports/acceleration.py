@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from ..checks.acceleration.common import Seen, told
 from ..checks.registry import all_checks
 from ..facts.snapshot import Snapshot
-from ..findings.model import DEEPER, CheckResult, Finding, Outcome
+from ..findings.model import DEEPER, Outcome
 from .model import Report, was_left_out
+from .results import ReportedFinding, ReportedResult
 
 if TYPE_CHECKING:
     from .page import Page, Span
@@ -71,7 +72,7 @@ def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True
         page.paragraph(*spans, indent=2, hanging=4)
 
 
-def _row(page: Page, result: CheckResult, text: str, cells: int, verbose: bool) -> None:
+def _row(page: Page, result: ReportedResult, text: str, cells: int, verbose: bool) -> None:
     """``verbose``: with all that is said of it; else a pass is cut to a line, or to two as all else."""
     from .page import Column
 
@@ -89,7 +90,7 @@ def _row(page: Page, result: CheckResult, text: str, cells: int, verbose: bool) 
     page.table(columns, [row], indent=2, gap=2)
 
 
-def asked(report: Report) -> list[CheckResult]:
+def asked(report: Report) -> list[ReportedResult]:
     """The results of systems that were to run."""
     return [
         result
@@ -98,7 +99,7 @@ def asked(report: Report) -> list[CheckResult]:
     ]
 
 
-def state(result: CheckResult) -> str:
+def state(result: ReportedResult) -> str:
     """ "engaged", "not engaged", "could not run", "not applicable"; of memory and links other words."""
     if result.outcome == "skipped" and result.consequence_of:
         return _COULD_NOT_RUN
@@ -106,13 +107,13 @@ def state(result: CheckResult) -> str:
     return words.get(result.outcome, _STATES[result.outcome])
 
 
-def summary(results: Iterable[CheckResult]) -> str:
+def summary(results: Iterable[ReportedResult]) -> str:
     """How many are in which state."""
     numbers = Counter(map(state, results))
     return ", ".join(f"{numbers[word]} {word}" for word in _ORDER if numbers[word])
 
 
-def why(result: CheckResult) -> str:
+def why(result: ReportedResult) -> str:
     """What is said of it beside its state."""
     if result.outcome == "pass":
         return result.detail
@@ -131,7 +132,7 @@ def _only_framework(snapshot: Snapshot) -> str:
     return f"{titles.pop()}: " if len(titles) == 1 else ""
 
 
-def _first_sentence(finding: Finding) -> str:
+def _first_sentence(finding: ReportedFinding) -> str:
     """Its headline, which names no framework, with the one that it is about."""
     text = finding.headline or finding.message
     names = [one.name for one in finding.subjects if one.kind == "framework"]
@@ -148,7 +149,7 @@ def states(report: Report) -> Iterator[tuple[str, list[str]]]:
             yield word, titles
 
 
-def _evidence(snapshot: Snapshot, result: CheckResult) -> Iterator[str]:
+def _evidence(snapshot: Snapshot, result: ReportedResult) -> Iterator[str]:
     """What each run of the systems that a check judges left behind."""
     systems = next((one.systems for one in all_checks() if one.code == result.code), ())
     runs = [

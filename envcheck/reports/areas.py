@@ -13,10 +13,11 @@ from ..checks.registry import area_title
 from ..checks.registry import areas as all_areas
 from ..facts.snapshot import Snapshot
 from ..facts.view import is_container
-from ..findings.model import ELSEWHERE, CheckResult, Outcome
+from ..findings.model import ELSEWHERE, Outcome
 from ..tensorcores.mode_verdict import ModeVerdict
 from .model import Report, by_area, count, tally, was_left_out
 from .plain import code_ranges, roots
+from .results import ReportedResult
 from .summary import area_facts
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class _Line(msgspec.Struct, frozen=True):
     why: str
     more: str  # what else is told of it where there is room
     area: str
-    results: list[CheckResult]
+    results: list[ReportedResult]
 
 
 def area_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
@@ -125,7 +126,7 @@ def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
     return lines
 
 
-def _folded(areas: dict[str, list[CheckResult]]) -> dict[str, list[CheckResult]]:
+def _folded(areas: dict[str, list[ReportedResult]]) -> dict[str, list[ReportedResult]]:
     """Areas of a target that was not looked at as one, if the one reason for all of them is that."""
     of_target = {area.name for area in all_areas().values() if area.of_target}
     target = {area: results for area, results in areas.items() if area in of_target}
@@ -137,7 +138,7 @@ def _folded(areas: dict[str, list[CheckResult]]) -> dict[str, list[CheckResult]]
     }
 
 
-def area_outcome(results: list[CheckResult]) -> Outcome:
+def area_outcome(results: list[ReportedResult]) -> Outcome:
     """The area's worst outcome; where something follows from a failure elsewhere, it is not OK."""
     outcomes = {result.outcome for result in results}
     for worse in ("fail", "could-not-run", "warn"):
@@ -148,7 +149,7 @@ def area_outcome(results: list[CheckResult]) -> Outcome:
     return "pass"
 
 
-def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> tuple[str, str]:
+def _why_skipped(results: list[ReportedResult], ends: dict[str, str]) -> tuple[str, str]:
     """Why nothing is said of an area: the failure it follows from, else its commonest reason."""
     causes = dict.fromkeys(
         ends.get(result.code) or result.consequence_of

@@ -21,11 +21,12 @@ from ..facts.bench import Bench, LeftOut
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
-from ..findings.model import CheckResult, Diagnosis
+from ..findings.model import Diagnosis
 from .bench_words import outcome_of
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target
 from .model import was_left_out
 from .plain import number_of
+from .results import ReportedResult, reported_results
 
 SCHEMA = 1
 AREA = "bench"
@@ -78,8 +79,8 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     shapes: list[ShapesResult]
     sizes: list[SizeSeries]  # of links and allreduce
     baseline: str
-    results: list[CheckResult]
-    systems: list[CheckResult]  # of links and allreduce
+    results: list[ReportedResult]
+    systems: list[ReportedResult]  # of links and allreduce
 
 
 def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> BenchReport:
@@ -88,10 +89,9 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
     machine = describe_machine(snapshot)
     command = command_of(bench, snapshot)
     names = gpu_names(snapshot)
-    results = [one for one in diagnosis.results if one.area == AREA]
-    systems = [
-        one for one in diagnosis.results if one.area in SYSTEM_AREAS and not was_left_out(one)
-    ]
+    every = reported_results(diagnosis)
+    results = [one for one in every if one.area == AREA]
+    systems = [one for one in every if one.area in SYSTEM_AREAS and not was_left_out(one)]
     judged = [*results, *systems]
     return BenchReport(
         schema=SCHEMA,
@@ -160,7 +160,7 @@ def measured(rows: Iterable[RowResult]) -> list[RowResult]:
     return [one for one in rows if one.rate is not None or one.run.losses or one.run.shapes]
 
 
-def _status(found: BenchResult, results: list[CheckResult]) -> BenchStatus:
+def _status(found: BenchResult, results: list[ReportedResult]) -> BenchStatus:
     outcomes = {one.outcome for one in results} | {one.verdict for one in found.rows}
     if "fail" in outcomes:
         return "problems"
@@ -169,7 +169,7 @@ def _status(found: BenchResult, results: list[CheckResult]) -> BenchStatus:
     return "could-not-look" if "could-not-run" in outcomes else "healthy"
 
 
-def _verdict(found: BenchResult, results: list[CheckResult]) -> str:
+def _verdict(found: BenchResult, results: list[ReportedResult]) -> str:
     """One line that names what matters most."""
     rows = found.rows
     done = measured(rows)

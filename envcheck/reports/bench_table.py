@@ -11,13 +11,11 @@ from ..bench.records import ReferenceRate, RowResult
 from ..facts.base import known
 from ..findings.model import Outcome
 from . import bench_words as words
-from .plain import WORDS
+from .plain import WORDS, number_of
 
-# The words for levels of notes that have one.
-LEVELS = {"fail": WORDS["fail"], "warn": WORDS["warn"], "could-not-run": WORDS["could-not-run"]}
-
-# What is no training for a rate has sections of its own.
-ELSEWHERE = ("parity", "shapes")
+# Rows that do not measure a rate have sections of their own.
+_ELSEWHERE = ("parity", "shapes")
+_ORDER = ("fail", "warn", "could-not-run", "")
 
 
 class BenchColumn(NamedTuple):
@@ -35,11 +33,16 @@ class BenchCell(NamedTuple):
 
 
 class BenchNote(NamedTuple):
-    """What is to be said of a row, or of several."""
+    """A remark on a row, or on several."""
 
     level: Outcome | str
     names: tuple[str, ...]
     text: str
+
+    @property
+    def word(self) -> str:
+        """ "FAIL"; "" for a mere remark."""
+        return WORDS.get(self.level, "")  # type: ignore[call-overload,no-any-return]
 
 
 class BenchTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +68,8 @@ class Footnotes:
         """(1, "published: A100 40GB, AMP, batch 256 (github.com/…)")"""
         for (kind, about, source), number in self.numbers.items():
             what = KINDS[kind]
-            told = f"{what}: {about}" if about else what
-            yield number, f"{told} ({source})" if source else told
+            text = f"{what}: {about}" if about else what
+            yield number, f"{text} ({source})" if source else text
 
 
 KINDS = {
@@ -83,7 +86,7 @@ def tables(
     kinds: dict[tuple[object, ...], list[RowResult]] = {}
     for result in results:
         row = result.run.row
-        if row.what not in ELSEWHERE:
+        if row.what not in _ELSEWHERE:
             key = (row.model, row.style, row.train, row.image, row.length, row.small)
             kinds.setdefault(key, []).append(result)
     return [_table(rows, gpus, footnotes) for rows in kinds.values()]
@@ -96,11 +99,11 @@ def _table(rows: list[RowResult], gpus: Mapping[str, str], footnotes: Footnotes)
     lines = []
     for result in rows:
         group = result.run.row.group
-        told = str(groups.setdefault(group, len(groups) + 1)) if group else ""
-        lines.append([told_of(result, column.key, told, gpus, footnotes) for column in columns])
-    titled = next((one for one in rows if known(one.run.framework_version)), rows[0])
+        place = str(groups.setdefault(group, len(groups) + 1)) if group else ""
+        lines.append([_cell(result, column.key, place, gpus, footnotes) for column in columns])
+    versioned = next((one for one in rows if known(one.run.framework_version)), rows[0])
     return BenchTable(
-        title=words.title_of(titled),
+        title=words.title_of(versioned),
         unit=unit,
         columns=columns,
         rows=lines,
@@ -136,27 +139,25 @@ def _columns(rows: list[RowResult], gpus: Mapping[str, str], unit: str) -> list[
     return [column for is_there, column in there if is_there]
 
 
-def told_of(
+def _cell(
     result: RowResult, key: str, group: str, gpus: Mapping[str, str], footnotes: Footnotes
 ) -> BenchCell:
     """What stands in a column of a row."""
-    if key == "share":
-        return _share(result, footnotes)
-    if key == "group":
-        return BenchCell(group)
-    if key == "gpu":
-        return BenchCell(words.where(result.run.row, gpus))
-    if key == "rate":
-        style = result.verdict or ("" if result.rate is not None else "quiet")
-        return BenchCell(words.rate_of(result), style)
+    match key:
+        case "share":
+            reference = words.fitting(result)
+            if reference is None or result.rate is None:
+                return BenchCell("")
+            text = f"{words.share_of(result)} [{footnotes.of(reference)}]"
+            return BenchCell(text, result.verdict)
+        case "group":
+            return BenchCell(group)
+        case "gpu":
+            return BenchCell(words.where(result.run.row, gpus))
+        case "rate":
+            style = result.verdict or ("" if result.rate is not None else "quiet")
+            return BenchCell(words.rate_of(result), style)
     return BenchCell(_CELLS[key](result))
-
-
-def _share(result: RowResult, footnotes: Footnotes) -> BenchCell:
-    reference = words.fitting(result)
-    if reference is None or result.rate is None:
-        return BenchCell("")
-    return BenchCell(f"{words.share_of(result)} [{footnotes.of(reference)}]", result.verdict)
 
 
 def _speed_up(result: RowResult) -> str:
@@ -165,16 +166,6 @@ def _speed_up(result: RowResult) -> str:
     if result.against:
         return "in noise"
     return "unproven" if words.unproven(result) else ""
-
-
-def _epoch(result: RowResult) -> str:
-    seconds = result.epoch_seconds
-    return "" if seconds is None else f"{words.number(seconds)} s"
-
-
-def _accuracy(result: RowResult) -> str:
-    accuracy = known(result.run.accuracy)
-    return "" if accuracy is None else f"{accuracy * 100:.1f} %"
 
 
 _CELLS: dict[str, Callable[[RowResult], str]] = {
@@ -189,20 +180,19 @@ _CELLS: dict[str, Callable[[RowResult], str]] = {
     "pool": lambda one: words.gib(known(one.run.memory.pool_mib)),
     "process": lambda one: words.gib(known(one.run.memory.process_mib)),
     "utilisation": lambda one: words.share(one.utilisation) if one.utilisation else "",
-    "epoch": _epoch,
-    "accuracy": _accuracy,
+    "epoch": lambda one: f"{words.number(one.epoch_seconds)} s" if one.epoch_seconds else "",
+    "accuracy": lambda one: f"{100 * found:.1f} %" if (found := known(one.run.accuracy)) else "",
 }
 
 
 def notes(rows: list[RowResult]) -> list[BenchNote]:
-    """What is to be said of rows; of which the same is said, as one."""
-    alike: dict[tuple[str, str], list[str]] = {}
+    """Remarks on rows; the same remark on several is one."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for result in rows:
         for level, text in _notes(result):
-            alike.setdefault((level, text), []).append(result.run.row.name)
-    order = ["fail", "warn", "could-not-run", "", "quiet"]
-    found = [BenchNote(level, tuple(names), text) for (level, text), names in alike.items()]
-    return sorted(found, key=lambda note: order.index(note.level) if note.level in order else 3)
+            groups.setdefault((level, text), []).append(result.run.row.name)
+    found = [BenchNote(level, tuple(names), text) for (level, text), names in groups.items()]
+    return sorted(found, key=lambda note: _ORDER.index(note.level))
 
 
 def _notes(result: RowResult) -> Iterator[tuple[str, str]]:
@@ -212,35 +202,28 @@ def _notes(result: RowResult) -> Iterator[tuple[str, str]]:
     if result.suspect and (not result.verdict or result.verdict_by in ("", "baseline")):
         yield "", f"first suspect: {result.suspect}"
     if result.unsteady:
-        yield (
-            "",
-            f"its repetitions differ by {words.spread(result) * 2:.0f} %: too much to be judged",
-        )
+        apart = f"{words.spread(result) * 2:.0f} %"
+        yield "", f"its repetitions differ by {apart}: too much to be judged"
     if run.outcome != "ok":
         level = "could-not-run" if run.outcome in ("error", "timeout", "crashed") else ""
-        reason = f": {run.reason}" if run.reason else ""
-        yield level, words.outcome_of(result) + reason
+        yield level, words.outcome_of(result) + (f": {run.reason}" if run.reason else "")
     elif result.rate is None and not run.losses and not run.shapes:
-        yield "could-not-run", "no repetition came of it"
+        yield "could-not-run", "no repetition was completed"
     if words.unproven(result):
         why = result.proof_words or "nothing shows that its mode was on"
         yield "warn" if result.proof == "not-engaged" else "", f"no speed-up: {why}"
-    steps = sum(one.steps for one in run.repetitions)
-    skipped = sum(one.skipped for one in run.repetitions)
-    if skipped:
+    if skipped := sum(one.skipped for one in run.repetitions):
+        steps = sum(one.steps for one in run.repetitions)
         yield "", f"the loss scaler skipped {skipped:,} of {steps:,} steps, which do not count"
     if run.outcome == "ok" and run.repetitions and not run.warm_up.steady:
-        yield "", "its rate had not come to rest after the warm-up"
+        yield "", "its rate was not steady after the warm-up"
     if result.against and result.speed_up is None:
-        yield (
-            "",
-            f"no speed-up is given: its repetitions and those of {result.against} overlap, or are too few",
-        )
+        overlap = f"its repetitions and those of {result.against} overlap, or are too few"
+        yield "", f"no speed-up is given: {overlap}"
     if result.speed_up is not None and not run.in_turn:
         yield "", f"not measured in turn with {result.against}: there was no room for both"
     if result.rate is not None and 0 < result.rate.repetitions < 5:
-        number = result.rate.repetitions
-        yield "", f"{number} repetition{'s' if number > 1 else ''} only"
+        yield "", f"only {number_of(result.rate.repetitions, 'repetition')}"
     if run.row.largest and run.tried:
         yield "", _largest(result)
 
@@ -251,13 +234,13 @@ def _largest(result: RowResult) -> str:
     fits = [one.batch for one in tried if one.outcome == "ok"]
     beyond = [one for one in tried if one.outcome != "ok"]
     predicted = [one.batch for one in tried if one.predicted]
-    told = f"largest batch that fits: {max(fits):,}" if fits else "no batch fits"
+    text = f"largest batch that fits: {max(fits):,}" if fits else "no batch fits"
     if predicted:
-        told += f"; predicted from smaller ones: {predicted[-1]:,}"
+        text += f"; predicted from smaller ones: {predicted[-1]:,}"
     if beyond:
         least = min(beyond, key=lambda one: one.batch)
-        told += f"; {least.batch:,}: {words.OUTCOMES[least.outcome]}"
-    return told
+        text += f"; {least.batch:,}: {words.OUTCOMES[least.outcome]}"
+    return text
 
 
 def context(results: list[RowResult]) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..bench.parity import AGREE, ParityCurve, ParityResult
+from ..bench.parity import AGREE, ParityResult
 from ..bench.records import ReferenceRate, RowResult, ScalingResult
 from ..facts.base import known
 from ..facts.bench import BenchRow, Style
@@ -13,9 +13,7 @@ MODELS = {
     "resnet50": "ResNet-50 v1.5",
     "mnist": "MNIST network",
     "bert-base": "BERT-base",
-    "bert-large": "BERT-large",
     "unet-2d": "UNet 2D",
-    "unet-3d": "UNet 3D",
     "mlp": "Feed-forward network",
 }
 STYLES: dict[Style, str] = {
@@ -24,12 +22,7 @@ STYLES: dict[Style, str] = {
     "torch": "PyTorch",
     "jax": "JAX",
 }
-COMPILERS: dict[Style, str] = {
-    "session": "XLA",
-    "keras": "XLA",
-    "torch": "compile",
-    "jax": "XLA",
-}
+COMPILERS: dict[Style, str] = {"session": "XLA", "keras": "XLA", "torch": "compile", "jax": "XLA"}
 OUTCOMES = {
     "ok": "no figure",
     "out-of-memory": "out of memory",
@@ -152,8 +145,8 @@ def job_of(job: ScalingResult) -> str:
     return f"{job.gpus} GPUs, {TOGETHER.get(job.together, job.together)}"
 
 
-def told_of_job(job: ScalingResult) -> str:
-    """ "resnet50 amp 256 mirrored: 20,400 of 21,600 images/s that they do alone (94 %); GPU 3 runs at …" """
+def job_in_words(job: ScalingResult) -> str:
+    """ "resnet50 amp 256 mirrored: 20,400 of 21,600 images/s that its GPUs do alone (94 %)" """
     slowest = f"; {job.slowest_words}" if job.slowest_words else ""
     return (
         f"{job.name}: {number(job.rate)} of {number(job.alone)} {job.unit} that its GPUs do alone"
@@ -163,33 +156,21 @@ def told_of_job(job: ScalingResult) -> str:
 
 def off_reference(found: Iterable[ParityResult]) -> dict[str, str]:
     """By a row's name, how far its losses are from FP32's: "0.75 %"."""
-    curves = [curve for one in found for curve in one.curves if curve.distance is not None]
-    return {curve.name: _percent(curve) for curve in curves}
+    curves = (curve for one in found for curve in one.curves)
+    return {c.name: f"{100 * c.distance:.2f} %" for c in curves if c.distance is not None}
 
 
-def told_of_parity(found: Iterable[ParityResult]) -> list[str]:
-    """Who agrees with FP32, and what the controls do; nothing of rows that were not judged."""
-    told = []
-    for one in found:
-        for curve in one.curves:
-            if curve.agreement == "not-judged":
-                continue
-            does = "agrees with FP32" if curve.agreement == "agrees" else "parts from FP32"
-            meant = curve.agreement == ("parts" if curve.control else "agrees")
-            if curve.control:
-                does += ", as a control must" if meant else ", which a control should not"
-            told.append(f"{_upper(curve.label)} {does}: {curve.words}.")
-    if told:
-        told.append(f"To agree, smoothed losses may be {100 * AGREE:.0f} % off at the most.")
-    return told
-
-
-def _percent(curve: ParityCurve) -> str:
-    return f"{100 * (curve.distance or 0.0):.2f} %"
-
-
-def _upper(label: str) -> str:
-    return label[:1].upper() + label[1:]
+def parity_in_words(found: Iterable[ParityResult]) -> list[str]:
+    """Which rows agree with FP32; without rows that were not judged."""
+    lines = []
+    for curve in (curve for one in found for curve in one.curves):
+        if curve.agreement == "not-judged":
+            continue
+        does = "agrees with FP32" if curve.agreement == "agrees" else "parts from FP32"
+        lines.append(f"{curve.label[:1].upper()}{curve.label[1:]} {does}: {curve.words}.")
+    if lines:
+        lines.append(f"To agree, smoothed losses may be {100 * AGREE:.0f} % off at the most.")
+    return lines
 
 
 def unproven(result: RowResult) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..findings.model import CheckResult, Outcome
+from ..findings.model import Outcome
 from .model import Report
 from .page import Page
-from .plain import Group, code_ranges, evidence_text, gaps, gist, grouped, roots, unmentioned
+from .plain import Group, code_ranges, evidence_text, gaps, gist, grouped, roots
+from .results import ReportedResult
 
 # Of more than these, a failure's consequences are named by code, and the others are counted.
 CONSEQUENCES = 6
@@ -24,7 +25,7 @@ def blocks(page: Page, report: Report, verbose: bool) -> None:
     causes = roots(report.results)
     following = [causes[code] for code in causes]
     for section in _SECTIONS:
-        alike: dict[str, list[CheckResult]] = {}
+        alike: dict[str, list[ReportedResult]] = {}
         of_section = [
             result
             for result in report.results
@@ -42,13 +43,15 @@ def blocks(page: Page, report: Report, verbose: bool) -> None:
             _mute(page, reason, results)
 
 
-def _mute(page: Page, reason: str, results: list[CheckResult]) -> None:
+def _mute(page: Page, reason: str, results: list[ReportedResult]) -> None:
     """Checks that could not run for one and the same reason: a probe that failed silences many."""
     told = f'"{results[0].title}": {reason}' if len(results) == 1 else reason
     _opening(page, "could-not-run", code_ranges(result.code for result in results), told)
 
 
-def _block(page: Page, result: CheckResult, consequences: list[CheckResult], verbose: bool) -> None:
+def _block(
+    page: Page, result: ReportedResult, consequences: list[ReportedResult], verbose: bool
+) -> None:
     groups = grouped(result.findings)
     if result.outcome in ("could-not-run", "skipped") or not groups:
         _opening(page, result.outcome, result.code, f'"{result.title}": {result.reason}')
@@ -58,7 +61,8 @@ def _block(page: Page, result: CheckResult, consequences: list[CheckResult], ver
         _evidence(page, group, verbose)
         if group is groups[0]:
             _rest(page, result, consequences, verbose)
-        _remedy(page, group)
+        if group.remedy is not None:
+            page.remedy(group.remedy)
     if (left := len(groups) - GROUPS) > 0:
         _opening(page, result.outcome, result.code, f"and {left} more in --format json")
     if not groups:
@@ -73,7 +77,7 @@ def _opening(page: Page, outcome: Outcome, code: str, message: str) -> None:
 
 
 def _where(page: Page, group: Group, verbose: bool) -> None:
-    where = unmentioned(group)
+    where = group.unmentioned
     if not where:
         return
     more = [f"and {len(where) - SUBJECTS} more"] if len(where) > SUBJECTS else []
@@ -99,7 +103,9 @@ def _evidence(page: Page, group: Group, verbose: bool) -> None:
         page.paragraph((f"and {left} more in --format json", "quiet"), indent=4, hanging=6)
 
 
-def _rest(page: Page, result: CheckResult, consequences: list[CheckResult], verbose: bool) -> None:
+def _rest(
+    page: Page, result: ReportedResult, consequences: list[ReportedResult], verbose: bool
+) -> None:
     """What could not be looked at beside the findings, and what follows from them."""
     for gap in gaps(result) if result.outcome == "fail" else []:
         page.paragraph(("could not look:", ""), (gap, ""), indent=2, hanging=4)
@@ -113,11 +119,3 @@ def _rest(page: Page, result: CheckResult, consequences: list[CheckResult], verb
         if not verbose:
             told_rest = page.cut(page.clean(told_rest), page.width - 2)
         page.paragraph((told_rest, ""), indent=2, hanging=4)
-
-
-def _remedy(page: Page, group: Group) -> None:
-    if group.remedy is None:
-        return
-    page.paragraph(("To do:", "heading"), (group.remedy.text, ""), indent=2, hanging=4)
-    for command in group.remedy.commands:
-        page.command(command)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..comparison.difference import ChangedFact, ChangedRate, OneSided
-from ..profiles.keys import SECTIONS
-from ..profiles.named import NAMED
+from ..attributes.difference import ChangedFact, ChangedRate, OneSided
+from ..attributes.named import NAMED
+from ..attributes.registry import SECTIONS
 from .diff_model import DiffReport, DiffSide, TurnedCheck
 from .page import Page
 from .plain import WORDS, number_of, ranges

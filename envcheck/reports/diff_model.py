@@ -9,13 +9,14 @@ from typing import Any, Literal
 import msgspec
 
 from .. import __version__
-from ..comparison.difference import ChangedFact, ChangedRate, Differences, OneSided, differences
+from ..attributes.difference import ChangedFact, ChangedRate, Differences, OneSided, differences
 from ..facts.base import Facts, Unavailable
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView, show
-from ..findings.model import CheckResult, Diagnosis, Outcome
+from ..findings.model import Diagnosis, Outcome
 from .machine import gpu_phrase
 from .model import build, status_of
+from .results import ReportedResult, reported_results
 from .verdict import Status
 
 SCHEMA = 1
@@ -96,7 +97,7 @@ def compare(
     sides = _side(before, judged_before), _side(after, judged_after)
     found = differences(SnapshotView(before), SnapshotView(after))
     then, now = _comparable(before, after, judged_before, judged_after)
-    towards = _STATUS[status_of(now)] - _STATUS[status_of(then)]
+    towards = _STATUS[status_of(now.results)] - _STATUS[status_of(then.results)]
     turned, one_sided = _turned(before, after, judged_before, judged_after, towards)
     worse = any(one.worse for one in turned) or any(one.worse for one in found.rates)
     return DiffReport(
@@ -172,10 +173,10 @@ def _turned(
     judged_after: Diagnosis,
     towards: int,
 ) -> tuple[list[TurnedCheck], list[str]]:
-    old = {result.code: result for result in judged_before.results}
+    old = {result.code: result for result in reported_results(judged_before)}
     target_of_one = (before.target is None) != (after.target is None)
     turned, one_sided = [], []
-    for now in judged_after.results:
+    for now in reported_results(judged_after):
         then = old.get(now.code)
         if then is None:
             continue
@@ -215,16 +216,16 @@ def _turned(
     return turned, one_sided
 
 
-def _outcome(result: CheckResult) -> Outcome:
+def _outcome(result: ReportedResult) -> Outcome:
     """What follows from another check's failure is that check's matter."""
     return "skipped" if result.consequence_of else result.outcome
 
 
-def _subjects(result: CheckResult) -> set[str]:
+def _subjects(result: ReportedResult) -> set[str]:
     return {subject.text for finding in result.findings for subject in finding.subjects}
 
 
-def _messages(result: CheckResult) -> list[str]:
+def _messages(result: ReportedResult) -> list[str]:
     told = [finding.message for finding in result.findings] or [
         gap.reason for gap in result.unjudged
     ]
@@ -232,7 +233,7 @@ def _messages(result: CheckResult) -> list[str]:
 
 
 def _because(
-    result: CheckResult, is_now: bool, before: Snapshot, after: Snapshot
+    result: ReportedResult, is_now: bool, before: Snapshot, after: Snapshot
 ) -> Iterator[EvidenceChange]:
     """The facts under its findings that are others now; the same path once."""
     seen = set()

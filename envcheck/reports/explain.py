@@ -24,6 +24,11 @@ def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any)
     for paragraph in check.about.split("\n\n"):
         page.blank()
         page.paragraph((paragraph, ""))
+    if check.causes:
+        page.blank()
+        page.paragraph(("Causes:", "heading"))
+        for cause in check.causes:
+            page.paragraph((cause.key, "code"), (cause.headline, ""), indent=2, hanging=4)
     if check.follows:
         page.blank()
         page.paragraph(("Shown as a consequence where one of these fails:", "heading"), hanging=2)

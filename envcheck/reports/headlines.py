@@ -11,9 +11,10 @@ from ..facts.base import known
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
-from ..findings.model import CheckResult, Level
+from ..findings.model import Level
 from ..findings.subjects import Subject, joined
 from .plain import ranges, roots
+from .results import ReportedResult
 
 # A headline that begins with one of these says something of devices, and follows their name.
 _OF_SEVERAL = {"is": "are", "was": "were", "has": "have", "does": "do", "needs": "need"}
@@ -34,7 +35,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-def headlines(results: Iterable[CheckResult], snapshot: Snapshot) -> list[Headline]:
+def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Headline]:
     """What was found, the same of several devices as one: failures first, and of these what others follow
     from."""
     results = list(results)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 import msgspec
 
 from .. import safe_text
 from ..checks.registry import area_title
-from ..findings.model import CheckResult
 from .model import Counts, Report, by_area, count
 from .plain import finding_lines, gist
+from .results import ReportedResult
 
 
 def render(report: Report, *, warnings_fail: bool = False) -> str:
@@ -27,10 +28,22 @@ def render(report: Report, *, warnings_fail: bool = False) -> str:
     root = ET.Element("testsuites", {"name": f"envcheck doctor{made_up}", **totals})
     for area, results in by_area(report.results).items():
         root.append(_suite(report, area, results))
+    return document(root)
+
+
+def document(root: ET.Element) -> str:
+    """The file, without characters that XML does not allow, which ElementTree writes as they are."""
     ET.indent(root)
-    # ElementTree writes as it is what XML has no place for, not even escaped (its production 2, "Char").
     text = safe_text.lines(ET.tostring(root, encoding="unicode"))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def add_properties(parent: ET.Element, pairs: Iterable[tuple[str, str]]) -> None:
+    """Names and values; empty values are omitted."""
+    if shown := [(name, value) for name, value in pairs if value]:
+        properties = ET.SubElement(parent, "properties")
+        for name, value in shown:
+            ET.SubElement(properties, "property", {"name": name, "value": value})
 
 
 def _stricter(report: Report) -> Report:
@@ -40,12 +53,12 @@ def _stricter(report: Report) -> Report:
     return replace(report, results=results, counts=count(results))
 
 
-def _suite(report: Report, area: str, results: list[CheckResult]) -> ET.Element:
+def _suite(report: Report, area: str, results: list[ReportedResult]) -> ET.Element:
     suite = ET.Element("testsuite", {"name": area_title(area), **_numbers(count(results))})
     suite.set("timestamp", report.machine.collected_at)
-    properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(report):
-        ET.SubElement(properties, "property", {"name": name, "value": value})
+    target = "" if report.target is None else report.target.summary
+    about = {"envcheck": report.envcheck, "machine": report.machine.summary, "target": target}
+    add_properties(suite, about.items())
     suite.extend(_case(area, result) for result in results)
     return suite
 
@@ -60,17 +73,12 @@ def _numbers(counts: Counts) -> dict[str, str]:
     return {name: str(number) for name, number in numbers.items()}
 
 
-def _properties(report: Report) -> list[tuple[str, str]]:
-    properties = [("envcheck", report.envcheck), ("machine", report.machine.summary)]
-    if report.target is not None:
-        properties.append(("target", report.target.summary))
-    return properties
-
-
-def _case(area: str, result: CheckResult) -> ET.Element:
+def _case(area: str, result: ReportedResult) -> ET.Element:
     case = ET.Element(
         "testcase", {"classname": f"envcheck.{area}", "name": f"{result.code} {result.title}"}
     )
+    causes = dict.fromkeys(finding.cause for finding in result.findings)
+    add_properties(case, (("cause", cause) for cause in causes))
     match result.outcome:
         case "fail":
             _add(case, "failure", gist(result), result)
@@ -85,10 +93,10 @@ def _case(area: str, result: CheckResult) -> ET.Element:
     return case
 
 
-def _add(case: ET.Element, tag: str, message: str, result: CheckResult) -> None:
+def _add(case: ET.Element, tag: str, message: str, result: ReportedResult) -> None:
     child = ET.SubElement(case, tag, {"message": message, "type": result.code})
     child.text = _body(result)
 
 
-def _body(result: CheckResult) -> str:
+def _body(result: ReportedResult) -> str:
     return "\n".join(finding_lines(result))

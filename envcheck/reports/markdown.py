@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 
 from .. import safe_text
 from ..facts.snapshot import Snapshot
-from ..findings.model import CheckResult
 from .acceleration import states
 from .areas import statuses
 from .machine import facts
 from .model import Report, verdict
-from .plain import SIGNS, code_ranges, evidence_text, gaps, grouped, roots, unmentioned, worst_first
-from .tensorcores import proven
+from .plain import SIGNS, blocked, code_ranges, evidence_text, gaps, grouped, roots, worst_first
+from .results import ReportedResult
+from .tensorcore_rows import proven
 
 _OWN = re.compile(r"[`*\[\]<>|~\\@#&!{}$^]|\b_|_\b|//|www\.", re.IGNORECASE)
 _STOPS = ",.;:"
@@ -92,12 +92,12 @@ def _facts(report: Report, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield "envcheck", f"{report.envcheck}, facts of {machine.collected_at}"
 
 
-def _problem(result: CheckResult, following: list[str]) -> Iterator[str]:
+def _problem(result: ReportedResult, following: list[str]) -> Iterator[str]:
     for group in grouped(result.findings):
         yield ""
         yield f"**{SIGNS[group.level]} {result.code}** {prose(group.message)}"
         yield ""
-        for where in unmentioned(group):
+        for where in group.unmentioned:
             yield f"- {prose(where)}"
         for evidence in group.evidence:
             yield f"- {code(safe_text.one_line(evidence_text(evidence)))}"
@@ -112,11 +112,7 @@ def _problem(result: CheckResult, following: list[str]) -> Iterator[str]:
         yield f"- could not look: {prose(gap)}"
 
 
-def _could_not_run(results: list[CheckResult]) -> Iterator[str]:
-    reasons: dict[str, list[str]] = {}
-    for result in results:
-        if result.outcome == "could-not-run" and not result.findings:
-            reasons.setdefault(result.reason, []).append(result.code)
-    for reason, codes in reasons.items():
+def _could_not_run(results: list[ReportedResult]) -> Iterator[str]:
+    for reason, codes in blocked(results).items():
         yield ""
         yield f"**{SIGNS['could-not-run']} {code_ranges(codes)}** could not run: {prose(reason)}"

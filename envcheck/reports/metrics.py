@@ -1,21 +1,21 @@
-"""Metrics as text that both OpenMetrics' and Prometheus' own parser take.
+"""Metrics as text that the parsers of OpenMetrics and Prometheus accept, and node_exporter's collector.
 
-OpenMetrics 1.0 and Prometheus' format 0.0.4, which node_exporter's textfile collector reads, disagree on
-counters, info metrics and state sets. They agree on gauges, so every family is one, whose UNIT line and
-``# EOF`` the older format takes for comments.
+OpenMetrics 1.0 and Prometheus' format 0.0.4 disagree on counters, info metrics and state sets, so every
+family is a gauge.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
+
+from prometheus_client.core import CollectorRegistry, GaugeMetricFamily
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from .. import safe_text
 
-PREFIX = "envcheck"
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
-_LONGEST = 200  # letters of a label's value
+_LONGEST = 200  # characters of a label's value
 
 
 class Sample(NamedTuple):
@@ -24,7 +24,7 @@ class Sample(NamedTuple):
 
 
 class Family(NamedTuple):
-    """name: without the prefix, ending in its unit where it has one ("seconds", "celsius")."""
+    """name: without "envcheck_", ending in its unit where it has one ("seconds", "celsius")."""
 
     name: str
     help: str
@@ -32,36 +32,31 @@ class Family(NamedTuple):
     unit: str = ""
 
 
+class _Families(Collector):
+    def __init__(self, families: Iterable[Family], labels: Mapping[str, str]) -> None:
+        self._families = families
+        self._labels = labels
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for family in self._families:
+            metric = GaugeMetricFamily(f"envcheck_{family.name}", family.help, unit=family.unit)
+            # A parser refuses the same labels a second time.
+            values = {
+                tuple(_clean({**sample.labels, **self._labels}).items()): sample.value
+                for sample in family.samples
+            }
+            for labels, value in values.items():
+                metric.add_sample(metric.name, dict(labels), value)
+            if values:
+                yield metric
+
+
 def render(families: Iterable[Family], labels: Mapping[str, str] | None = None) -> str:
-    """The text. Families without a sample are left out. labels: of every sample."""
-    common = dict(labels or {})
-    lines = []
-    for family in families:
-        if not family.samples:
-            continue
-        name = f"{PREFIX}_{family.name}"
-        lines.append(f"# TYPE {name} gauge")
-        if family.unit:
-            lines.append(f"# UNIT {name} {family.unit}")
-        lines.append(f"# HELP {name} {family.help}")
-        # The same labels twice are one series, of which a parser refuses the second.
-        by_labels = {
-            _labels({**sample.labels, **common}): sample.value for sample in family.samples
-        }
-        lines += [f"{name}{these} {_number(value)}" for these, value in by_labels.items()]
-    return "\n".join([*lines, "# EOF", ""])
+    """The text. Families without a sample are omitted. labels: of every sample."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families(list(families), labels or {}))
+    return generate_latest(registry).decode()  # type: ignore[no-any-return,no-untyped-call]
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    told = ",".join(f'{name}="{_value(value)}"' for name, value in labels.items() if value)
-    return f"{{{told}}}" if told else ""
-
-
-def _value(text: str) -> str:
-    return safe_text.one_line(text[:_LONGEST]).translate(_ESCAPES)
-
-
-def _number(value: float) -> str:
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
+def _clean(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: safe_text.one_line(value[:_LONGEST]) for name, value in labels.items() if value}

@@ -15,11 +15,12 @@ from .. import __version__
 from ..facts.base import known
 from ..facts.host import Host
 from ..facts.snapshot import Snapshot
-from ..findings.model import CheckResult, Diagnosis, Outcome
+from ..findings.model import Diagnosis, Outcome
 from ..tensorcores.judge import judge
 from ..tensorcores.mode_verdict import ModeVerdict
-from .grouping import ordered
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, facts
+from .results import AnyResult, ReportedResult, reported_results
+from .tensorcore_rows import ordered
 from .verdict import OverallVerdict, Status, verdict_of
 
 SCHEMA = 2  # 1 had a text for each subject
@@ -66,16 +67,20 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     target: TargetDescription | None
     root: str
     tensor_cores: list[ModeVerdict]
-    results: list[CheckResult]
+    results: list[ReportedResult]
 
 
 def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
     """The report on a diagnosed Snapshot."""
-    counts = count(diagnosis.results)
-    status = status_of(diagnosis)
+    return build_from(snapshot, reported_results(diagnosis))
+
+
+def build_from(snapshot: Snapshot, results: list[ReportedResult]) -> Report:
+    counts = count(results)
+    status = status_of(results)
     machine = describe_machine(snapshot)
-    judged = _tensor_cores(snapshot, diagnosis.results)
-    verdict = verdict_of(status, diagnosis.results, machine, snapshot, judged, counts.left_out)
+    judged = _tensor_cores(snapshot, results)
+    verdict = verdict_of(status, results, machine, snapshot, judged, counts.left_out)
     return Report(
         schema=SCHEMA,
         simulated=snapshot.simulated,
@@ -86,9 +91,9 @@ def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
         counts=counts,
         machine=machine,
         target=describe_target(snapshot.target),
-        root=_root_notice(snapshot, diagnosis.results),
+        root=_root_notice(snapshot, results),
         tensor_cores=judged,
-        results=diagnosis.results,
+        results=results,
     )
 
 
@@ -104,7 +109,7 @@ def verdict(report: Report, snapshot: Snapshot) -> OverallVerdict:
     )
 
 
-def _tensor_cores(snapshot: Snapshot, results: list[CheckResult]) -> list[ModeVerdict]:
+def _tensor_cores(snapshot: Snapshot, results: list[ReportedResult]) -> list[ModeVerdict]:
     if tensor_cores_left_out(results):
         return []
     try:
@@ -113,21 +118,21 @@ def _tensor_cores(snapshot: Snapshot, results: list[CheckResult]) -> list[ModeVe
         return []
 
 
-def tensor_cores_left_out(results: Iterable[CheckResult]) -> bool:
+def tensor_cores_left_out(results: Iterable[ReportedResult]) -> bool:
     """Whether the user did not want to hear of Tensor Cores (--only, --skip)."""
     asked = [was_left_out(result) for result in results if result.area == "tensorcores"]
     return bool(asked) and all(asked)
 
 
-def worst(diagnosis: Diagnosis) -> Outcome:
+def worst(results: Iterable[AnyResult]) -> Outcome:
     """The worst outcome: "fail", "could-not-run", "warn", "pass" or, where all were, "skipped"."""
-    outcomes = {result.outcome for result in diagnosis.results}
+    outcomes = {result.outcome for result in results}
     return next((outcome for outcome in _SEVERITY if outcome in outcomes), "skipped")
 
 
-def status_of(diagnosis: Diagnosis) -> Status:
+def status_of(results: Iterable[AnyResult]) -> Status:
     """What the exit code rests on."""
-    match worst(diagnosis):
+    match worst(results):
         case "fail":
             return "problems"
         case "could-not-run":
@@ -136,7 +141,7 @@ def status_of(diagnosis: Diagnosis) -> Status:
             return "healthy"
 
 
-def count(results: Iterable[CheckResult]) -> Counts:
+def count(results: Iterable[ReportedResult]) -> Counts:
     numbers = dict.fromkeys(_SEVERITY, 0)
     consequences = left_out = 0
     for result in results:
@@ -154,12 +159,12 @@ def count(results: Iterable[CheckResult]) -> Counts:
     )
 
 
-def was_left_out(result: CheckResult) -> bool:
+def was_left_out(result: ReportedResult) -> bool:
     return result.outcome == "skipped" and result.reason == LEFT_OUT
 
 
-def by_area(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
-    areas: dict[str, list[CheckResult]] = {}
+def by_area(results: Iterable[ReportedResult]) -> dict[str, list[ReportedResult]]:
+    areas: dict[str, list[ReportedResult]] = {}
     for result in results:
         areas.setdefault(result.area, []).append(result)
     return areas
@@ -186,7 +191,7 @@ def tally(counts: Counts) -> str:
     return ", ".join(pieces)
 
 
-def _root_notice(snapshot: Snapshot, results: Iterable[CheckResult]) -> str:
+def _root_notice(snapshot: Snapshot, results: Iterable[ReportedResult]) -> str:
     """All facts that only root may read, in one sentence, with the codes of their checks."""
     codes: dict[str, list[str]] = {}
     for result in results:

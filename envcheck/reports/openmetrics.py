@@ -6,20 +6,21 @@ No host name, serial number or UUID is in it: a GPU is told by nvidia-smi's inde
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import get_args
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, get_args
 
 from ..facts.base import known
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Document, Snapshot
 from ..facts.view import view_of
-from ..findings.model import CheckResult
 from ..tensorcores.mode_verdict import ModeVerdict
 from . import metrics
 from .machine import facts
 from .metrics import Family, Sample
 from .model import Report
+from .results import ReportedResult
 from .verdict import Status
 
 _MIB = 1 << 20
@@ -72,7 +73,7 @@ def _seconds(time: str) -> float | None:
         return None
 
 
-def _checks(results: Iterable[CheckResult]) -> Iterator[Family]:
+def _checks(results: Iterable[ReportedResult]) -> Iterator[Family]:
     results = list(results)
     yield Family(
         "check",
@@ -82,19 +83,16 @@ def _checks(results: Iterable[CheckResult]) -> Iterator[Family]:
             for one in results
         ],
     )
-    found: dict[tuple[str, str, str], int] = {}
+    found: Counter[tuple[str, str, str, str]] = Counter()
     for result in results:
         for finding in result.findings:
             for gpu in {_index(subject.index) for subject in finding.subjects} or {""}:
-                key = (result.code, finding.level, gpu)
-                found[key] = found.get(key, 0) + 1
+                found[(result.code, finding.cause, finding.level, gpu)] += 1
+    names = ("code", "cause", "level", "gpu")
     yield Family(
         "findings",
-        "What the checks found, by check, level and GPU.",
-        [
-            Sample(count, {"code": code, "level": level, "gpu": gpu})
-            for (code, level, gpu), count in found.items()
-        ],
+        "What the checks found, by check, cause, level and GPU.",
+        [Sample(count, dict(zip(names, key, strict=True))) for key, count in found.items()],
     )
 
 
@@ -102,93 +100,70 @@ def _index(index: int | None) -> str:
     return "" if index is None else str(index)
 
 
-def _scaled(field: str, by: float = 1) -> Callable[[Gpu], float | None]:
-    def value(gpu: Gpu) -> float | None:
-        found = known(getattr(gpu, field))
-        return None if found is None else float(found) * by
-
-    return value
-
-
 def _nvlinks(gpu: Gpu) -> float | None:
     links = known(gpu.nvlinks)
     return None if links is None else sum(known(link.active) is True for link in links)
 
 
-# name, unit, help, the fact
-_OF_A_GPU: tuple[tuple[str, str, str, Callable[[Gpu], float | None]], ...] = (
-    ("temperature_celsius", "celsius", "The GPU's temperature.", _scaled("temperature_c")),
-    (
+class _GpuMetric(NamedTuple):
+    """field: of facts.gpu.Gpu; factor: to the unit."""
+
+    name: str
+    help: str
+    field: str
+    unit: str = ""
+    factor: float = 1
+
+
+_GPU_METRICS = (
+    _GpuMetric("temperature_celsius", "The GPU's temperature.", "temperature_c", "celsius"),
+    _GpuMetric(
         "memory_temperature_celsius",
-        "celsius",
         "The temperature of the GPU's memory.",
-        _scaled("memory_temperature_c"),
+        "memory_temperature_c",
+        "celsius",
     ),
-    ("power_watts", "watts", "What the GPU draws.", _scaled("power_draw_w")),
-    ("power_limit_watts", "watts", "What the GPU may draw.", _scaled("power_limit_w")),
-    ("sm_clock_hertz", "hertz", "The clock of its multiprocessors.", _scaled("clock_sm_mhz", _MHZ)),
-    (
+    _GpuMetric("power_watts", "What the GPU draws.", "power_draw_w", "watts"),
+    _GpuMetric("power_limit_watts", "What the GPU may draw.", "power_limit_w", "watts"),
+    _GpuMetric("sm_clock_hertz", "The multiprocessors' clock.", "clock_sm_mhz", "hertz", _MHZ),
+    _GpuMetric(
         "sm_clock_max_hertz",
+        "The multiprocessors' highest clock.",
+        "clock_sm_max_mhz",
         "hertz",
-        "The highest clock of its multiprocessors.",
-        _scaled("clock_sm_max_mhz", _MHZ),
+        _MHZ,
     ),
-    ("memory_bytes", "bytes", "The GPU's memory.", _scaled("memory_total_mib", _MIB)),
-    (
-        "memory_used_bytes",
-        "bytes",
-        "How much of the GPU's memory is in use.",
-        _scaled("memory_used_mib", _MIB),
-    ),
-    ("ecc_enabled", "", "1 where ECC is on.", _scaled("ecc_enabled")),
-    (
+    _GpuMetric("memory_bytes", "The GPU's memory.", "memory_total_mib", "bytes", _MIB),
+    _GpuMetric("memory_used_bytes", "The GPU's memory in use.", "memory_used_mib", "bytes", _MIB),
+    _GpuMetric("ecc_enabled", "1 where ECC is on.", "ecc_enabled"),
+    _GpuMetric(
         "ecc_uncorrected_errors",
-        "",
         "Uncorrectable ECC errors since the driver was loaded.",
-        _scaled("ecc_uncorrected_volatile"),
+        "ecc_uncorrected_volatile",
     ),
-    (
+    _GpuMetric(
         "ecc_uncorrected_errors_lifetime",
-        "",
         "Uncorrectable ECC errors over the board's life.",
-        _scaled("ecc_uncorrected_aggregate"),
+        "ecc_uncorrected_aggregate",
     ),
-    (
+    _GpuMetric(
         "remapped_rows_uncorrectable",
-        "",
         "Memory rows remapped for uncorrectable errors.",
-        _scaled("remap_uncorrectable"),
+        "remap_uncorrectable",
     ),
-    (
-        "row_remap_pending",
-        "",
-        "1 where a row is remapped by the next reset.",
-        _scaled("remap_pending"),
+    _GpuMetric("row_remap_pending", "1 where the next reset remaps a row.", "remap_pending"),
+    _GpuMetric("row_remap_failed", "1 where remapping a row has failed.", "remap_failed"),
+    _GpuMetric(
+        "page_retirement_pending", "1 where the next reset retires pages.", "retired_pending"
     ),
-    ("row_remap_failed", "", "1 where remapping a row has failed.", _scaled("remap_failed")),
-    (
-        "page_retirement_pending",
-        "",
-        "1 where pages are retired by the next reset.",
-        _scaled("retired_pending"),
+    _GpuMetric("reset_required", "1 where the GPU asks for a reset.", "reset_required"),
+    _GpuMetric("pcie_width", "Lanes of the PCIe link that are in use.", "pcie_width"),
+    _GpuMetric("pcie_width_max", "Lanes that the GPU has.", "pcie_width_max"),
+    _GpuMetric(
+        "pcie_generation", "The PCIe link's generation now; idle GPUs lower it.", "pcie_gen"
     ),
-    ("reset_required", "", "1 where the GPU asks for a reset.", _scaled("reset_required")),
-    ("pcie_width", "", "Lanes of the PCIe link that are in use.", _scaled("pcie_width")),
-    ("pcie_width_max", "", "Lanes that the GPU has.", _scaled("pcie_width_max")),
-    (
-        "pcie_generation",
-        "",
-        "The PCIe link's generation now; idle GPUs lower it.",
-        _scaled("pcie_gen"),
-    ),
-    (
-        "pcie_generation_max",
-        "",
-        "The highest generation that GPU and slot can.",
-        _scaled("pcie_gen_max"),
-    ),
-    ("pcie_replays", "", "Packets that the PCIe link had to send again.", _scaled("pcie_replays")),
-    ("nvlinks_active", "", "NVLinks that are up.", _nvlinks),
+    _GpuMetric("pcie_generation_max", "The highest generation of GPU and slot.", "pcie_gen_max"),
+    _GpuMetric("pcie_replays", "Packets that the PCIe link had to send again.", "pcie_replays"),
 )
 
 
@@ -199,10 +174,17 @@ def _of_gpus(snapshot: Snapshot) -> Iterator[Family]:
         return
     yield Family("gpus", "GPUs that the driver lists.", [Sample(len(gpus))])
     places = [{"gpu": _index(known(gpu.index)), "model": known(gpu.name) or ""} for gpu in gpus]
-    for name, unit, words, fact in _OF_A_GPU:
-        found = [(fact(gpu), place) for gpu, place in zip(gpus, places, strict=True)]
-        samples = [Sample(value, place) for value, place in found if value is not None]
-        yield Family(f"gpu_{name}", words, samples, unit)
+    for metric in _GPU_METRICS:
+        values = [known(getattr(gpu, metric.field)) for gpu in gpus]
+        samples = [
+            Sample(float(value) * metric.factor, place)
+            for value, place in zip(values, places, strict=True)
+            if value is not None
+        ]
+        yield Family(f"gpu_{metric.name}", metric.help, samples, metric.unit)
+    links = [(_nvlinks(gpu), place) for gpu, place in zip(gpus, places, strict=True)]
+    active = [Sample(count, place) for count, place in links if count is not None]
+    yield Family("gpu_nvlinks_active", "NVLinks that are up.", active)
     yield Family(
         "gpu_clock_event",
         "1 for each reason that holds the GPU's clocks now.",

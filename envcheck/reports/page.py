@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import safe_text
-from ..findings.model import Outcome
+from ..findings.model import Outcome, Remedy
 from .plain import SIGNS, WORDS
 
 # No command of ours is as long; what a hostile or broken Snapshot holds may be.
@@ -179,6 +179,17 @@ class Page:
         for line in self._encodable(safe_text.lines(text)).splitlines():
             self._put(line, "command")
             self._put("\n")
+
+    def simulated(self, what: str) -> None:
+        """Says that what follows is made up; nothing for ""."""
+        if what:
+            self.paragraph(("Simulated, not real:", "heading"), (what, ""), hanging=2)
+
+    def remedy(self, remedy: Remedy) -> None:
+        """What to do, and the commands for it."""
+        self.paragraph(("To do:", "heading"), (remedy.text, ""), indent=2, hanging=4)
+        for command in remedy.commands:
+            self.command(command)
 
     def about_tokens(self) -> str:
         """What to do with the tokens that stand in commands."""

@@ -9,10 +9,12 @@ from typing import TypeVar
 import msgspec
 
 from ..facts.evidence import Evidence
-from ..findings.model import CheckResult, Finding, Level, Outcome, Remedy
+from ..findings.model import CheckResult, Level, Outcome, Remedy
 from ..findings.subjects import Subject
+from .results import AnyResult, ReportedFinding, ReportedResult
 
 T = TypeVar("T")
+R = TypeVar("R", CheckResult, ReportedResult)
 
 # What carries the meaning: the words where there is no colour, or no character for a sign.
 WORDS: dict[Outcome, str] = {
@@ -35,45 +37,64 @@ EVIDENCE_CHARACTERS = 400
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings of one check that say the same of several subjects (GPUs, paths, packages)."""
+    """Findings of one check that differ in subjects and evidence only."""
 
+    cause: str
     level: Level
+    headline: str
     message: str
     subjects: list[Subject]
     evidence: list[Evidence]
     remedy: Remedy | None
 
+    @property
+    def unmentioned(self) -> list[str]:
+        """The subjects that the message does not name."""
+        texts = dict.fromkeys(subject.text for subject in self.subjects)
+        return [text for text in texts if text not in self.message]
 
-def grouped(findings: list[Finding]) -> list[Group]:
-    """Findings that differ in subject and evidence only, as one; failures before warnings."""
-    alike: dict[object, list[Finding]] = {}
+
+def grouped(findings: list[ReportedFinding]) -> list[Group]:
+    """Findings in groups, failures before warnings."""
+    groups: dict[object, list[ReportedFinding]] = {}
     for finding in sorted(findings, key=lambda finding: finding.level != "fail"):
         remedy = finding.remedy and (finding.remedy.text, tuple(finding.remedy.commands))
-        alike.setdefault((finding.level, finding.message, remedy), []).append(finding)
-    return [_group(these) for these in alike.values()]
+        key = (finding.level, finding.cause, finding.message, remedy)
+        groups.setdefault(key, []).append(finding)
+    return [
+        Group(
+            cause=members[0].cause,
+            level=members[0].level,
+            headline=members[0].headline,
+            message=members[0].message,
+            subjects=list(dict.fromkeys(about for one in members for about in one.subjects)),
+            evidence=list(dict.fromkeys(e for one in members for e in one.evidence)),
+            remedy=members[0].remedy,
+        )
+        for members in groups.values()
+    ]
 
 
-def _group(findings: list[Finding]) -> Group:
-    return Group(
-        level=findings[0].level,
-        message=findings[0].message,
-        subjects=list(dict.fromkeys(about for f in findings for about in f.subjects)),
-        evidence=list(dict.fromkeys(e for finding in findings for e in finding.evidence)),
-        remedy=findings[0].remedy,
-    )
-
-
-def gaps(result: CheckResult) -> list[str]:
-    """What could not be looked at, "SUBJECT: reason" each; what was skipped is not told."""
-    told = [
+def gaps(result: ReportedResult) -> list[str]:
+    """What could not be checked, "SUBJECT: reason" each; without what was skipped."""
+    found = [
         f"{gap.subject}: {gap.reason}" if gap.subject else gap.reason
         for gap in result.unjudged
         if gap.outcome == "could-not-run"
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(found))
 
 
-def gist(result: CheckResult) -> str:
+def blocked(results: Iterable[ReportedResult]) -> dict[str, list[str]]:
+    """Why checks that found nothing could not run, each reason with their codes; no consequences."""
+    reasons: dict[str, list[str]] = {}
+    for result in results:
+        if result.outcome == "could-not-run" and not result.findings and not result.consequence_of:
+            reasons.setdefault(result.reason, []).append(result.code)
+    return reasons
+
+
+def gist(result: ReportedResult) -> str:
     """A result's own story in one line, also where it is shown as a consequence of another's."""
     if result.findings:
         return grouped(result.findings)[0].message
@@ -82,7 +103,7 @@ def gist(result: CheckResult) -> str:
     return reason.removeprefix(f"skipped because of {result.consequence_of}: ")
 
 
-def roots(results: Iterable[CheckResult]) -> dict[str, str]:
+def roots(results: Iterable[AnyResult]) -> dict[str, str]:
     """The code of each consequence, and the code of the finding at the end of its chain.
 
     "" where that one is not among the results, or the chain runs in a circle.
@@ -91,7 +112,7 @@ def roots(results: Iterable[CheckResult]) -> dict[str, str]:
     ends: dict[str, str] = {}
     for code, result in by_code.items():
         seen = {code}
-        cause: CheckResult | None = result
+        cause: AnyResult | None = result
         while cause is not None and cause.consequence_of:
             cause = by_code.get(cause.consequence_of)
             if cause is None or cause.code in seen:
@@ -105,7 +126,7 @@ def roots(results: Iterable[CheckResult]) -> dict[str, str]:
     return ends
 
 
-def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
+def worst_first(results: Iterable[R]) -> list[R]:
     """The results with findings that are no consequence: failures, then warnings; of each, what most
     others follow from first."""
     results = list(results)
@@ -161,12 +182,12 @@ def evidence_text(evidence: Evidence) -> str:
     return f"{evidence.fact} = {value}{source}"
 
 
-def finding_lines(result: CheckResult) -> Iterator[str]:
+def finding_lines(result: ReportedResult) -> Iterator[str]:
     """All of a result as plain lines, commands on lines of their own."""
     for group in grouped(result.findings):
         yield group.message
-        if where := unmentioned(group):
-            yield "  where: " + "; ".join(where)
+        if group.unmentioned:
+            yield "  where: " + "; ".join(group.unmentioned)
         for evidence in group.evidence:
             yield "  " + evidence_text(evidence)
         if group.remedy is not None:
@@ -174,9 +195,3 @@ def finding_lines(result: CheckResult) -> Iterator[str]:
             yield from group.remedy.commands
     for gap in gaps(result):
         yield f"could not look: {gap}"
-
-
-def unmentioned(group: Group) -> list[str]:
-    """The subjects that the message does not name itself."""
-    texts = dict.fromkeys(subject.text for subject in group.subjects)
-    return [text for text in texts if text not in group.message]

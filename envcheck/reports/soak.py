@@ -1,31 +1,93 @@
-"""A soak as text: a line a minute while it runs, and a table of its GPUs at the end."""
+"""A soak as text: a line a minute, and a table of its GPUs at the end; and as JSON lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import msgspec
+
+from .. import json_text
+from ..facts.base import known
 from ..facts.soak import Soak, SoakGpu, SoakMinute
 from ..facts.view import show
-from ..findings.model import CheckResult, Finding
+from ..findings.model import Outcome
+from . import model
 from .page import Column, Page, unchanged
-from .soak_words import gpu_word, how, lasted, span, summary, worst
+from .plain import number_of
+from .results import ReportedResult
 
-_TITLES = (
-    ("GPU", False),
-    ("", False),
-    ("products", True),
-    ("TFLOP/s", True),
-    ("last", True),
-    ("MHz", True),
-    ("°C", True),
-    ("W", True),
-    ("wrong", True),
-)
+_STOPPED = {
+    "": "",
+    "user": ", stopped by its user",
+    "fail-fast": ", ended at the first failure",
+    "none-left": ", ended since no GPU was left",
+}
+_WORDS = {"fail": "FAIL", "warn": "WARN", "pass": "OK"}
+_TITLES = ("GPU", "", "products", "TFLOP/s", "last", "MHz", "°C", "W", "wrong")
+_EVIDENCE = 4
+
+
+def span(seconds: float) -> str:
+    """ "5:00", "1:02:03", "2 d 3:00:00" """
+    whole = round(seconds)
+    days, hours, minutes, rest = whole // 86400, whole // 3600 % 24, whole // 60 % 60, whole % 60
+    if days:
+        return f"{days} d {hours}:{minutes:02}:{rest:02}"
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def gpu_name(gpu: SoakGpu) -> str:
+    index = known(gpu.index)
+    title = f"GPU {index}" if index is not None else known(gpu.gpu) or "GPU"
+    return " ".join(filter(None, (title, known(gpu.name))))
+
+
+def computed_by(gpu: SoakGpu) -> str:
+    """ "cublasGemmEx, FP16 into FP32 (libcublas.so.12 12.9.1)" """
+    library = f"{gpu.library} {gpu.library_version}" if gpu.library else "envcheck's own kernel"
+    return f"{gpu.call} ({library})" if gpu.call else ""
+
+
+def state(gpu: SoakGpu) -> str:
+    """ "ok", "died at 1:02:03" """
+    if gpu.outcome in ("died", "hung") and gpu.ended is not None:
+        return f"{gpu.outcome} at {span(gpu.ended)}"
+    return f"lost at {span(gpu.lost_at)}" if gpu.lost_at is not None else gpu.outcome
+
+
+def worst(results: Sequence[ReportedResult]) -> Outcome:
+    """The worst outcome; what could not run counts less than a warning."""
+    decided = [result for result in results if result.outcome != "could-not-run"]
+    found = model.worst(decided)
+    return found if found in ("fail", "warn") else model.worst(results)
+
+
+def summary(soak: Soak, results: Sequence[ReportedResult]) -> str:
+    """One line: "OK: 8 GPUs, 30:00, 1,234,567 products compared"."""
+    return ": ".join(verdict(soak, results))
+
+
+def verdict(soak: Soak, results: Sequence[ReportedResult]) -> tuple[str, str]:
+    """A word, and what it rests on."""
+    ran = [gpu for gpu in soak.gpus if gpu.outcome not in ("busy", "not-run")]
+    products = sum(gpu.products for gpu in ran)
+    count = number_of(len(ran), "GPU") if ran else "0 GPUs"
+    about = f"{count}, {span(soak.seconds)}, {products:,} products compared{_STOPPED[soak.stopped]}"
+    outcome = worst(results)
+    word = _WORDS.get(outcome, "COULD NOT JUDGE")
+    found = [finding for result in results for finding in result.findings]
+    found = [finding for finding in found if finding.level == outcome] or found
+    if not found:
+        return word, about
+    heads = [f"{one.subject or 'it'} {one.headline}".strip() for one in found if one.headline]
+    more = f"; and {len(heads) - 2} more" if len(heads) > 2 else ""
+    return word, f"{'; '.join(heads[:2])}{more} ({about})"
 
 
 def minute_line(began: float, minutes: Sequence[tuple[str, SoakMinute, list[str]]]) -> str:
     """ "0:05  GPU 0  N TFLOP/s  N MHz  N °C  N W"; after a GPU's figures what is wrong."""
-    told = []
+    parts = []
     for name, minute, failures in minutes:
         figures = [
             name,
@@ -33,16 +95,15 @@ def minute_line(began: float, minutes: Sequence[tuple[str, SoakMinute, list[str]
             "" if minute.sm_clock_mhz is None else f"{minute.sm_clock_mhz:.0f} MHz",
             "" if minute.temperature_c is None else f"{minute.temperature_c:.0f} °C",
             "" if minute.power_w is None else f"{minute.power_w:.0f} W",
+            f"FAIL: {', '.join(failures)}" if failures else "",
         ]
-        if failures:
-            figures.append(f"FAIL: {', '.join(failures)}")
-        told.append("  ".join(filter(None, figures)))
-    return f"{span(began):>8}  " + " | ".join(told)
+        parts.append("  ".join(filter(None, figures)))
+    return f"{span(began):>8}  " + " | ".join(parts)
 
 
 def render(
     soak: Soak,
-    results: Sequence[CheckResult],
+    results: Sequence[ReportedResult],
     *,
     width: int = 80,
     colour: bool = False,
@@ -51,57 +112,84 @@ def render(
     in_place: Callable[[str], str] = unchanged,
 ) -> str:
     page = Page(width=width, colour=colour, utf8=utf8, restore=restore, in_place=in_place)
-    outcome = worst(results)
-    page.paragraph((summary(soak, results), outcome))
+    page.paragraph((summary(soak, results), worst(results)))
     page.blank()
-    page.table([Column(title, right=right) for title, right in _TITLES], map(_row, soak.gpus))
-    for words in dict.fromkeys(filter(None, map(how, soak.gpus))):
+    columns = [Column(title, right=place > 1) for place, title in enumerate(_TITLES)]
+    page.table(columns, map(_row, soak.gpus))
+    for words in dict.fromkeys(filter(None, map(computed_by, soak.gpus))):
         page.paragraph((f"products by {words}", "quiet"), hanging=4)
     for result in results:
-        for finding in result.findings:
-            _finding(page, result, finding)
+        _findings(page, result)
     for result in results:
         for reason in dict.fromkeys(one.reason for one in result.unjudged):
-            page.paragraph((f"{result.code} not judged: ", "code"), (reason, ""), hanging=4)
+            page.paragraph(
+                (f"{result.code} could not be judged: ", "code"), (reason, ""), hanging=4
+            )
     return page.text()
 
 
 def _row(gpu: SoakGpu) -> list[tuple[str, str]]:
     minutes = gpu.minutes
-    last = next((one.tflops for one in reversed(minutes) if one.tflops is not None), None)
+    rates = [one.tflops for one in minutes if one.tflops is not None]
     kind = {"ok": "pass", "busy": "skipped", "not-run": "skipped"}.get(gpu.outcome, "fail")
+    figures = (
+        _middle(rates, "{:.4g}"),
+        f"{rates[-1]:.4g}" if rates else "-",
+        _middle([one.sm_clock_mhz for one in minutes], "{:.0f}"),
+        _middle([one.temperature_c for one in minutes], "{:.0f}", highest=True),
+        _middle([one.power_w for one in minutes], "{:.0f}"),
+    )
     return [
-        (gpu_word(gpu), ""),
-        (lasted(gpu), kind),
+        (gpu_name(gpu), ""),
+        (state(gpu), kind),
         (f"{gpu.products:,}", ""),
-        (_figure([one.tflops for one in minutes], "{:.4g}"), ""),
-        ("-" if last is None else f"{last:.4g}", ""),
-        (_figure([one.sm_clock_mhz for one in minutes], "{:.0f}"), ""),
-        (_figure([one.temperature_c for one in minutes], "{:.0f}", highest=True), ""),
-        (_figure([one.power_w for one in minutes], "{:.0f}"), ""),
+        *((figure, "") for figure in figures),
         (f"{gpu.wrong:,}", "fail" if gpu.wrong else ""),
     ]
 
 
-def _figure(values: Sequence[float | None], form: str, highest: bool = False) -> str:
-    there = sorted(value for value in values if value is not None)
-    if not there:
+def _middle(values: Sequence[float | None], form: str, highest: bool = False) -> str:
+    known_values = sorted(value for value in values if value is not None)
+    if not known_values:
         return "-"
-    return form.format(there[-1] if highest else there[len(there) // 2])
+    return form.format(known_values[-1 if highest else len(known_values) // 2])
 
 
-def _finding(page: Page, result: CheckResult, finding: Finding) -> None:
-    page.blank()
-    where = f" {finding.subject}:" if finding.subjects else ""
-    page.paragraph(
-        (page.sign(finding.level) + " ", finding.level),
-        (f"{result.code}{where} ", "code"),
-        (finding.message, ""),
-        hanging=2,
-    )
-    for item in finding.evidence[:4]:
-        page.paragraph((f"{item.fact}: {show(item.value)}", "quiet"), indent=2, hanging=4)
-    if finding.remedy is not None:
-        page.paragraph((finding.remedy.text, ""), indent=2)
-        for command in finding.remedy.commands:
-            page.command(command)
+def _findings(page: Page, result: ReportedResult) -> None:
+    for finding in result.findings:
+        page.blank()
+        where = f" {finding.subject}:" if finding.subjects else ""
+        page.paragraph(
+            (page.sign(finding.level), finding.level),
+            (f"{result.code}{where}", "code"),
+            (finding.message, ""),
+            hanging=2,
+        )
+        for item in finding.evidence[:_EVIDENCE]:
+            page.paragraph((f"{item.fact}: {show(item.value)}", "quiet"), indent=2, hanging=4)
+        if finding.remedy is not None:
+            page.remedy(finding.remedy)
+
+
+def minute_json(number: int, gpus: Sequence[dict[str, Any]]) -> str:
+    """gpus: the collector's records, each with the failures that were seen in it."""
+    return json_text.line({"minute": number, "gpus": list(gpus)})
+
+
+def summary_json(soak: Soak, results: Sequence[ReportedResult]) -> str:
+    """The last line."""
+    last = {
+        "verdict": worst(results),
+        "text": summary(soak, results),
+        "asked": soak.asked,
+        "seconds": soak.seconds,
+        "began": soak.began,
+        "stopped": soak.stopped,
+        "gpus": [msgspec.structs.replace(gpu, minutes=[]) for gpu in soak.gpus],
+        "findings": [
+            {"code": result.code, **msgspec.to_builtins(finding)}
+            for result in results
+            for finding in result.findings
+        ],
+    }
+    return json_text.line({"summary": last})

@@ -1,157 +1,120 @@
-"""A soak as one HTML page: what it came to, its GPUs, and what was sampled over the time."""
+"""A soak as one HTML page: its result, its GPUs, and what was sampled over the time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..facts.soak import Mismatch, Soak, SoakGpu, SoakMinute
-from ..findings.model import CheckResult
-from . import html_page
-from .html_script import SCRIPT
-from .plots.lines import Band, Curve, lines
-from .soak_words import gpu_word, how, lasted, span, summary, worst
+from ..facts.soak import Mismatch, Soak, SoakMinute
+from . import html
+from .html import Masthead, PageSection
+from .plain import WORDS
+from .plots import Band, Curve, lines
+from .results import ReportedResult
+from .soak import computed_by, gpu_name, span, state, verdict, worst
 
-_HELD = ("hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown", "hw_slowdown")
+_SLOWDOWNS = (
+    "hw_thermal_slowdown",
+    "sw_thermal_slowdown",
+    "hw_power_brake_slowdown",
+    "hw_slowdown",
+)
+_MOST = 20  # mismatches of a GPU
 
 
-def _held_down(one: SoakMinute) -> float:
-    return 100.0 * sum(one.throttled.get(name, 0.0) for name in _HELD)
+def _slowed(one: SoakMinute) -> float:
+    return 100.0 * sum(one.throttled.get(name, 0.0) for name in _SLOWDOWNS)
 
 
 _PLOTS: tuple[tuple[str, str, str, Callable[[SoakMinute], float | None]], ...] = (
     ("rate", "Products", "TFLOP/s", lambda one: one.tflops),
     ("temperature", "Temperature, the highest of each minute", "°C", lambda one: one.temperature_c),
-    (
-        "memory-temperature",
-        "Temperature of the memory",
-        "°C",
-        lambda one: one.memory_temperature_c,
-    ),
+    ("memory-temperature", "Memory temperature", "°C", lambda one: one.memory_temperature_c),
     ("power", "Power", "W", lambda one: one.power_w),
     ("clock", "SM clock", "MHz", lambda one: one.sm_clock_mhz),
-    (
-        "throttled",
-        "Held down by heat or the power brake",
-        "% of the samples",
-        _held_down,
-    ),
+    ("throttled", "Slowed by heat or the power brake", "% of the samples", _slowed),
 )
-_MOST = 20  # mismatches of a GPU
 
 
-def render(soak: Soak, results: Sequence[CheckResult]) -> str:
+def render(soak: Soak, results: Sequence[ReportedResult]) -> str:
     title = f"envcheck soak, {soak.began}" if soak.began else "envcheck soak"
-    kind = worst(results)
-    sections = [
-        *_findings(results),
-        html_page.PageSection("gpus", "GPUs", [table(soak)]),
-        html_page.PageSection("over-time", "Over time", [*plots(soak)]),
-        html_page.PageSection("mismatches", "Wrong results", [*mismatches(soak)]),
-        html_page.PageSection("ran", "What ran", [html_page.facts(_facts(soak))]),
-    ]
-    sections = [one for one in sections if any(one.parts)]
-    word, _, told = summary(soak, results).partition(": ")
-    head = html_page.masthead(
-        "soak", title, kind, word, [told] if told else [], about=f"asked for {span(soak.asked)}"
+    word, about = verdict(soak, results)
+    head = Masthead(
+        about_what="soak",
+        title=title,
+        kind=worst(results),
+        word=word,
+        items=[about],
+        about=f"asked for {span(soak.asked)}",
     )
-    return html_page.whole(
-        title,
-        map(html_page.section, sections),
-        head=head,
-        contents=html_page.contents(sections),
-        kind=kind,
-        script=SCRIPT,
-    )
-
-
-def table(soak: Soak) -> str:
-    columns = [("GPU", ""), ("state", ""), ("products", "right"), ("wrong", "right")]
-    columns += [("memory, MiB", "right"), ("passes over it", "right"), ("Xids", "right")]
-    rows = [
-        [
-            (gpu_word(gpu), ""),
-            (lasted(gpu) + (f": {gpu.reason}" if gpu.reason else ""), _kind(gpu)),
-            (f"{gpu.products:,}", ""),
-            (f"{gpu.wrong:,}", "fail" if gpu.wrong else ""),
-            (f"{gpu.memory_mib:,}", ""),
-            (f"{gpu.passes:,}", ""),
-            (f"{len(gpu.xids):,}", ""),
-        ]
-        for gpu in soak.gpus
-    ]
-    return html_page.table(columns, rows)
-
-
-def _kind(gpu: SoakGpu) -> str:
-    return "fail" if gpu.outcome in ("died", "hung", "error") else ""
-
-
-def _findings(results: Sequence[CheckResult]) -> Iterator[html_page.PageSection]:
     found = [(result, finding) for result in results for finding in result.findings]
-    told = []
-    for result, finding in found:
-        lead = "FAIL" if finding.level == "fail" else "WARN"
-        words = f"{result.code} {finding.subject}: {finding.message}"
-        told.append(html_page.listed([(lead, finding.level, words)]))
-        if finding.remedy is not None:
-            told.append(html_page.paragraph(finding.remedy.text))
-            if finding.remedy.commands:
-                told.append(html_page.command(*finding.remedy.commands))
-    if told:
-        yield html_page.PageSection("wrong", "What is wrong", told, str(len(found)))
+    wrong = {"findings": found, "words": WORDS}
+    sections = [
+        PageSection("wrong", "Problems", "soak/findings.html", wrong, str(len(found))),
+        PageSection("gpus", "GPUs", "soak/gpus.html", _gpus(soak)),
+        PageSection("over-time", "Over time", "soak/plots.html", {"plots": [*_plots(soak)]}),
+        PageSection("mismatches", "Wrong results", "soak/mismatches.html", _mismatches(soak)),
+        PageSection("ran", "What ran", "soak/ran.html", {"facts": [*_facts(soak)]}),
+    ]
+    return html.page(title, head, [one for one in sections if next(iter(one.data.values()))])
 
 
-def plots(soak: Soak) -> Iterator[str]:
+def section(soak: Soak, results: Sequence[ReportedResult]) -> PageSection:
+    """The same within a machine's page, which has the findings elsewhere."""
+    word, about = verdict(soak, results)
+    data = {**_gpus(soak), "kind": worst(results), "word": word, "about": about}
+    data |= {"plots": [*_plots(soak)], **_mismatches(soak)}
+    return PageSection("soak", "Soak", "soak/section.html", data)
+
+
+def _gpus(soak: Soak) -> dict[str, object]:
+    rows = []
+    for gpu in soak.gpus:
+        failed = gpu.outcome in ("died", "hung", "error")
+        about = state(gpu) + (f": {gpu.reason}" if gpu.reason else "")
+        cells = [gpu_name(gpu), (about, "fail" if failed else ""), f"{gpu.products:,}"]
+        cells.append((f"{gpu.wrong:,}", "fail" if gpu.wrong else ""))
+        rows.append([*cells, f"{gpu.memory_mib:,}", f"{gpu.passes:,}", f"{len(gpu.xids):,}"])
+    return {"rows": rows}
+
+
+def _plots(soak: Soak) -> Iterator[tuple[str, str]]:
     bands = [
-        Band(gpu.ended, soak.seconds, f"{gpu_word(gpu)} {lasted(gpu)}")
+        Band(gpu.ended, soak.seconds, f"{gpu_name(gpu)} {state(gpu)}")
         for gpu in soak.gpus
         if gpu.ended is not None
     ]
     for name, title, unit, value in _PLOTS:
         curves = [
-            Curve(
-                name=gpu_word(gpu),
-                points=[(one.began + one.seconds / 2, value(one)) for one in gpu.minutes],
-            )
+            Curve(gpu_name(gpu), [(m.began + m.seconds / 2, value(m)) for m in gpu.minutes])
             for gpu in soak.gpus
         ]
         curves = [one for one in curves if any(y for _x, y in one.points)]
         if curves:
-            drawn = lines(f"soak-{name}", title, unit, curves, bands=bands)
-            yield html_page.plot(drawn, title)
+            yield lines(f"soak-{name}", title, unit, curves, bands=bands), title
 
 
-def mismatches(soak: Soak) -> Iterator[str]:
+def _mismatches(soak: Soak) -> dict[str, object]:
     rows = [
-        [
-            (gpu_word(gpu), ""),
-            (span(seen.seconds), ""),
-            (seen.what, ""),
-            (_place(seen), ""),
-            (seen.found or seen.bits, ""),
-            (seen.wanted, ""),
-            (f"{seen.words:,}", ""),
-        ]
+        (
+            *(gpu_name(gpu), span(one.seconds), one.what, _place(one)),
+            *(one.found or one.bits, one.wanted, f"{one.words:,}"),
+        )
         for gpu in soak.gpus
-        for seen in gpu.mismatches[:_MOST]
+        for one in gpu.mismatches[:_MOST]
     ]
-    if rows:
-        columns = [("GPU", ""), ("at", "right"), ("what", ""), ("where", ""), ("is", "")]
-        columns += [("was", ""), ("words", "right")]
-        yield html_page.table(columns, rows)
+    return {"mismatches": rows}
 
 
-def _place(seen: Mismatch) -> str:
-    if seen.addresses:
-        return seen.addresses
-    words = "" if seen.row is None else f"row {seen.row}, column {seen.column}"
-    return words + ("" if seen.unit is None else f", multiprocessor {seen.unit}")
+def _place(one: Mismatch) -> str:
+    if one.addresses:
+        return one.addresses
+    words = "" if one.row is None else f"row {one.row}, column {one.column}"
+    return words + ("" if one.unit is None else f", multiprocessor {one.unit}")
 
 
 def _facts(soak: Soak) -> Iterator[tuple[str, str]]:
     yield "asked for", span(soak.asked)
     yield "took", span(soak.seconds)
     for gpu in soak.gpus:
-        yield gpu_word(gpu), how(gpu)
-        if gpu.no_samples:
-            yield f"{gpu_word(gpu)}, no samples", gpu.no_samples
+        yield gpu_name(gpu), computed_by(gpu)
+        yield f"{gpu_name(gpu)}, no samples", gpu.no_samples

@@ -1,16 +1,18 @@
-"""The table of Tensor Core results of one GPU: a line a mode, or a few where the page is narrow."""
+"""Tensor Core results as all reports show them: order, names, styles; GPUs with the same results as one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import get_args
 
 import msgspec
 
+from ..facts.micro_kernels import Mode, Setting
+from ..facts.target import FRAMEWORKS
+from ..findings.model import Remedy
+from ..findings.subjects import Subject
 from ..tensorcores.mode_verdict import ModeVerdict, Verdict
-
-if TYPE_CHECKING:
-    from .page import Page, Span
+from .plain import ranges
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "proven": "pass",
@@ -21,11 +23,10 @@ VERDICT_STYLES: dict[Verdict, str] = {
     "could not run": "could-not-run",
     "not applicable": "skipped",
 }
-
-# Under these nobody did arithmetic: there is a reason to tell, and no number.
+# With these verdicts nothing was computed: there is a reason, and no number.
 SILENT: tuple[Verdict, ...] = ("could not run", "not applicable")
 
-# FP32 matrices, in the way that the setting says.
+# FP32 matrices, by their setting.
 _SETTING_LABELS = {
     "default": "FP32 by default",
     "switch-on": "TF32 turned on",
@@ -33,124 +34,142 @@ _SETTING_LABELS = {
     "override": "TF32 overridden",
     "control": "FP32 control",
 }
-_LABEL = max(len(label) for label in _SETTING_LABELS.values())
-
-_LINES = ("bits", "rate", "hardware")
-
-_VERDICT, _BAR = 13, 6
+_SPREAD = 0.1  # the rates of GPUs with the same results differ by no more
+_MODES: tuple[str, ...] = get_args(Mode)
+_SETTINGS: tuple[str, ...] = get_args(Setting)
 
 
-class _Silent(msgspec.Struct):
-    """Modes of one level of which the same reason is told."""
+class SameGpus(msgspec.Struct, frozen=True):
+    """GPUs of one model with the same results. Each row is that of the slowest of them."""
 
-    verdict: Verdict
-    reason: str
-    labels: list[str]
+    title: str  # "GPU 0–7 NVIDIA H100 80GB HBM3"
+    count: int
+    rows: list[ModeVerdict]
 
 
-_SAYS = {"tensor": "tensor", "not tensor": "no", "cannot tell": "—"}
+def ordered(judged: Iterable[ModeVerdict]) -> list[ModeVerdict]:
+    """By GPU (2 before 10), level, framework, library, setting and mode."""
+    return sorted(
+        judged,
+        key=lambda row: (
+            _by_index(row.gpu),
+            level_of(row),
+            _SETTINGS.index(row.setting),
+            _MODES.index(row.mode),
+        ),
+    )
+
+
+def _by_index(gpu: Subject | None) -> tuple[float, str]:
+    """A GPU's place among the others; one without an index comes last."""
+    index = gpu.index if gpu is not None else None
+    return (float("inf") if index is None else index, gpu.text if gpu is not None else "")
+
+
+def level_of(row: ModeVerdict) -> tuple[str, str, str]:
+    return (row.level, row.framework, row.library)
+
+
+def folded(judged: Iterable[ModeVerdict]) -> list[SameGpus]:
+    """The GPUs in order, each with its rows; those that differ in numbers alone are one."""
+    gpus: dict[Subject | None, list[ModeVerdict]] = {}
+    for row in ordered(judged):
+        gpus.setdefault(row.gpu, []).append(row)
+    groups: list[list[list[ModeVerdict]]] = []
+    for rows in gpus.values():
+        group = next((group for group in groups if _same(group[0], rows)), None)
+        if group is None:
+            groups.append([rows])
+        else:
+            group.append(rows)
+    return [_folded(group) for group in groups]
+
+
+def _same(first: list[ModeVerdict], second: list[ModeVerdict]) -> bool:
+    return _results(first) == _results(second) and all(
+        one.tflops == other.tflops
+        if one.tflops is None or other.tflops is None
+        else abs(one.tflops - other.tflops) <= _SPREAD * max(one.tflops, other.tflops)
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def _results(rows: list[ModeVerdict]) -> list[object]:
+    """What was found of a GPU, without its index and without numbers."""
+    gpu = rows[0].gpu
+    whole = gpu is not None and gpu.kind == "gpu" and gpu.index is not None
+    found: list[object] = [gpu.name if gpu and whole else gpu]
+    for row in rows:
+        remedy = row.remedy.text if row.remedy else ""
+        reason = (row.cause or row.reason) if row.verdict in SILENT else ""
+        found += [*level_of(row), row.mode, row.setting, row.control, row.verdict, reason]
+        found += [row.bits.says, row.rate.says, row.hardware.says]
+        found += [bool(row.slow), bool(row.cause), remedy]
+    return found
+
+
+def _folded(group: list[list[ModeVerdict]]) -> SameGpus:
+    rows = [_slowest(same) for same in zip(*group, strict=True)]
+    gpus = [gpu_rows[0].gpu for gpu_rows in group]
+    first = gpus[0]
+    title = first.text if first is not None else ""
+    if first is not None and len(gpus) > 1:
+        indices = [gpu.index for gpu in gpus if gpu is not None and gpu.index is not None]
+        title = f"GPU {ranges(indices)} {first.name}"
+    return SameGpus(title, len(group), rows)
+
+
+def _slowest(same: tuple[ModeVerdict, ...]) -> ModeVerdict:
+    """One GPU's row, with the commands of all where each GPU has its own."""
+    row = min(same, key=lambda row: float("inf") if row.tflops is None else row.tflops)
+    if row.remedy is None:
+        return row
+    commands = [command for one in same if one.remedy for command in one.remedy.commands]
+    remedy = Remedy(row.remedy.text, list(dict.fromkeys(commands)))
+    return msgspec.structs.replace(row, remedy=remedy)
 
 
 def label(row: ModeVerdict) -> str:
-    """What was multiplied, and how it was set: "TF32", "FP32 control", "FP32 by default"."""
+    """What was multiplied, and how it was set: "TF32", "FP16 control", "FP32 by default"."""
     if row.setting in _SETTING_LABELS:
         return _SETTING_LABELS[row.setting]
     return f"{row.mode.upper()} control" if row.control else row.mode.upper()
 
 
-def as_it_must(row: ModeVerdict) -> bool:
-    """A control that Tensor Cores had no part in."""
+def computed_by(row: ModeVerdict) -> str:
+    """ "PyTorch", "libcublas 12.9.1" """
+    if row.level == "L0":
+        return "the hardware, by the driver alone"
+    return FRAMEWORKS.get(row.framework, row.framework) or row.library or "the target's cuBLAS"
+
+
+def good_control(row: ModeVerdict) -> bool:
+    """A control that did not use Tensor Cores, as intended."""
     return row.control and row.verdict == "not engaged"
 
 
+def plain_fp32(row: ModeVerdict) -> bool:
+    """FP32 that stayed FP32, as most frameworks leave it: no fault."""
+    return row.verdict == "not engaged" and row.mode == "fp32"
+
+
 def style_of(row: ModeVerdict) -> str:
-    """Plain FP32 has no Tensor Cores to engage; where it was asked for, not using them is no fault."""
-    if as_it_must(row):
+    if good_control(row):
         return "pass"
     if row.control and row.verdict not in SILENT:
         return "fail"
-    if row.verdict == "not engaged" and row.mode == "fp32":
-        return ""
-    return VERDICT_STYLES[row.verdict]
+    return "" if plain_fp32(row) else VERDICT_STYLES[row.verdict]
 
 
-def has_table(page: Page) -> bool:
-    """Whether the page is wide enough for the rows to be a table, in which "cannot tell" is a dash."""
-    return page.columns >= 80
-
-
-def heading(page: Page) -> None:
-    """The columns' names; a page without columns has none."""
-    if has_table(page):
-        _table(page, [], "TFLOP/s", "of peak", "×FP32", *_LINES)
-
-
-def rows(page: Page, judged: list[ModeVerdict]) -> None:
-    """The rows of one level. Modes that did not run, for one and the same reason, are one line."""
-    silent: list[_Silent] = []
-    ran = [row for row in judged if row.verdict not in SILENT]
-    for row in judged:
-        if row.verdict in SILENT:
-            _collect(silent, row)
-        elif not has_table(page):
-            _stacked(page, row)
-    if ran and has_table(page):
-        _table(page, map(_cells, ran), *[""] * 6)
-    for those in silent:
-        told = (those.verdict, VERDICT_STYLES[those.verdict])
-        why = [(f"({those.reason})", "quiet")] if those.reason else []
-        page.paragraph((f"{', '.join(those.labels)}:", ""), told, *why, indent=2, hanging=4)
-
-
-def _table(page: Page, rows: Iterable[list[Span]], *names: str) -> None:
-    """Columns of the same width at every level."""
-    from .page import Column
-
-    tflops, peak, ratio, bits, rate, hardware = names
-    columns = [
-        Column(width=_LABEL),
-        Column(width=_VERDICT),
-        Column(tflops, 7, right=True),
-        Column(peak, _BAR + 5, right=True),
-        Column(ratio, 5, right=True),
-        Column(bits, 6),
-        Column(rate, 6),
-        Column(hardware, 8),
-    ]
-    page.table(columns, rows, indent=2, headings="quiet")
-
-
-def _cells(row: ModeVerdict) -> list[Span]:
-    numbers = [number(row.tflops), f"{_bar(row)} {_percent(row.share):>4}", _ratio(row.ratio)]
-    evidence = [_SAYS[line.says] for line in (row.bits, row.rate, row.hardware)]
-    told = [(text, "") for text in (*numbers, *evidence)]
-    return [(label(row), ""), (row.verdict, style_of(row)), *told]
-
-
-def _collect(silent: list[_Silent], row: ModeVerdict) -> None:
-    for those in silent:
-        if (those.verdict, those.reason) == (row.verdict, row.reason):
-            those.labels.append(label(row))
-            return
-    silent.append(_Silent(row.verdict, row.reason, [label(row)]))
-
-
-def _stacked(page: Page, row: ModeVerdict) -> None:
-    page.paragraph((f"{label(row)}:", ""), (row.verdict, style_of(row)), indent=2, hanging=4)
-    numbers = []
-    if row.share is not None:
-        numbers.append(f"{_bar(row)} {_percent(row.share)}".lstrip())
-    if row.tflops is not None:
-        numbers.append(f"{number(row.tflops)} {'TOP/s' if row.mode == 'int8' else 'TFLOP/s'}")
-    if row.ratio is not None:
-        numbers.append(f"{_ratio(row.ratio)}×FP32")
-    if numbers:
-        page.paragraph((", ".join(numbers), ""), indent=4)
-    by: dict[str, list[str]] = {}
-    for name, line in zip(_LINES, (row.bits, row.rate, row.hardware), strict=True):
-        by.setdefault(line.says, []).append(name)
-    told = "; ".join(f"{', '.join(names)}: {said}" for said, names in by.items())
-    page.paragraph((told, ""), indent=4)
+def needs_words(row: ModeVerdict) -> bool:
+    """Whether a row is not what one wishes for, or somebody has to do something about it."""
+    if row.verdict == "not applicable" or good_control(row):
+        return False
+    if row.verdict == "proven" or row.setting == "override":
+        return row.control
+    if row.verdict == "could not run" or plain_fp32(row):
+        return bool(row.cause or row.remedy)
+    return True
 
 
 def number(value: float | None) -> str:
@@ -159,25 +178,67 @@ def number(value: float | None) -> str:
         return ""
     if not 0 <= value < 99999:
         return "?"
-    if value < 9.995:
-        return f"{value:.2f}"
-    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
-def _ratio(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.1f}" if 0 <= ratio < 999 else "?"
-
-
-def _percent(share: float | None) -> str:
-    if share is None:
+def share_of(row: ModeVerdict) -> str:
+    """ "97 %": of the peak."""
+    if row.share is None:
         return ""
-    return f"{100 * share:.0f}%" if 0 <= share < 9.99 else "?"
+    return f"{100 * row.share:.0f} %" if 0 <= row.share < 9.99 else "?"
 
 
-def _bar(row: ModeVerdict) -> str:
-    """None for an instruction that cannot reach the peak: a short bar reads as a fault."""
-    share = row.share
-    if share is None or row.partial or not 0 <= share < 9.99:
+def ratio_of(row: ModeVerdict) -> str:
+    """ "6.2": times the rate of FP32."""
+    if row.ratio is None:
         return ""
-    full = round(min(share, 1.0) * _BAR)
-    return "█" * full + "░" * (_BAR - full)
+    return f"{row.ratio:.1f}" if 0 <= row.ratio < 999 else "?"
+
+
+def can_be_proven(row: ModeVerdict) -> bool:
+    return not row.control and row.mode != "fp32" and row.verdict != "not applicable"
+
+
+def proven(judged: Iterable[ModeVerdict]) -> str:
+    """ "all 5 modes proven at L0, L1 and L2 (PyTorch)." """
+    modes: dict[str, list[ModeVerdict]] = {}
+    for row in judged:
+        if can_be_proven(row):
+            modes.setdefault(row.mode, []).append(row)
+    if not modes:
+        return "no mode of theirs was run."
+    every = [row for rows in modes.values() for row in rows]
+    whole = [mode for mode, rows in modes.items() if all(r.verdict == "proven" for r in rows)]
+    levels = _levels(every)
+    if len(whole) == len(modes):
+        count = f"all {len(whole)} modes" if len(whole) > 1 else label(modes[whole[0]][0])
+        return f"{count} proven at {levels}."
+    missing = by_level(row for row in every if row.verdict != "proven")
+    names = "; ".join(f"{', '.join(dict.fromkeys(w))} ({where})" for where, w in missing.items())
+    count = f"{len(whole) or 'none'} of {len(modes)} mode{'' if len(modes) == 1 else 's'}"
+    return f"{count} proven at {levels}; not proven: {names}."
+
+
+def _levels(rows: Iterable[ModeVerdict]) -> str:
+    """ "L0, L1 and L2 (PyTorch, JAX)" """
+    levels: dict[str, dict[str, None]] = {}
+    for row in sorted(rows, key=lambda row: row.level):
+        names = levels.setdefault(row.level, {})
+        if row.framework:
+            names[FRAMEWORKS.get(row.framework, row.framework)] = None
+    words = [f"{level} ({', '.join(names)})" if names else level for level, names in levels.items()]
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def by_level(judged: Iterable[ModeVerdict]) -> dict[str, list[str]]:
+    """The labels of rows by their level or framework."""
+    names: dict[str, list[str]] = {}
+    for row in judged:
+        where = FRAMEWORKS.get(row.framework, row.framework) or row.level
+        names.setdefault(where, []).append(label(row))
+    return names
+
+
+def names_of(judged: Iterable[ModeVerdict]) -> str:
+    """ "L1 TF32, FP16; PyTorch FP32 by default" """
+    return "; ".join(f"{where} {', '.join(labels)}" for where, labels in by_level(judged).items())

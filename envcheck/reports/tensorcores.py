@@ -1,24 +1,34 @@
-"""The report's section on Tensor Cores: a table for each kind of GPU, then what is not proven, and why."""
+"""The text report's section on Tensor Cores: a table for each kind of GPU; what is not proven, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ..facts.snapshot import Snapshot
-from ..facts.target import FRAMEWORKS
-from ..findings.model import CheckResult, Remedy
-from ..tensorcores.mode_verdict import Line, ModeVerdict
-from .grouping import Alike, folded
+from ..findings.model import Remedy
+from ..tensorcores.mode_verdict import ModeVerdict
 from .model import Report, tensor_cores_left_out
+from .results import ReportedResult
 from .tensorcore_rows import (
     SILENT,
-    as_it_must,
-    heading,
+    VERDICT_STYLES,
+    SameGpus,
+    computed_by,
+    folded,
+    good_control,
     label,
+    level_of,
+    names_of,
+    needs_words,
     number,
-    rows,
+    plain_fp32,
+    proven,
+    ratio_of,
+    share_of,
     style_of,
 )
 
@@ -26,111 +36,51 @@ if TYPE_CHECKING:
     from .page import Page
 
 # More than these are in the JSON report alone.
-GPUS = 16
-ROWS = 60
-TEXTS = 6
+GPUS, ROWS, TEXTS = 16, 60, 6
 _TEXT_CELLS = 160
-
-_EXPLAIN = "envcheck explain tensor-cores"
+_BAR = 6
+_LINES = ("bits", "rate", "hardware")
+_SAYS = {"tensor": "tensor", "not tensor": "no", "cannot tell": "—"}
 _LEGEND = (
     "The bar is the share of the chip's peak at the clock that was seen, in a burst of under a second: heat"
     " takes longer to show. ×FP32: against FP32 products timed in between. INT8 is in TOP/s. A dash: this"
     " line of evidence cannot tell."
 )
 
-_Key = tuple[object, ...]
-
 
 def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True) -> None:
-    """The whole section with a blank line before it; nothing where no matrix product was asked for.
+    """The section with a blank line before it; nothing where no matrix product was asked for.
 
-    One sentence says what is proven. The table of a level follows where something is not as it should be,
-    and of all of them where the page is ``verbose``.
+    Unless ``verbose``, only the levels with a problem have a table.
     """
-    if not report.tensor_cores:
-        if why := _why_nothing(report, snapshot):
-            page.blank()
-            page.paragraph(("Tensor Cores:", "heading"), (why, ""), hanging=2)
+    judged = report.tensor_cores
+    summary = proven(judged) if judged else _why_nothing(report, snapshot)
+    if not summary:
         return
     page.blank()
-    groups = folded(report.tensor_cores)
-    page.paragraph(("Tensor Cores:", "heading"), (proven(report.tensor_cores), ""), hanging=2)
-    shown = groups if verbose else [_odd(group) for group in groups]
+    page.paragraph(("Tensor Cores:", "heading"), (summary, ""), hanging=2)
+    groups = folded(judged)
+    shown = groups if verbose else [_with_problems(group) for group in groups]
     shown = [group for group in shown if group.rows]
     if not shown:
-        _rates(page, groups)
+        for group in groups[:GPUS]:
+            _rates(page, group)
         return
     for group in shown[:GPUS]:
         page.blank()
         _table(page, group, verbose)
         _unproven(page, group.rows[:ROWS], report.results)
-    if (left := len(shown) - GPUS) > 0:
-        page.paragraph((f"and {left} more GPUs in --format json", ""))
+    if (more := len(shown) - GPUS) > 0:
+        page.paragraph((f"and {more} more GPUs in --format json", ""))
     page.blank()
-    _legend(page, shown)
-
-
-def proven(judged: list[ModeVerdict]) -> str:
-    """ "all 5 modes proven at L0, L1 and L2 (PyTorch)." """
-    modes: dict[str, list[ModeVerdict]] = {}
-    for row in judged:
-        if not row.control and row.mode != "fp32" and row.verdict != "not applicable":
-            modes.setdefault(row.mode, []).append(row)
-    whole = [mode for mode, rows in modes.items() if all(r.verdict == "proven" for r in rows)]
-    levels = _listed(_levels([row for rows in modes.values() for row in rows]))
-    if not modes:
-        return "no mode of theirs was run."
-    if len(whole) == len(modes):
-        number = f"all {len(whole)} modes" if len(whole) > 1 else label(modes[whole[0]][0])
-        return f"{number} proven at {levels}."
-    missing = _by_level([r for rows in modes.values() for r in rows if r.verdict != "proven"])
-    named = "; ".join(f"{', '.join(dict.fromkeys(w))} ({where})" for where, w in missing.items())
-    number = f"{len(whole) or 'none'} of {len(modes)} mode{'' if len(modes) == 1 else 's'}"
-    return f"{number} proven at {levels}; not proven: {named}."
-
-
-def _levels(rows: list[ModeVerdict]) -> list[str]:
-    """ "L0", "L1", "L2 (PyTorch, JAX)" """
-    levels: dict[str, dict[str, None]] = {}
-    for row in sorted(rows, key=lambda row: row.level):
-        names = levels.setdefault(row.level, {})
-        if row.framework:
-            names[FRAMEWORKS.get(row.framework, row.framework)] = None
-    return [f"{level} ({', '.join(names)})" if names else level for level, names in levels.items()]
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
-
-
-def _odd(group: Alike) -> Alike:
-    """Of GPUs that are alike, the levels at which something is not as it should be."""
-    odd = {_level_key(row) for row in group.rows if _needs_words(row) and not _plain(row)}
-    rows = [row for row in group.rows if _level_key(row) in odd]
-    return Alike(title=group.title, count=group.count, rows=rows)
-
-
-def _rates(page: Page, groups: list[Alike]) -> None:
-    """Of all that is proven the fastest, a line a kind of GPU: "FP16 830 TFLOP/s; INT8 1613 TOP/s"."""
-    for group in groups[:GPUS]:
-        best: dict[str, float] = {}
-        for row in group.rows:
-            if row.verdict == "proven" and row.mode != "fp32" and row.tflops is not None:
-                best[row.mode] = max(best.get(row.mode, 0.0), row.tflops)
-        if best:
-            units = {"TFLOP/s": [m for m in best if m != "int8"], "TOP/s": ["int8"]}
-            rates = "; ".join(
-                f"{', '.join(f'{mode.upper()} {number(best[mode])}' for mode in modes)} {unit}"
-                for unit, modes in units.items()
-                if modes and all(mode in best for mode in modes)
-            )
-            each = " (each, in short bursts)" if group.count > 1 else " (in short bursts)"
-            told = f"{group.title}: {rates}{each}"
-            page.paragraph((told, "quiet"), indent=2, hanging=4)
+    if any(row.verdict not in SILENT for group in shown for row in group.rows):
+        page.paragraph((_LEGEND, "quiet"))
+    page.paragraph(("All of it, and why it is a proof:", ""))
+    page.command("envcheck explain tensor-cores", here=True)
 
 
 def _why_nothing(report: Report, snapshot: Snapshot) -> str:
-    """Why no matrix product ran, where that is not plain: a machine without a GPU has said so already."""
+    """Why no matrix product ran; "" where the machine has no GPU, which is reported elsewhere."""
     if report.machine.gpus == [] or tensor_cores_left_out(report.results):
         return ""
     for document in (snapshot.machine, snapshot.target):
@@ -140,191 +90,162 @@ def _why_nothing(report: Report, snapshot: Snapshot) -> str:
     return ""
 
 
-def _table(page: Page, group: Alike, verbose: bool) -> None:
-    count = [(f"({group.count} alike)", "")] if group.count > 1 else []
+def _with_problems(group: SameGpus) -> SameGpus:
+    """The levels with a problem."""
+    levels = {level_of(row) for row in group.rows if needs_words(row) and not plain_fp32(row)}
+    rows = [row for row in group.rows if level_of(row) in levels]
+    return msgspec.structs.replace(group, rows=rows)
+
+
+def _rates(page: Page, group: SameGpus) -> None:
+    """Where all is proven, the fastest rates: "FP16 830 TFLOP/s; INT8 1613 TOP/s"."""
+    best: dict[str, float] = {}
+    for row in group.rows:
+        if row.verdict == "proven" and row.mode != "fp32" and row.tflops is not None:
+            best[row.mode] = max(best.get(row.mode, 0.0), row.tflops)
+    floats = ", ".join(f"{m.upper()} {number(v)}" for m, v in best.items() if m != "int8")
+    parts = [f"{floats} TFLOP/s"] if floats else []
+    parts += [f"INT8 {number(best['int8'])} TOP/s"] if "int8" in best else []
+    if parts:
+        each = "each, " if group.count > 1 else ""
+        text = f"{group.title}: {'; '.join(parts)} ({each}in short bursts)"
+        page.paragraph((text, "quiet"), indent=2, hanging=4)
+
+
+def _table(page: Page, group: SameGpus, verbose: bool) -> None:
+    count = [(f"({group.count} with the same results)", "")] if group.count > 1 else []
     page.paragraph((group.title or "No GPU's own", "heading"), *count, hanging=2)
-    if any(row.verdict not in SILENT for row in group.rows[:ROWS]):
-        heading(page)
-    for _, found in groupby(group.rows[:ROWS], key=_level_key):
-        level = list(found)
-        _level(page, level)
-        rows(page, level)
-    if (left := len(group.rows) - ROWS) > 0:
-        page.paragraph((f"and {left} more in --format json", ""), indent=2)
+    shown = group.rows[:ROWS]
+    for place, (_, found) in enumerate(groupby(shown, key=level_of)):
+        _level(page, list(found), with_heading=place == 0)
+    if (more := len(group.rows) - ROWS) > 0:
+        page.paragraph((f"and {more} more in --format json", ""), indent=2)
     if verbose:
-        _texts(page, group.rows[:ROWS])
+        _cannot_tell(page, [row for row in shown if row.verdict not in SILENT])
 
 
-def _level_key(row: ModeVerdict) -> tuple[str, str, str]:
-    return (row.level, row.framework, row.library)
+def _level(page: Page, rows: list[ModeVerdict], with_heading: bool) -> None:
+    """What computed at this level, how its control came out, and its rows."""
+    from .page import Column
+
+    ran = [row for row in rows if row.verdict not in SILENT]
+    control = next((row for row in rows if row.control), None)
+    words = []
+    if control is not None and good_control(control):
+        words = [("– control: not engaged, as it must be", "")]
+    elif control is not None and ran:
+        text = f"– control: {control.verdict}, so nothing here counts as proven"
+        words = [(text, style_of(control))]
+    page.paragraph((rows[0].level, "code"), (computed_by(rows[0]), "code"), *words, hanging=3)
+    headings = ("TFLOP/s", "of peak", "×FP32", "bits", "rate", "hardware")
+    rate, peak, ratio, *lines = headings if with_heading else [""] * 6
+    columns = [Column(width=15), Column(width=13), Column(rate, 7, right=True)]
+    columns += [Column(peak, _BAR + 5, right=True), Column(ratio, 5, right=True)]
+    columns += [Column(name, size) for name, size in zip(lines, (6, 6, 8), strict=True)]
+    if page.columns < 80:  # a narrow page has no room for the bars
+        columns = [columns[0], columns[1], Column(rate, 7, right=True), Column(peak, 7, right=True)]
+    if ran:
+        cells = [[*_cells(row, page.columns < 80)] for row in ran]
+        page.table(columns, cells, indent=2, headings="quiet")
+    for silent in _alike(
+        (row for row in rows if row.verdict in SILENT), lambda row: (row.verdict, row.reason)
+    ):
+        names = f"{', '.join(map(label, silent))}:"
+        verdict, reason = silent[0].verdict, silent[0].reason
+        why = [(f"({reason})", "quiet")] if reason else []
+        page.paragraph((names, ""), (verdict, VERDICT_STYLES[verdict]), *why, indent=2, hanging=4)
 
 
-def _level(page: Page, level: list[ModeVerdict]) -> None:
-    """What computed at this level, and how its control came out."""
-    first = level[0]
-    control = next((row for row in level if row.control), None)
-    says = []
-    if control is not None and as_it_must(control):
-        says = [("– control: not engaged, as it must be", "")]
-    elif control is not None and any(row.verdict not in SILENT for row in level):
-        told = f"– control: {control.verdict}, so nothing here counts as proven"
-        says = [(told, style_of(control))]
-    page.paragraph((first.level, "code"), (_computed_by(first), "code"), *says, hanging=3)
+def _cells(row: ModeVerdict, narrow: bool) -> list[tuple[str, str]]:
+    first = [(label(row), ""), (row.verdict, style_of(row)), (number(row.tflops), "")]
+    if narrow:
+        return [*first, (share_of(row), "")]
+    bar = ""
+    if row.share is not None and not row.partial and 0 <= row.share < 9.99:
+        full = round(min(row.share, 1.0) * _BAR)
+        bar = "█" * full + "░" * (_BAR - full)
+    lines = [(_SAYS[getattr(row, name).says], "") for name in _LINES]
+    return [*first, (f"{bar} {share_of(row).replace(' ', ''):>4}", ""), (ratio_of(row), ""), *lines]
 
 
-def _computed_by(row: ModeVerdict) -> str:
-    if row.level == "L0":
-        return "the hardware, by the driver alone"
-    if row.level == "L1":
-        return row.library or "the target's cuBLAS"
-    return FRAMEWORKS.get(row.framework, row.framework)
+def _alike(
+    rows: Iterable[ModeVerdict], key: Callable[[ModeVerdict], object]
+) -> list[list[ModeVerdict]]:
+    """Rows with the same key together, in their order."""
+    found: dict[object, list[ModeVerdict]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return list(found.values())
 
 
-def _texts(page: Page, judged: list[ModeVerdict]) -> None:
-    """Why a line cannot tell; and the bits of all that ran, beside those that are not as they should be."""
-    told = [row for row in judged if row.verdict not in SILENT and not _needs_evidence(row)]
-    titles = [("rate", "Rate:"), ("hardware", "Hardware:")]
-    if any(_needs_evidence(row) for row in judged):
-        titles.insert(0, ("bits", "Bits:"))
-    for name, title in titles:
-        alike: dict[str, list[ModeVerdict]] = {}
-        for row in told:
-            line: Line = getattr(row, name)
-            asked = name == "bits" or line.says == "cannot tell"
-            if line.text and asked:
-                alike.setdefault(line.text, []).append(row)
-        for text, those in list(alike.items())[:TEXTS]:
-            what = page.cut(page.clean(text), _TEXT_CELLS)
-            page.paragraph(
-                (title, "quiet"), (what, "quiet"), (f"({_names(those)})", "quiet"), hanging=2
-            )
-        if (left := len(alike) - TEXTS) > 0:
-            page.paragraph((title, "quiet"), (f"{left} more in --format json", "quiet"))
+def _cannot_tell(page: Page, ran: Sequence[ModeVerdict]) -> None:
+    """Why a line of evidence cannot tell; of rows with a problem their evidence says it."""
+    for name in _LINES:
+        blind = [
+            row
+            for row in ran
+            if not _has_evidence(row)
+            and getattr(row, name).says == "cannot tell"
+            and getattr(row, name).text
+        ]
+        groups = _alike(blind, lambda row, name=name: getattr(row, name).text)  # type: ignore[misc]
+        title = (f"{name.capitalize()}:", "quiet")
+        for rows in groups[:TEXTS]:
+            text = page.cut(page.clean(getattr(rows[0], name).text), _TEXT_CELLS)
+            page.paragraph(title, (f"{text} ({names_of(rows)})", "quiet"), hanging=2)
+        if (more := len(groups) - TEXTS) > 0:
+            page.paragraph(title, (f"{more} more in --format json", "quiet"))
 
 
-def _needs_words(row: ModeVerdict) -> bool:
-    """Whether a row is not as one wishes it to be, or somebody has to do something about it."""
-    if row.verdict == "not applicable" or as_it_must(row):
-        return False
-    if row.verdict == "proven" or row.setting == "override":
-        return row.control
-    if row.verdict == "could not run" or (row.verdict == "not engaged" and row.mode == "fp32"):
-        return bool(row.cause or row.remedy)
-    return True
+def _has_evidence(row: ModeVerdict) -> bool:
+    """Whether its three lines of evidence are shown in words."""
+    return needs_words(row) and row.verdict not in SILENT and not plain_fp32(row)
 
 
-def _needs_evidence(row: ModeVerdict) -> bool:
-    """Whether all three lines are told in words: FP32 that stayed FP32 needs a cause alone."""
-    return _needs_words(row) and row.verdict not in SILENT and not _plain(row)
-
-
-def _plain(row: ModeVerdict) -> bool:
-    """FP32 that stayed FP32, as most frameworks leave it."""
-    return row.verdict == "not engaged" and row.mode == "fp32"
-
-
-def _unproven(page: Page, judged: list[ModeVerdict], results: list[CheckResult]) -> None:
+def _unproven(page: Page, judged: list[ModeVerdict], results: list[ReportedResult]) -> None:
     """What is not proven, and what is below the peak: each cause once, with its modes."""
-    if any(_needs_words(row) or row.slow for row in judged):
+    problems, slow = [*filter(needs_words, judged)], [row for row in judged if row.slow]
+    if problems or slow:
         page.blank()
-    for alike in _together(filter(_needs_words, judged)):
-        row = alike[0]
+    for rows in _alike(problems, lambda row: (row.verdict, row.cause or row.reason, _key(row))):
+        row = rows[0]
+        why = row.cause or row.reason
         code = _code(row.remedy, results)
-        why = [(row.cause or row.reason, "")] if row.cause or row.reason else []
-        seen = [(f"(see {code} above)", "")] if code else []
-        where = f"{_names(alike)}:"
-        page.paragraph(
-            (where, "code"), (row.verdict, style_of(row)), *_dashed(why), *seen, hanging=2
-        )
-        if not code and _needs_evidence(row):
-            _evidence(page, alike)
-        if not code:
-            _remedy(page, row.remedy)
-    ran = [row for row in judged if row.verdict not in SILENT]
-    slow: dict[str, list[ModeVerdict]] = {}
-    for row in judged:
-        if row.slow:
-            slow.setdefault(row.slow, []).append(row)
-    for text, those in slow.items():
-        where = f"{_names(those, ran)}:"
-        told = ("below the peak", "")
-        page.paragraph((where, "code"), told, *_dashed([(text, "")]), hanging=2)
+        spans = [(f"{names_of(rows)}:", "code"), (row.verdict, style_of(row))]
+        spans += [(f"– {why}", "")] if why else []
+        spans += [(f"(see {code} above)", "")] if code else []
+        page.paragraph(*spans, hanging=2)
+        if not code and _has_evidence(row):
+            _evidence(page, rows)
+        if not code and row.remedy is not None:
+            page.remedy(row.remedy)
+    for rows in _alike(slow, lambda row: row.slow):
+        text = (f"below the peak – {rows[0].slow}", "")
+        page.paragraph((f"{names_of(rows)}:", "code"), text, hanging=2)
 
 
-def _dashed(why: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [("–", ""), *why] if why else []
-
-
-def _together(judged: Iterable[ModeVerdict]) -> Iterator[list[ModeVerdict]]:
-    """Rows of which the same is told and for which the same is to be done."""
-    alike: dict[_Key, list[ModeVerdict]] = {}
-    for row in judged:
-        key = (row.verdict, row.cause or row.reason, _remedy_key(row.remedy))
-        alike.setdefault(key, []).append(row)
-    yield from alike.values()
-
-
-def _names(judged: list[ModeVerdict], everything: list[ModeVerdict] | None = None) -> str:
-    """ "L1 TF32, FP16; PyTorch FP32 by default"; of a level alone where it is all of ``everything``."""
-    names, all_names = _by_level(judged), _by_level(everything or [])
-    return "; ".join(
-        where if labels == all_names.get(where) else f"{where} {', '.join(labels)}"
-        for where, labels in names.items()
-    )
-
-
-def _by_level(judged: list[ModeVerdict]) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
-    for row in judged:
-        where = FRAMEWORKS.get(row.framework, row.framework) or row.level
-        names.setdefault(where, []).append(label(row))
-    return names
+def _key(row: ModeVerdict) -> tuple[str, ...]:
+    return () if row.remedy is None else (row.remedy.text, *row.remedy.commands)
 
 
 def _evidence(page: Page, rows: list[ModeVerdict]) -> None:
-    """The three lines of rows of which the same is told; where theirs differ, each with whose it is."""
-    for name in ("bits", "rate", "hardware"):
-        lines: dict[tuple[str, str], list[ModeVerdict]] = {}
-        for row in rows:
-            line: Line = getattr(row, name)
-            lines.setdefault((line.says, line.text), []).append(row)
-        for (says, text), those in list(lines.items())[:TEXTS]:
-            whose = f" of {_names(those)}" if len(lines) > 1 else ""
-            told = f" ({page.cut(page.clean(text), 2 * _TEXT_CELLS)})" if text else ""
-            page.paragraph((f"{name}{whose}: {says}{told}", "quiet"), indent=4, hanging=6)
+    """The three lines of rows with the same cause; where theirs differ, each with its rows."""
+    for name in _LINES:
+        groups = _alike(rows, lambda row, name=name: getattr(row, name))  # type: ignore[misc]
+        for group in groups[:TEXTS]:
+            line = getattr(group[0], name)
+            whose = f" of {names_of(group)}" if len(groups) > 1 else ""
+            text = f" ({page.cut(page.clean(line.text), 2 * _TEXT_CELLS)})" if line.text else ""
+            page.paragraph((f"{name}{whose}: {line.says}{text}", "quiet"), indent=4, hanging=6)
 
 
-def _remedy(page: Page, remedy: Remedy | None) -> None:
-    if remedy is None:
-        return
-    page.paragraph(("To do:", "heading"), (remedy.text, ""), indent=2, hanging=4)
-    for command in remedy.commands:
-        page.command(command)
-
-
-def _remedy_key(remedy: Remedy | None) -> _Key:
-    return () if remedy is None else (remedy.text, *remedy.commands)
-
-
-def _code(remedy: Remedy | None, results: list[CheckResult]) -> str:
+def _code(remedy: Remedy | None, results: list[ReportedResult]) -> str:
     """The check whose findings give this remedy in full; "" where none does."""
     for result in results if remedy is not None else []:
-        told = result.findings if result.outcome in ("fail", "warn") else []
-        if any(_within(finding.remedy, remedy) for finding in told):
-            return result.code
+        for finding in result.findings if result.outcome in ("fail", "warn") else []:
+            found = finding.remedy
+            if found is None or remedy is None or found.text != remedy.text:
+                continue
+            if set(found.commands) <= set(remedy.commands):
+                return result.code
     return ""
-
-
-def _within(part: Remedy | None, whole: Remedy | None) -> bool:
-    """Whether it is the same remedy, perhaps of one GPU of several."""
-    if part is None or whole is None:
-        return False
-    return part.text == whole.text and set(part.commands) <= set(whole.commands)
-
-
-def _legend(page: Page, groups: list[Alike]) -> None:
-    """How to read the table, and where it is explained why this is a proof."""
-    if any(row.verdict not in SILENT for group in groups for row in group.rows):
-        page.paragraph((_LEGEND, "quiet"))
-    page.paragraph(("All of it, and why it is a proof:", ""))
-    page.command(_EXPLAIN, here=True)

@@ -20,8 +20,6 @@ from .plain import worst_first
 from .tensorcores import section as tensor_cores
 from .verdict import OverallVerdict
 
-SIMULATED = "Simulated, not real:"
-
 _DOCTOR = "envcheck doctor"
 
 _HANGING = 2
@@ -58,7 +56,7 @@ def draw(
     page: Page, report: Report, snapshot: Snapshot, *, implied: bool = False, verbose: bool = False
 ) -> None:
     """Put the report on a page."""
-    _simulated(page, report)
+    page.simulated(report.simulated)
     _verdict(page, verdict(report, snapshot))
     _heading(page, report, verbose)
     blocks(page, report, verbose)
@@ -74,7 +72,7 @@ def draw(
 def brief(report: Report, snapshot: Snapshot, **style: Any) -> str:
     """The verdict alone; where it counts several problems or warnings, these too, a line each."""
     page = Page(**style)
-    _simulated(page, report)
+    page.simulated(report.simulated)
     found = verdict(report, snapshot)
     _verdict(page, found)
     if len(found.items) > 1 and found.sign in ("fail", "warn"):
@@ -83,11 +81,6 @@ def brief(report: Report, snapshot: Snapshot, **style: Any) -> str:
                 word = page.word(one.level)
                 page.paragraph((word, one.level), (one.code, "code"), (one.text, ""), hanging=2)
     return page.text()
-
-
-def _simulated(page: Page, report: Report) -> None:
-    if report.simulated:
-        page.paragraph((SIMULATED, "heading"), (report.simulated, ""), hanging=2)
 
 
 def _verdict(page: Page, found: OverallVerdict) -> None:

@@ -11,10 +11,10 @@ from ..checks.registry import area_title
 from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.target import FRAMEWORKS, Framework
-from ..findings.model import CheckResult
 from ..tensorcores.mode_verdict import ModeVerdict
 from .headlines import Headline, headlines
 from .machine import MachineDescription, facts, short_gpus
+from .results import ReportedResult
 
 Status = Literal["healthy", "problems", "could-not-look"]
 Sign = Literal["pass", "warn", "fail", "could-not-run", "skipped"]
@@ -43,7 +43,7 @@ class OverallVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def verdict_of(
     status: Status,
-    results: list[CheckResult],
+    results: list[ReportedResult],
     machine: MachineDescription,
     snapshot: Snapshot,
     judged: Iterable[ModeVerdict],

@@ -1,23 +1,22 @@
-"""Reads a bundle, a directory or a tar, in place: what is needed of it is verified and goes to the store."""
+"""Reads a bundle, a directory or a tar, in place: what is needed is verified and copied."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import tarfile
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 import msgspec
 
+from ... import json_text
 from ...bounded_tar import BoundedTar
 from ...exit_codes import UsageError
 from .. import durable, pylock
+from ..downloads import Downloads
 from ..lockfile import LockedFile, Lockfile
-from ..store import errors
-from ..store.store import Store
 from . import index
 from .index import BundleFile, BundleIndex
 
@@ -73,12 +72,12 @@ class Bundle:
         for file in lock.files:
             self._check_listed(file)
 
-    def adopt(self, lock: Lockfile, store: Store) -> None:
-        """Put the lock's files into the store, each verified; those that are there already stay."""
+    def adopt(self, lock: Lockfile, downloads: Downloads) -> None:
+        """Put the lock's files into the downloads, each verified; those that are there already stay."""
         self.check(lock)
         for file in lock.files:
-            if not store.has(file.sha256):
-                self._adopt_one(file, store)
+            if not downloads.has(file):
+                self._adopt_one(file, downloads)
 
     def _check_listed(self, file: LockedFile) -> None:
         name = f"{index.FILES}/{file.name}"
@@ -90,24 +89,16 @@ class Bundle:
         if file.size not in (None, listed.size):
             raise self._of_other_size(name, file.size, listed.size)
 
-    def _adopt_one(self, file: LockedFile, store: Store) -> None:
-        """Hashed while it is copied: a link would let whoever edits the bundle change the store."""
+    def _adopt_one(self, file: LockedFile, downloads: Downloads) -> None:
+        """Hashed while it is copied: a link would let an edit of the bundle change the cache."""
         name = f"{index.FILES}/{file.name}"
-        place = store.path(file.sha256)
-        try:
-            store.make_room_for(place)
-            with (
-                tempfile.TemporaryDirectory(dir=place.parent, prefix=".bundle-") as folder,
-                self._source(name, self.index.files[name]) as source,
-            ):
-                copy = Path(folder) / file.sha256
-                found = _copied(source, copy)
-                if found != file.sha256:
-                    raise self._damaged(name, file.sha256, found)
-                copy.replace(place)
-        except OSError as error:
-            raise errors.of_disk(error, store.root, file.name, file.size) from None
-        store.verified(file.sha256)
+        with (
+            downloads.disk_errors(file.name, file.size or 0),
+            self._source(name, self.index.files[name]) as source,
+        ):
+            found = downloads.add(file, iter(lambda: source.read(_CHUNK), b""))
+        if found != file.sha256:
+            raise self._damaged(name, file.sha256, found)
 
     def _text(self, name: str) -> str:
         listed = self.index.files.get(name)
@@ -123,15 +114,15 @@ class Bundle:
     def _read_index(self) -> BundleIndex:
         data = self._small(index.NAME)
         try:
-            header = durable.decode(data, _BundleHeader)
+            header = json_text.read(data, _BundleHeader)
             if header.format > index.FORMAT:
                 raise UsageError(
                     f"{self.place}: a bundle of format {header.format}, and this envcheck reads format"
                     f" {index.FORMAT}",
                     "install the envcheck that is in it: sh setup.sh, in the bundle",
                 )
-            return durable.decode(data, BundleIndex)
-        except msgspec.DecodeError as error:
+            return json_text.read(data, BundleIndex)
+        except ValueError as error:
             raise self._wrong(f"not a bundle: {index.NAME}: {error}") from None
 
     def _small(self, name: str, listed: BundleFile | None = None) -> bytes:
@@ -201,13 +192,3 @@ class Bundle:
 
 class _BundleHeader(msgspec.Struct):
     format: int
-
-
-def _copied(source: BinaryIO, target: Path) -> str:
-    """Copy to the end; the sha256 of what was copied."""
-    found = hashlib.sha256()
-    with target.open("wb") as file:
-        while chunk := source.read(_CHUNK):
-            found.update(chunk)
-            file.write(chunk)
-    return found.hexdigest()

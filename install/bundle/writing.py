@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from ...exit_codes import Cannot, CouldNotLook, UsageError
+from ..downloads import Downloads
 from ..lockfile import LockedFile
-from ..store.store import Store
 from .index import NAME, BundleIndex
 
 _CHUNK = 1 << 20
@@ -35,9 +35,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return cls(source=data, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
 
     @classmethod
-    def stored(cls, store: Store, file: LockedFile) -> Content:
-        """A file that is in the store."""
-        path = store.path(file.sha256)
+    def stored(cls, downloads: Downloads, file: LockedFile) -> Content:
+        """A file that was downloaded."""
+        path = downloads.path(file)
         return cls(source=path, sha256=file.sha256, size=path.stat().st_size)
 
 

@@ -26,7 +26,6 @@ FRAMEWORKS: dict[Flavour, str] = {
 }
 _UNNAMED = ("tf1", "tf2")  # are chosen from where nobody names one
 _REGISTRY = "nvcr.io/nvidia"
-_REPOSITORIES = {"torch": "pytorch", "jax": "jax"}
 OWN = "image"  # the stack of an image that its user names
 
 # What the sisters' columns are called where they are shown.
@@ -188,34 +187,21 @@ def _month(text: str) -> tuple[int, int] | None:
 
 
 def _no_release(left: Sequence[ImageStack], asked: str) -> UsageError:
-    wanted = _month(asked)
+    among = f"{left[0].name} has" if len(left) == 1 else "the containers have"
     names = sorted({one.release for stack in left for one in stack.releases}, key=_in_months)
     near = f"a release is a month, {names[0]} to {names[-1]}"
-    hints = []
-    if wanted is not None:
+    others = [one.name for one in flavours() if any(_is(each, asked) for each in one.releases)]
+    if _month(asked) is not None:
         at = _in_months(asked)
         nearest = sorted(names, key=lambda name: abs(_in_months(name) - at))[:2]
         near = f"the nearest: {' and '.join(sorted(nearest, key=_in_months))}"
-        hints = [
-            f"{stack.name} has it"
-            for stack in flavours()
-            if any(_is(release, asked) for release in stack.releases)
-        ]
-        hints = hints or [_by_name(left[0], wanted)]
-    among = f"{left[0].name} has" if len(left) == 1 else "the containers have"
+    hint = (
+        f"{others[0]} has it" if others else f"--image {_REGISTRY}/REPOSITORY:TAG takes any image"
+    )
     return UsageError(
         f'{among} no release "{asked}"; {near}',
-        "; ".join([*hints, "`envcheck releases --mode container` shows all of them"]),
+        f"{hint}; `envcheck releases --mode container` shows all of them",
     )
-
-
-def _by_name(stack: ImageStack, month: tuple[int, int]) -> str:
-    """How an image that no table has is installed: it says itself what it needs."""
-    repository = _REPOSITORIES.get(stack.flavour, "tensorflow")
-    # 19.09 has one image, 20.03 one for each TensorFlow.
-    two = repository == "tensorflow" and month >= (20, 1)
-    tag = f"{month[0]}.{month[1]:02d}{f'-{stack.flavour}' if two else ''}-py3"
-    return f"if NVIDIA has it, --image {_REGISTRY}/{repository}:{tag} takes it by what it says of itself"
 
 
 def _in_months(name: str) -> int:

@@ -15,7 +15,6 @@ from ...exit_codes import UsageError
 from ...suggestions import did_you_mean
 from .containers import flavours
 from .model import Release, Stack
-from .pairs import WITH, pair
 from .pythons import seed as seed
 from .schema import mistake, read
 
@@ -26,22 +25,18 @@ def names() -> list[str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a stack of this name, or two that make it up."""
-    first, pairs, second = name.partition(WITH)
-    return name in _files() or (bool(pairs) and {first, second} <= _files().keys())
+    """Whether there is a stack of this name."""
+    return name in _files()
 
 
 def load(name_or_file: str) -> Stack:
-    """A stack by name, or from a user's TOML file; "tensorflow-with-torch" is two as one.
+    """A stack by name, or from a user's TOML file.
 
     Raises UsageError: no such stack (the nearest is named), no readable file, or a mistake in the file,
-    with the path of its key; Cannot for two that cannot be in one environment.
+    with the path of its key.
     """
     if name_or_file in _files():
         return _built_in(name_or_file)
-    if is_known(name_or_file):
-        first, _, second = name_or_file.partition(WITH)
-        return pair(_built_in(first), _built_in(second))
     if not is_file(name_or_file):
         raise unknown(name_or_file, names())
     stack = read(_text(Path(name_or_file)), name_or_file)

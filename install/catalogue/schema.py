@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from ...exit_codes import UsageError
 from ...suggestions import did_you_mean
-from .model import Build, Index, Release, Sdist, Stack
+from .model import FORMS, Build, Index, Release, Sdist, Stack
 from .rules import Path, mistakes
 
 _FORM = "envcheck explain stack-file describes the form"
 _TOO_LONG = re.compile(r"[0-9]{200}")  # three times a sha256; Python refuses 4,300 digits
 _TABLES = (Stack, Index, Sdist, Build, Release)
+_FORMS = {repr(meta.pattern)[1:-1]: meta.title for form in FORMS for meta in get_args(form)[1:]}
 _WORDS = {
     "str": "text in quotes",
     "bool": "true or false",
@@ -86,6 +87,10 @@ def _schema_error(message: str, text: str, data: Any, where: str) -> UsageError:
         return mistake(where, path, f'"{found[1]}" is missing')
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", what):
         return mistake(where, path, _wrong_type(found[1], found[2], _written(text, path)))
+    if found := re.fullmatch(r"Expected `str` matching regex '(.*)'", what):
+        return mistake(where, path, f'"{_at(data, path)}" is not {_FORMS[found[1]]}')
+    if what == "Expected `array` of length >= 1":
+        return mistake(where, path, "this list is empty")
     return mistake(where, path, what)
 
 

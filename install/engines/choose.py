@@ -1,4 +1,4 @@
-"""Which engine holds and starts the image: one that works here, not one that is merely on PATH. Pure."""
+"""Which engine is used: one that works here, not one that is merely on PATH. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from . import wiring
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine that is here and is not taken."""
+    """An engine that is installed and cannot be used."""
 
     engine: Engine
     why: str  # one sentence
@@ -32,14 +32,14 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine that is taken, and all that was seen on the way."""
+    """The engine that is used."""
 
     engine: Engine  # the machine's facts about it
     name: EngineName
     wiring: Wiring = wiring.NONE
-    gpus: int = 0  # that must arrive in a container
-    findings: list[Finding] = []  # what works today and is in danger: told, with its commands
-    refused: list[Refused] = []  # that would have come first
+    gpus: int = 0  # device nodes that have to be in a container
+    findings: list[Finding] = []  # what works today and is at risk
+    refused: list[Refused] = []  # that were preferred
 
     @property
     def program(self) -> str:
@@ -52,7 +52,7 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def remarks(self) -> list[str]:
-        """Each finding in a line, with the commands that repair it; and who would have come first."""
+        """The engines that were skipped, and each finding in a line with its commands."""
         passed = [f"{one.engine.name} is skipped: {one.why}" for one in self.refused]
         return passed + [_remark(finding) for finding in self.findings]
 
@@ -69,7 +69,7 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def files(self) -> bool:
         """It keeps no images: one is a file in the version's directory."""
-        return self.name in ("apptainer", "enroot")
+        return self.name == "apptainer"
 
 
 def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
@@ -79,7 +79,7 @@ def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
     without a GPU the wiring is "none". Raises Cannot, with the commands that repair it.
     """
     refused: list[Refused] = []
-    for outcome in _Look(snapshot, needed_mib).outcomes(name):
+    for outcome in _Engines(snapshot, needed_mib).judged(name):
         if isinstance(outcome, EngineChoice):
             return msgspec.structs.replace(outcome, refused=refused)
         refused.append(outcome)
@@ -89,7 +89,7 @@ def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
 def answering(name: str, snapshot: Snapshot) -> list[EngineChoice]:
     """Every engine that can start a container, even without GPUs. Raises Cannot where there is none."""
     found, refused = [], []
-    for outcome in _Look(snapshot, 0).outcomes(name):
+    for outcome in _Engines(snapshot, 0).judged(name):
         if isinstance(outcome, EngineChoice):
             found.append(outcome)
         elif known(outcome.engine.server_version) is not None:
@@ -115,7 +115,7 @@ def _cannot(name: str, refused: list[Refused], snapshot: Snapshot) -> Cannot:
         hint = f"install one: {' && '.join(commands) or 'podman, as your distribution has it'}"
         if name and name != "podman":
             hint = f"install {name}, or take another engine: --engine podman"
-        return Cannot(f"{missing} (podman, docker, apptainer or enroot holds the image).", hint)
+        return Cannot(f"{missing} (one of podman, docker and apptainer).", hint)
     hints = [
         "\n".join([one.remedy.text, *(f"    {command}" for command in one.remedy.commands)])
         for one in refused
@@ -130,7 +130,7 @@ def _remark(finding: Finding) -> str:
     return " ".join(filter(None, [finding.message, *parts]))
 
 
-class _Look:
+class _Engines:
     """One Snapshot's engines, with what the checks on containers say of each."""
 
     def __init__(self, snapshot: Snapshot, needed_mib: int) -> None:
@@ -139,8 +139,8 @@ class _Look:
             self.containers = containers_of(view)
         except CannotJudge as why:
             raise Cannot(
-                f"What container engines this machine has is not known: {why}.",
-                "`envcheck collect` shows what the probe of the engines says",
+                f"the container engines of this machine are not known: {why}",
+                "`envcheck collect` shows what the probe of the engines found",
             ) from why
         self.needed_mib = needed_mib
         self.gpus = _expected(view)
@@ -151,51 +151,55 @@ class _Look:
             for finding in result.findings
         }
 
-    def outcomes(self, name: str) -> Iterator[EngineChoice | Refused]:
-        """Of the engine of that name, else of all, in their order."""
+    def judged(self, name: str) -> Iterator[EngineChoice | Refused]:
+        """The engine of that name, or all in the order of preference."""
         for wanted in [name] if name else ENGINES:
             for engine in self.containers.engines:
                 if _name(engine) == wanted:
                     yield self._judge(engine)
 
     def _judge(self, engine: Engine) -> EngineChoice | Refused:
-        refused = self._silent(engine) or self._elsewhere(engine) or self._too_small(engine)
+        refused = self._silent(engine) or self._remote(engine) or self._too_small(engine)
         if refused is not None:
             return refused
         way = wiring.find(engine, self.containers) if self.gpus else wiring.NONE
         if way is None:
             return self._unwired(engine)
+        dangers = []
+        if engine.name == "docker" and way.kind not in ("cdi", "none"):
+            dangers = [self.findings.get((code, engine.name)) for code in ("CTR-003", "CTR-005")]
         return EngineChoice(
             engine=engine,
             name=_name(engine),
             wiring=way,
             gpus=self.gpus,
-            findings=self._dangers(engine, way),
+            findings=list(filter(None, dangers)),
         )
 
     def _silent(self, engine: Engine) -> Refused | None:
         why = engine.server_version
         if engine.name not in ("podman", "docker") or not isinstance(why, Unavailable):
             return None
-        words = why.detail.strip().splitlines()
-        said = f" ({words[-1][:200]})" if words else ""
+        lines = why.detail.strip().splitlines()
+        reason = f" ({lines[-1][:200]})" if lines else ""
         return Refused(
             engine=engine,
-            why=f"{engine.name} is installed and does not answer{said}.",
+            why=f"{engine.name} is installed and does not answer{reason}.",
             remedy=adapted(self.view, wake(self.view, engine, why)),
         )
 
-    def _elsewhere(self, engine: Engine) -> Refused | None:
+    def _remote(self, engine: Engine) -> Refused | None:
         if not self.gpus or known(engine.remote) is not True:
             return None
-        docker = ["unset DOCKER_HOST", "docker context use default"]
-        podman = ["unset CONTAINER_HOST", "podman system connection list"]
-        back = docker if engine.name == "docker" else podman
+        commands = {
+            "docker": ["unset DOCKER_HOST", "docker context use default"],
+            "podman": ["unset CONTAINER_HOST", "podman system connection list"],
+        }
         return Refused(
             engine=engine,
-            why=f"{engine.name}'s server runs on another machine or in a virtual one, and its containers do"
+            why=f"{engine.name}'s server runs on another machine or in a virtual machine: its containers do"
             " not get this machine's GPUs.",
-            remedy=Remedy(f"Use the {engine.name} of this machine.", back),
+            remedy=Remedy(f"Use the {engine.name} of this machine.", commands.get(engine.name, [])),
         )
 
     def _too_small(self, engine: Engine) -> Refused | None:
@@ -208,14 +212,13 @@ class _Look:
             why=f"{engine.name}'s storage in {where} has {free / 1024:.1f} GiB free, and the image needs"
             f" {self.needed_mib / 1024:.1f} GiB.",
             remedy=Remedy(
-                "Free some space: list the images and remove what nobody needs; or move the storage to"
-                " a larger file system.",
+                "Remove images that nobody needs, or move the storage to a larger file system.",
                 [f"{engine.name} system df", f"{engine.name} image prune --all"],
             ),
         )
 
     def _unwired(self, engine: Engine) -> Refused:
-        """The first finding that says why: a stale or too new specification says more than "none"."""
+        """With the finding that says most: a stale or too new specification more than a missing one."""
         paths = [spec.path for spec in known(self.containers.cdi_specs) or []]
         podman = engine.name == "podman"
         keys = [("CTR-007", path) for path in paths if podman]
@@ -225,15 +228,8 @@ class _Look:
             if finding := self.findings.get(key):
                 return Refused(engine=engine, why=finding.message, remedy=finding.remedy)
         return Refused(
-            engine=engine,
-            why=f"{engine.name} has no way to give a container this machine's GPUs.",
+            engine=engine, why=f"{engine.name} cannot give a container this machine's GPUs."
         )
-
-    def _dangers(self, engine: Engine, way: Wiring) -> list[Finding]:
-        if engine.name != "docker" or way.kind in ("cdi", "none"):
-            return []
-        found = [self.findings.get((code, engine.name)) for code in ("CTR-003", "CTR-005")]
-        return [finding for finding in found if finding is not None]
 
 
 def _expected(view: SnapshotView) -> int:

@@ -1,20 +1,111 @@
-"""Runs an engine's command line, with a deadline and without anything of ours in its words."""
+"""Runs an engine's command line with a deadline, and explains its errors.
+
+What went wrong is shown in the engine's own words; envcheck adds what to do.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...exit_codes import CouldNotLook
+from ...safe_text import one_line
 from .. import processes
-from .troubles import told
 
 ANSWERS = 60.0  # seconds for a question
 WORKS = 1800.0  # seconds for a removal: millions of small files on a slow disk
-FETCHES = 24 * 3600.0  # seconds for a pull: a slow line carries 20 GB in that time
+FETCHES = 24 * 3600.0  # seconds for a pull: 20 GB over a slow line
+
+_READ = 4000  # characters of an engine's output, the last ones
+_SHOWN = 1500  # of its last line, from the end: Go puts the cause there
+_ERROR = re.compile(r"(?:error|fatal|docker)\b", re.IGNORECASE)
+
+# (a pattern of the engine's words, what to do): the first that matches counts.
+_HINTS = (
+    (
+        r"no space left on device|disk quota exceeded",
+        "make room (`{engine} system df` shows what its images take), or move its storage",
+    ),
+    (
+        r"permission denied while trying to connect to the docker|"
+        r"dial unix \S+: connect: permission denied",
+        "sudo usermod -aG docker $USER, and log in again (it amounts to giving the user root)",
+    ),
+    (r"cannot connect to the docker daemon", "sudo systemctl start docker"),
+    (
+        r"error (?:acquiring|locking|retrieving)[^\n]*lock|layers\.lock|storage is locked|"
+        r"resource temporarily unavailable",
+        "wait until the other {engine} is done: ps -C {engine}",
+    ),
+    (
+        r"image used by [0-9a-f]{12}|container [0-9a-f]{12}|image is in use by a container",
+        "remove that container first: {engine} rm CONTAINER",
+    ),
+    (
+        r"source image rejected|is rejected by policy|running image [^\n]* is rejected",
+        "allow it in /etc/containers/policy.json (or ~/.config/containers/policy.json)",
+    ),
+    (
+        r"policy\.json: no such file|no policy\.json file found",
+        "install the package containers-common (Debian: golang-github-containers-common)",
+    ),
+    (
+        r"toomanyrequests|too many requests|StatusCode: 429|status: 429",
+        "try again later; a login raises the limit at many registries: {engine} login REGISTRY",
+    ),
+    (
+        r"unauthorized: |(?<!permission )denied: |invalid username/password|"
+        r"(?:StatusCode|HTTP status|status code from registry):? 40[13]",
+        "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY is enough",
+    ),
+    (
+        r"(?:manifest|name|blob) unknown|manifest for \S+ not found|"
+        r"(?:StatusCode|HTTP status|status code from registry):? 404",
+        "it was removed from the registry, or a mirror is out of date: run the command again",
+    ),
+    (r"(?:HTTP status|status code from registry|StatusCode):? 5\d\d", "try again later"),
+    (
+        r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
+        r"layers? (?:from manifest )?don't match|gzip: invalid|"
+        r"payload does not match any of the supported image formats",
+        "a layer does not match its digest: copy the archive, or fetch the image, again",
+    ),
+    (
+        r"dial tcp|no such host",
+        "if the network has a proxy, {engine} has to know it (HTTPS_PROXY; docker: its daemon's settings)",
+    ),
+    (
+        r"x509: certificate is (?:valid|not valid) for|doesn't contain any IP SANs",
+        "the registry's certificate is for another name: use that name, or have its owner add this one",
+    ),
+    (
+        r"x509: certificate has expired or is not yet valid",
+        "check this machine's clock (timedatectl); if it is right, the registry's owner has to renew the"
+        " certificate",
+    ),
+    (
+        r"x509: ",
+        "put the certificate authority of your network into /etc/containers/certs.d/REGISTRY/ca.crt (docker:"
+        " /etc/docker/certs.d/REGISTRY/ca.crt), or into the system's store",
+    ),
+    (
+        r"server gave HTTP response to HTTPS client",
+        'podman: --allow-insecure HOST allows it; docker: "insecure-registries" in /etc/docker/daemon.json',
+    ),
+    (
+        r"unexpected EOF|connection reset by peer|TLS handshake timeout|context deadline exceeded",
+        "run the same command again: {engine} keeps the layers that are complete",
+    ),
+    (
+        r"potentially insufficient uids or gids|lchown [^\n]*: invalid argument",
+        "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER, then"
+        " podman system migrate",
+    ),
+)
 
 
 def ask(
@@ -27,15 +118,15 @@ def ask(
 ) -> Any:
     """One run of the engine: a ``process.Result``.
 
-    When envcheck dies, it is told to end (SIGTERM), so that it leaves no lock on its storage. variables:
-    beside the user's own, in which it finds its storage, its server and its proxy. tick: called between looks
-    with the lines that it printed since; what it raises ends the engine.
+    If envcheck dies, the engine gets SIGTERM, so that it leaves no lock on its storage. variables: beside
+    the user's, which name its storage, server and proxy. tick: called regularly with the lines printed since;
+    what it raises stops the engine.
     """
     return processes.run(
         [program, *arguments],
         deadline=deadline,
         env={**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **(variables or {})},
-        cwd=Path("/"),  # the user's may be gone, and is not for what an engine leaves behind
+        cwd=Path("/"),  # the user's may be gone, and is no place for what an engine leaves behind
         tick=tick,
         both=True,
         orphaned=signal.SIGTERM,
@@ -43,14 +134,33 @@ def ask(
 
 
 def words(result: Any) -> str:
-    """What it said, stderr first."""
+    """What the engine printed: stderr if there is any."""
     text: bytes = result.stderr.strip() or result.stdout.strip()
     return text.decode("utf-8", "replace") or result.describe()
 
 
 def no_answer(engine: str, program: str, result: Any) -> CouldNotLook:
-    """For an engine that gave no answer to a question."""
+    """The error for an engine that did not answer a question."""
     if result.outcome != "exited":
         return CouldNotLook(f"{engine} ({program}) {result.describe()}.")
-    said, hint = told(engine, words(result))
-    return CouldNotLook(f"{engine} ({program}) does not answer: {said}.", hint)
+    reason, hint = explained(engine, words(result))
+    return CouldNotLook(f"{engine} ({program}) does not answer: {reason}.", hint)
+
+
+def explained(engine: str, text: str) -> tuple[str, str]:
+    """(the engine's last error on one line, what to do or "")."""
+    text = text[-_READ:]
+    hints = (hint for pattern, hint in _HINTS if re.search(pattern, text, re.IGNORECASE))
+    return _last_error(text), next(hints, "").format(engine=engine)
+
+
+def _last_error(text: str) -> str:
+    """The last line that begins as an error does, or the last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no output"]
+    errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
+    place = errors[-1] if errors else -1
+    # podman lists below such a line what each format of an archive failed with
+    last = " ".join(lines[place:]) if lines[place].endswith(":") else lines[place]
+    last = re.sub(r"^(?:Error|FATAL|docker|Error response from daemon):\s*", "", last)
+    shortened = f"…{last[-_SHOWN:]}" if len(last) > _SHOWN else last
+    return one_line(shortened).strip().rstrip(".")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,48 +12,97 @@ from typing import Any
 
 import msgspec
 
-from ...exit_codes import EnvcheckError, NotPutBack, PutBack
+from ... import json_text
+from ...exit_codes import EnvcheckError, NotPutBack, PutBack, UsageError
 from ..engine import EngineImage
+from ..registry import reference
 from ..registry.image import Image, PullOptions
-from . import image_inspect, pull_command
-from .client import FETCHES, WORKS, ask, words
-from .pull_command import LOGIN, PullCommand
-from .troubles import told
+from .client import FETCHES, WORKS, ask, explained, no_answer, words
 
-FOLDER = "engine"  # of a version's temporary directory: what an engine writes on its way
+FOLDER = "engine"  # of a version's temporary directory: what an engine writes during a pull
+_LOGIN = "config.json"  # in it, in the format of `podman login` and `docker login`
+_ABSENT = re.compile(r"no such image|image not known|tag not known|no such object", re.IGNORECASE)
 
-Tick = Callable[[list[str]], None]  # called between looks, with the lines that the engine printed
+Tick = Callable[[list[str]], None]  # called regularly, with the lines that the engine printed
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """An image in the storage of podman or docker."""
+
+    id: str  # "sha256:…"
+    tags: list[str] = []  # names with a tag
+    digests: list[str] = []  # names with a digest
+    entrypoint: list[str] = []
+    size: int = 0  # bytes, as the engine counts them
+
+
+class _InspectedConfig(msgspec.Struct, rename="pascal"):
+    entrypoint: list[str] | None = None
+
+
+class _Inspected(msgspec.Struct, rename="pascal"):
+    id: str
+    repo_tags: list[str] | None = None
+    repo_digests: list[str] | None = None
+    config: _InspectedConfig | None = None
+    size: int | None = None
+
+
+def find(held: EngineImage, name: str) -> Stored | None:
+    """The image by a name or an id; None if the engine does not have it. Raises CouldNotLook."""
+    result = ask(held.program, ["image", "inspect", name])
+    if not result.ok:
+        if result.outcome == "exited" and _ABSENT.search(words(result)):
+            return None
+        raise no_answer(held.engine, held.program, result)
+    return read_inspected(result.stdout)
+
+
+def read_inspected(data: bytes) -> Stored | None:
+    """What `image inspect` prints."""
+    try:
+        (image,) = json_text.read(data, list[_Inspected])
+    except ValueError:
+        return None
+    return Stored(
+        entrypoint=(image.config and image.config.entrypoint) or [],
+        id=f"sha256:{image.id.removeprefix('sha256:')}",
+        tags=[_full(name) for name in image.repo_tags or []],
+        digests=image.repo_digests or [],
+        size=image.size or 0,
+    )
 
 
 def has(held: EngineImage) -> bool:
-    """Whether the engine has the image. Raises CouldNotLook where it does not answer."""
-    if _is_file(held):
+    """Whether the engine has the image. Raises CouldNotLook if it does not answer."""
+    if held.is_file:
         return Path(held.image_id).is_file()
-    return image_inspect.find(held, held.image_id) is not None
+    return find(held, held.image_id) is not None
 
 
 def size(held: EngineImage) -> int:
-    """Bytes that the image takes in the engine's storage; 0 for a file of the version's own."""
-    stored = None if _is_file(held) else image_inspect.find(held, held.image_id)
+    """Bytes that the image takes in the engine's storage; 0 for a file of the version."""
+    stored = None if held.is_file else find(held, held.image_id)
     return 0 if stored is None else stored.size
 
 
 def is_free(held: EngineImage, name: str) -> bool:
-    """Whether no image of the engine's has this name. Raises CouldNotLook where it does not answer."""
-    return not _is_file(held) and image_inspect.find(held, name) is None
+    """Whether no image of the engine has this name. Raises CouldNotLook if it does not answer."""
+    return not held.is_file and find(held, name) is None
 
 
 def pull(
-    held: EngineImage, image: Image, access: PullOptions, tmp: Path, tick: Tick | None = None
+    held: EngineImage, image: Image, options: PullOptions, tmp: Path, tick: Tick | None = None
 ) -> EngineImage:
-    """Have the engine pull the image from its registry, and name it.
+    """Have the engine pull the image by its digest, and name it.
 
-    tmp: a directory of the version's; what the engine writes on the way lies in its FOLDER, and is
-    removed. tick: what it raises ends the engine. Returns ``held`` with the id that this engine knows the
-    image by. Raises PutBack.
+    The engine's own mirrors, blocked registries, signature policy, proxies and logins apply. tmp: a directory
+    of the version; what the engine writes there is removed afterwards. tick: what it raises stops the engine.
+    Returns ``held`` with the id that the engine gives the image. Raises PutBack.
     """
     with _folder(tmp) as folder:
-        result = _run(held, pull_command.pull(held, image, access, folder), folder, tick)
+        arguments, variables = _PULLS[held.engine](held, image, options, folder)
+        result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
         if not result.ok:
             raise _failed(held, f"could not pull {held.reference}", result, folder)
     return _named(held, image, image.pinned)
@@ -60,24 +111,32 @@ def pull(
 def load(
     held: EngineImage, image: Image, archive: Path, tmp: Path, tick: Tick | None = None
 ) -> EngineImage:
-    """The same from an archive. Raises Cannot, PutBack."""
-    called = image.tagged
-    other = image_inspect.find(held, called) if called and not _is_file(held) else None
+    """The same from an archive. Raises PutBack."""
+    name = image.tagged
+    other = find(held, name) if name and not held.is_file else None
     with _folder(tmp) as folder:
-        result = _run(held, pull_command.load(held, archive, folder), folder, tick)
+        arguments, variables = ["load", "--input", str(archive)], {"TMPDIR": str(folder)}
+        if held.is_file:
+            source = f"{'oci' if archive.is_dir() else 'oci-archive'}:{archive}"
+            arguments = ["build", "--force", held.image_id, source]
+            variables = _apptainer_variables(PullOptions(), folder)
+        result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
         if not result.ok:
             what = f"could not load {held.reference} from {archive}"
             raise _failed(held, what, result, folder)
     loaded = _named(held, image, image.manifest.digest)
-    if not _is_file(held):
-        _drop_names(loaded)
+    # Of the names that the archive gives the image, it keeps envcheck's and its own.
+    stored = None if held.is_file else find(loaded, loaded.image_id)
+    for each in stored.tags if stored else []:
+        if stored and each not in (loaded.tag, loaded.name):
+            _untag(loaded, stored, each)
     if other is not None and other.id != loaded.image_id and not held.name:
-        ask(held.program, ["tag", other.id, called])  # the user's image keeps its name
+        ask(held.program, ["tag", other.id, name])  # the user's image keeps its name
     return loaded
 
 
 def name(held: EngineImage) -> None:
-    """Give the image envcheck's tag, and its own name where that is free. Raises PutBack."""
+    """Give the image envcheck's tag, and its second name. Raises PutBack."""
     for each in filter(None, (held.tag, held.name)):
         result = ask(held.program, ["tag", held.image_id, each])
         if not result.ok:
@@ -85,12 +144,12 @@ def name(held: EngineImage) -> None:
 
 
 def release(held: EngineImage) -> None:
-    """Take envcheck's tag away, and the image, unless it was there before or has another name.
+    """Remove envcheck's tag, and the image unless it was there before or has another name.
 
-    What is not there is no error. Raises NotPutBack with the command that does it, CouldNotLook where the
-    engine does not answer.
+    An image that is gone already is no error. Raises NotPutBack with the command that does it, CouldNotLook
+    if the engine does not answer.
     """
-    stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, held.tag)
+    stored = find(held, held.image_id) or find(held, held.tag)
     if stored is None:
         return
     if held.tag in stored.tags:  # it goes last: only an image with this tag is envcheck's
@@ -99,44 +158,64 @@ def release(held: EngineImage) -> None:
                 _untag(held, stored, each)
     if held.before or [tag for tag in stored.tags if tag not in (held.tag, held.name)]:
         return
-    if image_inspect.find(held, stored.id) is not None:
+    if find(held, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
 
 
-def _drop_names(held: EngineImage) -> None:
-    """Of the names that an archive gave the image, it keeps envcheck's and its own."""
-    if stored := image_inspect.find(held, held.image_id):
-        for each in stored.tags:
-            if each not in (held.tag, held.name):
-                _untag(held, stored, each)
+def _pull_podman(
+    held: EngineImage, image: Image, options: PullOptions, folder: Path
+) -> tuple[list[str], dict[str, str]]:
+    flags = ["--tls-verify=false"] if options.insecure else []
+    flags += ["--authfile", str(folder / _LOGIN)] if _write_login(options, folder) else []
+    return ["pull", *flags, image.pinned], {"TMPDIR": str(folder)}
 
 
-def _untag(held: EngineImage, stored: image_inspect.Stored, tag: str) -> None:
-    if held.engine == "podman":
-        _remove(held, ["untag", stored.id, tag])
-    elif not held.before or [one for one in stored.tags + stored.digests if one != held.tag]:
-        _remove(held, ["rmi", tag])  # with docker, an image's last name takes the image along
+def _pull_docker(
+    held: EngineImage, image: Image, options: PullOptions, folder: Path
+) -> tuple[list[str], dict[str, str]]:
+    """Which registries may use plain http is the daemon's setting."""
+    variables = {"DOCKER_CONFIG": str(folder)} if _write_login(options, folder) else {}
+    return ["pull", image.pinned], variables
 
 
-def _remove(held: EngineImage, arguments: list[str]) -> None:
-    result = ask(held.program, arguments, deadline=WORKS)
-    if result.ok or image_inspect.gone(words(result)):
-        return
-    said, hint = told(held.engine, words(result))
-    again = f"{held.program} {' '.join(arguments)}"
-    raise NotPutBack(
-        f"the image {held.reference} in {held.engine}: {said}",
-        f"{hint}; then {again}" if hint else again,
-    )
+def _pull_apptainer(
+    held: EngineImage, image: Image, options: PullOptions, folder: Path
+) -> tuple[list[str], dict[str, str]]:
+    arguments = ["pull", "--force", held.image_id, f"docker://{image.pinned}"]
+    return arguments, _apptainer_variables(options, folder)
+
+
+def _apptainer_variables(options: PullOptions, folder: Path) -> dict[str, str]:
+    found = {"TMPDIR": str(folder), "CACHEDIR": str(folder)}
+    found |= {"NOHTTPS": "1"} if options.insecure else {}
+    if options.user:
+        found |= {"DOCKER_USERNAME": options.user, "DOCKER_PASSWORD": options.password}
+    return {
+        f"{one}_{key}": value
+        for one in ("APPTAINER", "SINGULARITY")
+        for key, value in found.items()
+    }
+
+
+_PULLS = {"podman": _pull_podman, "docker": _pull_docker, "apptainer": _pull_apptainer}
+
+
+def _write_login(options: PullOptions, folder: Path) -> bool:
+    if not options.user:
+        return False
+    pair = base64.b64encode(f"{options.user}:{options.password}".encode()).decode()
+    content = msgspec.json.encode({"auths": {options.registry: {"auth": pair}}})
+    (folder / _LOGIN).write_bytes(content)  # the folder is the user's alone
+    return True
 
 
 def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
-    """The image under its tag, once it is seen to be the right one; else it is taken back."""
-    if _is_file(held):
-        if not Path(held.image_id).is_file():
+    """Name the image once it is verified to be the right one; otherwise remove it."""
+    if held.is_file:
+        if not has(held):
             raise PutBack(f"{held.engine} reported success, but there is no {held.image_id}.")
         return held
-    stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, pulled)
+    stored = find(held, held.image_id) or find(held, pulled)
     if stored is None:
         raise PutBack(f"{held.engine} reported success, but the image is missing: {held.image_id}.")
     # docker with containerd's image store names an image by its manifest.
@@ -148,31 +227,41 @@ def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
             f" {image.config.digest}: it was removed again.",
             "try again; if it happens again, something between envcheck and the engine changes images",
         )
-    known = msgspec.structs.replace(held, image_id=stored.id)
-    name(known)
-    return known
+    held = msgspec.structs.replace(held, image_id=stored.id)
+    name(held)
+    return held
 
 
-def _run(held: EngineImage, command: PullCommand, folder: Path, tick: Tick | None) -> Any:
-    if command.login:
-        (folder / LOGIN).write_text(
-            command.login, encoding="utf-8"
-        )  # the folder is the user's alone
-    variables = command.variables
-    return ask(held.program, command.arguments, deadline=FETCHES, variables=variables, tick=tick)
+def _untag(held: EngineImage, stored: Stored, tag: str) -> None:
+    if held.engine == "podman":
+        _remove(held, ["untag", stored.id, tag])
+    elif not held.before or [one for one in stored.tags + stored.digests if one != held.tag]:
+        _remove(held, ["rmi", tag])  # docker removes an image with its last name
+
+
+def _remove(held: EngineImage, arguments: list[str]) -> None:
+    result = ask(held.program, arguments, deadline=WORKS)
+    if result.ok or _ABSENT.search(words(result)):
+        return
+    reason, hint = explained(held.engine, words(result))
+    again = f"{held.program} {' '.join(arguments)}"
+    raise NotPutBack(
+        f"the image {held.reference} in {held.engine}: {reason}",
+        f"{hint}; then {again}" if hint else again,
+    )
 
 
 def _failed(held: EngineImage, what: str, result: Any, folder: Path | None = None) -> PutBack:
-    """folder: where the engine wrote on the way."""
-    said, hint = told(held.engine, words(result))
-    if folder is not None and "no space left" in said and str(folder) in said:
+    """folder: where the engine wrote during the pull."""
+    reason, hint = explained(held.engine, words(result))
+    if folder is not None and "no space left" in reason and str(folder) in reason:
         hint = "make room there, or name another place: --path DIR"
-    return PutBack(f"{held.engine} {what}: {said}.", hint)
+    return PutBack(f"{held.engine} {what}: {reason}.", hint)
 
 
 @contextlib.contextmanager
 def _folder(parent: Path) -> Iterator[Path]:
-    """A directory for the engine, removed afterwards with all that a killed one left in it."""
+    """A directory for the engine, removed afterwards, with what a killed one left in it."""
     path = parent / FOLDER
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True, mode=0o700)
@@ -182,5 +271,9 @@ def _folder(parent: Path) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_file(held: EngineImage) -> bool:
-    return held.engine in ("apptainer", "enroot")
+def _full(name: str) -> str:
+    """docker leaves out "docker.io/library/"."""
+    try:
+        return str(reference.parse(name))
+    except UsageError:
+        return name

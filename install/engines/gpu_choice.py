@@ -1,4 +1,4 @@
-"""Which GPUs and MIG instances a container gets: the user's choice, held against the machine. Pure."""
+"""Which GPUs and MIG instances a container gets: the user's choice, checked against the machine. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from ...facts.view import SnapshotView
 from ..engine import EngineName, Wiring
 
 ALL = "all"
-_LONGEST = 4096  # characters of a choice
 
 
 class ChosenDevice(NamedTuple):
     """A GPU or a MIG instance."""
 
     uuid: str
-    number: int | None  # nvidia-smi's, of a GPU; a MIG instance has none of its own
+    number: int | None  # nvidia-smi's, of a GPU
     gpu: str  # the UUID of the GPU that it is, or is a part of
 
     @property
@@ -33,21 +32,19 @@ class ChosenDevice(NamedTuple):
 
 
 class ChosenGpus(NamedTuple):
-    """How they get in, and how many device nodes have to arrive."""
-
     wiring: Wiring
-    nodes: int
+    nodes: int  # device nodes that have to be in the container
 
 
-def choose(words: str, engine: EngineName, wiring: Wiring, snapshot: Snapshot) -> ChosenGpus:
-    """words: "0,1", "GPU-…", "MIG-…". wiring: of all GPUs.
+def choose(text: str, engine: EngineName, wiring: Wiring, snapshot: Snapshot) -> ChosenGpus:
+    """text: "0,1", "GPU-…", "MIG-…". wiring: of all GPUs.
 
-    Raises UsageError for what this machine has not, CouldNotLook where its GPUs are not known, Cannot where
-    the CDI specification does not name one.
+    Raises UsageError for GPUs that are not here, CouldNotLook if this machine's are not known, Cannot if the
+    CDI specification does not have one.
     """
-    devices = find(words, snapshot)
+    devices = find(text, snapshot)
     if wiring.kind == "none":
-        raise UsageError(f"--gpus {words}: {engine} was set up without GPUs", "leave it out")
+        raise UsageError(f"--gpus {text}: {engine} was set up without GPUs", "leave it out")
     uuids = ",".join(device.uuid for device in devices)
     arguments, environment = wiring.arguments, dict(wiring.environment)
     if wiring.kind == "cdi":
@@ -58,58 +55,51 @@ def choose(words: str, engine: EngineName, wiring: Wiring, snapshot: Snapshot) -
         environment["CUDA_VISIBLE_DEVICES"] = uuids
     else:
         environment["NVIDIA_VISIBLE_DEVICES"] = uuids
-    labels = ", ".join(device.label for device in devices)
-    nodes = len({device.gpu for device in devices})
-    return ChosenGpus(
-        msgspec.structs.replace(
-            wiring,
-            arguments=arguments,
-            environment=environment,
-            sentence=f"{wiring.sentence}: {labels}",
-            chosen=[device.uuid for device in devices],
-        ),
-        min(nodes, 1) if on_wsl(SnapshotView(snapshot)) else nodes,
+    chosen = msgspec.structs.replace(
+        wiring,
+        arguments=arguments,
+        environment=environment,
+        sentence=f"{wiring.sentence}: {', '.join(device.label for device in devices)}",
     )
+    nodes = len({device.gpu for device in devices})
+    return ChosenGpus(chosen, min(nodes, 1) if on_wsl(SnapshotView(snapshot)) else nodes)
 
 
-def find(words: str, snapshot: Snapshot) -> list[ChosenDevice]:
-    """The devices that are meant, in the order in which they are named. Raises UsageError, CouldNotLook."""
+def find(text: str, snapshot: Snapshot) -> list[ChosenDevice]:
+    """The devices that are named, in that order. Raises UsageError, CouldNotLook."""
+    option = f"--gpus {text[:80]}"
     try:
         gpus = SnapshotView(snapshot).gpus
     except CannotJudge as why:
-        raise CouldNotLook(
-            f"--gpus {words[:80]}: this machine's GPUs are not known: {why}"
-        ) from None
-    there = [device for gpu in gpus for device in _devices(gpu)]
+        raise CouldNotLook(f"{option}: this machine's GPUs are not known: {why}") from None
+    present = [device for gpu in gpus for device in _devices(gpu)]
     found: list[ChosenDevice] = []
-    for word in words[:_LONGEST].split(","):
-        device = _named(word.strip(), there, words)
+    for word in text[:4096].split(","):
+        device = _named(word.strip(), present, option)
         if device in found:
-            raise UsageError(f"--gpus {words[:80]}: {device.label} is named twice")
+            raise UsageError(f"{option}: {device.label} is named twice")
         found.append(device)
     return found
 
 
-def _named(word: str, there: Sequence[ChosenDevice], words: str) -> ChosenDevice:
+def _named(word: str, present: Sequence[ChosenDevice], option: str) -> ChosenDevice:
     index = int(word) if word.isascii() and word.isdecimal() and len(word) < 5 else None
-    for device in there:
+    for device in present:
         if (index is not None and device.number == index) or device.uuid.lower() == word.lower():
-            parts = [one.uuid for one in there if one.gpu == device.gpu and one != device]
+            parts = [one.uuid for one in present if one.gpu == device.gpu and one != device]
             if device.number is not None and parts:
                 raise UsageError(
-                    f"--gpus {words[:80]}: {device.label} is divided by MIG, and its instances are chosen",
+                    f"{option}: {device.label} is divided by MIG: choose its instances",
                     f"name them by UUID: {','.join(parts)}",
                 )
             return device
-    have = ", ".join(_shown(device) for device in there) or "none"
-    raise UsageError(
-        f"--gpus {words[:80]}: this machine has no GPU {word[:60]!r}",
-        f"nvidia-smi's numbers and UUIDs are taken, with commas; there are {have}",
+    known_ones = ", ".join(
+        one.uuid if one.number is None else f"{one.number} ({one.uuid})" for one in present
     )
-
-
-def _shown(device: ChosenDevice) -> str:
-    return device.uuid if device.number is None else f"{device.number} ({device.uuid})"
+    raise UsageError(
+        f"{option}: this machine has no GPU {word[:60]!r}",
+        f"use nvidia-smi's numbers or UUIDs, separated by commas: {known_ones or 'there are none'}",
+    )
 
 
 def _devices(gpu: Gpu) -> list[ChosenDevice]:
@@ -118,13 +108,13 @@ def _devices(gpu: Gpu) -> list[ChosenDevice]:
     if not uuid:
         return []
     instances = (known(gpu.mig_instances) or []) if known(gpu.mig_enabled) else []
-    parts = [known(one.uuid) for one in instances]
+    parts = filter(None, (known(one.uuid) for one in instances))
     whole = ChosenDevice(uuid, known(gpu.index), uuid)
-    return [whole, *(ChosenDevice(part, None, uuid) for part in parts if part)]
+    return [whole, *(ChosenDevice(part, None, uuid) for part in parts)]
 
 
 def _of_cdi(wiring: Wiring, devices: list[ChosenDevice], snapshot: Snapshot) -> list[str]:
-    """By the names that the specification has: NVIDIA's has indices, and UUIDs where it is newer."""
+    """By the specification's names: NVIDIA's has indices, and UUIDs if it is newer."""
     kind = wiring.arguments[1].partition("=")[0]
     probe = snapshot.machine.containers
     specs = (known(probe.facts.cdi_specs) or []) if probe is not None and probe.facts else []
@@ -132,9 +122,8 @@ def _of_cdi(wiring: Wiring, devices: list[ChosenDevice], snapshot: Snapshot) -> 
     names = {name for each in listed for name in each or []}
     arguments = []
     for device in devices:
-        possible = [device.uuid, *([] if device.number is None else [str(device.number)])]
-        name = next((one for one in possible if one in names), "")
-        if not name:
+        name = next((one for one in (device.uuid, str(device.number)) if one in names), None)
+        if name is None:
             raise Cannot(
                 f"no CDI specification of {kind} has a device for {device.label} ({device.uuid})",
                 "make it anew: sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",

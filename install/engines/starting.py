@@ -1,4 +1,4 @@
-"""How an installed image is started on this machine: what frameworks need, where the engine may set it."""
+"""How an image is started on this machine: what frameworks need, as far as the engine may set it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from .choose import EngineChoice
 # --ulimit stack=67108864`. NCCL and data loaders pass data through /dev/shm, and 1 GiB is the least.
 _SHM_LEAST_MIB = 1024
 _STACK = 67108864  # bytes
-# What NCCL and MPI talk to InfiniBand and RoCE by; a container has no device that is not passed.
-_RDMA = "/dev/infiniband"
 _ULIMITS = {"memlock": "-1", "stack": str(_STACK)}
+_RDMA = "/dev/infiniband"  # which NCCL and MPI use for InfiniBand and RoCE
+
+# Programs that take a command for their own arguments.
+_SWALLOWING = ("ipython", "jupyter", "jupyter-lab", "jupyter-notebook", "tritonserver")
 
 
 def start(
@@ -32,107 +34,86 @@ def start(
     snapshot: Snapshot,
     environment: Mapping[str, str],
 ) -> Start:
-    """The Start of the image that ``held`` names. reference: its name, for people. entrypoint: the image's.
+    """The Start of the image that ``held`` names. reference: for people. entrypoint: the image's.
 
     environment: the stack's. What could not be set is in ``remarks``.
     """
     host = SnapshotView(snapshot).machine.host
     facts = host.facts if host is not None and host.facts is not None else Host()
     engine, rootless = choice.engine, known(choice.engine.rootless) is True
-    entrypoint_remark = "" if choice.name == "enroot" else _swallows(entrypoint)
+    program = PurePath(entrypoint[0]).name if entrypoint else ""
+    swallows = program.startswith("python") or program in _SWALLOWING
+    remarks = []
+    if swallows:
+        remarks.append(
+            f"Its entrypoint, {program}, would take a command for its own arguments: commands are started"
+            f" without it; envcheck run --entrypoint={program} uses it."
+        )
     whole = Start(
         engine=choice.name,
         program=choice.program,
         image=held.image_id,
         reference=reference,
-        entrypoint="" if entrypoint_remark else None,
+        entrypoint="" if swallows else None,
         wiring=choice.wiring,
         gpus=0 if choice.wiring.kind == "none" else choice.gpus,
         environment=dict(environment),
-        remarks=[entrypoint_remark] if entrypoint_remark else [],
+        remarks=remarks,
     )
     if choice.files:
         return whole
-    shm, shm_remark = _shm(facts)
-    ulimits, limit_remark = _ulimits(choice, facts)
+    podman = choice.name == "podman"
     init = known(engine.init_path) is not None
-    remarks = [shm_remark, limit_remark, "" if init else _no_init(choice), entrypoint_remark]
+    if not init:
+        remarks.append(
+            f"{choice.name} has no init program here ({'catatonit' if podman else 'docker-init'}): a command"
+            " that does not handle SIGTERM has to be killed."
+        )
+    ulimits = _ulimits(choice, facts)
+    if missing := [f"{name}={limit}" for name, limit in _ULIMITS.items() if name not in ulimits]:
+        remarks.append(
+            f"{choice.name} may not raise resource limits here: containers start without --ulimit"
+            f" {' and '.join(missing)}, and RDMA may not register its buffers."
+        )
     return msgspec.structs.replace(
         whole,
-        shm_mib=shm,
+        shm_mib=_shm(facts),
         ulimits=ulimits,
         init=init,
-        keep_id=rootless and choice.name == "podman",
-        root_is_caller=rootless and choice.name == "docker",
+        keep_id=rootless and podman,
+        root_is_caller=rootless and not podman,
         # A rootless podman sets limits in control groups of version 2 alone, and refuses to start elsewhere.
-        pids_unlimited=choice.name == "podman"
-        and (not rootless or known(facts.cgroup_version) == 2),
+        pids_unlimited=podman and (not rootless or known(facts.cgroup_version) == 2),
         # SELinux would keep the container from what is mounted into it.
         unlabelled=known(facts.selinux) == "enforcing" and known(engine.selinux) is not False,
-        remarks=list(filter(None, remarks)),
+        remarks=remarks,
     )
 
 
 def with_devices(start: Start) -> Start:
-    """With the devices that are there now: an InfiniBand driver may have come since the installation."""
-    here = start.engine in ("podman", "docker") and os.path.exists(_RDMA)  # noqa: PTH110
-    return msgspec.structs.replace(start, devices=[_RDMA] if here else [])
+    """With the devices that are there now: an InfiniBand driver may be newer than the installation."""
+    present = start.engine != "apptainer" and os.path.exists(_RDMA)  # noqa: PTH110
+    return msgspec.structs.replace(start, devices=[_RDMA] if present else [])
 
 
-# Programs that take a command for arguments of their own.
-_SWALLOWING = ("ipython", "jupyter", "jupyter-lab", "jupyter-notebook", "tritonserver")
-
-
-def _swallows(entrypoint: Sequence[str]) -> str:
-    """Why commands are started without the image's entrypoint; "" where they are started with it."""
-    program = PurePath(entrypoint[0]).name if entrypoint else ""
-    if not program.startswith("python") and program not in _SWALLOWING:
-        return ""
-    return (
-        f"Its entrypoint, {program}, would take a command for arguments of its own: commands are started"
-        f" without it, and envcheck run --entrypoint={program} is with it."
-    )
-
-
-def _shm(host: Host) -> tuple[int, str]:
-    """Half of the memory, which is Linux's own rule for /dev/shm; it is a limit, and takes nothing by itself.
-
-    (MiB, what there is to say of it)
-    """
+def _shm(host: Host) -> int:
+    """MiB: half of the memory, Linux's own default for /dev/shm. It is a limit, not a reservation."""
     limits = [known(host.memory_total_mib), known(host.cgroup_memory_limit_mib)]
-    least = min((limit for limit in limits if limit), default=0)
-    if not least:
-        return _SHM_LEAST_MIB, "/dev/shm has 1 GiB inside: this machine's memory is not known."
-    return max(least // 2, min(_SHM_LEAST_MIB, least)), ""
+    memory = min((limit for limit in limits if limit), default=0)
+    return max(memory // 2, min(_SHM_LEAST_MIB, memory)) or _SHM_LEAST_MIB
 
 
-def _ulimits(choice: EngineChoice, host: Host) -> tuple[dict[str, str], str]:
-    """memlock and stack, where the engine may raise them: a start with others ends in an error."""
+def _ulimits(choice: EngineChoice, host: Host) -> dict[str, str]:
+    """memlock and stack, as far as the engine may raise them: otherwise a start with them fails."""
     if known(choice.engine.raises_limits) is True:
-        return dict(_ULIMITS), ""
-    may = {}
+        return dict(_ULIMITS)
     # Rootless podman starts containers as the caller, whose own hard limits count. One that runs as root
     # and may not raise limits would lose containers.conf's own by any --ulimit, and start nothing.
-    if choice.name == "podman" and known(choice.engine.rootless) is True:
-        if known(host.memlock_hard_kib) == -1:
-            may["memlock"] = _ULIMITS["memlock"]
-        stack = known(host.stack_hard_kib)
-        if stack is not None and (stack == -1 or stack * 1024 >= _STACK):
-            may["stack"] = _ULIMITS["stack"]
-    missing = [name for name in _ULIMITS if name not in may]
-    if not missing:
-        return may, ""
-    asked = " and ".join(f"{name}={_ULIMITS[name]}" for name in missing)
-    meaning = "RDMA, and so NCCL between machines, may not register its buffers"
-    return may, (
-        f"{choice.name} may not raise resource limits here, so containers are started without --ulimit"
-        f" {asked}{f': {meaning}' if 'memlock' in missing else ''}."
-    )
-
-
-def _no_init(choice: EngineChoice) -> str:
-    package = "catatonit" if choice.name == "podman" else "docker-init (tini)"
-    return (
-        f"{choice.name} has no init program here ({package}): the command is process 1 of its container, and"
-        " one that does not handle SIGTERM has to be killed."
-    )
+    if choice.name != "podman" or known(choice.engine.rootless) is not True:
+        return {}
+    stack = known(host.stack_hard_kib) or 0
+    allowed = {
+        "memlock": known(host.memlock_hard_kib) == -1,
+        "stack": stack == -1 or stack * 1024 >= _STACK,
+    }
+    return {name: limit for name, limit in _ULIMITS.items() if allowed[name]}

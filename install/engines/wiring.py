@@ -1,4 +1,4 @@
-"""How GPUs get into an engine's containers on this machine: pure, from what was found there."""
+"""How GPUs get into an engine's containers on this machine. Pure."""
 
 from __future__ import annotations
 
@@ -15,33 +15,51 @@ from ...facts.containers import CdiSpec, Containers, Engine
 from ..engine import Wiring
 
 ALL = f"{KIND}=all"
-# NVIDIA's hook and runtime read these; images of NVIDIA's have them, others do not.
-VISIBLE = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+_CAPABILITIES = {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+# Read by NVIDIA's hook and runtime. NVIDIA's images set them, others do not.
+VISIBLE = {"NVIDIA_VISIBLE_DEVICES": "all", **_CAPABILITIES}
 NONE = Wiring(kind="none", arguments=[], sentence="without GPUs")
+
+_NV = Wiring(kind="nv", arguments=["--nv"], sentence="by apptainer's --nv")
+_RUNTIME = Wiring(
+    kind="runtime",
+    arguments=["--runtime=nvidia"],
+    environment=VISIBLE,
+    sentence="by NVIDIA's container runtime (--runtime=nvidia)",
+)
+_GPUS = Wiring(
+    kind="gpus",
+    arguments=["--gpus", "all"],
+    environment=_CAPABILITIES,
+    sentence="by docker's --gpus and NVIDIA's hook",
+)
 
 
 def find(engine: Engine, containers: Containers) -> Wiring | None:
-    """The best way that is there, CDI first; None where the engine has no way to this machine's GPUs."""
-    if engine.name == "podman":
-        return _podman(engine, containers)
-    if engine.name == "docker":
-        return _docker(engine, containers)
-    if engine.name == "enroot":
-        if not known(containers.cli_path):
-            return None
-        return Wiring(
-            kind="enroot",
-            arguments=[],
-            environment=VISIBLE,
-            sentence="by enroot's hook, which calls nvidia-container-cli",
-        )
-    return Wiring(kind="nv", arguments=["--nv"], sentence=f"by {engine.name}'s --nv")
+    """The best way that works here, CDI first; None if the engine has no way to this machine's GPUs."""
+    if engine.name not in ("podman", "docker"):
+        return _NV
+    podman = engine.name == "podman"
+    specs = usable(engine, containers)
+    version = known(engine.version) or known(engine.server_version)
+    if specs and (at_least(version, PODMAN_CDI) if podman else docker_uses_cdi(engine)):
+        sentence = f"by CDI ({specs[0].path})"
+        return Wiring(kind="cdi", arguments=["--device", ALL], sentence=sentence)
+    if podman:
+        hooks = known(containers.oci_hooks)
+        sentence = f"by NVIDIA's OCI hook ({hooks[0]})" if hooks else ""
+        hook = Wiring(kind="hook", arguments=[], environment=VISIBLE, sentence=sentence)
+        return hook if hooks else None
+    if "nvidia" in (known(engine.runtimes) or []):
+        return _RUNTIME
+    by_cdi = at_least(known(engine.server_version), DOCKER_GPUS_BY_CDI)
+    return _GPUS if known(containers.hook_path) and not by_cdi else None
 
 
 def usable(engine: Engine, containers: Containers) -> list[CdiSpec]:
-    """The specifications of NVIDIA's GPUs that the engine reads and that rest on files that are there.
+    """The specifications of NVIDIA's GPUs that the engine accepts and whose files exist.
 
-    One that could not be read here may be read by the engine, and one of which nothing says no is taken.
+    One that could not be read here may be readable for the engine, and is taken.
     """
     return [
         spec
@@ -52,46 +70,3 @@ def usable(engine: Engine, containers: Containers) -> list[CdiSpec]:
             engine.name, known(engine.server_version) or "", known(spec.version) or ""
         )
     ]
-
-
-def _cdi(spec: CdiSpec) -> Wiring:
-    return Wiring(kind="cdi", arguments=["--device", ALL], sentence=f"by CDI ({spec.path})")
-
-
-def _podman(engine: Engine, containers: Containers) -> Wiring | None:
-    specs = usable(engine, containers)
-    version = known(engine.version) or known(engine.server_version)
-    if specs and at_least(version, PODMAN_CDI):
-        return _cdi(specs[0])
-    hooks = known(containers.oci_hooks)
-    if not hooks:
-        return None
-    return Wiring(
-        kind="hook",
-        arguments=[],
-        environment=VISIBLE,
-        sentence=f"by NVIDIA's OCI hook ({hooks[0]})",
-    )
-
-
-def _docker(engine: Engine, containers: Containers) -> Wiring | None:
-    specs = usable(engine, containers)
-    if specs and docker_uses_cdi(engine):
-        return _cdi(specs[0])
-    if "nvidia" in (known(engine.runtimes) or []):
-        return Wiring(
-            kind="runtime",
-            arguments=["--runtime=nvidia"],
-            environment=VISIBLE,
-            sentence="by NVIDIA's container runtime (--runtime=nvidia)",
-        )
-    if known(containers.hook_path) and not at_least(
-        known(engine.server_version), DOCKER_GPUS_BY_CDI
-    ):
-        return Wiring(
-            kind="gpus",
-            arguments=["--gpus", "all"],
-            environment={"NVIDIA_DRIVER_CAPABILITIES": VISIBLE["NVIDIA_DRIVER_CAPABILITIES"]},
-            sentence="by docker's --gpus and NVIDIA's hook",
-        )
-    return None

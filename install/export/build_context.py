@@ -13,7 +13,7 @@ from pathlib import Path
 from ... import __version__
 from ...exit_codes import Cannot, UsageError
 from .. import pylock
-from ..mode import Mode, Reporter
+from ..mode import Reporter
 from ..network.session import Session
 from ..pythons.interpreter import Interpreter
 from ..registry import reference
@@ -21,6 +21,7 @@ from ..registry.client import RegistryClient
 from ..request import InstallOptions, Request
 from ..signals import ending_raises
 from ..wheels import uv
+from ..wheels.mode import WheelMode
 from . import (
     context_writer,
     destinations,
@@ -37,7 +38,7 @@ _GLIBC = "2.17"  # the oldest that the wheels of what envcheck needs have to run
 
 
 def make(
-    opened: AbstractContextManager[Mode],
+    opened: AbstractContextManager[WheelMode],
     request: Request,
     folder: Path,
     options: InstallOptions,

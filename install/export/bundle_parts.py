@@ -10,13 +10,13 @@ import msgspec
 import tomli_w
 
 from ... import __version__
+from .. import places
 from ..bundle import writing
 from ..bundle.index import BundleFile, BundleIndex
 from ..bundle.writing import Content
 from ..fit.models import Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
-from ..store.store import Store
 
 
 def index_of(lock: Lockfile) -> BundleIndex:
@@ -44,12 +44,11 @@ def write(
     return index
 
 
-def check_room(
-    output: Path, store: Store, files: Sequence[LockedFile], missing: Sequence[LockedFile]
-) -> None:
-    """Raises Cannot. On the way a file is there twice: in the store, and in what is written."""
+def check_room(output: Path, files: Sequence[LockedFile], missing: Sequence[LockedFile]) -> None:
+    """Raises Cannot. While it is written, a file exists twice: downloaded, and in the bundle."""
     needed = sum(file.size or 0 for file in files)
-    cache = next(folder for folder in (store.root, *store.root.parents) if folder.is_dir())
+    root = places.downloads()
+    cache = next(folder for folder in (root, *root.parents) if folder.is_dir())
     if cache.stat().st_dev == output.parent.stat().st_dev:
         needed += sum(file.size or 0 for file in missing)
     writing.check_room(output, needed)

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from .. import places, pylock, survey
+from .. import pylock, survey
 from ..bundle import writing
 from ..bundle.index import FILES, PYTHON, STACK, BundleIndex, lock_names
 from ..bundle.writing import Content
 from ..catalogue.model import Stack
+from ..downloads import Downloads
 from ..fit import select
 from ..fit.models import Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
 from ..network.session import Session
+from ..progress import Meter
 from ..pythons.interpreter import Interpreter
 from ..reports.amounts import size
 from ..request import Request
-from ..store.fetch import Fetcher
-from ..store.progress import Meter
-from ..store.store import Store
 from ..wheels import given_lock
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
@@ -32,7 +31,7 @@ from .own_python import OwnPython
 
 
 class ElsewhereShop:
-    """A context manager: the indexes, the connections and the store. Only from the main thread."""
+    """A context manager: the indexes, the connections and the downloads. Only from the main thread."""
 
     def __init__(self, request: Request, jobs: int, reporter: Reporter) -> None:
         self._request = request
@@ -40,9 +39,7 @@ class ElsewhereShop:
         self._open = ExitStack()
         self._session = self._open.enter_context(Session(request.allow_insecure))
         self._public = survey.public_for(request)
-        self._store = Store(places.store())
-        meter = Meter(reporter.fetching)
-        self._fetcher = self._open.enter_context(Fetcher(self._store, self._session, jobs, meter))
+        self._downloads = Downloads(self._session, jobs)
         self._own = own_wheel.build()
 
     def __enter__(self) -> ElsewhereShop:
@@ -102,12 +99,11 @@ class ElsewhereShop:
         found = [file for lock in locks if carried for file in lock.files]
         files = list({file.sha256: file for file in found}.values())
         wanted = [*files, *own_requirements.files(own)]
-        missing = [file for file in wanted if not self._store.has(file.sha256)]
-        bundle_parts.check_room(output, self._store, wanted, missing)
+        missing = [file for file in wanted if not self._downloads.has(file)]
+        bundle_parts.check_room(output, wanted, missing)
         self._reporter.say(_amounts(locks if carried else [], wanted))
-        self._fetcher.want_all(wanted)
-        self._fetcher.wait()
-        contents = {f"{FILES}/{file.name}": Content.stored(self._store, file) for file in files}
+        self._downloads.fetch(wanted, Meter(self._reporter.progress))
+        contents = {f"{FILES}/{file.name}": Content.stored(self._downloads, file) for file in files}
         names = lock_names([lock.python for lock in locks])
         for lock in locks:
             contents[names[lock.python]] = Content.of(pylock.text(lock).encode())
@@ -116,7 +112,7 @@ class ElsewhereShop:
         if python is not None:
             contents[f"{PYTHON}/{python.file_name}"] = python.content
         contents |= own_requirements.contents(
-            self._own, own, self._store, index.mode, output, tuple(names), python
+            self._own, own, self._downloads, index.mode, output, tuple(names), python
         )
         index = msgspec.structs.replace(
             index, locks=names, carries=python.name if python else "", pythons=list(own)

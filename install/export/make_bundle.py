@@ -10,20 +10,20 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from ... import __version__, scratch
 from ...exit_codes import CouldNotLook
 from .. import pipeline, places, pylock, survey
 from ..bundle import writing
 from ..bundle.index import BundleIndex
+from ..downloads import Downloads
 from ..images import layout_writer
 from ..images.mode import ImageMode
 from ..mode import Reporter
+from ..progress import Meter
 from ..pythons.interpreter import Interpreter
 from ..request import InstallOptions, Request
-from ..store.fetch import Fetcher
-from ..store.progress import Meter
-from ..store.store import NoLocks, Store, take
 from . import bundle_parts, choosing, elsewhere, own_python, own_requirements, own_wheel
 from .destinations import Destinations
 from .own_python import OwnPython
@@ -113,25 +113,23 @@ def _of_image(
 ) -> BundleIndex:
     own = own_wheel.build()
     runners = own_requirements.runners(interpreters, own.requires_python)
-    store = Store(places.store())
     with ExitStack() as exits:
         mode = ImageMode(request, InstallOptions(jobs=jobs), reporter, exits)
-        _alone(store, exits, reporter.say)
+        downloads = Downloads(mode.session, jobs)
+        _alone(exits, reporter.say)
         choice = mode.fit()
         image, client = mode.pin(choice)
         assert client is not None, "a bundle is not made from a bundle"
         layers = client.layers(image)
         locks = own_requirements.locks(own, runners, request, mode.session, reporter)
-        missing = [file for file in layers if not store.has(file.sha256)]
+        missing = [file for file in layers if not downloads.has(file)]
         files = [*layers, *own_requirements.files(locks)]
-        bundle_parts.check_room(output, store, files, missing)
-        meter = Meter(reporter.fetching)
-        fetcher = exits.enter_context(Fetcher(store, mode.session, jobs, meter))
+        bundle_parts.check_room(output, files, missing)
         reporter.say(f"fetching {len(files)} files")
-        fetcher.want_all(files)
-        fetcher.wait()
-        contents = layout_writer.contents(image, lambda blob: store.path(blob.sha256))
-        contents |= own_requirements.contents(own, locks, store, "container", output)
+        downloads.fetch(files, Meter(reporter.progress))
+        paths = {file.sha256: downloads.path(file) for file in layers}
+        contents = layout_writer.contents(image, lambda blob: paths[blob.sha256])
+        contents |= own_requirements.contents(own, locks, downloads, "container", output)
         index = BundleIndex(
             envcheck=__version__,
             mode="container",
@@ -145,19 +143,19 @@ def _of_image(
             files={},
         )
         index = bundle_parts.write(output, index, contents, reporter)
-        for file in missing:
-            store.remove(file.sha256)  # gigabytes that no other image has
+        downloads.discard(missing)  # gigabytes that no other image has
     return index
 
 
-def _alone(store: Store, exits: ExitStack, say: Callable[[str], None]) -> None:
-    """One image at a time: its end removes layers from the store that another may be about to read."""
-    path = store.root / "locks" / "layers"
-    with suppress(OSError, NoLocks):  # whoever writes to the store says what is wrong with it
-        store.make_room_for(path)
-        lock = take(path)
-        if lock is None:
+def _alone(exits: ExitStack, say: Callable[[str], None]) -> None:
+    """One image at a time: its end removes layers that another may be about to read."""
+    folder = places.downloads()
+    lock = FileLock(folder / "layers.lock")
+    with suppress(OSError, NotImplementedError):  # a file system without locks
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
             say("waiting for another envcheck that writes an image into a bundle")
-            lock = take(path, -1)
-        if lock is not None:
-            exits.callback(lock.release)
+            lock.acquire()
+        exits.callback(lock.release)

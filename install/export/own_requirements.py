@@ -17,13 +17,13 @@ from .. import pylock
 from ..bundle.index import OWN
 from ..bundle.writing import Content, is_tar
 from ..catalogue.model import PUBLIC, Release, Stack
+from ..downloads import Downloads
 from ..fit.models import Candidate, Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
 from ..network.public_index import public_index
 from ..pythons.interpreter import Interpreter, listed, number
 from ..request import Request
-from ..store.store import Store
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
 from . import destinations, template
@@ -109,7 +109,7 @@ def files(locks: Mapping[str, Lockfile]) -> list[LockedFile]:
 def contents(
     own: OwnWheel,
     locks: Mapping[str, Lockfile],
-    store: Store,
+    downloads: Downloads,
     mode: str,
     output: Path,
     minors: Sequence[str] = (),
@@ -118,27 +118,25 @@ def contents(
     """envcheck's part of a bundle, by names. mode, output: of the bundle. minors: the versions of Python that
     its packages are for. python: the interpreter that goes along."""
     made = {f"{OWN}/{own.name}": Content.of(own.data)}
-    made |= {f"{OWN}/{file.name}": Content.stored(store, file) for file in files(locks)}
+    made |= {f"{OWN}/{file.name}": Content.stored(downloads, file) for file in files(locks)}
     for minor, lock in locks.items():
         text = "\n".join([own.requirement, *lines(lock), ""])
         made[f"{OWN}/requirements-{minor}.txt"] = Content.of(text.encode())
     pip = next(p.file for lock in locks.values() for p in lock.packages if p.name == "pip")
     known = sorted({*locks, *minors}, key=number, reverse=True)
-    script = template.fill(
-        "setup.sh",
-        {
-            "names": " ".join(["python3", *(f"python{minor}" for minor in known)]),
-            "pythons": " or ".join(locks),
-            "minors": " ".join(minors),
-            "own_minors": " ".join(locks),
-            "carries": python.name if python else "",
-            "carried_minor": python.minor if python else "",
-            "carried_sha256": python.content.sha256 if python else "",
-            "pip": pip.name,
-            "pip_sha256": pip.sha256,
-            "mode": mode,
-            "tar": shlex.quote(output.name) if is_tar(output) else "",
-        },
+    script = template.render(
+        "setup.sh.j2",
+        names=" ".join(["python3", *(f"python{minor}" for minor in known)]),
+        pythons=" or ".join(locks),
+        minors=" ".join(minors),
+        own_minors=" ".join(locks),
+        carries=python.name if python else "",
+        carried_minor=python.minor if python else "",
+        carried_sha256=python.content.sha256 if python else "",
+        pip=pip.name,
+        pip_sha256=pip.sha256,
+        mode=mode,
+        tar=shlex.quote(output.name) if is_tar(output) else "",
     )
     made["setup.sh"] = Content.of(script.encode())
     return made

@@ -15,7 +15,7 @@ import msgspec
 
 from ... import safe_text
 from ...exit_codes import UsageError
-from .. import pylock, pylock_grammar
+from .. import lockfile, pylock
 from ..catalogue import load as catalogue
 from ..catalogue.model import PUBLIC, Sdist, Stack
 from ..lockfile import Lockfile
@@ -104,7 +104,7 @@ def read(folder: Path) -> LockedLists | None:
     provided = dict.fromkeys(of.provided, "")
     told = msgspec.structs.asdict(of) | {"provided": provided, "packages": []}
     told.pop("digest")
-    if wrong := pylock_grammar.problem(Lockfile(**told)):
+    if wrong := lockfile.problem(Lockfile(**told)):
         raise UsageError(f"{folder}: its lists are of no valid lock: {wrong}")
     stack = catalogue.load(of.stack)
     lines = {path.name: _lines(path) for path in folder.glob("requirements*.txt") if read_of(path)}

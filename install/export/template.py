@@ -1,17 +1,45 @@
-"""The texts that are written from a template: NAME.template beside this file, with "@" before each value."""
+"""The texts written from a template of ``templates/``: Dockerfiles, and a bundle's setup.sh."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from string import Template
+from typing import Any
+
+import jinja2
+
+from ... import safe_text
 
 
-class _AtTemplate(Template):
-    delimiter = "@"
+def render(name: str, **values: Any) -> str:
+    """A template with these values; whatever a value holds, it stays on its line."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # no HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"quoted": quoted, "default_of": default_of}
+    return environment.get_template(name).render(_safe(values))
 
 
-def fill(name: str, values: Mapping[str, str]) -> str:
-    """The template with these values in it, as they are."""
-    text = (Path(__file__).parent / f"{name}.template").read_text(encoding="utf-8")
-    return _AtTemplate(text).substitute(values)
+def _safe(value: Any) -> Any:
+    """With all of its texts on one line each."""
+    if isinstance(value, dict):
+        return {_safe(key): _safe(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_safe(one) for one in value]
+    return safe_text.escaped(value) if isinstance(value, str) else value
+
+
+def quoted(text: str) -> str:
+    """A value as a Dockerfile reads it: nothing in it is a variable or ends the string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
+    return f'"{escaped}"'
+
+
+def default_of(text: str) -> str:
+    """A build argument's default, quoted if it has to be."""
+    plain = all(c.isascii() and (c.isalnum() or c in "_.:/@%+=,~-") for c in text)
+    return text if plain else quoted(text)

@@ -18,10 +18,10 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from ... import json_text
 from ...bounded_tar import BoundedTar
 from ...exit_codes import Cannot, CouldNotLook, UsageError
-from .. import foreign_json
-from ..foreign_json import T
+from ...json_text import T
 from ..registry import documents, reference
 from ..registry.documents import ImageIndex
 from ..registry.image import Blob, Image
@@ -260,7 +260,7 @@ class ImageArchive:
 
     def _decoded(self, name: str, data: bytes, kind: type[T]) -> T:
         try:
-            return foreign_json.decode(data, kind)
+            return json_text.read_utf8(data, kind)
         except ValueError as error:
             raise self._wrong(f"{_shown(name)} is not what it should be: {error}") from None
 

@@ -10,21 +10,19 @@ import msgspec
 from ...facts.snapshot import Snapshot
 from .. import durable
 from ..engine import EngineImage, Start
-from ..engines import engine_storage, image_shell, starting
+from ..engines import engine_storage, starting
 from ..engines.choose import EngineChoice
 from ..engines.gpu_choice import ChosenGpus
 from ..engines.pull_progress import PullProgress
 from ..fit.models import ImageChoice
 from ..plan.models import ImagePlan, StepName
+from ..progress import Meter
 from ..registry.image import Image, PullOptions
-from ..store.progress import Meter
 from ..transaction import engine_images
 from ..transaction.interfaces import Stage
 from ..transaction.layout import Version
 from ..transaction.record import Built
 from .archive import ImageArchive
-
-_FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
 
 
 class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +86,7 @@ class ImageBuilder:
         self._step("resolve")
         engine, image = self._resolved.engine, self._resolved.image
         tag = engine_images.tag_of(Path(self._plan.directory).name, version.id)
-        file = _FILES.get(engine.name, "")
-        held = held_as(engine, image, str(version.directory / file) if file else "", tag)
+        held = held_as(engine, image, str(version.directory / "image.sif"), tag)
         there = not engine.files and engine_storage.has(held)
         name = image.tagged
         if name and not engine_images.gave(held.engine, name):
@@ -133,11 +130,6 @@ class ImageBuilder:
         if resolved.chosen is not None:
             self._start = msgspec.structs.replace(
                 self._start, chosen=resolved.chosen.wiring, chosen_gpus=resolved.chosen.nodes
-            )
-        if not image_shell.is_there(self._start):
-            remark = "The image has no shell: envcheck run works, and envcheck shell does not."
-            self._start = msgspec.structs.replace(
-                self._start, shell=False, remarks=[*self._start.remarks, remark]
             )
         data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
         durable.write(version.start, data + b"\n")

@@ -11,7 +11,7 @@ import msgspec
 
 from ... import collection
 from ...collection import Collected, Kernels
-from ...exit_codes import Cannot, CouldNotLook
+from ...exit_codes import CouldNotLook
 from ...facts.base import known
 from .. import survey, validate
 from ..catalogue import containers
@@ -27,12 +27,11 @@ from ..fit.models import ImageChoice
 from ..fit.select import choose_image
 from ..plan import image_planning
 from ..plan.models import ImagePlan
+from ..progress import Meter, last_rate
 from ..registry import reference, registries_conf
 from ..registry.image import Image, PullOptions
 from ..request import InstallOptions, Request
 from ..start import start_file
-from ..store import progress
-from ..store.progress import Meter
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
@@ -64,7 +63,7 @@ class ImageMode:
         from ..network.session import Session
 
         self.session = exits.enter_context(Session(request.allow_insecure))
-        self._meter = Meter(reporter.fetching)
+        self._meter = Meter(reporter.progress)
         self.snapshot = collected.result().snapshot
         self.architecture = machine_of(self.snapshot).architecture
         if not self.architecture:
@@ -81,17 +80,7 @@ class ImageMode:
             gpu_choice.find(request.gpus, self.snapshot)
         if self._archive is not None:
             request = msgspec.structs.replace(request, image=self._archive.image.reference)
-        elif request.image:
-            request = msgspec.structs.replace(request, image=self._whole(request.image))
         return choose_image(request, self.snapshot)
-
-    def _whole(self, name: str) -> str:
-        """What a short name stands for is the engine's to say. Raises UsageError."""
-        try:
-            engine = engine_choice.choose(self.request.engine, self.snapshot).name
-        except Cannot:  # told later, or a bundle is made, which needs none
-            return name
-        return registries_conf.of_engine(engine).whole(name)
 
     def pin(
         self, choice: ImageChoice, engine: EngineName = "podman"
@@ -169,7 +158,7 @@ class ImageMode:
             held=resolved.held,
             remarks=engine.remarks,
             offline=self._archive is not None,
-            rate=progress.last_rate(),
+            rate=last_rate(),
         )
         return image_planning.plan(choice, image, here)
 

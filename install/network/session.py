@@ -12,9 +12,8 @@ import msgspec
 import requests
 from urllib3.util import Retry
 
-from ... import __version__
+from ... import __version__, json_text
 from ...safe_text import one_line
-from .. import foreign_json
 from . import addresses, errors, transport
 from .credentials import Credentials
 from .errors import HttpError
@@ -257,7 +256,7 @@ def _said(answer: requests.Response) -> str:
         return ""
     try:
         transport.read(answer, _MOST_SAID, Deadline(answer.url, SILENCE))
-        told = foreign_json.decode(answer.content, _Refusal)
+        told = json_text.read(answer.content, _Refusal)
     except (HttpError, ValueError):
         return ""
     words = [one.message or one.code for one in told.errors] or [told.message or told.details]

@@ -27,12 +27,8 @@ from .retries import Deadline
 CONNECTIONS = 32  # kept open to one host
 LARGEST = 16 << 30  # bytes of a file whose size nobody said
 
-# A cut loses what is being read into the buffer. It starts small and doubles on a fast connection, so that
-# one which is cut often makes progress too, and a fast one costs few calls for each MiB.
-_LEAST = 64 * 1024
-_MOST = 256 * 1024  # more was measured not to be faster, and costs memory and what a kill loses
-_QUICK = 0.25  # seconds for a buffer
-_SLOWEST = 60.0  # seconds for a buffer: a connection that trickles counts as cut
+_PIECE = 64 * 1024  # bytes read at once
+_SLOWEST = 60.0  # seconds for a piece: a connection that trickles counts as cut
 _PAGE_SECONDS = 120.0  # for all of a page
 
 
@@ -168,12 +164,9 @@ def content_length(headers: Mapping[str, str]) -> int | None:
 
 def pieces(answer: requests.Response) -> Iterator[bytes]:
     """A file's body as it comes. Raises HttpError where it breaks off, trickles, or does not end."""
-    size, left = _LEAST, LARGEST
+    left = LARGEST
     with _watched(answer, _SLOWEST) as watchdog:
-        started = time.monotonic()
-        while data := answer.raw.read(size, decode_content=False):
-            quick = time.monotonic() - started < _QUICK
-            size = min(size * 2, _MOST) if quick else max(size // 2, _LEAST)
+        while data := answer.raw.read(_PIECE, decode_content=False):
             left -= len(data)
             if left < 0:
                 raise HttpError(
@@ -181,7 +174,6 @@ def pieces(answer: requests.Response) -> Iterator[bytes]:
                 )
             yield data
             watchdog.renew()
-            started = time.monotonic()
 
 
 def read(answer: requests.Response, limit: int, ends: Deadline) -> None:

@@ -25,7 +25,7 @@ class PlannedPackage(msgspec.Struct, frozen=True, kw_only=True):
     size: int | None  # bytes; None: the index does not say
     sha256: str
     index: str
-    in_store: bool  # nothing is to be fetched for it
+    in_store: bool  # it is in uv's cache or downloaded, and not fetched again
     building: bool = False  # needed to build an sdist, and not in the environment
 
 
@@ -79,7 +79,7 @@ class WheelPlan(Plan, frozen=True, kw_only=True, tag="wheel"):
 
 
 class ImagePlan(Plan, frozen=True, kw_only=True, tag="container"):
-    """An image in an engine's storage, or the image file of apptainer and enroot."""
+    """An image in an engine's storage, or the image file of apptainer."""
 
     engine: str  # "podman 4.3.1"
     reference: str  # as asked: "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ..fit.disk_space import DiskSpace
 from ..fit.models import Choice
-from ..lockfile import LockedPackage, Lockfile
+from ..lockfile import Lockfile
 from ..pythons.interpreter import listed
 from .models import DiskNeed, PlannedPackage, Step, WheelPlan
 from .shared import (
@@ -38,10 +36,8 @@ class WheelPlanInputs(PlanInputs, frozen=True, kw_only=True):
 
     installer: str  # "uv 0.13.9"
     environment: DiskSpace
-    store: DiskSpace
-    unpacked: DiskSpace  # uv's cache
-    in_store: Mapping[str, int] = {}  # sha256 → bytes
-    in_unpacked: frozenset[str] = frozenset()  # names of files that uv has unpacked already
+    cache: DiskSpace  # of uv, and of downloads
+    cached: frozenset[str] = frozenset()  # sha256 of files that are not fetched
 
     @property
     def with_uv(self) -> bool:
@@ -50,7 +46,7 @@ class WheelPlanInputs(PlanInputs, frozen=True, kw_only=True):
     @property
     def copied(self) -> bool:
         """Whether uv cannot link from its cache: what lies on another file system is copied."""
-        return self.environment.device != self.unpacked.device
+        return self.environment.device != self.cache.device
 
 
 def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
@@ -60,7 +56,7 @@ def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
     interpreter = choice.candidate.interpreter
     rate, rate_from = here.expected_rate
     # Unpacking goes on while the rest is fetched, so the slower of the two counts.
-    seconds = max(sums.to_fetch / rate, sums.to_unpack / UNPACK_RATE) + VERIFY_SECONDS
+    seconds = max(sums.to_fetch / rate, sums.to_fetch / UNPACK_RATE) + VERIFY_SECONDS
     return WheelPlan(
         stack=lock.stack,
         release=lock.release,
@@ -73,11 +69,11 @@ def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
         interpreter=interpreter.path if interpreter else "",
         installer=here.installer,
         steps=_steps(choice, lock, sums, here),
-        packages=_packages(lock, here.in_store),
+        packages=_packages(lock, here.cached),
         provided=dict(lock.provided),
         disk_needs=_disk_needs(sums, here),
         download_bytes=sums.to_fetch,
-        in_store_bytes=sums.in_store,
+        in_store_bytes=sums.cached,
         sizes_unknown=sums.unknown,
         seconds=None if sums.guessed else round(seconds, 1),
         rate=rate,
@@ -90,47 +86,34 @@ class _Sums:
 
     def __init__(self, choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> None:
         release = choice.candidate.release
-        missing = [file for file in lock.files if file.sha256 not in here.in_store]
+        missing = [file for file in lock.files if file.sha256 not in here.cached]
         self.files = len(missing)
-        self.in_store = sum(here.in_store.get(file.sha256, 0) for file in lock.files)
+        self.cached = sum(file.size or 0 for file in lock.files if file not in missing)
         self.unknown = sum(file.size is None for file in missing)
         self.to_fetch = sum(file.size or 0 for file in missing)
         if self.unknown:
-            measured = release.download_mib * MIB
-            self.to_fetch = max(self.to_fetch, measured - self.in_store)
+            self.to_fetch = max(self.to_fetch, release.download_mib * MIB - self.cached)
         self.guessed = bool(self.unknown) and not release.download_mib
         self.estimated = bool(self.unknown) or not release.installed_mib
-        fetched = self.in_store + self.to_fetch
+        fetched = self.cached + self.to_fetch
         self.unpacked = release.installed_mib * MIB or round(fetched * UNPACKED_PER_FETCHED)
-        self.not_unpacked = _not_unpacked(lock, here)
-        self.to_unpack = fetched * self.not_unpacked
-
-
-def _not_unpacked(lock: Lockfile, here: WheelPlanInputs) -> float:
-    """The share of what is fetched, from 0 to 1, that uv has not unpacked before."""
-    sizes = {
-        package.file.name: here.in_store.get(package.file.sha256, package.file.size or MIB)
-        for package in lock.packages
-    }
-    left = sum(size for name, size in sizes.items() if name not in here.in_unpacked)
-    return left / sum(sizes.values()) if sizes else 0.0
+        # What uv has not unpacked before.
+        self.to_unpack = round(self.unpacked * (self.to_fetch / fetched if fetched else 0.0))
 
 
 def _check_places(here: WheelPlanInputs) -> None:
     """Raises Cannot for the first place that cannot be written to."""
-    cache = "XDG_CACHE_HOME=DIR names another cache"
     check_writable(here.environment, "the environment", ELSEWHERE)
-    check_writable(here.store, "fetched files", cache)
-    if here.with_uv:
-        check_writable(here.unpacked, "uv's unpacked wheels", cache)
+    check_writable(here.cache, "the cache", "XDG_CACHE_HOME=DIR names another cache")
 
 
 def _disk_needs(sums: _Sums, here: WheelPlanInputs) -> list[DiskNeed]:
     own = OWN_MIB * MIB + round(sums.unpacked * OWN_SHARE)
-    uses = [(here.store, "fetched files", sums.to_fetch)]
+    uses = []
     if here.with_uv:
-        to_cache = round(sums.unpacked * sums.not_unpacked)
-        uses.append((here.unpacked, "uv's unpacked wheels", to_cache))
+        uses.append((here.cache, "uv's unpacked wheels", sums.to_unpack))
+    if here.offline or not here.with_uv:
+        uses.append((here.cache, "fetched files", sums.to_fetch))
     linked = here.with_uv and not here.copied
     uses.append((here.environment, "the environment", own if linked else own + sums.unpacked))
     return disk_needs(
@@ -168,9 +151,9 @@ def _steps(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -
     else:
         steps.append(Step(name="python", sentence=f"get Python {python} with uv, for this user"))
     whence = "copy {} from the bundle" if here.offline else "fetch {}"
-    fetch = whence.format(number(sums.files, "file")) + " into the store, verified by sha256"
+    fetch = whence.format(number(sums.files, "file")) + ", verified by sha256"
     if not sums.files:
-        fetch = f"fetch nothing: all {len(lock.files)} files are in the store"
+        fetch = f"nothing to fetch: all {len(lock.files)} files are in the cache"
     packages = number(len(lock.packages), "package")
     return [
         *steps,
@@ -191,24 +174,21 @@ def _configure(choice: Choice, lock: Lockfile) -> str:
     return listed(parts)
 
 
-def _packages(lock: Lockfile, in_store: Mapping[str, int]) -> list[PlannedPackage]:
+def _packages(lock: Lockfile, cached: frozenset[str]) -> list[PlannedPackage]:
     """Largest first; those of unknown size after them."""
     installed = {package.file.sha256 for package in lock.packages}
     tools = [package for package in lock.building if package.file.sha256 not in installed]
-    planned = [_package(package, in_store, False) for package in lock.packages]
-    planned += [_package(package, in_store, True) for package in tools]
+    planned = [
+        PlannedPackage(
+            name=package.name,
+            version=package.version,
+            file=package.file.name,
+            size=package.file.size,
+            sha256=package.file.sha256,
+            index=package.index,
+            in_store=package.file.sha256 in cached,
+            building=package in tools,
+        )
+        for package in [*lock.packages, *tools]
+    ]
     return sorted(planned, key=lambda package: (-(package.size or 0), package.name))
-
-
-def _package(package: LockedPackage, in_store: Mapping[str, int], building: bool) -> PlannedPackage:
-    file = package.file
-    return PlannedPackage(
-        name=package.name,
-        version=package.version,
-        file=file.name,
-        size=in_store.get(file.sha256, file.size),
-        sha256=file.sha256,
-        index=package.index,
-        in_store=file.sha256 in in_store,
-        building=building,
-    )

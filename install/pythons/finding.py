@@ -12,11 +12,12 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from ... import scratch
+from ... import json_text, scratch
 from ...data.versions import parse_version
 from ...exit_codes import UsageError
 from .. import places, processes
@@ -182,7 +183,6 @@ def _uv_list() -> list[_Listed]:
             env={name: os.environ[name] for name in _FOR_UV if name in os.environ},
             cwd=Path("/"),
         )
-    try:
-        return msgspec.json.decode(result.stdout, type=list[_Listed]) if result.ok else []
-    except msgspec.DecodeError:
-        return []
+    with suppress(ValueError):
+        return json_text.read(result.stdout, list[_Listed]) if result.ok else []
+    return []

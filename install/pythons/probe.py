@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from .. import durable, processes
+from ... import json_text
+from .. import processes
 from .interpreter import Interpreter, tags
 
 # Seconds. A Python starts in well under one, also over a network; a shim that hangs costs no more.
@@ -101,14 +102,14 @@ def script() -> str:
 
 
 def answer_in(text: bytes) -> InterpreterAnswer | None:
-    """The answer in what an interpreter has printed on another machine; None where there is none.
+    """The answer in what an interpreter has printed, also on another machine; None where there is none.
 
-    What it says is held against the form that such answers have: tags are made of it, and versions compared.
+    Words that tags are made of, and versions that are compared, have to look like such.
     """
     begin, end = text.find(_BEGIN), text.rfind(_END)
     try:
-        found = durable.decode(text[begin + len(_BEGIN) : end], InterpreterAnswer)
-    except msgspec.DecodeError:
+        found = json_text.read(text[begin + len(_BEGIN) : end], InterpreterAnswer)
+    except ValueError:
         return None
     words = (found.implementation, found.architecture, found.abi, found.build)
     plain = _VERSION.fullmatch(found.version) and _LIBC.fullmatch(found.libc)
@@ -116,17 +117,7 @@ def answer_in(text: bytes) -> InterpreterAnswer | None:
 
 
 def _read(result: Any) -> InterpreterAnswer | str:
-    """The answer in what the process printed."""
     words: str = result.words_of_python()
-    if not result.ok:
-        if result.outcome == "exited" and result.code > 0 and not words:
-            return "is not a Python interpreter"
+    if not result.ok and (words or result.outcome != "exited" or result.code <= 0):
         return f"{result.describe()}: {words}" if words else str(result.describe())
-    text: bytes = result.stdout
-    begin, end = text.find(_BEGIN), text.rfind(_END)
-    if not 0 <= begin < end:
-        return "is not a Python interpreter: it does not answer as one does"
-    try:
-        return msgspec.json.decode(text[begin + len(_BEGIN) : end], type=InterpreterAnswer)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return f"gave an answer that cannot be read: {error}"
+    return (answer_in(result.stdout) if result.ok else None) or "is not a Python interpreter"

@@ -1,25 +1,23 @@
-"""What a reference is today: the registry is asked once, and every byte of its answer is verified.
+"""Resolves an image's name at its registry; every byte of the answer is verified.
 
 Source: the OCI distribution specification 1.1.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
+import requests
 
 from ...exit_codes import CouldNotLook, EnvcheckError, UsageError
-from .. import foreign_json
 from ..lockfile import LockedFile
 from ..network.errors import HttpError
 from . import documents
 from .access import RegistryAccess
 from .documents import LARGEST, ImageIndex
-from .image import Blob, Image, PullOptions
+from .image import Image, PullOptions
 from .logins import Logins
 from .reference import Reference, parse
 from .registries_conf import RegistriesConf, Source
@@ -27,19 +25,11 @@ from .registries_conf import RegistriesConf, Source
 if TYPE_CHECKING:
     from ..network.session import Session
 
-_MOST_TAGS = 1000
-_NEAREST = 5
-
-
-class _Tags(msgspec.Struct):
-    tags: list[str] | None = None
-
 
 class RegistryClient:
-    """Asks registries what an image is, in the places where the engine would look for it."""
+    """Asks registries, and the mirrors that the engine would use."""
 
     def __init__(self, session: Session, conf: RegistriesConf | None = None) -> None:
-        """conf: for engines that obey registries.conf."""
         self._session = session
         self._conf = conf or RegistriesConf()
         self._logins = Logins(os.environ)
@@ -47,11 +37,11 @@ class RegistryClient:
         self._answered: Source | None = None
 
     def resolve(self, reference: Reference, machine: str) -> Image:
-        """What a registry, or its first mirror that answers, has for this machine, verified.
+        """What the first mirror that answers, or the registry, has for this machine.
 
-        machine: as ``uname -m`` says it, "x86_64". Raises UsageError for a tag or a digest that the registry
-        has not and for what is no container image, Cannot where it is blocked or there is none for this
-        machine, and CouldNotLook where no place answers, or sends other bytes than their digest names.
+        machine: as ``uname -m`` prints it. Raises UsageError for an unknown tag or digest and for something
+        other than a container image, Cannot if the registry is blocked or has nothing for this machine,
+        CouldNotLook if no registry answers or the content does not match its digest.
         """
         sources = [
             source
@@ -72,27 +62,25 @@ class RegistryClient:
         raise CouldNotLook(f"{reference}: registries.conf lists no place for it")
 
     def options(self, engine: str, image: Image) -> PullOptions:
-        """What the engine has to be told for the pull, beside what it finds by itself."""
+        """What the engine needs for the pull and does not find by itself."""
         source, asked = self._answered, parse(image.reference)
         if source is None:
             return PullOptions()
-        moved = (source.registry, source.repository) != (asked.registry, asked.repository)
+        mirrored = (source.registry, source.repository) != (asked.registry, asked.repository)
         access = self._access(source.registry)
-        insecure = not source.insecure and (
-            access.base.startswith("http:") or self._session.is_insecure(access.base)
-        )
+        plain = access.base.startswith("http:") or self._session.is_insecure(access.base)
         login = access.login
-        known = login is None or not login.user or engine in login.engines
+        if login is None or engine in login.engines:
+            login = None
         return PullOptions(
-            insecure=insecure and not moved,
+            insecure=plain and not source.insecure and not mirrored,
             registry=source.registry,
-            user="" if known or login is None else login.user,
-            password="" if known or login is None else login.password,
+            user=login.user if login else "",
+            password=login.password if login else "",
         )
 
     def moved(self, image: Image, machine: str) -> str:
-        """What is to be said of the tag of an image that was asked for by tag and digest; "" where the tag
-        still is that image, or was not named."""
+        """A note if the image was requested by tag and digest, and the tag is another image today."""
         asked = parse(image.reference)
         if not (asked.tag and asked.digest):
             return ""
@@ -100,104 +88,70 @@ class RegistryClient:
         try:
             today = RegistryClient(self._session, self._conf).resolve(tagged, machine)
         except EnvcheckError as error:
-            return f"Whether {tagged} is still this image could not be asked: {error}."
+            return f"It is not known whether {tagged} is still this image: {error}."
         if today.manifest.digest == image.manifest.digest:
             return ""
-        return (
-            f"{tagged} is another image today, {today.digest}: the one of the digest that you named is"
-            " installed."
-        )
+        return f"{tagged} is another image today, {today.digest}; the digest that you named is installed."
 
     def layers(self, image: Image) -> list[LockedFile]:
-        """What is to be fetched of an image that this client has resolved, each file once."""
+        """The files to fetch of an image that this client has resolved, each once."""
         place = parse(image.reference)
         if self._answered is not None:
             place = _at(self._answered, place)
+        base = f"{self._access(place.registry).base}/v2/{place.repository}/blobs"
         return [
             LockedFile(
                 name=f"layer {blob.sha256[:12]} of {image.name}",
-                url=self._url(place, "blobs", blob.digest),
+                url=f"{base}/{blob.digest}",
                 sha256=blob.sha256,
                 size=blob.size,
             )
-            for blob in {blob.digest: blob for blob in image.layers}.values()
+            for blob in image.unique_layers
         ]
 
     def _resolve(self, reference: Reference, machine: str) -> Image:
-        """One place's answer."""
-        data, said = self._manifest(reference, reference.wanted)
+        """One registry's answer."""
+        data, kind = self._manifest(reference, reference.wanted)
         digest = documents.digest_of(data)
-        found = documents.read(reference, data, said)
+        found = documents.read(reference, data, kind)
         if isinstance(found, ImageIndex):
             chosen = documents.chosen(reference, found, machine)
-            data, said = self._manifest(reference, chosen.digest)
-            found = documents.read(reference, data, said or chosen.media_type)
+            data, kind = self._manifest(reference, chosen.digest)
+            found = documents.read(reference, data, kind or chosen.media_type)
             if isinstance(found, ImageIndex):
                 raise CouldNotLook(
-                    f"{reference.registry} sends a broken index for {reference}: it is in another index"
+                    f"{reference.registry} sends an index within an index for {reference}"
                 )
-        config = self._config(reference, found.config)
+        if found.config.size > LARGEST:
+            raise CouldNotLook(
+                f"{reference.registry}: the config of {reference} is too large:"
+                f" {found.config.size >> 20} MiB"
+            )
+        config = self._get(reference, "blobs", found.config.digest).content
+        _verify(reference, "config", config, found.config.digest)
         return documents.image_of(reference, digest, found, config, machine)
 
     def _manifest(self, reference: Reference, wanted: str) -> tuple[bytes, str]:
-        """A manifest's or an index's bytes, and what the registry calls their type."""
-        try:
-            answer = self._get(reference, "manifests", wanted, headers={"Accept": documents.ACCEPT})
-        except HttpError as error:
-            if error.status == 404:
-                raise self._unknown(reference, wanted, error.said) from None
-            raise _named(reference, error) from None
+        """The bytes of a manifest or an index, and the media type that the registry gives."""
+        answer = self._get(reference, "manifests", wanted)
         for digest in (wanted, answer.headers.get("Docker-Content-Digest", "")):
             if digest.startswith("sha256:"):
                 _verify(reference, "manifest", answer.content, digest)
         return answer.content, answer.headers.get("Content-Type", "")
 
-    def _config(self, reference: Reference, blob: Blob) -> bytes:
-        if blob.size > LARGEST:
-            raise CouldNotLook(
-                f"{reference.registry} sends a broken manifest of {reference}: its config has"
-                f" {blob.size >> 20} MiB"
-            )
+    def _get(self, reference: Reference, kind: str, wanted: str) -> requests.Response:
+        path = f"{reference.repository}/{kind}/{wanted}"
+        headers = {"Accept": documents.ACCEPT} if kind == "manifests" else {}
         try:
-            answer = self._get(reference, "blobs", blob.digest)
+            return self._access(reference.registry).get(path, LARGEST, headers=headers)
         except HttpError as error:
-            raise _named(reference, error) from None
-        _verify(reference, "config", answer.content, blob.digest)
-        return bytes(answer.content)
-
-    def _unknown(self, reference: Reference, wanted: str, said: str) -> UsageError:
-        words = f" (it says: {said})" if said else ""
-        if wanted.startswith("sha256:"):
-            return UsageError(f"{reference.registry} has no {reference.name}@{wanted}{words}")
-        tags = self._tags(reference)
-        if tags is None:
-            return UsageError(
-                f"{reference.registry} has no {reference.repository}:{wanted}{words}",
-                "Its name or its tag is mistyped, or it was removed there.",
-            )
-        near = difflib.get_close_matches(wanted, tags, _NEAREST, cutoff=0.5)
-        near = near or sorted(tags)[-_NEAREST:]
-        hint = f"The nearest that it has: {', '.join(near)}." if near else "It has no tags at all."
-        return UsageError(
-            f"{reference.registry} has {reference.repository}, but no tag {wanted}", hint
-        )
-
-    def _tags(self, reference: Reference) -> list[str] | None:
-        """The repository's first tags; None where its registry does not tell them."""
-        try:
-            answer = self._get(reference, "tags", f"list?n={_MOST_TAGS}", attempts=1, timeout=10.0)
-            tags = foreign_json.decode(answer.content, _Tags).tags or []
-        except (HttpError, ValueError):
-            return None
-        return [tag for tag in tags if re.fullmatch(r"[\w.-]{1,128}", tag, re.ASCII)]
-
-    def _get(self, place: Reference, kind: str, wanted: str, **how: Any) -> Any:
-        """The registry's answer, of a bounded size and in a bounded time. Raises HttpError."""
-        path = f"{place.repository}/{kind}/{wanted}"
-        return self._access(place.registry).get(path, LARGEST, **how)
-
-    def _url(self, place: Reference, kind: str, wanted: str) -> str:
-        return f"{self._access(place.registry).base}/v2/{place.repository}/{kind}/{wanted}"
+            if error.status == 404 and kind == "manifests":
+                raise _unknown(reference, wanted, error.said) from None
+            if reference.registry in str(error):
+                raise
+            # The host that failed may be one that the registry redirects to.
+            sentence = f"{reference.registry} does not give {reference}: {error}"
+            raise CouldNotLook(sentence, error.hint) from None
 
     def _access(self, registry: str) -> RegistryAccess:
         if registry not in self._accesses:
@@ -211,18 +165,21 @@ def _at(source: Source, reference: Reference) -> Reference:
     )
 
 
+def _unknown(reference: Reference, wanted: str, reason: str) -> UsageError:
+    separator = "@" if wanted.startswith("sha256:") else ":"
+    reasons = f" ({reason})" if reason else ""
+    return UsageError(
+        f"{reference.registry} has no {reference.repository}{separator}{wanted}{reasons}",
+        "the name or the tag is mistyped, or it was removed; envcheck releases --mode container lists"
+        " NVIDIA's",
+    )
+
+
 def _verify(reference: Reference, what: str, data: bytes, wanted: str) -> None:
     found = documents.digest_of(data)
     if found != wanted:
         raise CouldNotLook(
-            f"{reference.registry} gives another {what} of {reference} than it should: its digest is"
-            f" {found}, and should be {wanted}",
-            "The registry is broken, or somebody in between changed it: nothing of it is used.",
+            f"{reference.registry}: the {what} of {reference} should have the digest {wanted}, and has"
+            f" {found}",
+            "The registry is broken, or somebody in between changed it. Nothing of it is used.",
         )
-
-
-def _named(reference: Reference, error: HttpError) -> CouldNotLook:
-    """The registry's name belongs into every sentence; a server of tokens or of files is another host."""
-    if reference.registry in str(error):
-        return error
-    return CouldNotLook(f"{reference.registry} does not give {reference}: {error}", error.hint)

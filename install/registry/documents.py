@@ -1,4 +1,4 @@
-"""What registries say in JSON about an image: manifests, indexes, configs. Pure: bytes in, an Image out.
+"""The JSON documents of registries: manifests, indexes and configs. Pure: bytes in, an Image out.
 
 Sources: the OCI image specification 1.1, and Docker's image manifest version 2, schema 2.
 """
@@ -11,9 +11,9 @@ from typing import Annotated
 
 import msgspec
 
+from ... import json_text
 from ...exit_codes import Cannot, CouldNotLook, UsageError
-from .. import foreign_json
-from ..foreign_json import T
+from ...json_text import T
 from .image import Blob, Image
 from .reference import Reference
 
@@ -26,16 +26,14 @@ MANIFEST_TYPES = (
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 ACCEPT = ", ".join((*INDEX_TYPES, *MANIFEST_TYPES))
-LARGEST = 4 << 20  # bytes of a manifest or a config: what engines take too
+LARGEST = 4 << 20  # bytes of a manifest or a config, which is also the engines' limit
 
 _CONFIG_TYPES = (
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
 )
-_LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"  # unpacked
-_MOST_LAYERS = 1000
-
-# What uname says, as images name it (Go's names), where the two differ.
+_LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"  # not compressed
+# `uname -m` → Go's name, where the two differ
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 _Digest = Annotated[str, msgspec.Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
@@ -61,7 +59,7 @@ class _Descriptor(msgspec.Struct, rename="camel"):
 
 
 class _Head(msgspec.Struct, rename="camel"):
-    """What tells the kinds of documents apart."""
+    """What distinguishes the kinds of documents."""
 
     media_type: str = ""
     manifests: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -74,7 +72,7 @@ class ImageIndex(msgspec.Struct, rename="camel"):
 
 class _Manifest(msgspec.Struct, rename="camel"):
     config: _Descriptor
-    layers: Annotated[list[_Descriptor], msgspec.Meta(max_length=_MOST_LAYERS)]
+    layers: Annotated[list[_Descriptor], msgspec.Meta(max_length=1000)]
 
 
 class _Run(msgspec.Struct, rename="pascal"):
@@ -92,15 +90,12 @@ class _RootFs(msgspec.Struct):
 class _Config(msgspec.Struct):
     architecture: str = ""
     os: str = ""
-    variant: str | None = None
     created: str | None = None
     config: _Run | None = None
     rootfs: _RootFs | None = None
 
 
 class ImageManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """An image's manifest, before its config is there."""
-
     blob: Blob
     text: str
     config: Blob
@@ -116,33 +111,41 @@ def digest_of(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def read(reference: Reference, data: bytes, said: str) -> ImageIndex | ImageManifest:
-    """What a registry gave for a reference. said: its Content-Type, which the document itself overrides.
+def read(reference: Reference, data: bytes, content_type: str) -> ImageIndex | ImageManifest:
+    """Parse an index or a manifest. The document's own media type overrides ``content_type``.
 
-    Raises CouldNotLook for what is no such document, UsageError for what is not a container image.
+    Raises CouldNotLook for a broken document, UsageError for something other than a container image.
     """
-    head = _decoded(reference, data, _Head, "manifest")
-    kind = head.media_type or said.partition(";")[0].strip()
-    many, one = head.manifests is not msgspec.UNSET, head.layers is not msgspec.UNSET
-    if many and one:
-        # Which of them is meant depends on who reads it, so that one digest would be two images.
-        raise _nonsense(reference, "manifest", "it is a manifest and an index at once")
-    if kind in INDEX_TYPES or (many and kind not in MANIFEST_TYPES):
-        return _decoded(reference, data, ImageIndex, "index")
-    manifest = _decoded(reference, data, _Manifest, "manifest")
-    known = kind if kind in MANIFEST_TYPES else MANIFEST_TYPES[0]
-    _check_kinds(reference, manifest)
+    head = _decode(reference, data, _Head, "manifest")
+    kind = head.media_type or content_type.partition(";")[0].strip()
+    if head.manifests is not msgspec.UNSET and head.layers is not msgspec.UNSET:
+        # Readers would disagree about which it is, so that one digest would be two images.
+        raise _broken(reference, "manifest", "it is a manifest and an index at once")
+    if kind in INDEX_TYPES or (head.manifests is not msgspec.UNSET and kind not in MANIFEST_TYPES):
+        return _decode(reference, data, ImageIndex, "index")
+    manifest = _decode(reference, data, _Manifest, "manifest")
+    config = manifest.config.blob
+    if config.media_type not in _CONFIG_TYPES:
+        raise UsageError(
+            f"{reference} is not a container image: its type is {config.media_type or 'unknown'!r}",
+            "Name an image that podman or docker can run.",
+        )
+    if not manifest.layers:
+        raise _broken(reference, "manifest", "it lists no layers")
+    media_type = kind if kind in MANIFEST_TYPES else MANIFEST_TYPES[0]
     return ImageManifest(
-        blob=Blob(digest=digest_of(data), size=len(data), media_type=known),
+        blob=Blob(digest=digest_of(data), size=len(data), media_type=media_type),
         text=data.decode(),
-        config=manifest.config.blob,
+        config=config,
         layers=[layer.blob for layer in manifest.layers],
     )
 
 
 def chosen(reference: Reference, index: ImageIndex, machine: str) -> Blob:
-    """The manifest for linux on this machine; where none says so, one that names no platform, for then its
-    config does. Raises Cannot, which names what there is."""
+    """The index's manifest for linux on this machine. Raises Cannot, which lists the platforms.
+
+    If no entry matches, one without a platform is taken: its config then has to match.
+    """
     wanted = ("linux", architecture_of(machine))
     platforms = [(each, each.platform or _Platform()) for each in index.manifests]
     fitting = [(each, p) for each, p in platforms if (p.os, p.architecture) == wanted]
@@ -150,21 +153,15 @@ def chosen(reference: Reference, index: ImageIndex, machine: str) -> Blob:
     if not fitting:
         there = dict.fromkeys(f"{p.os}/{p.architecture}" for _, p in platforms if p.os != "unknown")
         raise _no_such_platform(reference, "/".join(wanted), list(there))
-    # Of several, the one that asks for no special generation of the processor.
+    # Prefer the one that needs no special generation of the processor.
     return min(fitting, key=lambda pair: bool(pair[1].variant))[0].blob
 
 
 def made(reference: Reference, config: bytes, sizes: Sequence[int]) -> ImageManifest:
-    """A manifest for an image that has none: its layers are the unpacked ones that its config names.
-
-    sizes: bytes of each layer. The image's id is the config's digest, and so what it was.
-    """
-    rootfs = _decoded(reference, config, _Config, "config").rootfs
-    digests = rootfs.diff_ids if rootfs else []
-    if len(digests) != len(sizes):
-        what = f"it lists {len(digests)} layers, and the manifest lists {len(sizes)}"
-        raise _nonsense(reference, "config", what)
-    told = Blob(digest=digest_of(config), size=len(config), media_type=_CONFIG_TYPES[0])
+    """A manifest for an image that has none (docker's archives). sizes: the unpacked layers', in bytes."""
+    digests = _layers_of(_decode(reference, config, _Config, "config"))
+    _check_layers(reference, len(digests), len(sizes))
+    described = Blob(digest=digest_of(config), size=len(config), media_type=_CONFIG_TYPES[0])
     layers = [
         Blob(digest=digest, size=size, media_type=_LAYER_TYPE)
         for digest, size in zip(digests, sizes, strict=True)
@@ -172,7 +169,7 @@ def made(reference: Reference, config: bytes, sizes: Sequence[int]) -> ImageMani
     manifest = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPES[0],
-        "config": told.descriptor,
+        "config": described.descriptor,
         "layers": [layer.descriptor for layer in layers],
     }
     found = read(reference, msgspec.json.encode(manifest), "")
@@ -183,32 +180,29 @@ def made(reference: Reference, config: bytes, sizes: Sequence[int]) -> ImageMani
 def image_of(
     reference: Reference, digest: str, manifest: ImageManifest, config: bytes, machine: str = ""
 ) -> Image:
-    """All of it together. digest: the registry's for the reference. machine: "" for any.
+    """Combine what was read. digest: the registry's for the reference. machine: "" accepts any.
 
-    Raises CouldNotLook for a config that is none, Cannot for one of another platform.
+    Raises CouldNotLook for a broken config, Cannot for one of another platform.
     """
-    read = _decoded(reference, config, _Config, "config")
-    if not (read.os and read.architecture):
-        raise _nonsense(reference, "config", "it does not name its platform")
-    wanted = architecture_of(machine) if machine else read.architecture
-    if (read.os, read.architecture) != ("linux", wanted):
-        there = f"{read.os}/{read.architecture}"
+    parsed = _decode(reference, config, _Config, "config")
+    if not (parsed.os and parsed.architecture):
+        raise _broken(reference, "config", "it does not name its platform")
+    wanted = architecture_of(machine) if machine else parsed.architecture
+    if (parsed.os, parsed.architecture) != ("linux", wanted):
+        there = f"{parsed.os}/{parsed.architecture}"
         raise _no_such_platform(reference, f"linux/{wanted}", [there])
-    layers = read.rootfs.diff_ids if read.rootfs else []
-    if len(layers) != len(manifest.layers):
-        what = f"it lists {len(layers)} layers, and the manifest lists {len(manifest.layers)}"
-        raise _nonsense(reference, "config", what)
-    run = read.config or _Run()
+    _check_layers(reference, len(_layers_of(parsed)), len(manifest.layers))
+    run = parsed.config or _Run()
     return Image(
         reference=str(reference),
         digest=digest,
         manifest=manifest.blob,
         config=manifest.config,
         layers=manifest.layers,
-        architecture=read.architecture,
+        architecture=parsed.architecture,
         manifest_text=manifest.text,
         config_text=config.decode(),
-        created_at=read.created or "",
+        created_at=parsed.created or "",
         entrypoint=run.entrypoint or [],
         command=run.cmd or [],
         user=run.user or "",
@@ -217,28 +211,27 @@ def image_of(
     )
 
 
-def _check_kinds(reference: Reference, manifest: _Manifest) -> None:
-    kind = manifest.config.media_type
-    if kind not in _CONFIG_TYPES:
-        raise UsageError(
-            f"{reference} is not a container image: its registry has {kind or 'something unnamed'!r} there",
-            "Name an image that podman or docker can run.",
-        )
-    if not manifest.layers:
-        raise _nonsense(reference, "manifest", "it lists no layers")
+def _layers_of(config: _Config) -> list[str]:
+    return config.rootfs.diff_ids if config.rootfs else []
 
 
-def _decoded(reference: Reference, data: bytes, kind: type[T], what: str) -> T:
+def _check_layers(reference: Reference, listed: int, wanted: int) -> None:
+    if listed != wanted:
+        why = f"it lists {listed} layers, and the manifest lists {wanted}"
+        raise _broken(reference, "config", why)
+
+
+def _decode(reference: Reference, data: bytes, kind: type[T], what: str) -> T:
     try:
-        return foreign_json.decode(data, kind)
+        return json_text.read_utf8(data, kind)
     except ValueError as error:
-        raise _nonsense(reference, what, str(error)) from None
+        raise _broken(reference, what, str(error)) from None
 
 
-def _nonsense(reference: Reference, what: str, why: str) -> CouldNotLook:
-    return CouldNotLook(f"{reference.registry} sends a broken {what} of {reference}: {why}")
+def _broken(reference: Reference, what: str, why: str) -> CouldNotLook:
+    return CouldNotLook(f"{reference.registry} sends a broken {what} for {reference}: {why}")
 
 
 def _no_such_platform(reference: Reference, wanted: str, there: Sequence[str]) -> Cannot:
-    has = f"it is there for {', '.join(there)}" if there else "it does not name its platform"
-    return Cannot(f"{reference} is not there for {wanted}: {has}")
+    has = f"only for {', '.join(there)}" if there else "and it does not name its platform"
+    return Cannot(f"{reference} does not exist for {wanted}, {has}")

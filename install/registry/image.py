@@ -1,12 +1,14 @@
-"""An image as its registry describes it: what a reference is today, to the byte."""
+"""An image as its registry describes it."""
 
 from __future__ import annotations
 
 import msgspec
 
+from . import reference
+
 
 class Blob(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes that their digest names: a manifest, a config, a layer."""
+    """Content identified by its digest: a manifest, a config, a layer."""
 
     digest: str  # "sha256:…"
     size: int  # bytes
@@ -23,11 +25,11 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """The lock of the container mode. Two equal digests are the same bytes everywhere."""
+    """The lock of the container mode."""
 
-    reference: str  # as asked, whole: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-    digest: str  # what the registry says that the reference is: of an index, or of the manifest
-    manifest: Blob  # of this machine's platform; what is pulled
+    reference: str  # as requested, with its registry: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    digest: str  # what the registry resolves the reference to: an index or a manifest
+    manifest: Blob  # for this machine's platform; what is pulled
     config: Blob  # its digest is the image's id in podman and docker
     layers: list[Blob]
     architecture: str  # as images name it: "amd64"
@@ -48,33 +50,34 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """Without tag and digest: "nvcr.io/nvidia/tensorflow"."""
-        bare = self.reference.partition("@")[0]
-        head, slash, last = bare.rpartition("/")
-        return head + slash + last.partition(":")[0]
+        return reference.parse(self.reference).name
 
     @property
     def tagged(self) -> str:
-        """ "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"; "" for an image that was asked for by digest alone."""
+        """ "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"; "" for an image requested by digest alone."""
         bare = self.reference.partition("@")[0]
         return bare if bare != self.name else ""
 
     @property
     def pinned(self) -> str:
-        """ "nvcr.io/nvidia/tensorflow@sha256:…": what is pulled, and nothing else can be."""
+        """What is pulled: "nvcr.io/nvidia/tensorflow@sha256:…"."""
         return f"{self.name}@{self.manifest.digest}"
 
     @property
+    def unique_layers(self) -> list[Blob]:
+        """A layer may occur twice."""
+        return list({blob.digest: blob for blob in self.layers}.values())
+
+    @property
     def download_bytes(self) -> int:
-        """What the layers weigh on the way, compressed, each once."""
-        return sum({blob.digest: blob.size for blob in self.layers}.values())
+        """The size of the compressed layers."""
+        return sum(blob.size for blob in self.unique_layers)
 
 
 class PullOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine needs for a registry beside its own settings. Its repr shows no password."""
+    """What an engine needs for a pull beside its own settings. Its repr shows no password."""
 
-    insecure: bool = (
-        False  # plain http, or a certificate that nobody vouches for: the user allowed it
-    )
+    insecure: bool = False  # the user allowed plain http, or any certificate
     registry: str = ""
     user: str = ""  # a login that the engine does not find by itself; "": none
     password: str = ""

@@ -1,4 +1,4 @@
-"""What people write for an image, understood as docker and podman understand it.
+"""Names of images, parsed as docker and podman parse them.
 
 Source of the grammar: the reference package of github.com/distribution/distribution.
 """
@@ -14,26 +14,27 @@ from ...exit_codes import UsageError
 DOCKER_HUB = "docker.io"
 LATEST = "latest"
 
-_MOST = 255  # characters of the name, the registry's included
-_HOST = re.compile(
-    r"(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
-    r"(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?"
-)
-_PART = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
+_LONGEST = 255  # characters of the name, with the registry's
+_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?")
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_REPOSITORY = re.compile(rf"{_PART}(?:/{_PART})*")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_HEX = re.compile(r"[0-9a-f]{64}")
-
-_EXAMPLE = "An image is written like nvcr.io/nvidia/tensorflow:23.03-tf1-py3."
+_IMAGE_ID = re.compile(r"(?:library/)?[0-9a-f]{64}")  # no registry finds an image by it
+_HINT = (
+    "An image is written like nvcr.io/nvidia/tensorflow:23.03-tf1-py3: its name in small letters, digits and"
+    " . _ -, then :TAG, @sha256:DIGEST or both."
+)
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
-    """An image's whole name, and which one of that name: a tag, a digest, or both."""
+    """An image's full name, with a tag, a digest, or both."""
 
     registry: str  # "nvcr.io", "localhost:5000"
     repository: str  # "nvidia/tensorflow"
     tag: str = ""
-    digest: str = ""  # "sha256:…"; where there is one, the tag decides nothing
+    digest: str = ""  # "sha256:…"; it takes precedence over the tag
 
     @property
     def name(self) -> str:
@@ -51,55 +52,34 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str) -> Reference:
-    """ "ubuntu:22.04" is docker.io/library/ubuntu:22.04. Raises UsageError, which names what is wrong."""
+    """Parse a name: "ubuntu:22.04" is docker.io/library/ubuntu:22.04. Raises UsageError."""
     scheme, separator, rest = text.partition("://")
     if separator:
-        # What a password would stand in is not repeated.
-        shown = rest.rpartition("@")[2] if "@" in rest.partition("/")[0] else rest
-        raise UsageError(f"an image is named without {scheme[:20]}://", f"Write {shown} alone.")
+        shown = rest.rpartition("@")[2] if "@" in rest.partition("/")[0] else rest  # no password
+        raise UsageError(f"an image is named without {scheme[:20]}://", f"Write {shown}.")
     named, at, digest = text.partition("@")
     head, slash, last = named.rpartition("/")
     last, colon, tag = last.partition(":")
-    registry, repository = _parted(head + slash + last)
-    part = next((p for p in repository.split("/") if not _PART.fullmatch(p)), None)
-    for is_wrong, what in (
-        (
-            at and not _DIGEST.fullmatch(digest),
-            f"{digest!r} is not sha256: and 64 digits of 0-9a-f",
-        ),
-        (
-            colon and not _TAG.fullmatch(tag),
-            f"{tag!r} is not a tag: letters, digits, ., - and _ (no . or - in front), at most 128",
-        ),
-        (not _HOST.fullmatch(registry), f"{registry!r} is not a registry's host name"),
-        (
-            part is not None,
-            f"{part!r} is not a part of a name: a-z (no capital letters) and digits, with ., _ or - in"
-            " between",
-        ),
-        (
-            len(registry) + 1 + len(repository) > _MOST,
-            f"the name has more than {_MOST} characters",
-        ),
-        (
-            _HEX.fullmatch(repository.removeprefix("library/")),
-            "this is an image's id, and registries find images by name only",
-        ),
+    registry, repository = _split(head + slash + last)
+    if not (
+        _HOST.fullmatch(registry)
+        and _REPOSITORY.fullmatch(repository)
+        and not _IMAGE_ID.fullmatch(repository)
+        and len(registry) + len(repository) < _LONGEST
+        and (_TAG.fullmatch(tag) or not colon)
+        and (_DIGEST.fullmatch(digest) or not at)
     ):
-        if is_wrong:
-            shown = text if len(text) <= 300 else f"{text[:300]}…"
-            raise UsageError(f"{shown!r} is not an image's name: {what[:200]}", _EXAMPLE)
+        raise UsageError(f"{text[:300]!r} is not an image's name", _HINT)
     tag = tag if tag or digest else LATEST
     return Reference(registry=registry, repository=repository, tag=tag, digest=digest)
 
 
-def _parted(name: str) -> tuple[str, str]:
-    """Registry and repository: the first part is a host where it looks like one, else Docker Hub is meant."""
+def _split(name: str) -> tuple[str, str]:
+    """Registry and repository. The first part is a host if it looks like one; the default is Docker Hub."""
     first, slash, rest = name.partition("/")
     if slash and (set(first) & set(".:[") or first == "localhost" or first != first.lower()):
         registry, repository = DOCKER_HUB if first == f"index.{DOCKER_HUB}" else first, rest
     else:
         registry, repository = DOCKER_HUB, name
-    # The library stands for what has no owner, on Docker Hub alone.
-    alone = registry == DOCKER_HUB and "/" not in repository
-    return registry, f"library/{repository}" if alone else repository
+    official = registry == DOCKER_HUB and "/" not in repository
+    return registry, f"library/{repository}" if official else repository

@@ -8,8 +8,8 @@ from typing import Any
 from ...reports.page import KEY, Column, Page
 from ...reports.plain import number_of
 from ..plan.models import AnyPlan, DiskNeed, ImagePlan, PlannedPackage, WheelPlan
+from ..progress import duration
 from ..pythons.interpreter import listed as words
-from ..store.progress import duration
 from . import steps
 from .amounts import size
 

@@ -15,12 +15,10 @@ from ..engine import Start, Wiring
 from ..engines import command as engine_commands
 from ..engines import gpu_choice, inside, starting
 from ..engines.command import Here
-from ..transaction import engine_images
 from ..transaction.layout import Version
 from . import start_file
 from .exec import become
 from .options import Options
-from .printed import Form, refuse, text
 
 _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
 
@@ -28,21 +26,8 @@ _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES
 _SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
 
 
-def printed(version: Version, command: Sequence[str], options: Options, form: Form) -> str:
-    """What starts the command, to copy. Raises NotStarted, UsageError."""
-    refuse(form, options)
-    start = wished(start_file.read(version.start), options)
-    image = engine_images.of(version)
-    pinned = start.reference if image is None else image.reference
-    return text(form, start, pinned, command, where(options))
-
-
 def run_shell(version: Version, options: Options) -> NoReturn:
     """The same for the image's own shell."""
-    if not start_file.read(version.start).shell:
-        raise NotStarted(
-            f"the image of {version.id} has no shell", hint="envcheck run python3 starts its Python"
-        )
     run(version, _SHELL, options)
 
 
@@ -87,17 +72,11 @@ def wished(start: Start, options: Options) -> Start:
 
 
 def _refuse_options(start: Start, options: Options) -> None:
-    """apptainer and enroot share /dev/shm and the network with the machine."""
-    networks = {"apptainer": ("", "host", "none"), "enroot": ("", "host")}
-    if start.engine not in networks:
-        return
-    options.refuse(f"{start.engine} gives its containers the machine's /dev/shm", "shm_size")
-    options.refuse(f"{start.engine} gives its containers the machine's devices", "device")
-    options.refuse(f"{start.engine} gives its containers the machine's network", "port")
-    if start.engine == "enroot":
-        options.refuse(f"{start.engine} cannot start an image with another one", "entrypoint")
-    if options.network not in networks[start.engine]:
-        options.refuse(f"{start.engine} gives its containers the machine's network", "network")
+    """apptainer shares /dev/shm, devices and the network with the machine."""
+    if start.engine == "apptainer":
+        network = [] if options.network in ("", "host", "none") else ["network"]
+        why = "apptainer gives its containers the machine's"
+        options.refuse(why, "shm_size", "device", "port", *network)
 
 
 def where(options: Options) -> Here:

@@ -26,7 +26,7 @@ def read(path: Path) -> Start:
         if not _IMAGE.fullmatch(start.image):
             raise msgspec.ValidationError("its image has no name that an image can have")
         return start
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
     raise UsageError(
         f"{path}: cannot be read: {why}",

@@ -22,7 +22,7 @@ from . import kept_images, roots
 from .kept_images import IMAGE_ID, PREFIX
 from .layout import Root, Version
 
-_FILES = ("apptainer", "enroot")  # whose image is a file of the version's directory, without a tag
+_FILES = ("apptainer",)  # whose image is a file of the version's directory, without a tag
 # Beside PATH's, as the collector looks for programs.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 
@@ -43,7 +43,7 @@ def read(version: Version) -> EngineImage | None:
         image = durable.load(version.held, EngineImage)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         raise Unreadable from None
     if not image.reference.isprintable() or not _may_be_ours(version, image):
         raise Unreadable

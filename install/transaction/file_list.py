@@ -75,7 +75,7 @@ def compare(version: Version) -> Difference:
         noted = durable.load(version.files, FileList).files
     except OSError as error:
         return Difference(unreadable=f"{version.files}: {error.strerror}")
-    except msgspec.DecodeError:
+    except ValueError:
         return Difference(unreadable=f"{version.files}: this is not a list of files")
     found = scan(version.directory)
     missing, changed, added = [], [], []

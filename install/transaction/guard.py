@@ -42,7 +42,7 @@ def is_root(path: Path) -> bool:
     """Whether a root of ours is there. Raises UsageError for one in a newer layout."""
     try:
         owner = durable.load(path / OWN / "owner.json", Owner)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         return False
     if owner.owner == "envcheck" and owner.layout > LAYOUT:
         raise UsageError(

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from ... import json_text
 from .. import durable
 from . import guard
 from .layout import Root, VersionId, now
@@ -66,8 +67,8 @@ class Journal:
             return []
         found = []
         for line in lines:
-            with suppress(msgspec.DecodeError):
-                found.append(durable.decode(line, Entry))
+            with suppress(ValueError):
+                found.append(json_text.read(line, Entry))
         return found
 
     def last_steps(self) -> dict[str, Step]:

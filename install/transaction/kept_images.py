@@ -33,7 +33,7 @@ def every() -> list[EngineImage]:
     found = []
     with suppress(OSError):
         for path in sorted(_folder().iterdir()):
-            with suppress(OSError, msgspec.DecodeError):
+            with suppress(OSError, ValueError):
                 image = durable.load(path, EngineImage)
                 if _path(image) == path and _is_ours(image):
                     found.append(image)

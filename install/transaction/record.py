@@ -34,7 +34,6 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""  # "3.11.7"
     interpreter: str = ""  # its path; "" in a container
     installer: str = ""  # "uv 0.13.9"
-    added: dict[str, str] = {}  # beside the lock's: what a user had added to the version before it
     engine: str = ""  # "podman"; these five of a container alone
     image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3": as it was asked for
     image_digest: str = ""  # of its manifest: "sha256:…"
@@ -109,7 +108,7 @@ def read(version: Version) -> Record | None:
     """A version's record; None where it has none, which means that it was never verified."""
     try:
         return durable.load(version.record, Record)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         return None
 
 

@@ -114,7 +114,7 @@ def _last_path() -> Path:
 def _last() -> str | None:
     try:
         prefix = durable.load(_last_path(), dict[str, str])["prefix"]
-    except (OSError, Cannot, KeyError, msgspec.DecodeError):
+    except (OSError, Cannot, KeyError, ValueError):
         return None
     return prefix if prefix.startswith("/") and prefix.isprintable() else None
 
@@ -122,7 +122,7 @@ def _last() -> str | None:
 def _registered() -> list[str]:
     try:
         paths = durable.load(places.state() / "environments.json", list[str])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         return []
     return [path for path in paths if path.startswith("/") and path.isprintable()]
 

@@ -1,28 +1,24 @@
-"""Builds a version for the transaction: the other parts' work, put in a row."""
+"""Builds a wheel version for the transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...exit_codes import Cannot, CouldNotLook
 from .. import pylock
 from ..fit.models import Choice
-from ..lockfile import Downloads, LockedPackage, Lockfile
-from ..plan.models import StepName
+from ..lockfile import Lockfile
+from ..plan.models import StepName, WheelPlan
+from ..progress import Meter
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..store.progress import Meter
 from ..transaction.interfaces import Artifact, Stage
 from ..transaction.layout import Version
 from ..transaction.record import Built
 from . import environment, installing, uv
-
-if TYPE_CHECKING:
-    from ..store.fetch import Fetcher
 
 
 class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,92 +26,65 @@ class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
 
     choice: Choice
     lock: Lockfile
-    downloads: Downloads
-    added: list[LockedPackage] = []  # beside the lock's
-    notes: list[str] = []  # what becomes of all that the user has added
+    located: Lockfile  # with today's addresses
+    notes: list[str] = []  # what becomes of packages that the user has added
     public: str
 
 
-class WheelBuilder:
-    """The transaction's Builder for a locked environment. installer: "uv 0.13.9"."""
+class WheelBuilder(msgspec.Struct, kw_only=True):
+    """The transaction's Builder for a locked environment."""
 
-    def __init__(
-        self,
-        resolved: ResolvedWheels,
-        request: Request,
-        installer: str,
-        fetcher: Fetcher,
-        meter: Meter,
-        step: Callable[[StepName], None],
-    ) -> None:
-        self._resolved = resolved
-        self._request = request
-        self._installer = installer
-        self._fetcher = fetcher
-        self._meter = meter
-        self._step = step
-        self._interpreter = resolved.choice.candidate.interpreter
+    resolved: ResolvedWheels
+    request: Request
+    plan: WheelPlan
+    source: installing.FileSource
+    meter: Meter
+    step: Callable[[StepName], None]
+    _python: Interpreter | None = None
 
     def stages(self) -> Sequence[Stage]:
         return [
             ("python", self._get_python),
-            ("fetched", self._fetch),
             ("created", self._create),
             ("installed", self._install),
             ("configured", self._configure),
         ]
 
     def result(self) -> Built:
-        python = self._python()
+        assert self._python is not None, "the first stage"
         return Built(
-            python=python.version,
-            interpreter=python.path,
-            installer=self._installer,
-            added={package.name: package.version for package in self._resolved.added},
-            notes=self._resolved.notes,
+            python=self._python.version,
+            interpreter=self._python.path,
+            installer=self.plan.installer,
+            notes=self.resolved.notes,
         )
 
     def _get_python(self, version: Version) -> None:
-        self._python()
-
-    def _python(self) -> Interpreter:
-        if self._interpreter is None:
-            self._step("python")
-            self._interpreter = get_python(
-                self._resolved.choice.candidate.python_to_get, self._request
-            )
-        return self._interpreter
-
-    def _fetch(self, version: Version) -> None:
-        """Begins; the installer takes the files as they come."""
-        self._fetcher.want_all(self._resolved.downloads.files)
+        candidate = self.resolved.choice.candidate
+        self._python = candidate.interpreter
+        if self._python is None:
+            self.step("python")
+            self._python = get_python(candidate.python_to_get, self.request)
 
     def _create(self, version: Version) -> None:
-        self._step("create")
-        environment.create(version.directory, self._python(), prompt=self._resolved.lock.stack)
+        assert self._python is not None, "the stage before"
+        self.step("create")
+        environment.create(version.directory, self._python, prompt=self.resolved.lock.stack)
 
     def _install(self, version: Version) -> None:
-        self._step("fetch")
-        resolved = self._resolved
-        stack = resolved.choice.stack
-        installing.install(
-            version.directory,
-            resolved.downloads,
-            stack,
-            self._request,
-            self._fetcher,
-            fetched=lambda: self._step("install"),
-        )
-        self._fetcher.wait()
-        self._meter.keep()
+        self.step("fetch")
+        resolved, packages = self.resolved, self.plan.packages
+        sizes = {one.name: one.size or 0 for one in packages if not one.in_store}
+        progress = installing.FetchProgress(sizes, self.meter, lambda: self.step("install"))
+        located, stack = resolved.located, resolved.choice.stack
+        installing.install(version.directory, located, stack, self.request, self.source, progress)
+        self.meter.keep()
 
     def _configure(self, version: Version) -> None:
-        self._step("configure")
+        self.step("configure")
+        resolved = self.resolved
         environment.configure(
-            version.directory,
-            self._resolved.choice.stack,
-            self._resolved.lock,
-            self._resolved.public,
+            version.directory, resolved.choice.stack, resolved.lock, resolved.public
         )
 
 

@@ -1,34 +1,85 @@
-"""Installs a lock's files into an empty environment, with uv or with pip: the wheels as they arrive, and what
-is built after them. Neither is ever given an index."""
+"""Installs a lock's files into an empty environment with uv, or with pip, which fetch them themselves.
+
+Both get each file's own address and its hash, and neither asks an index.
+"""
 
 from __future__ import annotations
 
-import time
+import html
+import os
+import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from packaging.utils import canonicalize_name
 
 from ... import scratch
-from ...exit_codes import Cannot, PutBack
+from ...exit_codes import Cannot, CouldNotLook, PutBack
 from ...findings.shell import word
 from .. import places, pylock
 from ..catalogue.model import Stack
+from ..downloads import Downloads
 from ..lockfile import LockedFile, LockedPackage, Lockfile
+from ..progress import Meter
 from ..request import Request
-from . import child_env, logs, sdists, uv
-from .unpacked import Unpacked
-
-if TYPE_CHECKING:
-    from ..store.fetch import Fetcher
-
-# A portion starts the installer once, which takes some hundredths of a second.
-ENOUGH = 64 * 1024 * 1024  # bytes
-PATIENCE = 0.5  # seconds that less than enough waits for more
-_LOOK = 0.02  # seconds between two looks
+from . import child_env, contents, logs, sdists, uv, uv_compile, uv_watch
+from .indexes import Indexes
 
 Arguments = Sequence[str | Path]
+
+
+class FileSource(NamedTuple):
+    """Where the files come from. indexes: None without a network; then all are in ``downloads``."""
+
+    downloads: Downloads
+    indexes: Indexes | None
+
+    def url(self, file: LockedFile) -> str:
+        return self.downloads.path(file).as_uri() if self.downloads.has(file) else file.url
+
+
+class FetchProgress:
+    """What the output of uv or pip says of the fetching.
+
+    sizes: bytes by package, of those that are to be fetched. fetched: called when all are there.
+    """
+
+    def __init__(
+        self, sizes: Mapping[str, int], meter: Meter, fetched: Callable[[], None] = lambda: None
+    ) -> None:
+        self._sizes = sizes
+        self._meter = meter
+        self._fetched = fetched
+        self._running: list[str] = []
+        self._done = 0
+        self.all_there = False
+
+    def __call__(self, lines: list[str]) -> None:
+        for line in lines:
+            verb, _, what = line.strip().partition(" ")
+            if (
+                verb == "Downloading"
+            ):  # "torch (800.0MiB)"; of pip ".../torch-2.0-cp311-….whl (800 MB)"
+                file = what.split(" ")[0].rpartition("/")[2]
+                self._running.append(
+                    canonicalize_name(file.partition("-")[0] if ".whl" in file else file)
+                )
+            elif verb == "Downloaded":
+                self._end(canonicalize_name(what))
+            elif verb == "Prepared" or line.startswith("Installing collected packages"):
+                self.all_there = True
+                self._fetched()
+        if self._running and not self.all_there:
+            total = sum(self._sizes.values())
+            self._meter(self._done, total, ", ".join(self._running[:3]))
+
+    def _end(self, name: str) -> None:
+        self._done += self._sizes.get(name, 0)
+        if name in self._running:
+            self._running.remove(name)
 
 
 def installer(request: Request, lock: Lockfile | None = None) -> str:
@@ -44,118 +95,136 @@ def install(
     lock: Lockfile,
     stack: Stack,
     request: Request,
-    fetcher: Fetcher,
-    fetched: Callable[[], None] = lambda: None,
+    source: FileSource,
+    progress: FetchProgress,
 ) -> None:
-    """Everything that the lock names. fetched: called when all wheels are there.
+    """Install everything that the lock names.
 
-    Raises Cannot for what may not be built and for a lock without pip where that installs, PutBack with the
-    installer's own words, and the error of a file that does not come.
+    Raises Cannot for what may not be built and for a lock without pip if that installs, PutBack with the
+    installer's own words.
     """
     jobs = sdists.jobs(lock, stack)
-    tool = Uv(directory, lock) if _with_uv(request) else Pip(directory, lock, fetcher)
-    wheels = [package for package in lock.packages if package.file.kind == "wheel"]
+    if source.indexes is not None:
+        for file in lock.files:
+            source.indexes.session.permit(file.url)
+    tool = (Uv if _with_uv(request) else Pip)(directory, lock, source)
+    site = next(directory.glob("lib/python*/site-packages"))
     log = logs.path(directory, "install.log")
-    there = 0
-    with tool.unpacked(_site_of(directory), directory) as unpacked:
-        for paths in portions([wheel.file for wheel in wheels], fetcher):
-            portion = [wheel for wheel in wheels if wheel.file.sha256 in paths]
-            there += len(portion)
-            if there == len(wheels):
-                fetched()
-            result = tool.run(portion, paths, log)
-            if not result.ok:
-                raise PutBack(
-                    f"{tool.name} could not install {len(lock.packages)} packages into {directory}: "
-                    f"{tool.words(result)}",
-                    hint=f"the whole log is in {log}",
-                )
-            _add(unpacked, paths)
-        _compare(unpacked)
+    wheels = [package for package in lock.packages if package.file.kind == "wheel"]
+    result = tool.install(wheels, site, log, progress)
+    if not result.ok:
+        raise PutBack(
+            f"{tool.name} could not install {len(lock.packages)} packages into {directory}: "
+            f"{tool.words(result)}",
+            hint=f"the whole log is in {log}",
+        )
     for job in jobs:
-        _build(job, tool, fetcher)
+        _build(job, tool, progress)
 
 
-def _build(job: sdists.Job, tool: Installer, fetcher: Fetcher) -> None:
-    """An sdist, with its tools in a folder beside the environment's packages: the build sees both."""
+def _build(job: sdists.Job, tool: Installer, progress: FetchProgress) -> None:
+    """Build an sdist without a network, with its tools in a folder beside the environment's packages."""
     log = logs.path(tool.directory, f"build-{job.package.name}.log")
     tools = sdists.tools_of(job, tool.lock)
-    paths: dict[str, Path] = {}
-    for portion in portions([job.package.file, *(one.file for one in tools)], fetcher):
-        paths |= portion
+    tool.source.downloads.fetch([job.package.file])
     with scratch.directory() as folder:
         if tools:
-            with tool.unpacked(folder, folder) as unpacked:
-                result = tool.run(tools, paths, log, ["--target", folder])
-                if not result.ok:
-                    raise sdists.failure(job, result, log)
-                _add(unpacked, {tool.file.sha256: paths[tool.file.sha256] for tool in tools})
-                _compare(unpacked)
+            result = tool.install(tools, folder, log, progress, ["--target", folder])
+            if not result.ok:
+                raise sdists.failure(job, result, log)
         env = sdists.environment(job, tool.directory, folder)
-        result = tool.run([job.package], paths, log, ["--verbose", *tool.building], env)
+        options = ["--verbose", "--no-build-isolation", *tool.building]
+        result = tool.run([job.package], log, options, env=env)
     if not result.ok:
         raise sdists.failure(job, result, log)
 
 
-def _site_of(directory: Path) -> Path:
-    return next(directory.glob("lib/python*/site-packages"))
-
-
-def _add(unpacked: Unpacked | None, paths: Mapping[str, Path]) -> None:
-    if unpacked is not None:
-        for wheel in paths.values():
-            unpacked.add(wheel)
-
-
-def _compare(unpacked: Unpacked | None) -> None:
-    """Raises PutBack where what was installed is not what the wheels hold."""
-    differing = unpacked.differing() if unpacked is not None else []
-    if differing:
-        more = f" and {len(differing) - 1} more" if differing[1:] else ""
-        raise PutBack(
-            f"{differing[0]}{more} is not what its wheel holds: the unpacked copy in uv's cache was changed",
-            hint=f"remove the cache, and install again: rm -r {word(str(places.uv_cache()))}",
-        )
-
-
 class Installer(ABC):
-    """A tool that puts verified files, given by path, into one environment."""
+    """A tool that puts locked files into one environment."""
 
     name: str
-    building: Arguments  # the options of a build
+    building: Arguments = ()  # further options of a build
+    _tries = 3  # of a run that could not fetch a file, as far as the file can be had
 
-    def __init__(self, directory: Path, lock: Lockfile) -> None:
+    def __init__(self, directory: Path, lock: Lockfile, source: FileSource) -> None:
         self.directory = directory
         self.lock = lock
+        self.source = source
         self.python = directory / "bin" / "python"
+
+    def install(
+        self,
+        packages: Sequence[LockedPackage],
+        site: Path,
+        log: Path,
+        progress: FetchProgress,
+        options: Arguments = (),
+    ) -> Any:
+        """Fetch and install wheels: a ``process.Result``. Raises PutBack where one cannot be fetched."""
+        for _ in range(self._tries):
+            result = self.run(packages, log, options, progress=progress)
+            if result.ok or not self._can_be_fetched(result, packages):
+                break
+        return result
 
     def run(
         self,
         packages: Sequence[LockedPackage],
-        paths: Mapping[str, Path],
         log: Path,
-        options: Arguments = (),
+        options: Arguments,
+        *,
+        progress: FetchProgress | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Any:
-        """Install these: a ``process.Result``. paths: where their files are, by sha256."""
+        """One run of the tool: a ``process.Result``. Only with ``progress`` it may use the network."""
+        online = progress is not None and self.source.indexes is not None
         with scratch.directory() as folder:
-            argv = [*self.command(packages, paths, folder), *options]
-            whole = {**self.settings(), **(env or {}), "TMPDIR": str(folder)}
-            return logs.run(argv, log=log, env=whole, deadline=uv.DEADLINE)
+            argv = [*self.command(packages, folder, online), *options]
+            settings = self.settings(folder, online)
+            watch = uv_watch.Watch("the server of the packages")
+
+            def look(pid: int) -> None:
+                if progress is not None and not progress.all_there:
+                    watch(pid)
+
+            try:
+                return logs.run(
+                    argv,
+                    log=log,
+                    env={**settings, **(env or {}), "TMPDIR": str(folder)},
+                    deadline=uv.DEADLINE,
+                    seen=progress or (lambda lines: None),
+                    watch=look if online else None,
+                )
+            except CouldNotLook as error:
+                raise PutBack(str(error), error.hint) from None
+
+    def _can_be_fetched(self, result: Any, packages: Sequence[LockedPackage]) -> bool:
+        """Whether a file is named that the tool did not get, but that can be had: it may try again.
+
+        Raises PutBack with why a file cannot be had.
+        """
+        whole = (result.stdout + result.stderr).decode("utf-8", "replace")
+        indexes = self.source.indexes
+        urls = [one.file.url for one in packages if indexes and one.file.url in whole]
+        for url in urls:
+            try:
+                assert indexes is not None, "else there are no addresses"
+                indexes.ask(url)
+            except CouldNotLook as error:
+                name = url.rpartition("/")[2]
+                raise PutBack(f"{name} could not be fetched: {error}", error.hint) from None
+        return bool(urls) and "ash mismatch" not in whole and "Size mismatch" not in whole
 
     @abstractmethod
     def command(
-        self, packages: Sequence[LockedPackage], paths: Mapping[str, Path], folder: Path
+        self, packages: Sequence[LockedPackage], folder: Path, online: bool
     ) -> list[str | Path]:
-        """The command line. folder: for a file that lists the packages."""
-
-    def unpacked(self, site: Path, prefix: Path) -> AbstractContextManager[Unpacked | None]:
-        """Holds what is installed there against the wheels; None where it comes out of them at once."""
-        return nullcontext()
+        """The command line. folder: for files that list the packages."""
 
     @abstractmethod
-    def settings(self) -> dict[str, str]:
-        """The tool's variables."""
+    def settings(self, folder: Path, online: bool) -> dict[str, str]:
+        """The tool's variables. folder: for a file of certificates."""
 
     @staticmethod
     @abstractmethod
@@ -167,26 +236,51 @@ class Uv(Installer):
     name = "uv"
     # uv knows a wheel that it has built again by the sdist alone: not by its flags, nor by the packages that
     # it was built against.
-    building = ("--no-build-isolation", "--no-cache", "--link-mode", "copy")
+    building = ("--no-cache", "--link-mode", "copy")
+
+    def install(
+        self,
+        packages: Sequence[LockedPackage],
+        site: Path,
+        log: Path,
+        progress: FetchProgress,
+        options: Arguments = (),
+    ) -> Any:
+        before = contents.files(site)
+        result = super().install(packages, site, log, progress, options)
+        different = contents.differing(site, before, linked=self._linked) if result.ok else []
+        if different:
+            more = f" and {len(different) - 1} more" if different[1:] else ""
+            cache = word(str(places.uv_cache()))
+            raise PutBack(
+                f"{different[0]}{more} is not what its wheel holds: the unpacked copy in uv's cache was"
+                " changed",
+                hint=f"remove the cache, and install again: rm -r {cache}",
+            )
+        return result
 
     def command(
-        self, packages: Sequence[LockedPackage], paths: Mapping[str, Path], folder: Path
+        self, packages: Sequence[LockedPackage], folder: Path, online: bool
     ) -> list[str | Path]:
-        listed = folder / "pylock.uv.toml"
-        listed.write_text(pylock.for_uv(packages, paths), encoding="utf-8")
-        argv = uv.program()
-        argv += ["--no-config", "--offline", "--preview-features", "pylock"]
-        argv += ["pip", "install", "--no-index", "--no-deps", "--python", self.python]
-        return [*argv, "-r", listed]
+        listed, config = folder / "pylock.uv.toml", folder / "uv.toml"
+        listed.write_text(pylock.for_uv(packages, self.source.url), encoding="utf-8")
+        config.write_text(uv_compile.index_settings(self.source.indexes), encoding="utf-8")
+        argv = [*uv.program(), "--config-file", config, "--preview-features", "pylock"]
+        argv += [] if online else ["--offline"]
+        return [*argv, "pip", "install", "--no-deps", "--python", self.python, "-r", listed]
 
-    def unpacked(self, site: Path, prefix: Path) -> AbstractContextManager[Unpacked | None]:
-        return Unpacked(site, prefix)
+    def settings(self, folder: Path, online: bool) -> dict[str, str]:
+        settings = {**uv.settings(), "UV_LINK_MODE": "hardlink" if self._linked else "copy"}
+        if online and self.source.indexes is not None:
+            settings |= child_env.online(folder) | uv_compile.access(self.source.indexes)
+            settings["UV_HTTP_RETRIES"] = "5"
+        return settings
 
-    def settings(self) -> dict[str, str]:
-        settings = uv.settings()
-        # Hard links take neither time nor room, and want one file system.
-        same = places.uv_cache().stat().st_dev == self.directory.stat().st_dev
-        return {**settings, "UV_LINK_MODE": "hardlink" if same else "copy"}
+    @property
+    def _linked(self) -> bool:
+        """Hard links take neither time nor room, and need one file system."""
+        places.uv_cache().mkdir(parents=True, exist_ok=True)
+        return places.uv_cache().stat().st_dev == self.directory.stat().st_dev
 
     @staticmethod
     def words(result: Any) -> str:
@@ -201,64 +295,59 @@ class Pip(Installer):
     """
 
     name = "pip"
-    building = ("--no-build-isolation",)
 
-    def __init__(self, directory: Path, lock: Lockfile, fetcher: Fetcher) -> None:
-        super().__init__(directory, lock)
+    def __init__(self, directory: Path, lock: Lockfile, source: FileSource) -> None:
+        super().__init__(directory, lock, source)
         own = _pip_of(lock)
         if own is None:
             raise Cannot(
                 "without uv, packages are installed by the pip of the lock, and this lock has none",
                 hint="install uv (python3 -m pip install uv), which needs no pip",
             )
-        (paths,) = portions([own.file], fetcher)
-        self._program = paths[own.file.sha256] / "pip"
+        source.downloads.fetch([own.file])
+        self._program = source.downloads.path(own.file) / "pip"
 
     def command(
-        self, packages: Sequence[LockedPackage], paths: Mapping[str, Path], folder: Path
+        self, packages: Sequence[LockedPackage], folder: Path, online: bool
     ) -> list[str | Path]:
-        listed = folder / "requirements.txt"
+        listed, page = folder / "requirements.txt", folder / "files.html"
         listed.write_text(pylock.for_pip(packages), encoding="utf-8")
+        links = [self._link(package.file) for package in packages]
+        page.write_text("<!DOCTYPE html>\n<html><body>\n" + "\n".join(links) + "\n</body></html>\n")
         argv: list[str | Path] = [self.python, "-I", self._program, "install"]
-        argv += ["--no-index", "--no-deps"]
-        argv += ["--require-hashes", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
-        argv += ["--no-warn-script-location", "-r", listed]
-        for package in packages:
-            argv += ["--find-links", paths[package.file.sha256].parent]
-        return argv
+        argv += ["--no-index", "--no-deps", "--find-links", page, "-r", listed]
+        argv += ["--require-hashes", "--disable-pip-version-check", "--no-input"]
+        argv += ["--cache-dir", places.cache() / "pip", "--no-warn-script-location"]
+        hosts = self.source.indexes.insecure if self.source.indexes is not None else []
+        return [*argv, *(option for host in hosts for option in ("--trusted-host", host))]
 
-    def settings(self) -> dict[str, str]:
-        return child_env.plain()
+    def _link(self, file: LockedFile) -> str:
+        url, indexes = self.source.url(file), self.source.indexes
+        pair = None if indexes is None else indexes.session.credentials(url)
+        if pair is not None and url.startswith("http"):
+            parts = urlsplit(url)
+            user = ":".join(quote(one, safe="") for one in pair)
+            url = parts._replace(netloc=f"{user}@{parts.netloc}").geturl()
+        return (
+            f'<a href="{html.escape(url)}#sha256={file.sha256}">{html.escape(file.name)}</a><br/>'
+        )
+
+    def settings(self, folder: Path, online: bool) -> dict[str, str]:
+        if not online:
+            return child_env.plain()
+        settings = {**child_env.plain(), **child_env.online(folder)}
+        certificates = settings.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
+        if certificates and os.path.isfile(certificates):  # noqa: PTH113 - old pips have their own list
+            settings["PIP_CERT"] = certificates
+        return settings
 
     @staticmethod
     def words(result: Any) -> str:
         if result.outcome != "exited" or result.code < 0:
             return f"it {result.describe()}"
         text = result.stderr.decode("utf-8", "replace")
-        told = text[max(0, text.find("ERROR: ")) :]
-        return " ".join(told.replace("ERROR: ", "").split()) or f"it {result.describe()}"
-
-
-def portions(wanted: Iterable[LockedFile], fetcher: Fetcher) -> Iterator[dict[str, Path]]:
-    """Where the files are, by sha256, as they arrive: each once, so that one portion is unpacked while the
-    next is fetched. Raises the FetchError of a file that does not come."""
-    waiting = {file.sha256: file for file in wanted}
-    since = time.monotonic()
-    while waiting:
-        transfers = {sha256: fetcher.want(file, first=True) for sha256, file in waiting.items()}
-        for transfer in transfers.values():
-            if transfer.error is not None:
-                raise transfer.error
-        here = [sha256 for sha256, transfer in transfers.items() if transfer.complete]
-        ready = sum(transfers[sha256].total or 0 for sha256 in here)
-        late = time.monotonic() - since >= PATIENCE
-        if len(here) == len(waiting) or (here and (late or ready >= ENOUGH)):
-            for sha256 in here:
-                del waiting[sha256]
-            yield {sha256: transfers[sha256].named() for sha256 in here}
-            since = time.monotonic()
-            continue
-        time.sleep(_LOOK)
+        errors = text[max(0, text.find("ERROR: ")) :]
+        return " ".join(errors.replace("ERROR: ", "").split()) or f"it {result.describe()}"
 
 
 def _pip_of(lock: Lockfile) -> LockedPackage | None:

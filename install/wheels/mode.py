@@ -12,22 +12,22 @@ from ... import collection
 from ...collection import Collected, Kernels
 from .. import places, pylock, survey, validate
 from ..catalogue.model import Stack
+from ..downloads import Downloads
 from ..fit import select
 from ..fit.disk_space import space_at
 from ..fit.models import Choice
-from ..lockfile import Downloads, Lockfile
+from ..lockfile import Lockfile
 from ..plan import wheel_planning
 from ..plan.models import WheelPlan
+from ..progress import Meter, last_rate
 from ..request import InstallOptions, Request
-from ..store import progress
-from ..store.progress import Meter
-from ..store.store import Store
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
 from . import added, given_lock, installing, sdists, uv_cache
 from .builder import ResolvedWheels, WheelBuilder, artifact
 from .indexes import Indexes
+from .installing import FileSource
 from .pip_conf import public_of
 
 if TYPE_CHECKING:
@@ -63,14 +63,9 @@ class WheelMode:
         collected = survey.collecting()
         # Which takes longer to import than all the rest: meanwhile the collector runs.
         from ..network.session import Session
-        from ..store.fetch import Fetcher
 
         self.session = exits.enter_context(Session(request.allow_insecure))
-        self.store = Store(places.store())
-        self._meter = Meter(reporter.fetching)
-        self.fetcher = exits.enter_context(
-            Fetcher(self.store, self.session, options.jobs, self._meter)
-        )
+        self._files = Downloads(self.session, options.jobs)
         self.machine = survey.look(self._by_lock(), collected)
         self._made: dict[str, Indexes] = {}
 
@@ -132,15 +127,12 @@ class WheelMode:
         indexes = self._indexes(choice.stack)
         lock, located = self._locked(choice, indexes)
         root = layout.root_of(self.request, choice.stack.name)
-        keep = self._options.keep_added
-        beside, notes = added.look(root, lock, choice, indexes, keep=keep)
         public = self.machine.public
         return ResolvedWheels(
             choice=choice,
             lock=lock,
-            downloads=Downloads.of(located, beside),
-            added=beside,
-            notes=notes,
+            located=located,
+            notes=added.notes(root, lock),
             public=self.session.public(public.url) if public else public_of(choice.stack, lock),
         )
 
@@ -176,15 +168,9 @@ class WheelMode:
             version=layout.free_id(root, version),
             installer=installing.installer(self.request, lock),
             environment=space_at(directory, snapshot),
-            store=space_at(places.store(), snapshot),
-            unpacked=space_at(places.uv_cache(), snapshot),
-            in_store={
-                file.sha256: self.store.path(file.sha256).stat().st_size
-                for file in lock.files
-                if self.store.has(file.sha256)
-            },
-            in_unpacked=_unpacked(lock),
-            rate=progress.last_rate(),
+            cache=space_at(places.uv_cache(), snapshot),
+            cached=self._cached(lock),
+            rate=last_rate(),
             remarks=[
                 *(indexes.remarks if indexes else []),
                 *added.damage(root, digest),
@@ -192,7 +178,7 @@ class WheelMode:
             ],
             offline=self._bundle is not None,
         )
-        return wheel_planning.plan(choice, resolved.downloads, here)
+        return wheel_planning.plan(choice, resolved.located, here)
 
     def artifact(self, resolved: ResolvedWheels) -> Artifact:
         return artifact(resolved.lock)
@@ -201,10 +187,26 @@ class WheelMode:
         """Raises UsageError for a damaged bundle."""
         if self._bundle is not None:
             self._reporter.say(f"verifying the {len(resolved.lock.files)} files of the bundle")
-            self._bundle.adopt(resolved.lock, self.store)
+            self._bundle.adopt(resolved.lock, self._files)
+        indexes = self._indexes(resolved.choice.stack)
         return WheelBuilder(
-            resolved, self.request, plan.installer, self.fetcher, self._meter, self._reporter.step
+            resolved=resolved,
+            request=self.request,
+            plan=plan,
+            source=FileSource(self._files, indexes),
+            meter=Meter(self._reporter.progress),
+            step=self._reporter.step,
         )
+
+    def _cached(self, lock: Lockfile) -> frozenset[str]:
+        """The sha256 of files that are not fetched: uv has unpacked their version, or they are downloaded."""
+        unpacked = uv_cache.packages() if self.request.installer == "uv" else {}
+        names = {
+            package.file.sha256
+            for package in lock.packages
+            if package.version.replace("-", "_") in unpacked.get(package.name, ())
+        }
+        return frozenset(names | {file.sha256 for file in lock.files if self._files.has(file)})
 
     def verify_options(self, resolved: ResolvedWheels) -> VerifyOptions:
         stack = resolved.choice.stack
@@ -221,16 +223,6 @@ class WheelMode:
 
         without_gpu = self.request.allow_no_gpu or not stack.gpu
         return VerifyOptions(look, stack.must_pass, without_gpu)
-
-
-def _unpacked(lock: Lockfile) -> frozenset[str]:
-    """Names of the files that uv's cache holds unpacked, as their versions tell."""
-    there = uv_cache.packages()
-    return frozenset(
-        package.file.name
-        for package in lock.packages
-        if package.version.replace("-", "_") in there.get(package.name, ())
-    )
 
 
 def _stack_of(bundle: Bundle, minors: list[str]) -> Stack:

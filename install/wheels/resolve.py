@@ -6,7 +6,7 @@ uv resolves at the real indexes. Which file is taken is decided here, by the int
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +20,6 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from ...exit_codes import Cannot, CouldNotLook
-from ..catalogue import pairs
 from ..catalogue.model import Sdist, Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
@@ -62,7 +61,7 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
         why = indexes.lacks() or error
         release = candidate.release.release
         sentence = f"{stack.name} {release} cannot be resolved for Python {target.minor}: {why}"
-        raise Cannot(sentence, hint=" ".join(error.hints) or pairs.older(stack, release)) from None
+        raise Cannot(sentence, hint=" ".join(error.hints)) from None
     return Lockfile(
         stack=stack.name,
         release=candidate.release.release,
@@ -74,31 +73,6 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
         gpu=stack.gpu,
         created_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-
-
-def beside(
-    lock: Lockfile, wanted: Mapping[str, str], choice: Choice, indexes: Indexes
-) -> tuple[list[LockedPackage], dict[str, str]]:
-    """Packages that a user wants beside the lock's, with what they need; and why others do not fit, by name.
-
-    wanted: name → version. The lock's packages keep their versions.
-    """
-    target = Target.of(choice.candidate.python_to_get, choice.candidate.interpreter)
-    locked = {package.name for package in lock.packages}
-    bounds = [f"{package.name}=={package.version}" for package in lock.packages]
-    packages: list[LockedPackage] = []
-    fit: list[str] = []
-    unfit: dict[str, str] = {}
-    for name, version in wanted.items():  # each beside those that fit
-        exact = [*fit, f"{name}=={version}"]
-        try:
-            pins = resolution.solve(exact, bounds, target, indexes)
-            new = [pin for pin in pins if pin.name not in locked]
-            packages = _locked(new, indexes, target)
-            fit = exact
-        except (NoSolution, Cannot, CouldNotLook) as error:
-            unfit[name] = str(error)
-    return packages, unfit
 
 
 def requirements(choice: Choice, minor: str) -> list[str]:

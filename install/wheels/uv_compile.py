@@ -145,7 +145,7 @@ def _once(question: Question, target: Target, indexes: Indexes, options: Sequenc
         argv += [*target.options(), "--quiet", "--no-header", "--only-binary", ":all:", *options]
         argv += [f"--no-binary={sdist.name}" for sdist in question.sdists]
         argv += [] if question.dependencies else ["--no-deps"]
-        env = {**child_env.online(folder), **_access(indexes)}
+        env = {**child_env.online(folder), **access(indexes)}
         hosts = sorted({addresses.host(indexes.url(name)) for name in indexes.names})
         whose = f"the index {hosts[0]}" if len(hosts) == 1 else f"one of {', '.join(hosts)}"
         return uv.run_online(argv, env, settings, whose)
@@ -182,7 +182,17 @@ def _settings(question: Question, indexes: Indexes) -> dict[str, Any]:
     return {"index": [public], **({"dependency-metadata": told} if told else {})}
 
 
-def _access(indexes: Indexes) -> dict[str, str]:
+def index_settings(indexes: Indexes | None) -> str:
+    """A uv.toml with all indexes, whose credentials are for the files on their hosts, too."""
+    if indexes is None:
+        return ""
+    tables = [
+        {"name": _uv_name(name, indexes), "url": indexes.public_url(name)} for name in indexes.names
+    ]
+    return tomli_w.dumps({"index": tables})
+
+
+def access(indexes: Indexes) -> dict[str, str]:
     """Credentials by the names of the indexes, and hosts whose certificates are not checked."""
     env = {"UV_INSECURE_HOST": " ".join(indexes.insecure)} if indexes.insecure else {}
     for name in indexes.names:

@@ -1,4 +1,4 @@
-"""A folder of wheels and sdists as a lock, and as what fetches its files: no network behind it."""
+"""A folder of wheels and sdists as a lock, installed from there without a network."""
 
 from __future__ import annotations
 
@@ -7,50 +7,46 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import virtualenv
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 from processes import PATIENCE
 from wheel_maker import sha256
 
+from envcheck.install.catalogue.model import Stack
+from envcheck.install.downloads import Downloads, read
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
+from envcheck.install.progress import Meter
+from envcheck.install.request import Request
+from envcheck.install.wheels import installing
 
-ORIGIN = "https://index.example/files/"
 INDEX = "https://index.example/simple/"
 
 
-class Arrived:
-    """A transfer that has ended."""
-
-    complete = True
-    error: Exception | None = None
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.total: int | None = path.stat().st_size
-
-    def named(self) -> Path:
-        return self._path
-
-
-class FolderFetcher:
-    """Has every file of the folder at once; takes the place of a Fetcher."""
-
-    def __init__(self, folder: Path) -> None:
-        self.files = {sha256(path): path for path in sorted(folder.iterdir()) if path.is_file()}
-
-    def want(self, file: LockedFile, *, first: bool = False) -> Arrived:
-        return Arrived(self.files[file.sha256])
+def install(
+    directory: Path, lock: Lockfile, stack: Stack, installer: str, folder: Path | None = None
+) -> None:
+    """Install from files of this machine, without a network. folder: copied into the downloads first."""
+    downloads = Downloads()
+    for package in [*lock.packages, *lock.building]:
+        path = Path(unquote(urlsplit(package.file.url).path))
+        if folder is not None or package.name == "pip" or package.file.kind == "sdist":
+            downloads.add(package.file, read(path))
+    request = Request(installer=installer)  # type: ignore[arg-type]
+    progress = installing.FetchProgress({}, Meter(lambda words: None))
+    source = installing.FileSource(downloads, None)
+    installing.install(directory, lock, stack, request, source, progress)
 
 
 def lock_of(folder: Path, python: str, building: Iterable[str] = ()) -> Lockfile:
     """Everything in the folder, locked; the files of the names in ``building`` as build tools."""
     packages: dict[bool, list[LockedPackage]] = {True: [], False: []}
-    for key, path in FolderFetcher(folder).files.items():
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
         parsed = parse_wheel_filename if path.suffix == ".whl" else parse_sdist_filename
         name, version = parsed(path.name)[:2]
         file = LockedFile(
-            name=path.name, url=ORIGIN + path.name, sha256=key, size=path.stat().st_size
+            name=path.name, url=path.as_uri(), sha256=sha256(path), size=path.stat().st_size
         )
         package = LockedPackage(
             name=canonicalize_name(name), version=str(version), index=INDEX, file=file

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,8 +13,10 @@ import pytest
 import pythons
 from processes import PATIENCE
 
+from envcheck.collector.kernels.records import Heard
 from envcheck.collector.runtime import process
-from envcheck.collector.runtime.child import BOOTSTRAP, parse
+from envcheck.collector.worker import command, probe
+from envcheck.collector.worker.parent import Limits, Worker
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -28,16 +29,7 @@ def interpreter(minor: int) -> str:
 
 
 def result(python: str, module: str, params: dict[str, Any], **environment: str) -> process.Result:
-    argv = [
-        python,
-        "-I",
-        "-S",
-        "-c",
-        BOOTSTRAP,
-        str(REPOSITORY),
-        f"envcheck.collector.probes.{module}",
-        json.dumps(params),
-    ]
+    argv = probe.command([python, "-I", "-S"], f"envcheck.collector.probes.{module}", params)
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NVIDIA", "LD_"))}
     return process.run(argv, 60, env={**clean, **environment})
 
@@ -46,8 +38,34 @@ def facts(python: str, module: str, params: dict[str, Any], **environment: str) 
     """The probe's answer: {"facts", "sources"}."""
     ended = result(python, module, params, **environment)
     assert ended.ok, ended.tail(20)
-    answer: dict[str, Any] = parse(ended.stdout)
+    answer: dict[str, Any] = probe.parse(ended)
     return answer
+
+
+def level(python: list[str], module: str, params: dict[str, Any]) -> list[str]:
+    """The command line of a level's process."""
+    records = "envcheck.collector.kernels.records"
+    argv: list[str] = command(python, records, {**params, "module": module})
+    return argv
+
+
+class Reported(Heard):  # type: ignore[misc]  # untyped
+    """What a level's process has reported, once it is over."""
+
+    def __init__(self, stdout: bytes) -> None:
+        super().__init__()
+        self.stdout = stdout
+        self.result = process.Result(["x"], "exited", 0, stdout, b"", 1.0)
+        worker = Worker(self, Limits(), self.take)
+        worker.step()
+        self.done, self.reason = worker.done, worker.reason
+        self.begun = worker.stage and worker.stage[::-1]  # (key, stage) that nothing came of
+
+    def poll(self) -> process.Result:
+        return self.result
+
+    def new_stdout(self) -> bytes:
+        return self.stdout
 
 
 def compile_library(source: str, folder: Path, name: str) -> Path:

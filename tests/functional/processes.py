@@ -5,13 +5,26 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 # Seconds after which a test gives up. Far beyond what the busiest machine takes: a test waits for a
 # state, and this only ends one whose state never comes.
 PATIENCE = 900.0
+
+
+def lines(child: subprocess.Popen[bytes], stream: IO[bytes] | None) -> Iterator[bytes]:
+    """The lines of a child's stream, as they come; the child is killed where it takes too long."""
+    assert stream is not None
+    limit = threading.Timer(PATIENCE, child.kill)
+    limit.start()
+    try:
+        yield from iter(stream.readline, b"")
+    finally:
+        limit.cancel()
 
 
 def stretched(seconds: float) -> float:

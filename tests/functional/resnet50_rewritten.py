@@ -11,7 +11,7 @@ sys.path.insert(0, sys.argv[1])
 
 import tensorflow as tf
 
-from envcheck.collector.acceleration.amp import made_up_gpu, tensorflow_step
+from envcheck.collector.systems.shared.amp import made_up_gpu, tensorflow_step
 
 v1 = tf.compat.v1
 

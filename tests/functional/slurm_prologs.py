@@ -17,8 +17,8 @@ from processes import PATIENCE
 
 DEMOS = Path(__file__).resolve().parents[2] / "envcheck" / "data" / "demos"
 DRV_002 = (
-    "envcheck: DRV-002 The loaded kernel module is 535.104.05 and the drivers libraries are 535.129.03:"
-    " no program can use a GPU until they match. ["
+    "envcheck: DRV-002 Kernel module (535.104.05) and driver libraries (535.129.03) have different versions:"
+    " no program can use a GPU. ["
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import msgspec
 import probing
 from cli import environment
+from system_records import command
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import all_checks
-from envcheck.collector.acceleration import jobs, runner, systems
-from envcheck.collector.acceleration.child import BOOTSTRAP
+from envcheck.collector import systems
 from envcheck.collector.runtime import process
+from envcheck.collector.systems.running import jobs, runner
 from envcheck.facts.acceleration import Acceleration, SystemRun
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import SCHEMA, Collector, Document, Snapshot
@@ -27,10 +27,6 @@ def run(
 ) -> SystemRun:
     """What one system's file tells. before: what its process does first, once the framework is there."""
     (system,) = [one for one in systems.load() if one.module == module]
-    script = BOOTSTRAP
-    if before:
-        lines = script.splitlines()
-        script = "\n".join([*lines[:-1], before, lines[-1]])
     params = {
         "device": device,
         "gpus": [],
@@ -40,7 +36,11 @@ def run(
         "pynvml": "",
         "libraries": {},
     }
-    argv = [str(python), "-B", "-c", script, params["root"], module, json.dumps(params)]
+    argv = command(python, module, params)
+    if before:
+        script = argv.index("-c") + 1
+        lines = argv[script].splitlines()
+        argv[script] = "\n".join([*lines[:-1], before, lines[-1]])
     env = environment(TMPDIR=str(folder), **variables)
 
     def launch(_job: Any) -> Any:
@@ -50,7 +50,7 @@ def run(
     attempt.open()
     while attempt.step():
         time.sleep(0.05)
-    return msgspec.convert(attempt.told(), SystemRun)
+    return msgspec.convert(attempt.facts(), SystemRun)
 
 
 def judged(code: str, one: SystemRun) -> CheckResult:

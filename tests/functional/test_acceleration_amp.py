@@ -40,23 +40,20 @@ RUN = """
 import json, sys
 sys.path.insert(0, {root!r})
 from envcheck.collector import framework
-from envcheck.collector.acceleration import telling
-from envcheck.collector.acceleration.systems import {module} as system
+from envcheck.collector.systems.running import records
+from envcheck.collector.systems import {module} as system
 module, problem = framework.load(system.FRAMEWORK)
-told = []
-class Teller(telling.SystemTeller):
-    def tell(self, **record):
-        told.append(record)
+kept = records.KeptTrials()
 {setup}
 params = dict(device={device!r}, memory_mib=None, gpus=[], root={root!r}, module="{module}")
 said = dict(outcome="ok", framework_version=module.__version__)
 try:
-    system.run(module, params, Teller(1))
-except telling.NotApplicable as error:
+    system.run(module, params, kept)
+except records.NotApplicable as error:
     said.update(outcome="not-applicable", reason=str(error))
-except telling.CouldNotRun as error:
+except records.CouldNotRun as error:
     said.update(outcome="not-run", reason=str(error))
-said["trials"] = [one["trial"] for one in told if "trial" in one]
+said["trials"] = [records.trial_of(*one) for one in kept.trials]
 {after}
 print(json.dumps(said))
 """

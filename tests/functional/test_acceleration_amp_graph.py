@@ -31,18 +31,15 @@ RUN = """
 import json, sys
 sys.path.insert(0, {root!r})
 from envcheck.collector import framework
-from envcheck.collector.acceleration import telling
-from envcheck.collector.acceleration.amp import tensorflow_step
-from envcheck.collector.acceleration.systems import amp_graph
+from envcheck.collector.systems.running import records
+from envcheck.collector.systems.shared.amp import tensorflow_step
+from envcheck.collector.systems import amp_graph
 tf, problem = framework.load("tensorflow")
-told = []
-class Teller(telling.SystemTeller):
-    def tell(self, **record):
-        told.append(record.get("trial"))
+kept = records.KeptTrials()
 {setup}
 params = dict(device={device!r}, memory_mib=None, gpus=[], root={root!r}, module="amp_graph")
-amp_graph.run(tf, params, Teller(1))
-print(json.dumps([one for one in told if one]))
+amp_graph.run(tf, params, kept)
+print(json.dumps([records.trial_of(*one) for one in kept.trials]))
 """
 
 

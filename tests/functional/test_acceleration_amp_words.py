@@ -28,7 +28,7 @@ REFUSES = 'void refuse(void) { puts("TF_ENABLE_AUTO_MIXED_PRECISION has no effec
 LOOK = """
 import ctypes, json, sys, types
 sys.path.insert(0, {root!r})
-from envcheck.collector.acceleration.amp import tensorflow_words
+from envcheck.collector.systems.shared.amp import tensorflow_words
 ctypes.CDLL({library!r})
 module = types.ModuleType("optimizer")
 module.__file__ = {source!r}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,24 +9,20 @@ from typing import Any
 import probing
 import pytest
 from real_targets import real_target
+from system_records import Reported, command
 
-from envcheck.collector.acceleration.child import BOOTSTRAP
-from envcheck.collector.acceleration.telling import SystemHeard
 from envcheck.collector.runtime import process
 
 pytestmark = pytest.mark.slow
 
 
-def heard(
-    python: Path, folder: Path, module: str = "dali", path: Path | None = None
-) -> SystemHeard:
+def heard(python: Path, folder: Path, module: str = "dali", path: Path | None = None) -> Reported:
     params = {"root": str(probing.REPOSITORY), "module": module, "seconds": 20, "device": "cpu"}
     given: dict[str, Any] = {} if path is None else {"PYTHONPATH": str(path)}
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    argv = [str(python), "-B", "-c", BOOTSTRAP, params["root"], module, json.dumps(params)]
+    argv = command(python, module, params)
     ended = process.run(argv, 120, env={**clean, **given}, cwd=str(folder))
-    told = SystemHeard()
-    told.hear(ended.stdout)
+    told = Reported(ended.stdout)
     assert told.done, ended.tail(20)
     assert list(folder.iterdir()) == ([] if path is None else [path])
     return told

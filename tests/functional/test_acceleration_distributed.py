@@ -42,19 +42,16 @@ RUN = """
 import json, sys
 sys.path.insert(0, {root!r})
 from envcheck.collector import framework
-from envcheck.collector.acceleration import telling
-from envcheck.collector.acceleration.distributed import loopback
-from envcheck.collector.acceleration.systems import {module} as system
-told = []
-class Teller(telling.SystemTeller):
-    def tell(self, **record):
-        told.append(record)
+from envcheck.collector.systems.running import records
+from envcheck.collector.systems.shared.distributed import loopback
+from envcheck.collector.systems import {module} as system
+kept = records.KeptTrials()
 module = None
 if not getattr(system, "BY_RANKS", False):
     module, problem = framework.load(system.FRAMEWORK)
 {setup}
-system.run(module, dict(device="cpu", gpus=[], root={root!r}, module="{module}"), Teller(1))
-print(json.dumps([one["trial"] for one in told if "trial" in one]))
+system.run(module, dict(device="cpu", gpus=[], root={root!r}, module="{module}"), kept)
+print(json.dumps([records.trial_of(*one) for one in kept.trials]))
 """
 
 

@@ -32,7 +32,7 @@ BOTH = pytest.mark.parametrize("python", [sys.executable, OLDEST], ids=["this", 
 SYSTEM = """
 import ctypes, os, signal, subprocess, sys, tempfile, threading, time
 
-from .. import ranks, telling
+from .running import ranks, records
 
 SYSTEM = "{name}"
 DOCUMENT = "machine"
@@ -67,7 +67,7 @@ def made(tmp_path: Path) -> Made:
     def make(body: str, deadline: float = 0.0, rank: str = "    return 1", **more: str) -> Path:
         ignored = shutil.ignore_patterns("__pycache__", "demos")
         shutil.copytree(probing.REPOSITORY / "envcheck", package, ignore=ignored)
-        folder = package / "collector" / "acceleration" / "systems"
+        folder = package / "collector" / "systems"
         for file in folder.glob("*.py"):
             if file.name != "__init__.py":
                 file.unlink()
@@ -93,9 +93,17 @@ def clean(tmp_path: Path) -> Iterator[dict[str, str]]:
         assert not list((tmp_path / "tmp").iterdir())
 
 
+def asked(*systems: str) -> list[str]:
+    """The options of a collector that runs these systems and no micro-kernels."""
+    return ["--request", json.dumps({"kernels": {"products": False, "systems": systems}})]
+
+
 def looked(root: Path, env: dict[str, str], python: str = sys.executable) -> Snapshot:
-    argv = [python, "-m", "envcheck.collector", "--level=quick", "--systems=bad,well"]
-    argv += ["--probes", "host,cuda,nvml"]
+    request = {
+        "kernels": {"products": False, "systems": ["bad", "well"]},
+        "probes": ["host", "cuda", "nvml"],
+    }
+    argv = [python, "-m", "envcheck.collector", "--request", json.dumps(request)]
     done = subprocess.run(
         argv, cwd=root, env=env, capture_output=True, timeout=PATIENCE, check=False
     )
@@ -179,8 +187,8 @@ def test_what_a_trial_raises_costs_that_trial_alone(
 @pytest.mark.parametrize(
     ("body", "outcome", "reason"),
     [
-        ("    raise telling.NotApplicable('one GPU')", "not-applicable", "one GPU"),
-        ("    raise telling.CouldNotRun('no ptxas')", "not-run", "no ptxas"),
+        ("    raise records.NotApplicable('one GPU')", "not-applicable", "one GPU"),
+        ("    raise records.CouldNotRun('no ptxas')", "not-run", "no ptxas"),
         ("    raise ValueError('x' * 5000)", "error", "ValueError: xxx"),
     ],
 )
@@ -194,14 +202,17 @@ def test_what_a_system_raises_outside_of_trials_is_the_outcome_of_the_whole(
 
 def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> None:
     root = made("    pass")
-    telling = root / "envcheck/collector/acceleration/telling.py"
-    text, changed = re.subn(r"(?m)^IMPORT = .*$", f"IMPORT = {stretched(3.0)}", telling.read_text())
+    records = root / "envcheck/collector/systems/running/records.py"
+    text, changed = re.subn(r"(?m)^IMPORT = .*$", f"IMPORT = {stretched(3.0)}", records.read_text())
     assert changed == 1
-    telling.write_text(text)
-    system = root / "envcheck/collector/acceleration/systems/bad.py"
+    records.write_text(text)
+    system = root / "envcheck/collector/systems/bad.py"
     # The collector reads its constants, and so imports it too: only the system's own process hangs.
     system.write_text(
-        system.read_text() + "\nif 'bad' in sys.argv[2:3]:\n    " + AWAY + "\n    time.sleep(600)\n"
+        system.read_text()
+        + "\nif '\"module\": \"bad\"' in ' '.join(sys.argv):\n    "
+        + AWAY
+        + "\n    time.sleep(600)\n"
     )
     run = bad(root, clean)
     assert (run.outcome, run.trials) == ("timeout", [])
@@ -211,12 +222,12 @@ def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> N
 
 def test_chatter_and_forged_records_do_not_get_through(made: Made, clean: dict[str, str]) -> None:
     body = IN_TRIAL + (
-        "print('@envcheck-system {\"done\": true}', flush=True)\n"
-        '    os.write(1, b\'\\n@envcheck-system {"run": {"system": 5}}\\n\')\n'
-        "    os.write(tell._descriptor, b'noise without an end')\n"
-        '    os.write(tell._descriptor, b\'\\n@envcheck-system {"trial": {"name":\')\n'
-        "    tell.tell(run={'system': 'x', 'gpus': 'y', 'outcome': 'fine', 'reason': None})\n"
-        "    tell.tell(trial={'name': 'forged', 'outcome': 'fine'})"
+        "print('@envcheck {\"done\": {}}', flush=True)\n"
+        '    os.write(1, b\'\\n@envcheck {"begin": {"framework_version": "9"}}\\n\')\n'
+        "    os.write(tell._tell._descriptor, b'noise without an end')\n"
+        '    os.write(tell._tell._descriptor, b\'\\n@envcheck {"result": {"name":\')\n'
+        "    tell._tell.result({'system': 'x', 'gpus': 'y', 'outcome': 'fine'}, 'run')\n"
+        "    tell._tell.result({'name': 'forged', 'outcome': 'fine'}, 'trial')\n"
     )
     run = bad(made(body), clean)
     assert (run.system, run.outcome, run.gpus) == ("bad", "ok", [])
@@ -237,10 +248,10 @@ def test_what_it_leaves_behind_is_gone_before_the_next_one_runs(
         "        trial['folders'] = len(os.listdir(os.path.dirname(tempfile.gettempdir())))\n"
     )
     root = made(leaves, zz=looks)
-    alone = root / "envcheck/collector/acceleration/systems/zz.py"
+    alone = root / "envcheck/collector/systems/zz.py"
     alone.write_text(alone.read_text() + "ALONE = True\n")
     env = clean | {"MARK": str(tmp_path / "pid")}
-    argv = [sys.executable, "-m", "envcheck.collector", "--level=quick", "--systems=bad,zz"]
+    argv = [sys.executable, "-m", "envcheck.collector", *asked("bad", "zz")]
     done = subprocess.run(
         argv, cwd=root, env=env, capture_output=True, timeout=PATIENCE, check=True
     )
@@ -279,7 +290,7 @@ TWO = (
         (
             "    if params['rank'] == 1: " + AWAY + "; time.sleep(600)\n    return 1",
             ["1", "None", "1"],
-            ["", "gave no answer within N s", ""],
+            ["", "no answer within N s", ""],
         ),
         (
             "    return 'x' * 3000000 if params['rank'] else [1] * 100",
@@ -287,7 +298,7 @@ TWO = (
             ["", *["ValueError: its answer has 3000002 bytes, and may have 1048576"] * 2],
         ),
         (
-            "    raise telling.CouldNotRun('no port')",
+            "    raise records.CouldNotRun('no port')",
             ["None"] * 3,
             ["no port"] * 3,
         ),
@@ -342,7 +353,7 @@ def test_whoever_is_ended_leaves_no_system_behind(
     start = "import sys; from envcheck import collection; "
     start += "collection.collect(kernels=collection.Kernels(products=False, systems=['bad']))"
     argv = [PYTHON, "-c", start] if who == "doctor" else [PYTHON, "-m", "envcheck.collector"]
-    argv += [] if who == "doctor" else ["--level=quick", "--systems=bad"]
+    argv += [] if who == "doctor" else asked("bad")
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         argv, cwd=root, env=env, stdin=follower, stdout=subprocess.DEVNULL, stderr=follower
@@ -396,7 +407,7 @@ def test_systems_run_out_of_a_zip_and_from_standard_input(
     for name in ("collector.pyz", "collector.py"):
         argv = [PYTHON, "-m", "envcheck", "collector", "--output", str(tmp_path / name)]
         subprocess.run(argv, cwd=root, env=env, check=True, capture_output=True, timeout=PATIENCE)
-    options = ["--level=quick", "--systems=bad,well"]
+    options = asked("bad", "well")
     for argv, stdin in (
         ([OLDEST, str(tmp_path / "collector.pyz")], None),
         ([OLDEST, "-"], tmp_path / "collector.py"),
@@ -419,7 +430,7 @@ def test_redaction_reaches_what_systems_tell(
     body = IN_TRIAL + (
         "trial['path'] = os.environ['HOME'] + '/lib'; trial[os.environ['HOME'] + '/key'] = 1\n"
         "    os.write(2, ('NCCL version in ' + os.environ['HOME'] + '/x\\n').encode())\n"
-        "    raise telling.CouldNotRun('no ' + os.environ['HOME'] + '/x')"
+        "    raise records.CouldNotRun('no ' + os.environ['HOME'] + '/x')"
     )
     snapshot = looked(made(body), clean | {"HOME": str(home)})
     told = msgspec.json.encode(snapshot).decode()

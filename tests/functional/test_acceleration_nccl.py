@@ -16,9 +16,8 @@ import probing
 import pytest
 from cli import environment
 from processes import PATIENCE
+from system_records import Reported, command
 
-from envcheck.collector.acceleration.child import BOOTSTRAP
-from envcheck.collector.acceleration.telling import SystemHeard
 from envcheck.collector.runtime import process
 
 Trials = dict[str, dict[str, Any]]
@@ -30,7 +29,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Ran:
-    def __init__(self, heard: SystemHeard) -> None:
+    def __init__(self, heard: Reported) -> None:
         self.run = heard.run
         self.done = heard.done
         self.trials: Trials = {one["name"]: one for one in heard.trials}
@@ -56,12 +55,11 @@ def ran(
     }
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NCCL", "LD_"))}
     shim = {"CUDA_VISIBLE_DEVICES": "0,1", "SHIM_FOLDER": str(folder), **shim}
-    argv = [sys.executable, "-c", BOOTSTRAP, params["root"], "nccl", json.dumps(params)]
+    argv = command(sys.executable, "nccl", params)
     ended = process.run(
         argv, 120, env={**clean, "LD_LIBRARY_PATH": str(libraries), **shim}, cwd=str(work)
     )
-    heard = SystemHeard()
-    heard.hear(ended.stdout)
+    heard = Reported(ended.stdout)
     assert heard.done, ended.tail(20)
     assert list(work.iterdir()) == []
     return Ran(heard)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from processes import PATIENCE, running, wait_for
+from processes import PATIENCE, lines, running, wait_for
 from standin_bench import Bench
 
 pytestmark = pytest.mark.heavy
@@ -100,8 +100,7 @@ def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:
         cwd=bench.root, env=bench.environment(**slow), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
+    for line in lines(process, process.stderr):
         if b"'row': 'b'" in line and b"'measure'" in line and b"'round': 2" in line:
             break
     return process

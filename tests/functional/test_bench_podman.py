@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from podman import PodmanWorld
-from processes import PATIENCE
+from processes import PATIENCE, lines
 from standin_bench import Bench
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -55,8 +55,7 @@ def test_the_first_ctrl_c_keeps_what_is_done_inside(
         cwd=bench.root, env=bench.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
+    for line in lines(process, process.stderr):
         if b"'measure'" in line and b"'round': 3" in line:
             break
     process.send_signal(signal.SIGINT)

@@ -85,7 +85,7 @@ def test_it_installs_without_a_network(bundle: Path, tmp_path: Path, no_network:
     plan = alone(home, sys.executable, "-m", "envcheck", "install", "--plan", "--offline", bundle)
     told = plan.stdout.decode()
     assert "\n  copy        " in told and "download" not in told
-    assert not (home.folder / "cache" / "envcheck" / "store" / "files").exists()
+    assert not (home.folder / "cache" / "envcheck" / "downloads").exists()
     install = [sys.executable, "-m", "envcheck", "install", "--yes", "--format", "json"]
     done = json.loads(alone(home, *install, "--offline", bundle).stdout)
     assert done["result"] == "installed"

@@ -20,12 +20,14 @@ from cli import environment
 from processes import PATIENCE, running, stretched, timeless, wait_for
 from pythons import find
 
+from envcheck.collector import worker
 from envcheck.collector.kernels import attempts
 from envcheck.collector.kernels.attempts import Limits
-from envcheck.collector.kernels.campaign import Campaign, PythonCommand
+from envcheck.collector.kernels.campaign import Campaign
 from envcheck.collector.kernels.selection import Device
 from envcheck.collector.options import Options
 from envcheck.collector.runtime import orphans, process
+from envcheck.collector.worker import PythonCommand
 from envcheck.facts.micro_kernels import LevelRun, ModeRun
 from envcheck.facts.snapshot import load
 
@@ -58,7 +60,6 @@ def run(params, teller):
                 if mode == os.environ.get("FAKE_MODE"):
                     misbehave(os.environ["FAKE"], facts, teller)
             teller.mode(**dict(facts, rate_reason="to the end"))
-    teller.done()
 
 
 def misbehave(how, facts, teller):
@@ -73,7 +74,7 @@ def misbehave(how, facts, teller):
         teller.mode(**dict(facts, outcome="error", reason="cuCtxSynchronize: the context is dead"))
         os._exit(3)
     elif how == "half a record":
-        os.write(teller._descriptor, b'\\n@envcheck-record {"mode": {"mode": "fp')
+        os.write(teller._tell._descriptor, b'\\n@envcheck {"result": {"mode": "fp')
         os.kill(os.getpid(), signal.SIGKILL)
     elif how == "exit":
         sys.exit("no such device")
@@ -116,10 +117,14 @@ def campaign(root: Path, options: Options, target: Any, python: str, **fake: str
         return children[-1]
 
     documents = {"machine": {}, "target": target}
-    made = Campaign(options, documents, start, environment(**fake), None, str(root))
+    made = Campaign(options, documents, start, environment(**fake))
     device = Device({"index": 0, "uuid": "GPU-1"}, "GPU-1", "0000:01:00.0")
     interpreter = PythonCommand("machine", [python, "-B"], "/")
-    made.run(([device], ""), {"machine": interpreter, "target": interpreter}, lambda *told: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "ROOT", str(root))
+        made.run(
+            ([device], ""), {"machine": interpreter, "target": interpreter}, lambda *told: None
+        )
     assert all(child.result is not None for child in children)
     assert not [child.pid for child in children if group_lives(child.pid)]
     sections = [told["micro_kernels"] for told in (documents["machine"], target) if told]

@@ -55,31 +55,36 @@ def test_a_fault_in_the_document_itself_is_found(tmp_path: Path) -> None:
     assert (result.returncode, failed) == (1, ["GPU-008"])
 
 
-BOX = """\
-> $ nvidia-smi
-> +-----------------------------------------------------------------------------------------+
-> | NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
-> |-----------------------------------------+------------------------+----------------------+
-> |   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |                    3 |
-> | N/A   31C    P0              72W / 700W |      4MiB / 81559MiB   |      0%      Default |
-> |                                         |                        |             Disabled |
-> +-----------------------------------------+------------------------+----------------------+
+SENT = """\
+Hi, here it is:
+$ nvidia-smi -q
+==============NVSMI LOG==============
+Driver Version                            : 550.54.15
+CUDA Version                              : 12.4
+Attached GPUs                             : 1
+GPU 00000000:1B:00.0
+    Product Name                          : NVIDIA H100 80GB HBM3
+    ECC Errors
+        Volatile
+            SRAM Uncorrectable            : 0
+            DRAM Uncorrectable            : 3
+    Processes                             : None
 """
 
 
 @pytest.mark.parametrize("how", ["file", "stdin"])
 def test_what_somebody_pasted_needs_no_snapshot(how: str, tmp_path: Path) -> None:
     sent = tmp_path / "mail.txt"
-    sent.write_text(BOX)
-    where, given = (str(sent), b"") if how == "file" else ("-", BOX.encode())
+    sent.write_text(SENT)
+    where, given = (str(sent), b"") if how == "file" else ("-", SENT.encode())
     result = envcheck("doctor", "--from", where, "--format", "json", stdin=given)
     failed = [r["code"] for r in json.loads(result.stdout)["results"] if r["outcome"] == "fail"]
     assert (result.returncode, failed) == (1, ["GPU-002"]), result.stderr
 
 
-def test_a_pasted_table_says_which_releases_fit_its_gpu(tmp_path: Path) -> None:
+def test_a_pasted_document_says_which_releases_fit_its_gpu(tmp_path: Path) -> None:
     sent = tmp_path / "mail.txt"
-    sent.write_text(BOX)
+    sent.write_text(SENT)
     told = envcheck(
         "releases", "nvidia-tf1", "--from", sent, "--format", "json", "--all"
     ).stdout.decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,10 +13,10 @@ import cublas_shims
 import msgspec
 import probing
 import pytest
+from processes import lines
 
-from envcheck.collector.kernels import child
-from envcheck.collector.kernels.records import Heard
 from envcheck.collector.runtime import process
+from envcheck.collector.worker import child
 from envcheck.facts.base import Unavailable
 from envcheck.facts.micro_kernels import LevelRun, ModeRun, Rate
 from envcheck.tensorcores import signatures
@@ -54,8 +53,7 @@ class Ended:
     def __init__(self, code: int, stdout: bytes, stderr: bytes) -> None:
         self.code = code
         self.stderr = stderr
-        self.heard = Heard()
-        self.heard.hear(stdout)
+        self.heard = probing.Reported(stdout)
         told = {**self.heard.run, "modes": list(self.heard.modes.values())}
         self.run = msgspec.convert({"level": "L1", "outcome": "ok", **told}, LevelRun)
         self.modes: dict[str, ModeRun] = {mode.mode: mode for mode in self.run.modes}
@@ -68,9 +66,7 @@ class Ended:
 
 
 def command(minor: int, params: dict[str, Any]) -> list[str]:
-    told = json.dumps({**PARAMS, **params})
-    root = str(probing.REPOSITORY)
-    return [probing.interpreter(minor), "-c", child.BOOTSTRAP, root, "level1", told]
+    return probing.level([probing.interpreter(minor)], "level1", {**PARAMS, **params})
 
 
 def environ(folder: Path, variables: dict[str, str]) -> dict[str, str]:
@@ -267,10 +263,9 @@ def test_a_hang_leaves_what_was_told(folder: Path) -> None:
     env = environ(folder, {"SHIM_HANG": "fp16"})
     told = b""
     with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) as running:
-        assert running.stdout is not None
-        for line in running.stdout:
+        for line in lines(running, running.stdout):
             told += line
-            if b'"begin": "fp16"' in line:
+            if b'"of": "fp16", "stage"' in line:
                 break
         running.kill()
     ended = Ended(0, told, b"")
@@ -372,7 +367,7 @@ def test_a_cublas_that_gives_no_handle(folder: Path) -> None:
 def test_a_driver_that_does_not_start(folder: Path) -> None:
     ended = run(folder, SHIM_INIT="999")
     assert (ended.code, ended.heard.run) == (child.ESCAPED, {})
-    assert "cuInit" in child.escaped(ended.stderr)
+    assert "cuInit" in ended.heard.reason
 
 
 def test_no_time_left(folder: Path) -> None:

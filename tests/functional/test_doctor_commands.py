@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from made_findings import made_finding
+
 from envcheck.facts.snapshot import SCHEMA, Collector, Document, Snapshot
-from envcheck.findings.model import CheckResult, Diagnosis, Finding, Remedy
+from envcheck.findings.model import CheckResult, Diagnosis, Remedy
 from envcheck.reports import commands
 from envcheck.reports.model import build
 
@@ -21,8 +23,10 @@ def nothing_known() -> Snapshot:
 
 def test_a_shell_runs_what_was_read(tmp_path: Path) -> None:
     hostile = "x'; touch broken; $(touch broken) `touch broken` \\\n touch broken\r touch broken"
-    found = Finding("fail", hostile, headline=hostile, remedy=Remedy(hostile, ["echo done > told"]))
-    token = Finding("fail", "B.", remedy=Remedy("B.", ["cat '<home-1>/x'"]))
+    found = made_finding(
+        "fail", hostile, headline=hostile, remedy=Remedy(hostile, ["echo done > told"])
+    )
+    token = made_finding("fail", "B.", remedy=Remedy("B.", ["cat '<home-1>/x'"]))
     failed = CheckResult("A-1", "host", "A", "fail", findings=[found, token])
     facts = nothing_known()
     script = commands.render(build(facts, Diagnosis([failed])), facts)

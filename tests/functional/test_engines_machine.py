@@ -69,7 +69,7 @@ def test_a_container_is_found_in_the_engine_that_runs_it(
     )
     try:
         with pytest.raises(
-            UsageError, match=f"{name} does not run: podman says that it is created"
+            UsageError, match=f"{name} does not run: podman reports that it is created"
         ):
             inside.of_container(name, "podman")
         podman_world.podman("start", name)
@@ -79,7 +79,7 @@ def test_a_container_is_found_in_the_engine_that_runs_it(
         assert (done.returncode, done.stdout) == (0, b"into it")
     finally:
         podman_world.podman("rm", "--force", "--time", "0", name)
-    with pytest.raises(UsageError, match="podman knows no such container"):
+    with pytest.raises(UsageError, match="no such container in podman"):
         inside.of_container(name, "podman")
 
 
@@ -95,12 +95,12 @@ def test_docker_containers_are_found_too_and_a_silent_server_is_no_answer(
     try:
         assert len(inside.of_container("runs-here", "docker").argv[-1]) == 64
         docker_daemon.docker("pause", "runs-here")
-        with pytest.raises(UsageError, match="docker says that it is paused"):
+        with pytest.raises(UsageError, match="docker reports that it is paused"):
             inside.of_container("runs-here", "docker")
         docker_daemon.docker("unpause", "runs-here")
     finally:
         docker_daemon.docker("rm", "--force", "runs-here")
-    with pytest.raises(UsageError, match="docker knows no such container"):
+    with pytest.raises(UsageError, match="no such container in docker"):
         inside.of_container("runs-here", "docker")
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     with pytest.raises(CouldNotLook, match=r"does not answer: .*Docker daemon"):

@@ -198,7 +198,10 @@ def test_podman_4_takes_gpus_all_and_does_nothing_and_the_check_sees_it(
     assert unchecked.returncode == 0, "it refuses --gpus after all"
     done = run(podman_world, command.argv(wanted, ["echo", "it ran"], here(tmp_path)))
     assert (done.returncode, done.stdout) == (125, "")
-    assert done.stderr.startswith("envcheck: 0 of 2 GPUs arrived") and done.stderr.count("\n") == 1
+    assert (
+        done.stderr.startswith("envcheck: 0 of 2 GPUs are in the container")
+        and done.stderr.count("\n") == 1
+    )
 
 
 def test_by_cdi_the_gpus_arrive_and_the_command_runs(
@@ -218,9 +221,9 @@ def test_by_cdi_the_gpus_arrive_and_the_command_runs(
 @pytest.mark.parametrize(
     ("shape", "code", "said"),
     [
-        ({"gpus": 1}, 125, "envcheck: 1 of 2 GPUs arrived"),
-        ({"control": "other"}, 125, "arrived in the container, and /dev/nvidiactl did not"),
-        ({"libcuda": False}, 125, "envcheck: the GPUs' device nodes arrived in the container, and"),
+        ({"gpus": 1}, 125, "envcheck: 1 of 2 GPUs are in the container"),
+        ({"control": "other"}, 125, "in the container, but /dev/nvidiactl is not"),
+        ({"libcuda": False}, 125, "envcheck: the GPUs' device nodes are in the container, but"),
         ({"version": "0.6.0"}, 126, "unresolvable CDI devices nvidia.com/gpu=all"),
     ],
 )
@@ -243,23 +246,13 @@ def test_with_a_specification_that_gives_less_the_command_does_not_run(
     assert said in done.stderr
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
-def test_the_check_in_the_shells_that_images_have(shell: str, nodes: Path) -> None:
-    """Without a container: the device nodes' folder stands in for /dev."""
-    program = shutil.which(shell)
-    if program is None:
-        pytest.skip(f"there is no {shell} on this machine")
-    words = [program, "sh"] if shell == "busybox" else [program]
-    clean = {"PATH": os.environ["PATH"], "have": "a wish", "IFS": "x"}
+def test_the_check_without_a_container(nodes: Path) -> None:
+    """The device nodes' folder stands in for /dev."""
 
     def check(gpus: int, **environ: str) -> subprocess.CompletedProcess[str]:
-        text = (
-            gpu_count_check.checked(gpus, [])[2]
-            .replace("/dev/", f"{nodes}/")
-            .replace("2>" + f"{nodes}/", "2>/dev/")
-        )
-        argv = [*words, "-c", text, "envcheck", "sh", "-c", 'echo "$have $1"', "sh", "a  b*"]
-        whole = {**clean, **environ}
+        argv = gpu_count_check.checked(gpus, ["sh", "-c", 'echo "$have $1"', "sh", "a  b*"])
+        argv = [word.replace("/dev/", f"{nodes}/") for word in argv]
+        whole = {"PATH": os.environ["PATH"], "have": "a wish", **environ}
         return subprocess.run(argv, capture_output=True, text=True, env=whole, check=False)
 
     libraries = f"/nowhere:{nodes}"

@@ -1,20 +1,15 @@
-"""`envcheck fleet report`, `doctor` and `watch`, as a user has them."""
+"""`envcheck fleet report` and `doctor`, as a user has them."""
 
 from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
-import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import IO
 
 import pytest
-from cli import envcheck, environment, refused
+from cli import envcheck, refused
 from processes import PATIENCE
 
 SILENT = "envcheck: {}: there is no Snapshot in it (NAME.json)"
@@ -81,7 +76,7 @@ def test_ascii_where_the_terminal_has_no_utf8(simulated: Path) -> None:
 def test_wrong_input_is_one_sentence(three: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    for command in ("report", "doctor", "watch"):
+    for command in ("report", "doctor"):
         assert refused(envcheck("fleet", command, empty)) == SILENT.format(empty)
         missing = refused(envcheck("fleet", command, tmp_path / "missing"))
         assert "there is no such directory" in missing
@@ -108,7 +103,7 @@ def test_rosters_that_cannot_be_true(three: Path) -> None:
     roster.write_text(json.dumps({"schema": 1, "engine": "ansible", "members": lost}))
     shown = envcheck("fleet", "report", three)
     assert shown.returncode == 4
-    assert b"none of 2 machines is well, 1 did not answer, 1 cannot be read" in shown.stdout
+    assert b"none of 2 machines is healthy, 1 did not answer, 1 cannot be read" in shown.stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -133,87 +128,28 @@ def test_standard_input_is_an_archive_or_lines_with_names(simulated: Path, three
     assert shown.stdout == envcheck("fleet", "report", three, "--format=json").stdout
 
 
-def watch(folder: Path, *options: str, **changes: str) -> list[str]:
-    """What one look tells, less the time."""
-    shown = envcheck("fleet", "watch", folder, "--once", "-q", "--stale=3650d", *options, **changes)
-    assert shown.returncode in (0, 1, 4) and shown.stderr == b"", shown.stderr
-    return [line.partition(" ")[2] for line in shown.stdout.decode().splitlines()]
+def test_since_lists_what_changed(three: Path, simulated: Path, tmp_path: Path) -> None:
+    def since() -> list[dict[str, object]]:
+        shown = envcheck("fleet", "report", three, "--since", before, "--format=json")
+        found: list[dict[str, object]] = json.loads(shown.stdout)["since"]
+        return found
 
-
-def test_watch_tells_what_turned(three: Path, simulated: Path, tmp_path: Path) -> None:
-    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
-    words = "DRV-002 kernel module and driver libraries do not match"
-    assert watch(three, **state) == [f"ILL     gpu03: {words}"]
-    assert watch(three, **state) == []
+    before = tmp_path / "before"
+    shutil.copytree(three, before)
+    assert since() == []
+    assert b"Nothing changed." in envcheck("fleet", "report", three, "--since", before).stdout
     shutil.copy(simulated / "gpu03.json", three / "gpu01.json")
     shutil.copy(simulated / "gpu02.json", three / "gpu02.json")
     shutil.copy(simulated / "gpu02.json", three / "gpu03.json")
     (three / "gpu29.json").unlink()
-    assert watch(three, **state) == [
-        f"ILL     gpu01: {words}",
-        "GONE    gpu29: its Snapshot is not there any more",
-        "NEW     gpu02: it is well",
-        "WELL    gpu03: it had DRV-002",
+    problem = ["DRV-002 kernel module and driver libraries do not match"]
+    assert since() == [
+        {"machine": "gpu01", "kind": "failed", "problems": problem},
+        {"machine": "gpu29", "kind": "gone"},
+        {"machine": "gpu02", "kind": "new"},
+        {"machine": "gpu03", "kind": "healthy", "problems": problem},
     ]
-    (three / "gpu02.json").write_bytes((simulated / "gpu02.json").read_bytes()[:5000])
-    assert watch(three, **state) == [], "it may be written right now"
-    (told,) = watch(three, **state)
-    assert told.startswith("SILENT  gpu02: its Snapshot cannot be read")
-    other = {"XDG_STATE_HOME": str(tmp_path / "other")}
-    assert len(watch(three, "--format=json", **other)) == 1
-
-
-def test_watch_s_state_where_nothing_can_be_written(three: Path, tmp_path: Path) -> None:
-    (tmp_path / "state").write_text("a file")
-    shown = envcheck("fleet", "watch", three, "--once", XDG_STATE_HOME=str(tmp_path / "state"))
-    assert shown.returncode == 1 and b"another start tells all of this again" in shown.stderr
-
-
-def started(folder: Path, tmp_path: Path, *options: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "envcheck", "fleet", "watch", str(folder), "--every=0.2", *options],
-        env=environment(XDG_STATE_HOME=str(tmp_path / "state")),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def line(stream: IO[bytes] | None) -> bytes:
-    """The next one; "" where none comes for a minute."""
-    assert stream is not None
-    return stream.readline() if select.select([stream], [], [], 60)[0] else b""
-
-
-def test_ctrl_c_ends_a_watch_and_what_was_told_is_known(three: Path, tmp_path: Path) -> None:
-    with started(three, tmp_path, "--stale=3650d") as child:
-        assert b"ILL     gpu03" in line(child.stdout)
-        shutil.copy(three / "gpu03.json", three / "gpu01.json")
-        assert b"ILL     gpu01" in line(child.stdout)
-        time.sleep(0.5)  # the look is kept after it was told
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=PATIENCE)
-    assert (child.returncode, out) == (130, b"")
-    assert err.decode().splitlines()[-1] == "envcheck: interrupted"
-    assert watch(three, XDG_STATE_HOME=str(tmp_path / "state")) == []
-
-
-def test_a_watch_ends_when_nobody_reads(three: Path, tmp_path: Path) -> None:
-    with started(three, tmp_path, "-q") as child:
-        assert line(child.stdout)
-        assert child.stdout is not None
-        child.stdout.close()
-        assert child.wait(timeout=PATIENCE) == 0
-
-
-def test_a_directory_that_is_away_for_a_while(three: Path, tmp_path: Path) -> None:
-    with started(three, tmp_path, "--stale=3650d") as child:
-        assert b"gpu03" in line(child.stdout)
-        three.rename(tmp_path / "away")
-        line(child.stderr)  # how many there are
-        assert b"there is no such directory; the next look is in 0.2 s" in line(child.stderr)
-        shutil.copy(tmp_path / "away" / "gpu03.json", tmp_path / "away" / "gpu04.json")
-        (tmp_path / "away").rename(three)
-        assert b"ILL     gpu04" in line(child.stdout)
-        child.send_signal(signal.SIGINT)
-        child.communicate(timeout=PATIENCE)
-    assert child.returncode == 130
+    (three / "gpu02.json").write_bytes(b"{")
+    shutil.copy(simulated / "gpu02.json", before / "gpu02.json")
+    text = envcheck("fleet", "report", three, "--since", before).stdout.decode()
+    assert "gpu01 failed: DRV-002 kernel module" in text and "gpu02 unreachable" in text

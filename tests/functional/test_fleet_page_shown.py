@@ -12,7 +12,7 @@ from browser import WIDTHS, Chromium, OpenPage
 
 from envcheck.fleet.model import FleetResult
 from envcheck.fleet.reports import page
-from envcheck.reports import html_page
+from envcheck.reports import html
 
 pytestmark = pytest.mark.fleet
 
@@ -26,7 +26,8 @@ def fleet_folder(folder: Path, found: FleetResult) -> Path:
     page.write(found, folder)
     for machine in found.machines:
         if machine.page:
-            text = html_page.whole(machine.name, [html_page.heading(machine.name, 1)])
+            head = html.Masthead(about_what="machine", title=machine.name, kind="pass", word="ok")
+            text = html.page(machine.name, head, [])
             (folder / machine.page).write_text(text)
     return folder / page.INDEX
 
@@ -177,7 +178,7 @@ def test_without_a_script_all_is_there(chromium: Chromium, index: Path) -> None:
         assert opened.page.locator("button:visible").count() == 0
         assert opened.dead_links() == []
         spoken = opened.spoken()
-        assert 'heading "Odd ones out"' in spoken and 'link "gpu0001"' in spoken
+        assert 'heading "Outliers"' in spoken and 'link "gpu0001"' in spoken
 
 
 def test_it_prints(chromium: Chromium, index: Path) -> None:

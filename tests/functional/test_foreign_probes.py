@@ -78,12 +78,13 @@ def collected(argv: list[str], **more: Any) -> snapshot.Snapshot:
 def test_whatever_a_foreign_probe_does_is_a_fact(tmp_path: Path, how: str) -> None:
     files = written(tmp_path)
     arguments = ["--level=quick", "--target", sys.executable]
-    arguments += ["--probes", ",".join(["host", "interpreter", *files])]
+    request: dict[str, Any] = {"probes": ["host", "interpreter", *files]}
     if how == "beside":
+        request["probe_files"] = {name: str(path) for name, path in files.items()}
         argv = [sys.executable, "-m", "envcheck.collector", *arguments]
-        found = collected(argv + [f"--probe-file={n}={path}" for n, path in files.items()])
+        found = collected([*argv, "--request", json.dumps(request)])
     else:
-        argv = [os.fspath(need(6)), "-", *arguments]
+        argv = [os.fspath(need(6)), "-", *arguments, "--request", json.dumps(request)]
         found = collected(argv, input=single_file.build_script(files))
     extensions = found.machine.extensions
     assert found.target is not None and found.machine.host is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -18,8 +17,8 @@ from processes import PATIENCE, stretched, wait_for
 
 from envcheck.collector.probes import containers
 from envcheck.collector.runtime import bounded, process
-from envcheck.collector.runtime.child import BOOTSTRAP, parse
 from envcheck.collector.runtime.context import Context
+from envcheck.collector.worker import probe as worker
 from envcheck.facts.containers import Containers
 from envcheck.facts.host import Host
 
@@ -31,19 +30,10 @@ def run(
     module: str, python: str = sys.executable, env: dict[str, str] | None = None, **params: Any
 ) -> Any:
     """The probe's facts, decoded strictly, as its own process on this machine gives them."""
-    argv = [
-        python,
-        "-I",
-        "-S",
-        "-c",
-        BOOTSTRAP,
-        str(ROOT),
-        f"envcheck.collector.probes.{module}",
-        json.dumps(params),
-    ]
+    argv = worker.command([python, "-I", "-S"], f"envcheck.collector.probes.{module}", params)
     result = process.run(argv, 30, env=env)
     assert result.ok, result.tail(30)
-    facts = parse(result.stdout)["facts"]
+    facts = worker.parse(result)["facts"]
     return msgspec.convert(facts, TYPES[module])
 
 
@@ -198,21 +188,12 @@ os.execv(sys.argv[2], sys.argv[2:])
 def test_a_dead_mount_costs_its_deadline_and_no_more(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("needs root and /dev/fuse to make a mount that never answers")
-    probe = [
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-        BOOTSTRAP,
-        str(ROOT),
-        "envcheck.collector.probes.host",
-        "{}",
-    ]
+    probe = worker.command([sys.executable, "-I", "-S"], "envcheck.collector.probes.host", {})
     env = {**os.environ, "XDG_CACHE_HOME": f"{tmp_path}/cache"}
     result = process.run([sys.executable, "-c", DEAD, str(tmp_path), *probe], 30, env=env)
     if result.code == 77:
         pytest.skip("this kernel or container allows no mount of one's own")
-    host = msgspec.convert(parse(result.stdout)["facts"], Host)
+    host = msgspec.convert(worker.parse(result)["facts"], Host)
     cache = next(disk for disk in host.disks if "cache" in disk.roles)
     home = next(disk for disk in host.disks if "home" in disk.roles)
     assert cache.free_mib.unavailable == "timeout"  # type: ignore[union-attr]

@@ -19,17 +19,18 @@ DEMO = REPOSITORY / "envcheck" / "data" / "demos" / "blind-tensorflow.json"
 
 HEAD = """
 from envcheck.checks.registry import Area, check
-from envcheck.findings.model import Finding, Passed
+from envcheck.findings.causes import Cause, Finding
+from envcheck.findings.model import Passed
 
 AREA = Area(name="{name}", title="Fans", position=200)
 """
 CHECK = """
 
-@check("{prefix}-00{0}", title="Fan {0}", problem="a fan stands still", about="Dust.", sources=["ACME"])
+@check("{prefix}-00{0}", title="Fan {0}", about="Dust.", sources=["ACME"])
 def fan_{0}(view):
     {1}
 """
-FAILS = 'yield Finding("fail", "Fan 3 stands still.")'
+FAILS = 'yield Cause("still", "fail", "a fan stands still", "Fan 3 stands still.").found()'
 
 TURNS = 'yield Passed("turns")'
 
@@ -47,8 +48,11 @@ IN_A_CHECK = {
     "a number": "yield 5",
     "a text": "yield 'Passed'",
     "no list": "return 5",
-    "a wrong level": "yield Finding('faill', 'x')",
-    "a wrong type": "yield Finding('fail', 5)",
+    "a wrong level": "yield Cause('still', 'faill', 'x', 'x').found()",
+    "a wrong type": "yield Cause('still', 'fail', 'x', 5).found()",
+    "reads attributes": "yield Cause('still', 'fail', 'x', '{x.__class__}').found(x=1)",
+    "pads": "yield Cause('still', 'fail', 'x', '{x:>999999999}').found(x=1)",
+    "lacks a parameter": "yield Finding(Cause('still', 'fail', 'x', '{x}'))",
     "no JSON": "yield Passed(object())",
     "a surrogate": "yield Passed('\\udcff')",
     "much": "yield Passed('x' * (40 << 20))",
@@ -285,7 +289,14 @@ def test_report_formats_that_misbehave(tmp_path: Path, usual: Results) -> None:
         assert done.stdout == ("" if code == 4 else "problems")
 
 
+WHOLE = "yield Cause('whole', 'fail', 'x', '{x}').found(x=repr(view.snapshot))"
+
+
 def test_the_snapshot_that_a_check_sees_is_the_whole_one(tmp_path: Path) -> None:
-    plugin(tmp_path, "fan", checks("fan", "yield Finding('fail', repr(view.snapshot))"))
+    plugin(
+        tmp_path,
+        "fan",
+        checks("fan", "yield Cause('still', 'fail', 'x', '{x}').found(x=repr(view.snapshot))"),
+    )
     found = read(doctor(tmp_path, "--format", "json"))["FAN-002"]["findings"][0]["message"]
     assert found == repr(snapshots.load(DEMO.read_bytes()))

@@ -65,7 +65,7 @@ def bundle(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     told = run.stdout.decode()
     assert shop.reference in told and "tar -xf 'small image.tar' setup.sh envcheck" in told
     # The layers are in the archive, and nowhere else any more.
-    left = (folder / "home/cache/envcheck/store/files").rglob("*")
+    left = (folder / "home/cache/envcheck/downloads").rglob("*")
     assert not {blob.partition(":")[2] for blob in layer_digests(shop)} & {p.name for p in left}
     assert sorted(p.name for p in folder.iterdir()) == ["home", "small image.tar"]
     return made

@@ -66,7 +66,7 @@ def test_what_cannot_be_looked_into(docker_daemon: DockerDaemon, kind: str, word
 
 def test_what_docker_does_not_have(docker_daemon: DockerDaemon) -> None:
     for target, words in (
-        ("image:registry.test/none:1", "docker has no such image here"),
-        ("container:nosuch", "docker knows no such container"),
+        ("image:registry.test/none:1", "no such image in docker"),
+        ("container:nosuch", "no such container in docker"),
     ):
         assert words in refusal(docker_daemon, target)

@@ -207,50 +207,38 @@ def test_a_lost_first_line_is_told_by_the_status(engine: Path) -> None:
     assert refused(engine, "exit 94") == "its Python is older than 3.6, which envcheck needs there"
 
 
-def test_an_entrypoint_that_is_a_service_is_not_waited_for(tmp_path: Path) -> None:
-    request = {
-        "location": REF,
-        "argv": ["/bin/sh", "-c", "echo a banner; exec sleep 60"],
-        "environment": None,
-        "script": os.devnull,
-    }
-    (tmp_path / "inside.json").write_text(json.dumps(request))
-    code = HANGS.replace("inside.DEADLINE, inside.GRACE = 2.0, 0.5", "inside.SILENCE = 0.5")
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "inside.json"],
+def collector(tmp_path: Path, setup: str, **inside: object) -> subprocess.CompletedProcess[str]:
+    """The collector looks into a container. setup: Python that runs before. inside: of its file."""
+    given = {"location": REF, "environment": None, "script": os.devnull, **inside}
+    (tmp_path / "inside.json").write_text(json.dumps(given))
+    request = json.dumps({"inside": str(tmp_path / "inside.json"), "kernels": None})
+    code = (
+        f"import sys\nfrom envcheck.collector import inside, main, run\n{setup}\n"
+        'sys.exit(main.main(["--request", sys.argv[1]]))\n'
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, request],
         capture_output=True,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
+
+
+def test_an_entrypoint_that_is_a_service_is_not_waited_for(tmp_path: Path) -> None:
+    service = ["/bin/sh", "-c", "echo a banner; exec sleep 60"]
+    done = collector(tmp_path, "inside.SILENCE = 0.5", argv=service)
     assert done.returncode == 2
     assert "its entrypoint has not started the command within 0.5 s" in done.stderr
 
 
-HANGS = """\
-import sys
-from envcheck.collector import inside, main
-from envcheck.facts.snapshot import TARGET_SECTIONS
-inside.DEADLINE, inside.GRACE = 2.0, 0.5
-sys.exit(main.main(["--level=quick", "--inside", sys.argv[1]]))
-"""
-
-
 def test_an_engine_that_hangs_is_killed_and_its_container_removed(tmp_path: Path) -> None:
     hanging = f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 1; done"
-    request = {
-        "location": REF,
-        "argv": ["/bin/sh", "-c", hanging],
-        "environment": None,
-        "script": os.devnull,
-        "ending": ["/bin/sh", "-c", f"echo ended > {tmp_path}/ended"],
-    }
-    (tmp_path / "inside.json").write_text(json.dumps(request))
-    done = subprocess.run(
-        [sys.executable, "-c", HANGS, tmp_path / "inside.json"],
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
+    done = collector(
+        tmp_path,
+        "inside.DEADLINE, inside.GRACE = 2.0, 0.5",
+        argv=["/bin/sh", "-c", hanging],
+        ending=["/bin/sh", "-c", f"echo ended > {tmp_path}/ended"],
     )
     assert done.returncode == 0, done.stderr
     snapshot = json.loads(done.stdout)
@@ -260,6 +248,15 @@ def test_an_engine_that_hangs_is_killed_and_its_container_removed(tmp_path: Path
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
     assert (tmp_path / "ended").read_text() == "ended\n"
+
+
+def test_an_engine_that_ends_between_two_looks_is_explained(tmp_path: Path) -> None:
+    setup = (
+        "wait = run.process.run_all\nrun.process.run_all = lambda children, _look: wait(children)"
+    )
+    done = collector(tmp_path, setup, argv=["/bin/sh", "-c", "exit 137"])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["target"]["interpreter"]["outcome"] == "crashed"
 
 
 def test_an_engine_that_is_not_there() -> None:

@@ -142,7 +142,7 @@ def test_what_a_registry_answers_for_a_tag(
     ("way", "sentence", "hint"),
     [
         (Way(status=403, times=None), "403", "podman login"),
-        (Way(status=404, times=None), "404", "start again"),
+        (Way(status=404, times=None), "404", "run the command again"),
         (Way(status=503, times=None), "503", "try again later"),
         (Way(wrong_at=1000, times=None), "igest", "fetch the image, again"),
     ],

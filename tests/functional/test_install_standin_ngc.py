@@ -112,7 +112,7 @@ def test_a_month_that_no_table_has_is_installed_by_what_its_image_says(
     assert asked.returncode == ExitCode.USAGE
     assert 'ngc-tf1 has no release "19.08"; the nearest: 19.09 and 20.03' in said
     reference = f"nvcr.io/nvidia/tensorflow:{OLD}"
-    assert f"--image {reference} takes it by what it says of itself" in said
+    assert "--image nvcr.io/nvidia/REPOSITORY:TAG takes" in said
 
     told = machine.install(home, world, "--image", reference)
     assert told["result"] == "installed", told["error"]
@@ -160,11 +160,9 @@ def test_gpus_are_chosen_and_held_against_the_machine(
     told = machine.install(home, world, "--flavour", "tf1", "--gpus", uuid)
     assert told["result"] == "installed", told["error"]
     assert told["environment"]["wiring"] == "by CDI (/etc/cdi/nvidia.json): GPU 0"
-    printed = {
-        words: machine.envcheck(home, world, "run", *words, "--print", "true").stdout
-        for words in ((), ("--gpus", "0"), ("--gpus", uuid), ("--gpus", "all"))
-    }
-    assert [b"nvidia.com/gpu=0" in text for text in printed.values()] == [True] * 3 + [False]
+    for words in ((), ("--gpus", uuid)):
+        ran = machine.envcheck(home, world, "run", *words, "--", "ls", "/dev/nvidia0")
+        assert ran.returncode == 0, ran.stderr
     ran = machine.envcheck(home, world, "run", "--gpus", "0", "--", "sh", "-c", "ls /dev")
     assert ran.returncode == 0 and b"nvidia0" in ran.stdout, ran.stderr
     ran = machine.envcheck(home, world, "run", "--gpus", "0,7", "--", "true")
@@ -191,7 +189,7 @@ def test_a_tag_that_moved_since_is_said(
         machine.registry.copy(f"oci-archive:{archives['named']}", "nvidia/tensorflow", SEES)
     assert told["result"] == "installed", told["error"]
     assert told["environment"]["digest"] == planned["manifest"] != today
-    moved = f"{planned['reference']} is another image today, {today}: the one of the digest"
+    moved = f"{planned['reference']} is another image today, {today}"
     assert any(note.startswith(moved) for note in told["plan"]["notes"]), told["plan"]["notes"]
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,8 @@ from kernel_tree import RELEASE, Tree, kernel_module, modinfo
 from processes import PATIENCE
 
 from envcheck.checks.engine import diagnose
-from envcheck.collector.runtime import child
+from envcheck.collector.runtime import process
+from envcheck.collector.worker import probe as worker
 from envcheck.facts.base import Unavailable
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci
@@ -34,19 +33,10 @@ PYTHONS = [
 
 def run(python: str, probe: str, **params: Any) -> tuple[Any, dict[str, str]]:
     """(facts, sources) of one probe; its answer has to be what the Snapshot's types expect."""
-    argv = [
-        python,
-        "-I",
-        "-S",
-        "-c",
-        child.BOOTSTRAP,
-        str(ROOT),
-        f"envcheck.collector.probes.{probe}",
-        json.dumps(params),
-    ]
-    done = subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    answer = child.parse(done.stdout)
+    argv = worker.command([python, "-I", "-S"], f"envcheck.collector.probes.{probe}", params)
+    done = process.run(argv, PATIENCE)
+    assert done.ok, done.tail(30)
+    answer = worker.parse(done)
     return msgspec.convert(answer["facts"], KINDS[probe]), answer["sources"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,12 +13,11 @@ import probing
 import pytest
 import tensor_runs
 from build_cubin import cubin
+from probing import Reported
 from processes import stretched
 
 from envcheck.collector.kernels import MODES, level0_bits, ptx
-from envcheck.collector.kernels.child import BOOTSTRAP
 from envcheck.collector.kernels.ptx import Instruction
-from envcheck.collector.kernels.records import Heard
 from envcheck.collector.kernels.vectors import SIZES
 from envcheck.collector.runtime import process
 from envcheck.facts.base import Unavailable
@@ -41,7 +39,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def level0(
     library: Path, minor: int = THIS, seconds: float = 10.0, modes: Any = MODES, deadline: float = 60,
     skip: Any = (), **environment: str,
-) -> tuple[process.Result, Heard]:  # fmt: skip
+) -> tuple[process.Result, Reported]:  # fmt: skip
     params = {
         "modes": list(modes),
         "skip": list(skip),
@@ -55,29 +53,17 @@ def level0(
         "framework": "",
         "settings": [],
     }
-    root = str(probing.REPOSITORY)
-    argv = [
-        probing.interpreter(minor),
-        "-I",
-        "-S",
-        "-c",
-        BOOTSTRAP,
-        root,
-        "level0",
-        json.dumps(params),
-    ]
+    argv = probing.level([probing.interpreter(minor), "-I", "-S"], "level0", params)
     clean = {
         k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NVIDIA", "LD_", "SHIM"))
     }
     result = process.run(
         argv, deadline, env={**clean, "LD_LIBRARY_PATH": str(library.parent), **environment}
     )
-    heard = Heard()
-    heard.hear(result.stdout)
-    return result, heard
+    return result, probing.Reported(result.stdout)
 
 
-def modes_of(heard: Heard) -> dict[str, ModeRun]:
+def modes_of(heard: Reported) -> dict[str, ModeRun]:
     """What was told, as the Snapshot takes it."""
     return {name: msgspec.convert(told, ModeRun) for name, told in heard.modes.items()}
 
@@ -240,7 +226,7 @@ def test_clocks_that_stand_still_are_no_rate(library: Path, switch: str, words: 
 def test_a_device_that_cannot_be_opened_ends_the_process_with_its_words(library: Path) -> None:
     result, heard = level0(library, SHIM_FAIL="cuDevicePrimaryCtxRetain:46:1")
     assert result.code == 4 and not heard.run and not heard.done
-    assert b"cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE" in result.stderr
+    assert "cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE" in heard.reason
 
 
 def test_a_driver_before_cuda_11_releases_by_the_older_name(tmp_path: Path) -> None:

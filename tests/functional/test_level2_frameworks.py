@@ -16,9 +16,7 @@ import pythons
 from processes import PATIENCE
 from test_real_frameworks import install
 
-from envcheck.collector.kernels.child import BOOTSTRAP
-from envcheck.collector.kernels.records import Heard
-from envcheck.collector.runtime.child import PACKAGE
+from envcheck.collector.worker import PACKAGE
 from envcheck.facts.micro_kernels import ModeRun
 from envcheck.tensorcores.signatures import read
 
@@ -75,7 +73,7 @@ def params(framework: str, **changed: Any) -> str:
     return json.dumps({**whole, **changed})
 
 
-def heard(argv: list[str], **environment: str) -> tuple[Heard, int]:
+def heard(argv: list[str], **environment: str) -> tuple[probing.Reported, int]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NVIDIA", "CUBLAS"))}
     ended = subprocess.run(
         argv,
@@ -84,17 +82,15 @@ def heard(argv: list[str], **environment: str) -> tuple[Heard, int]:
         timeout=PATIENCE,
         check=False,
     )
-    told = Heard()
-    told.hear(ended.stdout)
+    told = probing.Reported(ended.stdout)
     assert told.run or told.modes, ended.stderr.decode()[-2000:]
     for mode in told.modes.values():
         msgspec.convert(mode, ModeRun, strict=True)
     return told, ended.returncode
 
 
-def level2(python: str, framework: str, **environment: str) -> tuple[Heard, int]:
-    argv = [python, "-c", BOOTSTRAP, str(probing.REPOSITORY), "level2", params(framework)]
-    return heard(argv, **environment)
+def level2(python: str, framework: str, **environment: str) -> tuple[probing.Reported, int]:
+    return heard(probing.level([python], "level2", json.loads(params(framework))), **environment)
 
 
 @pytest.fixture
@@ -135,13 +131,16 @@ ON_CPU = PACKAGE + (
     "import json, os\n"
     "from envcheck.collector.kernels import level2, records\n"
     "params = json.loads(sys.argv[2])\n"
-    "teller = records.Teller(os.dup(1))\n"
+    "from envcheck.collector.worker import messages\n"
+    "tell = messages.Writer(os.dup(1))\n"
+    "teller = records.Teller(tell)\n"
     "os.dup2(2, 1)\n"
     "module, problem = level2.framework.load(params['framework'])\n"
     "adapter = level2.SIDES[params['framework']].adapter(module, sys.argv[3])\n"
     "adapter.absent()\n"
     "adapter.ping()\n"
     "level2.measure(adapter, params, teller, 256)\n"
+    "tell.done()\n"
     "os._exit(0)\n"
 )
 REAL = [

@@ -19,7 +19,7 @@ from pythons import find
 from envcheck.facts.snapshot import Document, Snapshot, load
 
 OLDEST = find(6) or sys.executable  # where most of this is hardest
-HOST = ("--probes", "host")  # where one probe shows as much as all
+HOST = ("--request", '{"probes": ["host"]}')  # where one probe shows as much as all
 
 
 @pytest.fixture(scope="module")
@@ -201,9 +201,10 @@ def test_kill_9_leaves_nothing(
     files: Path, target: Path, tmp_path: Path, marked: dict[str, str], name: str, victim: str
 ) -> None:
     # Where only the probe is killed, the others run into their deadline.
-    deadline = f"{stretched(3) if victim == 'probe' else PATIENCE:.0f}"
+    seconds = stretched(3) if victim == "probe" else PATIENCE
+    deadline = json.dumps({"deadline": seconds})
     collector = subprocess.Popen(
-        [OLDEST, str(files / name), "--target", str(target), "--deadline", deadline],
+        [OLDEST, str(files / name), "--target", str(target), "--request", deadline],
         env=marked,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -51,7 +51,7 @@ _json = st.recursive(
 )
 _held = st.fixed_dictionaries(
     {
-        "engine": st.sampled_from(["podman", "docker", "apptainer", "enroot", "rm"]),
+        "engine": st.sampled_from(["podman", "docker", "apptainer", "rm"]),
         "program": st.sampled_from(["/usr/bin/podman", "OUTSIDE/podman", "podman", "/bin/rm"]),
         "image_id": st.sampled_from(["sha256:" + "1" * 64, "OUTSIDE/a.txt", "--all", ""]),
         "tag": st.sampled_from([f"localhost/envcheck/x:{IMAGE}", "users/image:1", "--force", ""]),
@@ -87,7 +87,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         raise NotPutBack("there is no engine here")
 
     monkeypatch.setattr(client, "ask", ask)
-    monkeypatch.setattr("envcheck.install.engines.image_inspect.ask", ask)
+    monkeypatch.setattr("envcheck.install.engines.engine_storage.ask", ask)
     monkeypatch.setattr("envcheck.install.engines.engine_storage.ask", ask)
     return told
 

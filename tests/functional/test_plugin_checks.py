@@ -17,14 +17,15 @@ from envcheck.reports.terminal import render
 
 GOOD = """
 from envcheck.checks.registry import Area, check
-from envcheck.findings.model import (Finding, Remedy)
+from envcheck.findings.causes import Cause
 
 AREA = Area(name="fans", title="Fans", position=200)
+STILL = Cause("still", "fail", "a fan stands still", "Fan {fan} stands still.", "Replace the fan.")
 
 
-@check("FAN-001", title="Fans turn", problem="a fan stands still", about="Dust.", sources=["ACME"])
+@check("FAN-001", title="Fans turn", causes=[STILL], about="Dust.", sources=["ACME"])
 def fans_turn(view):
-    yield Finding("fail", "Fan 2 stands still.", remedy=Remedy("Replace the fan."))
+    yield STILL.found(fan=2)
 """
 NO_AREA = GOOD.replace("AREA = ", "OTHER = ")
 OUR_CODE = GOOD.replace("FAN-001", "HOST-001")

@@ -18,7 +18,7 @@ from processes import PATIENCE
 from envcheck.collector.kernels import MODES, cubin, ptx, ptx_module, ptx_rate, ptx_signature
 from envcheck.collector.kernels.ptx import Product
 from envcheck.collector.soak import product_ptx
-from envcheck.collector.transfers import pattern_ptx
+from envcheck.collector.systems.shared.transfers import pattern_ptx
 
 # What the driver compiles for: the chip's own instructions included.
 CHIPS = {

@@ -19,10 +19,10 @@ from convolved import matches, one
 from msgspec import convert
 from processes import PATIENCE
 from real_targets import real_target
+from system_records import Reported
 
 import envcheck as package
 from envcheck.checks.acceleration.tf32_convolutions import _read
-from envcheck.collector.acceleration.telling import SystemHeard
 from envcheck.facts.acceleration import SystemRun, SystemTrial
 from envcheck.findings.model import Finding, Passed, Unjudged
 
@@ -42,11 +42,11 @@ OVERRIDE = "NVIDIA_TF32_OVERRIDE=0"
 PROCESS = """
 import sys
 sys.path.insert(0, {root!r})
-from envcheck.collector.acceleration import child
-from envcheck.collector.acceleration.convolving import reference as convolutions, tf32 as tf32_convolutions
-from envcheck.collector.acceleration.systems import {module} as system
+from envcheck.collector.worker import child
+from envcheck.collector.systems.shared.convolving import reference as convolutions, tf32 as tf32_convolutions
+from envcheck.collector.systems import {module} as system
 {setup}
-child.main({module!r}, {params!r})
+child.main("envcheck.collector.systems.running.work", {params!r})
 """
 
 # The factors as TF32 takes them in, wherever the framework was not told to keep FP32; and the two ranks in
@@ -54,7 +54,7 @@ child.main({module!r}, {params!r})
 SIMULATED = """
 import array, json
 from envcheck.collector import framework
-from envcheck.collector.acceleration import ranks
+from envcheck.collector.systems.running import ranks
 Side = vars(system)[{side!r}]
 words, set_tf32 = Side.words, Side.set_tf32
 allowed = [True]
@@ -116,15 +116,18 @@ def made(target: str, system: str, setup: str = "", **variables: str) -> SystemR
     name = TARGETS[target]
     module = f"{system}_{name}"
     params = {"device": "cpu", "gpus": [], "memory_mib": None, "seconds": 60.0, "root": str(ROOT)}
+    params |= {"libraries": {}, "module": module}
     script = PROCESS.format(
-        root=str(ROOT), module=module, setup=setup, params=json.dumps(params | {"libraries": {}})
+        root=str(ROOT),
+        module=module,
+        setup=setup,
+        params=json.dumps(params | {"libraries": {}, "module": module}),
     )
     argv = [str(real_target(target) / "bin" / "python"), "-B", "-c", script]
     done = subprocess.run(
         argv, capture_output=True, env=environment(**variables), timeout=PATIENCE, check=False
     )
-    heard = SystemHeard()
-    heard.hear(done.stdout)
+    heard = Reported(done.stdout)
     assert heard.done, done.stderr.decode("utf-8", "replace")[-2000:]
     trials = convert(heard.trials, list[SystemTrial])
     told: dict[str, Any] = {"system": system, "framework": name, "device": "cpu", "outcome": "ok"}

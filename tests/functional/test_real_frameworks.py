@@ -60,16 +60,3 @@ def test_tensorflow_2_says_what_it_was_built_with(tmp_path: Path) -> None:
     assert (facts["built_cuda"], facts["built_cudnn"]) == ("12.5.1", "9")
     assert "sm_80" in facts["built_capabilities"] and "compute_90" in facts["built_capabilities"]
     assert facts["gpus"] == [] or facts["gpus"][0]["name"]
-
-
-def test_two_frameworks_are_installed_into_one_environment(tmp_path: Path) -> None:
-    path = tmp_path / "both"
-    words = ["install", "tensorflow-cpu", "--with", "jax-cpu", "--path", path, "--yes"]
-    result = envcheck(*words, "--format", "json", timeout=900)
-    told = json.loads(result.stdout)
-    assert (told["result"], result.returncode) == ("installed", 0), told["error"]
-    assert told["environment"]["stack"] == "tensorflow-cpu-with-jax-cpu"
-    assert "+jax" in told["environment"]["release"]
-    results = diagnose(path / "current")
-    assert results["FRM-001"]["outcome"] == "pass"
-    assert {"TensorFlow", "JAX"} <= set(results["FRM-001"]["detail"].split())

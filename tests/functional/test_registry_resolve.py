@@ -70,24 +70,14 @@ def test_of_an_index_this_machine_s_image_is_taken(plain: Registry, style: str) 
     assert (image.digest, image.manifest.digest) == (many.digest, ours.digest)
     assert resolved(f"{plain.host}/{name}", "aarch64").manifest.digest == arm.digest
     assert resolved(f"{plain.host}/{name}@{many.digest}").manifest.digest == ours.digest
-    with pytest.raises(Cannot, match=r"not there for linux/ppc64le: .* linux/arm64, linux/amd64"):
+    with pytest.raises(Cannot, match=r"not exist for linux/ppc64le.* linux/arm64, linux/amd64"):
         resolved(f"{plain.host}/{name}", "ppc64le")
 
 
 def test_a_lone_image_of_another_architecture_is_refused(plain: Registry) -> None:
     plain.push("team/arm", "1", LAYERS, architecture="arm64")
-    with pytest.raises(Cannot, match="not there for linux/amd64: it is there for linux/arm64"):
+    with pytest.raises(Cannot, match="not exist for linux/amd64, only for linux/arm64"):
         resolved(f"{plain.host}/team/arm:1")
-
-
-def test_an_unknown_tag_names_the_nearest(plain: Registry) -> None:
-    for tag in ("23.03-tf1-py3", "23.02-tf1-py3", "24.01-tf2-py3", "other"):
-        plain.push("team/tensorflow", tag, LAYERS)
-    with pytest.raises(UsageError, match=r"has team/tensorflow, but no tag 23.3-tf1-py3") as caught:
-        resolved(f"{plain.host}/team/tensorflow:23.3-tf1-py3")
-    assert plain.host in str(caught.value)
-    assert caught.value.hint.startswith("The nearest that it has: 23.03-tf1-py3, ")
-    assert "other" not in caught.value.hint
 
 
 def test_an_unknown_name_and_an_unknown_digest(plain: Registry) -> None:
@@ -95,7 +85,7 @@ def test_an_unknown_name_and_an_unknown_digest(plain: Registry) -> None:
         resolved(f"{plain.host}/team/nothing:1")
     plain.push("team/something", "1", LAYERS)
     digest = digest_of(b"nothing")
-    with pytest.raises(UsageError, match=f"has no {plain.host}/team/something@{digest}"):
+    with pytest.raises(UsageError, match=f"has no team/something@{digest}"):
         resolved(f"{plain.host}/team/something@{digest}")
 
 

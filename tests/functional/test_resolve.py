@@ -155,18 +155,3 @@ def test_a_lock_from_elsewhere_is_located_at_this_machines_index(
         with pytest.raises(CouldNotLook, match=r"which the lock names, is not available") as gone:
             located(lock, without.url)
         assert index.url in gone.value.hint
-
-
-def test_packages_that_a_user_has_added_come_beside_the_lock(files: Path, index: Index) -> None:
-    chosen = choice(stack(ALPHA), constraints=["beta<2"])
-    lock = locked(chosen, index.url)
-    wheel(files, "mine", "1.0", requires=["beta"])
-    wheel(files, "too-new", "1.0", requires=["beta>=2"])
-    index.refresh()
-    wanted = {"mine": "1.0", "too-new": "1.0"}
-    with Session() as session:
-        public = PublicIndex(url=index.url, origin="a test")
-        indexes = Indexes(chosen.stack, Request(), public, session)
-        packages, unfit = resolve.beside(lock, wanted, chosen, indexes)
-    assert [package.name for package in packages] == ["mine"]
-    assert list(unfit) == ["too-new"] and "beta" in unfit["too-new"]

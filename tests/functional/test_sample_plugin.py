@@ -169,7 +169,8 @@ def test_its_stack_is_one_of_the_catalogue_s(
 
 def test_the_single_file_brings_its_probe_along(plugged: Envcheck, tmp_path: Path) -> None:
     assert plugged("collector", "--output", tmp_path / "c.pyz").returncode == 0
-    argv = [sys.executable, "-I", tmp_path / "c.pyz", "--level=quick", "--probes", "acme_uptime"]
+    argv = [sys.executable, "-I", tmp_path / "c.pyz", "--level=quick"]
+    argv += ["--request", json.dumps({"probes": ["acme_uptime"]})]
     done = subprocess.run(argv, capture_output=True, check=True)
     assert json.loads(done.stdout)["machine"]["extensions"]["acme_uptime"]["outcome"] == "ok"
 

@@ -21,7 +21,7 @@ import probing
 import pytest
 import transfer_shims
 from cli import PYTHON, environment
-from processes import PATIENCE, running, wait_for
+from processes import PATIENCE, lines, running, wait_for
 
 from envcheck.facts.snapshot import load
 from envcheck.facts.soak import Soak
@@ -48,8 +48,7 @@ class Begun:
 
     def until(self, words: str) -> str:
         """The line that has these words; it fails where the soak ends without."""
-        assert self.child.stdout is not None
-        for raw in iter(self.child.stdout.readline, b""):
+        for raw in lines(self.child, self.child.stdout):
             self.lines.append(raw.decode())
             if words in self.lines[-1]:
                 return self.lines[-1]
@@ -117,7 +116,7 @@ def test_a_flipped_bit_ends_it_and_is_told_with_gpu_place_and_words(failed_fast:
     assert soak.gpus[0].as_computed is soak.gpus[1].as_computed is True
     assert int(seen.found, 16) ^ int(seen.wanted, 16) == 1 << 5
     assert "FAIL: 1 wrong result" in told and "SOAK-001" in told
-    assert "FAIL: GPU 1 NVIDIA Shim at 0000:84:00.0 computed 1 wrong result under load" in told
+    assert "FAIL: GPU 1 NVIDIA Shim at 0000:84:00.0 computed wrong results under load: 1" in told
 
 
 def test_a_multiprocessor_that_is_always_wrong_is_found_at_the_first(failed_fast: Soaked) -> None:

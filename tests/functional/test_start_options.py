@@ -1,8 +1,7 @@
-"""Options of one start, and `--print`, in real containers."""
+"""Options of one start, in real containers."""
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import subprocess
 import sys
@@ -91,33 +90,6 @@ def _reached(image: Installed, serves: list[str]) -> subprocess.CompletedProcess
         timeout=PATIENCE,
         check=False,
     )
-
-
-def test_the_printed_line_starts_the_same(image: Installed) -> None:
-    command = ["sh", "-c", 'printf "%s|" "$@"; pwd; id -u', "sh", "it's", "$HOME", "a  b"]
-    done = image.run(*command)
-    line = image.envcheck("run", "--print", "--", *command)
-    assert line.returncode == 0 and line.stderr == b""
-    assert shlex.split(line.stdout.decode())[:2] == [str(shutil.which("podman")), "run"]
-    again = subprocess.run(
-        ["sh", "-c", line.stdout.decode()],
-        env=image.environment(),
-        cwd="/",
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert (again.returncode, again.stdout) == (0, done.stdout)
-
-
-def test_what_is_printed_for_others(image: Installed) -> None:
-    compose = image.envcheck("run", "--print=compose", "-p", "8888", "python3", "train.py")
-    assert compose.stdout.startswith(b"services:\n  envcheck:\n    image: ")
-    assert b'\n    ports: ["8888:8888"]\n' in compose.stdout
-    srun = image.envcheck("run", "--print=srun", "python3", "train.py")
-    assert srun.stdout.splitlines()[1].endswith(b" python3 train.py")
-    refused = image.envcheck("run", "--print=srun", "-p", "8888", "true")
-    assert refused.returncode == 125 and b"--port: --print=srun cannot say this" in refused.stderr
 
 
 def test_without_and_with_another_entrypoint(image: Installed) -> None:

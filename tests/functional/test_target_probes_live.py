@@ -15,8 +15,10 @@ import msgspec
 import pytest
 import pythons
 
-from envcheck.collector.probes import tensorflow
-from envcheck.collector.runtime import child, handshake, process
+from envcheck.collector import framework
+from envcheck.collector.runtime import process
+from envcheck.collector.worker import handshake
+from envcheck.collector.worker import probe as worker
 from envcheck.facts.base import Unavailable
 from envcheck.facts.target import (
     Environment,
@@ -81,14 +83,7 @@ def run(target: Target, module: str, deadline: float = 60.0, **environ: str) -> 
     clean = {
         k: v for k, v in os.environ.items() if not k.startswith(("LD_", "PYTHON", "TF_", "CUDA"))
     }
-    argv = [
-        target.python,
-        "-c",
-        child.BOOTSTRAP,
-        str(ROOT),
-        f"envcheck.collector.probes.{module}",
-        "{}",
-    ]
+    argv = worker.command([target.python], f"envcheck.collector.probes.{module}", {})
     return process.run(argv, deadline, env={**clean, **environ}, cwd="/")
 
 
@@ -96,9 +91,9 @@ def probe(target: Target, module: str, **environ: str) -> Any:
     """What the probe found in the target, as the Snapshot's type."""
     result = run(target, module, **environ)
     assert result.ok, f"{result.describe()}: {result.tail(20)}"
-    facts = child.parse(result.stdout)["facts"]
+    facts = worker.parse(result)["facts"]
     if module in ("tensorflow", "torch", "jax"):
-        tensorflow.after(facts, result.stderr.decode("utf-8", "replace"))
+        facts["log"] = framework.about_gpus(result.stderr.decode("utf-8", "replace"))
     return msgspec.convert(facts, TYPES[module])
 
 

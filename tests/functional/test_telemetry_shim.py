@@ -130,9 +130,9 @@ def test_no_nvml_is_a_reason_and_no_trouble(opened: Opened, tmp_path: Path) -> N
 def test_a_process_that_was_killed_leaves_what_it_told(opened: Opened) -> None:
     one = opened()
     until(one, lambda: all(column(one, gpu, "power_w") for gpu in GPUS))
-    assert one._child is not None
-    os.kill(one._child.pid, signal.SIGKILL)
-    until(one, lambda: one._child.poll() is not None)
+    assert one._worker.child is not None
+    os.kill(one._worker.child.pid, signal.SIGKILL)
+    until(one, lambda: one._worker.child.poll() is not None)
     one.poll()
     assert one.between(0, time.monotonic())
     assert set(one.missing.values()) == {"the process that samples died by signal 9 (SIGKILL)"}

@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import locked_folder
 import msgspec
 import pytest
 from cli import environment as clean_environment
-from locked_folder import FolderFetcher, bundled, lock_of
+from locked_folder import bundled, lock_of
 from processes import PATIENCE
 from pythons import heavy, need
 
@@ -20,8 +20,7 @@ from envcheck.exit_codes import PutBack
 from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
-from envcheck.install.request import Request
-from envcheck.install.wheels import environment, installing
+from envcheck.install.wheels import environment
 
 AWKWARD = "with spaces & ünïcödé " + "and so long that no kernel takes it as a shebang " * 3
 STACK = Stack(
@@ -70,9 +69,7 @@ def test_a_script_starts_from_an_awkward_path(
     files = tmp_path / "files"
     bundled("pip", files, python.path if minor is not None else "")
     lock = lock_of(files, python.minor)
-    fetcher: Any = FolderFetcher(files)
-    request = Request(installer=installer)  # type: ignore[arg-type]
-    installing.install(directory, lock, STACK, request, fetcher)
+    locked_folder.install(directory, lock, STACK, installer)
     version = lock.packages[0].version
     assert output(directory / "bin" / "pip", "--version").startswith(
         f"pip {version} from {directory}"

@@ -14,15 +14,15 @@ from pythons import need
 
 from envcheck.install import pylock
 from envcheck.install.catalogue import load
+from envcheck.install.downloads import Downloads
 from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.network.public_index import public_index
 from envcheck.install.network.session import Session
+from envcheck.install.progress import Meter
 from envcheck.install.pythons import finding
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.store.fetch import Fetcher
-from envcheck.install.store.store import Store
 from envcheck.install.wheels import environment, installing, resolve
 from envcheck.install.wheels.indexes import Indexes
 
@@ -44,7 +44,6 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> None:
     interpreter = finding.interpreters(need(7))[0]
-    store = Store(tmp_path / "store")
     lock = locked(session, interpreter)
     assert [tool.name for tool in lock.building] == ["setuptools", "wheel"]
     path = tmp_path / "pylock.toml"
@@ -52,7 +51,7 @@ def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> 
     assert pylock.read(path) == lock
     for installer in ("uv", "pip"):
         directory = tmp_path / installer
-        install(session, store, lock, interpreter, Request(installer=installer), directory)  # type: ignore[arg-type]
+        install(session, lock, interpreter, Request(installer=installer), directory)  # type: ignore[arg-type]
         told = subprocess.run(
             [directory / "bin" / "python", "-c", PRODUCT],
             capture_output=True,
@@ -74,7 +73,6 @@ def locked(session: Session, interpreter: Interpreter) -> Lockfile:
 
 def install(
     session: Session,
-    store: Store,
     lock: Lockfile,
     interpreter: Interpreter,
     request: Request,
@@ -82,8 +80,8 @@ def install(
 ) -> None:
     stack = load.load(STACK)
     environment.create(directory, interpreter)
-    with Fetcher(store, session) as fetcher:
-        fetcher.want_all(lock.files)
-        installing.install(directory, lock, stack, request, fetcher)
-        fetcher.wait()
+    indexes = Indexes(stack, request, public_index(os.environ), session)
+    source = installing.FileSource(Downloads(session), indexes)
+    progress = installing.FetchProgress({}, Meter(lambda words: None))
+    installing.install(directory, lock, stack, request, source, progress)
     environment.configure(directory, stack, lock, "")

@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
+import locked_folder
 import pytest
 from cli import environment as clean_environment
-from locked_folder import FolderFetcher, bundled, lock_of
+from locked_folder import bundled, lock_of
 from processes import PATIENCE
 from wheel_maker import sdist, sha256, wheel
 
@@ -21,8 +21,7 @@ from envcheck import scratch
 from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install.catalogue.model import Build, Sdist, Stack
 from envcheck.install.pythons.interpreter import Interpreter
-from envcheck.install.request import Request
-from envcheck.install.wheels import environment, installing, sdists
+from envcheck.install.wheels import environment, sdists
 
 MINOR = "{}.{}".format(*sys.version_info)
 INSTALLERS = ["uv", "pip"]
@@ -96,9 +95,7 @@ def stack_with(path: Path, build: Build) -> Stack:
 
 
 def install(directory: Path, files: Path, stack: Stack, installer: str, *building: str) -> None:
-    request = Request(installer=installer)  # type: ignore[arg-type]
-    fetcher: Any = FolderFetcher(files)
-    installing.install(directory, lock_of(files, MINOR, building), stack, request, fetcher)
+    locked_folder.install(directory, lock_of(files, MINOR, building), stack, installer)
 
 
 def say(directory: Path, expression: str) -> str:

@@ -7,21 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import locked_folder
 import msgspec
 import pytest
 from cli import environment as clean_environment
 from index_server import serve
-from locked_folder import Arrived, FolderFetcher, bundled, lock_of
+from locked_folder import bundled, lock_of
 from processes import PATIENCE
 from pythons import need
 from wheel_maker import sha256, wheel
 
-from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
+from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install.catalogue.model import Index, Stack
-from envcheck.install.lockfile import LockedFile, Lockfile
+from envcheck.install.lockfile import Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
-from envcheck.install.request import Request
-from envcheck.install.wheels import environment, installing
+from envcheck.install.wheels import environment
 
 MINOR = "{}.{}".format(*sys.version_info)
 STACK = Stack(
@@ -61,9 +61,8 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
-def install(directory: Path, lock: Lockfile, fetcher: FolderFetcher, installer: str) -> None:
-    request = Request(installer=installer)  # type: ignore[arg-type]
-    installing.install(directory, lock, STACK, request, fetcher)  # type: ignore[arg-type]
+def install(directory: Path, lock: Lockfile, installer: str) -> None:
+    locked_folder.install(directory, lock, STACK, installer)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -80,7 +79,7 @@ def test_the_environment_holds_the_lock_and_nothing_else(
     directory: Path, files: Path, installer: str
 ) -> None:
     lock = lock_of(files, MINOR)
-    install(directory, lock, FolderFetcher(files), installer)
+    install(directory, lock, installer)
     pip = next(package for package in lock.packages if package.name == "pip")
     assert installed(directory) == ["alpha-1.0", "beta-2.0+nv23.3", f"pip-{pip.version}"]
     assert (directory / ".envcheck" / "logs" / "install.log").stat().st_size
@@ -122,7 +121,7 @@ def test_nothing_of_the_users_configuration_reaches_it(
         }.items():
             monkeypatch.setenv(name, value)
         before = contents(home / ".config")
-        install(directory, lock_of(files, MINOR), FolderFetcher(files), installer)
+        install(directory, lock_of(files, MINOR), installer)
         environment.configure(directory, STACK, lock_of(files, MINOR), index.url)
         assert index.asked("/simple/") == []
         assert contents(home / ".config") == before  # no configuration of the user's was written to
@@ -135,11 +134,11 @@ def test_with_uv_a_second_environment_shares_the_unpacked_files(
     directory: Path, files: Path, tmp_path: Path
 ) -> None:
     lock = lock_of(files, MINOR)
-    install(directory, lock, FolderFetcher(files), "uv")
+    install(directory, lock, "uv")
     second = tmp_path / "second"
     python = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
     environment.create(second, python)
-    install(second, lock, FolderFetcher(files), "uv")
+    install(second, lock, "uv")
     first, other = (next(place.rglob("bytes.bin")) for place in (directory, second))
     assert first.samefile(other)
 
@@ -152,49 +151,31 @@ def test_pip_of_python_3_6_needs_no_ensurepip(tmp_path: Path) -> None:
     wheel(files, "alpha", "1.0", tags="py3-none-any")
     made = tmp_path / "env"
     environment.create(made, Interpreter(path=python, version="3.6.15", found_in="PATH"))
-    install(made, lock_of(files, "3.6"), FolderFetcher(files), "pip")
+    install(made, lock_of(files, "3.6"), "pip")
     assert installed(made) == ["alpha-1.0", "pip-18.1"]  # and no setuptools
 
 
-def test_pip_refuses_a_file_with_other_bytes(directory: Path, files: Path) -> None:
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path, installer: str) -> None:
     lock = lock_of(files, MINOR)
-    fetcher = FolderFetcher(files)
     alpha = next(package for package in lock.packages if package.name == "alpha").file
     modules = {"alpha.py": '__version__ = "1.1"\n'}
     other = wheel(files / "x", "alpha", "1.0", requires=["beta"], payload=1 << 20, modules=modules)
     assert other.stat().st_size == alpha.size
     other = other.rename(files / alpha.name)
     with pytest.raises(PutBack) as caught:
-        install(directory, lock, fetcher, "pip")
-    told = str(caught.value)
-    assert "alpha==1.0" in told and alpha.sha256 in told
-    assert sha256(other) in told
+        install(directory, lock, installer)
+    message = str(caught.value)
+    assert "alpha==1.0" in message and alpha.sha256 in message
+    assert sha256(other) in message
     assert "alpha-1.0" not in installed(directory)
     assert caught.value.hint.endswith("install.log")
-
-
-class Failing(FolderFetcher):
-    def want(self, file: LockedFile, *, first: bool = False) -> Arrived:
-        arrived = super().want(file)
-        if file.name.startswith("beta"):
-            arrived.error = CouldNotLook("https://index.example failed: the line is dead")
-        return arrived
-
-
-@pytest.mark.parametrize("installer", INSTALLERS)
-def test_a_file_that_does_not_come_is_what_is_told(
-    directory: Path, files: Path, installer: str
-) -> None:
-    with pytest.raises(CouldNotLook, match="the line is dead"):
-        install(directory, lock_of(files, MINOR), Failing(files), installer)
 
 
 def test_without_uv_a_lock_without_pip_is_refused(directory: Path, tmp_path: Path) -> None:
     wheel(tmp_path / "bare", "alpha", "1.0")
     with pytest.raises(Cannot, match="this lock has none"):
-        install(
-            directory, lock_of(tmp_path / "bare", MINOR), FolderFetcher(tmp_path / "bare"), "pip"
-        )
+        install(directory, lock_of(tmp_path / "bare", MINOR), "pip")
 
 
 def test_the_environments_own_pip_keeps_to_the_lock(
@@ -210,7 +191,7 @@ def test_the_environments_own_pip_keeps_to_the_lock(
         serve(tmp_path / "public", tmp_path / "one") as public,
         serve(tmp_path / "own", tmp_path / "two") as own,
     ):
-        install(directory, lock, FolderFetcher(files), "uv")
+        install(directory, lock, "uv")
 
         def pip(*arguments: str) -> None:
             env = clean_environment(PIP_INDEX_URL=public.url, HOME=str(tmp_path))

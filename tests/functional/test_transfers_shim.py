@@ -18,11 +18,10 @@ import probing
 import pytest
 import transfer_shims
 from cli import envcheck
-from processes import PATIENCE
+from processes import lines
+from system_records import Reported, command
 
-from envcheck.collector.acceleration import telling
-from envcheck.collector.acceleration.child import BOOTSTRAP
-from envcheck.collector.transfers import host_memory
+from envcheck.collector.systems.shared.transfers import host_memory
 
 # Slow enough that few copies are made in the time of a measurement.
 RATES = {"DTOD": 20, "H2D": 5, "D2H": 4, "PAGEABLE": 2, "REGISTERED": 3, "PEER": 6, "STAGED": 3}
@@ -41,10 +40,9 @@ class Ran:
     """What a system's process told."""
 
     def __init__(self, stdout: bytes, killed: bool) -> None:
-        heard = telling.SystemHeard()
-        heard.hear(stdout)
+        heard = Reported(stdout)
         self.run, self.done, self.killed = heard.run, heard.done, killed
-        self.begun = heard.begun
+        self.begun = heard.stage
         self.trials: Told = {one["name"]: one for one in heard.trials}
 
     def __getitem__(self, name: str) -> dict[str, Any]:
@@ -59,28 +57,27 @@ Runs = Callable[..., Ran]
 @pytest.fixture
 def ran(libraries: Path) -> Runs:
     def start(
-        module: str, mib: int | None = 24, until: bytes = b"", sweep: bool = False, **shim: object
+        module: str, mib: int | None = 24, until: str = "", sweep: bool = False, **shim: object
     ) -> Ran:
-        """until: what it writes before it hangs; then it is ended."""
+        """until: the stage in which it hangs; then it is ended."""
         params = {"root": str(probing.REPOSITORY), "device": "gpu", "gpus": [], "memory_mib": mib}
-        given = json.dumps({**params, "seconds": 30.0, "pynvml": None, "sweep": sweep})
-        argv = [sys.executable, "-B", "-c", BOOTSTRAP, str(probing.REPOSITORY), module, given]
+        params |= {"seconds": 30.0, "pynvml": None, "sweep": sweep}
+        argv = command(sys.executable, module, params)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "SHIM_"))}
         knobs = {f"SHIM_{name.upper()}": str(value) for name, value in shim.items()}
         env = {**env, "LD_LIBRARY_PATH": str(libraries), **QUICK, **knobs}
         child = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        assert child.stdout is not None
+        stdout = b""
         with child:
-            if not until:
-                return Ran(child.communicate(timeout=PATIENCE)[0], False)
-            lines = [b""]
-            while until not in lines[-1]:
-                lines.append(child.stdout.readline())
-                assert lines[-1], "it ended"
-            with pytest.raises(subprocess.TimeoutExpired):
-                child.wait(0.5)
-            child.kill()
-            return Ran(b"".join(lines) + child.stdout.read(), True)
+            for line in lines(child, child.stdout):
+                stdout += line
+                if until and Reported(stdout).stage == until:
+                    with pytest.raises(subprocess.TimeoutExpired):
+                        child.wait(0.5)
+                    child.kill()
+                    return Ran(stdout, True)
+        assert not until, f"it ended: {stdout.decode()}"
+        return Ran(stdout, False)
 
     return start
 
@@ -114,8 +111,8 @@ def test_memory_that_gives_back_something_else(ran: Runs) -> None:
 
 
 def test_every_area_of_a_pattern_is_another(ran: Runs) -> None:
-    from envcheck.collector.transfers.pattern import CHUNK, _seed
-    from envcheck.collector.transfers.pattern_ptx import word
+    from envcheck.collector.systems.shared.transfers.pattern import CHUNK, _seed
+    from envcheck.collector.systems.shared.transfers.pattern_ptx import word
 
     assert word(0, _seed(1), 0) == word(CHUNK // 8, _seed(0), 0)
 
@@ -147,8 +144,8 @@ def test_a_driver_that_takes_no_ptx(ran: Runs) -> None:
 
 
 def test_a_hang_is_known_by_the_trial_that_was_begun(ran: Runs) -> None:
-    told = ran("memory", until=b'"name": "pattern"', hang="memory")
-    assert told.killed and not told.done and told.begun["name"] == "pattern"
+    told = ran("memory", until="pattern", hang="memory")
+    assert told.killed and not told.done and told.begun == "pattern"
 
 
 # -- the link
@@ -230,8 +227,8 @@ def test_no_direct_access(ran: Runs) -> None:
 
 
 def test_a_direct_copy_that_never_ends(ran: Runs) -> None:
-    told = ran("peers", count=2, until=b'"name": "directly', hang="peer")
-    assert told.killed and told.begun["name"] == f"directly {ONE} to {OTHER}"
+    told = ran("peers", count=2, until=f"directly {ONE} to {OTHER}", hang="peer")
+    assert told.killed and told.begun == f"directly {ONE} to {OTHER}"
 
 
 def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:

@@ -57,7 +57,7 @@ def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
             name.endswith((".py", ".csv", ".toml", ".txt", ".template")) or ".dist-info/" in name
         )
         of_fleet = name.startswith("envcheck/fleet/") and name.endswith((".yml", ".sh"))
-        of_pages = name.endswith((".css", ".js"))
+        of_pages = name.endswith((".css", ".js")) or "/templates/" in name
         demo = name.startswith("envcheck/data/demos/") and name.endswith(".json")
         assert known or of_shells or of_fleet or of_pages or demo, name
     assert "envcheck/install/start/shell/.zshrc" in wheel.namelist(), "a file with a dot in front"

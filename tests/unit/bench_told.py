@@ -151,12 +151,8 @@ def _largest(what: BenchRow) -> tuple[BenchRow, list[BatchTried]]:
 
 
 def _parity(what: BenchRow) -> RowRun:
-    """Curves that agree to a thousandth, a stuck scaler's that stands, and one of pure half that parts."""
+    """Curves that agree to a thousandth."""
     found = losses(what.steps, 60.0 + 0.02 * len(what.name))
-    if what.scaler == "stuck":
-        found = [2.3026] * what.steps
-    elif what.precision == "half":
-        found = losses(what.steps, 60.0, floor=0.61)
     return ran(what, 1.0, rounds=0, losses=found, parameters=347_146)
 
 

@@ -6,17 +6,18 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 from systems import gpu
 
-from envcheck.collector.bench import child, styles, telling
-from envcheck.collector.bench.place import Place
+from envcheck.collector.bench import records, styles, work
 from envcheck.collector.bench.running import machinery, runner
-from envcheck.collector.kernels.campaign import PythonCommand
+from envcheck.collector.bench.styles import Place
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker import PythonCommand, messages
 from envcheck.facts.base import Probe
 from envcheck.facts.bench import Bench, BenchRow, RowRun
 
@@ -94,18 +95,12 @@ class MadeChild:
         self.hung = False
         self.output = b""
         self.orders = os.open(orders, os.O_RDONLY | os.O_NONBLOCK)
-        self.work = child.RowWork(
-            self,
-            "framework",
-            self.row,
-            Place(**self.place),
-            self,  # type: ignore[arg-type]
-        )
-        self.tell(run={"framework_version": "9.9"})
-        self.tell(ready=0.1)
+        writer = SimpleNamespace(result=lambda value, key: self.send(result=value, of=key))
+        self.work = work.RowWork(self, "framework", self.row, Place(**self.place), writer)
+        self.send(begin={"framework_version": "9.9", "import_seconds": 0.1})
 
-    def tell(self, **record: Any) -> None:
-        self.output += b"\n" + telling.MARK + telling.dumps(record).encode() + b"\n"
+    def send(self, **message: Any) -> None:
+        self.output += messages.encode(message)
 
     def build(self, _framework: str, row: dict[str, Any], _place: Place) -> Training:
         return Training(self.world, self, row["batch"], self.world.said.get(self.name, {}))
@@ -125,17 +120,17 @@ class MadeChild:
         self.world.orders.append((self.name, *order))
         try:
             if self.work.obey(order):
-                self.tell(did=self.number)
+                self.send(result=self.number, of="order")
             else:
-                self.tell(done=True)
+                self.send(done={})
                 self.finish("exited", 0)
         except Hangs:
             self.hung = True
         except Died as death:
             self.finish("exited", -death.number, death.stderr)
         except Exception as error:
-            outcome, reason = telling.outcome_of(error)
-            self.tell(run={"outcome": outcome, "reason": reason})
+            failed = records.RowFailed(error)
+            self.send(done={"outcome": failed.outcome, "reason": str(failed)})
             self.finish("exited", 1)
 
     def new_stdout(self) -> bytes:
@@ -188,7 +183,7 @@ class World:
         self.sweeps = 0
         self.most = 0  # processes at once
         monkeypatch.setattr(styles, "load", lambda name: self)
-        monkeypatch.setattr(child.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(work.time, "monotonic", lambda: self.now)
         # What the driver is asked goes through a process, which tells here what is there.
         self.driver = True
         self.on_pause: Callable[[], None] = lambda: None
@@ -204,7 +199,7 @@ class World:
             raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     def start(self, argv: list[str], _deadline: float, _cwd: str, env: Any, **more: Any) -> Any:
-        if argv[-2:-1] == ["/r"] and "stdin" in more:
+        if argv[-2:-1] == [work.MODULE] and "stdin" in more:
             made = MadeChild(self, json.loads(argv[-1]), more["stdin"], env)
             self.children.append(made)
             self.most = max(self.most, sum(one.result is None for one in self.children))

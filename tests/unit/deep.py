@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 from targets import good_target
 
-from envcheck.collector.acceleration import jobs, systems
-from envcheck.collector.acceleration.runner import SystemProcess
+from envcheck.collector import systems
 from envcheck.collector.kernels.selection import choose
 from envcheck.collector.options import Options, names
+from envcheck.collector.systems.running import jobs
+from envcheck.collector.systems.running.runner import SystemProcess
 from envcheck.facts.acceleration import Acceleration
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import Snapshot
@@ -55,7 +56,7 @@ def in_use(snapshot: Snapshot) -> Snapshot:
     sections = {}
     for place in ("machine", "target"):
         here = [job for job in planned if job.outcome and job.system.document == place]
-        runs = [SystemProcess(job, None, None).told() for job in here]  # type: ignore[no-untyped-call]
+        runs = [SystemProcess(job, None, None).facts() for job in here]  # type: ignore[no-untyped-call]
         of_it = sorted({one.name for one in systems.load() if one.document == place})
         sections[place] = msgspec.convert({"systems": of_it, "runs": runs}, Acceleration)
     return _with(snapshot, sections)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from envcheck.comparison.model import Measurement
+from envcheck.attributes.model import Measurement
 from envcheck.fleet.model import (
+    AttributeOutlier,
     Camp,
     FleetResult,
     JudgedMachine,
     MachineProblem,
-    OddAttribute,
-    OddRate,
+    RateOutlier,
     SharedFault,
     Split,
 )
@@ -136,13 +136,13 @@ def _silent(name: str, place: int, generator: random.Random) -> JudgedMachine:
 
 
 def with_odd(found: FleetResult) -> FleetResult:
-    """With odd ones out among those that are well."""
+    """With outliers among those that are well."""
     well = [one for one in found.machines if one.state == "healthy" and one.product == H100]
     if len(well) < 3:
         return found
     odd, slow = well[1], well[-2:]
     facts = [
-        OddAttribute(
+        AttributeOutlier(
             machine=odd.name,
             product=H100,
             key="gpus.vbios",
@@ -154,7 +154,7 @@ def with_odd(found: FleetResult) -> FleetResult:
             devices=["GPU 3", "GPU 4"],
             per="device",
         ),
-        OddAttribute(
+        AttributeOutlier(
             machine=odd.name,
             product=H100,
             key="host.kernel",
@@ -171,7 +171,7 @@ def with_odd(found: FleetResult) -> FleetResult:
         figures = [replace(one.rates[0], value=value), *one.rates[1:]]
         machines[one.name] = replace(one, rates=figures)
         rates.append(
-            OddRate(
+            RateOutlier(
                 machine=one.name,
                 product=H100,
                 key="kernels.L0.fp16",
@@ -194,8 +194,8 @@ def with_odd(found: FleetResult) -> FleetResult:
     ]
     return replace(
         found,
-        odd_attributes=facts,
-        odd_rates=rates,
+        attribute_outliers=facts,
+        rate_outliers=rates,
         splits=[Split(product=H100, key="target.cuda", words="CUDA", camps=camps)],
         shared=_shared(found),
         machines=list(machines.values()),
@@ -273,8 +273,8 @@ def hostile(names: Sequence[str] = HOSTILE) -> FleetResult:
     first = names[0]
     return replace(
         found,
-        odd_attributes=[
-            OddAttribute(
+        attribute_outliers=[
+            AttributeOutlier(
                 machine=first,
                 product=first,
                 key=first,
@@ -288,8 +288,8 @@ def hostile(names: Sequence[str] = HOSTILE) -> FleetResult:
             )
             for name in names
         ],
-        odd_rates=[
-            OddRate(
+        rate_outliers=[
+            RateOutlier(
                 machine=name,
                 product=names[0],
                 key="kernels.L0.fp16",

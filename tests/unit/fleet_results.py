@@ -7,14 +7,14 @@ from typing import Any
 
 from envcheck.fleet.model import (
     SCHEMA,
+    AttributeOutlier,
     Camp,
     FleetCounts,
     FleetResult,
     JudgedMachine,
     MachineProblem,
-    OddAttribute,
-    OddRate,
     ProblemGroup,
+    RateOutlier,
     SharedFault,
     Split,
     Unanswered,
@@ -63,7 +63,7 @@ def group(machines: Sequence[str], code: str = "DRV-002", **changes: Any) -> Pro
     return ProblemGroup(code=code, machines=list(machines), **(told | changes))
 
 
-def odd_attribute(name: str, **changes: Any) -> OddAttribute:
+def attribute_outlier(name: str, **changes: Any) -> AttributeOutlier:
     told: dict[str, Any] = {
         "product": H100,
         "key": "gpus.vbios",
@@ -71,14 +71,14 @@ def odd_attribute(name: str, **changes: Any) -> OddAttribute:
         "value": "96.00.5E",
     }
     told |= {"usual": "96.00.74", "agree": 207, "of": 208, "per": "device", "devices": ["GPU 3"]}
-    return OddAttribute(machine=name, **(told | changes))
+    return AttributeOutlier(machine=name, **(told | changes))
 
 
-def odd_rate(name: str, **changes: Any) -> OddRate:
+def rate_outlier(name: str, **changes: Any) -> RateOutlier:
     told: dict[str, Any] = {"product": H100, "key": "kernels.L0.fp16", "words": "FP16 at L0"}
     told |= {"value": 529.4, "unit": "TFLOP/s", "median": 569.3, "below": 0.0701, "of": 208}
     told |= {"deviations": 9.2, "device": "GPU 6", "devices": ["GPU 6"]}
-    return OddRate(machine=name, **(told | changes))
+    return RateOutlier(machine=name, **(told | changes))
 
 
 def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResult:
@@ -96,7 +96,7 @@ def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResu
         )
         for _ in silent[:1]
     ]
-    told |= {"odd_attributes": [], "odd_rates": [], "splits": [], "shared": []}
+    told |= {"attribute_outliers": [], "rate_outliers": [], "splits": [], "shared": []}
     states = [one.state for one in machines]
     counts = FleetCounts(
         machines=len(states),
@@ -126,8 +126,10 @@ def everything(count: int = 1000) -> FleetResult:
     return fleet_result(
         machines,
         groups=[group(names[n::40], f"GPU-{n:03}") for n in range(1, 38)],
-        odd_attributes=[odd_attribute(name, value=f"v{n}") for n, name in enumerate(names[:50])],
-        odd_rates=[odd_rate(name, value=500.0 + n) for n, name in enumerate(names[50:90])],
+        attribute_outliers=[
+            attribute_outlier(name, value=f"v{n}") for n, name in enumerate(names[:50])
+        ],
+        rate_outliers=[rate_outlier(name, value=500.0 + n) for n, name in enumerate(names[50:90])],
         splits=[
             Split(
                 product=H100,
@@ -194,9 +196,11 @@ def hostile() -> FleetResult:
             )
             for name, text in zip(names, HOSTILE, strict=True)
         ],
-        odd_attributes=[odd_attribute(bad, value=text, usual=text, words=text) for text in HOSTILE],
-        odd_rates=[
-            odd_rate(bad, words=text, unit=text, device=text, also=[text]) for text in HOSTILE
+        attribute_outliers=[
+            attribute_outlier(bad, value=text, usual=text, words=text) for text in HOSTILE
+        ],
+        rate_outliers=[
+            rate_outlier(bad, words=text, unit=text, device=text, also=[text]) for text in HOSTILE
         ],
         shared=[
             SharedFault(kind=text, name=text, code="", words=text, machines=[bad], hosts=bad, of=3)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from made_findings import made_finding
+
 from envcheck.checks import registry
 from envcheck.checks.engine import diagnose
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import CheckResult, Finding
+from envcheck.findings.model import CheckResult
 
 AREAS = ("driver", "gpu")
 
@@ -66,6 +68,5 @@ def failing(code: str) -> registry.Check:
         about="",
         sources=(),
         follows=(),
-        judge=lambda _view: [Finding("fail", f"{code} fails")],
-        problem="fails",
+        judge=lambda _view: [made_finding("fail", f"{code} fails")],
     )

@@ -11,11 +11,12 @@ from test_failure_modes import OTHERS, ROWS
 from test_purpose import CPU, on_no_gpu
 from whole import host, whole
 
+from envcheck.attributes import profile_reading as reading
+from envcheck.attributes import profile_writing as writing
+from envcheck.attributes.registry import FORMATS
 from envcheck.facts.profile import Profile
 from envcheck.facts.snapshot import Snapshot, load
 from envcheck.facts.view import SnapshotView
-from envcheck.profiles import reading, writing
-from envcheck.profiles.keys import FORMATS
 
 
 @functools.cache

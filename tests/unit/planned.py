@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -123,8 +122,7 @@ def here(**changes: Any) -> WheelPlanInputs:
         version="23.03-py3.8-0badcafe",
         installer="uv 0.13.9",
         environment=space("/data/envs/nvidia-tf1"),
-        store=space("/cache/store"),
-        unpacked=space("/cache/uv"),
+        cache=space("/cache/uv"),
     )
     return msgspec.structs.replace(whole, **changes)
 
@@ -137,8 +135,6 @@ def planned(
     return plan(of or choice(), locked or lock(), here(**surroundings))
 
 
-def stored(locked: Lockfile, *names: str) -> Mapping[str, int]:
-    """These packages of a lock, as they would lie in the store."""
-    return {
-        p.file.sha256: p.file.size or 0 for p in locked.packages if not names or p.name in names
-    }
+def cached(locked: Lockfile, *names: str) -> frozenset[str]:
+    """The files of these packages of a lock, or of all."""
+    return frozenset(p.file.sha256 for p in locked.packages if not names or p.name in names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from envcheck.findings import commands, model
+from envcheck.findings import commands, remedy
 
 found: list[str] = []
 
@@ -17,7 +17,7 @@ def _recorded(listed: Sequence[str], text: str) -> str:
     return reason
 
 
-model.refusal = _recorded
+remedy.refusal = _recorded
 
 
 @contextmanager

@@ -89,7 +89,6 @@ def _of_tables() -> Iterator[Use]:
 WAYS = {
     "install/catalogue/positions.py": "match",
     "install/catalogue/rules.py": "fullmatch",
-    "install/pylock_grammar.py": "fullmatch",
     "envcheck.install.catalogue.positions._STRINGS": "match",
     "collector/packaging/toml.py": "match",
 }

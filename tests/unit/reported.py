@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from build import Gpu, document, gpu_snapshot, snapshot
+from made_findings import made_finding
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.evidence import Evidence
@@ -32,7 +33,7 @@ def result(code: str, area: str, outcome: Any = "pass", **fields: Any) -> CheckR
 
 
 def finding(message: str, level: Any = "fail", subject: str = "", **fields: Any) -> Finding:
-    return Finding(level=level, message=message, subjects=about("file", subject), **fields)
+    return made_finding(level=level, message=message, subjects=about("file", subject), **fields)
 
 
 def could_not_run(code: str, area: str, reason: str, **fields: Any) -> CheckResult:

@@ -1,4 +1,4 @@
-"""Fleets of simulated Snapshots in which it is known who is the odd one out, and why.
+"""Fleets of simulated Snapshots in which it is known who is the outlier, and why.
 
 Machines of four products in racks below switches, from three images: each GPU as fast as the others but for
 noise (of the machine, the GPU and the measurement: figures of the healthy lie within 3 % of their median).
@@ -279,10 +279,10 @@ def assert_found(found: FleetResult, truth: Truth) -> None:
     """All that was put in was found, and nothing else."""
     # with another driver, its packages and what belongs to it are others, too
     follows = ("driver.cuda", "driver.fabric_manager_version", "system_packages.")
-    odd = {(one.machine, one.key) for one in found.odd_attributes}
+    odd = {(one.machine, one.key) for one in found.attribute_outliers}
     assert {one for one in odd if not one[1].startswith(follows)} == truth.differs
     slow = {
-        (one.machine, "" if len(one.devices) > 1 else one.devices[0]) for one in found.odd_rates
+        (one.machine, "" if len(one.devices) > 1 else one.devices[0]) for one in found.rate_outliers
     }
     assert slow == truth.slow
     assert {(one.kind, one.name, one.code) for one in found.shared} == truth.shared

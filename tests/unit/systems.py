@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from envcheck.collector.acceleration.systems import System
 from envcheck.collector.kernels.selection import Device
+from envcheck.collector.systems import System
 
 WELL = {"outcome": "ok", "facts": {"imported": True, "cuda_build": True, "gpus": [{"name": "x"}]}}
 

@@ -12,8 +12,8 @@ from convolved import NAMES, convolution, judged, looked_at, matches, one, run, 
 from msgspec.structs import replace
 
 from envcheck.checks.registry import all_checks
-from envcheck.collector.acceleration.convolving import reference as convolutions
-from envcheck.collector.acceleration.convolving.reference import FLAT, PLAIN, SOLID, Shape
+from envcheck.collector.systems.shared.convolving import reference as convolutions
+from envcheck.collector.systems.shared.convolving.reference import FLAT, PLAIN, SOLID, Shape
 from envcheck.facts.missing import Skip
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import Finding, Passed, Unjudged

@@ -9,7 +9,7 @@ import pytest
 
 from envcheck.checks import registry
 from envcheck.checks.engine import diagnose
-from envcheck.collector.acceleration import dali_images
+from envcheck.collector.systems.shared import dali_images
 from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.findings.model import CheckResult
 

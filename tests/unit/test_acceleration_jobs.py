@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from systems import framework, gpu, nvml, system
 
-from envcheck.collector.acceleration import jobs, systems
-from envcheck.collector.acceleration.jobs import SystemJob
-from envcheck.collector.acceleration.systems import NotASystem, System
+from envcheck.collector import systems
 from envcheck.collector.kernels.selection import Device
+from envcheck.collector.systems import NotASystem, System
+from envcheck.collector.systems.running import jobs
+from envcheck.collector.systems.running.jobs import SystemJob
 
 NOTHING = ([], "libcuda cannot be loaded: libcuda.so.1")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from envcheck.collector.acceleration import jobs, systems
+from envcheck.collector import systems
+from envcheck.collector.systems.running import jobs
 
 
 def _system(**said: Any) -> systems.System:

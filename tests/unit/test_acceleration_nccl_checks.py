@@ -165,7 +165,7 @@ CAUSES = [
     ),
     (
         "transport/shm.cc:590 Cuda failure 217 'peer access is not supported between these two devices'",
-        "NCCL 2.27.3 shares the host's memory by a way that these GPUs do not allow",
+        "NCCL 2.27.3 shares the host's memory in a way that these GPUs do not allow",
     ),
     (
         "transport/p2p.cc:548 Cuda failure 217 'peer access is not supported between these two devices'",

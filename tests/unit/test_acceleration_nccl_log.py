@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector.acceleration.nccl import log as nccl_log
+from envcheck.collector.systems.shared.nccl import log as nccl_log
 
 START = "vm:27930:27971 [0] NCCL "
 

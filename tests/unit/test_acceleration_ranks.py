@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
 import pytest
 from systems import framework, gpu, system
 
-from envcheck.collector.acceleration import jobs, ranks, telling
-from envcheck.collector.acceleration.systems import NotASystem
+from envcheck.collector.systems import NotASystem
+from envcheck.collector.systems.running import jobs, ranks
+from envcheck.collector.worker import messages
 
 NOTHING: tuple[list[Any], str] = ([], "no GPU here")
 
@@ -18,6 +18,8 @@ NOTHING: tuple[list[Any], str] = ([], "no GPU here")
 class _Result:
     outcome = "exited"
     stderr = b"ValueError: no"
+    stuck = None
+    seconds = 1.0
 
     def describe(self) -> str:
         return "exited with status 1"
@@ -46,13 +48,17 @@ def _ranks(*children: _Child) -> list[ranks.Rank]:
     return [ranks.Rank(number, child) for number, child in enumerate(children)]
 
 
-def _said(**record: Any) -> bytes:
-    return telling.MARK + json.dumps(record).encode() + b"\n"
+def _answer(value: Any) -> bytes:
+    return messages.encode({"result": value, "of": "rank"})
+
+
+def _ready(seconds: float, **facts: Any) -> bytes:
+    return messages.encode({"begin": {"import_seconds": seconds, **facts}})
 
 
 def test_ranks_get_no_more_time_than_that_once_one_has_failed() -> None:
-    well, hanging, failed = _Child(_said(answer=1), over=True), _Child(), _Child()
-    wait = ranks._Wait(_ranks(well, hanging, failed), 100.0, 0.0, None)
+    well, hanging, failed = _Child(_answer(1), over=True), _Child(), _Child()
+    wait = ranks.RankWait(_ranks(well, hanging, failed), 100.0, 0.0, None)
     wait.look()
     assert not hanging.stopped
     failed.result = _Result()
@@ -60,64 +66,62 @@ def test_ranks_get_no_more_time_than_that_once_one_has_failed() -> None:
     time.sleep(0.001)
     wait.look()
     assert hanging.stopped and wait.why == "another rank had failed"
-    late = ranks._Wait(_ranks(failed, hanging), 0.0, 0.0, None)
-    late._bereft, failed.result = False, None
+    late = ranks.RankWait(_ranks(failed, hanging), 0.0, 0.0, None)
+    late._one_failed, failed.result = False, None
     time.sleep(0.001)
     late.look()
     failed.result = hanging.result = _Result()  # they were stopped, and so are over
     late.look()
     assert late.why == "no answer within 0 s"
     patient = _Child()
-    ranks._Wait(_ranks(failed, patient), 100.0, None, None).look()
+    ranks.RankWait(_ranks(failed, patient), 100.0, None, None).look()
     assert not patient.stopped
 
 
-class _Teller:
+class _Writer:
     def __init__(self) -> None:
-        self.told: list[dict[str, Any]] = []
+        self.begun: list[tuple[float, str | None]] = []
 
-    def run(self, **facts: Any) -> None:
-        self.told.append(facts)
-
-    def tell(self, **record: Any) -> None:
-        self.told.append(record)
+    def begin(self, seconds: float, version: str | None = None) -> None:
+        self.begun.append((seconds, version))
 
 
 def test_the_seconds_of_ranks_begin_when_all_have_imported_their_framework() -> None:
-    first, second, teller = _Child(_said(ready=1.5)), _Child(), _Teller()
-    wait = ranks._Wait(_ranks(first, second), 0.0, None, teller)
+    first, second, writer = _Child(_ready(1.5)), _Child(), _Writer()
+    wait = ranks.RankWait(_ranks(first, second), 0.0, None, writer)
     wait.look()
     time.sleep(0.001)
     wait.look()
-    assert not first.stopped and not teller.told
-    second.said = _said(run={"framework_version": "2.15.1"}) + _said(ready=2.5)
+    assert not first.stopped and not writer.begun
+    second.said = _ready(2.5, framework_version="2.15.1")
     wait.look()
     time.sleep(0.001)
     wait.look()
     assert first.stopped and second.stopped and wait.why == "no answer within 0 s"
-    assert teller.told == [{"framework_version": "2.15.1"}, {"ready": 2.5}]
+    assert writer.begun == [(2.5, "2.15.1")]
 
 
-def test_what_ranks_know_is_told_where_they_failed_before_they_were_ready() -> None:
-    first, second, teller = _Child(over=True), _Child(), _Teller()
-    first.said = _said(run={"framework_version": "2.21.0"})
-    wait = ranks._Wait(_ranks(first, second), 100.0, 50.0, teller)
+def test_ranks_that_failed_before_they_were_ready_begin_nothing_later() -> None:
+    first, second, writer = _Child(over=True), _Child(), _Writer()
+    wait = ranks.RankWait(_ranks(first, second), 100.0, 50.0, writer)
     wait.look()
     second.result = _Result()
     wait.look()
     wait.look()
-    assert teller.told == [{"framework_version": "2.21.0"}, {"ready": 0.0}]
+    assert writer.begun == [(0.0, None)]
 
 
 def test_the_rank_that_failed_is_named_and_not_one_that_waited_for_it() -> None:
     waited, failed = _ranks(_Child(over=True), _Child(over=True))
-    waited._child.result.outcome = "stopped"
+    stopped = _Result()
+    stopped.outcome = "stopped"
+    waited.worker.child.result = stopped
     for one in (waited, failed):
         one.end("another rank had failed")
     assert waited.reason == "another rank had failed"
     with pytest.raises(RuntimeError, match=r"^rank 1: exited with status 1: ValueError: no$"):
         ranks.answers([waited, failed])
-    (well,) = _ranks(_Child(_said(answer={"sum": 3}), over=True))
+    (well,) = _ranks(_Child(_answer({"sum": 3}), over=True))
     well.end("")
     assert ranks.answers([well]) == [{"sum": 3}]
 

@@ -10,14 +10,15 @@ import pytest
 from systems import framework, gpu, system
 
 from envcheck import collection
-from envcheck.collector import inside
-from envcheck.collector import run as collector_run
-from envcheck.collector.acceleration import runner, systems, telling
+from envcheck.collector import gpu_work, inside, systems
 from envcheck.collector.documents import document, snapshot
-from envcheck.collector.kernels.campaign import PythonCommand
-from envcheck.collector.options import Options
+from envcheck.collector.kernels import campaign
+from envcheck.collector.main import Request
 from envcheck.collector.redact import Redactor
+from envcheck.collector.run import Run
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.systems.running import records, runner
+from envcheck.collector.worker import PythonCommand, messages
 from envcheck.facts import acceleration as facts
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import load
@@ -27,15 +28,23 @@ PYTHONS = {
 }
 
 
-def record(**told: Any) -> bytes:
-    return telling.MARK + telling.dumps(told).encode() + b"\n"
+def record(of: str = "", **message: Any) -> bytes:
+    return messages.encode({**message, "of": of} if of else message)
+
+
+def trial(name: str, **fields: Any) -> bytes:
+    return record(result={"name": name, "outcome": "ok", **fields}, of="trial")
+
+
+def ready(seconds: float, **facts_: Any) -> bytes:
+    return record(begin={"import_seconds": seconds, **facts_})
 
 
 WELL = [
-    (0.5, record(ready=0.4)),
-    (0.6, record(begin={"name": "a"})),
-    (0.7, record(trial={"name": "a", "outcome": "ok", "evidence": {"n": 1}})),
-    (0.8, record(done=True)),
+    (0.5, ready(0.4)),
+    (0.6, record(stage="a", of="trial")),
+    (0.7, trial("a", evidence={"n": 1})),
+    (0.8, record(done={})),
 ]
 
 
@@ -114,7 +123,8 @@ class Made:
         self.documents: dict[str, Any] = {"machine": machine, "target": {"torch": framework()}}
 
         def start(argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Process:
-            module, params = argv[-2], msgspec.json.decode(argv[-1])
+            params = msgspec.json.decode(argv[-1])
+            module = params.pop("module")
             process = scripts[module](self.clock)
             self.started.append((module, process, params, env))
             assert cwd.startswith("/nowhere/") and deadline > params["seconds"]
@@ -149,7 +159,7 @@ def one_run(monkeypatch: pytest.MonkeyPatch, script: Script, **said: Any) -> fac
 
 
 def test_the_bounds_of_the_collector_are_those_of_the_runner() -> None:
-    most = runner.LIMIT + (runner.IMPORT + systems.MOST) * runner.MOST_PATIENCE
+    most = runner.LIMIT + (runner.IMPORT + systems.MOST) * campaign.MOST_PATIENCE
     assert collection.SYSTEMS == inside.SYSTEMS == most
     for one in systems.load():
         assert one.deadline <= systems.MOST
@@ -161,8 +171,8 @@ def test_the_outcomes_are_those_of_the_snapshot() -> None:
         kind = next(one.type for one in hints if one.name == field)
         return set(kind.__args__)
 
-    assert set(telling.OUTCOMES) == words(facts.SystemRun, "outcome")
-    assert set(telling.TRIAL_OUTCOMES) == words(facts.SystemTrial, "outcome")
+    assert set(records.OUTCOMES) == words(facts.SystemRun, "outcome")
+    assert set(records.TRIAL_OUTCOMES) == words(facts.SystemTrial, "outcome")
 
 
 def test_a_system_that_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,9 +203,9 @@ def test_the_import_and_the_work_have_limits_of_their_own(monkeypatch: pytest.Mo
     never = one_run(monkeypatch, lambda clock: Process(clock, [], None), framework="torch")
     assert never.outcome == "timeout" and never.trials == []
     assert never.reason == "torch was not imported within 90 s"
-    late = [(80.0, record(ready=80.0)), (84.0, record(done=True))]
+    late = [(80.0, ready(80.0)), (84.0, record(done={}))]
     assert one_run(monkeypatch, lambda clock: Process(clock, late, 0)).outcome == "ok"
-    begun = [(80.0, record(ready=80.0)), (81.0, record(begin={"name": "b", "control": True}))]
+    begun = [(80.0, ready(80.0)), (81.0, record(stage="b", of="control"))]
     hung = one_run(monkeypatch, lambda clock: Process(clock, begun, None))
     assert (hung.outcome, hung.reason) == ("timeout", "no answer within 5 s")
     (trial,) = hung.trials
@@ -204,7 +214,7 @@ def test_the_import_and_the_work_have_limits_of_their_own(monkeypatch: pytest.Mo
 
 
 def test_a_busy_machine_gets_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = [(170.0, record(ready=170.0)), (9.0 + 170.0, record(done=True))]
+    slow = [(170.0, ready(170.0)), (9.0 + 170.0, record(done={}))]
     for times, outcome in ((1, "timeout"), (2, "ok")):
         scripts = {"made": lambda clock: Process(clock, slow, 0)}
         made = Made(monkeypatch, scripts, [system("made")], patience=times)
@@ -213,7 +223,7 @@ def test_a_busy_machine_gets_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> 
     machine = {"host": {"outcome": "ok", "facts": {"cpus_allowed": 4}}}
     for waiting, times in ((0.5, 1), (4.0, 1), (4.1, 2), (99.0, 2)):
         monkeypatch.setattr("os.getloadavg", lambda waiting=waiting: (waiting, 0.0, 0.0))
-        assert runner.patience(machine) == times
+        assert campaign.patience(machine) == times
 
 
 @pytest.mark.parametrize(
@@ -234,7 +244,7 @@ def test_a_process_that_ends_before_it_is_done(
     monkeypatch: pytest.MonkeyPatch, status: int, stderr: bytes, outcome: str, reason: str
 ) -> None:
     for begun in (False, True):
-        script = WELL[:3] + ([(0.8, record(begin={"name": "b"}))] if begun else [])
+        script = WELL[:3] + ([(0.8, record(stage="b", of="trial"))] if begun else [])
         run = one_run(monkeypatch, lambda clock, s=script: Process(clock, s, status, stderr))  # type: ignore[misc]
         assert (run.outcome, run.reason) == (outcome, reason)
         assert [one.outcome for one in run.trials] == ["ok", outcome][: 1 + begun]
@@ -243,17 +253,15 @@ def test_a_process_that_ends_before_it_is_done(
 
 def test_what_a_system_says_of_itself_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     said = [
-        (0.1, record(run={"framework_version": "2.0"})),
-        (0.1, record(ready=0.1)),
-        (0.2, record(begin={"name": "a"})),
-        (0.3, record(run={"outcome": "error", "reason": "SystemExit: 3"})),
+        (0.1, ready(0.1, framework_version="2.0")),
+        (0.2, record(stage="a", of="trial")),
+        (0.3, record(done={"outcome": "error", "reason": "SystemExit: 3"})),
     ]
     run = one_run(monkeypatch, lambda clock: Process(clock, said, 1, b"more words"))
     assert (run.outcome, run.reason, run.framework_version) == ("error", "SystemExit: 3", "2.0")
     assert [(one.outcome, one.reason) for one in run.trials] == [("error", "SystemExit: 3")]
     gone = [
-        (0.1, record(run={"outcome": "not-applicable", "reason": "x"})),
-        (0.2, record(done=True)),
+        (0.2, record(done={"outcome": "not-applicable", "reason": "x"})),
     ]
     assert one_run(monkeypatch, lambda clock: Process(clock, gone, 0)).outcome == "not-applicable"
 
@@ -264,10 +272,10 @@ def test_what_dies_after_it_is_done_has_told_everything(monkeypatch: pytest.Monk
 
 
 def test_too_much_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = [WELL[2]] * (telling.TRIALS + 5)
+    many = [WELL[2]] * (records.TRIALS + 5)
     run = one_run(monkeypatch, lambda clock: Process(clock, [*many, WELL[3]], 0))
-    assert run.outcome == "error" and run.reason.startswith("it told more than fits")
-    assert len(run.trials) == telling.TRIALS
+    assert run.outcome == "error" and run.reason.startswith("it reported more than fits")
+    assert len(run.trials) == records.TRIALS
 
 
 def test_those_that_are_timed_run_alone_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,23 +317,23 @@ def test_what_could_not_be_killed_is_named_where_it_belongs(
     assert [one["pid"] for one in made.documents["machine"]["acceleration"]["stuck"]] == [9]
 
 
-@pytest.mark.parametrize("asked", [["L0"], []])
+@pytest.mark.parametrize("stage", [gpu_work.systems, gpu_work.micro_kernels])
 def test_a_part_that_fails_is_told_and_no_other(
-    monkeypatch: pytest.MonkeyPatch, asked: list[str]
+    monkeypatch: pytest.MonkeyPatch, stage: Any
 ) -> None:
     """Where envcheck itself fails to choose the GPUs, each part that was asked for says so."""
-    documents = {"machine": document("live", "machine"), "target": document("live", "path:/t")}
-    made = collector_run.Run(kernels=Options(asked, systems=["xla"]))
+    run = Run(Request(kernels={"systems": ["xla"]}))
+    run.documents["target"] = document("live", "path:/t")
 
     def fails(*_given: Any) -> Any:
-        raise RuntimeError("no\nsuch luck")
+        raise RuntimeError("no such luck")
 
-    monkeypatch.setattr(made, "_unless_busy", fails)
-    made._run_on_gpus(documents, "/t/bin/python")
+    monkeypatch.setattr(gpu_work, "choose", fails)
+    stage(run)
     reason = "envcheck's own part of it failed: RuntimeError: no such luck"
-    for place in documents.values():
-        assert place["acceleration"] == {"outcome": "crashed", "reason": reason}
-    assert ("micro_kernels" in documents["machine"]) is bool(asked)
+    name = "acceleration" if stage is gpu_work.systems else "micro_kernels"
+    for place in run.documents.values():
+        assert place[name] == {"outcome": "crashed", "reason": reason}
 
 
 def test_names_are_redacted_in_evidence_reasons_and_logs() -> None:

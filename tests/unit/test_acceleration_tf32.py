@@ -20,10 +20,10 @@ from convolved import (
 from msgspec.structs import replace
 
 from envcheck.checks.registry import all_checks
-from envcheck.collector.acceleration import telling
-from envcheck.collector.acceleration.convolving import reference as convolutions
-from envcheck.collector.acceleration.convolving import tf32 as tf32_convolutions
-from envcheck.collector.acceleration.convolving.reference import Shape
+from envcheck.collector.systems.running import records
+from envcheck.collector.systems.shared.convolving import reference as convolutions
+from envcheck.collector.systems.shared.convolving import tf32 as tf32_convolutions
+from envcheck.collector.systems.shared.convolving.reference import Shape
 from envcheck.facts.acceleration import SystemTrial
 from envcheck.facts.missing import Skip
 from envcheck.facts.view import SnapshotView
@@ -169,17 +169,6 @@ def test_outputs_that_are_not_alike_are_all_told() -> None:
         tf32_convolutions.lines(Torn(True, short=True), SMALL)
 
 
-class Teller:
-    def __init__(self) -> None:
-        self.told: list[dict[str, Any]] = []
-
-    def tell(self, **record: Any) -> None:
-        self.told.append(record)
-
-    def trial(self, name: str, control: bool = False) -> Any:
-        return telling.SystemTeller.trial(self, name, control)  # type: ignore[arg-type]
-
-
 class Answered:
     """What ranks.run gives back of one."""
 
@@ -206,7 +195,7 @@ def capability(monkeypatch: pytest.MonkeyPatch, told: tuple[int, int] | None) ->
     monkeypatch.setattr(tf32_convolutions.convolving, "capability", lambda: told)
 
 
-RECORDS = [{"name": "default", "outcome": "ok", "evidence": {}, "seconds": 0.1}]
+RECORDS = [[{"name": "default", "outcome": "ok", "evidence": {}, "seconds": 0.1}, "trial"]]
 GPU = {"device": "gpu", "memory_mib": None}
 
 
@@ -215,8 +204,8 @@ def test_a_chip_without_tf32_is_not_applicable_before_anything_runs(
 ) -> None:
     given = started(monkeypatch)
     capability(monkeypatch, (7, 5))
-    with pytest.raises(telling.NotApplicable, match=r"compute capability 7\.5 has no TF32"):
-        tf32_convolutions.run(GPU, Teller())
+    with pytest.raises(records.NotApplicable, match=r"compute capability 7\.5 has no TF32"):
+        tf32_convolutions.run(GPU, records.KeptTrials())
     assert given == []
 
 
@@ -226,12 +215,12 @@ def test_the_override_is_in_one_process_alone(
 ) -> None:
     capability(monkeypatch, told)
     given = started(monkeypatch, [Answered(0, RECORDS), Answered(1, {"128 channels": ["x"]})])
-    teller = Teller()
+    teller = records.KeptTrials()
     tf32_convolutions.run(GPU, teller)
     (call,) = given
     assert [call["environ"](rank) for rank in (0, 1)] == [{}, {"NVIDIA_TF32_OVERRIDE": "0"}]
     assert [call["more"](rank)["override"] for rank in (0, 1)] == [False, True]
-    made = [one_["trial"] for one_ in teller.told if "trial" in one_]
+    made = [records.trial_of(*one_) for one_ in teller.trials]
     assert [one_["name"] for one_ in made] == [OVERRIDE, "default"]
     assert made[0]["evidence"] == {"128 channels": ["x"]} and made[0]["control"]
 
@@ -244,22 +233,22 @@ def test_a_gpu_that_is_open_to_one_process_is_used_by_one_after_the_other(
     given = started(
         monkeypatch, [Answered(0, RECORDS), Answered(1, None, taken)], [Answered(0, {"y": ["x"]})]
     )
-    teller = Teller()
+    teller = records.KeptTrials()
     tf32_convolutions.run(GPU, teller)
     assert given[1]["environ"](0) == {"NVIDIA_TF32_OVERRIDE": "0"}
-    assert [one_["trial"]["outcome"] for one_ in teller.told if "trial" in one_] == ["ok", "ok"]
+    assert [trial["outcome"] for trial, _key in teller.trials] == ["ok", "ok"]
 
 
 def test_a_rank_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     capability(monkeypatch, (9, 0))
     started(monkeypatch, [Answered(0, RECORDS), Answered(1, None, "no answer within 25 s")])
-    teller = Teller()
+    teller = records.KeptTrials()
     tf32_convolutions.run(GPU, teller)
-    control = next(one_["trial"] for one_ in teller.told if "trial" in one_)
+    control = teller.trials[0][0]
     assert control["outcome"] == "error" and "no answer within 25 s" in control["reason"]
     started(monkeypatch, [Answered(0, None, "PyTorch sees no GPU here"), Answered(1, {})])
-    with pytest.raises(telling.CouldNotRun, match="PyTorch sees no GPU here"):
-        tf32_convolutions.run(GPU, Teller())
+    with pytest.raises(records.CouldNotRun, match="PyTorch sees no GPU here"):
+        tf32_convolutions.run(GPU, records.KeptTrials())
 
 
 # -- what is said

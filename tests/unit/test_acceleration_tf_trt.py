@@ -185,7 +185,7 @@ def test_a_control_that_is_converted_too_tells_nothing() -> None:
 def test_a_version_that_does_not_tell_its_engines() -> None:
     quiet = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "engines"))
     answer = result(CODE, quiet)
-    assert answer.findings == [] and "does not tell how many engines" in answer.unjudged[0].reason
+    assert answer.findings == [] and "does not report how many engines" in answer.unjudged[0].reason
     spoken = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "engines"), log=[FELL_BACK])
     assert any("INT8" in one.headline for one in result(CODE, spoken).findings)
 

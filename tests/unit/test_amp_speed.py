@@ -28,9 +28,9 @@ from amp_runs import (
 )
 from targets import gpu, judge, machine, replace
 
-from envcheck.collector.acceleration import telling
-from envcheck.collector.acceleration.amp import turns
-from envcheck.collector.acceleration.systems import amp_speed_torch
+from envcheck.collector.systems import amp_speed_torch
+from envcheck.collector.systems.running import records
+from envcheck.collector.systems.shared.amp import turns
 from envcheck.findings.model import CheckResult
 
 GTX_1660 = {"gpu": "NVIDIA GeForce GTX 1660 Ti", "compute_capability": "7.5"}
@@ -253,11 +253,7 @@ class FakeEvent:
 
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], mib: int | None) -> Any:
     """The trials of amp_speed_torch, by name."""
-    told: list[dict[str, Any]] = []
-
-    class Teller(telling.SystemTeller):  # type: ignore[misc]
-        def tell(self, **record: Any) -> None:
-            told.append(record)
+    kept = records.KeptTrials()
 
     @contextmanager
     def names(path: str | None, major: int | None) -> Iterator[SimpleNamespace]:
@@ -267,8 +263,8 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], mib: 
     monkeypatch.setattr("envcheck.collector.kernels.cupti.kernel_names", names)
     params = {"device": "gpu", "memory_mib": mib, "gpus": []}
     with warnings.catch_warnings():
-        amp_speed_torch.run(FakeTorch(capability).torch, params, Teller(-1))
-    return {one["trial"]["name"]: one["trial"] for one in told if "trial" in one}
+        amp_speed_torch.run(FakeTorch(capability).torch, params, kept)
+    return {trial["name"]: trial for trial, _key in kept.trials}
 
 
 def test_pytorch_on_a_made_up_gpu_is_timed_in_all_precisions(

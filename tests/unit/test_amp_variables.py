@@ -11,7 +11,7 @@ from amp_graph_runs import bad, judged, run, seen, sessions, step, words
 from targets import tensorflow
 
 from envcheck.checks.engine import diagnose
-from envcheck.collector.acceleration.amp import tensorflow_words
+from envcheck.collector.systems.shared.amp import tensorflow_words
 from envcheck.facts.target import Environment
 from envcheck.findings.model import CheckResult
 

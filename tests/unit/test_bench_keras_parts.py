@@ -49,7 +49,6 @@ def _row(**fields: Any) -> dict[str, Any]:
         ({"precision": "amp", "way": "policy"}, "mixed_float16"),
         ({"precision": "amp", "half": "bfloat16", "way": "policy"}, "mixed_bfloat16"),
         ({"precision": "amp", "half": "float16", "way": "rewrite"}, "float32"),
-        ({"precision": "half", "half": "float16"}, "float16"),
         ({"precision": "amp", "half": "float16", "way": "policy", "tensorrt": True}, "float32"),
     ],
 )
@@ -59,6 +58,6 @@ def test_policies(fields: dict[str, Any], policy: str) -> None:
 
 def test_only_fp32_keeps_tf32_from_libraries() -> None:
     assert keras.environ(_row())["NVIDIA_TF32_OVERRIDE"] == "0"
-    for other in ("tf32", "amp", "half"):
+    for other in ("tf32", "amp"):
         assert "NVIDIA_TF32_OVERRIDE" not in keras.environ(_row(precision=other))
     assert keras.environ(_row())["KERAS_BACKEND"] == "tensorflow"

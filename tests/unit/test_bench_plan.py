@@ -144,7 +144,7 @@ def test_several_gpus_run_alone_and_then_together() -> None:
 @pytest.mark.parametrize(
     ("framework", "version", "way", "together", "compiled"),
     [
-        ("tensorflow", "1.15.5", "rewrite", "mirrored", "resnet50 amp xla 256"),
+        ("tensorflow", "1.15.5", "rewrite", "", "resnet50 amp xla 256"),
         ("tensorflow", "2.15.1", "policy", "mirrored", "resnet50 amp xla 256"),
         ("torch", "2.9.0", "autocast", "ddp", "resnet50 amp compiled 256"),
         ("jax", "0.6.0", "cast", "mirrored", "resnet50 amp 256 on GPU 0"),
@@ -156,7 +156,7 @@ def test_each_framework_has_its_own_way(
     found = _plan(made.gpus("h100", 2), made.framework(framework, version), what=["resnet50"])
     amp = [row for row in found.rows if row.precision == "amp"]
     assert {row.way for row in amp} == {way}
-    assert {row.together for row in amp if row.together} == {together}
+    assert {row.together for row in amp if row.together} == ({together} if together else set())
     assert next(row for row in found.rows if row.name == compiled).compiled
 
 
@@ -180,7 +180,7 @@ def test_what_tells_most_takes_five_minutes() -> None:
         "resnet50 tf32 256",
         "resnet50 amp 256",
         "resnet50 amp compiled 256",
-        "bert-large 128 amp 64",
+        "bert-base 128 amp 64",
     }
     assert one.seconds <= BUDGET
     four = _plan(made.gpus("h100", 4))
@@ -227,18 +227,11 @@ def test_tensorflow_1_has_no_amp_on_a_cpu() -> None:
     ]
 
 
-def test_parity_has_two_controls_in_one_group() -> None:
+def test_parity_is_one_group() -> None:
     found = _plan(made.gpus("h100"), what=["parity"])
-    assert _names(found) == [
-        "parity fp32",
-        "parity tf32",
-        "parity amp",
-        "parity amp stuck scaler",
-        "parity half",
-    ]
+    assert _names(found) == ["parity fp32", "parity tf32", "parity amp"]
     assert {row.group for row in found.rows} == {"parity"}
     assert {row.seed for row in found.rows} == {1} and all(row.steps > 0 for row in found.rows)
-    assert found.rows[3].scaler == "stuck" and found.rows[4].precision == "half"
 
 
 def test_forward_alone_has_tensorrt_where_tensorflow_has_it() -> None:

@@ -94,17 +94,9 @@ def test_fp32_that_may_be_tf32_never_fits() -> None:
     assert amp[0].fits and amp[0].least < amp[0].rate < amp[0].most
 
 
-def test_bert_is_context_since_its_optimizer_is_another() -> None:
-    row = recorded.row(
-        model="bert-large", image=0, length=128, batch=64, precision="amp", style="session"
-    )
-    found = references(row, _gpus())
-    assert "LAMB in place of Adam" in found[0].differs
-
-
 def test_every_published_rate_is_sound() -> None:
     rows = published()
-    assert len(rows) > 400
+    assert len(rows) > 300
     for one in rows:
         assert one.source.startswith("github.com/") and "#L" in one.source
         assert 0 < one.least <= one.rate <= one.most and one.gpus >= 1 and one.machines >= 1
@@ -164,11 +156,7 @@ COUNTED = {
     ("mnist", 28, 0): (347146, 26 * 26 * 32 * 9 + 13 * 13 * 32 * 64 + 640),
     ("bert-base", 0, 128): _bert(12, 768, 128),
     ("bert-base", 0, 512): _bert(12, 768, 512),
-    ("bert-large", 0, 128): _bert(24, 1024, 128),
-    ("bert-large", 0, 512): _bert(24, 1024, 512),
     ("unet-2d", 512, 0): _unet(2, 64, 4, 512),
-    ("unet-3d", 64, 0): _unet(3, 32, 3, 64),
-    ("unet-3d", 128, 0): _unet(3, 32, 3, 128),
     ("mlp", 0, 0): (37801994, 1024 * 4096 + 2 * 4096**2 + 40960),
 }
 
@@ -179,7 +167,6 @@ def test_models_numbers_are_what_their_layers_have() -> None:
     for key, (parameters, products) in COUNTED.items():
         assert (found[key].parameters, found[key].flops) == (parameters, 2 * products), key
     assert found["resnet50", 224, 0].parameters == 25557032
-    assert found["bert-large", 0, 128].parameters == 336226108
 
 
 def test_training_takes_three_times_the_operations() -> None:

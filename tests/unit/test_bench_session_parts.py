@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from envcheck.collector.bench import session
-from envcheck.collector.bench.place import Place
 from envcheck.collector.bench.session import evidence
+from envcheck.collector.bench.styles import Place
 from envcheck.collector.kernels.failures import NotSupported
 
 ROW = {"precision": "fp32", "compiled": False, "gpus": [], "train": True}

@@ -12,7 +12,6 @@ import pytest
 from envcheck.bench.results import results
 from envcheck.bench.sizes import SizeSeries, bus, series
 from envcheck.cli import bench_report
-from envcheck.collection import Kernels
 from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.facts.snapshot import Snapshot
 from envcheck.reports import bench, bench_page
@@ -102,7 +101,7 @@ def test_text_has_sizes_times_and_rates() -> None:
     assert "GPU to GPU, directly GPU 0 to GPU 1:" in text
     assert "All-reduce: bus bandwidth is the rate" in text
     line = next(line for line in text.splitlines() if line.strip().startswith("1 GiB"))
-    assert line.split() == ["1", "GiB", "4", "ms", "268", "470"]
+    assert line.split() == ["1", "GiB", "4.00", "ms", "268", "470"]
     assert report.sizes == found.sizes
 
 
@@ -119,8 +118,3 @@ def test_names() -> None:
     assert [size_of(one) for one in (8, 512, 32768, 1 << 30)] == ["8 B", "512 B", "32 KiB", "1 GiB"]
     cpu = SizeSeries(what="allreduce", title="Horovod", name="all-reduce", ranks=2, on_cpu=True)
     assert name_of(cpu, {}) == "Horovod, all-reduce, 2 ranks on the CPU"
-
-
-def test_the_collector_is_asked_for_sizes() -> None:
-    assert "--sweep" in Kernels(products=False, systems=["nccl"], by_size=True).argv()
-    assert "--sweep" not in Kernels(products=False, systems=["nccl"]).argv()

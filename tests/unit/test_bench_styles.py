@@ -1,26 +1,69 @@
-"""The styles, and their models' files."""
+"""The models as lists of layers, and the styles that interpret them."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
-from envcheck.collector.bench import styles
+from envcheck.collector.bench import models, styles
+
+ROW = {"small": False, "train": True, "steps": 0, "image": 0, "length": 0, "batch": 128}
 
 
-@pytest.mark.parametrize("name", styles.MODELS)
-def test_every_style_writes_every_model(name: str) -> None:
-    held = {
-        "session": ("samples", "forward", "loss", "optimizer"),
-        "keras": ("make", "samples", "loss", "OPTIMIZER", "SETTINGS"),
-        "torch": ("make", "samples", "optimizer", "RATE"),
-        "jax": ("init", "apply", "loss", "data", "OPTIMIZER", "RATE"),
-    }
-    assert set(held) == set(styles.NAMES)
-    for style, names in held.items():
-        file = styles.model(style, name)
-        assert all(hasattr(file, one) for one in names), (style, name)
+def _kinds(layers: list[models.Layer]) -> Iterator[models.Layer]:
+    for layer in layers:
+        yield layer
+        for name in ("main", "shortcut", "inner"):
+            yield from _kinds(layer.options.get(name, []))
+        for branch in layer.options.get("branches", []):
+            yield from _kinds(branch)
 
 
-def test_a_style_of_another_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="'chainer' is no style"):
+@pytest.mark.parametrize("style", styles.NAMES)
+def test_every_style_interprets_every_kind_of_layer(style: str) -> None:
+    module = importlib.import_module(f"envcheck.collector.bench.{style}.layers")
+    methods = set(re.findall(r"def _(\w+)\(", inspect.getsource(module)))
+    kinds = {one.kind for model in models.MODELS.values() for one in _kinds(model.layers(ROW))}
+    assert not kinds - methods
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "number"),
+    [
+        ("resnet50", "conv", 53),
+        ("resnet50", "batch_norm", 53),
+        ("mlp", "dense", 4),
+        ("mnist", "conv", 1),
+        ("unet-2d", "conv", 19),
+        ("unet-2d", "up", 4),
+        ("bert-base", "attention", 12),
+        ("bert-base", "dropout", 25),
+    ],
+)
+def test_models_have_the_published_layers(model: str, kind: str, number: int) -> None:
+    found = [one for one in _kinds(models.MODELS[model].layers(ROW)) if one.kind == kind]
+    assert len(found) == number
+
+
+@pytest.mark.parametrize("changed", [{"steps": 400}, {"train": False}, {"small": True}])
+def test_only_rows_that_train_drop(changed: dict[str, Any]) -> None:
+    layers = _kinds(models.bert({**ROW, **changed}))
+    assert not any(one.kind == "dropout" or one.options.get("dropped") for one in layers)
+
+
+def test_sizes() -> None:
+    assert [models.masked(length) for length in (1, 16, 128, 512)] == [1, 2, 19, 77]
+    digits = {**ROW, "model": "mnist", "batch": 1000}
+    assert (models.count(digits), models.others(digits)) == (60000, 10000)
+    assert models.count({**digits, "small": True, "batch": 700}) == 5600
+    assert models.count({**ROW, "model": "mlp"}) == 128
+
+
+def test_an_unknown_style_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown style 'chainer'"):
         styles.load("chainer")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envcheck.collector.bench import tf32_bits
-from envcheck.collector.bench.place import Place
+from envcheck.collector.bench.styles import Place
 from envcheck.collector.bench.torch import build, environ, evidence, together
 from envcheck.collector.bench.torch.precision import skipped
 from envcheck.collector.kernels.failures import NotSupported

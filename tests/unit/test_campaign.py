@@ -11,16 +11,18 @@ import pytest
 from h100 import cuda, gpu, nvml
 
 from envcheck.collector import documents as collected
-from envcheck.collector import run as collector_run
+from envcheck.collector import gpu_work, probing
 from envcheck.collector.kernels import campaign as campaigns
-from envcheck.collector.kernels import records
+from envcheck.collector.kernels import records, selection
 from envcheck.collector.kernels.attempts import NO_TIME, Attempt, Budget, Limits, limits
-from envcheck.collector.kernels.campaign import Campaign, PythonCommand
-from envcheck.collector.kernels.child import SAYS
+from envcheck.collector.kernels.campaign import Campaign
 from envcheck.collector.kernels.jobs import Job, Part
 from envcheck.collector.kernels.selection import Device
+from envcheck.collector.main import Request
 from envcheck.collector.options import Options
+from envcheck.collector.run import Run
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker import PythonCommand, messages
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import GpuProcess
 from envcheck.facts.host import Host
@@ -56,7 +58,7 @@ class Fake:
     def new_stdout(self) -> bytes:
         due = [record for at, record in self.script if at <= self._due()]
         self.script = self.script[len(due) :]
-        return b"".join(b"\n" + records.MARK + json.dumps(r).encode() + b"\n" for r in due)
+        return b"".join(messages.encode(one) for record in due for one in record)
 
     def stop(self) -> None:
         self.stopped = self.stopped or self.clock.now
@@ -72,18 +74,25 @@ class Fake:
 
 
 def begin(at: float, mode: str, stage: str = "bits") -> tuple[float, Any]:
-    return at, {"begin": mode, "stage": stage}
+    return at, [BEGUN, {"stage": stage, "of": mode}]
 
 
 def told(at: float, mode: str, setting: str = "", **facts: Any) -> tuple[float, Any]:
-    return at, {"mode": {"mode": mode, "setting": setting, "outcome": "ok", **facts}}
+    found = {"mode": mode, "setting": setting, "outcome": "ok", **facts}
+    return at, [BEGUN, {"result": found, "of": records.key(mode, setting)}]
 
 
 def facts(at: float, **told: Any) -> tuple[float, Any]:
-    return at, {"run": told}
+    return at, [{"result": told, "of": records.RUN}]
 
 
-DONE = {"done": True}
+def escaped(at: float, reason: str) -> tuple[float, Any]:
+    """An exception has ended the process."""
+    return at, [{"done": {"outcome": "error", "reason": reason}}]
+
+
+BEGUN: dict[str, Any] = {"begin": {}}
+DONE: list[dict[str, Any]] = [{"done": {}}]
 
 
 class Trial:
@@ -96,8 +105,8 @@ class Trial:
         self.started: list[dict[str, Any]] = []
         waiting = list(scripts)
 
-        def start(job: Job, part: Part, params: str, deadline: float) -> Fake:
-            self.started.append({**json.loads(params), "environ": part.environ})
+        def start(job: Job, part: Part, params: dict[str, Any], deadline: float) -> Fake:
+            self.started.append({**params, "environ": part.environ})
             return Fake(self.clock, *waiting.pop(0))
 
         params = {"evidence": evidence, "modes": job.parts[0].keys if job.parts else []}
@@ -106,7 +115,7 @@ class Trial:
             self.clock.now += 0.25
         assert not waiting, "a process was not started"
         self.clock.now += 60.0  # while other jobs run, before anything is written
-        self.run = self.attempt.told()
+        self.run = self.attempt.run()
         msgspec.convert(json.loads(json.dumps(self.run)), LevelRun)
 
     @property
@@ -122,6 +131,10 @@ class Trial:
 
     def asked(self, key: str) -> list[Any]:
         return [params[key] for params in self.started]
+
+
+def collection() -> Run:
+    return Run(Request(kernels={}))
 
 
 def job(level: str = "L0", modes: str = "fp32 fp16", **seed: Any) -> Job:
@@ -156,13 +169,6 @@ def test_what_compiles_without_end_is_not_run_and_no_hang() -> None:
     assert trial.outcomes == {"fp32": "ok", "fp16": "not-run", "bf16": "not-run"}
     assert trial.mode("fp16")["reason"].startswith("jax was still compiling after 240 s")
     assert trial.clock.now - 160 < 62 + 180 + 20  # what is left of the 240 s, and no process more
-
-
-def test_a_product_that_hangs_after_compiling_is_a_hang() -> None:
-    first = ([begin(1, "fp32", "compile"), begin(101, "fp32")], None)
-    trial = Trial(jax("fp32"), first)
-    assert trial.outcomes == {"fp32": "timeout"}
-    assert trial.mode("fp32")["reason"] == 'no answer within 3 s in stage "bits"'
 
 
 def test_what_a_healthy_level_tells_is_its_run() -> None:
@@ -221,19 +227,14 @@ def test_the_kernel_s_log_is_read_again_after_a_death(
         asked.append(field)
         return dict(machine, **fresh)
 
-    documents = {"machine": raw(), "target": None}
-    run = collector_run.Run(kernels=Options())
-    monkeypatch.setattr(collector_run, "Campaign", Ended)
-    monkeypatch.setattr(run, "_unless_busy", lambda campaign, machine: ([], ""))
-    monkeypatch.setattr(run, "_with_new", look)
-    run._run_on_gpus(documents, None)
+    run = collection()
+    run.documents["machine"] = raw()
+    monkeypatch.setattr(campaigns, "Campaign", Ended)
+    monkeypatch.setattr(gpu_work, "choose", lambda run, options: ([], ""))
+    monkeypatch.setattr(probing, "fresh", lambda run, field: look(field, run.documents["machine"]))
+    gpu_work.micro_kernels(run)
     assert asked == again
-    assert (documents["machine"].get("kernel") == fresh["kernel"]) is died
-
-
-def test_every_record_gives_a_stage_its_time_anew() -> None:
-    script = [begin(1, "fp32"), told(3.5, "fp32"), begin(6, "fp16"), told(8.5, "fp16"), (9.0, DONE)]
-    assert Trial(job(), (script, (9.0, 0))).outcomes == {"fp32": "ok", "fp16": "ok"}
+    assert (run.documents["machine"].get("kernel") == fresh["kernel"]) is died
 
 
 @pytest.mark.parametrize(
@@ -245,9 +246,9 @@ def test_every_record_gives_a_stage_its_time_anew() -> None:
     ],
 )
 def test_a_death_costs_the_mode_that_was_announced(status: int, outcome: str, reason: str) -> None:
-    stderr = f"chatter\n{SAYS}ValueError: no\nmore chatter"
+    death = [begin(1, "fp32")] + ([escaped(1, "ValueError: no")] if status == 4 else [])
     rest = [begin(0, "fp16"), told(1, "fp16"), (1.0, DONE)]
-    trial = Trial(job(), ([begin(1, "fp32")], (1.0, status), stderr), (rest, (1.0, 0)))
+    trial = Trial(job(), (death, (1.0, status), "chatter"), (rest, (1.0, 0)))
     assert trial.outcomes == {"fp32": outcome, "fp16": "ok"}
     assert trial.mode("fp32")["reason"] == reason
 
@@ -260,28 +261,14 @@ def test_a_mode_s_own_record_of_a_dead_context_stands() -> None:
     assert (trial.outcomes["fp16"], trial.asked("skip")[1]) == ("ok", ["fp32"])
 
 
-def test_a_process_that_is_done_may_die_as_it_likes() -> None:
-    trial = Trial(job(modes="fp32"), ([told(0, "fp32"), (1.0, DONE)], (1.0, -11)))
-    assert (trial.run["outcome"], trial.run["restarts"]) == ("ok", 0)
-
-
 def test_facts_of_the_run_do_not_end_its_start() -> None:
     """A framework is imported after the first of them, and that takes longer than a stage."""
     script = [facts(1, variables={}), begin(19, "fp32"), told(20, "fp32"), (20.0, DONE)]
     assert Trial(job(modes="fp32"), (script, (20.0, 0))).run["outcome"] == "ok"
 
 
-@pytest.mark.parametrize(("level", "fatal"), [("L0", True), ("L1", False), ("L2", False)])
-def test_a_start_that_hangs_is_the_run_s_outcome(level: str, fatal: bool) -> None:
-    trial = Trial(job(level), ([facts(1, multiprocessors=1)], None))
-    assert (trial.run["outcome"], trial.run["reason"]) == ("timeout", "no answer within 20 s")
-    assert trial.outcomes == {}, "the run as a whole failed, and not because nobody asked"
-    assert bool(trial.attempt.fatal) is fatal
-    assert trial.run["seconds"] == 20.25
-
-
 def test_a_start_that_fails_is_not_tried_again() -> None:
-    trial = Trial(job(), ([], (1.0, 4), SAYS + "CudaError: cuInit: CUDA_ERROR_UNKNOWN"))
+    trial = Trial(job(), ([escaped(1, "CudaError: cuInit: CUDA_ERROR_UNKNOWN")], (1.0, 4)))
     assert (trial.run["outcome"], trial.run["restarts"]) == ("error", 0)
     assert trial.run["reason"] == "CudaError: cuInit: CUDA_ERROR_UNKNOWN"
     assert trial.outcomes == {}
@@ -438,13 +425,13 @@ def test_the_override_of_the_second_process_is_not_the_user_s() -> None:
 
 
 def test_a_framework_that_cannot_start_is_not_started_twice() -> None:
-    trial = Trial(two_parts(), ([facts(0, variables={})], (1.0, 4), SAYS + "ImportError: no"))
+    trial = Trial(two_parts(), ([facts(0, variables={}), escaped(1, "ImportError: no")], (1.0, 4)))
     assert (trial.run["outcome"], trial.run["reason"]) == ("error", "ImportError: no")
     assert trial.outcomes == {}
     second_fails = Trial(
         two_parts(),
         ([told(0, "fp32", "default"), told(0, "fp16", "half"), (0.0, DONE)], (0.0, 0)),
-        ([], (1.0, 4), SAYS + "OSError: gone"),
+        ([escaped(1, "OSError: gone")], (1.0, 4)),
     )
     assert second_fails.run["outcome"] == "ok"
     assert second_fails.outcomes["fp32/control"] == "error"
@@ -495,12 +482,12 @@ class Stage:
         self.most = 0
         self.script: Callable[[dict[str, Any]], Any] = well
         self.watched: list[tuple[list[str], int, int]] = []
-        self.campaign = Campaign(
-            Options(**options), self.documents, self.start, {"A": "b"}, "/pynvml.py", "/copy"
-        )
+        self.options = Options(**options)
+        self.chosen = selection.choose(self.machine, self.options, {})
+        self.campaign = Campaign(self.options, self.documents, self.start, {"A": "b"}, "/pynvml.py")
 
     def start(self, argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Fake:
-        call = {"argv": argv, "cwd": cwd, "env": env, "module": argv[-2], **json.loads(argv[-1])}
+        call = {"argv": argv, "cwd": cwd, "env": env, **json.loads(argv[-1])}
         self.calls.append(call)
         child = Fake(self.clock, *self.script(call))
         self.running = [other for other in self.running if other.poll() is None] + [child]
@@ -519,8 +506,7 @@ class Stage:
         def watch(names: list[str], done: int, total: int) -> None:
             self.watched.append((names, done, total))
 
-        chosen = self.campaign.choose(self.machine)
-        self.campaign.run(chosen, pythons, watch, self.clock, self.pause)
+        self.campaign.run(self.chosen, pythons, watch, self.clock, self.pause)
         return self
 
     def section(self, document: str = "machine") -> Any:
@@ -576,10 +562,10 @@ def test_progress_names_levels_and_gpus() -> None:
     assert stage.watched[-1] == ([], 2, 2)
 
 
-def test_instances_of_one_gpu_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_instances_of_one_gpu_take_turns() -> None:
     devices = [Device({"index": 0, "uuid": f"MIG-{n}"}, f"MIG-{n}", "same") for n in range(3)]
     stage = Stage(levels=["L0"])
-    monkeypatch.setattr(stage.campaign, "choose", lambda machine: (devices, ""))
+    stage.chosen = (devices, "")
     stage.go()
     assert (stage.most, len(stage.calls)) == (1, 3)
     assert [call["seconds"] for call in stage.calls] == [10.0] * 3
@@ -597,7 +583,7 @@ def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
 
 def test_what_a_dead_process_wrote_is_evidence() -> None:
     stage = Stage(gpus=2, levels=["L0"], modes=["fp32"])
-    stage.script = lambda call: ([], (1.0, 4), f"F0000 Check failed\n{SAYS}OSError: no")
+    stage.script = lambda call: ([escaped(1, "OSError: no")], (1.0, 4), "F0000 Check failed")
     stage.go()
     assert stage.section().evidence == "L0 GPU 0: F0000 Check failed\nL0 GPU 1: F0000 Check failed"
     assert Stage(levels=["L0"]).go().section().evidence == ""
@@ -636,7 +622,7 @@ def test_what_would_begin_too_late_does_not(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_why_nothing_ran() -> None:
     hidden = Stage(target=True)
-    hidden.campaign._environ = {"CUDA_VISIBLE_DEVICES": ""}
+    hidden.chosen = selection.choose(hidden.machine, hidden.options, {"CUDA_VISIBLE_DEVICES": ""})
     hidden.go()
     for name in ("machine", "target"):
         told = hidden.section(name)
@@ -664,7 +650,7 @@ def test_the_snapshot_keeps_no_uuid_and_no_home(monkeypatch: pytest.MonkeyPatch)
     uuid = "12345678-1234-1234-1234-123456789abc"
     stage = Stage(gpus=1, target=True, levels=["L1"])
     device = Device({"index": 0, "uuid": "GPU-" + uuid}, "GPU-" + uuid, "0000:01:00.0")
-    monkeypatch.setattr(stage.campaign, "choose", lambda machine: ([device], ""))
+    stage.chosen = ([device], "")
     path = "/home/margaret/env/libcublas.so.12"
     found = [facts(0, library=path), told(0, "fp32", reason=f"GPU-{uuid} of {path}"), (0.0, DONE)]
     stage.script = lambda call: (found, (0.0, 0))
@@ -692,7 +678,7 @@ def test_what_looks_busy_is_looked_at_again(
     monkeypatch: pytest.MonkeyPatch, looks: list[Any], outcome: str, asked: int
 ) -> None:
     """The probes use the GPUs, too: a framework that was asked for its GPUs is a process on them."""
-    monkeypatch.setattr(collector_run, "_ONCE_MORE", 0.0)
+    monkeypatch.setattr(gpu_work, "_ONCE_MORE", 0.0)
     quiet = {"processes": [], "utilization_percent": 0}
 
     def seen(look: Any) -> dict[str, Any]:
@@ -705,9 +691,9 @@ def test_what_looks_busy_is_looked_at_again(
         fresh = later.pop(0)
         return machine if fresh is None else seen(fresh)  # None: NVML does not answer any more
 
-    run = collector_run.Run(kernels=Options())
-    monkeypatch.setattr(run, "_with_new", again)
-    first = seen(looks[0])
-    devices, _reason = run._unless_busy(Campaign(Options(), {"machine": first}, None, {}), first)
+    run = collection()
+    run.documents["machine"] = seen(looks[0])
+    monkeypatch.setattr(probing, "fresh", lambda run, field: again(field, run.documents["machine"]))
+    devices, _reason = gpu_work.choose(run, Options())
     assert [device.outcome for device in devices] == [outcome]
     assert len(looks) - 1 - len(later) == asked

@@ -182,7 +182,7 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             "LD_LIBRARY_PATH",
             " environment.LD_LIBRARY_PATH: LD_LIBRARY_PATH is left alone",
         ),
-        ("TF_CPP_MIN_LOG_LEVEL", "'A B'", ' environment.A B: "A B" is not a variable\'s name'),
+        ("TF_CPP_MIN_LOG_LEVEL", "'A B'", ' environment.A B: "A B" is not the name of a variable'),
         (
             'name = "ours"',
             'name = "public"',
@@ -208,7 +208,7 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             "/simple?x=1",
             ' indexes[0].urls[0]: "https://wheels.example.com/simple?x=1" must end with',
         ),
-        ('["our-*"]', "[]", ' indexes[0].packages: "packages" of the index ours is empty'),
+        ('["our-*"]', "[]", " indexes[0].packages: this list is empty"),
         (
             '["our-*"]',
             '["Our_*"]',
@@ -232,7 +232,7 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
         (
             '["g++"]',
             '["/usr/bin/g++"]',
-            ' sdists[0].build.programs[0]: "/usr/bin/g++" is not a program\'s name',
+            ' sdists[0].build.programs[0]: "/usr/bin/g++" is not a word such as',
         ),
         (
             'release = "1.2"',
@@ -259,12 +259,7 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             '["3.10", "cp311"]',
             ' releases[1].python[1]: "cp311" is not a minor version such as',
         ),
-        (
-            '["3.10", "3.11"]',
-            '["3.10", "3.10"]',
-            ' releases[1].python[1]: "3.10" stands here twice',
-        ),
-        ('["3.10", "3.11"]', "[]", " releases[1].python: release 1.2 has no Python"),
+        ('["3.10", "3.11"]', "[]", " releases[1].python: this list is empty"),
         (
             '"sm_80"',
             '"8.0"',
@@ -288,7 +283,7 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
         (
             'cuda = "12.5"',
             "download-mib = -1",
-            " releases[1].download-mib: a size cannot be negative",
+            " releases[1].download-mib: Expected `int` >= 0",
         ),
     ],
 )
@@ -301,13 +296,10 @@ def test_a_mistake_is_one_sentence_with_the_path_of_its_key(old: str, new: str, 
 
 
 def test_of_several_mistakes_the_first_is_told_and_the_others_are_counted() -> None:
-    text = GOOD.replace('"3.11"', '"three"').replace("FRM-001", "frm").replace("FLAG", "F-G")
-    text = text.replace('source = "the team\'s wiki"', 'source = ""', 1)
-    with pytest.raises(UsageError, match=r'^my\.toml: source: "source" is empty$') as caught:
+    text = GOOD.replace("protobuf<4", "protobuf").replace("FLAG", "F-G").replace("==59", ">59")
+    with pytest.raises(UsageError, match=r'^my\.toml: constraints\[0\]: "protobuf" says') as caught:
         read(text, "my.toml")
-    assert caught.value.hint == (
-        "the file has 3 more mistakes; envcheck explain stack-file describes the form"
-    )
+    assert caught.value.hint.startswith("the file has 2 more mistakes; envcheck explain")
 
 
 def test_an_index_on_this_machine_needs_no_encryption() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from h100 import machine
 
@@ -35,7 +37,7 @@ ASKED = [
     ("--kernels l0,L2", Kernels(levels=["L0", "L2"])),
     ("--modes FP16,int8", Kernels(modes=["fp16", "int8"])),
     ("--gpu 0 --gpu 2,3", Kernels(gpus=[0, 2, 3])),
-    ("--busy-ok --evidence full", Kernels(busy_ok=True, full=True)),
+    ("--busy-ok --evidence full", Kernels(busy_ok=True, evidence="full")),
     ("--evidence quick", Kernels()),
     ("--level quick", None),
 ]
@@ -48,16 +50,17 @@ def test_what_the_options_ask_for(argv: str, expected: Kernels | None) -> None:
 
 @pytest.mark.parametrize(("argv", "expected"), ASKED)
 def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None) -> None:
-    options = collector_main._options(expected.argv() if expected else ["--level=quick"]).kernels
     if expected is None:
-        assert options is None
+        assert collector_main._arguments(["--level=quick"]).request.kernels is None
         return
+    sent = json.dumps({"kernels": msgspec.to_builtins(expected)})
+    options = collector_main._arguments(["--request", sent]).request.kernels
     assert options.levels == (expected.levels or list(LEVELS))
     assert options.modes == [
         m for m in MODES if not expected.modes or m in (*expected.modes, "fp32")
     ]
     assert options.gpus == (expected.gpus or None)
-    assert (options.busy_ok, options.evidence == "full") == (expected.busy_ok, expected.full)
+    assert (options.busy_ok, options.evidence) == (expected.busy_ok, expected.evidence)
 
 
 def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
@@ -98,7 +101,7 @@ def test_options_that_contradict_each_other_are_named(argv: str) -> None:
 def test_a_word_that_is_no_choice_is_named(
     option: str, value: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for parse in (parsed, lambda *argv: collector_main._options(argv)):
+    for parse in (parsed, lambda *argv: collector_main._arguments(argv)):
         with pytest.raises(SystemExit) as stop:
             parse(f"{option}={value}")
         assert stop.value.code == 2
@@ -115,7 +118,7 @@ def test_a_file_leaves_nothing_to_run(
         assert run([*command, str(tmp_path / "machine.json"), option]) == 2
         assert f"{name} and {command[1]} cannot be used together" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        collector_main._options(["--nvidia-smi", "x", option])
+        collector_main._arguments(["--nvidia-smi", "x", option])
     assert (
         f"{option.partition('=')[0]} and --nvidia-smi cannot be used together"
         in capsys.readouterr().err
@@ -186,17 +189,18 @@ def test_an_option_s_fault_is_not_the_active_environment_s(
 
 
 @pytest.mark.parametrize(
-    ("chosen", "option", "bound"),
+    ("chosen", "gpus", "bound"),
     [
-        (Kernels(gpus=[2]), "--gpu=2", collection.DEADLINE + collection.KERNELS),
-        (None, "--level=quick", collection.DEADLINE),
+        (Kernels(gpus=[2]), [2], collection.DEADLINE + collection.KERNELS),
+        (None, None, collection.DEADLINE),
     ],
 )
 def test_the_collector_gets_the_time_that_they_take(
-    monkeypatch: pytest.MonkeyPatch, chosen: Kernels | None, option: str, bound: float
+    monkeypatch: pytest.MonkeyPatch, chosen: Kernels | None, gpus: list[int] | None, bound: float
 ) -> None:
     def start(argv: list[str], deadline: float, **options: Any) -> None:
-        assert option in argv and deadline == bound
+        asked = json.loads(argv[argv.index("--request") + 1])["kernels"]
+        assert (asked and asked["gpus"], deadline) == (gpus, bound)
         raise Called
 
     monkeypatch.setattr(collection.process, "Child", start)

@@ -143,13 +143,6 @@ def test_control_c_waits_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def test_a_value_that_an_option_does_not_take(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run(["run", "--print=yaml", "true"])
-    said = capsys.readouterr().err
-    assert '--print "yaml": not one of engine, compose, srun, apptainer' in said
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
     [("-p", "abc"), ("--device", "nope"), ("--shm-size", "x"), ("-v", "/x"), ("-e", "=1")],

@@ -35,7 +35,6 @@ def request(line: str) -> Request:
         ("ngc-tf2 --release 24.03", "--stack ngc-tf2 --release 24.03"),
         ("--image a/b:1", "--mode container --image a/b:1"),
         ("tensorflow-gpu", "--stack tensorflow"),
-        ("tensorflow --with torch", "--stack tensorflow-with-torch"),
         ("tensorflow --stack tensorflow", "tensorflow --mode wheel"),
         ("", "--mode wheel"),
     ],
@@ -63,13 +62,6 @@ def test_tensorflow_gpu_is_said_to_be_tensorflow(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("install --with torch", "--with torch: beside which stack?"),
-        (
-            "install ngc-tf1 --with torch",
-            '"ngc-tf1" is a container, and --with is for wheels alone',
-        ),
-        ("install tensorflow --with tocrh", 'there is no stack "tocrh"; did you mean "torch"?'),
-        ("install ./a.toml --with torch", "--with goes with the stacks that envcheck knows"),
         ("install tensorflow --stack nvidia-tf1", '"tensorflow" and --stack nvidia-tf1 are two'),
         ("install ngc-tf1 --mode wheel", '"ngc-tf1" is a container, and --mode wheel is not'),
         ("install tensorflow --mode container", "wheels, and --mode container is not"),

@@ -9,7 +9,6 @@ import pytest
 from planned import planned
 
 from envcheck.cli.terminal import Terminal
-from envcheck.install.store.progress import Fetching
 from envcheck.reports.progress import StatusLine
 
 MIB = 1 << 20
@@ -36,8 +35,8 @@ def stderr(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> io.StringIO:
     return stream
 
 
-def fetched(done: int) -> Fetching:
-    return Fetching(files=4, files_done=0, total=100 * MIB, done=done * MIB, fetched=done * MIB)
+def fetched(done: int) -> str:
+    return f"{done} of 100 MiB"
 
 
 def test_piped_it_is_a_line_a_step(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +48,7 @@ def test_piped_it_is_a_line_a_step(clock: list[float], monkeypatch: pytest.Monke
         shown.step("fetch")
         for second in range(20):
             clock.append(101.0 + second)
-            shown.fetching(fetched(second))
+            shown.progress(fetched(second))
         shown.step("install")
         shown.looking(["nvml"], 1, 9)
     assert stream.getvalue().splitlines() == [
@@ -68,10 +67,10 @@ def test_piped_a_long_download_is_a_line_a_minute(
         shown.say("fetching")
         for second in range(0, 100, 5):
             clock.append(100.0 + second)
-            shown.fetching(fetched(second))
+            shown.progress(fetched(second))
     assert stream.getvalue().splitlines() == [
         "envcheck: fetching",
-        "envcheck: fetching: 60 of 100 MiB, 1.0 MiB/s, 40 s left",
+        "envcheck: fetching: 60 of 100 MiB",
     ]
 
 
@@ -82,12 +81,12 @@ def test_on_a_terminal_what_is_done_stays_with_its_time(
     with Terminal() as shown:
         shown.planned(planned())
         shown.step("install")
-        shown.fetching(fetched(0))
+        shown.progress(fetched(0))
         clock.append(110.0)
-        shown.fetching(fetched(40))
+        shown.progress(fetched(40))
         shown._line.draw()
         line = stream.getvalue().rpartition("\x1b[K")[2][2:]
-        assert line == "step 3 of 6: install 4 packages, 40 of 100 MiB, 4.0 MiB/s, 15 s left (10 s)"
+        assert line == "step 3 of 6: install 4 packages, 40 of 100 MiB (10 s)"
         clock.append(131.0)
         shown.step("configure")
     whole = stream.getvalue()
@@ -102,7 +101,7 @@ def test_quiet_is_quiet(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> 
             shown.say("looking")
             shown.step("install")
             clock.append(clock[-1] + 100)
-            shown.fetching(fetched(40))
+            shown.progress(fetched(40))
         assert stream.getvalue() == ""
 
 

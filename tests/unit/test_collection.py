@@ -12,6 +12,7 @@ import pytest
 from envcheck import collection, nvidia_ml_py
 from envcheck.collector.documents import document
 from envcheck.collector.runtime import process
+from envcheck.collector.worker import messages
 from envcheck.exit_codes import CouldNotLook, UsageError
 
 HOST = {"outcome": "ok", "seconds": 0.1, "facts": {"kernel": "6.1.0"}}
@@ -114,7 +115,7 @@ def test_an_answer_that_is_none_says_that_nobody_could_look(stdout: bytes) -> No
         collection._read(ended(stdout))
 
 
-PROGRESS = b'@progress {"running": ["nvml"], "done": 6, "total": 7}\n'
+PROGRESS = messages.encode({"stage": {"running": ["nvml"], "done": 6, "total": 7}})
 
 
 def test_why_a_collector_failed_is_what_it_said_and_not_how_far_it_was() -> None:

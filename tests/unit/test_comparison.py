@@ -17,16 +17,16 @@ from h100 import ABSENT, COUNT, gpu, machine, with_fault
 from targets import good_target
 from whole import host, whole
 
-from envcheck.comparison.attributes import attributes, gpus_of
-from envcheck.comparison.measurements import measurements
-from envcheck.comparison.model import Attribute, Measurement
+from envcheck.attributes.measurements import measurements
+from envcheck.attributes.model import Attribute, Measurement
+from envcheck.attributes.readers import least_of_built_in, memory_built_in
+from envcheck.attributes.values import attributes, gpus_of
 from envcheck.facts.base import known
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels, ModeRun, Rate
 from envcheck.facts.snapshot import SCHEMA, Snapshot, load
 from envcheck.facts.target import Environment
 from envcheck.facts.view import SnapshotView
-from envcheck.profiles.told import least_of_built_in, memory_built_in
 
 
 def of(snapshot: Snapshot) -> dict[tuple[str, str], str]:

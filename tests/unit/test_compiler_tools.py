@@ -130,15 +130,6 @@ def test_conda_installs_its_own_nvcc() -> None:
     words = told(on("FRM-008", version="2.11.0", cuda="11.2", interpreter=conda))
     assert "conda install -y -p /opt/conda/envs/tf -c nvidia cuda-nvcc=11.2" in words
     assert "xla_gpu_cuda_data_dir=/opt/conda/envs/tf" in words
-    beside = CompilerTool(
-        kind="libdevice",
-        place="aside",
-        path="/opt/conda/envs/tf/lib/libdevice.10.bc",
-        root="/opt/conda/envs/tf",
-    )
-    ptxas = compiler_tool("ptxas", "PATH", "/opt/conda/envs/tf/bin", "11.2.152")
-    words = told(on("FRM-008", beside, ptxas, version="2.11.0", cuda="11.2", interpreter=conda))
-    assert "ln -s /opt/conda/envs/tf/lib/libdevice.10.bc" in words
 
 
 def test_jax_cannot_do_without() -> None:

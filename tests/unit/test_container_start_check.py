@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from build import area_checks, document, snapshot
 
 from envcheck.checks.engine import diagnose
 from envcheck.collector import inside_troubles
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker.parent import Limits, Worker
 from envcheck.data import table
 from envcheck.data.engine_errors import explain
 from envcheck.facts.base import Probe
@@ -80,7 +83,10 @@ SAID = {
 
 def seen(said: str, code: int = 125, image: str = "image:x/y:1") -> dict[str, CheckResult]:
     result = Result(["docker"], "exited", code, b"", said.encode(), 1.0)
-    failed = inside_troubles.explain(image, result, "0a")
+    child = SimpleNamespace(poll=lambda: result, new_stdout=lambda: b"")
+    worker = Worker(child, Limits(), lambda *_message: None)
+    worker.step()
+    failed = inside_troubles.explain(image, worker)
     assert isinstance(failed, inside_troubles.Failed), failed
     probe: Probe[object] = Probe(outcome="refused", reason=str(failed), facts=None)
     machine = {

@@ -26,9 +26,9 @@ def test_it_shows_what_was_put_in(saved: Path, capsys: pytest.CaptureFixture[str
     assert told["counts"]["machines"] == 40 and told["counts"]["unanswered"] == 3
     groups = {group["code"]: len(group["machines"]) for group in told["groups"]}
     assert groups == {"DRV-002": 6, "GPU-008": 7, "PCI-005": 1, "GPU-013": 1}
-    odd = {one["machine"] for one in told["odd_attributes"] if "because" not in one}
+    odd = {one["machine"] for one in told["attribute_outliers"] if "because" not in one}
     assert {"gpu08", "gpu25", "gpu33"} <= odd
-    assert [one["machine"] for one in told["odd_rates"]] == ["gpu12"]
+    assert [one["machine"] for one in told["rate_outliers"]] == ["gpu12"]
     (shared,) = told["shared"]
     assert (shared["name"], shared["hosts"]) == ("rack-3", "gpu[17-19,21-24]")
 

@@ -17,9 +17,9 @@ from test_comparison import kernels
 from test_purpose import CPU, on_no_gpu
 from whole import whole
 
+from envcheck.attributes.difference import differences
 from envcheck.checks.engine import diagnose
 from envcheck.cli.main import run
-from envcheck.comparison.difference import differences
 from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.facts.target import Packages
 from envcheck.facts.view import SnapshotView

@@ -42,7 +42,7 @@ def test_a_control_that_failed_or_shows_the_same_proves_nothing(system: str) -> 
     name, _evidence = CONTROLS[system]
     for broken in (bad(name, "ValueError: x"), control(system, **same[system])):
         said = first(judged(system, well(system), broken), "could-not-run")
-        assert "what it is held against came to nothing" in said
+        assert "came to nothing" in said
     first(judged(system, well(system)), "could-not-run")
 
 
@@ -211,7 +211,7 @@ def test_horovod_built_with_nccl_and_not_using_it_is_told() -> None:
     assert "over Gloo, though NCCL is built in" in said
     silent = well("horovod", nccl=True, operations=None)
     said = first(judged("horovod", silent, control("horovod"), **GPUS), "could-not-run")
-    assert "timeline names nothing" in said
+    assert "timeline does not name" in said
 
 
 def test_horovod_on_cpus_says_what_it_is() -> None:

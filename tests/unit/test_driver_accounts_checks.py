@@ -81,7 +81,7 @@ CASES = {
             kernel=kernel(driver_parameters={"ExcludedGpus": f'"{ADDRESSES[7]}"'}),
         ),
         "warn",
-        "a module parameter excludes GPUs",
+        "the module parameter ExcludedGpus",
     ),
     "CUDA drops a GPU": (
         "DRV-007",
@@ -222,7 +222,7 @@ CASES = {
         "DRV-008",
         snapshot(nvml=nvml([gpu(0)], driver_version="700.10.01", cuda_version="14.2")),
         "pass",
-        "CUDA 14.2, as it says itself",
+        "CUDA 14.2, as it reports itself",
     ),
     "a Windows driver": (
         "DRV-008",

@@ -80,7 +80,7 @@ CASES = {
             kernel=kernel(driver_files=[file("libnvidia-ml", "535.129.03")]),
         ),
         "fail",
-        f"{DRIVER} and the driver's libraries are 535.129.03",
+        f"({DRIVER}) and driver libraries (535.129.03)",
     ),
     "mismatch by nvidia-smi": (
         "DRV-002",
@@ -137,7 +137,7 @@ CASES = {
             ),
         ),
         "skipped",
-        "neither NVML nor a file",
+        "neither from NVML nor from a file",
     ),
     "no mismatch where nvml answers": (
         "DRV-002",
@@ -149,7 +149,7 @@ CASES = {
         "DRV-002",
         machine(nvml=no_driver(1), kernel=kernel(driver_files=ABSENT)),
         "skipped",
-        "neither NVML nor a file",
+        "neither from NVML nor from a file",
     ),
     "module version not known": (
         "DRV-002",
@@ -198,7 +198,7 @@ CASES = {
         "DRV-003",
         machine(nvidia_smi=smi([], exit_code=77)),
         "warn",
-        "without a documented meaning",
+        "no documented meaning",
     ),
     "nvidia-smi sees a lost GPU": (
         "DRV-003",
@@ -322,12 +322,12 @@ CASES = {
         "came back",
     ),
     # DRV-011
-    "a whole document": ("DRV-011", machine(), "pass", "whole"),
+    "a whole document": ("DRV-011", machine(), "pass", "complete"),
     "a document that was cut": (
         "DRV-011",
         machine(nvidia_smi=smi([gpu()], cut=True, gpu_count=8)),
         "warn",
-        "in the midst of GPU 1 of 8",
+        "in the middle of GPU 1 of 8",
     ),
     "a table": (
         "DRV-011",

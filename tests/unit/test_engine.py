@@ -8,6 +8,7 @@ from graphlib import TopologicalSorter
 import pytest
 from build import Gpu, Nvml, gpu_snapshot, snapshot
 from h100 import empty_machine, machine
+from made_findings import made_finding
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.gpus import each_gpu
@@ -16,7 +17,7 @@ from envcheck.facts.base import Unavailable
 from envcheck.facts.missing import CouldNotRun, NeedsRoot, NotKnown, Skip
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import SnapshotView, need
-from envcheck.findings.model import CheckResult, Finding, Passed, Verdict
+from envcheck.findings.model import CheckResult, Passed, Verdict
 from envcheck.findings.subjects import about_device_at
 
 
@@ -29,7 +30,6 @@ def a_check(
         "about": "",
         "sources": (),
         "follows": (),
-        "problem": "p",
     } | options
     return Check(code=code, judge=judge, **fields)  # type: ignore[arg-type]
 
@@ -52,8 +52,8 @@ def raises(error: Exception) -> Callable[[SnapshotView], Iterable[Verdict]]:
     [
         ([], "skipped"),
         ([Passed("fine")], "pass"),
-        ([Finding("warn", "w")], "warn"),
-        ([Finding("warn", "w"), Finding("fail", "f")], "fail"),
+        ([made_finding("warn", "w")], "warn"),
+        ([made_finding("warn", "w"), made_finding("fail", "f")], "fail"),
     ],
 )
 def test_the_worst_verdict_is_the_outcome(verdicts: list[Verdict], outcome: str) -> None:
@@ -138,7 +138,7 @@ def test_nvml_and_nvidia_smi_are_matched_by_address_never_by_index() -> None:
 
 
 def failing(view: SnapshotView) -> Iterable[Verdict]:
-    yield Finding("fail", "broken")
+    yield made_finding("fail", "broken")
 
 
 def test_what_follows_from_a_failure_is_its_consequence_down_the_chain() -> None:
@@ -159,7 +159,9 @@ def test_what_follows_from_a_failure_is_its_consequence_down_the_chain() -> None
 
 
 def finding_at(level: str, *addresses: str) -> Callable[[SnapshotView], Iterable[Verdict]]:
-    return lambda view: [Finding(level, "broken", about_device_at("gpu", at)) for at in addresses]  # type: ignore[arg-type]
+    return lambda view: [
+        made_finding(level, "broken", about_device_at("gpu", at)) for at in addresses
+    ]  # type: ignore[arg-type]
 
 
 ONE, TWO = "0000:01:00.0", "0000:02:00.0"
@@ -224,19 +226,3 @@ def test_without_a_target_every_check_of_one_says_the_same(build: Callable[[], S
 
 def test_causes_never_go_round_in_a_circle() -> None:
     TopologicalSorter({check.code: check.follows for check in all_checks()}).prepare()
-
-
-def test_every_check_has_a_phrase_for_the_verdict() -> None:
-    for check in all_checks():
-        assert check.problem and len(check.problem) <= 52, check.code
-        assert not check.problem.endswith("."), check.code
-
-
-def test_a_finding_without_a_headline_gets_its_check_s() -> None:
-    own = Finding("fail", "A sentence.", headline="is throttled by heat")
-    judged = a_check(lambda _: [own, Finding("warn", "Another.")], problem="is throttled")
-    (result,) = diagnose(snapshot(), checks=[judged]).results
-    assert [finding.headline for finding in result.findings] == [
-        "is throttled by heat",
-        "is throttled",
-    ]

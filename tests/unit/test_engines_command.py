@@ -45,14 +45,14 @@ def test_the_whole_start(engine: EngineName) -> None:
     assert after(words, "--env") == ["TF_OF_THE_STACK=1", "HOME=/tmp"]
     image = words.index("sha256:1f0c")
     assert words[image + 1 :] == [*gpu_count_check.checked(2, ["python3", "train.py"])]
-    assert not {"--tty", "--init", "--security-opt", "--entrypoint="} & set(words)
+    assert not {"--tty", "--init", "--security-opt=label=disable", "--entrypoint="} & set(words)
     assert not [word for word in words if word.startswith(("--network", "--name", "--userns"))]
 
 
 def test_what_a_machine_asks_for() -> None:
     words = command.argv(start(init=True, keep_id=True, unlabelled=True), ["true"], HERE)
     assert {"--init", "--userns=keep-id", "--user=1000:100"} <= set(words)
-    assert after(words, "--security-opt") == ["label=disable"]
+    assert "--security-opt=label=disable" in words
     rootless = command.argv(start("docker", root_is_caller=True), ["true"], HERE)
     assert "--user=0:0" in rootless and "HOME=/tmp" not in rootless
 
@@ -73,7 +73,7 @@ def test_devices_ports_and_what_is_passed_through(engine: EngineName) -> None:
 def test_another_entrypoint_comes_after_the_check() -> None:
     words = command.argv(start(entrypoint="tini"), ["--", "true"], HERE)
     image = words.index("sha256:1f0c")
-    assert words[image - 1] == "--entrypoint="
+    assert "--entrypoint=" in words[:image]
     assert words[image + 1 :] == gpu_count_check.checked(2, ["tini", "--", "true"])
 
 
@@ -130,7 +130,7 @@ def test_a_working_directory_never_hides_the_images_system(path: str, may: bool)
 
 def test_names_with_commas_and_quotes_are_fields_of_a_csv_line() -> None:
     mount = Mount(source='/a,b"c', target="/d:e", read_only=True)
-    assert command.bind(mount) == 'type=bind,"source=/a,b""c",target=/d:e,readonly'
+    assert command._bind(mount) == 'type=bind,"source=/a,b""c",target=/d:e,readonly'
 
 
 def test_without_gpus_or_without_the_check_the_command_stands_alone() -> None:
@@ -149,21 +149,3 @@ def test_apptainer() -> None:
     assert after(words, "--env") == ['"LIST=a,b"', "HOME=/tmp"]
     assert words[words.index("/r/image.sif") + 1 :] == gpu_count_check.checked(2, ["true"])
     assert not [word for word in words if "shm" in word or "ulimit" in word or "user" in word]
-
-
-def test_enroot() -> None:
-    wiring = Wiring(kind="enroot", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "all"})
-    words = command.argv(start("enroot", image="/r/i.sqsh", wiring=wiring), ["true"], HERE)
-    assert words[:2] == ["/usr/bin/enroot", "start"]
-    assert "NVIDIA_VISIBLE_DEVICES=all" in after(words, "--env")
-    assert after(words, "--mount") == ["/home/ann/work:/home/ann/work:x-create=auto,bind"]
-    inner = words[words.index("/r/i.sqsh") + 1 :]
-    assert inner[:2] == ["sh", "-c"] and inner[4] == "/home/ann/work"
-    assert inner[5:] == gpu_count_check.checked(2, ["true"])
-
-
-def test_the_check_is_posix_sh() -> None:
-    """Nothing that dash or busybox does not know; what it does is tested in real containers."""
-    text = gpu_count_check.checked(3, [])[2]
-    assert "want=3" in text and "@" not in text.replace('"$@"', "")
-    assert not [word for word in ("[[", "function ", "local ", "$'", "<<<") if word in text]

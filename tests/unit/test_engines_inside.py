@@ -16,7 +16,7 @@ from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.engine import EngineImage, EngineName, Start, Wiring
-from envcheck.install.engines import image_inspect, inside
+from envcheck.install.engines import engine_storage, inside
 
 REF = "registry.test/tf:1"
 PODMAN = Engine(
@@ -33,10 +33,10 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """(engine, image) that are there."""
     held: set[tuple[str, str]] = {("podman", REF)}
 
-    def find(one: EngineImage, name: str) -> image_inspect.Stored | None:
-        return image_inspect.Stored(id="sha256:1") if (one.engine, name) in held else None
+    def find(one: EngineImage, name: str) -> engine_storage.Stored | None:
+        return engine_storage.Stored(id="sha256:1") if (one.engine, name) in held else None
 
-    monkeypatch.setattr(image_inspect, "find", find)
+    monkeypatch.setattr(engine_storage, "find", find)
     return held
 
 
@@ -62,13 +62,13 @@ def test_the_engine_that_has_the_image_is_taken(stored: set[tuple[str, str]]) ->
     stored.clear()
     stored.add(("docker", REF))
     assert inside.of_image(REF, here(PODMAN, DOCKER)).argv[0] == "/usr/bin/docker"
-    with pytest.raises(UsageError, match="podman has no such image") as caught:
+    with pytest.raises(UsageError, match="no such image in podman") as caught:
         inside.of_image(REF, here(PODMAN, DOCKER), "podman")
     assert caught.value.hint == f"podman pull {REF}"
 
 
 def test_what_nobody_has_is_not_pulled_and_its_command_is_safe_to_paste() -> None:
-    with pytest.raises(UsageError, match="podman and docker have no such image") as caught:
+    with pytest.raises(UsageError, match="no such image in podman or docker") as caught:
         inside.of_image("x;reboot", here(PODMAN, DOCKER))
     assert caught.value.hint == "podman pull 'x;reboot'; or: docker pull 'x;reboot'"
 
@@ -98,7 +98,7 @@ def test_without_an_engine_that_works_nothing_can_be_looked_at(
 def test_an_image_s_file_is_apptainer_s(tmp_path: Path) -> None:
     file = tmp_path / "tf.sif"
     engine = Engine(name="apptainer", path="/usr/bin/apptainer", version="1.3.0")
-    with pytest.raises(UsageError, match="no such image here"):
+    with pytest.raises(UsageError, match="no such image in apptainer"):
         inside.of_image(str(file), here(PODMAN, engine))
     file.touch()
     told = inside.of_image(str(file), here(PODMAN, engine))
@@ -118,7 +118,7 @@ def test_nothing_can_enter_a_container_of_apptainer(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(UsageError, match="cannot enter a container of"):
         inside.of_container("x", "apptainer")
-    with pytest.raises(UsageError, match="no podman and no docker"):
+    with pytest.raises(UsageError, match="no such container"):
         inside.of_container("x")
 
 
@@ -161,5 +161,5 @@ def test_engines_that_nobody_could_look_at_are_not_missing() -> None:
     silent = Probe[Containers](outcome="timeout", reason="the probe gave no answer within 4 s")
     seen = here(PODMAN)
     seen = replace(seen, machine=replace(seen.machine, containers=silent))
-    with pytest.raises(CouldNotLook, match="is not known"):
+    with pytest.raises(CouldNotLook, match="are not known"):
         inside.of_image(REF, seen)

@@ -39,8 +39,8 @@ def test_the_one_that_has_it_is_entered_by_its_id(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("answers", "error", "words", "hint"),
     [
-        (UNKNOWN, UsageError, "podman and docker know no such container", "docker ps"),
-        ({**UNKNOWN, "docker": DOCKER}, UsageError, "says that it is exited", "docker start c1"),
+        (UNKNOWN, UsageError, "no such container in podman or docker", "docker ps"),
+        ({**UNKNOWN, "docker": DOCKER}, UsageError, "reports that it is exited", "docker start c1"),
         (
             {"podman": PODMAN, "docker": DOCKER},
             UsageError,

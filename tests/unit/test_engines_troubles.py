@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from envcheck.install.engines import image_inspect
-from envcheck.install.engines.troubles import told
+from envcheck.install.engines.client import explained
+from envcheck.install.engines.engine_storage import Stored, read_inspected
 
 # (engine, what it said, a word of the hint)
 SAID = [
     (
         "podman",
         "Error: payload does not match any of the supported image formats:\n * oci-archive: Digest mismatch",
-        "not what its digest says",
+        "does not match its digest",
     ),
     (
         "podman",
@@ -65,7 +65,7 @@ SAID = [
     (
         "docker",
         "Error response from daemon: manifest for nvcr.io/x@sha256:1 not found: manifest unknown: gone",
-        "looked up anew",
+        "out of date",
     ),
     (
         "podman",
@@ -90,14 +90,14 @@ SAID = [
 
 @pytest.mark.parametrize(("engine", "said", "hint"), SAID)
 def test_an_engine_s_words_are_shown_with_what_helps(engine: str, said: str, hint: str) -> None:
-    words, advice = told(engine, said)
+    words, advice = explained(engine, said)
     assert words.rstrip(".") in " ".join(said.split())
     assert hint in advice and "{" not in advice
 
 
 def test_of_many_lines_the_last_error_is_shown() -> None:
     said = "Trying to pull x...\nError: first\nError: denied: You must accept the terms.\n  see the web site"
-    assert told("podman", said)[0] == "denied: You must accept the terms"
+    assert explained("podman", said)[0] == "denied: You must accept the terms"
 
 
 def test_what_an_archive_failed_of_stands_below_the_error() -> None:
@@ -105,33 +105,29 @@ def test_what_an_archive_failed_of_stands_below_the_error() -> None:
         "Error: payload does not match any of the supported image formats:\n"
         " * oci: open /a.tar/index.json: not a directory\n * oci-archive: wrong diff id calculated\n"
     )
-    words, hint = told("podman", said)
+    words, hint = explained("podman", said)
     assert words.endswith("* oci-archive: wrong diff id calculated") and "digest" in hint
 
 
 def test_of_a_long_line_the_end_is_shown_where_the_cause_stands() -> None:
-    words, _ = told("podman", f"Error: {'x: ' * 1000}connection refused")
+    words, _ = explained("podman", f"Error: {'x: ' * 1000}connection refused")
     assert words.startswith("…") and words.endswith("connection refused") and len(words) <= 1501
 
 
 def test_words_that_nobody_knows_are_the_engines_own_last_ones_and_safe() -> None:
     said = "Trying to pull x...\nError: \x1b[31mit\u202e went wrong\n\n"
-    sentence, hint = told("podman", said)
+    sentence, hint = explained("podman", said)
     assert "went wrong" in sentence and sentence.isprintable() and not hint
-    assert told("podman", "") == ("it said nothing", "")
+    assert explained("podman", "") == ("no output", "")
 
 
 def test_what_an_engine_prints_of_an_image() -> None:
     podman = '[{"Id": "03dd", "RepoTags": ["localhost/base:1"], "RepoDigests": null}]'
     docker = '[{"Id": "sha256:03dd", "RepoTags": [], "RepoDigests": ["a@sha256:1"]}]'
-    assert image_inspect.read(podman) == image_inspect.Stored(
-        id="sha256:03dd", tags=["localhost/base:1"]
-    )
-    assert image_inspect.read(docker) == image_inspect.Stored(
-        id="sha256:03dd", digests=["a@sha256:1"]
-    )
+    assert read_inspected(podman.encode()) == Stored(id="sha256:03dd", tags=["localhost/base:1"])
+    assert read_inspected(docker.encode()) == Stored(id="sha256:03dd", digests=["a@sha256:1"])
     for nothing in ("[]", "", "{}", "[1]"):
-        assert image_inspect.read(nothing) is None
+        assert read_inspected(nothing.encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -147,4 +143,4 @@ def test_what_an_engine_prints_of_an_image() -> None:
     ],
 )
 def test_each_trouble_with_a_certificate_has_its_own_hint(words: str, hint: str) -> None:
-    assert hint in told("podman", words)[1]
+    assert hint in explained("podman", words)[1]

@@ -134,7 +134,7 @@ def test_a_job_that_slurm_gave_no_gpu() -> None:
 
 def test_an_index_of_the_host_s_in_a_container() -> None:
     (finding,) = container("ENV-001", gpus=True, CUDA_VISIBLE_DEVICES="6").findings
-    assert "counts those that it was given, from 0" in finding.message
+    assert "counts its own GPUs, from 0" in finding.message
     (finding,) = on("ENV-001", CUDA_VISIBLE_DEVICES="6").findings
     assert "container" not in finding.message
 

@@ -41,9 +41,8 @@ MISMATCH = Check(
     ),
     follows=("PCI-001", "KRN-001"),
     judge=nothing,
-    problem="versions differ",
 )
-OTHER = msgspec.structs.replace(MISMATCH, about="About.", sources=(), follows=(), problem="p")
+OTHER = msgspec.structs.replace(MISMATCH, about="About.", sources=(), follows=())
 TENSOR = msgspec.structs.replace(
     OTHER, code="TC-001", area="tensorcores", title="Tensor Cores engage"
 )

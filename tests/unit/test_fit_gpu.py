@@ -125,6 +125,11 @@ def test_a_documented_driver_is_the_least_whatever_the_cuda(
         )
 
 
+def test_the_documented_driver_itself_is_enough() -> None:
+    stack = m.with_release(cuda="11.8.0", driver="455.23.05")
+    assert m.judged(stack, m.machine(["A100"], "455.23.05")).candidates[0].named().fits
+
+
 def test_the_newer_of_the_documented_driver_and_that_of_the_cuda_is_needed() -> None:
     stack = m.with_release(cuda="12.1.0", driver="455")
     candidate = m.judged(stack, m.machine(["A100"], "450.80.02")).candidates[0]

@@ -14,8 +14,9 @@ from h100 import COUNT, gpu, machine
 from test_diff import rated
 
 from envcheck import safe_text
+from envcheck.attributes import profile_reading as reading
+from envcheck.attributes.model import Attribute, Measurement
 from envcheck.cli.main import run
-from envcheck.comparison.model import Attribute, Measurement
 from envcheck.facts.profile import Profile
 from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.fleet import simulated
@@ -25,7 +26,6 @@ from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.judging import judge_snapshot
 from envcheck.fleet.model import JudgedMachine
 from envcheck.fleet.result import result
-from envcheck.profiles import reading
 
 
 def judged(
@@ -200,7 +200,7 @@ def test_a_fleet_without_a_healthy_machine_has_no_baseline(
     (tmp_path / "ill.json").write_bytes(demos.build("heat"))
     assert run(["fleet", "baseline", str(tmp_path)]) == 4
     told = capsys.readouterr().err
-    assert "no machine in it is well" in told and "throttled by heat" in told
+    assert "no machine in it is healthy" in told and "throttled by heat" in told
 
 
 def test_the_command_writes_a_profile_that_the_doctor_takes(

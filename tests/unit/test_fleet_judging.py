@@ -39,8 +39,8 @@ def put(folder: Path) -> dict[str, str]:
         file.write(b" " * (65 << 20))
     return {
         "empty": "empty",
-        "garbage": "not whole JSON",
-        "cut": "not whole JSON",
+        "garbage": "not valid JSON",
+        "cut": "not valid JSON",
         "newer": "upgrade envcheck",
         "other": "not a Snapshot",
         "deep": "does not fit",

@@ -7,12 +7,12 @@ import pytest
 from test_openmetrics import samples
 
 from envcheck.fleet.model import (
+    AttributeOutlier,
     FleetCounts,
     FleetResult,
     JudgedMachine,
     MachineProblem,
-    OddAttribute,
-    OddRate,
+    RateOutlier,
     SharedFault,
 )
 from envcheck.fleet.reports import openmetrics
@@ -32,11 +32,11 @@ def fleet(name: str = "gpu07") -> FleetResult:
         envcheck="0",
         counts=FleetCounts(machines=2, healthy=0, problems=1, could_not_look=0, unanswered=1),
         groups=[],
-        odd_attributes=[
-            OddAttribute(**place, key="gpus.vbios", value="1", usual="2", agree=79)  # type: ignore[arg-type]
+        attribute_outliers=[
+            AttributeOutlier(**place, key="gpus.vbios", value="1", usual="2", agree=79)  # type: ignore[arg-type]
         ],
-        odd_rates=[
-            OddRate(
+        rate_outliers=[
+            RateOutlier(
                 **place,  # type: ignore[arg-type]
                 key="kernels.L0.fp16",
                 device="GPU 3",

@@ -16,11 +16,10 @@ from msgspec.structs import replace
 
 from envcheck.exit_codes import UsageError
 from envcheck.fleet.model import FleetResult, JudgedMachine
-from envcheck.fleet.reports import page, words
-from envcheck.fleet.reports.page import looks, strip
-from envcheck.fleet.reports.page.places import arrangements
+from envcheck.fleet.reports import page, states, strip, words
+from envcheck.fleet.reports.places import arrangements
 from envcheck.fleet.result import result
-from envcheck.reports import html_page
+from envcheck.reports import html
 
 EMPTY = ("meta", "link", "input", "br", "path", "rect", "use", "img")
 
@@ -79,13 +78,13 @@ def test_the_headline_counts_and_the_worst_comes_first() -> None:
     found = fleet_page_results.fleet(1000)
     text = page.render(found)
     counts = found.counts
-    assert f"{counts.healthy:,} of 1,000 machines are well" in text
+    assert f"{counts.healthy:,} of 1,000 machines are healthy" in text
     assert f"{counts.problems:,} with problems" in text
     assert f"{counts.unanswered:,} did not answer" in text
-    states = [row["data-state"][0] for row in PageTree(text).all("tr") if "data-state" in row]
-    order = [look.letter for look in looks.LOOKS.values()]
-    assert states == sorted(states, key=order.index)
-    assert states.count("f") == counts.problems and states.count("n") == counts.unanswered
+    shown = [row["data-state"][0] for row in PageTree(text).all("tr") if "data-state" in row]
+    order = [look.letter for look in states.STATES.values()]
+    assert shown == sorted(shown, key=order.index)
+    assert shown.count("f") == counts.problems and shown.count("n") == counts.unanswered
 
 
 def test_parts_that_have_nothing_are_left_out() -> None:
@@ -95,7 +94,7 @@ def test_parts_that_have_nothing_are_left_out() -> None:
     for part in ("problems", "odd", "unanswered", "shared"):
         assert f'id="{part}"' not in text
     assert 'id="map"' in text and 'id="machines"' in text
-    assert "All 2 machines are well" in text
+    assert "All 2 machines are healthy" in text
     empty = page.render(result([]))
     assert "No machines" in empty and "<table" not in empty
 
@@ -121,11 +120,11 @@ def test_words_of_one_machine_say_whose_they_are() -> None:
 
 def test_a_strip_has_all_figures_and_marks_the_odd() -> None:
     values = [100.0 + place / 10 for place in range(50)]
-    drawn = strip.strip("FP16", [*values, 60.0], 102.5, [strip.Odd("A", 60.0)], "TFLOP/s")
+    drawn = strip.strip("FP16", [*values, 60.0], 102.5, [strip.Mark("A", 60.0)], "TFLOP/s")
     assert ">A</text>" in drawn and "median 102.5 TFLOP/s" in drawn and ">60</text>" in drawn
     assert strip.strip("FP16", [5.0, 5.0], 5.0, [], "GB/s") == ""
     # Letters that would lie on each other are left out; their marks stay.
-    close = strip.strip("FP16", values, 102.5, [strip.Odd("A", 60), strip.Odd("B", 60.1)], "")
+    close = strip.strip("FP16", values, 102.5, [strip.Mark("A", 60), strip.Mark("B", 60.1)], "")
     assert close.count('class="odd"') == 3
 
 
@@ -191,7 +190,7 @@ def test_the_script_knows_where_each_cell_stands() -> None:
 
 
 def test_it_is_written_and_nothing_stale_stays(tmp_path: Path) -> None:
-    ours = f'<!DOCTYPE html>\n<meta name="generator" content="{html_page.OF_A_FLEET}">'
+    ours = f'<!DOCTYPE html>\n<meta name="generator" content="{html.OF_A_FLEET}">'
     for name in ("gpu0001.html", "gone.html"):
         (tmp_path / name).write_text(ours)
     (tmp_path / "notes.html").write_text("<h1>Not of envcheck</h1>")
@@ -215,10 +214,10 @@ def test_a_page_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
 
 def test_machines_that_warn_are_well_with_warnings() -> None:
     warned = fleet_page_results.machine("gpu1", 0, fleet_page_results.LINK)
-    assert looks.state_of(warned) == "warned"
+    assert states.state_of(warned) == "warned"
     text = page.render(result([warned]))
-    assert "The machine is well" in text
-    assert "1 of those that are well, with warnings" in text
+    assert "The machine is healthy" in text
+    assert "1 of the healthy ones, with warnings" in text
 
 
 def test_the_address_of_a_page_is_quoted() -> None:

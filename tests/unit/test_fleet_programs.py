@@ -9,18 +9,18 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import msgspec
 from fleet_results import (
+    attribute_outlier,
     everything,
     fleet_result,
     hostile,
     machine,
-    odd_attribute,
-    odd_rate,
     problem,
+    rate_outlier,
     three,
 )
 from msgspec.structs import replace
 
-from envcheck.comparison.model import Attribute, Measurement
+from envcheck.attributes.model import Attribute, Measurement
 from envcheck.fleet.model import FleetResult
 from envcheck.fleet.reports import as_json, junit
 
@@ -64,7 +64,7 @@ def suites(found: FleetResult, strict: bool = False) -> dict[str | None, ET.Elem
 
 def test_a_suite_a_machine() -> None:
     found = suites(three())
-    assert [case.get("name") for case in found["a"].iter("testcase")] == ["is well"]
+    assert [case.get("name") for case in found["a"].iter("testcase")] == ["is healthy"]
     (failure,) = found["b"].iter("failure")
     assert failure.get("type") == "DRV-002" and "sudo reboot" in (failure.text or "")
     (error,) = found["c"].iter("error")
@@ -73,7 +73,9 @@ def test_a_suite_a_machine() -> None:
 
 def test_warnings_and_odd_ones_fail_where_they_are_to() -> None:
     warned = machine("a", problems=[problem(level="warn")])
-    found = fleet_result([warned], odd_attributes=[odd_attribute("a")], odd_rates=[odd_rate("a")])
+    found = fleet_result(
+        [warned], attribute_outliers=[attribute_outlier("a")], rate_outliers=[rate_outlier("a")]
+    )
     for strict, number in ((False, "0"), (True, "3")):
         suite = suites(found, strict)["a"]
         assert (suite.get("tests"), suite.get("failures")) == ("3", number)

@@ -1,4 +1,4 @@
-"""Simulated fleets: who is the odd one out is found, and nobody else is."""
+"""Simulated fleets: who is the outlier is found, and nobody else is."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ import re
 
 import pytest
 from fleet_results import (
+    attribute_outlier,
     everything,
     fleet_result,
     group,
     hostile,
     machine,
-    odd_attribute,
-    odd_rate,
     problem,
+    rate_outlier,
     three,
 )
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from envcheck.fleet.reports import commands, junit, page, text, words
 from envcheck.fleet.result import result
 
 THREE = """\
-1 of 3 machines is well, 1 has problems, 1 did not answer
+1 of 3 machines is healthy, 1 has problems, 1 did not answer
 Machines: 2 with 8 x NVIDIA H100 80GB HBM3
 
 FAIL DRV-002 1 machine: kernel module and libraries do not match
@@ -45,14 +45,14 @@ def test_three_machines_in_ascii() -> None:
 @pytest.mark.parametrize(
     ("states", "told"),
     [
-        (["healthy"], "the machine is well"),
-        (["healthy"] * 3, "all 3 machines are well"),
-        (["problems"], "the machine is not well, 1 has problems"),
-        (["problems"] * 2, "none of 2 machines is well, 2 have problems"),
-        (["healthy", "unanswered"], "1 of 2 machines is well, 1 did not answer"),
+        (["healthy"], "the machine is healthy"),
+        (["healthy"] * 3, "all 3 machines are healthy"),
+        (["problems"], "the machine is not healthy, 1 has problems"),
+        (["problems"] * 2, "none of 2 machines is healthy, 2 have problems"),
+        (["healthy", "unanswered"], "1 of 2 machines is healthy, 1 did not answer"),
         (
             ["healthy", "healthy", "could-not-look"],
-            "2 of 3 machines are well, 1 could not be looked at",
+            "2 of 3 machines are healthy, 1 could not be looked at",
         ),
     ],
 )
@@ -65,10 +65,10 @@ def test_warnings_and_odd_ones_are_in_the_verdict_and_what_is_explained_is_not()
     warned = machine("a", problems=[problem(level="warn")])
     found = fleet_result(
         [warned, machine("b"), machine("c")],
-        odd_attributes=[odd_attribute("b"), odd_attribute("c", because="GPU-023")],
-        odd_rates=[odd_rate("b")],
+        attribute_outliers=[attribute_outlier("b"), attribute_outlier("c", because="GPU-023")],
+        rate_outliers=[rate_outlier("b")],
     )
-    assert words.verdict(found) == "all 3 machines are well (1 with warnings); 1 odd one out"
+    assert words.verdict(found) == "all 3 machines are healthy (1 with warnings); 1 outlier"
     assert text.render(found).startswith("! all 3")
 
 
@@ -76,8 +76,8 @@ def test_what_is_odd_is_told_with_the_many() -> None:
     names = [f"gpu{number}" for number in (1, 2)]
     found = fleet_result(
         [machine(name) for name in names],
-        odd_attributes=[odd_attribute(name) for name in names],
-        odd_rates=[odd_rate("gpu2", also=["FP8 at L0: 5.1 % below", "b", "c", "d"])],
+        attribute_outliers=[attribute_outlier(name) for name in names],
+        rate_outliers=[rate_outlier("gpu2", also=["FP8 at L0: 5.1 % below", "b", "c", "d"])],
     )
     shown = " ".join(text.render(found).split())
     assert "GPU 3: VBIOS 96.00.5E; 207 of 208 devices have 96.00.74" in shown
@@ -103,7 +103,7 @@ def test_what_is_odd_is_told_with_the_many() -> None:
     ],
 )
 def test_an_odd_attribute(changes: dict[str, object], told: str) -> None:
-    assert words.odd_attribute(replace(odd_attribute("a"), **changes)) == told
+    assert words.attribute_outlier(replace(attribute_outlier("a"), **changes)) == told
 
 
 def lines(result: FleetResult, verbose: bool = False) -> list[str]:
@@ -114,7 +114,7 @@ def test_a_thousand_machines_are_read_on_a_few_screens() -> None:
     found = everything()
     shown = lines(found)
     assert len(shown) < 330
-    assert shown[0].startswith("858 of 1000 machines are well")
+    assert shown[0].startswith("858 of 1000 machines are healthy")
     assert "and 17 more problems (-v shows them): GPU-021, GPU-022, GPU-023, GPU-024," in shown
     wide = [line for line in shown if len(line) > 80 and not line.startswith("--limit")]
     assert wide == []
@@ -139,7 +139,7 @@ def test_what_came_and_cannot_be_read_is_no_silence() -> None:
         for name in "ab"
     ]
     found = result([machine("c", "healthy"), machine("d", "unanswered"), *bad])
-    assert words.verdict(found) == "1 of 4 machines is well, 1 did not answer, 2 cannot be read"
+    assert words.verdict(found) == "1 of 4 machines is healthy, 1 did not answer, 2 cannot be read"
     shown = text.render(found, utf8=False)
     assert "3 machines without a Snapshot: 1 did not answer, 2 cannot be read" in shown
     assert "its Snapshot cannot be read: it is empty" in shown
@@ -171,7 +171,7 @@ def test_the_order_of_the_sections() -> None:
     shown = text.render(everything())
     places = [
         shown.index(word)
-        for word in ("GPU-001", "Odd ones", "without a Snapshot: ", "In one place")
+        for word in ("GPU-001", "Outliers", "without a Snapshot: ", "In one place")
     ]
     assert places == sorted(places)
 
@@ -211,7 +211,8 @@ def test_commands_with_a_token_are_comments() -> None:
         found
     )
     assert (
-        commands.render(fleet_result([machine("a")])) == "# the machine is well\n# Nothing to do.\n"
+        commands.render(fleet_result([machine("a")]))
+        == "# the machine is healthy\n# Nothing to do.\n"
     )
 
 

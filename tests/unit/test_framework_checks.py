@@ -35,15 +35,24 @@ from targets import (
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.fitness import code_for, newest_tensorflow, ptx_runs, tensorflow_list
-from envcheck.checks.framework.causes import IMPORT, NO_GPU, SIGNALS, explain, install_library
+from envcheck.checks.framework.causes import (
+    IMPORT,
+    NO_GPU,
+    SIGNALS,
+    explain,
+    install_library,
+    wheel_of,
+)
 from envcheck.facts.base import Probe, StuckProcess
 from envcheck.facts.gpu import CudaDriver
 from envcheck.facts.host import Host
 from envcheck.facts.target import Environment, Framework, FrameworkGpu, Loader
+from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
 from envcheck.reports.model import build
 
 CODES = [f"FRM-{number:03d}" for number in range(1, 8)]
+VIEW = SnapshotView(good_snapshot())
 GPU_CODES = ["FRM-002", "FRM-003", "FRM-004", "FRM-005"]
 
 
@@ -164,7 +173,7 @@ def test_modules_that_python_3_12_has_no_more() -> None:
     for module, command in (("distutils.version", ["setuptools"]), ("imp", [])):
         broken = not_imported(words=f"ModuleNotFoundError: No module named '{module}'")
         (finding,) = on("FRM-001", broken, interpreter=interpreter(version="3.12.4")).findings
-        assert "Python has no more after 3.11" in finding.message
+        assert "Python does not have after 3.11" in finding.message
         assert finding.remedy is not None
         assert [one.split()[-1] for one in finding.remedy.commands] == command
 
@@ -599,45 +608,46 @@ def test_a_probe_that_failed_by_itself_is_no_crash() -> None:
 @settings(max_examples=30, deadline=None)
 def test_foreign_words_break_no_explanation(line: str) -> None:
     for table in (IMPORT, NO_GPU):
-        found = explain(table, [line, f"Could not load dynamic library '{line}'"], "pip")
+        words = [line, f"Could not load dynamic library '{line}'"]
+        found = explain(VIEW, tensorflow(), table, words)
         assert found is None or found.says
     for words in (line, f"No module named '{line}'", f"version `{line}' not found"):
         result = on("FRM-001", not_imported(words=words))
         assert result.outcome == "fail"
 
 
-@pytest.mark.parametrize("cause", [*IMPORT, *NO_GPU], ids=lambda cause: cause.pattern[:30])
-def test_every_cause_is_a_pattern_with_words_and_a_source(cause: Any) -> None:
-    re.compile(cause.pattern)
-    groups = ["lib{}.so.1 $(evil)"] * 4
-    assert cause.says.format(*groups) and cause.text.format(*groups) and cause.source
-    for command in cause.commands:
-        assert command.format(*groups, pip="pip", library="x", update="y")
+@pytest.mark.parametrize("sign", [*IMPORT, *NO_GPU], ids=lambda sign: sign.pattern[:30])
+def test_every_sign_is_a_pattern_with_words_and_a_source(sign: Any) -> None:
+    groups = dict.fromkeys(re.compile(sign.pattern).groupindex, "lib{}.so.1 $(evil)")
+    assert sign.says.format(**groups) and sign.cause.remedy and sign.cause.source
+    for command in sign.commands:
+        assert command.format(**groups, install="x", update="y")
 
 
 def test_words_of_a_log_are_quoted_in_commands() -> None:
-    found = explain(IMPORT, ["No module named 'a.b'"], "pip")
-    assert found is not None and "pip install a.b" in found.remedy.commands
-    assert install_library("libx$(evil).so.1", "pip") == "ldconfig -p | grep -F 'libx$(evil)'"
+    found = explain(VIEW, tensorflow(), IMPORT, ["No module named 'a.b'"])
+    assert found is not None and found.advice.commands[-1].endswith("pip install a.b")
+    looks = install_library(VIEW, "libx$(evil).so.1")
+    assert looks == "ldconfig -p | grep -F 'libx$(evil)'"
 
 
 @pytest.mark.parametrize(
-    ("soname", "cuda", "command"),
+    ("soname", "cuda", "wheel"),
     [
-        ("libcudnn.so.8", "11.8", "pip install 'nvidia-cudnn-cu11==8.*'"),
-        ("libcudnn.so.9", "12.5.1", "pip install 'nvidia-cudnn-cu12==9.*'"),
-        ("libcudnn.so.9", "13.0", "pip install 'nvidia-cudnn-cu13==9.*'"),
-        ("libcusolver.so.11", "12.3", "pip install nvidia-cusolver-cu12"),
-        ("libcusolver.so.12", "13.0", "pip install nvidia-cusolver"),
-        ("libcublas.so.12", "", "pip install nvidia-cublas-cu12"),
-        ("libcusolver.so.11", "", "ldconfig -p | grep -F libcusolver"),
-        ("libcudnn.so.7", "10.0", "ldconfig -p | grep -F libcudnn"),
-        ("libcudart.so.10.0", "10.0", "ldconfig -p | grep -F libcudart"),
-        ("libnuma.so.1", "12.5", "ldconfig -p | grep -F libnuma"),
+        ("libcudnn.so.8", "11.8", "nvidia-cudnn-cu11==8.*"),
+        ("libcudnn.so.9", "12.5.1", "nvidia-cudnn-cu12==9.*"),
+        ("libcudnn.so.9", "13.0", "nvidia-cudnn-cu13==9.*"),
+        ("libcusolver.so.11", "12.3", "nvidia-cusolver-cu12"),
+        ("libcusolver.so.12", "13.0", "nvidia-cusolver"),
+        ("libcublas.so.12", "", "nvidia-cublas-cu12"),
+        ("libcusolver.so.11", "", ""),
+        ("libcudnn.so.7", "10.0", ""),
+        ("libcudart.so.10.0", "10.0", ""),
+        ("libnuma.so.1", "12.5", ""),
     ],
 )
-def test_the_command_that_brings_a_library(soname: str, cuda: str, command: str) -> None:
-    assert install_library(soname, "pip", cuda) == command
+def test_the_wheel_that_brings_a_library(soname: str, cuda: str, wheel: str) -> None:
+    assert wheel_of(soname, cuda) == wheel
 
 
 FACT = st.one_of(st.text(max_size=20), st.builds(error, st.text(max_size=20)))

@@ -32,7 +32,7 @@ I tensorflow/compiler/xla/service/service.cc:176] StreamExecutor device (0): Hos
 
 def test_the_log_keeps_what_is_about_gpus() -> None:
     values: dict[str, Any] = {}
-    framework.after(values, LOG)
+    values["log"] = framework.about_gpus(LOG)
     assert [line.split("] ")[-1][:24] for line in values["log"]] == [
         "Could not load dynamic l",
         "Cannot dlopen some GPU l",
@@ -43,8 +43,8 @@ def test_the_log_keeps_what_is_about_gpus() -> None:
 
 def test_the_log_is_bounded_and_repeats_nothing() -> None:
     values: dict[str, Any] = {}
-    framework.after(
-        values, "CUDA error\n" * 50 + "\n".join(f"GPU {i} " + "x" * 9999 for i in range(99))
+    values["log"] = framework.about_gpus(
+        "CUDA error\n" * 50 + "\n".join(f"GPU {i} " + "x" * 9999 for i in range(99))
     )
     assert len(values["log"]) == framework.LOG_LINES
     assert values["log"][0] == "CUDA error"
@@ -56,13 +56,8 @@ def test_the_log_is_bounded_and_repeats_nothing() -> None:
 @given(st.text())
 def test_any_text_makes_a_log(text: str) -> None:
     values: dict[str, Any] = {}
-    framework_torch.after(values, text)
+    values["log"] = framework.about_gpus(text)
     assert isinstance(values["log"], list)
-
-
-def test_every_framework_probe_hands_its_log_over() -> None:
-    for module in (framework_tensorflow, framework_torch, framework_jax):
-        assert module.after is framework.after
 
 
 def test_tensorflows_build_list_in_the_snapshots_terms() -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector.runtime import handshake
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker import handshake
 from envcheck.facts.target import TargetInterpreter
 
 ANSWER: dict[str, Any] = {
@@ -36,7 +36,8 @@ ANSWER: dict[str, Any] = {
 
 def framed(answer: Any, before: str = "", after: str = "") -> bytes:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    return f"{before}\n{handshake.BEGIN}\n{text}\n{handshake.END}\n{after}".encode()
+    message = f'"of": "handshake", "result": {text}'
+    return f"{before}\n@envcheck {{{message}}}\n{after}".encode()
 
 
 def result(
@@ -47,7 +48,7 @@ def result(
 
 
 def test_an_answer_is_found_among_chatter() -> None:
-    chatter = f"hello\n{handshake.BEGIN}\nspoof\n"
+    chatter = "hello\n@envcheck spoof\n"
     assert handshake.parse(framed(ANSWER, chatter, "goodbye")) == ANSWER
 
 

@@ -91,7 +91,7 @@ def test_the_lock_of_a_bundle_names_the_image(place: Path) -> None:
     for wrong, words in (
         (replace(image, digest="sha256:0"), "image.json is not what it should be: sha256:0"),
         (replace(image, manifest=image.config), "image.json is the lock of sha256:"),
-        (replace(image, reference="nvcr.io/NVIDIA"), "capital letters"),
+        (replace(image, reference="nvcr.io/NVIDIA"), "is not an image's name"),
     ):
         lock = image_lock.text(wrong).encode()
         with pytest.raises(UsageError, match=words):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from envcheck.collector import inside, options, probes
+from envcheck.collector import inside, probes
 from envcheck.collector.documents import document, snapshot
-from envcheck.collector.inside import Failed, Look, begin, end
+from envcheck.collector.inside import Look
+from envcheck.collector.main import Request
+from envcheck.collector.options import Options
 from envcheck.collector.redact import Redactor
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker import messages
 
 REF = "image:registry.test/tf:1"
 NAMES = (
@@ -23,33 +25,58 @@ NAMES = (
 
 
 class Started:
-    """The engine's process, as it ended."""
+    """The engine's process, as it ended; ``runs``: before it has."""
 
     def __init__(self, stdout: bytes = b"", outcome: str = "exited", code: int | None = 0) -> None:
-        self.result = Result(["podman"], outcome, code, stdout, b"", 1.5)
+        self.result: Any = Result(["podman"], outcome, code, stdout, b"", 1.5)
+        self.stdout = stdout
+        self.interrupted = 0
+
+    def poll(self) -> Any:
+        return self.result
+
+    def new_stdout(self) -> bytes:
+        return self.stdout
+
+    def interrupt(self) -> None:
+        self.interrupted += 1
 
 
-def look(tmp_path: Path, told: Any, around: str = "") -> tuple[Look, dict[str, Any]]:
-    """A look that got this answer, and the documents so far."""
-    request = {"location": REF, "argv": ["podman"], "script": "/dev/null"}
+def file(tmp_path: Path, **more: Any) -> str:
+    request = {"location": REF, "argv": ["podman"], "script": "/dev/null", **more}
     (tmp_path / "inside.json").write_text(json.dumps(request))
-    made = Look(str(tmp_path / "inside.json"))
+    return str(tmp_path / "inside.json")
+
+
+def look(
+    tmp_path: Path, told: Any, around: str = "", **request: Any
+) -> tuple[Look, dict[str, Any], list[Any]]:
+    """A look that got this answer (text: as it stands), the documents so far, and its events."""
     seen: dict[str, Any] = {}
 
-    def launch(argv: list[str], *rest: Any, **more: Any) -> Started:
-        seen.update(argv=argv, more=more)
-        text = told if isinstance(told, str) else json.dumps(told)
-        cookie = argv[argv.index("envcheck") + 1]
-        return Started((around + begin(cookie) + text + end(cookie) + around).encode())
+    def launch(argv: list[str], deadline: float, *rest: Any, **more: Any) -> Started:
+        seen.update(argv=argv, more=more, deadline=deadline)
+        mark = messages.cookie_mark(argv[argv.index("envcheck") + 1])
+        text = told.encode() if isinstance(told, str) else json.dumps(told).encode()
+        inner = b"\n".join(mark + b'{"result": %s, "of": "event"}' % one for one in EVENTS)
+        data = mark + b'{"result": %s}\n' % text
+        return Started(around.encode() + b"\n" + inner + b"\n" + data + around.encode())
 
-    made.start(launch, None, None, "/work", *NAMES)
+    made = Look(file(tmp_path), launch)
+    made.start(Request(**request), *NAMES)
     assert seen["more"]["stdin"] == "/dev/null", "the script goes in by standard input"
-    assert "--level" in seen["argv"]
-    return made, {"machine": document("live", "machine"), "target": None}
+    events: list[Any] = []
+    made.step(events.append)
+    return made, {"machine": document("live", "machine"), "target": None, "seen": seen}, events
+
+
+EVENT = {"row": "a", "phase": "measure", "round": 1, "rounds": 5, "rate": 2.5, "left": 9}
+RUDE: list[Any] = [{**EVENT, "phase": "x"}, {**EVENT, "round": "many"}, [1], {"row": "a"}]
+EVENTS = [json.dumps(one).encode() for one in [EVENT, *RUDE]]
 
 
 def put(tmp_path: Path, told: Any, around: str = "") -> tuple[dict[str, Any], list[Any]]:
-    made, documents = look(tmp_path, told, around)
+    made, documents, _events = look(tmp_path, told, around)
     names = made.put(documents, document("live", REF))
     return documents, names
 
@@ -58,17 +85,10 @@ def test_what_it_was_sent_with_is_removed_once_it_is_read(tmp_path: Path) -> Non
     for once in (True, False):
         folder = tmp_path / str(once)
         folder.mkdir()
-        request = {
-            "location": REF,
-            "argv": ["podman"],
-            "script": str(folder / "c.py"),
-            "once": once,
-        }
-        (folder / "inside.json").write_text(json.dumps(request))
         (folder / "c.py").touch()
-        made = Look(str(folder / "inside.json"))
+        made = Look(file(folder, script=str(folder / "c.py"), once=once), lambda *a, **b: Started())
         assert folder.is_dir()
-        made.start(lambda *arguments, **more: Started(), None, None, "/", [], [])
+        made.start(Request(), [], [])
         assert folder.is_dir() is not once
 
 
@@ -131,7 +151,7 @@ def test_other_packages_facts_come_back_and_are_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"snapshot": {}}', '{"snapshot": {"machine": 1, "target": {}}}']
+    "text", ["[]", '{"snapshot": {}}', '{"snapshot": {"machine": 1, "target": {}}}']
 )
 def test_an_answer_that_is_none_is_the_interpreter_s_outcome(tmp_path: Path, text: str) -> None:
     documents, names = put(tmp_path, text)
@@ -150,32 +170,6 @@ def test_a_name_that_is_none_is_not_redacted(tmp_path: Path) -> None:
     for names in (None, "abc", ["a", "b"], [1, 2, 3]):
         _, told = put(tmp_path, answer() | {"names": names})
         assert told == [("", "", "")]
-
-
-def test_failures_have_an_outcome_of_the_schema() -> None:
-    from envcheck.collector.inside_troubles import explain
-
-    for outcome, code in (
-        ("timeout", None),
-        ("flooded", None),
-        ("not-started", None),
-        ("exited", 137),
-    ):
-        result = Result(["podman"], outcome, code, b"", b"", 3.0)
-        error = explain(REF, result, "cookie")
-        assert isinstance(error, Failed) and error.outcome in inside.OUTCOMES
-        assert str(error).startswith(REF) and "\n" not in str(error)
-
-
-@pytest.mark.parametrize(
-    ("code", "words"), [(93, "no Python"), (94, "older than 3.6"), (95, "does not start")]
-)
-def test_the_shell_s_last_words_may_be_lost_on_the_way(code: int, words: str) -> None:
-    from envcheck.collector.inside_troubles import NotATarget, explain
-
-    said = b"\n<<<envcheck cookie started\n"
-    error = explain(REF, Result(["podman"], "exited", code, said, b"", 0.1), "cookie")
-    assert isinstance(error, NotATarget) and words in str(error)
 
 
 # One value, one token
@@ -215,89 +209,18 @@ def test_the_container_s_name_of_its_host_is_a_token_in_the_whole_snapshot() -> 
     assert kept["target"]["location"] == "container:deadbeef0123" and none == {}
 
 
-# The kernels' options go inside as they were given
+def test_the_work_inside_reports_its_events_and_rubbish_is_none(tmp_path: Path) -> None:
+    assert look(tmp_path, answer())[2] == [EVENT]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        ["--level", "quick"],
-        [],
-        [
-            "--kernels",
-            "L0,L2",
-            "--modes",
-            "tf32",
-            "--gpu",
-            "0,2",
-            "--busy-ok",
-            "--evidence",
-            "full",
-        ],
-    ],
-)
-def test_options_go_in_and_come_out(given: list[str]) -> None:
-    def read(argv: list[str]) -> dict[str, Any] | None:
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--nvidia-smi")
-        options.add_arguments(parser)
-        found = options.from_arguments(parser, parser.parse_args(argv))
-        return None if found is None else vars(found)
-
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--nvidia-smi")
-    options.add_arguments(parser)
-    asked = options.from_arguments(parser, parser.parse_args(given))
-    assert read(options.arguments(asked)) == read(given)
-
-
-class Working(Started):
-    """The same, while it runs."""
-
-    def __init__(self, *lines: str) -> None:
-        super().__init__()
-        self.result = None  # type: ignore[assignment]
-        self.lines = list(lines)
-        self.interrupted = 0
-
-    def new_stderr(self) -> list[str]:
-        return self.lines
-
-    def interrupt(self) -> None:
-        self.interrupted += 1
-
-
-EVENT = {"row": "a", "phase": "measure", "round": 1, "rounds": 5, "rate": 2.5, "left": 9}
-
-
-def test_the_work_inside_tells_its_events_and_rubbish_is_none(tmp_path: Path) -> None:
-    made, _documents = look(tmp_path, answer())
-    rude = [{**EVENT, "phase": "x"}, {**EVENT, "round": "many"}, [1], {"row": "a"}]
-    lines = [
-        "a library's word",
-        "@event {",
-        *(f"@event {json.dumps(one)}" for one in [EVENT, *rude]),
-    ]
-    made.child = Working(*lines)  # type: ignore[assignment]
-    assert made.events() == [EVENT]
-
-
-def test_work_goes_inside_with_its_time(tmp_path: Path) -> None:
-    request = {"location": REF, "argv": ["podman"], "script": "/dev/null"}
-    (tmp_path / "inside.json").write_text(json.dumps(request))
-    seen: list[Any] = []
-
-    def launch(argv: list[str], deadline: float, **more: Any) -> Working:
-        seen.append((argv, deadline))
-        return Working()
-
-    for work in (None, {"seconds": 500.0}):
-        made = Look(str(tmp_path / "inside.json"))
-        made.start(launch, None, None, "/work", *NAMES, work=work)
-    (plain, short), (argv, long) = seen
-    assert "--work" not in plain and json.loads(argv[argv.index("--work") + 1]) == {
-        "seconds": 500.0
-    }
-    assert long == short + 500.0
+def test_kernels_and_work_go_inside_with_their_time(tmp_path: Path) -> None:
+    kernels = {"levels": ["L0"], "modes": ["tf32"], "gpus": [2, 0], "evidence": "full"}
+    plain = look(tmp_path, answer())[1]["seen"]
+    made, documents, _events = look(tmp_path, answer(), work={"seconds": 500.0}, kernels=kernels)
+    argv = documents["seen"]["argv"]
+    asked = Request(**json.loads(argv[argv.index("--request") + 1]))
+    assert asked.work == {"seconds": 500.0}
+    assert vars(asked.kernels) == vars(Options(**kernels))
+    assert documents["seen"]["deadline"] == plain["deadline"] + 500.0 + inside.KERNELS
     made.interrupt()  # of a container of its own: the engine passes the signal on
-    assert made.child.interrupted == 1 and len(seen) == 2
+    assert made.child.interrupted == 1

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from envcheck.collector import inside_troubles
+from envcheck.collector import inside, inside_troubles
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker import messages
+from envcheck.collector.worker.parent import Limits, Worker
 
 MOUNT = (
     "Error: runc: runc create failed: unable to start container process: error during container init: error"
@@ -24,8 +29,50 @@ CGROUP = "Error: OCI runtime error: crun: the requested cgroup controller `pids`
 
 
 def explained(code: int, errors: str) -> str:
-    result = Result(["podman"], "exited", code, b"", errors.encode(), 0.1)
-    return str(inside_troubles.explain("image:x", result, "0123"))
+    return str(reason(Result(["podman"], "exited", code, b"", errors.encode(), 0.1)))
+
+
+def reason(result: Result, *told: Any) -> Any:
+    """Why there is no answer; told: messages that came before."""
+    child = SimpleNamespace(
+        poll=lambda: result, new_stdout=lambda: b"".join(messages.encode(one) for one in told)
+    )
+    worker = Worker(child, Limits(), lambda *_message: None)
+    worker.step()
+    return inside_troubles.explain("image:x", worker)
+
+
+BEGUN: dict[str, Any] = {"begin": {"pid": 5}}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [("timeout", None), ("flooded", None), ("not-started", None), ("exited", 137)],
+)
+def test_failures_have_an_outcome_of_the_schema(outcome: str, code: int | None) -> None:
+    error = reason(Result(["podman"], outcome, code, b"", b"", 3.0), BEGUN)
+    assert error.outcome in inside.OUTCOMES
+    assert str(error).startswith("image:x") and "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("code", "done", "words"),
+    [
+        (93, None, "no Python"),
+        (94, None, "older than 3.6"),
+        (95, None, "does not start"),
+        (
+            94,
+            {"outcome": "old", "reason": "3.5.2 /usr/bin/python3"},
+            "/usr/bin/python3 is Python 3.5.2",
+        ),
+        (95, {"outcome": "broken", "reason": "/b/python"}, "/b/python does not start"),
+    ],
+)
+def test_the_shell_s_last_words_may_be_lost_on_the_way(code: int, done: Any, words: str) -> None:
+    told = [BEGUN] + ([{"done": done}] if done else [])
+    error = reason(Result(["podman"], "exited", code, b"", b"", 0.1), *told)
+    assert isinstance(error, inside_troubles.NotATarget) and words in str(error)
 
 
 @pytest.mark.parametrize("code", [1, 125, 126, 127])

@@ -47,7 +47,7 @@ def test_what_is_mounted_is_there_and_what_is_started_is_the_collector(kind: str
     words = " ".join([*container["command"], *container.get("args", [])])
     started = re.search(r"python3 /envcheck/envcheck-collector\.py (--level=\w+)", words)
     assert started is not None
-    assert collector._options([started[1]]).level == "quick"
+    assert collector._arguments([started[1]]).level == "quick"
 
 
 def test_only_the_daemonset_asks_for_rights_and_only_the_job_for_gpus() -> None:

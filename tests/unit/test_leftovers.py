@@ -13,10 +13,7 @@ import pytest
 
 from envcheck import scratch
 from envcheck.collector.runtime import scratch as collectors
-from envcheck.install.store import leftovers
-from envcheck.install.store.store import Store
-
-SHA = "0" * 64
+from envcheck.install import leftovers
 
 
 @pytest.fixture
@@ -28,30 +25,25 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 def aged(path: Path, seconds: float) -> Path:
     then = time.time() - seconds
     os.utime(path, (then, then), follow_symlinks=False)
     return path
 
 
-def test_what_the_living_work_in_stays(temporary: Path, store: Store) -> None:
+def test_what_the_living_work_in_stays(temporary: Path) -> None:
     collector = Path(collectors.make())
     with scratch.directory() as folder:
         for path in (folder, collector):
             aged(path, 1e6)
             assert path.parent == temporary and not any(path.iterdir())
-        assert leftovers.find(store) == []
+        assert leftovers.find() == []
     assert not folder.exists()
     collectors.remove(str(collector))
     assert not collector.exists()
 
 
-def test_what_the_dead_worked_in_is_found(temporary: Path, store: Store) -> None:
+def test_what_the_dead_worked_in_is_found(temporary: Path) -> None:
     dead = aged(Path(tempfile.mkdtemp(prefix=scratch.HELD)), 60)
     (dead / "file").write_bytes(b"12345")
     aged(dead, 60)
@@ -62,22 +54,22 @@ def test_what_the_dead_worked_in_is_found(temporary: Path, store: Store) -> None
     link.symlink_to(new)
     aged(link, 1e6)
     (temporary / "envcheck-file").touch()
-    assert sorted(leftovers.find(store)) == sorted([dead, older])
+    assert sorted(leftovers.find()) == sorted([dead, older])
     assert leftovers.size(dead) == 5 == leftovers.remove(dead)
     assert not dead.exists() and in_use.exists()
 
 
-def test_a_link_in_it_is_not_followed(temporary: Path, store: Store, tmp_path: Path) -> None:
+def test_a_link_in_it_is_not_followed(temporary: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "file").write_bytes(b"1" * 100_000)
     dead = Path(tempfile.mkdtemp(prefix=scratch.HELD))
     (dead / "home").symlink_to(tmp_path / "home")
     aged(dead, 60)
-    (found,) = leftovers.find(store)
+    (found,) = leftovers.find()
     assert leftovers.remove(found) < 100_000 and (tmp_path / "home" / "file").exists()
 
 
-def test_a_record_that_was_being_written(temporary: Path, store: Store, tmp_path: Path) -> None:
+def test_a_record_that_was_being_written(temporary: Path, tmp_path: Path) -> None:
     state = tmp_path / "state" / "envcheck"
     state.mkdir(parents=True)
     ended = subprocess.Popen([sys.executable, "-c", ""])
@@ -85,23 +77,11 @@ def test_a_record_that_was_being_written(temporary: Path, store: Store, tmp_path
     dead = state / f".last-install.json.{ended.pid}"
     for path in (dead, state / f".last-install.json.{os.getpid()}", state / "last-install.json"):
         path.write_text("{}")
-    assert leftovers.find(store) == [dead]
+    assert leftovers.find() == [dead]
     assert leftovers.remove(dead) == 2 and not dead.exists()
 
 
-def test_what_was_being_copied_into_the_store(temporary: Path, store: Store) -> None:
-    half = store.path(SHA).parent / ".bundle-x"
-    half.mkdir(parents=True)
-    store.path(SHA).touch()
-    assert leftovers.find(store) == [half]
-    for path in leftovers.find(store):
-        leftovers.remove(path)
-    assert store.path(SHA).exists() and leftovers.find(store) == []
-
-
-def test_what_is_another_users_stays(
-    temporary: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_another_users_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     aged(Path(tempfile.mkdtemp(prefix=scratch.HELD)), 1e6)
     monkeypatch.setattr(os, "getuid", lambda: 4711)
-    assert leftovers.find(store) == []
+    assert leftovers.find() == []

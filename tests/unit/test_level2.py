@@ -112,7 +112,6 @@ def run(monkeypatch: pytest.MonkeyPatch, module: Any, **changed: Any) -> Teller:
     given = params(**changed)
     monkeypatch.setitem(sys.modules, given["framework"], module)
     level2.run(given, teller)
-    assert teller.told[-1] == ("done",)
     return teller
 
 

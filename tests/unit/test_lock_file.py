@@ -114,15 +114,13 @@ def test_credentials_are_never_written() -> None:
     assert f'index = "{INDEX}"' in pylock.text(made)
 
 
-def test_uv_gets_files_by_path() -> None:
-    paths = {file.sha256: Path("/store") / file.name for file in GOOD.files}
-    told = tomli.loads(pylock.for_uv(GOOD.packages, paths))
-    (wheel,) = told["packages"][0]["wheels"]
-    assert wheel["url"] == f"file:///store/{GOOD.packages[0].file.name.replace('+', '%2B')}"
-    assert "index" not in told["packages"][0] and "tool" not in told
-    assert len(told["packages"]) == 2
-    only = tomli.loads(pylock.for_uv(GOOD.building, paths))
-    assert [p["name"] for p in only["packages"]] == ["setuptools"]
+def test_uv_gets_addresses_and_hashes() -> None:
+    document = tomli.loads(pylock.for_uv(GOOD.packages, lambda file: f"file:///x/{file.name}"))
+    (wheel,) = document["packages"][0]["wheels"]
+    file = GOOD.packages[0].file
+    assert (wheel["url"], wheel["hashes"]) == (f"file:///x/{file.name}", {"sha256": file.sha256})
+    assert "index" not in document["packages"][0] and "tool" not in document
+    assert len(document["packages"]) == 2
 
 
 def test_pip_gets_a_hash_a_line() -> None:
@@ -147,15 +145,15 @@ HASH = GOOD.packages[0].file.sha256
         (TEXT.partition("[tool.envcheck]")[0], "made by 'envcheck' and has no [tool.envcheck]"),
         (TEXT.replace('release = "23.03"\n', ""), "missing required field `release`"),
         (TEXT.replace("stack = ", "stacks = "), "[tool.envcheck] is not valid"),
-        (TEXT.replace('python = "3.8"', 'python = "3.8\'"'), 'its Python is "3.8\'"'),
-        (TEXT.replace(HASH, HASH[:-1]), "package nvidia-tensorflow: its file's sha256 is "),
-        (TEXT.replace("tf1", "tf1\\nRUN evil"), r"its stack is 'nvidia-tf1\nRUN evil'"),
-        (TEXT.replace('"23.03"', '"23.03 # x"'), "its release is '23.03 # x'"),
-        (TEXT.replace("T17:00:00Z", "\\nRUN evil"), r"its created-at is '2026-11-21\nRUN evil'"),
-        (TEXT.replace("nvidia-pyindex =", '"a\\"b" ='), "what is provided is 'a\"b'"),
-        (TEXT.replace('simple/"', 'simple/\\n[install]"'), "its index is 'https://index.example/"),
+        (TEXT.replace('python = "3.8"', 'python = "3.8\'"'), "python is not of the form"),
+        (TEXT.replace(HASH, HASH[:-1]), "packages[0].file.sha256 is not"),
+        (TEXT.replace("tf1", "tf1\\nRUN evil"), "stack is not of the form"),
+        (TEXT.replace('"23.03"', '"23.03 # x"'), "release is not"),
+        (TEXT.replace("T17:00:00Z", "\\nRUN evil"), "created_at is not"),
+        (TEXT.replace("nvidia-pyindex =", '"a\\"b" ='), "provided is not"),
+        (TEXT.replace('simple/"', 'simple/\\n[install]"'), "packages[0].index is not"),
         (TEXT.replace("py3-none-any", "py3$(id)-none-any"), "Invalid wheel filename"),
-        (TEXT.replace("/f/gast-", "/f/\\u202egast-"), r"its file's address is 'https://index"),
+        (TEXT.replace("/f/gast-", "/f/\\u202egast-"), "packages[1].file.url is not"),
         (
             TEXT.replace("gast-0.2.2.tar.gz", "gast-0.2.3.tar.gz"),
             "not consistent with package version",

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector.acceleration.distributed import horovod, loopback
-from envcheck.collector.acceleration.telling import CouldNotRun
+from envcheck.collector.systems.running.records import CouldNotRun
+from envcheck.collector.systems.shared.distributed import horovod, loopback
 
 
 @pytest.mark.parametrize(

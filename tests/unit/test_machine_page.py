@@ -18,7 +18,6 @@ from envcheck.facts.snapshot import Snapshot
 from envcheck.reports import machine_page
 from envcheck.reports.model import Report, build
 from envcheck.reports.plain import worst_first
-from envcheck.reports.plots import svg
 
 KILO = 1024
 
@@ -67,7 +66,6 @@ def test_a_page_names_every_gpu_and_every_problem(name: str) -> None:
 
 def test_the_same_report_gives_the_same_bytes() -> None:
     snapshot, report, html = demo("heat")
-    svg._short_text.cache_clear()
     assert machine_page.render(report, snapshot) == html
 
 

@@ -17,8 +17,8 @@ from envcheck.checks.engine import diagnose
 from envcheck.facts.gpu import Gpu, MigInstance
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
-from envcheck.reports.machine_page.picture import picture
-from envcheck.reports.machine_page.topology import Topology, topology
+from envcheck.reports.picture import picture
+from envcheck.reports.topology import Topology, topology
 
 SVG = "{http://www.w3.org/2000/svg}"
 LONG = "NVIDIA " + "very long name of a GPU " * 9

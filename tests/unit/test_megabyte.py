@@ -22,7 +22,7 @@ from envcheck.collector.smi import document
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
 from envcheck.install.catalogue import schema
-from envcheck.install.engines import troubles
+from envcheck.install.engines import client as troubles
 from envcheck.install.wheels import uv, uv_compile
 
 
@@ -102,7 +102,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ["a==1 # via ", "# from ", "    # from x", "a==1\n", ","],
     ),
     "uv's hints": (uv.hints, ["hint: ", "hint:\n", "hint: a\n       b", "\n ", " "]),
-    "an engine's words": (partial(troubles.told, "podman"), ["/a ", "error ", "lock"]),
+    "an engine's words": (partial(troubles.explained, "podman"), ["/a ", "error ", "lock"]),
     "lock": (lambda text: pylock.parse(text, "x"), ["a.", "a=[", "[a.", "[[packages]]\n", "#"]),
     "stack": (lambda text: schema.read(text, "x"), ["a.", "a=[", "[a.", "[[releases]]\n", "\n"]),
 }

@@ -24,8 +24,8 @@ from memory_runs import (
 )
 
 from envcheck.checks.registry import all_checks
-from envcheck.collector.acceleration.systems import peers
-from envcheck.collector.acceleration.telling import TRIALS
+from envcheck.collector.systems import peers
+from envcheck.collector.systems.running.records import TRIALS
 from envcheck.data import table
 from envcheck.data.bandwidth import memory_line, peer_line, published_memory
 from envcheck.facts.acceleration import SystemRun
@@ -66,7 +66,7 @@ def test_a_healthy_machine_is_told_its_rates() -> None:
         "8 GPUs, 20,000 MiB or more of each written and read back, nothing wrong"
     )
     assert details["MEM-002"].detail == "8 GPUs: 2,900 GB/s, of 3,350 GB/s published"
-    assert "55.1 GB/s to it, 54.2 GB/s back, 96.0 GB/s both ways" in details["MEM-003"].detail
+    assert "to it 55.1 GB/s, back 54.2 GB/s" in details["MEM-003"].detail
     assert "pageable 9.0 to 11.0 GB/s over generation 5 x16" in details["MEM-003"].detail
     assert "GPU 0: near (node 0) 54.0 GB/s, far 40.0 GB/s" in details["MEM-004"].detail
     assert details["MEM-005"].detail == "directly 380 GB/s, by way of the host 30.0 GB/s"
@@ -156,12 +156,6 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
         ),
         (
             "MEM-002",
-            changed("memory", both(SLOW_MEMORY, set_("copy", gb_s=280.0, memory_mhz=1593))),
-            "warn",
-            "the power limit holds its clocks down",
-        ),
-        (
-            "MEM-002",
             changed(
                 "memory", both(*[set_(w, gb_s=2000.0) for w in ("copy", "read", "write", "triad")])
             ),
@@ -196,7 +190,6 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             "warn",
             "reach 9.0 GB/s, while its link, generation 5 x16, carries 63.0 GB/s: a factor of 7.0",
         ),
-        ("MEM-003", changed("links", SLOW_LINK), "warn", "no faster than pageable (11.0 GB/s)"),
         (
             "MEM-003",
             changed(
@@ -372,24 +365,6 @@ def test_each_state_and_cause(code: str, made: list[SystemRun], outcome: str, wo
         assert finding.message.endswith((".", ")")) and finding.remedy is not None
 
 
-def test_every_way_of_being_slow_names_its_cause() -> None:
-    made = changed("memory", both(SLOW_MEMORY, set_("copy", memory_mhz=1593)))
-    gpus = idle(clock_memory_max_mhz=2619, power_limit_w=400.0, remap_failed=True)
-    words = told(judged(with_runs(made, gpus), "MEM-002"))
-    for cause in (
-        "its memory runs at 1593 of 2619 MHz",
-        "its power limit is 400 of 700 W",
-        "row remapping has failed",
-    ):
-        assert cause in words
-    assert "process" not in words
-    made = changed("links", both(SLOW_LINK, set_("device", runs_near=False)))
-    pci = Pci(iommu_mode="DMA-FQ", devices=[pci_device(address) for address in ADDRESSES])
-    words = told(judged(with_runs(made, idle(), pci=pci), "MEM-003"))
-    assert "the IOMMU translates every address (DMA-FQ" in words
-    assert "may not run on the processors near" in words
-
-
 # -- no wolf
 
 
@@ -409,7 +384,7 @@ def test_a_share_of_a_gpu_is_held_against_nothing(
     link = changed("links", both(SLOW_LINK, set_("pageable to the GPU", gb_s=1.0)))
     for made, code in ((slow, "MEM-002"), (link, "MEM-003")):
         result = judged(with_runs(made, gpus, **sections), code)
-        assert result.outcome == "pass" and "held against nothing" in result.detail, told(result)
+        assert result.outcome == "pass" and "not judged" in result.detail, told(result)
 
 
 @pytest.mark.parametrize(
@@ -561,30 +536,6 @@ def test_nvlinks_without_a_switch_join_some_pairs_better_than_others() -> None:
     assert isinstance(links, list)
     gpus = each(name="Tesla V100-SXM2-32GB", nvlinks=links[:6])
     assert judged(with_runs([run("peers", trials)], gpus), "MEM-005").outcome == "pass"
-
-
-@pytest.mark.parametrize(
-    ("pci", "words", "command"),
-    [
-        ({"iommu_mode": "DMA"}, "The IOMMU translates", "update-grub"),
-        (
-            {"acs_ports": ["0000:00:01.0"]},
-            "Access Control Services are on",
-            "setpci -s 0000:00:01.0",
-        ),
-        ({}, "", "nvidia-smi topo -p2p r"),
-    ],
-)
-def test_damaged_copies_name_what_redirects_them(
-    pci: dict[str, Any], words: str, command: str
-) -> None:
-    devices = [pci_device(address) for address in ADDRESSES]
-    made = changed("peers", set_(DIRECT, wrong=1))
-    result = judged(with_runs(made, pci=Pci(devices=devices, **pci)), "MEM-006")
-    assert words in result.findings[0].message
-    remedy = result.findings[0].remedy
-    assert remedy is not None and "export NCCL_P2P_DISABLE=1" in remedy.commands
-    assert any(command in one for one in remedy.commands)
 
 
 # -- what was not asked for, or is not there

@@ -320,7 +320,7 @@ def adapters(*last: Any, **changes: Any) -> Network:
     [
         ({"state": "DOWN", "physical_state": "Polling"}, "mlx5_7 is DOWN (Polling) while 7"),
         ({"state": "INIT"}, "waits for a subnet manager"),
-        ({"rate_gbps": 200.0}, "mlx5_7 runs at 200 Gb/s, and 7 like it at 400"),
+        ({"rate_gbps": 200.0}, "mlx5_7 runs at 200 Gb/s, and 7 of the same kind at 400"),
         ({"rate_gbps": 100.0, "lanes": 1}, "runs at 100"),
     ],
 )
@@ -382,7 +382,9 @@ GEFORCE = h100.gpu(0, name="NVIDIA GeForce RTX 4090")
 @pytest.mark.parametrize("like", [{}, ROCE])
 def test_one_of_two_adapters_that_are_there_for_gpus(like: dict[str, Any]) -> None:
     result = judge(beside_gpus((like, {}), ({**like, **DOWN}, {})), "NET-004")
-    assert "mlx5_1 is DOWN (Disabled) while 1 like it is active" in result.findings[0].message
+    assert (
+        "mlx5_1 is DOWN (Disabled) while 1 of the same kind is active" in result.findings[0].message
+    )
     assert ("sudo ip link set ens2np0 up" in commands(result)) is bool(like)
 
 

@@ -86,8 +86,8 @@ def test_a_healthy_machine() -> None:
 
 
 def test_every_field_of_a_gpu_is_asked_for() -> None:
-    rows = [*nvml_gpu.FUNCTIONS, *nvml_gpu.GROUPS, *[((row[0],),) for row in nvml_gpu.FIELD_VALUES]]
-    named = [name for row in rows for name in row[0]]
+    rows = [*nvml_gpu.FUNCTIONS, *nvml_gpu.GROUPS, *nvml_gpu.FIELD_VALUES]
+    named = [name for row in rows for name in row[0].split()]
     assert len(named) == len(set(named))
     # NVML has no function for the first; the index is the position.
     assert set(Gpu.__struct_fields__) - set(named) == {"pcie_gen_max_host", "index"}
@@ -568,7 +568,9 @@ def test_pynvml_is_loaded_from_where_it_is_said_to_be(tmp_path: Path) -> None:
 def test_the_real_module_has_every_name_in_the_tables() -> None:
     """Against nvidia-ml-py itself: a misspelt function would look like an old driver for ever."""
     pynvml = pytest.importorskip("pynvml")
-    for names, functions, *_ in nvml_gpu.FUNCTIONS:
+    for names, functions, *_ in [
+        (row[0].split(), nvml_gpu._functions(row[1])) for row in nvml_gpu.FUNCTIONS
+    ]:
         assert all(hasattr(pynvml, function) for function in functions), names
     for _name, constant, _convert in nvml_gpu.FIELD_VALUES:
         assert isinstance(getattr(pynvml, constant), int)

@@ -36,8 +36,9 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     lines = text.split("\n")
     assert lines[-2:] == ["# EOF", ""]
     for line in lines[:-2]:
-        if line.startswith("# TYPE "):
+        if line.startswith("# HELP "):
             name = line.split(" ")[2]
+        elif line.startswith("# TYPE "):
             assert line == f"# TYPE {name} gauge"
         elif line.startswith("# "):
             assert line.split(" ")[2] == name
@@ -71,8 +72,8 @@ def test_a_demo_obeys_the_grammar_and_has_every_check(name: str) -> None:
 
 def test_a_finding_names_its_gpu_and_heat_is_in_celsius() -> None:
     found = samples(told(demo("heat")))
-    gpus = {dict(labels).get("gpu") for (name, labels) in found if name == "envcheck_findings"}
-    assert "3" in gpus
+    of = [dict(labels) for (name, labels) in found if name == "envcheck_findings"]
+    assert "3" in {labels.get("gpu") for labels in of} and all(labels["cause"] for labels in of)
     hot = [(dict(labels)["gpu"], value) for (name, labels), value in found.items()
            if name == "envcheck_gpu_temperature_celsius"]  # fmt: skip
     assert len(hot) == 8 and max(hot, key=lambda one: one[1])[0] == "3"
@@ -123,7 +124,8 @@ def test_the_same_labels_twice_are_one_sample() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(float("nan"), "NaN"), (float("inf"), "+Inf"), (True, "1"), (0.25, "0.25")]
+    ("value", "words"),
+    [(float("nan"), "NaN"), (float("inf"), "+Inf"), (True, "1.0"), (0.25, "0.25")],
 )
 def test_numbers(value: float, words: str) -> None:
     assert f"envcheck_x {words}\n" in metrics.render([Family("x", "Help.", [Sample(value)])])

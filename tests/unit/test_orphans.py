@@ -52,16 +52,17 @@ def test_a_process_knows_itself() -> None:
 def test_what_must_be_left_behind_is_named_by_the_probe_it_came_from() -> None:
     from types import SimpleNamespace
 
-    from envcheck.collector import probes
-    from envcheck.collector.run import Run, Running
+    from envcheck.collector import probes, probing
+    from envcheck.collector.main import Request
+    from envcheck.collector.run import Run
 
     machine = {name: {"outcome": "timeout"} for name in ("host", "nvml")}
-    run = Run()
-    run.running = [
-        Running(machine, probes.load("host"), SimpleNamespace(pid=10)),
-        Running(machine, probes.load("nvml"), SimpleNamespace(pid=11)),
+    stage = probing._Probing(Run(Request()))
+    stage._running = [
+        probing._Running(machine, probes.load("host"), SimpleNamespace(pid=10)),
+        probing._Running(machine, probes.load("nvml"), SimpleNamespace(pid=11)),
     ]
     hung, escaped = ({"pid": pid, "command": "c", "state": "D"} for pid in (12, 13))
-    run._name_stuck([(11, hung), (99, escaped)])
+    stage._name_stuck([(11, hung), (99, escaped)])
     assert machine["nvml"] == {"outcome": "timeout", "stuck": [hung]}
     assert machine["host"]["stuck"] == [escaped]  # of no known session: it must be named somewhere

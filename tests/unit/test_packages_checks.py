@@ -166,7 +166,7 @@ def test_two_metadata_in_one_directory_are_half_an_uninstallation() -> None:
     (finding,) = on(
         "PKG-004", dist("torch", "2.5.0"), dist("torch", "2.4.0", shadowed=True)
     ).findings
-    assert "halfway" in finding.message
+    assert finding.cause.key == "installed-twice"
 
 
 # PKG-005, PKG-014
@@ -228,7 +228,7 @@ def pynvml(version: str, module: Any) -> CheckResult:
 
 def test_an_old_pynvml_over_nvidia_ml_py() -> None:
     result = pynvml("11.5.3", "11.5.3")
-    assert result.outcome == "warn" and "says 11.5.3" in result.findings[0].message
+    assert result.outcome == "warn" and result.findings[0].evidence[1].value == "11.5.3"
     assert pynvml("11.5.3", "12.575.51").outcome == "pass"
     assert pynvml("12.0.0", ABSENT).outcome == "pass"
     assert on("PKG-006", dist("pynvml", "11.5.3")).outcome == "skipped"
@@ -309,7 +309,7 @@ def test_requirements_that_are_met_pass() -> None:
     result = on("PKG-009", *pair)
     assert (result.outcome, result.detail) == (
         "pass",
-        "2 packages of this field have what they ask for",
+        "2 packages of this field have what they require",
     )
 
 
@@ -342,7 +342,7 @@ def test_a_release_is_named() -> None:
 
 def test_libraries_may_float_inside_their_rules() -> None:
     result = on("PKG-010", *nvidia_set(nvidia_cudnn_cu12="8.9.7.29"), loader=None)
-    assert result.outcome == "pass" and "8.9.7.29 (23.03: 8.8.1.3)" in result.detail
+    assert result.outcome == "pass" and "8.9.7.29 (released: 8.8.1.3)" in result.detail
 
 
 def test_a_library_outside_of_the_rules_is_warned_of() -> None:
@@ -360,7 +360,7 @@ def test_below_the_rule_is_outside_of_it_though_the_major_is_the_same() -> None:
 def test_where_no_rule_is_known_only_another_major_is_wrong() -> None:
     old = dist("nvidia-tensorflow", "1.15.4+nv20.10")
     moved = on("PKG-010", old, dist("nvidia-cudnn", "8.1.0.77"), loader=None)
-    assert moved.outcome == "pass" and "8.1.0.77 (20.10: 8.0.4)" in moved.detail
+    assert moved.outcome == "pass" and "8.1.0.77 (released: 8.0.4)" in moved.detail
     assert on("PKG-010", old, dist("nvidia-cudnn", "7.6.5.32"), loader=None).outcome == "warn"
 
 
@@ -379,7 +379,7 @@ def test_a_release_that_is_not_on_record_is_not_known_and_the_nearest_is_named()
 def test_a_release_of_which_nothing_is_known_is_no_pass() -> None:
     result = on("PKG-010", dist("nvidia-tensorflow", "1.15.5+nv22.11"), loader=None)
     assert result.outcome == "skipped"
-    assert "same-month base image" in result.reason and "8.7.0" in result.reason
+    assert "NVIDIA's release 22.11" in result.reason
     assert on("PKG-010", dist("nvidia-tensorflow", "1.15.5+nv")).outcome == "skipped"
 
 
@@ -389,7 +389,8 @@ def test_in_a_container_the_loaded_libraries_stand_for_the_wheels() -> None:
     assert result.outcome == "pass" and "cudnn" in result.detail
     newer = Loader(libraries=[system_library("libcudnn", "libcudnn.so.9", "9.1.0")])
     result = on("PKG-010", dist("tensorflow", "1.15.5+nv23.03"), loader=newer)
-    assert result.outcome == "warn" and result.findings[0].remedy is None
+    assert result.outcome == "warn"
+    assert getattr(result.findings[0].remedy, "commands", None) == []
 
 
 # PKG-011

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 from ptx_simulator import GLOBAL, Machine
 
-from envcheck.collector.transfers import pattern_ptx
-from envcheck.collector.transfers.pattern_ptx import MASK, NOTHING_WRONG, RESULT, word
+from envcheck.collector.systems.shared.transfers import pattern_ptx
+from envcheck.collector.systems.shared.transfers.pattern_ptx import (
+    MASK,
+    NOTHING_WRONG,
+    RESULT,
+    word,
+)
 
 GRID, BLOCK, ITERATIONS = 3, 32, 2
 WORDS = GRID * BLOCK * ITERATIONS

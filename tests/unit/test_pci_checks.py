@@ -90,7 +90,7 @@ def test_a_gpu_that_only_the_driver_lists_counts(found: Any) -> None:
     result = judge(h100.machine(pci=Pci(devices=found)), "PCI-001")
     assert (result.outcome, result.detail) == (
         "pass",
-        "8 × NVIDIA H100 80GB HBM3, by the driver's word",
+        "8 × NVIDIA H100 80GB HBM3, listed by the driver",
     )
 
 

@@ -9,8 +9,8 @@ import pytest
 from planned import MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 
 from envcheck.exit_codes import Cannot
-from envcheck.install.store import progress
-from envcheck.install.store.progress import Fetching, Meter
+from envcheck.install import progress
+from envcheck.install.progress import Meter
 from envcheck.install.wheels.given_lock import check_fits
 from envcheck.install.wheels.pip_conf import public_of
 
@@ -41,32 +41,26 @@ def test_the_public_index_is_what_no_other_claims() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[float]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     now = [100.0]
-    monkeypatch.setattr("envcheck.install.store.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("envcheck.install.progress.time.monotonic", lambda: now[0])
     return now
 
 
-def told(fetched: int, files: int = 1) -> Fetching:
-    return Fetching(files=files, files_done=0, total=None, done=fetched, fetched=fetched)
-
-
 def test_the_rate_is_that_of_the_time_in_which_bytes_came(clock: list[float]) -> None:
-    shown: list[Fetching] = []
+    shown: list[str] = []
     meter = Meter(shown.append)
-    for moment, fetched in ((100, 0), (130, 1), (140, 50_000_000), (170, 50_000_000)):
+    for moment, done in ((100, 0), (105, 1), (110, 50_000_000), (140, 50_000_000)):
         clock[0] = float(moment)
-        meter(told(fetched))
+        meter(done, 100_000_000)
     meter.keep()
     assert progress.last_rate() == 5e6
-    assert len(shown) == 4
-    meter(told(0, files=0))
-    assert len(shown) == 4, "nothing is fetched, and nothing shown"
+    assert shown[2] == "48 of 95 MiB, 4.8 MiB/s, 10 s left"
 
 
 def test_little_says_nothing_of_a_rate(clock: list[float]) -> None:
     for fetched, seconds in ((1000, 10.0), (10**9, 0.1)):
-        meter = Meter(lambda state: None)
+        meter = Meter(lambda words: None)
         for size in (1, fetched):
-            meter(told(size))
+            meter(size, None)
             clock[0] += seconds
         meter.keep()
     assert progress.last_rate() == 0.0

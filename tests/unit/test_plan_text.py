@@ -6,7 +6,7 @@ import json
 
 import msgspec
 import pytest
-from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
+from planned import MIB, NVIDIA, cached, choice, lock, package, planned, stack
 
 from envcheck import json_text
 from envcheck.install.plan.models import WheelPlan
@@ -65,7 +65,7 @@ def test_on_40_columns_the_table_has_names_versions_and_sizes() -> None:
 
 def test_everything_that_is_decided_is_there() -> None:
     locked = lock(provided={"nvidia-pyindex": "the index in the environment's own pip.conf"})
-    plan = planned(locked=locked, in_store=stored(locked, "numpy"))
+    plan = planned(locked=locked, cached=cached(locked, "numpy"))
     short = (
         "Plan: nvidia-tf1 23.03",
         "NVIDIA TensorFlow 1",

@@ -8,6 +8,7 @@ from planned import (
     GAST,
     MIB,
     SETUPTOOLS,
+    cached,
     choice,
     here,
     interpreter,
@@ -16,7 +17,6 @@ from planned import (
     planned,
     space,
     stack,
-    stored,
 )
 
 from envcheck.exit_codes import Cannot, UsageError
@@ -28,7 +28,7 @@ from envcheck.install.validate import check_path
 
 def test_what_is_in_the_store_is_not_fetched() -> None:
     locked = lock()
-    plan = planned(locked=locked, in_store=stored(locked, "nvidia-cudnn-cu12"))
+    plan = planned(locked=locked, cached=cached(locked, "nvidia-cudnn-cu12"))
     assert plan.download_bytes == 421 * MIB
     assert plan.in_store_bytes == 500 * MIB
     assert [p.name for p in plan.packages if p.in_store] == ["nvidia-cudnn-cu12"]
@@ -37,9 +37,9 @@ def test_what_is_in_the_store_is_not_fetched() -> None:
 
 def test_with_everything_in_the_store_the_plan_says_so() -> None:
     locked = lock()
-    plan = planned(locked=locked, in_store=stored(locked))
+    plan = planned(locked=locked, cached=cached(locked))
     assert plan.download_bytes == 0
-    assert "fetch nothing: all 4 files" in plan.steps[1].sentence
+    assert "nothing to fetch: all 4 files" in plan.steps[1].sentence
 
 
 def test_packages_stand_by_size() -> None:
@@ -60,9 +60,9 @@ def test_a_tool_that_is_installed_too_stands_once() -> None:
 def test_one_file_system_holds_everything_once() -> None:
     """Hard links: the environment takes no second room for what uv's cache holds."""
     (only,) = planned().disk_needs
-    fetched, unpacked = 921, round(921 * 1.94)
-    assert only.needed_mib == pytest.approx(fetched + unpacked + 40 + unpacked * 0.05, abs=2)
-    assert only.what == ["fetched files", "uv's unpacked wheels", "the environment"]
+    unpacked = round(921 * 1.94)
+    assert only.needed_mib == pytest.approx(unpacked + 40 + unpacked * 0.05, abs=2)
+    assert only.what == ["uv's unpacked wheels", "the environment"]
 
 
 def test_another_file_system_gets_copies() -> None:
@@ -70,7 +70,7 @@ def test_another_file_system_gets_copies() -> None:
     by_path = {r.path: r.needed_mib for r in plan.disk_needs}
     unpacked = round(921 * 1.94)
     assert by_path["/data/envs/nvidia-tf1"] == pytest.approx(unpacked * 1.05 + 40, abs=2)
-    assert by_path["/cache/uv"] == pytest.approx(921 + unpacked, abs=2)
+    assert by_path["/cache/uv"] == pytest.approx(unpacked, abs=2)
     assert any("copied and not hard-linked" in note for note in plan.notes)
 
 
@@ -81,8 +81,7 @@ def test_pip_has_no_cache_of_unpacked_wheels() -> None:
 
 def test_what_uv_has_unpacked_takes_no_more_room() -> None:
     locked = lock()
-    names = frozenset(p.file.name for p in locked.packages)
-    (only,) = planned(locked=locked, in_store=stored(locked), in_unpacked=names).disk_needs
+    (only,) = planned(locked=locked, cached=cached(locked)).disk_needs
     assert only.what == ["the environment"]
     assert only.needed_mib < 200
 
@@ -90,7 +89,7 @@ def test_what_uv_has_unpacked_takes_no_more_room() -> None:
 def test_the_measured_size_wins_over_the_estimate() -> None:
     release = msgspec.structs.replace(stack().releases[0], installed_mib=5000)
     plan = planned(choice(stack(releases=[release])))
-    assert plan.disk_needs[0].needed_mib == 921 + 5000 + 40 + 250
+    assert plan.disk_needs[0].needed_mib == 5000 + 40 + 250
     assert not plan.disk_needs[0].estimated
 
 
@@ -120,7 +119,7 @@ def test_seconds_rest_on_the_last_rate() -> None:
 
 def test_a_bundle_is_copied_from_at_a_disks_rate() -> None:
     plan = planned(offline=True, rate=1e6)
-    assert plan.steps[1].sentence.startswith("copy 4 files from the bundle into the store")
+    assert plan.steps[1].sentence.startswith("copy 4 files from the bundle")
     assert (plan.rate, plan.rate_from) == (DISK_RATE, "assumed for a disk")
 
 
@@ -165,23 +164,17 @@ def test_no_disk_says_how_much_is_missing_and_where() -> None:
     with pytest.raises(Cannot) as error:
         planned(
             environment=space("/data/envs/nvidia-tf1", device=2, free_mib=1000),
-            store=space("/cache/store", free_mib=900),
-            unpacked=space("/cache/uv", free_mib=900),
+            cache=space("/cache/uv", free_mib=900),
         )
     told = str(error.value)
-    assert (
-        "at /cache/uv (about 2.6 GiB for fetched files and uv's unpacked wheels, 900 MiB free)"
-        in told
-    )
-    assert "1.8 GiB more needed" in told
+    assert "at /cache/uv (about 1.7 GiB for uv's unpacked wheels, 900 MiB free)" in told
+    assert "more needed at /cache/uv" in told
     assert "at /data/envs/nvidia-tf1 (about 1.9 GiB for the environment" in told
     assert "envcheck prune" in error.value.hint and error.value.exit_code == 3
 
 
 def test_room_that_nobody_knows_is_no_refusal() -> None:
-    places = {
-        name: space(f"/{name}", free_mib=None) for name in ("environment", "store", "unpacked")
-    }
+    places = {name: space(f"/{name}", free_mib=None) for name in ("environment", "cache")}
     (only,) = planned(**places).disk_needs
     assert only.free_mib is None and only.missing_mib == 0
 
@@ -193,21 +186,13 @@ def test_room_that_nobody_knows_is_no_refusal() -> None:
             {"environment": {"read_only": True}},
             "/p, for the environment, is on a file system mounted",
         ),
-        (
-            {"store": {"writable": False}},
-            "/p, for fetched files, cannot be written to by this user",
-        ),
-        ({"unpacked": {"read_only": True}}, "/p, for uv's unpacked wheels, is on a file system"),
+        ({"cache": {"writable": False}}, "/p, for the cache, cannot be written to by this user"),
     ],
 )
 def test_places_that_cannot_be_used(change: dict[str, dict[str, bool]], words: str) -> None:
     places = {name: space("/p", **fields) for name, fields in change.items()}
     with pytest.raises(Cannot, match=words):
         planned(**places)
-
-
-def test_pip_does_not_mind_uvs_cache() -> None:
-    planned(installer="pip 24.0", unpacked=space("/cache/uv", read_only=True))
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from test_diff import rated
 from test_profiles import held
 from whole import host
 
+from envcheck.attributes import profile_reading as reading
+from envcheck.attributes.bounds import fits
 from envcheck.exit_codes import UsageError
 from envcheck.fleet.work import JudgeTask
-from envcheck.profiles import reading
-from envcheck.profiles.fits import fits
 
 PRODUCTS = """\
 [driver]
@@ -46,7 +46,7 @@ nvlinks = 0
 def test_a_machine_is_held_against_its_own_product() -> None:
     well = held(machine(), PRODUCTS)
     assert {well[code].outcome for code in ("EXP-002", "EXP-003", "EXP-004", "EXP-012")} == {"pass"}
-    assert well["EXP-012"].detail == "held against 8 x NVIDIA H100 80GB HBM3"
+    assert well["EXP-012"].detail == "compared with 8 x NVIDIA H100 80GB HBM3"
     slow = held(with_fault(nvlinks=[]), PRODUCTS)["EXP-004"]
     assert "NVLinks 18 (lab.toml, line 13); here it is 0" in told(slow)
     other = held(machine([gpu(n, name="NVIDIA L4", nvlinks=[]) for n in range(4)]), PRODUCTS)
@@ -101,7 +101,7 @@ def test_what_was_not_measured_here_or_under_something_else_is_no_failure() -> N
         "no rate of the profile was measured here",
     )
     other = held(rated(100.0, variables={"NVIDIA_TF32_OVERRIDE": "0"}), RATES)["EXP-013"]
-    assert other.outcome == "skipped" and "other circumstances" in other.reason
+    assert other.outcome == "skipped" and "other conditions" in other.reason
     anywhere = RATES.replace('under = ""\n', "")
     assert held(rated(100.0, variables={"A": "0"}), anywhere)["EXP-013"].outcome == "fail"
 

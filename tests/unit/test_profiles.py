@@ -14,6 +14,9 @@ from h100 import COUNT, NOT_SUPPORTED, VICTIM, gpu, machine, with_fault
 from judged import told
 from whole import whole
 
+from envcheck.attributes import profile_reading as reading
+from envcheck.attributes import profile_writing as writing
+from envcheck.attributes.bounds import fits
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import all_checks
 from envcheck.cli.main import run
@@ -25,8 +28,6 @@ from envcheck.facts.profile import Profile
 from envcheck.facts.snapshot import SCHEMA, Snapshot, load
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
-from envcheck.profiles import reading, writing
-from envcheck.profiles.fits import fits
 
 CODES = [check.code for check in all_checks() if check.area == "expected"]
 
@@ -200,6 +201,8 @@ def test_without_a_profile_nothing_is_wanted() -> None:
         (700, 600.0, "number", False),
         (">= 2000", 2014, "number", True),
         ("8", 8, "number", True),
+        ("> 8", 8, "number", False),
+        ("> 8", 9, "number", True),
         ([4, 8], 8, "number", True),
         (True, True, "switch", True),
         (True, False, "switch", False),

@@ -23,7 +23,7 @@ from targets import (
 from envcheck.checks.driver_state import NO_GPUS_THERE
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import all_checks
-from envcheck.collector.acceleration import systems
+from envcheck.collector import systems
 from envcheck.facts.acceleration import Acceleration
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Distribution, Framework, InstalledLock, Loader
@@ -81,7 +81,7 @@ def test_a_target_that_needs_no_gpu_does_not_miss_one(
 def test_it_is_healthy() -> None:
     snap = on_no_gpu(CPU, tensorflow=without_cuda())
     assert independent(snap) == []
-    assert status_of(diagnose(snap)) == "healthy"
+    assert status_of(diagnose(snap).results) == "healthy"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_where_a_gpu_is_meant_or_nothing_is_known_it_is_one_finding(snap: Snapsh
     results = told(snap)
     assert results["PCI-001"].outcome == "fail"
     assert results["DRV-001"].consequence_of == "PCI-001"
-    assert status_of(diagnose(snap)) == "problems"
+    assert status_of(diagnose(snap).results) == "problems"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from targets import ABSENT, dist, good_snapshot, judge, packages
 
-from envcheck.checks.framework.jax_causes import version
+from envcheck.checks.framework.gpus import version
 from envcheck.collector.packaging import dali, distributions
 from envcheck.collector.probes import packages as probe
 from envcheck.data.packages import TENSORFLOWS

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from regex_attacks import Use, attacks, cpu_limit, uses, work
 
-from envcheck.install.engines import troubles
+from envcheck.install.engines import client
 from envcheck.tensorcores import kernel_names
 
 # Patterns that are made when they are used: of escaped names, or of rows of tables, which are tried
 # where they stand; or of short texts alone.
 MADE_LATER = {
-    "checks/framework/causes.py",  # rows of IMPORT, NO_GPU, …
+    "checks/framework/causes.py",  # rows
     "findings/commands.py",  # rows, tried in test_remedy_commands.py
     "checks/kernel/fabric_log.py",  # rows
     "checks/kernel/loading.py",  # rows
@@ -33,14 +33,13 @@ MADE_LATER = {
     "collector/linux/pci_names.py",  # a vendor's number
     "collector/redact.py",  # escaped names
     "collector/packaging/toml.py",  # two words and a number of digits
-    "collector/smi/pasted.py",  # a number
     "data/bandwidth.py",  # rows
     "data/build_errors.py",  # rows
     "data/data_centre_gpus.py",  # rows
     "data/known_bad.py",  # rows
     "data/nccl_reference.py",  # rows
     "data/products.py",  # rows
-    "install/engines/troubles.py",  # rows
+    "install/engines/client.py",  # rows
     "install/transaction/engine_images.py",  # an escaped name, of the names of files
     "tensorcores/kernel_names.py",  # rows
     "tensorcores/peaks.py",  # rows
@@ -49,7 +48,7 @@ MADE_LATER = {
 # What looks at no more of a text than this.
 LOOKED_AT = {
     "kernel_names.csv": kernel_names.LOOKED_AT,
-    "envcheck.install.engines.troubles.TROUBLES": troubles.LOOKED_AT,
+    "envcheck.install.engines.client._HINTS": client._READ,
 }
 
 

@@ -12,7 +12,6 @@ from envcheck.install.registry.reference import parse
 from envcheck.install.registry.registries_conf import RegistriesConf
 
 TEXT = """\
-unqualified-search-registries = ["docker.io"]
 [[registry]]
 prefix = "nvcr.io/nvidia"
 location = "nvcr.io/nvidia"
@@ -28,8 +27,6 @@ blocked = true
 [[registry]]
 prefix = "*.corp.test"
 location = "proxy.test/corp"
-[aliases]
-"centos" = "quay.io/centos/centos"
 """
 
 
@@ -75,30 +72,6 @@ def test_the_longest_prefix_counts_and_later_files_replace() -> None:
         places("nvcr.io/nvidia/cuda:12", conf(TEXT, again))
 
 
-@pytest.mark.parametrize(
-    ("name", "whole"),
-    [
-        ("centos", "quay.io/centos/centos"),
-        ("centos:7", "quay.io/centos/centos:7"),
-        ("ubuntu:22.04", "docker.io/ubuntu:22.04"),
-        ("team/py@sha256:12", "docker.io/team/py@sha256:12"),
-        ("nvcr.io/nvidia/x:1", "nvcr.io/nvidia/x:1"),
-        ("localhost/x", "localhost/x"),
-        ("host:5000/x", "host:5000/x"),
-    ],
-)
-def test_short_names(name: str, whole: str) -> None:
-    assert conf().whole(name) == whole
-
-
-def test_a_short_name_that_several_registries_could_have_is_not_guessed() -> None:
-    several = conf('unqualified-search-registries = ["a.test", "b.test"]')
-    with pytest.raises(UsageError, match="lists several") as caught:
-        several.whole("py:1")
-    assert "a.test/py:1 or b.test/py:1" in caught.value.hint
-    assert RegistriesConf().whole("py:1") == "py:1"
-
-
 def test_the_files_of_the_machine_and_of_the_user(tmp_path: Path) -> None:
     config = tmp_path / "config/containers"
     (config / "registries.conf.d").mkdir(parents=True)
@@ -106,19 +79,19 @@ def test_the_files_of_the_machine_and_of_the_user(tmp_path: Path) -> None:
     more = '[[registry]]\nlocation = "late.test"\nblocked = true\n'
     (config / "registries.conf.d/9.conf").write_text(more)
     environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_CACHE_HOME": str(tmp_path)}
-    read = registries_conf.read(environ)
+    read = registries_conf.of_engine("podman", environ)
     assert len(read.sources(parse("nvcr.io/nvidia/x:1"))) == 3
     with pytest.raises(Cannot):
         read.sources(parse("late.test/x:1"))
-    named = registries_conf.read(
-        environ | {"CONTAINERS_REGISTRIES_CONF": str(tmp_path / "nothing")}
+    named = registries_conf.of_engine(
+        "podman", environ | {"CONTAINERS_REGISTRIES_CONF": str(tmp_path / "nothing")}
     )
     assert len(named.sources(parse("nvcr.io/nvidia/x:1"))) == 1
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[[registry", "registry = 7", "[[registry]]\nx = 1", "aliases = 3", "a = " + "[" * 5000],
+    ["[[registry", "registry = 7", "[[registry]]\nx = 1", "a = " + "[" * 5000],
 )
 def test_a_file_that_is_none_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError, match=r"^/x is not a registries.conf: ") as caught:
@@ -131,8 +104,6 @@ def test_a_file_that_is_none_is_one_sentence(text: str) -> None:
     [
         f"x = {'9' * 5000}",
         f"[[registry]]\nlocation = {'9' * 5000}",
-        "unqualified-search-registries = 5",
-        "unqualified-search-registries = [5]",
         "registry = 5",
         "registry = [5]",
         '[[registry]]\nlocation = "x.test"\nmirror = 5',
@@ -140,8 +111,6 @@ def test_a_file_that_is_none_is_one_sentence(text: str) -> None:
         '[[registry]]\nlocation = "x.test"\nblocked = "yes"',
         '[[registry]]\nlocation = "x.test"\n[[registry.mirror]]\nlocation = 5',
         "[[registry]]\nblocked = true",
-        'aliases = "x"',
-        "[aliases]\ncentos = 5",
         "[" * 100_000,
         "x = " + "[" * 100_000,
         "\x00",

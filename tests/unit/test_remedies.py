@@ -25,6 +25,7 @@ from targets import (
     dist,
     error,
     good_libraries,
+    good_snapshot,
     not_imported,
     packages,
     system_library,
@@ -60,6 +61,7 @@ from envcheck.facts.micro_kernels import Hardware
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import ConfigSetting, Loader
+from envcheck.facts.view import SnapshotView
 from envcheck.findings.shell import word
 
 BUSY: Any = {"index": 1, "pci_address": "0000:02:00.0", "outcome": "busy", "modes": []}
@@ -377,12 +379,14 @@ def test_commands_are_whole() -> None:
 
 def test_a_frameworks_words_are_quoted_too() -> None:
     bad = "$(HOSTILE)"
-    told = explain(IMPORT, [f"/x{bad}.so: cannot allocate memory in static TLS block"], "pip")
-    assert told is not None
+    view = SnapshotView(good_snapshot())
+    lines = [f"/x{bad}.so: cannot allocate memory in static TLS block"]
+    found = explain(view, tensorflow(), IMPORT, lines)
+    assert found is not None
     for command in (
-        *told.remedy.commands,
-        install_library(f"lib{bad}.so.1", "pip"),
-        install_library(f"libcudnn.so.9{bad}", "pip", "12.5"),
+        *found.advice.commands,
+        install_library(view, f"lib{bad}.so.1"),
+        install_library(view, f"libcudnn.so.9{bad}", "12.5"),
     ):
         assert bad in command
         assert_safe(command)

@@ -19,7 +19,7 @@ import envcheck
 from envcheck.checks.engine import diagnose
 from envcheck.findings import commands as commands_module
 from envcheck.findings.commands import TRADE, fill_in, refusal, simple_commands
-from envcheck.findings.model import NOT_PRINTED, Remedy
+from envcheck.findings.remedy import NOT_PRINTED, Remedy
 
 PACKAGE = Path(envcheck.__file__).parent
 
@@ -40,6 +40,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     ),
     "a reset before the report": (
         ["sudo dmesg", "sudo nvidia-smi --gpu-reset -i 0", "sudo nvidia-bug-report.sh"],
+        "before nvidia-bug-report.sh",
+    ),
+    "a reset after an installation": (
+        ["sudo apt install nvidia-driver-550", "sudo nvidia-smi --gpu-reset -i 0"],
         "before nvidia-bug-report.sh",
     ),
     "a report after the reboot": (
@@ -159,6 +163,8 @@ KNOWN = {
         "CLOCK",
         "CUDA",
         "DEFAULT",
+        "OPTIONS",
+        "TARGET",
         "ECC",
         "EXCLUSIVE_PROCESS",
         "FABRIC",
@@ -192,12 +198,15 @@ def test_each_text_of_a_command_has_nothing_left_to_fill_in(text: str) -> None:
     assert not re.search("not filled in", found), found
 
 
+KEYS = ("what", "on", "words", "check", "cause")
+
+
 def rows() -> Iterator[tuple[str, list[str]]]:
-    for table in ("system_commands.csv", "engine_errors.csv"):
+    for table in ("system_commands.csv", "engine_errors.csv", "framework_messages.csv"):
         with (PACKAGE / "data" / table).open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 listed = [part.strip() for part in (row["commands"] or "").split(";;")]
-                about = f"{row['what']} {row['on']}" if "what" in row else row["words"]
+                about = " ".join(row[key] for key in KEYS if key in row)
                 yield about, [part for part in listed if part]
 
 

@@ -8,15 +8,16 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
+from made_findings import made_finding
 from whole import whole
 
 from envcheck import json_text
 from envcheck.checks.registry import all_checks, all_systems
-from envcheck.collector.acceleration import systems
+from envcheck.collector import systems
 from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import DEEPER, CheckResult, Diagnosis, Finding
+from envcheck.findings.model import DEEPER, CheckResult, Diagnosis
 from envcheck.findings.subjects import about
 from envcheck.reports import acceleration, junit, markdown, terminal
 from envcheck.reports.model import LEFT_OUT, Report, build
@@ -29,7 +30,7 @@ def result(title: str, outcome: Any, area: str = "acceleration", **more: Any) ->
     return CheckResult(code=code, area=area, title=title, outcome=outcome, **more)
 
 
-SILENT = Finding(
+SILENT = made_finding(
     "fail",
     "XLA in TensorFlow 2.15.1 compiles nothing: ptxas 11.2 does not know sm_90.",
     TENSORFLOW,
@@ -41,7 +42,7 @@ RESULTS = [
     result(
         "AMP and Tensor Cores",
         "warn",
-        findings=[Finding("warn", "m.", TENSORFLOW, headline="AMP engages and gains nothing")],
+        findings=[made_finding("warn", "m.", TENSORFLOW, headline="AMP engages and gains nothing")],
     ),
     result("NCCL", "could-not-run", reason="GPU 0: python (process 7) is using it"),
     result("TF-TRT", "skipped", reason="not applicable: TensorRT is not installed"),
@@ -51,7 +52,7 @@ RESULTS = [
     result("Spark", "skipped", reason=DEEPER),
     result("Convolutions", "skipped", reason=LEFT_OUT),
     result("Pattern", "pass", "memory", detail="GPU 0: 1024 MiB"),
-    result("Bandwidth", "warn", "memory", findings=[Finding("warn", "GPU 0 is slow.")]),
+    result("Bandwidth", "warn", "memory", findings=[made_finding("warn", "GPU 0 is slow.")]),
 ]
 
 WIDE = """\

@@ -84,7 +84,15 @@ def test_the_keys_are_locked() -> None:
     assert list(report["target"]) == ["summary", "location", "collected_at", "python", "frameworks"]
     failed = next(r for r in report["results"] if r["code"] == "GPU-001")
     assert list(failed) == ["code", "area", "title", "outcome", "findings", "unjudged"]
-    assert list(failed["findings"][0]) == ["level", "message", "subjects", "evidence", "remedy"]
+    assert list(failed["findings"][0]) == [
+        "cause",
+        "level",
+        "headline",
+        "message",
+        "subjects",
+        "evidence",
+        "remedy",
+    ]
     assert list(failed["findings"][0]["evidence"][0]) == ["fact", "value", "source"]
     assert list(failed["findings"][0]["remedy"]) == ["text", "commands"]
     followed = next(r for r in report["results"] if r["code"] == "FRM-002")
@@ -135,8 +143,7 @@ def test_the_status_is_that_of_the_worst_outcome(
     outcomes: list[str], status: str, the_worst: str
 ) -> None:
     results = [result(f"HOST-{n:03}", "host", outcome) for n, outcome in enumerate(outcomes)]
-    diagnosis = Diagnosis(results)
-    assert (status_of(diagnosis), worst(diagnosis)) == (status, the_worst)
+    assert (status_of(results), worst(results)) == (status, the_worst)
     assert report_of(*results).status == status
 
 

@@ -23,9 +23,9 @@ from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
 from envcheck.findings.subjects import Subject, mig_instance
 from envcheck.reports import model, terminal
-from envcheck.reports.grouping import folded, ordered
 from envcheck.reports.page import Page
 from envcheck.reports.summary import area_facts
+from envcheck.reports.tensorcore_rows import folded, ordered
 from envcheck.reports.tensorcores import section
 from envcheck.tensorcores.mode_verdict import ModeVerdict, Verdict
 
@@ -60,7 +60,7 @@ def test_a_row_has_verdict_rate_share_ratio_and_three_lines() -> None:
 def test_the_columns_stand_under_their_names() -> None:
     for width in (80, 100, 200):
         table = shown(h100(), width=width).splitlines()
-        head, row = table[4], next(line for line in table if line.startswith("  TF32 "))
+        head, row = table[5], next(line for line in table if line.startswith("  TF32 "))
         for name in ("bits", "rate", "hardware"):
             assert row[head.index(name) :].startswith("tensor"), (width, name)
         assert head[: head.index("of peak") + 7].endswith("of peak")
@@ -194,34 +194,10 @@ def test_fp32_that_stays_fp32_is_no_fault() -> None:
     assert "\x1b[1;31mproven" in shown([judged(mode="fp32", control=True)], colour=True)
 
 
-def test_the_bits_are_shown_once_and_only_beside_what_is_not_as_it_should_be() -> None:
-    assert "Bits:" not in shown(h100())
-    odd = judged(
-        "contradiction", level="L2", framework="jax", mode="fp8", bits=line("not tensor", "odd")
-    )
-    text = one_line(shown([*h100(), odd]))
-    assert (
-        "Bits: S1 3F800001: truncated, 25 bits kept (L0 TF32, FP16, BF16; L1 TF32, FP16, BF16;"
-        " PyTorch TF32 turned on, FP16, BF16)" in text
-    )
-    assert "Hardware: CUPTI: another process is subscribed (PyTorch FP32 by default," in text
-
-
-def test_a_narrow_page_stacks() -> None:
+def test_a_narrow_page_has_rates_without_bars() -> None:
     text = shown(h100(), width=60, utf8=False)
-    assert "  TF32: proven\n    #####- 76%, 377 TFLOP/s, 6.2xFP32\n" in text
-    assert "    bits: cannot tell; rate, hardware: tensor\n" in text
-    assert "1290 TOP/s" in text and "of peak xFP32" not in text
+    assert row_of(text, "TF32") == "proven 377 76 %"
     assert all(len(row) <= 40 for row in shown(h100(), width=40).splitlines())
-
-
-def test_what_slows_a_whole_level_names_the_level_alone() -> None:
-    held = {"slow": "The power cap held it."}
-    slow = [msgspec.structs.replace(row, **held) if row.tflops else row for row in h100()]
-    told = [row for row in shown(slow).splitlines() if "below the peak" in row]
-    assert told == ["L0; L1; PyTorch: below the peak – The power cap held it."]
-    slow[-1] = h100()[-1]
-    assert "L0; L1; PyTorch FP32 by default, TF32 turned on, TF32 over" in one_line(shown(slow))
 
 
 def test_the_legend_explains_a_table_where_there_is_one() -> None:
@@ -234,7 +210,7 @@ def test_the_legend_explains_a_table_where_there_is_one() -> None:
 def test_gpus_alike_are_one_and_the_slowest_is_shown() -> None:
     eight = [row for index in range(8) for row in h100(index, 1 - index / 200)]
     text = shown(eight)
-    assert f"\nGPU 0–7 {NAME} (8 alike)\n" in text
+    assert f"\nGPU 0–7 {NAME} (8 with the same results)\n" in text
     assert text.count(NAME) == 1
     assert row_of(text, "TF32").startswith("proven 364 ")
     assert "GPU 0-7 " in shown(eight, utf8=False)
@@ -256,7 +232,7 @@ def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
     assert len(titles([*h100(0), *other])) == 2
     assert len(titles([*h100(0), *h100(1)[:-1]])) == 2
     second = judged(gpu=gpu(1))
-    for change in ({}, {"bits": DASH}, {"reason": "No time."}, {"cause": "Bad."}, {"slow": "Hot."}):
+    for change in ({}, {"bits": DASH}, {"cause": "Bad."}, {"slow": "Hot."}):
         other_words = msgspec.structs.replace(second, **change)
         assert len(titles([judged(), other_words])) == (2 if change else 1), change
     instances = [judged(gpu=mig_instance(GPU_0, f"MIG-{n}"), tflops=None) for n in (1, 2)]
@@ -340,9 +316,6 @@ def test_thousands_of_rows_are_a_few_pages() -> None:
     assert "  and 940 more in --format json\n" in text and text.count("libcublas") < 200
     gpus = [judged(gpu=gpu(n, f"Model {'ab'[n % 2] * n}")) for n in range(50)]
     assert "and 34 more GPUs in --format json\n" in shown(gpus)
-    texts = [judged(level="L1", library=f"{n}", bits=line("tensor", f"text {n}")) for n in range(9)]
-    odd = judged("contradiction", bits=line("not tensor", "odd"))
-    assert "Bits: 3 more in --format json\n" in shown([*texts, odd])
 
 
 def kernels(**probe: Any) -> Snapshot:

@@ -186,11 +186,6 @@ def test_an_indented_or_windows_section_reads_the_same() -> None:
         assert document.gpus()[0].text("HW Slowdown/HW Thermal Slowdown") == "Active"
 
 
-def test_whichever_form_comes_first_is_read() -> None:
-    assert tree.parse(XML + TEXT).form == "xml"
-    assert tree.parse(TEXT + XML).form == "text"
-
-
 def mutations(document: str) -> st.SearchStrategy[str]:
     """The document with a piece cut out, replaced or put twice."""
     place = st.integers(0, len(document))

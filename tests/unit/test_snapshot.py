@@ -52,8 +52,8 @@ def test_the_schema_describes_what_is_written() -> None:
     [
         (b"", "it is empty"),
         (b" \n", "it is empty"),
-        (GOOD[: len(GOOD) // 2], "not whole JSON"),
-        (b"nvidia-smi", "not whole JSON"),
+        (GOOD[: len(GOOD) // 2], "not valid JSON"),
+        (b"nvidia-smi", "not valid JSON"),
         (b'{"hello": 1}', "not a Snapshot"),
         (b"[1, 2]", "does not fit the schema"),
         (changed(schema=SCHEMA + 1), "upgrade envcheck"),
@@ -67,7 +67,7 @@ def test_the_schema_describes_what_is_written() -> None:
         (b"[" * 100_000, "does not fit the schema"),
         (b'{"schema": 1, "machine": ' + b"[" * 100_000, "does not fit the schema"),
         (b'{"schema": 1, "surprise": ' + b"[" * 100_000, "nested too deeply"),
-        (b"\0" * 100, "not whole JSON"),
+        (b"\0" * 100, "not valid JSON"),
     ],
 )
 def test_bad_input_is_one_sentence_that_names_the_place(data: bytes, sentence: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from types import SimpleNamespace as Struct
 from typing import Any
 
@@ -14,10 +13,14 @@ from soak_runs import minute
 from envcheck.checks.soak.minute import MinuteTold, MinuteWatch
 from envcheck.cli.durations import duration, seconds_of
 from envcheck.collector.kernels.selection import Device
+from envcheck.collector.main import Request
+from envcheck.collector.run import Run
+from envcheck.collector.runtime.process import Result
 from envcheck.collector.soak.minutes import GpuMinutes
 from envcheck.collector.soak.runner import SoakRunner, _outsiders
 from envcheck.collector.soak.worker import SILENT, SoakWorker
 from envcheck.collector.telemetry.quantities import NAMES
+from envcheck.collector.worker import messages
 from envcheck.facts.soak import SoakGpu, SoakMinute
 
 
@@ -82,37 +85,39 @@ class Heard:
         self.result: Any = None
         self.stopped = False
         device = Device({"pci_address": "0000:01:00.0", "index": 0, "name": "NVIDIA X"})
-        self.worker = SoakWorker(device, lambda *_: None, lambda: self.now)
-        self.worker._child = Struct(poll=lambda: self.result, stop=self._stop, result=None)
-        self.worker._pipe = Struct(lines=self._lines, close=lambda: None)
-        self.worker._heard = self.now
+        self.worker = SoakWorker(device, lambda *_: self, lambda: self.now)
+        self.worker.open()
+        self.worker._worker._pipe = Struct(lines=self._lines, close=lambda: None)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         self.stopped = True
 
-    def _lines(self) -> list[bytes]:
-        told, self.lines = self.lines, []
-        return told
-
-    def say(self, *records: Any) -> None:
-        self.lines += [
-            one if isinstance(one, bytes) else json.dumps(one).encode() for one in records
-        ]
-        self.worker.look()
-
-    def end(self, outcome: str, code: int | None) -> None:
-        self.result = Struct(
-            outcome=outcome, code=code, stderr=b"", stuck=None, describe=lambda: f"ended by {code}"
-        )
-        self.worker._child.poll = self._poll
-        self.worker.look()
-
-    def _poll(self) -> Any:
-        self.worker._child.result = self.result
+    def poll(self) -> Any:
         return self.result
 
+    def _lines(self) -> list[bytes]:
+        lines, self.lines = self.lines, []
+        return lines
+
+    def say(self, *records: Any) -> None:
+        for one in records:
+            if isinstance(one, bytes):
+                self.lines.append(messages.MARK + one)
+                continue
+            for key, value in one.items():
+                self.lines += messages.encode({"result": value, "of": key}).splitlines()
+        self.worker.look()
+
+    def begin(self) -> None:
+        self.lines += messages.encode({"begin": {}}).splitlines()
+        self.say(READY, FIRST)
+
+    def end(self, outcome: str, code: int | None) -> None:
+        self.result = Result(["x"], outcome, code, b"", b"", 1.0)
+        self.worker.look()
+
     def told(self) -> SoakGpu:
-        return msgspec.convert(self.worker.told(90.0), SoakGpu)
+        return msgspec.convert(self.worker.gpu_facts(90.0), SoakGpu)
 
 
 READY = {
@@ -143,7 +148,7 @@ WRONG = {
 
 def test_one_round_that_is_not_as_computed_is_kept_for_good() -> None:
     one = Heard()
-    one.say(READY, FIRST)
+    one.begin()
     assert one.told().as_computed is True
     for number, right in ((1, False), (2, True)):
         record = {"number": number, "product": 9 * number, "digest": "cd", "as_computed": right}
@@ -154,8 +159,9 @@ def test_one_round_that_is_not_as_computed_is_kept_for_good() -> None:
 
 def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
     one = Heard()
-    one.say(READY, FIRST, {"tick": {"t": 100.0, "products": 10, "passes": 0}})
-    one.say({"wrong": WRONG}, {"more": {"t": 102.0, "words": 4}})
+    one.begin()
+    one.say({"tick": {"t": 100.0, "products": 10, "passes": 0}})
+    one.say({"wrong": WRONG}, {"more": 4})
     one.say({"tick": {"t": 110.0, "products": 50, "passes": 3}})
     assert one.worker.minute(0.0, 10.0)["tflops"] == 2.0
     told = one.told()
@@ -181,14 +187,13 @@ def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
         {"round": {"number": "x", "product": 1, "digest": "ab"}},
         {"wrong": {}},
         {"wrong": {**WRONG, "row": "x"}},
-        {"failed": {}},
-        {"more": {"words": None}},
+        {"more": None},
         {"unknown": 1},
     ],
 )
 def test_a_record_that_is_none_changes_nothing(record: Any) -> None:
     one = Heard()
-    one.say(READY, FIRST)
+    one.begin()
     before = one.told()
     one.say(record)
     assert one.told() == before
@@ -196,7 +201,7 @@ def test_a_record_that_is_none_changes_nothing(record: Any) -> None:
 
 def test_many_wrong_results_stay_bounded() -> None:
     one = Heard()
-    one.say(READY, FIRST)
+    one.begin()
     for _number in range(300):
         one.say({"wrong": WRONG})
     told = one.told()
@@ -205,34 +210,35 @@ def test_many_wrong_results_stay_bounded() -> None:
 
 def test_a_process_that_dies_is_told_with_its_time_and_one_that_never_began_is_no_death() -> None:
     one = Heard()
-    one.say(READY, FIRST)
+    one.begin()
     one.now = 150.0
     one.end("exited", -9)
     assert (one.told().outcome, one.told().ended) == ("died", 60.0)
-    assert "ended by -9" in one.told().reason
+    assert "SIGKILL" in one.told().reason
     assert one.worker.minute(0.0, 60.0) is not None and one.worker.minute(60.0, 60.0) is None
     other = Heard()
-    other.say({"failed": {"outcome": "died", "reason": "cuInit: no device"}})
+    died = {"done": {"outcome": "died", "reason": "cuInit: no device"}}
+    other.lines += messages.encode(died).splitlines()
     other.end("exited", 1)
     assert (other.told().outcome, other.told().reason) == ("error", "cuInit: no device")
 
 
 def test_a_process_that_says_nothing_any_more_hangs() -> None:
     one = Heard()
-    one.say(READY, FIRST)
+    one.begin()
     one.now += SILENT - 1
     one.worker.look()
     assert not one.stopped
     one.now += 2
     one.worker.look()
-    assert one.stopped and one.told().outcome == "hung"
+    assert one.stopped
     one.end("stopped", None)
     assert one.told().outcome == "hung"
 
 
 def test_a_process_that_was_told_to_end_is_well() -> None:
     one = Heard()
-    one.say(READY, FIRST)
+    one.begin()
     one.worker.stop()
     one.end("stopped", None)
     assert one.told().outcome == "ok" and one.told().ended is None
@@ -260,7 +266,7 @@ def worker(gpu: str, *digests: str, name: str = "X", runs: bool = True) -> Any:
 
 
 def test_gpus_are_held_together_in_each_round_that_all_of_a_name_have() -> None:
-    runner = SoakRunner({"seconds": 1}, {}, None, None, {}, {"root": "/"}, lambda: 5.0)
+    runner = SoakRunner({"seconds": 1}, Run(Request()), None, lambda: 5.0)
     one, two, other = worker("a", "1", "5"), worker("b"), worker("c", "2", name="Y")
     dead = worker("d", runs=False)
     runner._hold_together([one, two, other, dead])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from build import gpu_snapshot, snapshot
+from made_findings import made_finding
 from test_failure_modes import OTHERS, ROWS
 
 from envcheck.checks.engine import diagnose
@@ -12,7 +13,7 @@ from envcheck.checks.registry import Check
 from envcheck.facts.gpu import Gpu
 from envcheck.facts.missing import Skip
 from envcheck.facts.pci import PciDevice
-from envcheck.findings.model import CheckResult, Finding, unjudged
+from envcheck.findings.model import CheckResult, unjudged
 from envcheck.findings.subjects import (
     Subject,
     about,
@@ -50,7 +51,7 @@ H100 = Gpu(index=3, name="H100", pci_address="0000:61:00.0", uuid="GPU-<uuid-4>"
 )
 def test_how_they_are_called(subjects: list[Subject], text: str) -> None:
     assert joined(subjects) == text
-    assert Finding("fail", "Bad.", subjects).subject == text
+    assert made_finding("fail", "Bad.", subjects).subject == text
     assert unjudged(Skip("why"), subjects).subject == text
 
 
@@ -62,7 +63,7 @@ def test_a_device_of_the_bus() -> None:
 
 
 def test_the_ids_are_in_the_json() -> None:
-    finding = Finding("fail", "Bad.", about_gpu(H100))
+    finding = made_finding("fail", "Bad.", about_gpu(H100))
     assert msgspec.to_builtins(finding)["subjects"] == [
         {
             "kind": "gpu",
@@ -90,7 +91,7 @@ def test_every_finding_of_a_known_failure_names_its_subject_with_an_id() -> None
 
 def effect_of(cause: list[Subject], effect: list[Subject]) -> CheckResult:
     def check(code: str, subjects: list[Subject], *follows: str) -> Check:
-        judge = lambda view: [Finding("fail", "Bad.", subjects)]  # noqa: E731
+        judge = lambda view: [made_finding("fail", "Bad.", subjects)]  # noqa: E731
         return Check(
             code=code,
             area="gpu",
@@ -99,7 +100,6 @@ def effect_of(cause: list[Subject], effect: list[Subject]) -> CheckResult:
             sources=("s",),
             follows=follows,
             judge=judge,
-            problem="is bad",
         )
 
     checks = [check("T-1", cause), check("T-2", effect, "T-1")]

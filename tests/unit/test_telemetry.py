@@ -13,9 +13,11 @@ import pytest
 from fake_nvml import NVMLError
 
 from envcheck.collector.nvml.binding import Binding
-from envcheck.collector.runtime.line_pipe import MOST, LinePipe
 from envcheck.collector.telemetry.quantities import NAMES, GpuAsked, Lost
 from envcheck.collector.telemetry.telemetry import Telemetry
+from envcheck.collector.worker import messages
+from envcheck.collector.worker.parent import Limits, Worker
+from envcheck.collector.worker.pipes import MOST, LinePipe
 
 
 class Clock:
@@ -160,13 +162,20 @@ def test_xids_are_read_until_there_are_no_more() -> None:
 
 
 def telemetry(lines: list[Any]) -> Telemetry:
-    """One that hears these lines."""
-    one = Telemetry(lambda *_arguments: None, "/")
+    """One that gets these messages: (kind, place, seconds, value)."""
+    one = Telemetry(lambda *_arguments: None)
     one._gpus = ["a", "b"]
     one._samples = {"a": [], "b": []}
     one.errors = {"a": {}, "b": {}}
-    told = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
-    one._pipe = Struct(lines=lambda: told, close=lambda: None)
+    data = [
+        messages.MARK + line
+        if isinstance(line, bytes)
+        else messages.MARK + json.dumps({"result": line[1:], "of": line[0]}).encode()
+        for line in lines
+    ]
+    child = Struct(poll=lambda: None)
+    pipe = Struct(lines=lambda: data, close=lambda: None)
+    one._worker = Worker(child, Limits(), one.take, pipe)
     return one
 
 
@@ -180,25 +189,25 @@ NOTHING = [None] * len(NAMES)
         b"\xff\xfe",
         b"{}",
         b"[" * 100_000,
-        b'["s", 0, NaN, []]',
-        ["s", 0, 1.0, []],
-        ["s", 2, 1.0, NOTHING],
-        ["s", "a", 1.0, NOTHING],
-        ["s", 0, None, NOTHING],
-        ["s", 0, float("inf"), NOTHING],
-        ["s", 0, 1.0, ["x"] * len(NAMES)],
-        ["s", 0, 1.0, [True] * len(NAMES)],
-        ["s", 0, 1.0, [1e300] * len(NAMES)],
-        ["e", 0, 1.0, {"unknown": 1}],
-        ["e", 0, 1.0, {"pcie_width": "x"}],
-        ["x", 0, 1.0, "63"],
-        ["l", 0, 1.0, 5],
+        b'["sample", 0, NaN, []]',
+        ["sample", 0, 1.0, []],
+        ["sample", 2, 1.0, NOTHING],
+        ["sample", "a", 1.0, NOTHING],
+        ["sample", 0, None, NOTHING],
+        ["sample", 0, float("inf"), NOTHING],
+        ["sample", 0, 1.0, ["x"] * len(NAMES)],
+        ["sample", 0, 1.0, [True] * len(NAMES)],
+        ["sample", 0, 1.0, [1e300] * len(NAMES)],
+        ["errors", 0, 1.0, {"unknown": 1}],
+        ["errors", 0, 1.0, {"pcie_width": "x"}],
+        ["xid", 0, 1.0, "63"],
+        ["lost", 0, 1.0, 5],
         [[], 0, 1.0, 5],
     ],
 )
 def test_a_line_that_is_not_ours_is_not_heard(line: Any) -> None:
-    one = telemetry([line, ["s", 1, 2.0, NOTHING]])
-    assert one.poll() == [("s", "b", 2.0, NOTHING)]
+    one = telemetry([line, ["sample", 1, 2.0, NOTHING]])
+    assert one.poll() == [("sample", "b", 2.0, NOTHING)]
     assert not one.lost and not one.xids and one.errors == {"a": {}, "b": {}}
 
 

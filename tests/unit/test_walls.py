@@ -74,10 +74,12 @@ def test_the_collector_is_python_3_6() -> None:
 # and the version.
 DOORS = {
     PACKAGE / "collection.py": {
-        "envcheck.collector.runtime.line_pipe",
+        "envcheck.collector.worker.messages",
+        "envcheck.collector.worker.pipes",
         "envcheck.collector.runtime.process",
-        "envcheck.collector.runtime.child.PACKAGE",
+        "envcheck.collector.worker.PACKAGE",
     },
+    PACKAGE / "cli" / "kernels.py": {"envcheck.collector.options"},
     PACKAGE / "__init__.py": {"envcheck.collector.version.VERSION"},
     PACKAGE / "install" / "processes.py": {"envcheck.collector.runtime.process"},
     PACKAGE / "plugins" / "apart.py": {"envcheck.collector.runtime.process"},

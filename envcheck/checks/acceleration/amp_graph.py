@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..environment.mixed_precision import KERAS_HAS_IT
 from ..registry import check
 from .amp_graph_seen import (
@@ -19,9 +20,7 @@ from .amp_graph_seen import (
     Way,
     amount_of,
     cannot_tell,
-    skipped,
     state_of,
-    untold,
     way_of,
     why_too_old,
     words_set,
@@ -31,11 +30,51 @@ from .common import NO_IMPORT, Seen, each_run, failed, number
 
 _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
 
+NOTHING = Cause(
+    "rewrite-changes-nothing",
+    "fail",
+    headline="AMP is on in {title} and changes nothing",
+    sentence="AMP by graph rewrite, asked for by {ways}, changes nothing in {title}: all {convolutions:.9g}"
+    " convolutions of a step stay in 32 bits.{because}",
+)
+STEP_FAILS = Cause(
+    "step-fails",
+    "fail",
+    headline="a step that runs fails with AMP in {title}",
+    sentence="In {title} a step that runs fails with AMP by graph rewrite ({way}): {why}.",
+)
+_FIXED = (
+    "Take a fixed loss scale, enable_mixed_precision_graph_rewrite(optimizer, loss_scale=128.0), until this"
+    " TensorFlow is replaced."
+)
+SPOILS = Cause(
+    "overflow-in-weights",
+    "fail",
+    "AMP's loss scale in {title} spoils the weights at an overflow",
+    "AMP's loss scale in {title} lets an overflow into the weights, which are no numbers any more.",
+    _FIXED,
+)
+STOPS = Cause(
+    "stops-after-overflow",
+    "fail",
+    "AMP's loss scale in {title} stops learning after an overflow",
+    "AMP's loss scale in {title} takes no step any more after an overflow.",
+    _FIXED,
+)
+STAYS = Cause(
+    "loss-scale-stays",
+    "fail",
+    "AMP's loss scale in {title} does not fall at an overflow",
+    "AMP's loss scale in {title} stays at {before:.9g} after an overflow: every further step overflows, and"
+    " is skipped.",
+    _FIXED,
+)
+
 
 @check(
     "ACC-001",
     title="AMP, graph rewrite",
-    problem="AMP by graph rewrite changes nothing",
+    causes=[NOTHING, STEP_FAILS, SPOILS, STOPS, STAYS],
     about=(
         "TensorFlow's automatic mixed precision rewrites a graph before it runs: convolutions and products "
         "get half types, with casts around them, and the loss is scaled so that small gradients survive. A "
@@ -82,7 +121,7 @@ def _on_gpu(seen: Seen, ways: list[Way], engaged: bool) -> Iterator[Verdict]:
     too_old = why_too_old(seen)
     nothing = by_state.get("nothing", [])
     if nothing and too_old and not engaged:
-        yield skipped(seen, too_old)
+        yield seen.not_applicable(too_old)
         return
     if nothing:
         yield _nothing(seen, nothing)
@@ -93,9 +132,9 @@ def _on_gpu(seen: Seen, ways: list[Way], engaged: bool) -> Iterator[Verdict]:
             yield cannot_tell(seen, way, words)
     absent = by_state.get("absent", [])
     if absent and len(absent) == len(ways):
-        yield skipped(seen, "; ".join(dict.fromkeys(way.trial.reason for way in absent)))
+        yield seen.not_applicable("; ".join(dict.fromkeys(way.trial.reason for way in absent)))
     elif not ways:
-        yield untold(seen, failed(seen, None))
+        yield seen.unjudged(failed(seen, None))
 
 
 def _nothing(seen: Seen, ways: list[Way]) -> Finding:
@@ -103,14 +142,14 @@ def _nothing(seen: Seen, ways: list[Way]) -> Finding:
     amount = number(ways[0].trial, "convolutions")
     switches = [one for one in words_set(seen) if one.startswith(_SWITCHES)]
     because = f" {', '.join(switches)} is set, which changes what it takes." if switches else ""
-    return Finding(
-        "fail",
-        f"AMP by graph rewrite, asked for by {titles}, changes nothing in {seen.title}: all {amount:.10g} "
-        f"convolutions of a step stay in 32 bits.{because}",
-        seen.subjects,
-        [*seen.evidence(*(way.trial for way in ways)), *seen.logged("auto_mixed_precision")],
-        _remedy(seen, [one.partition("=")[0] for one in switches]),
-        headline=f"AMP is on in {seen.title} and changes nothing",
+    return seen.found(
+        NOTHING,
+        *(way.trial for way in ways),
+        more=seen.logged("auto_mixed_precision"),
+        advice=_remedy(seen, [one.partition("=")[0] for one in switches]),
+        ways=titles,
+        convolutions=amount,
+        because=because,
     )
 
 
@@ -137,20 +176,11 @@ def _remedy(seen: Seen, switches: list[str]) -> Remedy:
 def _failed(seen: Seen, way: Way) -> Verdict:
     if would_clash(seen, way.trial):
         words = "by a variable already, which excludes wrapping the optimizer (ACC-002)"
-        return skipped(seen, f"AMP is asked for {words}")
+        return seen.not_applicable(f"AMP is asked for {words}")
     if way.trial.outcome != "error":
-        return Unjudged(
-            "could-not-run", f"{seen.title}, {way.title}: {failed(seen, way.trial)}", seen.subjects
-        )
-    return Finding(
-        "fail",
-        f"In {seen.title} a step that runs fails with AMP by graph rewrite ({way.title}): "
-        f"{failed(seen, way.trial)}.",
-        seen.subjects,
-        seen.evidence(way.trial),
-        _remedy(seen, []),
-        headline=f"a step that runs fails with AMP in {seen.title}",
-    )
+        return seen.unjudged(f"{way.title}: {failed(seen, way.trial)}")
+    why, advice = failed(seen, way.trial), _remedy(seen, [])
+    return seen.found(STEP_FAILS, way.trial, advice=advice, way=way.title, why=why)
 
 
 def _without_gpu(seen: Seen, ways: list[Way], scaling: str) -> Verdict:
@@ -165,15 +195,15 @@ def _without_gpu(seen: Seen, ways: list[Way], scaling: str) -> Verdict:
         if way.state in ("hidden", "both"):
             return cannot_tell(seen, way, UNTOLD[way.state])
     if ways and all(way.state == "absent" for way in ways):
-        return skipped(seen, ways[0].trial.reason)
+        return seen.not_applicable(ways[0].trial.reason)
     made_up = seen.trial("made-up GPU")
     rewrites = ""
     if made_up is not None and state_of(seen, made_up, seen.trial("made-up GPU off")) == "engaged":
         rewrites = f"; for a made-up one it would put {amount_of(made_up)}"
     words = seen.trial("variables")
     if words is not None and words.evidence.get("cuda_build") is False:
-        return skipped(seen, f"built without CUDA, and the rewrite is for GPUs{rewrites}")
-    return untold(seen, f"no GPU, and the rewrite wants one{rewrites}")
+        return seen.not_applicable(f"built without CUDA, and the rewrite is for GPUs{rewrites}")
+    return seen.unjudged(f"no GPU, and the rewrite wants one{rewrites}")
 
 
 def _loss_scaling(seen: Seen) -> tuple[list[Finding], str]:
@@ -184,33 +214,18 @@ def _loss_scaling(seen: Seen) -> tuple[list[Finding], str]:
     if control.evidence.get("weights_changed") is not True:
         return [], ""  # it was no overflow
     before, after = number(trial, "scale_before"), number(trial, "scale_after")
-    wrong = headline = ""
+    cause = None
     if trial.evidence.get("weights_changed") is True:
-        wrong = "lets an overflow into the weights, which are no numbers any more"
-        headline = "spoils the weights at an overflow"
+        cause = SPOILS
     elif trial.evidence.get("next_step_changed") is False:
-        wrong = "takes no step any more after an overflow"
-        headline = "stops learning after an overflow"
+        cause = STOPS
     elif before and not 0 < after < before:
-        wrong = f"stays at {before:.10g} after an overflow: every further step overflows, and is skipped"
-        headline = "does not fall at an overflow"
-    if wrong:
-        finding = Finding(
-            "fail",
-            f"AMP's loss scale in {seen.title} {wrong}.",
-            seen.subjects,
-            seen.evidence(trial, control),
-            Remedy(
-                "Take a fixed loss scale, "
-                "enable_mixed_precision_graph_rewrite(optimizer, loss_scale=128.0), until this TensorFlow is "
-                "replaced."
-            ),
-            headline=f"AMP's loss scale in {seen.title} {headline}",
-        )
-        return [finding], ""
+        cause = STAYS
+    if cause is not None:
+        return [seen.found(cause, trial, control, before=before)], ""
     if not before:
         return [], ""
     return (
         [],
-        f"at an overflow the loss scale falls from {before:.10g} to {after:.10g} and the weights stay",
+        f"at an overflow the loss scale falls from {before:.9g} to {after:.10g} and the weights stay",
     )

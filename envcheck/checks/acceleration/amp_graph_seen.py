@@ -10,7 +10,7 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ...findings.model import Unjudged
 from ..environment.speed import is_true
-from .common import Seen, number
+from .common import Seen, number, text, words
 
 SYSTEM = "amp-graph"
 ABSENT = "the target has no TensorFlow"
@@ -44,15 +44,7 @@ class Way(NamedTuple):
 
 def cannot_tell(seen: Seen, way: Way, words: str) -> Unjudged:
     why = f" ({way.trial.reason})" if way.trial.reason else ""
-    return Unjudged("could-not-run", f"{seen.title}, {way.title}: {words}{why}", seen.subjects)
-
-
-def untold(seen: Seen, why: str) -> Unjudged:
-    return Unjudged("could-not-run", f"{seen.title}: {why}", seen.subjects)
-
-
-def skipped(seen: Seen, why: str) -> Unjudged:
-    return Unjudged("skipped", f"not applicable: {seen.title}: {why}", seen.subjects)
+    return seen.unjudged(f"{way.title}: {words}{why}")
 
 
 def way_of(seen: Seen, name: str, trial: SystemTrial | None = None) -> Way:
@@ -87,8 +79,7 @@ def number_half(trial: SystemTrial | None) -> float:
 
 def amount_of(trial: SystemTrial) -> str:
     """ "5 of 5 convolutions and 3 of 3 products in float16"."""
-    types = trial.evidence.get("types")
-    half = " and ".join(types) if isinstance(types, list) and types else "half precision"
+    half = " and ".join(words(trial, "types")) or "half precision"
     parts = [
         f"{number(trial, f'half_{kind}'):.10g} of {number(trial, kind):.10g} {kind}"
         for kind in ("convolutions", "products")
@@ -107,18 +98,15 @@ def would_clash(seen: Seen, trial: SystemTrial | None) -> bool:
 
 def why_too_old(seen: Seen) -> str:
     """Why no rewrite is to be expected on this GPU; "" where one is."""
-    words = seen.trial("variables")
-    text = words.evidence.get("compute_capability") if words is not None else None
-    capability = parse_version(text) if isinstance(text, str) else None
+    own = text(seen.trial("variables"), "compute_capability")
+    capability = parse_version(own)
     if capability is None or capability >= SUITABLE:
         return ""
-    return f"the GPU has compute capability {text}, and the rewrite wants {SUITABLE}"
+    return f"the GPU has compute capability {own}, and the rewrite wants {SUITABLE}"
 
 
 def words_set(seen: Seen) -> list[str]:
-    words = seen.trial("variables")
-    found = words.evidence.get("set") if words is not None else None
-    return found if isinstance(found, list) else []
+    return words(seen.trial("variables"), "set")
 
 
 def asked_for(seen: Seen) -> dict[str, str]:
@@ -128,6 +116,4 @@ def asked_for(seen: Seen) -> dict[str, str]:
 
 
 def words_known(seen: Seen) -> list[str]:
-    words = seen.trial("variables")
-    found = words.evidence.get("known") if words is not None else None
-    return found if isinstance(found, list) else []
+    return words(seen.trial("variables"), "known")

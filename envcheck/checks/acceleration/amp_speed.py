@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 from ...data.slow_versions import slow_versions
 from ...data.versions import parse_version
@@ -12,7 +12,8 @@ from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.missing import CannotJudge, CouldNotRun
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...tensorcores.kernel_names import classify
 from ...tensorcores.peaks import Chip, chip
 from ..registry import check
@@ -26,22 +27,51 @@ _STEPS = ("product", "convolution")
 _ODD = ("product n+1", "product n-1")
 
 
-class _Cause(NamedTuple):
-    words: str  # behind a colon
-    remedy: Remedy
+def _cause(key: str, why: str, remedy: str = "") -> Cause:
+    sentence = "Mixed precision gains nothing in {title} ({steps}): " + why + "."
+    return Cause(key, "warn", "mixed precision gains nothing: " + why, sentence, remedy)
+
+
+NO_TENSOR_CORES = _cause(
+    "no-tensor-cores",
+    "{gpu} has no Tensor Cores{why}",
+    "Train in FP32 here, unless the memory that 16 bits save is what you need.",
+)
+HOST_WAITS = _cause(
+    "host-too-slow",
+    "the host needs {ms:.2g} ms to start a step, and the GPU waits for it",
+    "Give a step more work (a larger batch), and check what keeps the CPU busy: its clock, other processes,"
+    " a limit on its time.",
+)
+ODD_SIZE = _cause(
+    "no-multiple-of-8",
+    "{size:g} is no multiple of 8, as Tensor Cores need their sizes",
+    "Pad channels, hidden sizes, vocabularies and batches to multiples of 8.",
+)
+SLOW_VERSION = _cause("slow-version", "{what}", "Use {framework} {without} or later.")
+CUDA_CORES = _cause(
+    "runs-on-cuda-cores",
+    "it runs on CUDA cores ({kernel})",
+    "Look at cuBLAS and cuDNN as they are loaded, and at what the micro-kernels show.",
+)
+NOT_SEEN = _cause(
+    "cause-not-seen",
+    "{kernels}the cause is not seen",
+    "Check whether the Tensor Cores reach their rate at all, and whether the GPU is throttled.",
+)
 
 
 @check(
     "ACC-005",
     title="AMP, Tensor Cores",
-    problem="mixed precision gains nothing",
+    causes=[NO_TENSOR_CORES, HOST_WAITS, ODD_SIZE, SLOW_VERSION, CUDA_CORES, NOT_SEEN],
     about=(
         "The same training steps, a product alone and convolutions with a product behind them, are timed in "
         "16 bits, in FP32 and from Ampere on in TF32, in turns. A warning where 16 bits are less than "
         f"{_LEAST:g} times as fast as FP32, with the cause: a GPU without Tensor Cores, a step that the host "
         "holds up, kernels that run on CUDA cores, a version that is known to choose slow ones. "
-        "Sizes that are one more or one less than a multiple of 8 are timed, too, and told: what they "
-        "cost depends on the GPU and its cuBLAS. Where the graph rewrite timed its steps, these are told, "
+        "Sizes that are one more or one less than a multiple of 8 are timed and shown, too: what they "
+        "cost depends on the GPU and its cuBLAS. Where the graph rewrite timed its steps, these are shown, "
         "too."
     ),
     sources=(
@@ -65,11 +95,11 @@ def amp_gains(view: SnapshotView) -> Iterator[Verdict]:
             if trial is not None and (_gain(trial) or _LEAST) < _least(seen, view, trial)
         ]
         if not slow:
-            yield Passed(f"{seen.title}: {_told(seen)}")
+            yield Passed(f"{seen.title}: {_detail(seen)}")
             return
-        cause = _cause(view, seen, *slow[0])
+        cause, details = _why(view, seen, *slow[0])
         steps = " and ".join(f"{name} {_times(_gain(trial) or 0)}" for name, trial in slow)
-        yield _finding(seen, steps, cause, *(trial for _name, trial in slow))
+        yield seen.found(cause, *(trial for _name, trial in slow), steps=steps, **details)
 
     absent = "the target has neither TensorFlow nor PyTorch"
     yield from each_run(view, "amp-tensor-cores", judge, absent=absent)
@@ -93,7 +123,8 @@ def _rewritten(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
         name, unit = _chip(view, seen, on)
         gain = plain / fast
         if gain < _LEAST and unit.modes == frozenset():
-            yield _finding(seen, f"the graph rewrite ({on.name}) {_times(gain)}", _none(name, unit))
+            steps = f"the graph rewrite ({on.name}) {_times(gain)}"
+            yield seen.found(NO_TENSOR_CORES, steps=steps, **_none(name, unit))
         elif gain < _LEAST:
             what = "a step as small as this one gains nothing"
             yield Passed(f"{seen.title}: the graph rewrite ({on.name}) {_times(gain)}: {what}")
@@ -101,23 +132,8 @@ def _rewritten(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
             yield Passed(f"{seen.title}: the graph rewrite ({on.name}) {_times(gain)}")
 
 
-def _finding(seen: Seen, steps: str, cause: _Cause, *trials: SystemTrial) -> Finding:
-    return Finding(
-        "warn",
-        f"Mixed precision gains nothing in {seen.title} ({steps}): {cause.words}.",
-        seen.subjects,
-        seen.evidence(*trials),
-        cause.remedy,
-        f"mixed precision gains nothing: {cause.words}",
-    )
-
-
-def _none(name: str, unit: Chip) -> _Cause:
-    why = f" ({unit.why_none})" if unit.why_none else ""
-    return _Cause(
-        f"{name} has no Tensor Cores{why}",
-        Remedy("Train in FP32 here, unless the memory that 16 bits save is what you need."),
-    )
+def _none(name: str, unit: Chip) -> dict[str, Any]:
+    return {"gpu": name, "why": f" ({unit.why_none})" if unit.why_none else ""}
 
 
 def _why_untimed(seen: Seen, trial: SystemTrial | None) -> str:
@@ -156,59 +172,36 @@ def _chip(view: SnapshotView, seen: Seen, trial: SystemTrial) -> tuple[str, Chip
     return name or "the GPU", chip(name, capability)
 
 
-def _cause(view: SnapshotView, seen: Seen, step: str, trial: SystemTrial) -> _Cause:
+def _why(
+    view: SnapshotView, seen: Seen, step: str, trial: SystemTrial
+) -> tuple[Cause, dict[str, Any]]:
+    """The cause, and what it is found with."""
     name, unit = _chip(view, seen, trial)
     if unit.modes == frozenset():
-        return _none(name, unit)
+        return NO_TENSOR_CORES, _none(name, unit)
     if number(trial, "host_ms") > _HOST * number(trial, "amp_ms") > 0:
-        return _Cause(
-            f"the host needs {number(trial, 'host_ms'):.2g} ms to start a step, and the GPU waits for it",
-            Remedy(
-                "Give a step more work (a larger batch), and see what keeps the CPU busy: its clock, other "
-                "processes, a limit on its time.",
-                ["nproc; uptime; cat /sys/fs/cgroup/cpu.max"],
-            ),
-        )
+        commands = ["nproc; uptime; cat /sys/fs/cgroup/cpu.max"]
+        return HOST_WAITS, {"ms": number(trial, "host_ms"), "commands": commands}
     if number(trial, "n") % 8 and step != "convolution":
-        return _Cause(
-            f"{number(trial, 'n'):g} is no multiple of 8, as Tensor Cores want their sizes",
-            Remedy("Pad channels, hidden sizes, vocabularies and batches to multiples of 8."),
-        )
+        return ODD_SIZE, {"size": number(trial, "n")}
     rows = _known_slow(seen) if step == "convolution" else []
     if rows:
-        return _Cause(
-            rows[0][0],
-            Remedy(
-                f"Use {seen.title.split()[0]} {rows[0][1]} or later.",
-                [pip_install(view, f"{seen.run.framework}>={rows[0][1]}")],
-            ),
-        )
-    return _by_kernels(view, trial)
-
-
-def _by_kernels(view: SnapshotView, trial: SystemTrial) -> _Cause:
+        what, without = rows[0]
+        commands = [pip_install(view, f"{seen.run.framework}>={without}")]
+        title = seen.title.split()[0]
+        details = {"what": what, "framework": title, "without": without}
+        return SLOW_VERSION, {**details, "commands": commands}
     named = trial.evidence.get("kernels")
     kinds = {one: classify(one) for one in named} if isinstance(named, list) else {}
     plain = next((one for one, kind in kinds.items() if kind == "simt"), None)
-    if plain and "tensor" not in kinds.values():
-        return _Cause(
-            f"it runs on CUDA cores ({plain[:60]})",
-            Remedy(
-                "Look at cuBLAS and cuDNN as they are loaded, and at what the micro-kernels say.",
-                [look(view, "libraries", "tensorcores")],
-            ),
-        )
-    where = "its kernels run on Tensor Cores, and " if "tensor" in kinds.values() else ""
-    return _Cause(
-        f"{where}the cause is not seen",
-        Remedy(
-            "See whether the Tensor Cores reach their rate at all, and whether the GPU is throttled.",
-            [
-                look(view, "tensorcores"),
-                "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER",
-            ],
-        ),
-    )
+    on_tensor_cores = "tensor" in kinds.values()
+    if plain and not on_tensor_cores:
+        commands = [look(view, "libraries", "tensorcores")]
+        return CUDA_CORES, {"kernel": plain[:60], "commands": commands}
+    return NOT_SEEN, {
+        "kernels": "its kernels run on Tensor Cores, and " if on_tensor_cores else "",
+        "commands": [look(view, "tensorcores"), "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER"],
+    }
 
 
 def _known_slow(seen: Seen) -> list[tuple[str, str]]:
@@ -220,7 +213,7 @@ def _known_slow(seen: Seen) -> list[tuple[str, str]]:
     return [(row.what, row.without) for row in rows if row.what.startswith("Conv2D")]
 
 
-def _told(seen: Seen) -> str:
+def _detail(seen: Seen) -> str:
     """ "product 5.1 times as fast as FP32 (1.8 as TF32), convolution 3.2; at 4097 4.0, at 4095 4.1" """
     parts = []
     for name in _STEPS:
@@ -233,14 +226,14 @@ def _told(seen: Seen) -> str:
         beside = f" ({tf32:.1f} as TF32)" if tf32 > 0 else ""
         than = "FP32" if trial.evidence.get("float32_is") == "FP32" else "32 bits"
         parts.append(f"{name} {gain:.1f} times as fast as {than}{beside}")
-    told = ", ".join(parts)
+    shown = ", ".join(parts)
     odd = [(number(seen.trial(name), "n"), _gain(seen.trial(name))) for name in _ODD]
     sizes = [f"at {n:g} {gain:.1f} times" for n, gain in odd if n and gain is not None]
     if sizes:
-        told += f"; {', '.join(sizes)}"
+        shown += f"; {', '.join(sizes)}"
     if any(gain is not None and gain < _LEAST for _n, gain in odd):
-        told += ": sizes that are no multiple of 8 gain nothing here"
-    return told
+        shown += ": sizes that are no multiple of 8 gain nothing here"
+    return shown
 
 
 def _times(gain: float) -> str:

@@ -8,7 +8,8 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..environment.mixed_precision import ask_in_program
 from ..environment.speed import is_true
@@ -21,20 +22,39 @@ from .amp_graph_seen import (
     UNTOLD,
     amount_of,
     asked_for,
-    skipped,
     state_of,
-    untold,
     why_too_old,
     words_known,
     would_clash,
 )
 from .common import NO_IMPORT, Seen, each_run, failed
 
+UNKNOWN = Cause(
+    "unknown-variable",
+    "fail",
+    headline="{name} is set, and {title} does not know it",
+    sentence="{settings} does nothing in {title}: this build does not know it, and computes in 32 bits.",
+)
+NO_EFFECT = Cause(
+    "variable-without-effect",
+    "fail",
+    headline="{name} is set and has no effect in {title}",
+    sentence="{name} is set, {title} knows the name, and it has no effect: the step stays in 32 bits.",
+)
+OVERRULED = Cause(
+    "variable-overruled",
+    "warn",
+    headline="{name} is overruled by {other}",
+    sentence="{setting} does nothing: {other} is set as well, and wins.",
+    remedy="Leave one of them.",
+    commands=[f"unset {REWRITE}"],
+)
+
 
 @check(
     "ACC-002",
     title="AMP by variable",
-    problem="an AMP variable does nothing in this TensorFlow",
+    causes=[UNKNOWN, NO_EFFECT, OVERRULED],
     about=(
         "NVIDIA's builds of TensorFlow 1 switch AMP on by TF_ENABLE_AUTO_MIXED_PRECISION=1 or "
         "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE=1 (which wins where both are set), and its loss "
@@ -60,13 +80,13 @@ def variables_are_heeded(view: SnapshotView) -> Iterator[Verdict]:
 def _variables(seen: Seen) -> Iterator[Verdict]:
     words = seen.trial("variables")
     if words is None or words.outcome != "ok":
-        yield untold(seen, failed(seen, words))
+        yield seen.unjudged(failed(seen, words))
         return
     asked = {name: value for name, value in asked_for(seen).items() if is_true(value)}
     heeded = words_known(seen)
     unknown = [name for name in asked if name not in heeded]
     if unknown and not words.evidence.get("rewrite_found"):
-        yield untold(seen, "the library that has the rewrite was not found")
+        yield seen.unjudged("the library that has the rewrite was not found")
         return
     if unknown:
         yield _ignored(seen, words, unknown)
@@ -79,7 +99,7 @@ def _variables(seen: Seen) -> Iterator[Verdict]:
         yield _without_effect(seen, words, next(iter(asked)))
         return
     if not heeded:
-        yield skipped(seen, "no AMP variable is set, and this build knows none")
+        yield seen.not_applicable("no AMP variable is set, and this build knows none")
         return
     yield from _tried(seen, words, asked)
 
@@ -88,11 +108,13 @@ def _tried(seen: Seen, words: SystemTrial, asked: dict[str, str]) -> Iterator[Ve
     """What a process did in which the variable alone asks for AMP."""
     trial = seen.trial("variable")
     if words.evidence.get("no_effect") is True:
-        yield skipped(seen, "no AMP variable is set, and this build says that they have no effect")
+        yield seen.not_applicable(
+            "no AMP variable is set, and this build says that they have no effect"
+        )
         return
     if trial is None:
         why = "no GPU to see it on" if seen.run.device == "cpu" else failed(seen, None)
-        yield untold(seen, why)
+        yield seen.unjudged(why)
         return
     told = trial.evidence.get("asked")
     name = ", ".join(told) if isinstance(told, list) else ALL
@@ -106,51 +128,45 @@ def _tried(seen: Seen, words: SystemTrial, asked: dict[str, str]) -> Iterator[Ve
             f"{seen.title}: {name}: {amount_of(trial)}, {scaling}{more if clash else ''}{seen.where}"
         )
     elif state == "nothing" and why_too_old(seen):
-        yield skipped(seen, why_too_old(seen))
+        yield seen.not_applicable(why_too_old(seen))
     elif state == "nothing" and asked:
         yield _without_effect(seen, trial, next(iter(asked)))
     elif state == "nothing":
-        yield skipped(seen, f"no AMP variable is set, and {name} would do nothing here")
+        yield seen.not_applicable(f"no AMP variable is set, and {name} would do nothing here")
     else:
         why = trial.reason or UNTOLD.get(state, state)
-        yield Unjudged("could-not-run", f"{seen.title}, {name}: {why}", seen.subjects)
+        yield seen.unjudged(f"{name}: {why}")
 
 
-def _ignored(seen: Seen, words: SystemTrial, names: list[str]) -> Finding:
+def _ignored(seen: Seen, variables: SystemTrial, names: list[str]) -> Finding:
     values = [f"{name}={value}" for name, value in asked_for(seen).items() if name in names]
-    return Finding(
-        "fail",
-        f"{', '.join(values)} does nothing in {seen.title}: this build does not know the name, and "
-        "computes in 32 bits.",
+    return UNKNOWN.found(
         [subject for name in names for subject in about("variable", name)],
-        seen.evidence(words),
-        _in_program(seen, names),
-        headline=f"{names[0]} is set, and {seen.title} does not know it",
+        seen.evidence(variables),
+        advice=_in_program(seen, names),
+        name=names[0],
+        settings=", ".join(values),
+        title=seen.title,
     )
 
 
 def _without_effect(seen: Seen, trial: SystemTrial, name: str) -> Finding:
-    return Finding(
-        "fail",
-        f"{name} is set, {seen.title} knows the name, and it has no effect: the step stays in 32 bits.",
-        about("variable", name),
-        [*seen.evidence(trial), *seen.logged("has no effect")],
-        _in_program(seen, [name]),
-        headline=f"{name} is set and has no effect in {seen.title}",
-    )
+    evidence = [*seen.evidence(trial), *seen.logged("has no effect")]
+    advice = _in_program(seen, [name])
+    subjects = about("variable", name)
+    return NO_EFFECT.found(subjects, evidence, advice=advice, name=name, title=seen.title)
 
 
 def _overruled(seen: Seen) -> Finding | None:
     values = asked_for(seen)
     if not is_true(values.get(ALL)) or not values.get(REWRITE) or is_true(values[REWRITE]):
         return None
-    return Finding(
-        "warn",
-        f"{ALL}={values[ALL]} does nothing: {REWRITE}={values[REWRITE]} is set as well, and wins.",
+    return OVERRULED.found(
         about("variable", REWRITE),
         seen.evidence(seen.trial("variables")),
-        Remedy("Leave one of them.", [f"unset {REWRITE}"]),
-        headline=f"{ALL} is overruled by {REWRITE}={values[REWRITE]}",
+        name=ALL,
+        setting=f"{ALL}={values[ALL]}",
+        other=f"{REWRITE}={values[REWRITE]}",
     )
 
 

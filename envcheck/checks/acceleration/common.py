@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...facts.acceleration import BY_SIZE, Acceleration, SystemRun, SystemTrial, Value
@@ -12,7 +12,8 @@ from ...facts.missing import CannotJudge, Skip
 from ...facts.snapshot import Document
 from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView, facts_of, show
-from ...findings.model import DEEPER, Unjudged, Verdict, unjudged
+from ...findings.causes import Cause, Param
+from ...findings.model import DEEPER, Finding, Remedy, Unjudged, Verdict, unjudged
 from ...findings.subjects import Subject, about
 from ..driver_state import NO_GPUS_THERE
 
@@ -62,10 +63,38 @@ class Seen(NamedTuple):
             if not trials or one in trials
         ]
 
-    def logged(self, *words: str) -> list[Evidence]:
+    def found(
+        self,
+        cause: Cause,
+        *trials: SystemTrial | None,
+        more: Sequence[Evidence] = (),
+        advice: Remedy | None = None,
+        commands: Sequence[str] | None = None,
+        **params: Param,
+    ) -> Finding:
+        """The cause, found in this run; trials: its evidence, all where none is named."""
+        return cause.found(
+            self.subjects,
+            [*self.evidence(*trials), *more],
+            advice=advice,
+            commands=commands,
+            **{"title": self.title, "where": self.where, **params},
+        )
+
+    def unjudged(self, why: str) -> Unjudged:
+        """It could not be judged, and why."""
+        return Unjudged("could-not-run", self._titled(why), self.subjects)
+
+    def not_applicable(self, why: str) -> Unjudged:
+        return Unjudged("skipped", f"not applicable: {self._titled(why)}", self.subjects)
+
+    def _titled(self, why: str) -> str:
+        return f"{self.title}: {why}" if self.title else why
+
+    def logged(self, *wanted: str) -> list[Evidence]:
         """The first line of its log that has one of these words in it."""
         for line in self.run.log:
-            if any(word.lower() in line.lower() for word in words):
+            if any(word.lower() in line.lower() for word in wanted):
                 return [Evidence(f"{self.path}.log", line, "its standard error")]
         return []
 
@@ -74,6 +103,22 @@ def number(trial: SystemTrial | None, name: str) -> float:
     """A count or a rate of a trial's evidence; 0 where it has none that can be one."""
     value = None if trial is None else trial.evidence.get(name)
     return value if isinstance(value, (int, float)) and -_MOST < value < _MOST else 0
+
+
+def words(trial: SystemTrial | None, name: str) -> list[str]:
+    """A list of words of a trial's evidence; [] where it has none."""
+    value = None if trial is None else trial.evidence.get(name)
+    return value if isinstance(value, list) else []
+
+
+def text(trial: SystemTrial | None, name: str) -> str:
+    """A word of a trial's evidence; "" where it has none."""
+    value = None if trial is None else trial.evidence.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def ok(trial: SystemTrial | None) -> bool:
+    return trial is not None and trial.outcome == "ok"
 
 
 def told(trial: SystemTrial) -> str:
@@ -151,12 +196,11 @@ def _facts(place: Document) -> Acceleration:
 
 
 def not_run(seen: Seen) -> Unjudged:
-    """What is said of a run that came to no trial."""
+    """What is reported of a run that came to no trial."""
     run = seen.run
-    title = f"{seen.title}: " if seen.title else ""
     if run.outcome == "not-applicable":
-        return Unjudged("skipped", f"not applicable: {title}{run.reason}", seen.subjects)
-    return Unjudged("could-not-run", f"{title}{run.reason or run.outcome}", seen.subjects)
+        return seen.not_applicable(run.reason)
+    return seen.unjudged(run.reason or run.outcome)
 
 
 def died(seen: Seen) -> SystemTrial | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.missing import CannotJudge
 from ...facts.target import Framework
 from ...facts.view import SnapshotView, facts_of
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..framework.trials import TAKEN, said, why_failed
 from ..registry import check
 from ..target import python
@@ -20,7 +23,7 @@ _NEAR = ", stride 1"  # in a trial's name: its results need not be exact
 _BITS = "24-bit"
 _ABOUT = (
     "Convolutions in 2D and 3D, of FP32, TF32, FP16 and BF16 numbers as far as the GPU and the framework "
-    "have them, forward and with the gradients of the input and of the filter, each held against a "
+    "have them, forward and with the gradients of the input and of the filter, each compared with a "
     "reference. The numbers are small integers and the stride is 2, which leaves cuDNN no algorithm that "
     "rounds: every result is exact or wrong. With a stride of 1 results must lie next to the right integer; "
     "random 24-bit numbers in FP32 may be off by what any order of summing explains. A failure where results "
@@ -28,11 +31,41 @@ _ABOUT = (
     "fits which framework is another check's (LIB-005); the one that ran is named."
 )
 
+WRONG = Cause(
+    "wrong-convolutions",
+    "fail",
+    headline="Convolutions in {title} are wrong{where}: {first}",
+    sentence="{title} computes wrong convolutions on {device}: {names}; of the first, {count}{example}.",
+    remedy="Run it on another GPU. If it is wrong on one alone, that GPU or its memory is broken; if it is"
+    " wrong on all, take a newer cuDNN, or a newer build.",
+    commands=["nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER", "dmesg | grep -i xid"],
+)
+FAILS = Cause(
+    "convolutions-fail",
+    "fail",
+    headline="Convolutions fail in {title}{where}: {why}",
+    sentence="{title} fails at convolutions{where} ({names}): {why}.",
+)
+WITHOUT_CUDNN = Cause(
+    "without-cudnn",
+    "fail",
+    headline="{title} convolves without cuDNN",
+    sentence="{title} runs convolutions on the GPU without cuDNN, by kernels of its own, which are slower.",
+    remedy="Check whether this build has cuDNN, and whether something switches it off"
+    " (torch.backends.cudnn.enabled).",
+)
+ROUNDS = Cause(
+    "tf32-not-switched-off",
+    "warn",
+    headline="{title} rounds convolutions to TF32 with TF32 switched off",
+    sentence="Convolutions in {title} round to TF32 though TF32 was switched off for them.",
+)
+
 
 @check(
     "ACC-011",
     title="cuDNN convolutions",
-    problem="convolutions fail or are wrong on the GPU",
+    causes=[WRONG, FAILS, WITHOUT_CUDNN, ROUNDS],
     about=_ABOUT,
     sources=(
         "NVIDIA's cuDNN API reference, tables of cudnnConvolutionForward and its backward passes",
@@ -56,21 +89,15 @@ def convolutions(view: SnapshotView) -> Iterator[Verdict]:
         if wrong or broken:
             return
         for one in taken[:1]:
-            yield Unjudged(
-                "could-not-run",
-                f"{seen.title}, {one.name}: the GPU or its memory is taken",
-                seen.subjects,
-            )
+            yield seen.unjudged(f"{one.name}: the GPU or its memory is taken")
         last = died(seen)
         if last is not None:
-            yield Unjudged(
-                "could-not-run", f"{_of(seen, last)}: {failed(seen, last)}", seen.subjects
-            )
+            yield seen.unjudged(f"{last.name}: {failed(seen, last)}")
         right = [one for one in made if one.outcome == "ok"]
         if right:
             yield from _are_right(view, seen, right)
         elif not taken and last is None:
-            yield _none(seen, made)
+            yield seen.unjudged(failed(seen, made[0] if made else None))
 
     yield from each_run(view, "cudnn", judge)
 
@@ -95,37 +122,25 @@ def _in_tf32(trial: SystemTrial) -> bool:
 
 
 def _are_wrong(seen: Seen, wrong: list[SystemTrial]) -> Finding:
-    first = wrong[0]
+    first, on_cpu = wrong[0], seen.run.device == "cpu"
     example = first.evidence.get("first")
-    where = "the CPU" if seen.run.device == "cpu" else "the GPU"
-    count = f"{number(first, 'differ'):g} of {number(first, 'outputs'):g} results"
-    again = Remedy(
-        "Run it on another GPU. Where it is wrong on one alone, that GPU or its memory is broken; where it "
-        "is wrong on all, take a newer cuDNN, or a newer build.",
-        ["nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER", "dmesg | grep -i xid"],
+    found = seen.found(
+        WRONG,
+        *(*wrong, seen.trial("cuDNN")),
+        first=first.name,
+        device="the CPU" if on_cpu else "the GPU",
+        names=", ".join(one.name for one in wrong),
+        count=f"{number(first, 'differ'):g} of {number(first, 'outputs'):g} results",
+        example=f" ({example})" if example else "",
     )
-    return Finding(
-        "fail",
-        f"{seen.title} computes wrong convolutions on {where}: {', '.join(one.name for one in wrong)}; "
-        f"of the first, {count}{f' ({example})' if example else ''}.",
-        seen.subjects,
-        seen.evidence(*wrong, seen.trial("cuDNN")),
-        None if seen.run.device == "cpu" else again,
-        headline=f"Convolutions in {seen.title} are wrong{seen.where}: {wrong[0].name}",
-    )
+    return msgspec.structs.replace(found, remedy=None) if on_cpu else found
 
 
 def _fails(view: SnapshotView, seen: Seen, broken: list[SystemTrial]) -> Finding:
     why, remedy = _why(view, seen, broken[0])
     names = ", ".join(one.name for one in broken)
-    return Finding(
-        "fail",
-        f"{seen.title} fails at convolutions{seen.where} ({names}): {why}.",
-        seen.subjects,
-        [*seen.evidence(*broken), *seen.logged("cudnn")],
-        remedy,
-        headline=f"Convolutions fail in {seen.title}{seen.where}: {why}",
-    )
+    log = seen.logged("cudnn")
+    return seen.found(FAILS, *broken, more=log, advice=remedy, names=names, why=why)
 
 
 def _why(view: SnapshotView, seen: Seen, first: SystemTrial) -> tuple[str, Remedy | None]:
@@ -149,50 +164,26 @@ def _facts(view: SnapshotView, seen: Seen) -> Framework:
 
 def _are_right(view: SnapshotView, seen: Seen, right: list[SystemTrial]) -> Iterator[Verdict]:
     names = ", ".join(one.name for one in right if _NEAR not in one.name and _BITS not in one.name)
-    told = f"{seen.title}: {names or right[0].name}, {_PASSES}, as the reference{seen.where}"
+    right_are = f"{names or right[0].name}, {_PASSES}, as the reference{seen.where}"
     if seen.run.device == "cpu":
-        yield Unjudged("skipped", f"not applicable: {told}", seen.subjects)
+        yield seen.not_applicable(right_are)
         return
     ran = next((one for one in right if "cudnn" in one.evidence), None)
     library = seen.trial("cuDNN")
     if ran is not None and not number(ran, "cudnn") and seen.run.framework == "torch":
-        yield _without(view, seen, ran)
-        return
-    if not number(ran, "cudnn"):
-        reason = f"{told}; whether cuDNN computed them cannot be told"
-        yield Unjudged("could-not-run", reason, seen.subjects)
-        return
-    if any(_in_tf32(one) for one in right if _BITS in one.name and _switched(one)):
-        yield Finding(
-            "warn",
-            f"Convolutions in {seen.title} round to TF32 though TF32 was switched off for them.",
-            seen.subjects,
-            seen.evidence(*right),
-            headline=f"{seen.title} rounds convolutions to TF32 with TF32 switched off",
-        )
-        return
-    yield Passed(f"{told}{_version(library)}")
+        code = "import torch; c = torch.backends.cudnn; print(c.version(), c.enabled)"
+        commands = [f"{python(view)} -c '{code}'"]
+        yield seen.found(WITHOUT_CUDNN, ran, library, commands=commands)
+    elif not number(ran, "cudnn"):
+        yield seen.unjudged(f"{right_are}; whether cuDNN computed them cannot be told")
+    elif any(_in_tf32(one) for one in right if _BITS in one.name and _switched(one)):
+        yield seen.found(ROUNDS, *right)
+    else:
+        yield Passed(f"{seen.title}: {right_are}{_version(library)}")
 
 
 def _switched(trial: SystemTrial) -> bool:
     return trial.evidence.get("tf32") == "off"
-
-
-def _without(view: SnapshotView, seen: Seen, first: SystemTrial) -> Finding:
-    return Finding(
-        "fail",
-        f"{seen.title} runs convolutions on the GPU without cuDNN, by kernels of its own, which are slower.",
-        seen.subjects,
-        seen.evidence(first, seen.trial("cuDNN")),
-        Remedy(
-            "See whether this build has cuDNN, and whether something switches it off "
-            "(torch.backends.cudnn.enabled).",
-            [
-                f"{python(view)} -c 'import torch; c = torch.backends.cudnn; print(c.version(), c.enabled)'"
-            ],
-        ),
-        headline=f"{seen.title} convolves without cuDNN",
-    )
 
 
 def _version(library: SystemTrial | None) -> str:
@@ -201,12 +192,3 @@ def _version(library: SystemTrial | None) -> str:
     built = library.evidence.get("built_with")
     beside = f" (built with {built})" if built else ""
     return f"; cuDNN {library.evidence['version']}{beside}"
-
-
-def _of(seen: Seen, trial: SystemTrial) -> str:
-    return f"{seen.title}, {trial.name}"
-
-
-def _none(seen: Seen, made: list[SystemTrial]) -> Unjudged:
-    why = failed(seen, made[0] if made else None)
-    return Unjudged("could-not-run", f"{seen.title}: {why}", seen.subjects)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ...facts.acceleration import SystemTrial
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.subjects import about
 from ..packages.dali import dali_of, plugin_again
@@ -19,15 +21,47 @@ from .common import NO_IMPORT, Seen, died, failed, not_run, number, runs
 _EXACT, _ROUNDED = 1, 8
 _SLOTS = {"png_difference": _EXACT, "jpeg_difference": _ROUNDED, "resize_difference": _ROUNDED}
 _CALLED = {"cpu": "CPU", "gpu": "GPU"}
+_AGAIN = (
+    "Install the DALI that is built for this driver's CUDA (its name ends in -cuda110, -cuda120 or"
+    " -cuda130), of the newest version that this Python has; until then use the CPU pipeline."
+)
+WRONG_IMAGES = Cause(
+    "wrong-images",
+    "fail",
+    headline="DALI's {pipeline} pipeline gives wrong images",
+    sentence="{dali} gives wrong images by its {pipeline} pipeline ({wrong} of 255): what is trained sees"
+    " other pictures.",
+    remedy=_AGAIN,
+)
+ELSEWHERE = Cause(
+    "wrong-device",
+    "fail",
+    headline="DALI's {pipeline} pipeline does not run on the {pipeline}",
+    sentence="{dali}'s {pipeline} pipeline gives {type}, not {wanted}: it does not run where it should.",
+    remedy=_AGAIN,
+)
+DOES_NOT_RUN = Cause(
+    "pipeline-fails",
+    "fail",
+    headline="DALI's {pipeline} pipeline does not run{beside}",
+    sentence="{dali}'s {pipeline} pipeline does not run{beside}: {why}.",
+    remedy=_AGAIN,
+)
+PLUGIN = Cause(
+    "plugin-does-not-load",
+    "fail",
+    headline="DALI's plugin does not load into {title}{built}",
+    sentence="DALI's plugin does not load into {title}{built} ({why}).",
+)
 
 
 @check(
     "ACC-019",
     title="DALI",
-    problem="DALI does not do what it must",
+    causes=[WRONG_IMAGES, ELSEWHERE, DOES_NOT_RUN, PLUGIN],
     about="DALI decodes and prepares images, on a GPU by nvJPEG. A JPEG and a PNG of 32 x 24 pixels, which"
     " come with envcheck, are decoded and halved by its CPU pipeline and, where there is a GPU, by the one"
-    " that decodes on it, and held against PIL, or against the pixels that they were made of: the PNG must be"
+    " that decodes on it, and compared with PIL, or with the pixels that they were made of: the PNG must be"
     " exact, the JPEG and the halved image may be 8 of 255 off, since decoders and filters round in"
     " different ways (1 to 4 apart), while wrong colours or rows are 100 apart here. The GPU's pipeline must"
     " give lists of tensors on the GPU, and the CPU's, the control, on the CPU. Beside TensorFlow its plugin,"
@@ -85,25 +119,10 @@ def _pixels(seen: Seen, trial: SystemTrial) -> Iterator[Verdict]:
         if number(trial, slot) > most + (slack if slot == "jpeg_difference" else 0)
     ]
     if wrong:
-        yield Finding(
-            "fail",
-            f"{_dali(trial)} gives wrong images by its {name} pipeline ({', '.join(wrong)} of 255): what is"
-            " trained sees other pictures.",
-            subjects=about("package", "nvidia-dali"),
-            evidence=seen.evidence(),
-            remedy=_again(),
-            headline=f"DALI's {name} pipeline gives wrong images",
-        )
+        yield _found(seen, WRONG_IMAGES, trial, wrong=", ".join(wrong))
     elif trial.evidence.get("type") != wanted:
-        yield Finding(
-            "fail",
-            f"{_dali(trial)}'s {name} pipeline gives {trial.evidence.get('type') or 'nothing'}, not"
-            f" {wanted}: it does not run where it was asked to.",
-            subjects=about("package", "nvidia-dali"),
-            evidence=seen.evidence(),
-            remedy=_again(),
-            headline=f"DALI's {name} pipeline does not run on the {name}",
-        )
+        given = str(trial.evidence.get("type") or "nothing")
+        yield _found(seen, ELSEWHERE, trial, type=given, wanted=wanted)
     elif not (trial.control and seen.trial("gpu") is not None):
         most = max(number(trial, slot) for slot in _SLOTS)
         against = str(trial.evidence.get("reference", "")) or "its own pixels"
@@ -111,40 +130,33 @@ def _pixels(seen: Seen, trial: SystemTrial) -> Iterator[Verdict]:
         yield Passed(f"{_dali(trial)}: images {alike}{seen.where or ', on the GPU'}")
 
 
-def _does_not_run(seen: Seen, trial: SystemTrial, works: bool) -> Finding:
+def _found(seen: Seen, cause: Cause, trial: SystemTrial, **params: Any) -> Finding:
     name = _CALLED.get(trial.name, trial.name)
+    params.update(dali=_dali(trial), pipeline=name)
+    package = about("package", "nvidia-dali")
+    log = seen.logged("dali", "nvjpeg", "error") if cause is DOES_NOT_RUN else []
+    return cause.found(package, [*seen.evidence(), *log], **params)
+
+
+def _does_not_run(seen: Seen, trial: SystemTrial, works: bool) -> Finding:
     beside = ", its CPU pipeline does" if works else ""
     why = failed(seen, trial)
-    return Finding(
-        "fail",
-        f"{_dali(trial)}'s {name} pipeline does not run{beside}: {why}.",
-        subjects=about("package", "nvidia-dali"),
-        evidence=[*seen.evidence(), *seen.logged("dali", "nvjpeg", "error")],
-        remedy=_of_driver() if "driver version is insufficient" in why else _again(),
-        headline=f"DALI's {name} pipeline does not run{beside}",
-    )
+    advice = _OF_DRIVER if "driver version is insufficient" in why else None
+    return _found(seen, DOES_NOT_RUN, trial, beside=beside, why=why, advice=advice)
 
 
 def _plugin(view: SnapshotView, seen: Seen) -> Verdict:
     trial, before = seen.trial("tensorflow plugin"), seen.trial("not imported")
     if trial is None or trial.outcome == "not-supported":
-        return Unjudged("could-not-run", f"{seen.title}: {failed(seen, trial)}", seen.subjects)
+        return seen.unjudged(failed(seen, trial))
     loaded = trial.evidence.get("libraries")
     if trial.outcome == "ok" and loaded and before is not None:
         if before.evidence.get("libraries"):
-            why = "its plugin is in TensorFlow's process without being imported"
-            return Unjudged("could-not-run", f"{seen.title}: {why}", seen.subjects)
+            return seen.unjudged("its plugin is in TensorFlow's process without being imported")
         return Passed(f"its plugin loads into {seen.title}")
     why = failed(seen, trial) if trial.outcome != "ok" else "no library of it was loaded"
     built = ": it is built for another TensorFlow" if "undefined symbol" in why else ""
-    return Finding(
-        "fail",
-        f"DALI's plugin does not load into {seen.title}{built} ({why}).",
-        subjects=seen.subjects,
-        evidence=seen.evidence(),
-        remedy=_plugin_again(view),
-        headline=f"DALI's plugin does not load into {seen.title}{built}",
-    )
+    return seen.found(PLUGIN, advice=_plugin_again(view), built=built, why=why)
 
 
 def _plugin_again(view: SnapshotView) -> Remedy:
@@ -162,15 +174,7 @@ def _dali(trial: SystemTrial) -> str:
     return f"DALI {version}" if isinstance(version, str) else "DALI"
 
 
-def _again() -> Remedy:
-    return Remedy(
-        "Install the DALI that is built for this driver's CUDA (its name ends in -cuda110, -cuda120 or"
-        " -cuda130), of the newest version that this Python has; until then use the CPU pipeline."
-    )
-
-
-def _of_driver() -> Remedy:
-    return Remedy(
-        "Install the DALI that is built for a CUDA that the driver knows (its name ends in -cuda110, -cuda120"
-        " or -cuda130), or a newer driver."
-    )
+_OF_DRIVER = Remedy(
+    "Install the DALI that is built for a CUDA that the driver knows (its name ends in -cuda110, -cuda120"
+    " or -cuda130), or a newer driver."
+)

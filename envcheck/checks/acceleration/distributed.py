@@ -1,17 +1,27 @@
-"""Checks on TensorFlow's strategies: replicas on several devices, and processes that work together."""
+"""Checks on devices and processes that train together: TensorFlow's strategies, Spark and Horovod.
+
+All of them are judged the same way: a trial must come to its end, its control must be alone, the members must
+find each other, and their sum must be exact. A row of _JOBS says what differs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
+from ...facts.base import known
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Unjudged, Verdict
 from ..registry import check
-from .common import NO_IMPORT, Seen, each_run, failed, number
+from ..target import pip_install
+from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
 _ABSENT = "the target has no TensorFlow"
-_CAUSES = (
+# What is often behind an error, by words in it.
+_HINTS = (
     (("/dev/shm", "shared memory", "bus error", "no space left"), "is /dev/shm too small?"),
     (
         ("refused", "unreachable", "timed out", "no tcp connection"),
@@ -21,121 +31,279 @@ _CAUSES = (
 )
 # What sums between GPUs without going through one of them.
 _OVER_NCCL = ("NcclAllReduce", "CollectiveAllReduce")
+_BACKENDS = {"NCCL": "NCCL", "GLOO": "Gloo", "MPI": "MPI"}
+_LAST_TENSORFLOW = (2, 16)  # from here on Horovod's last release does not work
+
+
+def _alone(what: str, sentence: str) -> Cause:
+    """The members do not find each other, and each trains alone."""
+    return Cause("trains-alone", "fail", what, sentence)
+
+
+def _wrong(what: str, sentence: str) -> Cause:
+    return Cause(
+        "wrong-sum",
+        "fail",
+        headline=what,
+        sentence=sentence,
+        remedy="Nothing trained this way is right: look at the log of NCCL, and at the GPUs' own checks.",
+        commands=["export NCCL_DEBUG=INFO"],
+    )
+
+
+PROXIED = Cause(
+    "proxy-in-the-way",
+    "warn",
+    headline="TensorFlow's processes do not meet: {variable} without no_proxy",
+    sentence="Processes of {title} that work together do not reach each other: {variable} is set, gRPC goes"
+    " to that proxy even for this machine's own addresses, and training hangs without a message. With"
+    " no_proxy they do.",
+    remedy="Name the hosts of the cluster, and this one, in no_proxy, wherever training is started.",
+    commands=["export no_proxy=localhost,127.0.0.1${no_proxy:+,$no_proxy}"],
+)
+
+
+class _Job(NamedTuple):
+    """How one system is judged.
+
+    members: the evidence that counts those that found each other. alone, wrong: the causes.
+    is_alone(control): whether the control is what it must be. holds(trial): whether the members found each
+    other. differing: the evidence that counts wrong members.
+    """
+
+    trial: str
+    control: str
+    members: str
+    alone: Cause
+    wrong: Cause
+    is_alone: Callable[[SystemTrial | None], bool]
+    holds: Callable[[SystemTrial | None], bool]
+    exact: Callable[[SystemTrial | None], bool]
+    meets: bool = False  # by gRPC, which a proxy may keep apart
 
 
 def could_not(seen: Seen, trial: SystemTrial | None) -> Unjudged:
     """A trial that came to nothing: why, and what is often behind it."""
-    words = failed(seen, trial)
-    low = words.lower()
-    hint = next((why for signs, why in _CAUSES if any(one in low for one in signs)), "")
-    through = word(trial, "proxy")
+    why = failed(seen, trial)
+    hint = next((hint for signs, hint in _HINTS if any(one in why.lower() for one in signs)), "")
+    through = text(trial, "proxy")
     if through and not hint:
         hint = f"{through} is set, and gRPC takes that proxy for this machine's own addresses, too"
-    return Unjudged(
-        "could-not-run", f"{seen.title}: {words}{f' ({hint})' if hint else ''}", seen.subjects
-    )
+    version = parse_version(known(seen.run.framework_version) or "")
+    newer = version is not None and version.release[:2] >= _LAST_TENSORFLOW
+    if seen.run.system == "horovod" and seen.run.framework == "tensorflow" and newer:
+        hint = "Horovod's last release, 0.28.1, is for TensorFlow up to 2.15: horovod#4290"
+    return seen.unjudged(f"{why}{f' ({hint})' if hint else ''}")
 
 
-def word(trial: SystemTrial | None, name: str) -> str:
-    """A word of a trial's evidence; "" where it has none."""
-    value = None if trial is None else trial.evidence.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def listed(trial: SystemTrial | None, name: str) -> list[str]:
-    """A list of words of a trial's evidence; empty where it has none."""
-    value = None if trial is None else trial.evidence.get(name)
-    return value if isinstance(value, list) else []
-
-
-def ok(trial: SystemTrial | None) -> bool:
-    return trial is not None and trial.outcome == "ok"
-
-
-def exact(trial: SystemTrial | None, off: str = "differing") -> bool:
-    """Whether the sum is what it must be, everywhere, and weights are the same."""
-    return (
-        number(trial, "expected") > 0
-        and number(trial, "sum") == number(trial, "expected")
-        and number(trial, off) == 0
-        and (
-            "weights" not in (trial.evidence if trial else {}) or len(listed(trial, "weights")) == 1
+def _judged(seen: Seen, job: _Job) -> Iterator[Verdict]:
+    """What is wrong, or cannot be judged; nothing where it works."""
+    trial, control = seen.trial(job.trial), seen.trial(job.control)
+    around = seen.trial(f"{job.trial}, no_proxy") if job.meets else None
+    if not ok(trial) and ok(around):
+        variable = text(around, "proxy") or text(trial, "proxy")
+        yield seen.found(PROXIED, trial, around, variable=variable)
+    elif not ok(trial):
+        yield could_not(seen, trial or (control if seen.run.system == "spark" else None))
+    elif not job.is_alone(control) or not ok(control):
+        yield seen.unjudged(f"its control, {job.control}, came to nothing: {failed(seen, control)}")
+    elif not job.holds(trial) or not job.exact(trial):
+        cause = job.wrong if job.holds(trial) else job.alone
+        yield seen.found(
+            cause,
+            trial,
+            control,
+            members=number(trial, job.members),
+            all=number(trial, "ranks") or number(trial, "executors"),
+            configured=number(trial, "configured"),
+            sum=number(trial, "sum"),
+            expected=number(trial, "expected"),
+            wrong=number(trial, "wrong"),
+            weights=", ".join(words(trial, "weights")) or "unknown",
+            step=number(trial, "step"),
+            place=text(trial, "place") or "no device",
         )
+
+
+def _each(
+    view: SnapshotView,
+    system: str,
+    absent: str,
+    works: Callable[[Seen, SystemTrial, SystemTrial], Verdict],
+) -> Iterator[Verdict]:
+    """works(seen, trial, control): what is reported of a run in which nothing is wrong."""
+    job = _JOBS[system]
+
+    def judge(seen: Seen) -> Iterator[Verdict]:
+        problems = list(_judged(seen, job))
+        trial, control = seen.trial(job.trial), seen.trial(job.control)
+        yield from problems
+        if not problems and trial is not None and control is not None:
+            yield works(seen, trial, control)
+
+    yield from each_run(view, system, judge, absent=absent)
+
+
+def _exact(trial: SystemTrial | None, off: str = "differing") -> bool:
+    """Whether the sum is what it must be, everywhere, and weights are the same."""
+    weights = (
+        "weights" not in (trial.evidence if trial else {}) or len(words(trial, "weights")) == 1
     )
+    right = number(trial, "sum") == number(trial, "expected") > 0
+    return right and number(trial, off) == 0 and weights
 
 
-def summed(trial: SystemTrial | None) -> str:
+def _summed(trial: SystemTrial) -> str:
     """ "sum 3 of 3" """
     return f"sum {number(trial, 'sum'):g} of {number(trial, 'expected'):g}"
 
 
-def set_aside(trial: SystemTrial | None) -> str:
-    """To stand behind what passed: a TF_CONFIG of the user's that it did not run with."""
-    told = word(trial, "tf_config")
-    return f"; TF_CONFIG is set here ({told}), and was set aside" if told else ""
+def _set_aside(trial: SystemTrial) -> str:
+    """A TF_CONFIG of the user's that it did not run with."""
+    given = text(trial, "tf_config")
+    return f"; TF_CONFIG is set here ({given}), and was set aside" if given else ""
 
 
-def no_control(seen: Seen, control: SystemTrial | None) -> Unjudged:
-    return Unjudged(
-        "could-not-run",
-        f"{seen.title}: what it is held against came to nothing: {failed(seen, control)}",
-        seen.subjects,
-    )
+def _is_one(name: str) -> Callable[[SystemTrial | None], bool]:
+    return lambda control: number(control, name) == 1
 
 
-def wrong(seen: Seen, what: str, headline: str, *trials: SystemTrial | None) -> Finding:
-    return Finding(
-        "fail",
-        what,
-        seen.subjects,
-        seen.evidence(*trials),
-        Remedy(
-            "Nothing that is trained so is right: look at the log of NCCL, and at the GPUs' own checks.",
-            ["export NCCL_DEBUG=INFO"],
+def _are_two(name: str) -> Callable[[SystemTrial | None], bool]:
+    return lambda trial: number(trial, name) >= 2
+
+
+_JOBS = {
+    "mirrored": _Job(
+        "mirrored",
+        "OneDeviceStrategy",
+        "replicas",
+        _alone(
+            "MirroredStrategy trains on one device",
+            "MirroredStrategy in {title} was given several devices and has {members:g} replica.",
         ),
-        headline=headline,
-    )
-
-
-def _proxied(seen: Seen, plain: SystemTrial, around: SystemTrial) -> Finding:
-    """It hung, and went well as soon as 127.0.0.1 was left out of the proxy's business."""
-    variable = word(around, "proxy") or word(plain, "proxy")
-    return Finding(
-        "warn",
-        f"Processes of {seen.title} that work together do not reach each other: {variable} is set, gRPC goes"
-        " to that proxy even for this machine's own addresses, and training hangs without a word. With"
-        " no_proxy they do.",
-        seen.subjects,
-        seen.evidence(plain, around),
-        Remedy(
-            "Name the hosts of the cluster, and this one, in no_proxy, wherever training is started.",
-            ["export no_proxy=localhost,127.0.0.1${no_proxy:+,$no_proxy}"],
+        _wrong(
+            "MirroredStrategy sums wrongly",
+            "MirroredStrategy in {title} does not sum right: sum {sum:g} of {expected:g}, with {wrong:g} of"
+            " {members:g} replicas wrong; its copies of a variable are {weights}.",
         ),
-        headline=f"TensorFlow's processes do not reach each other: {variable} without no_proxy",
-    )
+        _is_one("replicas"),
+        _are_two("replicas"),
+        lambda trial: _exact(trial, "wrong"),
+    ),
+    "multiworker": _Job(
+        "workers",
+        "without TF_CONFIG",
+        "replicas",
+        _alone(
+            "each worker trains alone: TF_CONFIG has no effect",
+            "Two workers of {title} do not find each other: each trains alone, with {members:g} replica,"
+            " though TF_CONFIG names both.",
+        ),
+        _wrong(
+            "workers sum wrongly",
+            "Workers of {title} do not sum right: sum {sum:g} of {expected:g}, and their weights are"
+            " {weights}.",
+        ),
+        _is_one("replicas"),
+        _are_two("replicas"),
+        _exact,
+        meets=True,
+    ),
+    "parameter-servers": _Job(
+        "cluster",
+        "without a cluster",
+        "workers",
+        _alone(
+            "the parameter server holds nothing",
+            "A variable of {title}'s ParameterServerStrategy lives on {place}, and on no parameter server:"
+            " each worker trains alone.",
+        ),
+        Cause(
+            "updates-lost",
+            "fail",
+            headline="updates to the parameter server are lost",
+            sentence="A parameter server of {title} does not get what its workers send: sum {sum:g} of"
+            " {expected:g}, from {members:g} of 2 workers.",
+        ),
+        lambda control: "/job:ps" not in text(control, "place"),
+        lambda trial: "/job:ps" in text(trial, "place"),
+        lambda trial: _exact(trial) and number(trial, "workers") >= 2,
+        meets=True,
+    ),
+    "spark": _Job(
+        "cluster",
+        "without a chief",
+        "replicas",
+        _alone(
+            "executors of Spark train alone",
+            "Executors of Spark train alone in {title}: {configured:g} of {all:g} got a TF_CONFIG, and"
+            " {members:g} replicas are in sync.",
+        ),
+        _wrong(
+            "executors of Spark sum wrongly",
+            "Executors of Spark do not sum right in {title}: sum {sum:g} of {expected:g}.",
+        ),
+        lambda control: number(control, "configured") == 0,
+        lambda trial: (
+            number(trial, "configured") >= number(trial, "executors")
+            and number(trial, "replicas") >= 2
+        ),
+        _exact,
+    ),
+    "horovod": _Job(
+        "ranks",
+        "one rank",
+        "size",
+        _alone(
+            "Horovod's ranks train alone",
+            "{all:g} ranks of Horovod in {title} do not find each other: each is one of {members:g}, and"
+            " trains alone.",
+        ),
+        _wrong(
+            "Horovod sums wrongly",
+            "Horovod in {title} does not sum right: sum {sum:g} of {expected:g}; after a broadcast and one"
+            " step weights are {weights} instead of {step:g}.",
+        ),
+        _is_one("size"),
+        lambda trial: (
+            number(trial, "size") >= 2 and number(trial, "size") == number(trial, "ranks")
+        ),
+        lambda trial: (
+            _exact(trial, "wrong")
+            and words(trial, "weights") == [str(float(number(trial, "step")))]
+        ),
+    ),
+}
 
 
-def _connected(seen: Seen, name: str) -> tuple[SystemTrial | None, Verdict | None]:
-    """The trial that went well, or what is said where none did."""
-    plain, around = seen.trial(name), seen.trial(f"{name}, no_proxy")
-    if ok(plain):
-        return plain, None
-    if plain is not None and around is not None and ok(around):
-        return None, _proxied(seen, plain, around)
-    return None, could_not(seen, plain)
+def _causes(system: str, *more: Cause) -> list[Cause]:
+    job = _JOBS[system]
+    return [job.alone, job.wrong, *([PROXIED] if job.meets else []), *more]
+
+
+WITHOUT_NCCL = Cause(
+    "sums-without-nccl",
+    "warn",
+    headline="MirroredStrategy sums without NCCL: {reduction}",
+    sentence="MirroredStrategy in {title} sums between the GPUs by {reduction}, without NCCL: every gradient"
+    " goes through one GPU or the host, and several GPUs are hardly faster than one.",
+    remedy="Use a TensorFlow that is built with NCCL (NVIDIA's, or upstream's for Linux), with whole GPUs:"
+    " NCCL does not work on virtual ones. With more than four GPUs linked as in a DGX-1, a program may ask"
+    " for tf.distribute.HierarchicalCopyAllReduce().",
+)
 
 
 @check(
     "ACC-015",
     title="MirroredStrategy",
-    problem="MirroredStrategy does not train on all devices alike",
+    causes=_causes("mirrored", WITHOUT_NCCL),
     about="tf.distribute.MirroredStrategy keeps a copy of every variable on each GPU and sums gradients"
     " between them. It is run on all GPUs (without one, on the processor made into two): each replica gives"
     " its number to a sum of a quarter of a million numbers, which must be exact on all of them, and to a"
-    " variable, whose copies must stay the same. OneDeviceStrategy is what it is held against. Which"
-    " reduction was chosen is told: without NCCL it falls back to one GPU that sums for all, with no more"
-    " than a line in the log, and several GPUs are then hardly faster than one. A TF_CONFIG that is set is"
-    " put aside: a strategy that is told no devices would wait for the machines that it names.",
+    " variable, whose copies must stay the same. The control is OneDeviceStrategy. Without NCCL it falls"
+    " back to one GPU that sums for all, with no more than a line in the log, and several GPUs are then"
+    " hardly faster than one. A TF_CONFIG that is set is put aside: a strategy without a list of devices"
+    " would wait for the machines that it names.",
     sources=(
         "TensorFlow, tf.distribute.MirroredStrategy",
         "TensorFlow, python/distribute/cross_device_ops.py: select_cross_device_ops, choose_the_best",
@@ -145,73 +313,28 @@ def _connected(seen: Seen, name: str) -> tuple[SystemTrial | None, Verdict | Non
     systems=("mirrored",),
 )
 def mirrored(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
-        trial, control = seen.trial("mirrored"), seen.trial("OneDeviceStrategy")
-        if not ok(trial):
-            yield could_not(seen, trial)
-            return
-        if not ok(control) or number(control, "replicas") != 1:
-            yield no_control(seen, control)
-            return
-        replicas = number(trial, "replicas")
-        if replicas < 2:
-            yield wrong(
-                seen,
-                f"MirroredStrategy in {seen.title} was given several devices and has {replicas:g} replica.",
-                "MirroredStrategy trains on one device",
-                trial,
-            )
-            return
-        if not exact(trial, "wrong"):
-            weights = ", ".join(listed(trial, "weights")) or "unknown"
-            yield wrong(
-                seen,
-                f"MirroredStrategy in {seen.title} does not sum right: {summed(trial)}, with"
-                f" {number(trial, 'wrong'):g} of {replicas:g} replicas wrong; its copies of a variable are"
-                f" {weights}.",
-                "MirroredStrategy sums wrongly",
-                trial,
-                control,
-            )
-            return
-        reduction, implementation = word(trial, "reduction"), word(trial, "implementation")
+    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
+        reduction, implementation = text(trial, "reduction"), text(trial, "implementation")
         how = " ".join(filter(None, (reduction, implementation)))
         by_others = reduction not in _OVER_NCCL or implementation == "RING"
         if seen.run.device == "gpu" and reduction and by_others:
-            yield _without_nccl(seen, trial, how)
-            return
-        yield Passed(
-            f"{seen.title}: {replicas:g} replicas, {summed(trial)}, the same weights"
-            f"{f', by {how}' if how else ''}{seen.where}{set_aside(trial)}"
+            return seen.found(WITHOUT_NCCL, trial, more=seen.logged("nccl"), reduction=how)
+        return Passed(
+            f"{seen.title}: {number(trial, 'replicas'):g} replicas, {_summed(trial)}, the same weights"
+            f"{f', by {how}' if how else ''}{seen.where}{_set_aside(trial)}"
         )
 
-    yield from each_run(view, "mirrored", judge, absent=_ABSENT)
-
-
-def _without_nccl(seen: Seen, trial: SystemTrial | None, reduction: str) -> Finding:
-    return Finding(
-        "warn",
-        f"MirroredStrategy in {seen.title} sums between the GPUs by {reduction}, without NCCL: every gradient"
-        " goes through one GPU or the host, and several GPUs are hardly faster than one.",
-        seen.subjects,
-        [*seen.evidence(trial), *seen.logged("nccl")],
-        Remedy(
-            "Use a TensorFlow that is built with NCCL (NVIDIA's, or upstream's for Linux), with whole GPUs:"
-            " NCCL does without virtual ones. With more than four GPUs linked as in a DGX-1, a program may"
-            " ask for tf.distribute.HierarchicalCopyAllReduce().",
-        ),
-        headline=f"MirroredStrategy sums without NCCL: {reduction}",
-    )
+    yield from _each(view, "mirrored", _ABSENT, works)
 
 
 @check(
     "ACC-016",
     title="MultiWorkerMirrored",
-    problem="workers of one cluster do not train together",
+    causes=_causes("multiworker"),
     about="tf.distribute.MultiWorkerMirroredStrategy makes the processes that TF_CONFIG names one cluster."
     " Two are started on 127.0.0.1, on the processor or with a GPU each where there are several: replicas in"
-    " sync must be two, their sum exact, and their weights the same, though each began with others. A third"
-    " without TF_CONFIG is what they are held against: it trains alone, and says nothing of it, as any worker"
+    " sync must be two, their sum exact, and their weights the same, though each began with others. The"
+    " control is a third without TF_CONFIG, which trains alone without a message, as any worker"
     " does whose launcher forgot the variable. gRPC uses http_proxy even for 127.0.0.1 unless no_proxy names"
     " it; it then hangs, which is tried out.",
     sources=(
@@ -223,52 +346,24 @@ def _without_nccl(seen: Seen, trial: SystemTrial | None, reduction: str) -> Find
     systems=("multiworker",),
 )
 def multi_worker(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
-        trial, problem = _connected(seen, "workers")
-        if trial is None:
-            yield problem or could_not(seen, None)
-            return
-        control = seen.trial("without TF_CONFIG")
-        if not ok(control) or number(control, "replicas") != 1:
-            yield no_control(seen, control)
-            return
-        if number(trial, "replicas") < 2:
-            yield Finding(
-                "fail",
-                f"Two workers of {seen.title} do not find each other: each trains alone, with"
-                f" {number(trial, 'replicas'):g} replica, though TF_CONFIG names both.",
-                seen.subjects,
-                seen.evidence(trial, control),
-                headline="each worker trains alone: TF_CONFIG is not heeded",
-            )
-            return
-        if not exact(trial):
-            yield wrong(
-                seen,
-                f"Workers of {seen.title} do not sum right: {summed(trial)}, and their weights are"
-                f" {', '.join(listed(trial, 'weights')) or 'unknown'}.",
-                "workers sum wrongly",
-                trial,
-                control,
-            )
-            return
-        yield Passed(
-            f"{seen.title}: {number(trial, 'replicas'):g} workers in sync, {summed(trial)}, the same weights"
-            f"{seen.where}; without TF_CONFIG a worker trains alone and says nothing{set_aside(trial)}"
+    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
+        return Passed(
+            f"{seen.title}: {number(trial, 'replicas'):g} workers in sync, {_summed(trial)}, the same weights"
+            f"{seen.where}; without TF_CONFIG a worker trains alone without a message{_set_aside(trial)}"
         )
 
-    yield from each_run(view, "multiworker", judge, absent=_ABSENT)
+    yield from _each(view, "multiworker", _ABSENT, works)
 
 
 @check(
     "ACC-017",
     title="parameter servers",
-    problem="a parameter server does not get its workers' updates",
+    causes=_causes("parameter-servers"),
     about="A chief, two workers and a parameter server are started on 127.0.0.1, on the processor: with"
     " ClusterCoordinator from TensorFlow 2.4 on, else with tf.train.Server and every worker's own session. A"
     " variable must live on the server (/job:ps), and have got each worker's updates, none twice and none"
-    " lost. It is held against a variable without a cluster. In TensorFlow 1, ParameterServerStrategy() reads"
-    " no TF_CONFIG unless it is given a TFConfigClusterResolver, and trains alone without a word. gRPC's"
+    " lost. The control is a variable without a cluster. In TensorFlow 1, ParameterServerStrategy() reads"
+    " no TF_CONFIG unless it is given a TFConfigClusterResolver, and trains alone without a message. gRPC's"
     " proxies are as for ACC-016.",
     sources=(
         "TensorFlow, tf.distribute.ParameterServerStrategy, tf.distribute.coordinator.ClusterCoordinator",
@@ -278,52 +373,23 @@ def multi_worker(view: SnapshotView) -> Iterator[Verdict]:
     systems=("parameter-servers",),
 )
 def parameter_servers(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
-        trial, problem = _connected(seen, "cluster")
-        if trial is None:
-            yield problem or could_not(seen, None)
-            return
-        control = seen.trial("without a cluster")
-        if not ok(control) or "/job:ps" in word(control, "place"):
-            yield no_control(seen, control)
-            return
-        place = word(trial, "place")
-        if "/job:ps" not in place:
-            yield Finding(
-                "fail",
-                f"A variable of {seen.title}'s ParameterServerStrategy lives on {place or 'no device'}, and"
-                " on no parameter server: each worker trains alone.",
-                seen.subjects,
-                seen.evidence(trial, control),
-                headline="the parameter server holds nothing",
-            )
-            return
-        if not exact(trial) or number(trial, "workers") < 2:
-            yield Finding(
-                "fail",
-                f"A parameter server of {seen.title} does not get what its workers send: {summed(trial)},"
-                f" from {number(trial, 'workers'):g} of 2 workers.",
-                seen.subjects,
-                seen.evidence(trial, control),
-                headline="updates to the parameter server are lost",
-            )
-            return
-        yield Passed(
-            f"{seen.title}: {number(trial, 'workers'):g} workers, {summed(trial)} on {place}, by"
-            f" {word(trial, 'program')}{seen.where}{set_aside(trial)}"
+    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
+        return Passed(
+            f"{seen.title}: {number(trial, 'workers'):g} workers, {_summed(trial)} on"
+            f" {text(trial, 'place')}, by {text(trial, 'program')}{seen.where}{_set_aside(trial)}"
         )
 
-    yield from each_run(view, "parameter-servers", judge, absent=_ABSENT)
+    yield from _each(view, "parameter-servers", _ABSENT, works)
 
 
 @check(
     "ACC-018",
     title="TensorFlow on Spark",
-    problem="executors of Spark do not train together",
+    causes=_causes("spark"),
     about="Where pyspark and tensorflowonspark are both installed, a Spark of two executors is started on"
     " this machine, and TFCluster makes one cluster of them: TF_CONFIG must be set in both, and a sum of"
-    " MultiWorkerMirroredStrategy exact. With master_node=None, the default, TF_CONFIG stays empty and each"
-    " executor trains alone without a word: that is what it is held against. It takes longer than all others:"
+    " MultiWorkerMirroredStrategy exact. The control has master_node=None, the default: TF_CONFIG stays empty"
+    " and each executor trains alone without a message. It takes longer than all others:"
     " Java starts, and three Pythons import TensorFlow. The project is archived upstream.",
     sources=(
         "tensorflowonspark 2.2.5, TFCluster.py and TFSparkNode.py",
@@ -333,38 +399,83 @@ def parameter_servers(view: SnapshotView) -> Iterator[Verdict]:
     systems=("spark",),
 )
 def spark(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
-        trial, control = seen.trial("cluster"), seen.trial("without a chief")
-        if not ok(trial):
-            yield could_not(seen, trial if trial is not None else control)
-            return
-        if not ok(control) or number(control, "configured") > 0:
-            yield no_control(seen, control)
-            return
-        executors = number(trial, "executors")
-        if number(trial, "configured") < executors or number(trial, "replicas") < 2:
-            yield Finding(
-                "fail",
-                f"Executors of Spark train alone in {seen.title}: {number(trial, 'configured'):g} of"
-                f" {executors:g} got a TF_CONFIG, and {number(trial, 'replicas'):g} replicas are in sync.",
-                seen.subjects,
-                seen.evidence(trial, control),
-                headline="executors of Spark train alone",
-            )
-            return
-        if not exact(trial):
-            yield wrong(
-                seen,
-                f"Executors of Spark do not sum right in {seen.title}: {summed(trial)}.",
-                "executors of Spark sum wrongly",
-                trial,
-                control,
-            )
-            return
-        yield Passed(
-            f"{seen.title}: {executors:g} executors of Spark {word(control, 'spark')} in sync,"
-            f" {summed(trial)}"
-            f"{seen.where}; with master_node=None each trains alone (tensorflowonspark is archived upstream)"
+    def works(seen: Seen, trial: SystemTrial, control: SystemTrial) -> Verdict:
+        return Passed(
+            f"{seen.title}: {number(trial, 'executors'):g} executors of Spark {text(control, 'spark')} in"
+            f" sync, {_summed(trial)}{seen.where}; with master_node=None each trains alone"
+            " (tensorflowonspark is archived upstream)"
         )
 
-    yield from each_run(view, "spark", judge, absent=_ABSENT)
+    yield from _each(view, "spark", _ABSENT, works)
+
+
+NCCL_UNUSED = Cause(
+    "nccl-unused",
+    "fail",
+    headline="Horovod sums over {over}, though NCCL is built in",
+    sentence="Horovod in {title} is built with NCCL and sums between GPUs over {over}: every gradient goes"
+    " through the host.",
+    remedy="Nothing may choose another way: neither the build (HOROVOD_GPU_OPERATIONS=NCCL) nor the"
+    " environment.",
+    commands=["env | grep ^HOROVOD_", "horovodrun --check-build"],
+)
+_NO_NCCL = (
+    "Horovod sums over {over}: it is built without NCCL",
+    "Horovod in {title} is built without NCCL, and sums between GPUs over {over}: every gradient goes"
+    " through the host, and several GPUs are hardly faster than one.",
+    "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
+)
+BUILT_WITHOUT = Cause("built-without-nccl", "fail", *_NO_NCCL)
+OVER_MPI = Cause("mpi-without-nccl", "warn", *_NO_NCCL)  # an MPI may know its way between GPUs
+
+
+@check(
+    "ACC-014",
+    title="Horovod",
+    causes=_causes("horovod", NCCL_UNUSED, BUILT_WITHOUT, OVER_MPI),
+    about="Horovod's ranks are started as horovodrun starts them, without ssh: one a GPU where there are"
+    " several, else two on the processor; by mpirun where it is built with MPI alone. Each gives its number"
+    " to a sum, which must be exact in all, weights must be the same after a broadcast and after one step of"
+    " a distributed optimizer, and the timeline names what summed: NCCL_ALLREDUCE, GLOO_ALLREDUCE or"
+    " MPI_ALLREDUCE. The control is one rank, which proves nothing. Between GPUs, a Horovod built without"
+    " NCCL copies every gradient to the host and sums there, without a message.",
+    sources=(
+        "Horovod 0.28.1, run on TensorFlow 1.15.5 and 2.15.1 with Gloo",
+        "Horovod, docs/timeline.rst and docs/gpus.rst",
+        "horovod#3103",
+        "horovod#4290",
+    ),
+    follows=(*NO_IMPORT, "PKG-011"),
+    systems=("horovod",),
+)
+def horovod(view: SnapshotView) -> Iterator[Verdict]:
+    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
+        """By what the sums went over."""
+        found = [one.partition("_")[0] for one in words(trial, "operations")]
+        over = " and ".join(_BACKENDS.get(one, one) for one in dict.fromkeys(found))
+        with_nccl = trial.evidence.get("nccl") is True
+        on_cpu = seen.run.device != "gpu"
+        if on_cpu or "NCCL" in found:
+            each = "" if on_cpu else ", a GPU each"
+            lacks = ", without NCCL in it" if on_cpu and not with_nccl else ""
+            return Passed(
+                f"Horovod {text(trial, 'version')} in {seen.title}: {number(trial, 'size'):g} ranks{each},"
+                f" {_summed(trial)}, equal weights, over {over or 'what its timeline does not name'}"
+                f"{seen.where}{lacks}"
+            )
+        if with_nccl and not found:
+            return seen.unjudged("its timeline does not name what summed")
+        if with_nccl:
+            return seen.found(NCCL_UNUSED, trial, over=over)
+        framework = {"torch": "PYTORCH"}.get(seen.run.framework, "TENSORFLOW")
+        build = (
+            f"HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_{framework}=1 "
+            + pip_install(view, f"horovod=={text(trial, 'version') or '0.28.1'}")
+            + " --no-cache-dir --no-binary=horovod --no-build-isolation --force-reinstall --no-deps"
+        )
+        cause = OVER_MPI if "MPI" in found else BUILT_WITHOUT
+        commands = [build, "horovodrun --check-build"]
+        return seen.found(cause, trial, commands=commands, over=over or "the host")
+
+    absent = "the target has neither TensorFlow nor PyTorch"
+    yield from _each(view, "horovod", absent, works)

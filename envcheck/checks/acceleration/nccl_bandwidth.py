@@ -15,13 +15,13 @@ from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict
 from ..network.common import change_setting, network, setting
 from ..peer_groups import is_vgpu
 from ..registry import check
-from .common import Seen, each_run, number
-from .nccl import ABSENT, FOLLOWS
-from .nccl_seen import NVLS_OFF, TOGETHER, count, is_right, nccl, text_of, way, words_of
+from .common import Seen, each_run, number, text, words
+from .nccl import ABSENT, FOLLOWS, NVLS_OFF, TOGETHER, count, is_right, nccl, way
 
 # What is far below, as a part of what the links carry, from so many MiB on.
 _OF_NVLINKS = ((1024, 0.5), (256, 0.35))
@@ -29,6 +29,29 @@ _OF_PCIE = ((32, 0.05),)
 _OF_MEASURED = 0.7
 _BUS = re.compile(r"bus_(\d{1,6})_mib")
 _OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NET")
+
+ROUND_ABOUT = Cause(
+    "indirect-transport",
+    "warn",
+    headline="NCCL goes over {over}{why}",
+    sentence="{nccl} goes over {over}{why}: {what}.",
+    remedy="Look at what keeps the GPUs from reaching each other directly.",
+    commands=["nvidia-smi topo -m", "nvidia-smi topo -p2p r", "export NCCL_DEBUG=INFO"],
+)
+SLOW = Cause(
+    "slow-between-gpus",
+    "warn",
+    headline="NCCL is slow between the GPUs: {rate}",
+    sentence="{nccl} is slow between {ranks} GPUs: {how}; {way}.",
+    remedy="Look at the links under load, for NVLinks that are down, lanes that are missing, and clocks that"
+    " are held back; and at what NCCL chooses.",
+    commands=[
+        "nvidia-smi topo -m",
+        "nvidia-smi nvlink -s",
+        "nvidia-smi -q -d PERFORMANCE,CLOCK",
+        "export NCCL_DEBUG=INFO",
+    ],
+)
 
 
 class BusRate(NamedTuple):
@@ -47,7 +70,7 @@ class Joined(NamedTuple):
 @check(
     "ACC-013",
     title="NCCL bandwidth",
-    problem="NCCL is far slower than the links between the GPUs",
+    causes=[ROUND_ABOUT, SLOW],
     about="The bus bandwidth of NCCL's all-reduce, 2(n-1)/n of its bytes by its time, from 1 MiB up to what"
     " memory and time allow, timed by each GPU's own events; the slowest GPU of the best round counts. A"
     " warning, never a failure: below half of what the NVLinks of a GPU carry at 1 GiB, where healthy"
@@ -55,7 +78,7 @@ class Joined(NamedTuple):
     " of the machine's take part; below a twentieth of the PCIe link, since rings through the host's memory"
     " are that different; below 0.7 of what the same number of the same GPUs reached with this size and"
     " algorithm; by way of the host's memory or the network stack, where NVLink or memory would do. What can"
-    " be compared with nothing is told.",
+    " be compared with nothing is shown.",
     sources=(
         "nccl-tests, doc/PERFORMANCE.md: bus bandwidth",
         "nccl_reference.csv, a source in every row",
@@ -69,13 +92,13 @@ def nccl_bandwidth(view: SnapshotView) -> Iterator[Verdict]:
         together = seen.trial(TOGETHER)
         rates = _rates(together)
         if together is None or not is_right(together) or not rates:
-            yield Unjudged("could-not-run", "no rate was taken: the sum did not come, or is wrong")
+            yield seen.unjudged("no rate was taken: the sum did not come, or is wrong")
             return
         gpus = _gpus(view, seen)
         found = list(_slow(view, seen, together, rates, gpus))
         yield from found
         if not found:
-            yield Passed(_told(seen, together, rates, gpus))
+            yield Passed(_detail(seen, together, rates, gpus))
 
     yield from each_run(view, "nccl", judge, absent=ABSENT)
 
@@ -106,7 +129,7 @@ def _slow(
 ) -> Iterator[Finding]:
     largest = rates[-1]
     wires = _nvlinks(view, gpus)
-    transports = words_of(together, "transports")
+    transports = words(together, "transports")
     if transports and not any(one.startswith("P2P") for one in transports) and wires:
         yield _round_about(view, seen, together, f"{wires.words} of each GPU stay unused")
         return
@@ -171,7 +194,7 @@ def _below_measured(
         if trial is None or not name:
             continue
         for rate in reversed(rates if trial is together else _rates(trial)):
-            algorithm = text_of(trial, f"algorithm_{rate.mib}_mib")
+            algorithm = text(trial, f"algorithm_{rate.mib}_mib")
             reached = measured(name, len(gpus), rate.mib, algorithm)
             if reached is not None and rate.gb_s < _OF_MEASURED * reached.gb_s:
                 yield _far_below(
@@ -184,48 +207,33 @@ def _below_measured(
 
 
 def _round_about(view: SnapshotView, seen: Seen, together: SystemTrial, what: str) -> Finding:
-    named = [one for one in words_of(together, "settings") if one.partition("=")[0] in _OFF]
+    named = [one for one in words(together, "settings") if one.partition("=")[0] in _OFF]
     known_to_us = []
     with suppress(CannotJudge):
         known_to_us = [setting(network(view), one.partition("=")[0]) for one in named]
     remedy = next(
-        (change_setting(one, "Take it away") for one in known_to_us if one is not None),
-        Remedy(
-            "Look at what keeps the GPUs from reaching each other directly.",
-            ["nvidia-smi topo -m", "nvidia-smi topo -p2p r", "export NCCL_DEBUG=INFO"],
-        ),
+        (change_setting(one, "Take it away") for one in known_to_us if one is not None), None
     )
-    over = ", ".join(words_of(together, "transports")[:3])
+    over = ", ".join(words(together, "transports")[:3])
     why = f", since {', '.join(named)} is set" if named else ""
-    return Finding(
-        "warn",
-        f"{nccl(seen)} goes over {over}{why}: {what}.",
-        evidence=seen.evidence(together),
-        remedy=remedy,
-        headline=f"NCCL goes over {over}{why}",
+    evidence = seen.evidence(together)
+    return ROUND_ABOUT.found(
+        evidence=evidence, advice=remedy, nccl=nccl(seen), over=over, why=why, what=what
     )
 
 
 def _far_below(seen: Seen, trial: SystemTrial, how: str) -> Finding:
-    return Finding(
-        "warn",
-        f"{nccl(seen)} is slow between {count(trial, 'ranks')} GPUs: {how}; {way(trial)}.",
+    return SLOW.found(
         evidence=seen.evidence(),
-        remedy=Remedy(
-            "Look at the links under load, for NVLinks that are down, lanes that are missing, and clocks that"
-            " are held back; and at what NCCL chooses.",
-            [
-                "nvidia-smi topo -m",
-                "nvidia-smi nvlink -s",
-                "nvidia-smi -q -d PERFORMANCE,CLOCK",
-                "export NCCL_DEBUG=INFO",
-            ],
-        ),
-        headline=f"NCCL is slow between the GPUs: {_shown(_rates(trial)[-1])}",
+        nccl=nccl(seen),
+        ranks=count(trial, "ranks"),
+        how=how,
+        way=way(trial),
+        rate=_shown(_rates(trial)[-1]),
     )
 
 
-def _told(seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]) -> str:
+def _detail(seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]) -> str:
     parts = [f"{_shown(rates[-1])}, {way(together)}"]
     without = _rates(seen.trial(NVLS_OFF))
     if without:

@@ -8,7 +8,8 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.shell import word
 from ...tensorcores.circumstances import OVERRIDE
 from ...tensorcores.factors import BF16, FP16, FP32, TF32, parse, rounded_to, unit
@@ -27,11 +28,41 @@ _ASK = {
     "jax": "jax.config.update('jax_default_matmul_precision', 'tensorfloat32')",
 }
 
+NOT_SWITCHED = Cause(
+    "cannot-be-switched-off",
+    "warn",
+    headline="TF32 in {title}'s convolutions cannot be switched off",
+    sentence="Convolutions in {title} round FP32 numbers to TF32, and neither the framework's own switch nor "
+    + OVERRIDE
+    + "=0 ends that.",
+)
+CHOSEN_OFF = Cause(
+    "switched-off",
+    "warn",
+    headline="TF32 convolutions are off in {title}: {setting}",
+    sentence="Convolutions of FP32 numbers run in FP32 in {title}: {setting} is set.",
+    remedy="Unset it, unless the full FP32 precision is needed.",
+)
+_OFF = (
+    "{title} runs FP32 convolutions without TF32{switch}",
+    "Convolutions of FP32 numbers run in FP32 in {title}{switch}, though its default is TF32, which this GPU"
+    " has: something that runs at Python's start switches it off, or this build does.",
+    "Where TF32's precision is enough, ask for it: {ask}. Check what runs at Python's start.",
+)
+OFF = Cause("default-off", "fail", *_OFF)
+OFF_IN_JAX = Cause("default-off-in-jax", "warn", *_OFF)
+COARSER = Cause(
+    "rounds-coarser",
+    "warn",
+    headline="{title} rounds FP32 convolutions to {to}",
+    sentence="Convolutions of FP32 numbers round them to {to} in {title}, which holds less than TF32.",
+)
+
 
 @check(
     "ACC-006",
     title="TF32 convolutions",
-    problem="convolutions of FP32 numbers do not use TF32",
+    causes=[NOT_SWITCHED, CHOSEN_OFF, OFF, OFF_IN_JAX, COARSER],
     about=(
         "From compute capability 8.0 on, frameworks run convolutions of FP32 numbers in TF32 on Tensor Cores "
         "unless they are told not to: PyTorch (unlike products of matrices), TensorFlow from 2.4 on and "
@@ -56,7 +87,7 @@ def tf32_convolutions(view: SnapshotView) -> Iterator[Verdict]:
 def _judge(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
     default = seen.trial("default")
     if default is None or default.outcome != "ok":
-        yield Unjudged("could-not-run", f"{seen.title}: {failed(seen, default)}", seen.subjects)
+        yield seen.unjudged(failed(seen, default))
         return
     found = _read(default)
     if TF32 in found:
@@ -64,9 +95,10 @@ def _judge(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
     elif found == {FP32}:
         yield _kept(view, seen, default)
     elif found and found <= {FP16, BF16}:
-        yield _half(seen, default, found)
+        yield seen.found(COARSER, default, to=" and ".join(sorted(found)))
     else:
-        yield _cannot_tell(seen, default)
+        shown = next((lines[0] for lines in _sizes(default) if lines), "no output was recorded")
+        yield seen.unjudged(f"the bits are those of no known rounding ({shown})")
 
 
 def _read(trial: SystemTrial | None) -> set[str]:
@@ -91,27 +123,18 @@ def _engaged(seen: Seen, default: SystemTrial) -> Iterator[Verdict]:
     ended = [one for one in (switch, override) if one is not None and _read(one) == {FP32}]
     still = [one for one in (switch, override) if one is not None and TF32 in _read(one)]
     if not ended and switch in still:
-        yield Finding(
-            "warn",
-            f"Convolutions in {seen.title} round FP32 numbers to TF32, and neither the framework's own "
-            f"switch nor {OVERRIDE}=0 ends that.",
-            seen.subjects,
-            seen.evidence(),
-            headline=f"TF32 in {seen.title}'s convolutions cannot be switched off",
-        )
+        yield seen.found(NOT_SWITCHED)
         return
     if not ended:
         why = "; ".join(f"{one.name}: {failed(seen, one)}" for one in seen.controls)
-        yield Unjudged(
-            "could-not-run",
-            f"{seen.title}: TF32 by the bits, and no control ran without it ({why or 'none was run'})",
-            seen.subjects,
+        yield seen.unjudged(
+            f"TF32 by the bits, and no control ran without it ({why or 'none was run'})"
         )
         return
-    told = [f"{_name(one)} switches it off" for one in ended]
-    told += [f"{_name(one)} does not reach it" for one in still]
+    details = [f"{_name(one)} switches it off" for one in ended]
+    details += [f"{_name(one)} does not reach it" for one in still]
     core = f", on Tensor Cores ({_unit(default)})" if _unit(default) else ""
-    yield Passed(f"{seen.title}: TF32 without being asked{core}; {', '.join(told)}{seen.where}")
+    yield Passed(f"{seen.title}: TF32 without being asked{core}; {', '.join(details)}{seen.where}")
 
 
 def _name(trial: SystemTrial) -> str:
@@ -131,45 +154,29 @@ def _kept(view: SnapshotView, seen: Seen, default: SystemTrial) -> Verdict:
     """The default keeps all of FP32's bits: by whose wish?"""
     version = known(seen.run.framework_version) or ""
     if seen.run.device == "cpu":
-        return Unjudged("skipped", f"not applicable: {seen.title} on the CPU: FP32", seen.subjects)
+        return seen.not_applicable("on the CPU: FP32")
     if older_than_tf32(seen.run.framework, version):
-        why = f"{seen.title} is older than TF32"
-        return Unjudged("skipped", f"not applicable: {why}", seen.subjects)
+        return seen.not_applicable("older than TF32")
     cudnn = default.evidence.get("cudnn")
     parsed = parse_version(cudnn) if isinstance(cudnn, str) else None
     if parsed is not None and parsed.major < 8:
-        why = f"cuDNN {cudnn} is older than TF32, which came with 8.0"
-        return Unjudged("skipped", f"not applicable: {seen.title}: {why}", seen.subjects)
+        return seen.not_applicable(f"cuDNN {cudnn} is older than TF32, which came with 8.0")
     chosen = _chosen(seen, default)
     if chosen is not None:
         variable, value = chosen
-        return Finding(
-            "warn",
-            f"Convolutions of FP32 numbers run in FP32 in {seen.title}: {variable}={value} is set.",
-            seen.subjects,
-            seen.evidence(),
-            Remedy(
-                "Unset it, unless the full FP32 precision is needed.", [f"unset {word(variable)}"]
-            ),
-            headline=f"TF32 convolutions are off in {seen.title}: {variable}={value}",
-        )
+        commands = [f"unset {word(variable)}"]
+        return seen.found(CHOSEN_OFF, commands=commands, setting=f"{variable}={value}")
     if TF32 not in _read(seen.trial("switch on")):
-        why = "FP32 by the bits, also where TF32 is asked for: cuDNN took kernels without it for these sizes"
-        return Unjudged("could-not-run", f"{seen.title}: {why}", seen.subjects)
-    flag = default.evidence.get("switch")
-    said = f" ({flag})" if isinstance(flag, str) and flag else ""
-    return Finding(
-        "warn" if seen.run.framework == "jax" else "fail",
-        f"Convolutions of FP32 numbers run in FP32 in {seen.title}{said}, though its default is TF32, which "
-        "this GPU has: something that runs at Python's start switches it off, or this build does.",
-        seen.subjects,
-        seen.evidence(),
-        Remedy(
-            f"Where TF32's precision is enough, ask for it: {_ASK[seen.run.framework]}. See what runs at "
-            "Python's start.",
-            [f"{python(view)} -c 'import sys; print(sys.modules.get(\"sitecustomize\"))'"],
-        ),
-        headline=f"{seen.title} runs FP32 convolutions without TF32{said}",
+        return seen.unjudged(
+            "FP32 by the bits, also where TF32 is asked for: cuDNN took kernels without it for these sizes"
+        )
+    flag, framework = default.evidence.get("switch"), seen.run.framework
+    code = 'import sys; print(sys.modules.get("sitecustomize"))'
+    return seen.found(
+        OFF_IN_JAX if framework == "jax" else OFF,
+        commands=[f"{python(view)} -c '{code}'"],
+        switch=f" ({flag})" if isinstance(flag, str) and flag else "",
+        ask=_ASK[framework],
     )
 
 
@@ -183,20 +190,3 @@ def _chosen(seen: Seen, default: SystemTrial) -> tuple[str, str] | None:
         if name == _JAX_PRECISION and seen.run.framework == "jax" and value.lower() in _FULL:
             return name, value
     return None
-
-
-def _half(seen: Seen, default: SystemTrial, found: set[str]) -> Finding:
-    what = " and ".join(sorted(found))
-    return Finding(
-        "warn",
-        f"Convolutions of FP32 numbers round them to {what} in {seen.title}, which holds less than TF32.",
-        seen.subjects,
-        seen.evidence(default),
-        headline=f"{seen.title} rounds FP32 convolutions to {what}",
-    )
-
-
-def _cannot_tell(seen: Seen, default: SystemTrial) -> Unjudged:
-    shown = next((lines[0] for lines in _sizes(default) if lines), "no output was recorded")
-    reason = f"{seen.title}: the bits are those of no rounding that is known ({shown})"
-    return Unjudged("could-not-run", reason, seen.subjects)

@@ -11,6 +11,7 @@ from ...facts.acceleration import SystemTrial
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ..framework.tensorrt import bring_tensorrt, tensorrt_libraries, tensorrt_wheels
 from ..registry import check
@@ -34,17 +35,66 @@ _NOT_FOUND = "is not found"  # as the collector's file says it
 _SWITCHES = ("TF_TRT_OP_DENYLIST", "TF_TRT_OP_BLACKLIST", "TF_TRT_MAX_ALLOWED_ENGINES")
 
 
-class _NotEngaged(NamedTuple):
-    """What a precision came to that did not engage, and the line that says so."""
+_IDLE = "TF-TRT is on and runs nothing in TensorRT ({precisions}): "
+_IDLE_TEXT = "TF-TRT in {title} runs nothing in TensorRT in {precisions}: "
 
-    says: str
-    words: str = ""
+
+def _idle(key: str, why: str) -> Cause:
+    return Cause(key, "fail", _IDLE + why, _IDLE_TEXT + why + ".")
+
+
+NOT_FOUND = Cause(
+    "tensorrt-not-found",
+    "warn",
+    headline="TF-TRT is off: TensorFlow does not find TensorRT {linked}",
+    sentence="TensorFlow is linked with TensorRT {linked} and does not find it, though {beside} is installed:"
+    " TF-TRT converts nothing.",
+)
+MISMATCH = Cause(
+    "tensorrt-mismatch",
+    "warn",
+    headline="TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}",
+    sentence="TF-TRT builds engines in {title} with TensorRT {loaded}, and is linked with {linked}: it needs"
+    " the same major version, no older than that.",
+    remedy="Install the TensorRT that it is linked with.",
+)
+ENDS_PROCESS = Cause(
+    "tensorrt-ends-process",
+    "fail",
+    headline="TF-TRT ends the process: its TensorRT does not work",
+    sentence="TensorRT ends {title}'s process when it is asked for its version: {why}.",
+)
+NOT_CONVERTED = _idle("nothing-converted", "no part of the graph was converted{switch}")
+NO_ENGINE = _idle("no-engine", "no engine is built{why}")
+UNUSED_ENGINE = _idle(
+    "engine-unused", "an engine is built and not used: it falls back to TensorFlow's own"
+)
+OTHER_TENSORRT = _idle(
+    "wrong-tensorrt", "TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}"
+)
+FAILS = _idle("conversion-fails", "{why}")
+WRONG_RESULT = Cause(
+    "wrong-result",
+    "fail",
+    headline="TF-TRT is on and computes something else ({precisions}): off by {off}",
+    sentence="TF-TRT in {title} computes something else in {precisions}: its result is not the graph's (off"
+    " by {off} of the largest value, where {allowed:g} is what rounding explains).",
+)
+_NOT_ENGAGED = (NOT_CONVERTED, NO_ENGINE, UNUSED_ENGINE, OTHER_TENSORRT, FAILS, WRONG_RESULT)
+
+
+class _NotEngaged(NamedTuple):
+    """Why a precision did not engage. line: of the log, that shows it."""
+
+    cause: Cause
+    why: str = ""
+    line: str = ""
 
 
 @check(
     "ACC-010",
     title="TF-TRT",
-    problem="TF-TRT is on and TensorRT runs nothing",
+    causes=[NOT_FOUND, MISMATCH, ENDS_PROCESS, *_NOT_ENGAGED],
     about=(
         "A graph of two convolutions is converted by TensorFlow's converter for TensorRT in FP32, FP16 and, "
         "with calibration, INT8, and run beside itself unconverted. A precision is engaged where the "
@@ -87,25 +137,15 @@ def _installed_and_lost(view: SnapshotView, seen: Seen) -> Finding | None:
     linked = _linked(run.reason)
     if not beside or not linked:
         return None
-    return Finding(
-        "warn",
-        f"TensorFlow is linked with TensorRT {linked} and does not find it, though {beside} is installed: "
-        "TF-TRT converts nothing.",
+    major = f"libnvinfer.so.{linked.partition('.')[0]}"
+    version = parse_version(seen.title.rpartition(" ")[2])
+    return NOT_FOUND.found(
         seen.subjects,
         [Evidence(f"{seen.path}.reason", run.reason, "TensorFlow's converter")],
-        bring_tensorrt(
-            view,
-            f"libnvinfer.so.{linked.partition('.')[0]}",
-            parse_version(_version(seen)),
-            there,
-            wheels,
-        ),
-        headline=f"TF-TRT is off: TensorFlow does not find TensorRT {linked}",
+        advice=bring_tensorrt(view, major, version, there, wheels),
+        linked=linked,
+        beside=beside,
     )
-
-
-def _version(seen: Seen) -> str:
-    return seen.title.rpartition(" ")[2]
 
 
 def _linked(words: str) -> str:
@@ -121,16 +161,13 @@ def _judged(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
         yield _ends(view, seen, last)
         return
     if control is None or control.outcome != "ok":
-        why = f"{seen.title}: the graph itself does not run: {failed(seen, control)}"
-        yield Unjudged("could-not-run", why, seen.subjects)
+        yield seen.unjudged(f"the graph itself does not run: {failed(seen, control)}")
         return
     if number(control, "operations"):
-        why = f"{seen.title}: the graph that was not converted has operations of TensorRT's, too"
-        yield Unjudged("could-not-run", why, seen.subjects)
+        yield seen.unjudged("the graph that was not converted has operations of TensorRT's, too")
         return
     engaged: list[SystemTrial] = []
-    refused: dict[str, list[SystemTrial]] = {}
-    whys: dict[str, _NotEngaged] = {}
+    refused: dict[_NotEngaged, list[SystemTrial]] = {}
     for trial in tried:
         answer = _answer(seen, trial)
         if answer is None:
@@ -138,74 +175,56 @@ def _judged(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
         elif isinstance(answer, Unjudged):
             yield answer
         else:
-            refused.setdefault(answer.says, []).append(trial)
-            whys[answer.says] = answer
-    for says, trials in refused.items():
-        yield _finding(view, seen, trials, whys[says])
+            refused.setdefault(answer, []).append(trial)
+    for why, trials in refused.items():
+        yield _finding(view, seen, trials, why)
     missing = [name for name in _BOUNDS if seen.trial(name) is None]
     if missing:
-        why = f"{seen.title}: {', '.join(missing)} not reached: {failed(seen, None)}"
-        yield Unjudged("could-not-run", why, seen.subjects)
+        yield seen.unjudged(f"{', '.join(missing)} not reached: {failed(seen, None)}")
     if engaged:
-        apart = _apart(view, seen)
-        yield apart or Passed(_told(seen, engaged))
+        yield _apart(view, seen) or Passed(_detail(seen, engaged))
 
 
 def _answer(seen: Seen, trial: SystemTrial) -> _NotEngaged | Unjudged | None:
     """What one precision came to: None where it is engaged."""
-    words = [trial.reason, *seen.run.log]
+    lines = [trial.reason, *seen.run.log]
+    why = f"{trial.name}: {failed(seen, trial)}"
     if trial.outcome in ("out-of-memory", "timeout") or (
-        trial.outcome != "ok" and any(_TAKEN.search(line) for line in words)
+        trial.outcome != "ok" and any(_TAKEN.search(line) for line in lines)
     ):
-        why = f"{seen.title}, {trial.name}: {failed(seen, trial)}"
-        return Unjudged("could-not-run", why, seen.subjects)
+        return seen.unjudged(why)
     if trial.outcome == "not-supported":
-        why = f"not applicable: {seen.title}, {trial.name}: {trial.reason}"
-        return Unjudged("skipped", why, seen.subjects)
+        return seen.not_applicable(f"{trial.name}: {trial.reason}")
     if trial.outcome != "ok":
         if _NOT_A_GPU.search(trial.reason):
-            why = f"{seen.title}: TensorFlow does not place the graph on a GPU"
-            return Unjudged("could-not-run", why, seen.subjects)
-        return _why_failed(seen, trial)
+            return seen.unjudged("TensorFlow does not place the graph on a GPU")
+        if _MISMATCH.search(trial.reason):
+            return _NotEngaged(OTHER_TENSORRT)
+        return _NotEngaged(FAILS, failed(seen, trial).rstrip(".")[:200])
     if not number(trial, "operations"):
-        return _NotEngaged("no part of the graph was converted")
+        return _NotEngaged(NOT_CONVERTED)
     native = next((line for line in seen.run.log if _NATIVE.search(line)), "")
-    if "engines" not in trial.evidence:
-        if native:
-            return _NotEngaged(_fell_back(seen, native), native)
-        why = (
-            f"{seen.title}, {trial.name}: this version does not tell how many engines it has built"
+    if "engines" not in trial.evidence and not native:
+        return seen.unjudged(
+            f"{trial.name}: this version does not report how many engines it built"
         )
-        return Unjudged("could-not-run", why, seen.subjects)
     if not number(trial, "engines"):
-        return _NotEngaged(_fell_back(seen, native), native)
+        return _NotEngaged(NO_ENGINE, _fell_back(seen, native), native)
     share = trial.evidence.get("difference")
     if not isinstance(share, (int, float)) or not share <= _BOUNDS[trial.name]:
-        return _NotEngaged("its result is not the graph's")
-    if native:
-        return _NotEngaged(
-            "an engine is built and not used: it falls back to TensorFlow's own", native
-        )
-    return None
+        return _NotEngaged(WRONG_RESULT)
+    return _NotEngaged(UNUSED_ENGINE, line=native) if native else None
 
 
 def _fell_back(seen: Seen, native: str) -> str:
-    chip = next((line for line in seen.run.log if _NO_CHIP.search(line)), "")
-    if chip:
-        return "no engine is built: this TensorRT does not know this GPU"
-    told = _REASON.search(native)
-    return f"no engine is built: {told[1].rstrip('.')}" if told else "no engine is built"
-
-
-def _why_failed(seen: Seen, trial: SystemTrial) -> _NotEngaged:
-    if _MISMATCH.search(trial.reason):
-        linked, loaded = _versions(seen)
-        return _NotEngaged(f"TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}")
-    return _NotEngaged(failed(seen, trial).rstrip(".")[:200])
+    if any(_NO_CHIP.search(line) for line in seen.run.log):
+        return ": this TensorRT does not know this GPU"
+    match = _REASON.search(native)
+    return f": {match[1].rstrip('.')}" if match else ""
 
 
 def _versions(seen: Seen) -> tuple[str, str]:
-    """(linked, loaded), as far as they were told."""
+    """(linked, loaded), as far as they are known."""
     found = []
     for name in ("linked", "loaded"):
         trial = seen.trial(f"TensorRT {name}")
@@ -219,63 +238,40 @@ def _apart(view: SnapshotView, seen: Seen) -> Finding | None:
     linked, loaded = (parse_version(one) for one in _versions(seen))
     if linked is None or loaded is None or (linked.major == loaded.major and linked <= loaded):
         return None
-    return Finding(
-        "warn",
-        f"TF-TRT builds engines in {seen.title} with TensorRT {loaded}, and is linked with {linked}: it "
-        "needs the same major version, no older than that.",
-        seen.subjects,
-        seen.evidence(seen.trial("TensorRT linked"), seen.trial("TensorRT loaded")),
-        Remedy(
-            "Install the TensorRT that it is linked with.",
-            [pip_install(view, f"tensorrt=={linked}")],
-        ),
-        headline=f"TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}",
-    )
+    trials = seen.trial("TensorRT linked"), seen.trial("TensorRT loaded")
+    command = pip_install(view, f"tensorrt=={linked}")
+    return seen.found(MISMATCH, *trials, commands=[command], linked=str(linked), loaded=str(loaded))
 
 
 def _ends(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
+    why = failed(seen, trial)
     if trial.outcome == "timeout":
-        why = f"{seen.title}, {trial.name}: {failed(seen, trial)}"
-        return Unjudged("could-not-run", why, seen.subjects)
-    return Finding(
-        "fail",
-        f"TensorRT ends {seen.title}'s process when it is asked for its version: {failed(seen, trial)}.",
-        seen.subjects,
-        seen.evidence(),
-        _remedy(view, seen),
-        headline="TF-TRT ends the process: its TensorRT does not work",
-    )
+        return seen.unjudged(f"{trial.name}: {why}")
+    return seen.found(ENDS_PROCESS, advice=_remedy(view, seen), why=why)
 
 
 def _finding(
     view: SnapshotView, seen: Seen, trials: list[SystemTrial], why: _NotEngaged
 ) -> Finding:
-    precisions = ", ".join(one.name for one in trials)
-    wrong = why.says.startswith("its result")
-    says = f"{why.says} (off by {_shares(trials)})" if wrong else why.says
-    verb = "computes something else" if wrong else "runs nothing in TensorRT"
-    evidence = seen.evidence(*trials, *seen.controls)
-    if why.words:
-        evidence.append(Evidence(f"{seen.path}.log", why.words, "its standard error"))
-    switch = _switch(view)
-    if switch and "no part" in why.says:
-        says = f"{says} ({switch} is set)"
-    return Finding(
-        "fail",
-        f"TF-TRT in {seen.title} {verb} in {precisions}: {says}.",
-        seen.subjects,
-        evidence,
-        _remedy(view, seen, switch if "no part" in why.says else ""),
-        headline=f"TF-TRT is on and {verb} ({precisions}): {says}",
-    )
-
-
-def _shares(trials: list[SystemTrial]) -> str:
-    """ "31 % of the largest value, where 6 % is what rounding explains", of the first."""
-    allowed = _BOUNDS[trials[0].name]
+    log = f"{seen.path}.log"
+    more = [Evidence(log, why.line, "its standard error")] if why.line else []
+    switch = _switch(view) if why.cause is NOT_CONVERTED else ""
+    linked, loaded = _versions(seen)
     share = trials[0].evidence.get("difference")
-    told = f"{share:.2g}" if isinstance(share, (int, float)) else "what is no number"
-    return f"{told} of the largest value, where {allowed:g} is what rounding explains"
+    return seen.found(
+        why.cause,
+        *trials,
+        *seen.controls,
+        more=more,
+        advice=_remedy(view, seen, switch),
+        precisions=", ".join(one.name for one in trials),
+        why=why.why,
+        switch=f" ({switch} is set)" if switch else "",
+        linked=linked,
+        loaded=loaded,
+        off=f"{share:.2g}" if isinstance(share, (int, float)) else "what is no number",
+        allowed=_BOUNDS[trials[0].name],
+    )
 
 
 def _switch(view: SnapshotView) -> str:
@@ -297,12 +293,12 @@ def _remedy(view: SnapshotView, seen: Seen, switch: str = "") -> Remedy:
         )
     module = "tensorflow.python.compiler.tensorrt.trt_convert"
     return Remedy(
-        "Ask it again with all that TensorRT has to say, and see whether this TensorRT supports the GPU.",
+        "Run it again with all of TensorRT's log lines, and check whether this TensorRT supports the GPU.",
         [f"TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=trt_logger=2 {python(view)} -c 'import {module}'"],
     )
 
 
-def _told(seen: Seen, engaged: list[SystemTrial]) -> str:
+def _detail(seen: Seen, engaged: list[SystemTrial]) -> str:
     """ "TensorFlow 2.15.1: FP32, FP16, INT8; 1 engine each; TensorRT 8.6.1"."""
     linked, loaded = _versions(seen)
     parts = [

@@ -9,10 +9,12 @@ from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ..registry import check
 from .common import NO_IMPORT, Seen, each_run, failed, number
 from .xla_causes import (
+    CAUSES,
+    DIFFERS,
     NO_CHIP,
     SWITCHES_OFF,
     TAKEN,
@@ -36,7 +38,7 @@ _WITHOUT_XLA = re.compile(r"(?i)not (?:built|compiled) with XLA|XLA_\w{1,20} is 
 @check(
     "ACC-007",
     title="XLA",
-    problem="XLA is on and compiles nothing",
+    causes=CAUSES,
     about=(
         "A small function is compiled by XLA, as tf.function(jit_compile=True), TensorFlow 1's "
         "tf.xla.experimental.compile or jax.jit do it, and run beside itself uncompiled. It is engaged where "
@@ -63,7 +65,7 @@ def xla_compiles(view: SnapshotView) -> Iterator[Verdict]:
 @check(
     "ACC-008",
     title="XLA clustering",
-    problem="XLA's auto-clustering is on and clusters nothing",
+    causes=CAUSES,
     about=(
         "A small graph is run with TensorFlow's auto-clustering on (tf.config.optimizer.set_jit, "
         "global_jit_level) and off. It is engaged where the graph that ran has clusters (_XlaCompile, "
@@ -112,95 +114,64 @@ def _judged(
 ) -> Verdict:
     """off: what in TF_XLA_FLAGS switches it off."""
     control = next(iter(seen.controls), None)
-    words = _words(seen, trial)
+    # What may show why: the trial's own reason first.
+    own = [] if trial is None else [trial.reason]
+    lines = [line for line in (*own, seen.run.reason, *seen.run.log) if line]
     if trial is None or trial.outcome in ("out-of-memory", "timeout", "not-supported"):
-        return _without(view, seen, trial, what, words)
+        return _without(view, seen, trial, what, lines)
+    name = f"{trial.name}: "
     if trial.outcome != "ok":
-        if any(_WITHOUT_XLA.search(line) for line in words):
-            why = f"not applicable: {seen.title} is built without XLA"
-            return Unjudged("skipped", why, seen.subjects)
-        if any(TAKEN.search(line) for line in words):
-            why = f"{seen.title}, {trial.name}: the GPU or its memory is taken"
-            return Unjudged("could-not-run", why, seen.subjects)
-        cause = cause_of(view, seen, words) or unknown_cause(view, seen, trial)
+        if any(_WITHOUT_XLA.search(line) for line in lines):
+            return Unjudged(
+                "skipped", f"not applicable: {seen.title} is built without XLA", seen.subjects
+            )
+        if any(TAKEN.search(line) for line in lines):
+            return seen.unjudged(name + "the GPU or its memory is taken")
+        cause = cause_of(view, seen, lines) or unknown_cause(view, seen, trial)
         verb = "ends the process" if trial.outcome == "crashed" else "compiles nothing"
         return _finding(seen, trial, what, verb, cause)
     if not engaged(trial):
-        switched = switched_off(view, seen, off) or cause_of(view, seen, words)
-        verb = (
-            "marks clusters and compiles none of them"
-            if number(trial, "clusters")
-            else "compiles nothing"
-        )
-        return _finding(seen, trial, what, verb, switched or no_reason(view, seen))
+        reason = switched_off(view, seen, off) or cause_of(view, seen, lines)
+        marked = number(trial, "clusters")
+        verb = "marks clusters and compiles none of them" if marked else "compiles nothing"
+        return _finding(seen, trial, what, verb, reason or no_reason(view, seen))
     if control is None or control.outcome != "ok":
-        why = f"{seen.title}: what runs without XLA did not run: {failed(seen, control)}"
-        return Unjudged("could-not-run", why, seen.subjects)
+        return seen.unjudged(f"what runs without XLA did not run: {failed(seen, control)}")
     if engaged(control):
-        return Unjudged("could-not-run", everywhere(view, seen, what), seen.subjects)
-    if "difference" not in trial.evidence:
-        why = f"{seen.title}, {trial.name}: its result was not held against another"
-        return Unjudged("could-not-run", why, seen.subjects)
-    if not _difference(trial) <= _BOUND:
-        return _finding(seen, trial, what, "computes something else", _differs(trial))
-    return Passed(_told(view, seen, trial, words))
-
-
-def _words(seen: Seen, trial: SystemTrial | None) -> list[str]:
-    """What may say why: the trial's own words first."""
-    own = [] if trial is None else [trial.reason]
-    return [line for line in (*own, seen.run.reason, *seen.run.log) if line]
+        return seen.unjudged(everywhere(view, what))
+    share = trial.evidence.get("difference")
+    if share is None:
+        return seen.unjudged(name + "its result was not compared with another")
+    off_by = share if isinstance(share, (int, float)) else float("nan")
+    if not off_by <= _BOUND:
+        differs = NotCompiled(DIFFERS, "", {"off": off_by, "allowed": _BOUND})
+        return _finding(seen, trial, what, "computes something else", differs)
+    return Passed(_detail(view, seen, trial, lines))
 
 
 def _without(
-    view: SnapshotView, seen: Seen, trial: SystemTrial | None, what: str, words: list[str]
+    view: SnapshotView, seen: Seen, trial: SystemTrial | None, what: str, lines: list[str]
 ) -> Verdict:
     """Of a trial that was not reached, took too long, or cannot be made in this version."""
     if trial is not None and trial.outcome == "not-supported":
-        return Unjudged("skipped", f"not applicable: {seen.title}: {trial.reason}", seen.subjects)
+        return seen.not_applicable(trial.reason)
     died = next((one for one in seen.run.trials if one.outcome == "crashed"), None)
-    cause = unknown_flag(view, words) if trial is None and died is not None else None
+    cause = unknown_flag(view, lines) if trial is None and died is not None else None
     if cause is not None and died is not None:
         return _finding(seen, died, what, "ends the process", cause)
-    why = failed(seen, trial)
-    name = f", {trial.name}" if trial is not None else ""
-    return Unjudged("could-not-run", f"{seen.title}{name}: {why}", seen.subjects)
+    name = f"{trial.name}: " if trial is not None else ""
+    return seen.unjudged(f"{name}{failed(seen, trial)}")
 
 
-def _finding(seen: Seen, trial: SystemTrial, what: str, verb: str, cause: NotCompiled) -> Finding:
-    evidence = seen.evidence(trial, *seen.controls)
-    if cause.words and cause.words not in trial.reason:
-        evidence.append(Evidence(f"{seen.path}.log", cause.words, "its standard error"))
-    return Finding(
-        "fail",
-        f"{what} is on in {seen.title} and {verb}{seen.where}: {cause.says}.",
-        seen.subjects,
-        evidence,
-        cause.remedy,
-        headline=f"{what} is on and {verb}: {cause.says}",
-    )
+def _finding(seen: Seen, trial: SystemTrial, what: str, verb: str, why: NotCompiled) -> Finding:
+    more = []
+    if why.line and why.line not in trial.reason:
+        more.append(Evidence(f"{seen.path}.log", why.line, "its standard error"))
+    details = {"what": what, "verb": verb, **why.details}
+    return seen.found(why.cause, trial, *seen.controls, more=more, **details)
 
 
-def _difference(trial: SystemTrial) -> float:
-    """In parts of the largest value; not a number where one of the results has none."""
-    share = trial.evidence.get("difference")
-    return share if isinstance(share, (int, float)) else float("nan")
-
-
-def _differs(trial: SystemTrial) -> NotCompiled:
-    return NotCompiled(
-        f"its result is off by {_difference(trial):.2g} of the largest value, where {_BOUND:g} is what "
-        "rounding explains",
-        "",
-        Remedy(
-            "Do not trust what it compiles: take a newer release of the framework, and a ptxas of 11.1 or "
-            "later.",
-            ["which -a ptxas", "ptxas --version"],
-        ),
-    )
-
-
-def _told(view: SnapshotView, seen: Seen, trial: SystemTrial, words: list[str]) -> str:
+def _detail(view: SnapshotView, seen: Seen, trial: SystemTrial, lines: list[str]) -> str:
     """ "TensorFlow 2.15.1: 1 cluster, 1 module, 1 fusion; ptxas 12.2.140 (/usr/local/cuda/bin/ptxas)"."""
     names = ("cluster", "module", "fusion")
     counts = [
@@ -220,7 +191,7 @@ def _told(view: SnapshotView, seen: Seen, trial: SystemTrial, words: list[str]) 
             for one in (*tools.ptxas[:1], *tools.libdevice[:1])
         ]
         said += "".join(f"; {one}" for one in taken)
-    by_driver = next((told for line in words if (told := NO_CHIP.search(line))), None)
+    by_driver = next((told for line in lines if (told := NO_CHIP.search(line))), None)
     if by_driver is not None:
         said += f"; left to the driver's compiler, {version_of_ptxas(tools)} does not know this GPU"
     return said

@@ -1,10 +1,10 @@
-"""Why XLA compiled nothing: what its words, its files and the variables say."""
+"""Why XLA compiled nothing: what its log, its files and the variables show."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from packaging.version import Version
 
@@ -15,6 +15,7 @@ from ...facts.base import known
 from ...facts.missing import CannotJudge
 from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Remedy
 from ...findings.shell import word
 from ..driver_state import driver_version
@@ -27,15 +28,6 @@ _NO_FLAG = re.compile(r"Unknown flags? in (\w*XLA_FLAGS): (--[\w-]+)")
 NO_CHIP = re.compile(
     r"Value '(sm_\d+\w?)' is not defined for option 'gpu-name'|ptxas does not support CC (\d+\.\d+)"
 )
-_OLD_PTXAS = re.compile(r"Unsupported \.version (\d+\.\d+); current version is '?(\d+\.\d+)")
-_NO_LIBDEVICE = re.compile(r"libdevice not found|Can't find libdevice|libdevice\.10\.bc")
-_NO_PTXAS = re.compile(
-    r"ptxas not found|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas|No PTX"
-    r" compilation provider"
-)
-_OLD_DRIVER = re.compile(r"UNSUPPORTED_PTX_VERSION|unsupported toolchain")
-_NO_CODE = re.compile(r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX")
-_CUDA = re.compile(r"\b(CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})")
 TAKEN = re.compile(
     r"(?i)busy or unavailable|CUDA_ERROR_DEVICE_UNAVAILABLE|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED"
 )
@@ -46,33 +38,73 @@ SWITCHES_OFF = re.compile(
 )
 
 
+def _cause(key: str, why: str, remedy: str = "", commands: tuple[str, ...] = ()) -> Cause:
+    headline = "{what} is on and {verb}: " + why
+    sentence = "{what} is on in {title} and {verb}{where}: " + why + "."
+    return Cause(key, "fail", headline, sentence, remedy, commands)
+
+
+UNKNOWN_FLAG = _cause(
+    "unknown-flag",
+    "{name} holds {flag}, which this build does not know",
+    "Take it out of the variable.",
+)
+UNKNOWN_CHIP = _cause("ptxas-too-old-for-gpu", "{ptxas} does not know {chip}")
+OLD_PTXAS = _cause(
+    "ptxas-too-old-for-xla", "{ptxas} knows PTX up to {newest}, and XLA writes {written}"
+)
+NO_FILES = _cause("no-compiler-files", "{files} not found")
+OLD_DRIVER = _cause(
+    "driver-too-old",
+    "the driver{driver} is too old for the PTX{built}",
+    "Update the driver, or take a build for an older CUDA.",
+)
+NO_CODE = _cause(
+    "no-code-for-gpu",
+    "it makes no code that runs on this GPU",
+    "Take a {framework} that was built for this GPU (see FRM-004).",
+)
+CUDA_ERROR = _cause("cuda-error", "CUDA answers {error}")
+SWITCHED_OFF = _cause("switched-off", "{setting} switches it off", "Take it out of the variable.")
+NO_REASON = _cause("no-reason", "it gives no reason")
+FAILS = _cause("fails", "{why}")
+DIFFERS = _cause(
+    "wrong-result",
+    "its result is off by {off:.2g} of the largest value, where {allowed:g} is what rounding explains",
+    "Do not trust what it compiles: take a newer release of the framework, and a ptxas of 11.1 or later.",
+    ("which -a ptxas", "ptxas --version"),
+)
+CAUSES = (
+    *(UNKNOWN_FLAG, UNKNOWN_CHIP, OLD_PTXAS, NO_FILES, OLD_DRIVER, NO_CODE, CUDA_ERROR),
+    *(SWITCHED_OFF, NO_REASON, FAILS, DIFFERS),
+)
+
+
 class NotCompiled(NamedTuple):
-    """Why nothing was compiled: the end of a sentence, the line that says so, and what to do."""
+    """Why nothing was compiled. line: of a log, that shows it. details: as Cause.found takes them."""
 
-    says: str
-    words: str
-    remedy: Remedy
+    cause: Cause
+    line: str
+    details: dict[str, Any]
 
 
-def cause_of(view: SnapshotView, seen: Seen, words: list[str]) -> NotCompiled | None:
-    """The first cause that these lines bear out, those that name their remedy best first."""
+_Explain = Callable[
+    [SnapshotView, Framework, XlaTools | None, re.Match[str]], tuple[Cause, dict[str, Any]]
+]
+
+
+def cause_of(view: SnapshotView, seen: Seen, lines: list[str]) -> NotCompiled | None:
+    """The first cause that these lines show, those that name their remedy best first."""
     facts, tools = compilers(view, seen)
-    found = unknown_flag(view, words)
+    found = unknown_flag(view, lines)
     if found is not None or facts is None:
         return found
-    for pattern, explain in (
-        (NO_CHIP, _no_chip),
-        (_OLD_PTXAS, _old_ptxas),
-        (_NO_LIBDEVICE, _missing("libdevice.10.bc is not found")),
-        (_NO_PTXAS, _missing("ptxas is not found")),
-        (_OLD_DRIVER, _old_driver),
-        (_NO_CODE, _no_code),
-        (_CUDA, _cuda_error),
-    ):
-        for line in words:
-            told = pattern.search(line)
-            if told is not None:
-                return explain(view, facts, tools, told)
+    for pattern, explain in _EXPLAINED:
+        for line in lines:
+            match = pattern.search(line)
+            if match is not None:
+                cause, details = explain(view, facts, tools, match)
+                return NotCompiled(cause, line, details)
     return _by_files(view, facts, tools) if seen.run.device == "gpu" else None
 
 
@@ -84,16 +116,13 @@ def compilers(view: SnapshotView, seen: Seen) -> tuple[Framework | None, XlaTool
         return facts, None
 
 
-def unknown_flag(view: SnapshotView, words: list[str]) -> NotCompiled | None:
-    for line in words:
-        told = _NO_FLAG.search(line)
-        if told is not None:
-            name, flag = told[1], told[2]
-            return NotCompiled(
-                f"{name} holds {flag}, which this build does not know",
-                line,
-                Remedy("Take it out of the variable.", [_without_flag(view, name, flag)]),
-            )
+def unknown_flag(view: SnapshotView, lines: list[str]) -> NotCompiled | None:
+    for line in lines:
+        match = _NO_FLAG.search(line)
+        if match is not None:
+            name, flag = match[1], match[2]
+            details = {"name": name, "flag": flag, "commands": [_without_flag(view, name, flag)]}
+            return NotCompiled(UNKNOWN_FLAG, line, details)
     return None
 
 
@@ -107,17 +136,14 @@ def _without_flag(view: SnapshotView, name: str, flag: str) -> str:
 
 
 def _no_chip(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, told: re.Match[str]
-) -> NotCompiled:
-    chip = told[1] or f"sm_{told[2].replace('.', '')}"
+    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
+) -> tuple[Cause, dict[str, Any]]:
+    chip = match[1] or f"sm_{match[2].replace('.', '')}"
     digits = re.sub(r"\D", "", chip)
     row = capability(f"{digits[:-1]}.{digits[-1]}")
     first = parse_version(row.first_cuda) if row is not None else None
-    return NotCompiled(
-        f"{version_of_ptxas(tools)} does not know {chip}",
-        told.string,
-        _bring_newer(view, facts, tools, first),
-    )
+    advice = _bring_newer(view, facts, tools, first)
+    return UNKNOWN_CHIP, {"ptxas": version_of_ptxas(tools), "chip": chip, "advice": advice}
 
 
 def version_of_ptxas(tools: XlaTools | None) -> str:
@@ -135,78 +161,83 @@ def _bring_newer(
 
 
 def _old_ptxas(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, told: re.Match[str]
-) -> NotCompiled:
-    built = parse_version(known(facts.built_cuda) or "")
-    return NotCompiled(
-        f"{version_of_ptxas(tools)} knows PTX up to {told[2]}, and XLA writes {told[1]}",
-        told.string,
-        _bring_newer(view, facts, tools, built),
-    )
+    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
+) -> tuple[Cause, dict[str, Any]]:
+    advice = _bring_newer(view, facts, tools, parse_version(known(facts.built_cuda) or ""))
+    details = {"newest": match[2], "written": match[1], "advice": advice}
+    return OLD_PTXAS, {"ptxas": version_of_ptxas(tools), **details}
 
 
-def _missing(
-    says: str,
-) -> Callable[[SnapshotView, Framework, XlaTools | None, re.Match[str]], NotCompiled]:
+def _missing(files: str) -> _Explain:
     def explain(
-        view: SnapshotView, facts: Framework, tools: XlaTools | None, told: re.Match[str]
-    ) -> NotCompiled:
-        remedy = (
-            Remedy(
-                "Name a toolkit that has both to XLA.",
-                ["export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"],
-            )
-            if tools is None
-            else bring_tools(view, facts, tools)
-        )
-        return NotCompiled(says, told.string, remedy)
+        view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
+    ) -> tuple[Cause, dict[str, Any]]:
+        if tools is not None:
+            return NO_FILES, {"files": files, "advice": bring_tools(view, facts, tools)}
+        command = "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"
+        advice = Remedy("Name a toolkit that has both to XLA.", [command])
+        return NO_FILES, {"files": files, "advice": advice}
 
     return explain
 
 
 def _old_driver(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, told: re.Match[str]
-) -> NotCompiled:
-    version = known(driver_version(view)[0])
-    built = known(facts.built_cuda)
-    return NotCompiled(
-        f"the driver{f' {version}' if version else ''} is too old for the PTX"
-        f"{f' of CUDA {built}' if built else ''}",
-        told.string,
-        Remedy(
-            "Update the driver, or take a build for an older CUDA.",
-            on_system(view, "update-driver"),
-        ),
-    )
+    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
+) -> tuple[Cause, dict[str, Any]]:
+    version, built = known(driver_version(view)[0]), known(facts.built_cuda)
+    return OLD_DRIVER, {
+        "driver": f" {version}" if version else "",
+        "built": f" of CUDA {built}" if built else "",
+        "commands": on_system(view, "update-driver"),
+    }
 
 
 def _no_code(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, told: re.Match[str]
-) -> NotCompiled:
-    return NotCompiled(
-        "it makes no code that runs on this GPU",
-        told.string,
-        Remedy(f"Take a {FRAMEWORKS[facts.name]} that was built for this GPU (see FRM-004)."),
-    )
+    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
+) -> tuple[Cause, dict[str, Any]]:
+    return NO_CODE, {"framework": FRAMEWORKS[facts.name]}
 
 
 def _cuda_error(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, told: re.Match[str]
-) -> NotCompiled:
-    return NotCompiled(f"CUDA answers {told[1]}", told.string, ask_again(view, facts.name))
+    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
+) -> tuple[Cause, dict[str, Any]]:
+    return CUDA_ERROR, {"error": match[1], "advice": ask_again(view, facts.name)}
+
+
+_EXPLAINED: tuple[tuple[re.Pattern[str], _Explain], ...] = (
+    (NO_CHIP, _no_chip),
+    (re.compile(r"Unsupported \.version (\d+\.\d+); current version is '?(\d+\.\d+)"), _old_ptxas),
+    (
+        re.compile(r"libdevice not found|Can't find libdevice|libdevice\.10\.bc"),
+        _missing("libdevice.10.bc is"),
+    ),
+    (
+        re.compile(
+            r"ptxas not found|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas|No PTX"
+            r" compilation provider"
+        ),
+        _missing("ptxas is"),
+    ),
+    (re.compile(r"UNSUPPORTED_PTX_VERSION|unsupported toolchain"), _old_driver),
+    (
+        re.compile(r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX"),
+        _no_code,
+    ),
+    (re.compile(r"\b(CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})"), _cuda_error),
+)
 
 
 def _by_files(view: SnapshotView, facts: Framework, tools: XlaTools | None) -> NotCompiled | None:
-    """Where no line says why: a ptxas that is older than the GPU, or a file that is not there."""
+    """Where no line shows why: a ptxas that is older than the GPU, or a missing file."""
     if tools is None:
         return None
     missing = [] if tools.libdevice else ["libdevice.10.bc"]
     if tools.search.ptxas and not tools.ptxas:
         missing.insert(0, "ptxas")
     if missing:
-        verb = "are" if len(missing) > 1 else "is"
+        files = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'}"
         return NotCompiled(
-            f"{' and '.join(missing)} {verb} not found", "", bring_tools(view, facts, tools)
+            NO_FILES, "", {"files": files, "advice": bring_tools(view, facts, tools)}
         )
     gpus = known(facts.gpus) or []
     own = known(gpus[0].compute_capability) if gpus else None
@@ -216,11 +247,9 @@ def _by_files(view: SnapshotView, facts: Framework, tools: XlaTools | None) -> N
     if first is None or version is None or version >= first:
         return None
     chip = f"sm_{(own or '').replace('.', '')}"
-    return NotCompiled(
-        f"{version_of_ptxas(tools)} does not know {chip}",
-        "",
-        _bring_newer(view, facts, tools, first),
-    )
+    advice = _bring_newer(view, facts, tools, first)
+    details = {"ptxas": version_of_ptxas(tools), "chip": chip, "advice": advice}
+    return NotCompiled(UNKNOWN_CHIP, "", details)
 
 
 def switched_off(view: SnapshotView, seen: Seen, off: re.Pattern[str] | None) -> NotCompiled | None:
@@ -229,30 +258,27 @@ def switched_off(view: SnapshotView, seen: Seen, off: re.Pattern[str] | None) ->
         given = variables(view)
     except CannotJudge:
         return None
+    setting, command = "", ""
     if seen.run.framework == "jax":
         value = given.get("JAX_DISABLE_JIT", "")
         if value.lower() in ("1", "true", "yes", "on", "y", "t"):
-            remedy = Remedy("Unset it.", ["unset JAX_DISABLE_JIT"])
-            return NotCompiled(f"JAX_DISABLE_JIT={value} switches it off", "", remedy)
+            setting, command = f"JAX_DISABLE_JIT={value}", "unset JAX_DISABLE_JIT"
+    elif off is not None and (match := off.search(given.get("TF_XLA_FLAGS", ""))) is not None:
+        flag = f"--{match[1]}"
+        setting = f"TF_XLA_FLAGS={flag}"
+        command = _without_flag(view, "TF_XLA_FLAGS", flag.partition("=")[0])
+    if not setting:
         return None
-    told = off.search(given.get("TF_XLA_FLAGS", "")) if off is not None else None
-    if told is None:
-        return None
-    flag = f"--{told[1]}"
-    remedy = Remedy(
-        "Take it out of the variable.",
-        [_without_flag(view, "TF_XLA_FLAGS", flag.partition("=")[0])],
-    )
-    return NotCompiled(f"TF_XLA_FLAGS={flag} switches it off", "", remedy)
+    return NotCompiled(SWITCHED_OFF, "", {"setting": setting, "commands": [command]})
 
 
 def no_reason(view: SnapshotView, seen: Seen) -> NotCompiled:
-    return NotCompiled("it gives no reason", "", ask_again(view, seen.run.framework))
+    return NotCompiled(NO_REASON, "", {"advice": ask_again(view, seen.run.framework)})
 
 
 def unknown_cause(view: SnapshotView, seen: Seen, trial: SystemTrial) -> NotCompiled:
     why = failed(seen, trial).rstrip(".")[:200]
-    return NotCompiled(why, "", ask_again(view, seen.run.framework))
+    return NotCompiled(FAILS, "", {"why": why, "advice": ask_again(view, seen.run.framework)})
 
 
 def ask_again(view: SnapshotView, name: str) -> Remedy:
@@ -260,19 +286,14 @@ def ask_again(view: SnapshotView, name: str) -> Remedy:
         "jax": "import jax; print(jax.jit(lambda x: x + 1)(1.0))",
         "tensorflow": "import tensorflow as tf; print(tf.function(lambda x: x + 1, jit_compile=True)(1.0))",
     }[name]
-    return Remedy(
-        "Ask it again with all that it has to say.",
-        [f"TF_CPP_MIN_LOG_LEVEL=0 {python(view)} -c {word(code)}"],
-    )
+    command = f"TF_CPP_MIN_LOG_LEVEL=0 {python(view)} -c {word(code)}"
+    return Remedy("Run it again with all log lines.", [command])
 
 
-def everywhere(view: SnapshotView, seen: Seen, what: str) -> str:
+def everywhere(view: SnapshotView, what: str) -> str:
     try:
         flags = variables(view).get("TF_XLA_FLAGS", "")
     except CannotJudge:
         flags = ""
     why = f" (TF_XLA_FLAGS={flags})" if "auto_jit" in flags else ""
-    return (
-        f"{seen.title}: {what} compiles here with it switched off, too{why}: there is nothing to hold it "
-        "against"
-    )
+    return f"{what} compiles here with it switched off, too{why}: there is no control"

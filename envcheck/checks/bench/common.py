@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 from ...bench.records import BenchResult, RowResult
-from ...bench.results import results
-from ...facts.base import known
+from ...bench.results import gpus_of, results
 from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
-from ...facts.missing import CannotJudge, Skip
+from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView, facts_of
-from ...findings.model import BENCH, Remedy
+from ...findings.causes import Cause
+from ...findings.model import BENCH, Finding, Remedy
 from ...findings.shell import word
 from ...findings.subjects import Subject, about, gpu_subject
 from ...tensorcores.circumstances import directory
@@ -22,20 +21,49 @@ from ..driver_state import NO_GPUS_THERE
 SOURCE = "the model, run"
 NOTHING_RUNS = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
 # What holds a GPU back whatever runs on it: heat, power, clocks, its link, memory that is taken.
-HELD_BACK = (
-    "GPU-007",
-    "GPU-008",
-    "GPU-009",
-    "GPU-010",
-    "GPU-016",
-    "GPU-018",
-    "GPU-028",
-    "GPU-029",
-    "GPU-030",
-    "GPU-034",
+HELD_BACK = tuple(
+    f"GPU-0{number}" for number in ("07", "08", "09", "10", "16", "18", "28", "29", "30", "34")
 )
 _FRAMEWORK_OF = {"session": "tensorflow", "keras": "tensorflow", "torch": "torch", "jax": "jax"}
-_MOST = 8  # subjects and findings that are told one by one
+_MOST = 8  # subjects of a finding, and findings of a check
+_POWER = (
+    "Look at its power limit and power supply under load.",
+    ["nvidia-smi -q -d POWER,PERFORMANCE{gpu}", "envcheck doctor {target}-v --only gpu"],
+)
+_CLOCKS = (
+    "Look at which clocks are set, and what it reaches under load.",
+    ["nvidia-smi -q -d CLOCK,PERFORMANCE{gpu}", "envcheck doctor {target}-v --only gpu"],
+)
+# What to do about a slow row, by its first suspect.
+_REMEDIES = {
+    "neighbour": (
+        "Run it again while no other process uses that GPU.",
+        ["nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv{gpu}", "{again}"],
+    ),
+    "input": (
+        "Give reading more: more CPUs or workers, local disks, smaller images, or decoding on the GPU"
+        " (DALI); the same row with synthetic data shows what can be reached.",
+        ["{again}", "nproc"],
+    ),
+    "heat": (
+        "Look at its temperatures under load, then at airflow, fans and dust.",
+        ["nvidia-smi -q -d TEMPERATURE,PERFORMANCE{gpu}", "envcheck doctor {target}-v --only gpu"],
+    ),
+    "power-brake": _POWER,
+    "slowdown": _POWER,
+    "power-cap": _POWER,
+    "clocks-set": _CLOCKS,
+    "clocks-low": _CLOCKS,
+    "pcie": (
+        "Look at its link under load: generation, width, and what shares the way to it.",
+        ["envcheck doctor {target}-v --only gpu pci", "envcheck bench {target}links"],
+    ),
+    "": (
+        "The samples do not show why: check whether the machine, its Tensor Cores, memory and links are"
+        " healthy, each by itself.",
+        ["envcheck doctor {target}--level deep", "{again}"],
+    ),
+}
 
 
 @lru_cache(maxsize=1)  # for all checks on the same Snapshot
@@ -61,42 +89,35 @@ def timed(view: SnapshotView) -> list[RowResult]:
 
 def subjects(view: SnapshotView, one: RowResult) -> list[Subject]:
     """Its GPUs; the framework where it ran on a CPU."""
-    there = gpus(view)
+    there = gpus_of(view.snapshot)
     found = [gpu_subject(there[address]) for address in one.run.row.gpus if address in there]
     return found[:_MOST] or about("framework", FRAMEWORKS[_FRAMEWORK_OF[one.run.row.style]])
 
 
-def gpus(view: SnapshotView) -> dict[str, Gpu]:
-    """By PCI address."""
-    try:
-        return {address: gpu for gpu in view.seen_gpus if (address := known(gpu.pci_address))}
-    except CannotJudge:
-        return {}
-
-
 def evidence(view: SnapshotView, one: RowResult) -> list[Evidence]:
-    """Its rate, what it is held against, and what the samples show."""
-    path = f"target.bench.rows[{place(view, one)}]"
+    """Its rate, the references, and what the samples show."""
+    path = place(view, one)
     found = []
     if one.rate is not None:
         rate = one.rate
-        told = f"{rate.median:,.0f} {rate.unit} ({rate.least:,.0f} to {rate.most:,.0f})"
-        found.append(Evidence(path, f"{one.run.row.name}: {told}", SOURCE))
+        words = f"{rate.median:,.0f} {rate.unit} ({rate.least:,.0f} to {rate.most:,.0f})"
+        found.append(Evidence(path, f"{one.run.row.name}: {words}", SOURCE))
     for reference in [one for one in one.references if one.fits][:2]:
-        told = f"{reference.about}: {reference.rate:,.0f}"
-        found.append(Evidence(f"{path}.reference", told, reference.source))
+        words = f"{reference.about}: {reference.rate:,.0f}"
+        found.append(Evidence(f"{path}.reference", words, reference.source))
     if one.suspect:
         found.append(Evidence(f"{path}.samples", one.suspect, "NVML, while it ran"))
     found += [Evidence(f"{path}.log", line, "its standard error") for line in one.run.log[-1:]]
     return found
 
 
-def place(view: SnapshotView, one: RowResult) -> int:
-    return next(n for n, row in enumerate(bench(view).rows) if row.run is one.run)
+def place(view: SnapshotView, one: RowResult) -> str:
+    number = next(n for n, row in enumerate(bench(view).rows) if row.run is one.run)
+    return f"target.bench.rows[{number}]"
 
 
 def again(view: SnapshotView, one: RowResult) -> str:
-    """The command that runs these rows anew."""
+    """The command that runs these rows again."""
     return f"envcheck bench {target(view)}{one.run.row.what}"
 
 
@@ -108,58 +129,22 @@ def target(view: SnapshotView) -> str:
 
 def slow_remedy(view: SnapshotView, one: RowResult) -> Remedy:
     """What to look at, by the first suspect."""
-    here = "".join(f" -i {word(address)}" for address in one.run.row.gpus[:1])
-    match one.suspect_kind:
-        case "neighbour":
-            return Remedy(
-                "Run it anew while nobody else is on that GPU.",
-                [
-                    f"nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv{here}",
-                    again(view, one),
-                ],
-            )
-        case "input":
-            return input_remedy(view, one)
-        case "heat":
-            return Remedy(
-                "Look at its temperatures under load, then at airflow, fans and dust.",
-                [f"nvidia-smi -q -d TEMPERATURE,PERFORMANCE{here}", f"{_doctor(view)}gpu"],
-            )
-        case "power-brake" | "slowdown" | "power-cap":
-            return Remedy(
-                "Look at its power limit and power supply under load.",
-                [f"nvidia-smi -q -d POWER,PERFORMANCE{here}", f"{_doctor(view)}gpu"],
-            )
-        case "clocks-set" | "clocks-low":
-            return Remedy(
-                "Look at which clocks are set, and what it reaches under load.",
-                [f"nvidia-smi -q -d CLOCK,PERFORMANCE{here}", f"{_doctor(view)}gpu"],
-            )
-        case "pcie":
-            return Remedy(
-                "Look at its link under load: generation, width, and what shares the way to it.",
-                [f"{_doctor(view)}gpu pci", f"envcheck bench {target(view)}links"],
-            )
-    return Remedy(
-        "Nothing in the samples says why: see whether the machine, its Tensor Cores, memory and links "
-        "are well, each by itself.",
-        [f"envcheck doctor {target(view)}--level deep", again(view, one)],
-    )
+    text, commands = _REMEDIES.get(one.suspect_kind, _REMEDIES[""])
+    known = {
+        "gpu": "".join(f" -i {word(address)}" for address in one.run.row.gpus[:1]),
+        "target": target(view),
+        "again": again(view, one),
+    }
+    return Remedy(text, [command.format(**known) for command in commands])
 
 
-def input_remedy(view: SnapshotView, one: RowResult) -> Remedy:
-    """Of a row whose images come too slowly."""
-    return Remedy(
-        "Give reading more: more CPUs or workers, local disks, smaller images, or decoding on the GPU "
-        "(DALI); the same row with data that is there already tells what can be had.",
-        [again(view, one), "nproc"],
-    )
+def found(view: SnapshotView, cause: Cause, one: RowResult, **more: Any) -> Finding:
+    """The cause, found in a row; more: as Cause.found."""
+    suspect = f" First suspect: {one.suspect}." if one.suspect else ""
+    more = {"row": one.run.row.name, "suspect": suspect, **more}
+    return cause.found(subjects(view, one), evidence(view, one), **more)
 
 
-def _doctor(view: SnapshotView) -> str:
-    return f"envcheck doctor {target(view)}-v --only "
-
-
-def folded(found: list[RowResult]) -> Iterator[RowResult]:
-    """The rows that get a finding of their own: the worst, where there are many."""
-    yield from sorted(found, key=lambda one: one.share if one.share is not None else 1.0)[:_MOST]
+def worst(rows: list[RowResult]) -> list[RowResult]:
+    """The rows that get a finding of their own, the slowest first."""
+    return sorted(rows, key=lambda one: one.share if one.share is not None else 1.0)[:_MOST]

@@ -1,4 +1,4 @@
-"""The checks on how fast a bench's rows are: beside what should be, their peers, and themselves."""
+"""The checks on how fast a bench's rows are: beside references, GPUs of the same name, and themselves."""
 
 from __future__ import annotations
 
@@ -7,38 +7,54 @@ from collections.abc import Iterator
 from ...bench.records import RowResult
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..registry import check
-from .common import (
-    HELD_BACK,
-    NOTHING_RUNS,
-    again,
-    bench,
-    evidence,
-    folded,
-    gpus,
-    input_remedy,
-    slow_remedy,
-    subjects,
-    target,
-    timed,
-)
+from . import common
+from .common import HELD_BACK, NOTHING_RUNS, bench, slow_remedy, target, timed, worst
 
 _POOR = 0.7  # of what GPUs do alone; published machines reach 0.9 and more with this model
 _SCALED = "resnet50"  # whose gradients are small beside its work
 _SCALED_BATCH = 64
+_SLOW = "{row} {runs} {rate}{verdict}.{suspect}"
+
+_THAN_IT_SHOULD = "{row} is {below:.0%} below its reference"
+_THAN_OTHERS = "{row} is {below:.0%} below GPUs of its name"
+FAR_BELOW_REFERENCE = Cause("far-below-reference", "fail", _THAN_IT_SHOULD, _SLOW)
+BELOW_REFERENCE = Cause("below-reference", "warn", _THAN_IT_SHOULD, _SLOW)
+FAR_BELOW_OTHERS = Cause("far-below-other-gpus", "fail", _THAN_OTHERS, _SLOW)
+BELOW_OTHERS = Cause("below-other-gpus", "warn", _THAN_OTHERS, _SLOW)
+STARVED = Cause(
+    "input-too-slow",
+    "warn",
+    headline="images come more slowly than the GPU takes them",
+    sentence="{row} waits for its input: {suspect}.",
+)
+SCALES_BADLY = Cause(
+    "scales-badly",
+    "warn",
+    headline="{gpus} GPUs train at {efficiency:.0%} of what they do alone",
+    sentence="{row}: {rate:,.0f} {unit}, {efficiency:.0%} of what its GPUs do alone.{slowest}",
+    remedy="Look at what joins the GPUs, at NCCL over it, and at whether one of them is slow.",
+)
+UNSTEADY = Cause(
+    "unsteady-rate",
+    "warn",
+    headline="its rate is unsteady",
+    sentence="{row} goes from {least:,.0f} to {most:,.0f} {unit}.{suspect}",
+)
 
 
 @check(
     "BEN-001",
     title="Models train as fast as they should",
-    problem="trains more slowly than it should",
+    causes=[FAR_BELOW_REFERENCE, BELOW_REFERENCE],
     about=(
-        "A row of a bench, held against a figure that fits: a published one of the same GPU (memory and "
-        "form, too), framework, precision, compiler, batch and number of GPUs, or a baseline from a machine "
-        "that was well. From 5 % below it is a warning, from 15 % a failure, and no row is judged whose "
+        "A row of a bench, beside a figure that fits: a published one of the same GPU (memory and "
+        "form, too), framework, precision, compiler, batch and number of GPUs, or a baseline from a healthy "
+        "machine. From 5 % below it is a warning, from 15 % a failure, and no row is judged whose "
         "own repetitions differ by more than its distance. Published machines trained on images that were "
-        "read or on synthetic ones, which is not always said: data that is there already cannot be slower, "
+        "read or on synthetic ones, which is not always stated: synthetic data cannot be slower, "
         "so that a rate below them counts all the same. Figures of another batch or GPU are context. The "
         "first suspect is what NVML's samples show while it ran: another process, throttling, clocks, heat, "
         "the link, the power limit."
@@ -49,23 +65,23 @@ _SCALED_BATCH = 64
     ),
     follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-003", "BEN-006"),
 )
-def rows_are_as_fast_as_they_should_be(view: SnapshotView) -> Iterator[Verdict]:
+def rows_are_as_fast_as_references(view: SnapshotView) -> Iterator[Verdict]:
     rows = [one for one in timed(view) if one.verdict_by in ("published", "baseline")]
     if not rows:
-        raise Skip("nothing is known that these rows could be held against")
+        raise Skip("no reference fits these rows")
     slow = [one for one in rows if one.verdict in ("warn", "fail")]
-    for one in folded(slow):
-        yield _slow(view, one)
-    well = [one for one in rows if one.verdict == "pass"]
-    if well and not slow:
-        first = max(well, key=lambda one: one.share or 0.0)
+    for one in worst(slow):
+        yield _slow(view, one, FAR_BELOW_REFERENCE, BELOW_REFERENCE)
+    fast = [one for one in rows if one.verdict == "pass"]
+    if fast and not slow:
+        first = max(fast, key=lambda one: one.share or 0.0)
         yield Passed(f"{first.run.row.name}: {first.verdict_words}")
 
 
 @check(
     "BEN-002",
-    title="GPUs of one name train alike",
-    problem="trains more slowly than GPUs of its name",
+    title="GPUs of one name train equally fast",
+    causes=[FAR_BELOW_OTHERS, BELOW_OTHERS],
     about=(
         "The same row on each GPU alone. A GPU from 5 % below the median of the others of its name is a "
         "warning, from 15 % a failure, unless its repetitions differ by more than that."
@@ -75,7 +91,7 @@ def rows_are_as_fast_as_they_should_be(view: SnapshotView) -> Iterator[Verdict]:
     ),
     follows=(*NOTHING_RUNS, *HELD_BACK, "GPU-021", "GPU-022", "GPU-024", "MEM-002"),
 )
-def gpus_train_alike(view: SnapshotView) -> Iterator[Verdict]:
+def gpus_train_equally_fast(view: SnapshotView) -> Iterator[Verdict]:
     rows = [
         one
         for one in timed(view)
@@ -86,34 +102,32 @@ def gpus_train_alike(view: SnapshotView) -> Iterator[Verdict]:
     slow = [
         one for one in rows if one.verdict in ("warn", "fail") and one.verdict_by == "other-gpu"
     ]
-    for one in folded(slow):
-        yield _slow(view, one)
+    for one in worst(slow):
+        yield _slow(view, one, FAR_BELOW_OTHERS, BELOW_OTHERS)
     if not slow:
         rates = [one.rate.median for one in rows if one.rate is not None]
         yield Passed(f"{len(rows)} GPUs, {min(rates):,.0f} to {max(rates):,.0f} a second")
 
 
-def _slow(view: SnapshotView, one: RowResult) -> Finding:
-    rate = "" if one.rate is None else f"{one.rate.median:,.0f} {one.rate.unit}, "
-    suspect = f" First suspect: {one.suspect}." if one.suspect else ""
-    return Finding(
-        "fail" if one.verdict == "fail" else "warn",
-        f"{one.run.row.name} trains {rate}{one.verdict_words}.{suspect}"
-        if one.run.row.train
-        else f"{one.run.row.name} runs {rate}{one.verdict_words}.{suspect}",
-        subjects(view, one),
-        evidence(view, one),
-        slow_remedy(view, one),
-        f"{one.run.row.name} is {one.verdict_words.partition(' (')[0]}",
+def _slow(view: SnapshotView, one: RowResult, far: Cause, near: Cause) -> Finding:
+    return common.found(
+        view,
+        far if one.verdict == "fail" else near,
+        one,
+        advice=slow_remedy(view, one),
+        runs="trains" if one.run.row.train else "runs",
+        rate="" if one.rate is None else f"{one.rate.median:,.0f} {one.rate.unit}, ",
+        verdict=one.verdict_words,
+        below=1 - (one.share or 0.0),
     )
 
 
 @check(
     "BEN-006",
     title="Images come as fast as they are trained",
-    problem="images come more slowly than the GPU takes them",
+    causes=[STARVED],
     about=(
-        "A row that reads images from --data, beside the same row with data that is on the device already: "
+        "A row that reads images from --data, beside the same row with synthetic data: "
         "a warning where reading is more than 5 % slower. A faster GPU would train no faster."
     ),
     sources=("tensorflow.org/guide/data_performance; NVIDIA DALI's documentation",),
@@ -124,14 +138,9 @@ def images_come_in_time(view: SnapshotView) -> Iterator[Verdict]:
     if not rows:
         raise Skip("no images were read (envcheck bench resnet50 --data DIR)")
     starved = [one for one in rows if one.suspect_kind == "input"]
-    for one in folded(starved):
-        yield Finding(
-            "warn",
-            f"{one.run.row.name} waits for its input: {one.suspect}.",
-            subjects(view, one),
-            evidence(view, one),
-            input_remedy(view, one),
-        )
+    for one in worst(starved):
+        remedy = slow_remedy(view, one)
+        yield common.found(view, STARVED, one, advice=remedy, suspect=one.suspect)
     if not starved:
         yield Passed(", ".join(one.run.row.data for one in rows))
 
@@ -139,11 +148,11 @@ def images_come_in_time(view: SnapshotView) -> Iterator[Verdict]:
 @check(
     "BEN-007",
     title="GPUs train together as they do alone",
-    problem="GPUs train far more slowly together than alone",
+    causes=[SCALES_BADLY],
     about=(
         "One job on all GPUs (MirroredStrategy, torch.distributed, Horovod), beside the sum of what they do "
         "alone in the same row. A warning below 70 % with ResNet-50, whose gradients are small beside its "
-        "work: published machines reach 90 % and more, also over PCIe. Of other models it is told, and not "
+        "work: published machines reach 90 % and more, also over PCIe. For other models it is shown and not "
         "judged. A GPU that is slow alone is named: it holds all of them back."
     ),
     sources=("throughput_reference.csv: the same machine with 1, 2, 4, 8 and 16 GPUs",),
@@ -154,25 +163,23 @@ def gpus_scale(view: SnapshotView) -> Iterator[Verdict]:
     if not found.scaling:
         raise Skip("no row ran on several GPUs as one job, and on one alone")
     rows = {one.run.row.name: one for one in found.rows}
-    poor = []
+    poor = False
     for job in found.scaling:
         one = rows[job.name]
         judged = one.run.row.model == _SCALED and one.run.row.batch >= _SCALED_BATCH
         if not judged or job.efficiency >= _POOR or one.unsteady:
             continue
-        poor.append(job)
-        slowest = f" {job.slowest_words}." if job.slowest_words else ""
-        yield Finding(
-            "warn",
-            f"{job.name}: {job.rate:,.0f} {job.unit}, {job.efficiency:.0%} of what its GPUs do alone"
-            f".{slowest}",
-            subjects(view, one),
-            evidence(view, one),
-            Remedy(
-                "See what joins the GPUs, what NCCL makes of it, and whether one of them is slow.",
-                ["nvidia-smi topo -m", f"envcheck bench {target(view)}links allreduce"],
-            ),
-            f"{job.gpus} GPUs train at {job.efficiency:.0%} of what they do alone",
+        poor = True
+        yield common.found(
+            view,
+            SCALES_BADLY,
+            one,
+            commands=["nvidia-smi topo -m", f"envcheck bench {target(view)}links allreduce"],
+            gpus=job.gpus,
+            rate=job.rate,
+            unit=job.unit,
+            efficiency=job.efficiency,
+            slowest=f" {job.slowest_words}." if job.slowest_words else "",
         )
     if not poor:
         best = max(found.scaling, key=lambda job: job.efficiency)
@@ -182,11 +189,11 @@ def gpus_scale(view: SnapshotView) -> Iterator[Verdict]:
 @check(
     "BEN-008",
     title="Rates are steady",
-    problem="its rate is unsteady",
+    causes=[UNSTEADY],
     about=(
         "Repetitions of a row on GPUs that differ by more than 10 % of their median: a warning, since "
-        "nothing can be held against such a row. Throttling that comes and goes, another process, and input "
-        "that comes in bursts do this. On a CPU it is not judged."
+        "such a row cannot be compared with anything. Throttling that comes and goes, another process, and "
+        "input that comes in bursts do this. On a CPU it is not judged."
     ),
     sources=(
         "envcheck bench: five repetitions and more, in turn with the rows they are compared to",
@@ -198,20 +205,13 @@ def rates_are_steady(view: SnapshotView) -> Iterator[Verdict]:
     if not rows:
         raise Skip("no row ran on a GPU")
     unsteady = [one for one in rows if one.unsteady]
-    there = gpus(view)
-    for one in folded(unsteady):
+    more = "Run it again, with more repetitions."
+    for one in worst(unsteady):
         assert one.rate is not None
-        suspect = f" First suspect: {one.suspect}." if one.suspect else ""
-        yield Finding(
-            "warn",
-            f"{one.run.row.name} goes from {one.rate.least:,.0f} to {one.rate.most:,.0f} "
-            f"{one.rate.unit}.{suspect}",
-            subjects(view, one),
-            evidence(view, one),
-            slow_remedy(view, one)
-            if one.suspect_kind
-            else Remedy("Run it anew, with more repetitions.", [f"{again(view, one)} --rounds 20"]),
-        )
-    if not unsteady and there:
+        anew = Remedy(more, [f"{common.again(view, one)} --rounds 20"])
+        remedy = slow_remedy(view, one) if one.suspect_kind else anew
+        rate = {"least": one.rate.least, "most": one.rate.most, "unit": one.rate.unit}
+        yield common.found(view, UNSTEADY, one, advice=remedy, **rate)
+    if not unsteady:
         widest = max((one.rate.spread for one in rows if one.rate is not None), default=0.0)
         yield Passed(f"repetitions differ by {widest:.1%} at most")

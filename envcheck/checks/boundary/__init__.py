@@ -4,9 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="boundary",
-    title="Boundary",
-    position=70,
-    of_target=True,
-)
+AREA = Area(name="boundary", title="Boundary", position=70, of_target=True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 
 from ...data.releases import by_month
-from ...facts.base import known
-from ...facts.containers import Containers
 from ...facts.kernel import DeviceNode
 from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView
+from ...facts.view import SnapshotView, fact
 from ...findings.commands import fill_in
 from ...findings.model import Remedy
 from ...findings.shell import word
@@ -22,8 +20,7 @@ _MONTH = re.compile(r"[:/](\d\d\.\d\d)-tf[12]")
 
 def engine(view: SnapshotView) -> str:
     """The engine that runs the container, as its inside shows ("podman"); "" where it does not."""
-    host = view.inside.host
-    return "" if host is None or host.facts is None else known(host.facts.container) or ""
+    return fact(view.inside.host, "container") or ""
 
 
 def fresh(view: SnapshotView) -> bool:
@@ -49,8 +46,7 @@ def need_host_gpus(view: SnapshotView) -> None:
 
 def nodes(view: SnapshotView) -> list[DeviceNode] | None:
     """The GPUs' own device nodes inside; None where nobody looked."""
-    kernel = view.inside.kernel
-    found = None if kernel is None or kernel.facts is None else known(kernel.facts.device_nodes)
+    found: list[DeviceNode] | None = fact(view.inside.kernel, "device_nodes")
     return None if found is None else [node for node in found if _GPU_NODE.match(node.path)]
 
 
@@ -63,16 +59,15 @@ def release_branches(view: SnapshotView) -> tuple[str, ...]:
 
 def with_gpus(view: SnapshotView, text: str) -> Remedy:
     """``text``, and the commands that start the container with its GPUs."""
-    host = view.machine.containers
-    containers = None if host is None else host.facts
-    return Remedy(text, _commands(view, engine(view), containers))
+    return Remedy(text, _commands(view, engine(view)))
 
 
-def _commands(view: SnapshotView, name: str, containers: Containers | None) -> list[str]:
-    specs = containers is not None and bool(nvidia_specs(view))
+def _commands(view: SnapshotView, name: str) -> list[str]:
+    engines = fact(view.machine.containers, "engines")
+    specs = engines is not None and bool(nvidia_specs(view))
     device = f"--device nvidia.com/gpu=all {image(view)}"
     if name == "docker":
-        ours = [] if containers is None else [e for e in containers.engines if e.name == "docker"]
+        ours = [one for one in engines or [] if one.name == "docker"]
         if specs and any(map(docker_uses_cdi, ours)):
             return [f"docker run {device}"]
         return [f"docker run --gpus all {image(view)}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -12,10 +13,14 @@ from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge
 from ...facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
+from ...findings.causes import Cause, Param
+from ...findings.model import Finding, Passed, Unjudged, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..target import python
+
+PYINDEX = "nvidia-pyindex 1.0.9's setup.py"
+PIP = "pip's documentation, configuration"
 
 # Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
 NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
@@ -63,33 +68,36 @@ def configuration(view: SnapshotView) -> PackagingConfig:
     return facts_of(view.target.packaging_config, "pip's and uv's configuration")
 
 
-def each_file(
-    view: SnapshotView, judge: Callable[[list[ConfigEntry]], Iterable[Verdict]], well: str
-) -> Iterator[Verdict]:
-    """Judge file by file (or variable by variable); one that cannot be read leaves the others judged.
+FileJudge = Callable[[SnapshotView, list[ConfigEntry]], Iterable[Verdict]]
 
-    well: what a file without a finding is worth saying, once.
+
+def per_file(detail: str) -> Callable[[FileJudge], Callable[[SnapshotView], Iterator[Verdict]]]:
+    """Make the decorated judge of one file's settings (or one variable's) the judge of each.
+
+    One that cannot be read leaves the others judged. detail: of the pass, if no file gave a verdict.
     """
-    files = configuration(view).files
-    if not files:
-        yield Passed("no configuration of pip or uv reaches the target")
-    read = verdicts = 0
-    for file in files:
-        try:
-            entries = [ConfigEntry(file, setting) for setting in need(file.settings, file.path)]
-        except CannotJudge as why:
-            yield unjudged(why, about_file(file.path))
-            continue
-        read += 1
-        try:
-            for verdict in judge(entries):
-                verdicts += 1
-                yield verdict
-        except CannotJudge as why:
-            verdicts += 1
-            yield unjudged(why, about_file(file.path))
-    if read and not verdicts:
-        yield Passed(well)
+
+    def decorate(judge: FileJudge) -> Callable[[SnapshotView], Iterator[Verdict]]:
+        @wraps(judge)
+        def each(view: SnapshotView) -> Iterator[Verdict]:
+            files = configuration(view).files
+            if not files:
+                yield Passed("no configuration of pip or uv reaches the target")
+            verdicts: list[Verdict] = []
+            for file in files:
+                try:
+                    settings = need(file.settings, file.path)
+                    verdicts += judge(view, [ConfigEntry(file, one) for one in settings])
+                except CannotJudge as why:
+                    verdicts.append(unjudged(why, about_file(file.path)))
+            yield from verdicts
+            unread = sum(isinstance(file.settings, Unavailable) for file in files)
+            if len(verdicts) == unread < len(files):
+                yield Passed(detail)
+
+        return each
+
+    return decorate
 
 
 def written_by_pyindex(file: ConfigFile) -> list[ConfigEntry]:
@@ -117,38 +125,47 @@ def is_guarded(entries: Iterable[ConfigEntry]) -> bool:
     )
 
 
-def told_by_pyindex(view: SnapshotView, entry: ConfigEntry) -> bool:
-    """CFG-001 names this setting already."""
+def reported_by_pyindex(view: SnapshotView, entry: ConfigEntry) -> bool:
+    """CFG-001 reports this setting already."""
     traced = entry.file.path in configuration(view).pyindex_traces
     return traced and entry in written_by_pyindex(entry.file)
 
 
 def left_to_pyindex(entry: ConfigEntry) -> Unjudged:
-    return Unjudged(
-        "skipped", f"{entry.file.path}: reported by CFG-001", about_file(entry.file.path)
+    path = entry.file.path
+    return Unjudged("skipped", f"{path}: reported by CFG-001", about_file(path))
+
+
+def warning(view: SnapshotView, entry: ConfigEntry, cause: Cause, **params: Param) -> Finding:
+    """The cause, found on a setting, with the command that removes it."""
+    return cause.found(
+        about_file(entry.file.path),
+        [evidence(view, entry)],
+        commands=[undo(view, entry)],
+        advice=None,
+        where=entry.where,
+        **params,
     )
 
 
-def warning(view: SnapshotView, entry: ConfigEntry, message: str, advice: str) -> Finding:
-    """The Finding on a setting, with the command that takes it out."""
-    remedy = Remedy(advice, [undo(view, entry)])
-    return Finding("warn", message, about_file(entry.file.path), [evidence(view, entry)], remedy)
-
-
-def told_once(
-    view: SnapshotView, entry: ConfigEntry, addresses: Iterable[str], message: str, advice: str
+def warn_once(
+    view: SnapshotView, entry: ConfigEntry, addresses: Iterable[str], cause: Cause, **params: Param
 ) -> Verdict:
     """The warning, unless CFG-001 reports the setting and its addresses are NVIDIA's alone."""
-    if told_by_pyindex(view, entry) and all(map(is_nvidia, addresses)):
+    if reported_by_pyindex(view, entry) and all(map(is_nvidia, addresses)):
         return left_to_pyindex(entry)
-    return warning(view, entry, message, advice)
+    return warning(view, entry, cause, **params)
+
+
+def place(view: SnapshotView, file: ConfigFile) -> str:
+    """The file's path in the Snapshot."""
+    return f"target.packaging_config.files[{configuration(view).files.index(file)}]"
 
 
 def evidence(view: SnapshotView, entry: ConfigEntry) -> Evidence:
-    """The Evidence for a setting: its line, and its value as the collector left it."""
-    position = configuration(view).files.index(entry.file)
-    path = f"target.packaging_config.files[{position}]"
-    found = view.evidence(path, f"{entry.setting.key} = {' '.join(entry.setting.value.split())}")
+    """The Evidence for a setting: its line, and its value as the collector redacted it."""
+    value = f"{entry.setting.key} = {' '.join(entry.setting.value.split())}"
+    found = view.evidence(place(view, entry.file), value)
     return Evidence(found.fact, found.value, entry.file.path)
 
 
@@ -184,9 +201,8 @@ def undo(view: SnapshotView, entry: ConfigEntry) -> str:
         return edit(entry.file, rf"/^{key}[^]]*\[[^]]*$/,/\]/d;/^{key}/d")
     editable = _EDITABLE.get(entry.file.level)
     if editable and entry.file.path.endswith(editable):
-        sudo = _sudo(entry.file)
         name = f"{entry.setting.section}.{entry.setting.key}"
-        return f"{sudo}{python(view)} -m pip config --{entry.file.level} unset {word(name)}"
+        return f"{sudo(entry.file)}{python(view)} -m pip config --{entry.file.level} unset {word(name)}"
     # The key's line and the indented lines that continue its value.
     return edit(
         entry.file,
@@ -196,7 +212,7 @@ def undo(view: SnapshotView, entry: ConfigEntry) -> str:
 
 def edit(file: ConfigFile, program: str) -> str:
     """A sed command on the file, which keeps the file as it was beside it (.bak)."""
-    return f"{_sudo(file)}sed -i.bak -E {word(program)} {word(file.path)}"
+    return f"{sudo(file)}sed -i.bak -E {word(program)} {word(file.path)}"
 
 
 def _pattern(key: str) -> str:
@@ -205,5 +221,5 @@ def _pattern(key: str) -> str:
     return rf"[[:space:]]*{letters.replace('-', '[-_]')}[[:space:]]*[=:]"
 
 
-def _sudo(file: ConfigFile) -> str:
+def sudo(file: ConfigFile) -> str:
     return "sudo " if file.level == "global" else ""

@@ -1,11 +1,7 @@
-"""Checks on container engines: do they answer, and can they hand out GPUs."""
+"""Checks on container engines and NVIDIA's container toolkit."""
 
 from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="container",
-    title="Containers",
-    position=60,
-)
+AREA = Area(name="container", title="Containers", position=60)

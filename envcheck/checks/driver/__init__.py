@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="driver",
-    title="Driver",
-    position=40,
-)
+AREA = Area(name="driver", title="Driver", position=40)

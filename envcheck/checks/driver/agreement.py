@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable, known
+from ...facts.base import is_absent, known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, NvidiaSmi, Nvml
+from ...facts.kernel import Kernel
 from ...facts.missing import CannotJudge, Skip
 from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of, need, show
-from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...facts.view import SnapshotView, facts_of, facts_or, need, show
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device, gpu_subject, joined
 from ..driver_state import NO_GPUS, container, on_wsl
@@ -21,10 +23,21 @@ from ..registry import check
 _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
 
 
+DISAGREE = Cause(
+    "nvml-smi-disagree",
+    "warn",
+    headline="NVML and nvidia-smi disagree",
+    sentence="NVML and nvidia-smi report different values ({fields}): one of them belongs to another driver,"
+    " or the GPUs changed between the two.",
+    remedy="Check which nvidia-smi and which libnvidia-ml are found, then run envcheck again.",
+    commands=["type -a nvidia-smi", "ldconfig -p | grep libnvidia-ml", "nvidia-smi -L"],
+)
+
+
 @check(
     "DRV-006",
     title="NVML and nvidia-smi agree",
-    problem="NVML and nvidia-smi disagree",
+    causes=[DISAGREE],
     about="nvidia-smi is a program over NVML, so both must tell the same: driver version, number of GPUs,"
     " and for each GPU (matched by its PCI address) UUID, name, memory and MIG mode. Where they do not, an"
     " nvidia-smi or a libnvidia-ml of another driver is in the way, and tools built on one will not fit"
@@ -41,16 +54,9 @@ def nvml_and_smi_agree(view: SnapshotView) -> Iterator[Verdict]:
     if not differences:
         yield Passed("versions, count, addresses, UUIDs, names, memory and MIG are the same")
         return
-    what = ", ".join(dict.fromkeys(name for name, _ in differences))
-    yield Finding(
-        "warn",
-        f"NVML and nvidia-smi tell different things ({what}): one of them belongs to another driver, or"
-        " the GPUs changed between the two.",
+    yield DISAGREE.found(
         evidence=[evidence for _, pair in differences for evidence in pair],
-        remedy=Remedy(
-            "See which nvidia-smi and which libnvidia-ml are found, and run envcheck again.",
-            ["type -a nvidia-smi", "ldconfig -p | grep libnvidia-ml", "nvidia-smi -L"],
-        ),
+        fields=", ".join(dict.fromkeys(name for name, _ in differences)),
     )
 
 
@@ -89,10 +95,37 @@ def _differ(here: object, there: object, rounding: int) -> bool:
     return first != second
 
 
+DROPPED = Cause(
+    "driver-dropped-gpu",
+    "fail",
+    headline="is not listed by NVML",
+    sentence="The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it"
+    " up, so no program can use it.",
+    remedy="Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
+)
+EXCLUDED = Cause(
+    "gpu-excluded",
+    "warn",
+    headline="is excluded by a module parameter",
+    sentence="The GPU at {address} is on the PCI bus and NVML does not list it: the module parameter"
+    " ExcludedGpus is {excluded}, so no program can use it.",
+    remedy="If it should be used, remove ExcludedGpus from the module's options and reboot.",
+    commands=["grep -rn ExcludedGpus /etc/modprobe.d /proc/cmdline"],
+)
+HIDDEN = Cause(
+    "hidden-from-cuda",
+    "fail",
+    headline="is not visible to CUDA",
+    sentence="NVML lists {listed} and CUDA sees {seen}: no program can compute on {missing}.",
+    remedy="Look in the kernel's log, and check whether this user may open their device nodes.",
+    commands=["ls -l /dev/nvidia*", "nvidia-smi -L", "sudo dmesg | grep -iE 'nvrm|xid'"],
+)
+
+
 @check(
     "DRV-007",
     title="Every GPU on the bus reaches CUDA",
-    problem="is not visible to CUDA",
+    causes=[DROPPED, EXCLUDED, HIDDEN],
     about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first"
     " link that drops it is the finding. Counted are GPUs that are bound to the nvidia driver: those handed"
     " to vfio-pci are meant to be elsewhere, and one that no driver took is PCI-003's. A container sees the"
@@ -146,15 +179,14 @@ def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator[
 
 def _is_ours(device: PciDevice) -> bool:
     """Whether NVML should list it. PCI-003 has those that no driver took, PCI-004 those off the bus."""
-    unbound = isinstance(device.driver, Unavailable) and device.driver.unavailable == "absent"
-    ours = device.kind == "gpu" and not unbound and known(device.driver) in ("nvidia", None)
-    return ours and known(device.answers) is not False
+    if device.kind != "gpu" or is_absent(device.driver) or known(device.answers) is False:
+        return False
+    return known(device.driver) in ("nvidia", None)
 
 
 def _excluded(view: SnapshotView) -> str:
     """The GPUs that the module was told to leave alone, as its parameter has them."""
-    kernel = view.machine.kernel
-    parameters = {} if kernel is None or kernel.facts is None else kernel.facts.driver_parameters
+    parameters = facts_or(view.machine.kernel, Kernel).driver_parameters
     for name in ("ExcludedGpus", "GpuBlacklist"):
         value = parameters.get(name, "").strip().strip('"')
         if value:
@@ -163,34 +195,23 @@ def _excluded(view: SnapshotView) -> str:
 
 
 def _dropped_by_driver(view: SnapshotView, device: PciDevice, excluded: str) -> Finding:
-    name = known(device.name) or device.device_id
+    name, address = known(device.name) or device.device_id, device.address
+    about = about_device(device, device.device_id)
     evidence = [
-        view.evidence(
-            "machine.pci.devices", f"{device.address} {name}, driver {show(device.driver)}"
-        ),
+        view.evidence("machine.pci.devices", f"{address} {name}, driver {show(device.driver)}"),
         view.evidence("machine.nvml.gpu_count"),
     ]
     if excluded:
         evidence.append(
             view.evidence("machine.kernel.driver_parameters", f"ExcludedGpus: {excluded}")
         )
-    reason = "a module parameter excludes GPUs" if excluded else "the driver did not bring it up"
-    return Finding(
-        "warn" if excluded else "fail",
-        f"The GPU at {device.address} is on the PCI bus and NVML does not list it: {reason}, so no program"
-        " can use it.",
-        subjects=about_device(device, device.device_id),
-        evidence=evidence,
-        remedy=Remedy(
-            "Look in the kernel's log for why the driver gave it up; then rescan or reboot, and reseat the"
-            " GPU where it stays away.",
-            [
-                f"sudo dmesg | grep -iE {word(f'nvrm|xid|{device.address[:-2]}')}",
-                f"cat {word(f'/sys/bus/pci/devices/{device.address}/enable')}",
-                "sudo reboot",
-            ],
-        ),
-    )
+        return EXCLUDED.found(about, evidence, address=address, excluded=excluded)
+    commands = [
+        f"sudo dmesg | grep -iE {word(f'nvrm|xid|{address[:-2]}')}",
+        f"cat {word(f'/sys/bus/pci/devices/{address}/enable')}",
+        "sudo reboot",
+    ]
+    return DROPPED.found(about, evidence, commands=commands, address=address)
 
 
 def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator[Verdict]:
@@ -204,22 +225,21 @@ def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator
         yield Passed(f"{len(devices)} in CUDA")
         return
     addresses = {known(device.pci_address) for device in devices}
-    missing = [gpu_subject(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
-    if None in addresses:
-        missing = []
+    missing = (
+        []
+        if None in addresses
+        else [gpu_subject(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
+    )
     names = joined(missing) or f"{len(gpus) - len(devices)} of them"
-    yield Finding(
-        "fail",
-        f"NVML lists {_gpus(len(gpus))} and CUDA sees {len(devices)}: no program can compute on {names}.",
-        subjects=missing,
-        evidence=[
+    yield HIDDEN.found(
+        missing,
+        [
             view.evidence("machine.nvml.gpu_count", len(gpus)),
             view.evidence("machine.cuda.device_count", len(devices)),
         ],
-        remedy=Remedy(
-            "Look in the kernel's log, and see whether this user may open their device nodes.",
-            ["ls -l /dev/nvidia*", "nvidia-smi -L", "sudo dmesg | grep -iE 'nvrm|xid'"],
-        ),
+        listed=_gpus(len(gpus)),
+        seen=len(devices),
+        missing=names,
     )
 
 

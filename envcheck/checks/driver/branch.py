@@ -1,4 +1,4 @@
-"""The check on the driver's branch: which CUDA it runs by itself, and what stands in its place."""
+"""The check on the driver's branch: which CUDA it runs, and whether another libcuda hides its own."""
 
 from __future__ import annotations
 
@@ -16,24 +16,53 @@ from ...data.cuda import (
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.evidence import Evidence
+from ...facts.gpu import CudaDriver
+from ...facts.kernel import Kernel
 from ...facts.missing import NotKnown
-from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...facts.view import SnapshotView, facts_or, need
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
 from ..registry import check
 from ..system_commands import on_system
+
+TOO_OLD = Cause(
+    "no-minor-version-compatibility",
+    "warn",
+    headline="the driver is too old for newer CUDA minor versions",
+    sentence="Driver {driver} has no minor-version compatibility (that begins with {first}): {limit}, and"
+    " newer frameworks will not see the GPU.",
+    remedy="Upgrade the driver to a current branch that still supports the GPU.",
+)
+NEWER, OLDER = (
+    Cause(
+        key,
+        "warn",
+        headline="the driver's branch and its CUDA do not match",
+        sentence="libcuda reports CUDA {cuda}, which came with driver branch {branch}, and the driver is"
+        f" {{driver}}: {what}.",
+        remedy="See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
+    )
+    for key, what in (
+        (
+            "newer-libcuda",
+            "a forward-compatibility library is in use, which works on data-centre GPUs only",
+        ),
+        ("older-libcuda", "an older driver's library hides its own"),
+    )
+)
 
 
 @check(
     "DRV-008",
     title="The driver's branch and the CUDA it runs",
-    problem="the driver's branch and its CUDA do not match",
+    causes=[TOO_OLD, NEWER, OLDER],
     about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on,"
     " newer minor versions of the same major one (minor-version compatibility: everything but PTX and"
     " features that need the newer driver). An older driver is a warning, since each CUDA then needs its"
     " own toolkit's driver. Where the CUDA version that libcuda reports belongs to another branch than"
-    " the driver, a libcuda of another driver stands in front of its own: a warning, unless it is a newer"
-    " one on data-centre GPUs alone, or one that was seen to start (forward compatibility).",
+    " the driver, a libcuda of another driver hides its own: a warning, unless it is a newer one on"
+    " data-centre GPUs alone, or one that was seen to start (forward compatibility).",
     sources=(
         "NVIDIA CUDA Toolkit release notes, tables 2 and 3",
         "NVIDIA CUDA Compatibility guide",
@@ -47,7 +76,16 @@ def driver_branch(view: SnapshotView) -> Iterator[Verdict]:
     if parsed is None:
         raise NotKnown(f"driver version '{driver}' is not in the table's form")
     if parsed < Version(first_compatible_driver()):
-        yield _too_old(view, driver, path)
+        newest = newest_cuda_for(driver)
+        yield TOO_OLD.found(
+            evidence=[view.evidence(path)],
+            commands=on_system(view, "update-driver"),
+            driver=driver,
+            first=first_compatible_driver(),
+            limit=f"CUDA {newest.minor} is the newest that it runs"
+            if newest
+            else "it is older than CUDA 10.0's",
+        )
     elif on_windows(view):
         yield Passed(f"{driver} (the table's drivers are Linux')")
     else:
@@ -59,43 +97,16 @@ def _supports(view: SnapshotView, driver: str) -> str:
     newest = newest_cuda_for(driver)
     if newest is None:
         raise NotKnown(f"driver {driver} is older than the table")
+    cuda = f"CUDA {newest.minor}"
     if beyond_table(driver):
-        told = next(_claims(view), None)
-        cuda = f"CUDA {told[0]}, as it says itself" if told else f"at least CUDA {newest.minor}"
-    else:
-        cuda = f"CUDA {newest.minor}"
+        claim = next(_claims(view), None)
+        cuda = f"CUDA {claim[0]}, as it reports itself" if claim else f"at least {cuda}"
     minors = [f"{major}.x" for major in compatible_majors(driver) if major >= newest.version.major]
     more = f"; any {minors[-1]} by minor-version compatibility" if minors else ""
-    compat = _compat_packages(view)
-    return f"{driver} supports {cuda}{more}{compat}"
-
-
-def _compat_packages(view: SnapshotView) -> str:
-    kernel = view.machine.kernel
-    packages = (
-        None if kernel is None or kernel.facts is None else known(kernel.facts.driver_packages)
-    )
-    names = [package.name for package in packages or [] if package.name.startswith("cuda-compat")]
-    return f"; {', '.join(names)} installed (forward compatibility)" if names else ""
-
-
-def _too_old(view: SnapshotView, driver: str, path: str) -> Finding:
-    newest = newest_cuda_for(driver)
-    limit = (
-        f"CUDA {newest.minor} is the newest that it runs"
-        if newest
-        else "it is older than CUDA 10.0's"
-    )
-    return Finding(
-        "warn",
-        f"Driver {driver} has no minor-version compatibility (that begins with"
-        f" {first_compatible_driver()}): {limit}, and newer frameworks will not see the GPU.",
-        evidence=[view.evidence(path)],
-        remedy=Remedy(
-            "Upgrade the driver to a current branch that still supports the GPU.",
-            on_system(view, "update-driver"),
-        ),
-    )
+    packages = known(facts_or(view.machine.kernel, Kernel).driver_packages) or []
+    compat = [package.name for package in packages if package.name.startswith("cuda-compat")]
+    installed = f"; {', '.join(compat)} installed (forward compatibility)" if compat else ""
+    return f"{driver} supports {cuda}{more}{installed}"
 
 
 def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
@@ -113,8 +124,7 @@ def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
 
 def _forward_compatible(view: SnapshotView) -> bool:
     """Whether a libcuda newer than the driver was seen to start, or may be expected to."""
-    cuda = view.machine.cuda
-    code = None if cuda is None or cuda.facts is None else known(cuda.facts.init_code)
+    code = known(facts_or(view.machine.cuda, CudaDriver).init_code)
     if code is not None:
         return code == 0
     brands = {known(gpu.brand) for gpu in view.gpus}
@@ -122,7 +132,7 @@ def _forward_compatible(view: SnapshotView) -> bool:
 
 
 def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Iterator[Finding]:
-    """A finding where a CUDA version reported belongs to another branch than the driver.
+    """A finding if a CUDA version reported belongs to another branch than the driver.
 
     Branches are compared, not versions: a driver may come before its toolkit (550.40.07 has CUDA 12.4,
     whose toolkit ships 550.54.14), and 565 reports 12.7, of which there is no toolkit.
@@ -135,25 +145,18 @@ def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Iterator[Fin
         theirs = branch(rows[0].toolkit_driver) if rows else ""
         if not theirs or theirs == own or rows[0].minor == newest.minor:
             continue
-        if int(theirs) > int(own) and _forward_compatible(view):
+        newer = int(theirs) > int(own)
+        if newer and _forward_compatible(view):
             continue
-        yield Finding(
-            "warn",
-            f"libcuda reports CUDA {cuda}, which came with driver branch {theirs}, and the driver is"
-            f" {driver}:"
-            + (
-                " a forward-compatibility library is in use, which works on data-centre GPUs only."
-                if int(theirs) > int(own)
-                else " an older driver's library stands in front of its own."
-            ),
+        yield (NEWER if newer else OLDER).found(
             evidence=[evidence, view.evidence(path)],
-            remedy=Remedy(
-                "See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
-                [
-                    "ldconfig -p | grep libcuda.so.1",
-                    "echo $LD_LIBRARY_PATH",
-                    *on_system(view, "cuda-compat"),
-                ],
-            ),
+            commands=[
+                "ldconfig -p | grep libcuda.so.1",
+                "echo $LD_LIBRARY_PATH",
+                *on_system(view, "cuda-compat"),
+            ],
+            cuda=cuda,
+            branch=theirs,
+            driver=driver,
         )
         return

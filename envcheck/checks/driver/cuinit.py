@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable, known
+from ...facts.base import is_absent, known
 from ...facts.evidence import Evidence
-from ...facts.gpu import CudaDriver
-from ...facts.kernel import DeviceNode
+from ...facts.gpu import CudaDriver, Nvml
+from ...facts.host import Host
+from ...facts.kernel import DeviceNode, Kernel
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...facts.view import SnapshotView, facts_of, facts_or, need
+from ...findings.causes import Cause, Finding
+from ...findings.model import Passed, Remedy, Verdict
 from ...findings.shell import word
 from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
 from ..driver_state import (
     NO_GPUS,
+    NVRM_LOG,
     REBOOT,
     container,
     device_node,
@@ -27,18 +30,81 @@ from ..driver_state import (
 )
 from ..registry import check
 from ..system_commands import in_engine
-from .error_codes import CUDA, ErrorCode
+from .error_codes import CUDA, causes
 from .hang import silent
 
-UVM = "/dev/nvidia-uvm"
-WSL_1 = re.compile(r"4\.4\.0-\d+-Microsoft\Z")
-USUAL = re.compile(r"/usr/lib(64|/x86_64-linux-gnu|/aarch64-linux-gnu)?\Z")
+_UVM = "/dev/nvidia-uvm"
+_WSL_1 = re.compile(r"4\.4\.0-\d+-Microsoft\Z")
+_USUAL = re.compile(r"/usr/lib(64|/x86_64-linux-gnu|/aarch64-linux-gnu)?\Z")
+
+_HEADLINE = "CUDA does not start"
+_SENTENCE = "cuInit fails with {code} ({name}): {meaning}; no framework can use a GPU."
+_CODES = causes(CUDA, _HEADLINE, _SENTENCE)
+
+
+def _fails(key: str, meaning: str, remedy: str = "", commands: tuple[str, ...] = ()) -> Cause:
+    return Cause(key, "fail", _HEADLINE, _SENTENCE.replace("{meaning}", meaning), remedy, commands)
+
+
+_OTHER = _fails(
+    "other-error",
+    "an error that envcheck's table does not have",
+    CUDA[999].remedy,
+    CUDA[999].commands,
+)
+_UVM_MISSING = _fails(
+    "nvidia-uvm-missing",
+    f"there is no {_UVM}, since the nvidia-uvm module is not loaded or made no node",
+    "Load the module and make its nodes, and have it loaded at every boot.",
+    (
+        "sudo nvidia-modprobe -c 0 -u",
+        "echo nvidia-uvm | sudo tee /etc/modules-load.d/nvidia-uvm.conf",
+    ),
+)
+_UVM_CLOSED = _fails(
+    "nvidia-uvm-closed",
+    f"this user may not open {_UVM}",
+    "Give the user the node's group, or make the node accessible by a udev rule.",
+)
+_FABRIC = _fails(
+    "fabric-manager-down",
+    "the machine's GPU fabric is not set up, and nvidia-fabricmanager {state}",
+)
+_NODE_LOST = _fails(
+    "container-lost-device-node",
+    "the container has lost, or never had, a device node that CUDA needs",
+)
+_NO_LIBCUDA = Cause(
+    "libcuda-not-found",
+    "fail",
+    headline="the loader finds no libcuda",
+    sentence="The loader finds no libcuda.so.1, the driver's CUDA library{where}: no framework can use a"
+    " GPU.",
+)
+_CRASHES = Cause(
+    "cuinit-crashes",
+    "fail",
+    headline="cuInit crashes",
+    sentence="Loading libcuda and calling cuInit crashes ({reason}): so will every CUDA program.",
+    remedy="See which libcuda the loader finds, and reinstall the driver's libraries.",
+)
+_SILENT = Cause(
+    "cuinit-hangs",
+    "fail",
+    headline="cuInit hangs",
+    sentence="cuInit does not come back ({reason}): every CUDA program will hang.",
+    remedy="See what the kernel's log says about a GPU or the NVSwitch fabric; reset the GPUs, or reboot.",
+    commands=[NVRM_LOG, "nvidia-smi -L", REBOOT],
+)
 
 
 @check(
     "DRV-004",
     title="CUDA starts (cuInit)",
-    problem="CUDA does not start",
+    causes=[
+        *(*_CODES.values(), _OTHER, _UVM_MISSING, _UVM_CLOSED, _FABRIC, _NODE_LOST),
+        *(_NO_LIBCUDA, _CRASHES, _SILENT),
+    ],
     about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and"
     " NVML do not go through it, so they may be fine where CUDA is not: without the nvidia-uvm module it"
     " returns 999, without a running fabric manager 802, with a libcuda that does not belong to the"
@@ -59,44 +125,35 @@ USUAL = re.compile(r"/usr/lib(64|/x86_64-linux-gnu|/aarch64-linux-gnu)?\Z")
 def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
     probe = view.machine.cuda
     if probe is not None and probe.outcome == "crashed" and "signal" in probe.reason:
-        yield _crashed(view, probe.reason, probe.evidence)
+        yield _CRASHES.found(
+            evidence=[view.evidence("machine.cuda", probe.evidence or probe.reason)],
+            commands=["ldconfig -p | grep libcuda", *driver_libraries(view)],
+            reason=probe.reason,
+        )
         return
     if probe is not None and silent(probe):
-        yield _silent(view, probe.reason)
+        evidence = [view.evidence("machine.cuda", probe.reason)]
+        yield _SILENT.found(evidence=evidence, reason=probe.reason)
         return
     cuda = facts_of(probe, "libcuda")
-    path = cuda.library_path
-    if isinstance(path, Unavailable) and path.unavailable == "absent":
+    if is_absent(cuda.library_path):
         yield _no_libcuda(view, cuda)
         return
     code = need(cuda.init_code, "cuInit's answer")
     if code == 0:
-        yield Passed(_told(cuda))
+        yield Passed(_answer(cuda))
         return
     if code == 100 and _all_prohibited(view):
         raise Skip("the compute mode of every GPU keeps CUDA out (GPU-014)")
-    told = CUDA.get(code) or ErrorCode(
-        known(cuda.init_name) or f"CUDA error {code}",
-        "an error that envcheck's table does not have",
-        CUDA[999].remedy,
-        CUDA[999].commands,
-    )
-    meaning, remedy, evidence = _cause(view, code, told)
-    yield Finding(
-        "fail",
-        f"cuInit fails with {code} ({told.name}): {meaning}; no framework can use a GPU.",
-        evidence=[view.evidence("machine.cuda.init_code"), *evidence],
-        remedy=remedy,
-    )
+    yield _failed(view, code, known(cuda.init_name) or f"CUDA error {code}")
 
 
 def _all_prohibited(view: SnapshotView) -> bool:
-    probe = view.machine.nvml
-    gpus = None if probe is None or probe.facts is None else known(probe.facts.gpus)
-    return bool(gpus) and all(known(gpu.compute_mode) == "Prohibited" for gpu in gpus or [])
+    gpus = known(facts_or(view.machine.nvml, Nvml).gpus) or []
+    return bool(gpus) and all(known(gpu.compute_mode) == "Prohibited" for gpu in gpus)
 
 
-def _told(cuda: CudaDriver) -> str:
+def _answer(cuda: CudaDriver) -> str:
     version, count = known(cuda.driver_api_version), known(cuda.device_count)
     words = [f"driver API {version}"] if version else []
     if count is not None:
@@ -104,67 +161,34 @@ def _told(cuda: CudaDriver) -> str:
     return ", ".join(words) or "cuInit succeeds"
 
 
-def _crashed(view: SnapshotView, reason: str, evidence: str) -> Finding:
-    return Finding(
-        "fail",
-        f"Loading libcuda and calling cuInit crashes ({reason}): every CUDA program will crash alike.",
-        evidence=[view.evidence("machine.cuda", evidence or reason)],
-        remedy=Remedy(
-            "See which libcuda the loader finds, and reinstall the driver's libraries.",
-            ["ldconfig -p | grep libcuda", *driver_libraries(view)],
-        ),
-    )
-
-
-def _silent(view: SnapshotView, reason: str) -> Finding:
-    return Finding(
-        "fail",
-        f"cuInit does not come back ({reason}): every CUDA program will hang alike.",
-        evidence=[view.evidence("machine.cuda", reason)],
-        remedy=Remedy(
-            "See what the kernel's log says of a GPU or of the NVSwitch fabric; reset the GPUs, or reboot.",
-            ["sudo dmesg | grep -iE 'nvrm|xid'", "nvidia-smi -L", REBOOT],
-        ),
-        headline="cuInit hangs",
-    )
-
-
 def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
     evidence = [view.evidence("machine.cuda.library_path")]
     if known(cuda.load_error):
         evidence.append(view.evidence("machine.cuda.load_error"))
+    files = driver_files(facts_or(view.machine.kernel, Kernel))
+    folder = next((f.path.rpartition("/")[0] for f in files if f.library == "libcuda"), "")
     where = ""
     if on_wsl(view):
-        remedy = _on_wsl(view)
+        advice = _on_wsl(view)
     elif container(view):
-        remedy = Remedy(
+        advice = Remedy(
             "Start the container with the GPUs and the driver capability compute.",
             in_engine(view, "capabilities"),
         )
-    elif folder := _installed_in(view):
+    elif folder:
         where = f", though it is in {folder}"
         evidence.append(view.evidence("machine.kernel.driver_files", f"{folder}/libcuda.so.*"))
-        remedy = _show_the_loader(folder)
+        advice = _show_the_loader(folder)
     else:
-        remedy = Remedy(
+        advice = Remedy(
             "Install the driver's compute libraries of the loaded module's version.",
             ["ldconfig -p | grep libcuda", *driver_libraries(view)],
         )
-    return Finding(
-        "fail",
-        f"The loader finds no libcuda.so.1, the driver's CUDA library{where}: no framework can use a GPU.",
-        evidence=evidence,
-        remedy=remedy,
-    )
+    return _NO_LIBCUDA.found(evidence=evidence, advice=advice, where=where)
 
 
 def _on_wsl(view: SnapshotView) -> Remedy:
-    release = (
-        known(view.machine.host.facts.kernel)
-        if view.machine.host and view.machine.host.facts
-        else None
-    )
-    if WSL_1.match(release or ""):
+    if _WSL_1.match(known(facts_or(view.machine.host, Host).kernel) or ""):
         return Remedy(
             "This is WSL 1, which has no GPU: convert it to WSL 2, from Windows.",
             ["wsl.exe --list --verbose", "wsl.exe --set-version DISTRIBUTION 2"],
@@ -173,15 +197,6 @@ def _on_wsl(view: SnapshotView) -> Remedy:
         "Install NVIDIA's driver in Windows, none inside WSL, and restart WSL from Windows.",
         ["ls /usr/lib/wsl/lib/", "wsl.exe --update", "wsl.exe --shutdown"],
     )
-
-
-def _installed_in(view: SnapshotView) -> str:
-    """The directory of the driver's own libcuda on disk; "" where there is none, or it is not known."""
-    kernel = view.machine.kernel
-    if kernel is None or kernel.facts is None:
-        return ""
-    paths = [file.path for file in driver_files(kernel.facts) if file.library == "libcuda"]
-    return paths[0].rpartition("/")[0] if paths else ""
 
 
 def _show_the_loader(folder: str) -> Remedy:
@@ -194,84 +209,55 @@ def _show_the_loader(folder: str) -> Remedy:
         )
     name = f"echo {word(folder)} | sudo tee /etc/ld.so.conf.d/nvidia-driver.conf && sudo ldconfig"
     return Remedy(
-        "Write the loader's cache anew, with the links that it makes.",
-        ["sudo ldconfig && ldconfig -p | grep libcuda"] if USUAL.match(folder) else [name],
+        "Write the loader's cache again, with its links.",
+        ["sudo ldconfig && ldconfig -p | grep libcuda"] if _USUAL.match(folder) else [name],
     )
 
 
-def _cause(view: SnapshotView, code: int, told: ErrorCode) -> tuple[str, Remedy, list[Evidence]]:
-    """What explains this code here: (meaning, remedy, evidence), the table's own where nothing does."""
-    if code in (3, 100, 304, 999):
-        found = _node_cause(view, code)
-        if found is not None:
-            return found
+def _failed(view: SnapshotView, code: int, name: str) -> Finding:
+    """The finding for cuInit's error: by device nodes and services where they explain it."""
+    node = device_node(view, _UVM)
+    name = CUDA[code].name if code in CUDA else name
+    init = view.evidence("machine.cuda.init_code")
+    if code == 999 and node is None:
+        modules = known(facts_or(view.machine.kernel, Kernel).modules)
+        evidence = [init, view.evidence("machine.kernel.device_nodes", f"no {_UVM}")]
+        if modules is not None:
+            names = ", ".join(module.name for module in modules)
+            evidence.append(view.evidence("machine.kernel.modules", names))
+        return _UVM_MISSING.found(evidence=evidence, code=code, name=name)
+    if code in (3, 100, 304, 999) and isinstance(node, DeviceNode) and not node.usable:
+        mode = f"{_UVM}: mode {node.mode}, {node.owner}:{node.group}, not usable by this user"
+        group = f"sudo usermod -aG {word(node.group)} $USER  # then log in again"
+        return _UVM_CLOSED.found(
+            evidence=[init, view.evidence("machine.kernel.device_nodes", mode)],
+            commands=[f"ls -l {_UVM}", group],
+            code=code,
+            name=name,
+        )
     if code == 802:
-        return _fabric_cause(view, told)
+        return _fabric(view, init, name)
     if code == 999 and container(view):
-        return (
-            "the container has lost, or never had, a device node that CUDA needs",
-            lost_gpus(view),
-            [view.evidence("machine.host.container")],
-        )
-    return told.meaning, Remedy(told.remedy, list(told.commands)), []
+        evidence = [init, view.evidence("machine.host.container")]
+        return _NODE_LOST.found(evidence=evidence, advice=lost_gpus(view), code=code, name=name)
+    cause = _CODES[CUDA[code].key] if code in CUDA else _OTHER
+    commands = CUDA[code].commands if code in CUDA else None
+    return cause.found(evidence=[init], commands=commands, code=code, name=name)
 
 
-def _node_cause(view: SnapshotView, code: int) -> tuple[str, Remedy, list[Evidence]] | None:
-    node = device_node(view, UVM)
-    if node is None and code == 999:
-        return (
-            "there is no /dev/nvidia-uvm, since the nvidia-uvm module is not loaded or made no node",
-            Remedy(
-                "Load the module and make its nodes, and have it loaded at every boot.",
-                [
-                    "sudo nvidia-modprobe -c 0 -u",
-                    "echo nvidia-uvm | sudo tee /etc/modules-load.d/nvidia-uvm.conf",
-                ],
-            ),
-            [view.evidence("machine.kernel.device_nodes", f"no {UVM}"), *_module_evidence(view)],
-        )
-    if isinstance(node, DeviceNode) and not node.usable:
-        return (
-            f"this user may not open {UVM}",
-            Remedy(
-                "Give the user the node's group, or make the node accessible by a udev rule.",
-                [f"ls -l {UVM}", f"sudo usermod -aG {word(node.group)} $USER  # then log in again"],
-            ),
-            [
-                view.evidence(
-                    "machine.kernel.device_nodes",
-                    f"{UVM}: mode {node.mode}, {node.owner}:{node.group}, not usable by this user",
-                )
-            ],
-        )
-    return None
-
-
-def _module_evidence(view: SnapshotView) -> list[Evidence]:
-    kernel = view.machine.kernel
-    modules = None if kernel is None or kernel.facts is None else known(kernel.facts.modules)
-    if modules is None:
-        return []
-    return [view.evidence("machine.kernel.modules", ", ".join(module.name for module in modules))]
-
-
-def _fabric_cause(view: SnapshotView, told: ErrorCode) -> tuple[str, Remedy, list[Evidence]]:
-    remedy = fabric_remedy(view)
+def _fabric(view: SnapshotView, init: Evidence, name: str) -> Finding:
+    advice = fabric_remedy(view)
     manager = service(view, "nvidia-fabricmanager")
     if manager is None:
-        return told.meaning, remedy, []
-    state = (
-        "is not installed"
-        if known(manager.installed) is False
-        else "is not running"
-        if known(manager.running) is False
-        else "has not set it up"
-    )
-    return (
-        f"the machine's GPU fabric is not set up, and nvidia-fabricmanager {state}",
-        remedy,
-        [view.evidence("machine.kernel.services", f"nvidia-fabricmanager {state}")],
-    )
+        cause = _CODES[CUDA[802].key]
+        return cause.found(evidence=[init], advice=advice, code=802, name=name)
+    state = "has not set it up"
+    if known(manager.installed) is False:
+        state = "is not installed"
+    elif known(manager.running) is False:
+        state = "is not running"
+    seen = view.evidence("machine.kernel.services", f"nvidia-fabricmanager {state}")
+    return _FABRIC.found(evidence=[init, seen], advice=advice, code=802, name=name, state=state)
 
 
 def fabric_remedy(view: SnapshotView) -> Remedy:

@@ -1,4 +1,4 @@
-"""The check on what hangs in the kernel while it asks the driver."""
+"""The check on processes that hang in the kernel while they ask the driver."""
 
 from __future__ import annotations
 
@@ -9,28 +9,37 @@ from typing import Any
 from ...facts.base import Probe, StuckProcess
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.subjects import about_processes
-from ..driver_state import REBOOT
+from ..driver_state import NVRM_LOG, REBOOT
 from ..registry import check
 
 _ASKING = (
     ("machine", ("nvml", "nvidia_smi", "cuda")),
     ("target", ("tensorflow", "torch", "jax")),
 )
-
 _CRASH = re.compile(r"SIG(?:SEGV|BUS|ABRT|ILL|FPE|TRAP)")
-_LONG = 3.0  # seconds; a deadline below that says nothing of the driver
+_LONG = 3.0  # seconds; a shorter deadline says nothing about the driver
+
+HANGS = Cause(
+    "driver-hangs",
+    "fail",
+    headline="the driver hangs in the kernel",
+    sentence="Processes that ask the driver hang in the kernel and cannot be killed: the driver or a GPU"
+    " does not answer, and every further one will hang too.",
+    remedy="Look at the kernel's log for the reason, then reboot: nothing else ends such a process.",
+)
 
 
 @check(
     "DRV-010",
     title="Nothing that asks the driver hangs in the kernel",
-    problem="the driver hangs in the kernel",
+    causes=[HANGS],
     about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel, where"
     " not even SIGKILL ends it: nvidia-smi, monitoring and training then hang one after the other,"
     " and stay until a reboot. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"
-    " libcuda and the frameworks, and which it had to leave behind. A failure.",
+    " libcuda and the frameworks, and which it could not end.",
     sources=("leptonai/gpud#117", "NVIDIA/gpu-monitoring-tools#46"),
     follows=("PCI-001",),
 )
@@ -38,59 +47,47 @@ def nothing_hangs(view: SnapshotView) -> Iterator[Verdict]:
     asked = dict(_asked(view))
     if not asked:
         raise Skip("nothing asked the driver in this snapshot")
-    hanging = {path: stuck for path, probe in asked.items() if (stuck := stuck_in(probe))}
-    if not hanging:
+    stuck = [(path, process) for path, probe in asked.items() for process in stuck_in(probe)]
+    if not stuck:
         yield Passed("everything that asked the driver came back")
         return
-    processes = [process for stuck in hanging.values() for process in stuck]
-    yield Finding(
-        "fail",
-        "What asks the driver hangs in the kernel and cannot be killed: the driver or a GPU does not answer,"
-        " and whatever else asks it will hang too.",
-        subjects=about_processes(process.pid for process in processes),
-        evidence=[
+    pids = [process.pid for _, process in stuck]
+    yield HANGS.found(
+        about_processes(pids),
+        [
             view.evidence(
                 f"{path}.stuck",
                 f"{process.command} (process {process.pid}, state {process.state or 'not known'})",
             )
-            for path, stuck in hanging.items()
-            for process in stuck
+            for path, process in stuck
         ],
-        remedy=Remedy(
-            "Look at the kernel's log for the reason, then reboot: such a process goes only then.",
-            [
-                *(f"sudo cat /proc/{process.pid}/stack" for process in processes[:1]),
-                "sudo dmesg | grep -iE 'nvrm|xid'",
-                REBOOT,
-            ],
-        ),
+        commands=[f"sudo cat /proc/{pids[0]}/stack", NVRM_LOG, REBOOT],
     )
 
 
 def _asked(view: SnapshotView) -> Iterator[tuple[str, Probe[Any]]]:
     for name, sections in _ASKING:
         document = getattr(view.snapshot, name)
-        if document is None or document.origin != "live":
-            continue
-        for section in sections:
-            probe = getattr(document, section)
-            if probe is not None:
-                yield f"{name}.{section}", probe
+        if document is not None and document.origin == "live":
+            for section in sections:
+                if (probe := getattr(document, section)) is not None:
+                    yield f"{name}.{section}", probe
 
 
 def died(probe: Probe[Any] | None) -> bool:
-    """Whether the process that asked crashed; one that was killed says nothing of the driver."""
+    """Whether the process that asked crashed; one that was killed says nothing about the driver."""
     return probe is not None and probe.outcome == "crashed" and bool(_CRASH.search(probe.reason))
 
 
 def silent(probe: Probe[Any] | None) -> bool:
     """Whether it never came back, in a time in which an idle machine answers ten times over."""
-    late = probe is not None and probe.outcome == "timeout"
-    return late and probe.seconds >= _LONG and not stuck_in(probe)  # type: ignore[union-attr]
+    if probe is None or probe.outcome != "timeout":
+        return False
+    return probe.seconds >= _LONG and not stuck_in(probe)
 
 
 def stuck_in(probe: Probe[Any] | None) -> list[StuckProcess]:
-    """The processes that a probe had to leave behind, each once: its own, and what it started."""
+    """The processes of a probe that could not be ended, each once: its own, and what it started."""
     if probe is None:
         return []
     inside: list[StuckProcess] = getattr(probe.facts, "stuck", [])

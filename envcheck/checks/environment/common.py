@@ -7,27 +7,43 @@ import re
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Remedy
+from ...findings.causes import Cause, Level, Param
+from ...findings.model import Finding
 from ...findings.subjects import about
-from ..target import variables
+from ..target import variables_if_known
 from ..visible import visible
 
 CUDA_GUIDE = "CUDA C++ programming guide, environment variables"
 
 
-def told(view: SnapshotView, name: str) -> Evidence:
+def setting_evidence(view: SnapshotView, name: str) -> Evidence:
     """The Evidence for a variable of the target."""
-    return view.evidence("target.environment.variables", f"{name}={variables(view).get(name, '')}")
+    value = variables_if_known(view).get(name, "")
+    return view.evidence("target.environment.variables", f"{name}={value}")
 
 
-def misset(view: SnapshotView, name: str, message: str, advice: str = "Unset it.") -> Finding:
-    """The warning about a variable that had better not be set."""
-    return Finding(
-        "warn",
-        message,
+def variable_cause(
+    key: str,
+    headline: str,
+    sentence: str,
+    remedy: str = "Unset it.",
+    severity: Level = "warn",
+    source: str = "",
+) -> Cause:
+    """A variable that should not be set so; the templates have {variable} and {value}."""
+    return Cause(key, severity, headline, sentence, remedy, source=source)
+
+
+def misset(view: SnapshotView, cause: Cause, name: str, **params: Param) -> Finding:
+    """The cause, found on a variable, with the command that unsets it."""
+    return cause.found(
         about("variable", name),
-        [told(view, name)],
-        Remedy(advice, [f"unset {name}"]),
+        [setting_evidence(view, name)],
+        commands=cause.commands or [f"unset {name}"],
+        advice=None,
+        variable=name,
+        value=variables_if_known(view).get(name, ""),
+        **params,
     )
 
 

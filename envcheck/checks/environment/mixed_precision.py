@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
 
@@ -11,104 +10,105 @@ from packaging.version import Version
 from ...data.tf32_defaults import tf32_default
 from ...data.versions import parse_version
 from ...facts.base import known
-from ...facts.missing import CannotJudge, Skip
-from ...facts.target import FRAMEWORKS
+from ...facts.missing import Skip
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check
-from ..target import framework, framework_facts, installed, need_gpus, tensorflows, variables
-from .common import newest_generation, told
+from ..target import (
+    framework,
+    framework_facts,
+    framework_version,
+    installed_if_known,
+    need_gpus,
+    tensorflows,
+    title_of,
+    variables,
+)
+from .common import newest_generation, setting_evidence
 from .speed import is_true
 
 _AMP = ("TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE")
 _FIRST_WITH_AMP = (19, 3)  # NVIDIA's container 19.03
 _LAST_SEEN_TF2 = (21, 10)  # NVIDIA's container 21.10 with TensorFlow 2 logs that it has no effect
 KERAS_HAS_IT = Version("2.4")
+IGNORED = Cause(
+    "mixed-precision-ignored",
+    "warn",
+    "TensorFlow ignores the mixed precision asked for",
+    "{variable}={value} does nothing in {build}: it computes in 32 bits.",
+)
 
 
 @check(
     "ENV-014",
     title="TensorFlow heeds the mixed precision that is asked for",
-    problem="TensorFlow ignores the mixed precision asked for",
-    about=(
-        "TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE are read by "
-        "NVIDIA's builds of TensorFlow alone, since the container 19.03, and no longer by those of "
-        "TensorFlow 2 from 21.10 on. A build of the public registry says nothing and computes in 32 bits, "
-        "as slowly as before. A warning where one is set there. --level deep looks into the build itself "
-        "(ACC-002)."
-    ),
+    causes=[IGNORED],
+    about="TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE are read by"
+    " NVIDIA's builds of TensorFlow alone, since the container 19.03, and no longer by those of TensorFlow 2"
+    " from 21.10 on. A build of the public registry ignores them without a message. --level deep looks into"
+    " the build itself (ACC-002).",
     sources=(
-        "NVIDIA/DeepLearningExamples#32",
-        "NVIDIA/tensorflow#39",
+        *("NVIDIA/DeepLearningExamples#32", "NVIDIA/tensorflow#39"),
         "stock TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
     ),
     follows=("PCI-001", "FRM-001", "FRM-007", "ACC-002"),
 )
 def amp_is_heeded(view: SnapshotView) -> Iterator[Verdict]:
     values = variables(view)
-    asked = [name for name in _AMP if is_true(values.get(name))]
-    if not asked:
+    name = next((name for name in _AMP if is_true(values.get(name))), None)
+    if name is None:
         yield Passed("neither is set")
         return
     facts = framework(view, "tensorflow")
     if facts is None or not facts.imported:
         raise Skip("no TensorFlow was imported")
-    versions = [known(facts.version) or ""]
-    with contextlib.suppress(CannotJudge):
-        versions += [one.version for one in tensorflows(installed(view))]
-    nvidia = any("+nv" in version for version in versions)
+    own, version = known(facts.version) or "", framework_version(facts)
+    versions = [own, *(one.version for one in tensorflows(installed_if_known(view)))]
     month = re.match(r"(\d\d)\.(\d\d)", values.get("NVIDIA_TENSORFLOW_VERSION", ""))
-    container = (int(month[1]), int(month[2])) if month else None
-    version = parse_version(versions[0])
-    given_up = (
-        container is not None
-        and container >= _LAST_SEEN_TF2
-        and version is not None
-        and version.major >= 2
-    )
-    since = container is not None and container >= _FIRST_WITH_AMP and not given_up
-    if since or (nvidia and container is None):
-        yield Passed(f"{asked[0]}={values[asked[0]]}, in NVIDIA's build")
+    if month:
+        container = (int(month[1]), int(month[2]))
+        is_second = version is not None and version.major >= 2
+        heeded = container >= _FIRST_WITH_AMP and not (is_second and container >= _LAST_SEEN_TF2)
+        build = f"NVIDIA's {month[0]}, TensorFlow {own},"
+    else:
+        heeded = any("+nv" in one for one in versions)
+        build = f"TensorFlow {own} of the public registry"
+    if heeded:
+        yield Passed(f"{name}={values[name]}, in NVIDIA's build")
         return
-    which = (
-        f"NVIDIA's {month[0]}, TensorFlow {versions[0]},"
-        if month
-        else f"TensorFlow {versions[0]} of the public registry"
-    )
-    yield Finding(
-        "warn",
-        f"{asked[0]}={values[asked[0]]} does nothing in {which}: it computes in 32 bits.",
-        subjects=about("variable", asked[0]),
-        evidence=[told(view, asked[0]), view.evidence("target.tensorflow.version")],
-        remedy=ask_in_program(version, asked[0]),
+    yield IGNORED.found(
+        about("variable", name),
+        [setting_evidence(view, name), view.evidence("target.tensorflow.version")],
+        advice=ask_in_program(version, name),
+        variable=name,
+        value=values[name],
+        build=build,
     )
 
 
 def ask_in_program(version: Version | None, name: str) -> Remedy:
-    """How a program of that TensorFlow asks for mixed precision, where the variable ``name`` does nothing."""
-    if version is not None and version >= KERAS_HAS_IT:
-        way = "tf.keras.mixed_precision.set_global_policy('mixed_float16')"
-    elif version is not None and version >= Version("1.14"):
-        way = "tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)"
-    else:
+    """How a program of that TensorFlow asks for mixed precision, if the variable ``name`` does nothing."""
+    if version is None or version < Version("1.14"):
         return Remedy(
             "Use NVIDIA's container of 19.03 or later, which has automatic mixed precision.",
             ["docker run --rm -it --gpus all nvcr.io/nvidia/tensorflow:20.06-tf1-py3"],
         )
+    way = "tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)"
+    if version >= KERAS_HAS_IT:
+        way = "tf.keras.mixed_precision.set_global_policy('mixed_float16')"
     return Remedy(f"Ask for it in the program: {way}.", [f"unset {name}"])
 
 
 @check(
     "ENV-015",
     title="What computes in TF32 by itself is known",
-    problem="TF32 is not as expected",
-    about=(
-        "On GPUs from Ampere on, some frameworks compute products of 32-bit numbers in TF32 without being "
-        "asked: results differ from other GPUs' in the third digit, and a comparison of TF32 with what is "
-        "taken for FP32 finds no difference, for both are TF32. Others leave it off, and are slower than "
-        "they could be. This says which, and what switches it; it is never a fault."
-    ),
+    causes=[],
+    about="On GPUs from Ampere on, some frameworks compute products of 32-bit numbers in TF32 without being"
+    " asked: results differ from other GPUs' in the third digit, and a comparison of TF32 with what is taken"
+    " for FP32 finds no difference, for both are TF32. Others leave it off, and are slower than they could"
+    " be. This says which, and what switches it; it is never a fault.",
     sources=(
         "the frameworks' documentation (tf32_defaults.csv)",
         "pytorch#84334, #58434; jax#14022",
@@ -118,20 +118,16 @@ def tf32_defaults(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
     if newest_generation(view) < 8:
         raise Skip("no visible GPU has TF32")
-    told_of: list[tuple[str, str, str]] = [
-        (FRAMEWORKS[one.name], one.name, known(one.version) or "")
-        for one in framework_facts(view)
-        if one.imported
+    imported = [one for one in framework_facts(view) if one.imported]
+    versions: list[tuple[str, str, str]] = [
+        (title_of(one), one.name, known(one.version) or "") for one in imported
     ]
-    try:
-        distributions = installed(view)
-    except CannotJudge:
-        distributions = {}
+    distributions = installed_if_known(view)
     for name in ("tensorrt", "nvidia-tensorrt"):
         if name in distributions:
-            told_of.append(("TensorRT", "tensorrt", distributions[name].version))
+            versions.append(("TensorRT", "tensorrt", distributions[name].version))
     lines = []
-    for title, name, text in told_of:
+    for title, name, text in versions:
         version = parse_version(text)
         row = tf32_default(name, version) if version is not None else None
         if row is not None:

@@ -9,7 +9,8 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.target import Distribution
 from ...facts.view import SnapshotView, facts_of
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause, Param
+from ...findings.model import Finding, Passed, Verdict
 from ...findings.subjects import about, about_file
 from ..registry import check
 from ..target import (
@@ -24,7 +25,7 @@ from ..target import (
     python_version,
     variables,
 )
-from .common import misset
+from .common import misset, setting_evidence, variable_cause
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
 _OF_THIS_STACK = re.compile(
@@ -32,146 +33,121 @@ _OF_THIS_STACK = re.compile(
     r"[\w.-]*$"
 )
 _USER_SITE = re.compile(r"/\.local/lib/python\d")
+PRELOADED = variable_cause(
+    "gpu-library-preloaded",
+    "LD_PRELOAD replaces a library of the GPU stack",
+    "LD_PRELOAD puts {files} before the library of the driver or the framework in every process.",
+    "Unset it, unless those who share the GPUs want it so.",
+)
 
 
 @check(
     "ENV-007",
     title="LD_PRELOAD replaces nothing of the GPU stack",
-    problem="LD_PRELOAD replaces a library of the GPU stack",
-    about=(
-        "A library in LD_PRELOAD comes before all others in every process. A memory allocator there is "
-        "common and harmless; a libcuda, libcudnn or a GPU-sharing shim there takes the place of the real "
-        "one, with the limits and the faults of its own. A warning for those."
-    ),
+    causes=[PRELOADED],
+    about="A library in LD_PRELOAD comes before all others in every process. A memory allocator there is"
+    " common and harmless; a libcuda, libcudnn or a GPU-sharing shim there takes the place of the real one,"
+    " with limits and faults of its own.",
     sources=("ld.so(8)",),
 )
 def preload(view: SnapshotView) -> Iterator[Verdict]:
-    value = variables(view).get("LD_PRELOAD")
-    if not value or not value.strip():
-        yield Passed("LD_PRELOAD is not set")
-        return
-    files = [word for word in re.split(r"[\s:]+", value) if word]
+    value = variables(view).get("LD_PRELOAD", "").strip()
+    files = re.split(r"[\s:]+", value)
     ours = [file for file in files if _OF_THIS_STACK.match(file.rpartition("/")[2])]
-    if not ours:
-        yield Passed(f"LD_PRELOAD={value}")
-        return
-    yield misset(
-        view,
-        "LD_PRELOAD",
-        f"LD_PRELOAD puts {', '.join(ours)} before the library of the driver or the framework in every "
-        "process.",
-        "Unset it, unless whoever shares the GPUs wants it so.",
-    )
+    if ours:
+        yield misset(view, PRELOADED, "LD_PRELOAD", files=", ".join(ours))
+    else:
+        yield Passed(f"LD_PRELOAD={value}" if value else "LD_PRELOAD is not set")
+
+
+_LEAKS = "packages leak into the environment"
+_BRINGS = "{origin} brings {packages} from {place} into this environment, before its own."
+_KEEP_OUT = "Keep it out of this environment."
+_FOREIGN = (
+    "{origin} brings {packages} from {place}, packages of another Python, before the own ones of this Python"
+    " {python}: what is compiled there does not load here."
+)
+_FIRST = "Keep it out of this Python, then run envcheck again before anything is installed."
+OTHER_BY_PATH = Cause(
+    "pythonpath-of-another-python",
+    "fail",
+    "PYTHONPATH brings another Python's packages",
+    _FOREIGN,
+    _FIRST,
+    ["unset PYTHONPATH"],
+)
+OTHER_PYTHON = Cause("packages-of-another-python", "fail", _LEAKS, _FOREIGN, _FIRST)
+PYTHONHOME = variable_cause(
+    "pythonhome-set",
+    _LEAKS,
+    "{variable}={value} makes this environment's Python use another one's standard library.",
+)
+BY_PATH = Cause("pythonpath-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, ["unset PYTHONPATH"])
+BY_USER = Cause(
+    "user-site-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, ["export PYTHONNOUSERSITE=1"]
+)
 
 
 @check(
     "ENV-011",
     title="No packages leak into the environment",
-    problem="packages leak into the environment",
-    about=(
-        "PYTHONPATH and the user's site-packages (~/.local) come before a virtual or conda environment's "
-        "own packages, and conda does not switch them off: a framework or a CUDA library from there is "
-        "used instead of the one that was installed, or beside it. PYTHONHOME moves the whole standard "
-        "library. A warning for PYTHONHOME, and for each of this field's packages that really comes from "
-        "outside; a PYTHONPATH with a project's own code is fine. A failure where the packages are those of "
-        "another version of Python, whose compiled files do not load. The checks on packages leave another "
-        "environment's aside: they judge what is installed in this one."
-    ),
+    causes=[OTHER_BY_PATH, OTHER_PYTHON, PYTHONHOME, BY_PATH, BY_USER],
+    about="PYTHONPATH and the user's site-packages (~/.local) come before a virtual or conda environment's"
+    " own packages, and conda does not switch them off: a framework or a CUDA library from there is used"
+    " instead of the one that was installed, or beside it. PYTHONHOME moves the whole standard library. A"
+    " PYTHONPATH with a project's own code is fine. The checks on packages ignore another environment's:"
+    " they judge what is installed in this one.",
     sources=("Python's documentation, environment variables and module site",),
 )
 def leaks(view: SnapshotView) -> Iterator[Verdict]:
     interpreter = facts_of(view.target.interpreter, "the target's interpreter")
     borrowed = foreign(view)
     others = [one for one in borrowed if of_another_python(view, one)]
+    paths = python_path(view)
     if others:
-        yield _of_another_python(view, others)
+        version = "{}.{}".format(*(python_version(view) or ("?", "?")))
+        if is_below(others[0].location, paths):
+            yield _leak(view, OTHER_BY_PATH, others, "PYTHONPATH", python=version)
+        else:
+            yield _leak(view, OTHER_PYTHON, others, "sys.path", python=version)
     if interpreter.kind == "interpreter":
         if others:
             return
         raise Skip("the target is no virtual environment")
-    values = variables(view)
-    home = values.get("PYTHONHOME")
+    home = variables(view).get("PYTHONHOME")
     if home:
-        yield misset(
-            view,
-            "PYTHONHOME",
-            f"PYTHONHOME={home} makes this environment's Python use another one's standard library.",
-        )
-    distributions = [*borrowed, *installed(view).values()]
-    by_path = [
-        one
-        for one in distributions
-        if one not in others and is_below(one.location, python_path(view))
-    ]
-    by_user = [
-        one
-        for one in distributions
-        if one not in [*others, *by_path] and _is_user(one, known(interpreter.user_site))
-    ]
+        yield misset(view, PYTHONHOME, "PYTHONHOME")
+    rest = [one for one in [*borrowed, *installed(view).values()] if one not in others]
+    by_path = [one for one in rest if is_below(one.location, paths)]
+    rest = [] if known(interpreter.user_site) is False else rest
+    by_user = [one for one in rest if one not in by_path and _USER_SITE.search(one.location)]
     if by_path:
-        yield _leak(
-            view, "PYTHONPATH", by_path, f"PYTHONPATH={values['PYTHONPATH']}", "unset PYTHONPATH"
-        )
+        yield _leak(view, BY_PATH, by_path, "PYTHONPATH")
     if by_user:
-        yield _leak(
-            view,
-            "The user's site directory",
-            by_user,
-            "the user's site directory is on sys.path",
-            "export PYTHONNOUSERSITE=1",
-        )
+        yield _leak(view, BY_USER, by_user, "The user's site directory")
     if not home and not others and not by_path and not by_user:
         yield Passed("every package of this field is the environment's own")
 
 
-def _of_another_python(view: SnapshotView, found: list[Distribution]) -> Finding:
-    by_path = is_below(found[0].location, python_path(view))
-    where = "PYTHONPATH" if by_path else "sys.path"
-    version = "{}.{}".format(*(python_version(view) or ("?", "?")))
-    return Finding(
-        "fail",
-        f"{where} brings {_named(found)} from {found[0].location}, packages of another Python, before the own"
-        f" ones of this Python {version}: what is compiled there does not load here.",
-        subjects=about("variable", where) if by_path else about_file(found[0].location),
-        evidence=[
-            view.evidence(
-                "target.environment.variables", f"PYTHONPATH={':'.join(python_path(view))}"
-            )
-            if by_path
-            else view.evidence("target.interpreter.version"),
-            view.evidence(PLACE, f"{named(found[0])} in {found[0].location}"),
-        ],
-        remedy=Remedy(
-            "Keep it out of this Python, then look again before anything is installed.",
-            ["unset PYTHONPATH"]
-            if by_path
-            else [f"{python(view)} -c 'import sys; print(*sys.path)'"],
-        ),
-        headline="PYTHONPATH brings another Python's packages" if by_path else "",
-    )
-
-
-def _named(found: list[Distribution]) -> str:
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return ", ".join(named(one) for one in found[:3]) + more
-
-
-def _is_user(one: Distribution, user_site: bool | None) -> bool:
-    return user_site is not False and _USER_SITE.search(one.location) is not None
-
-
 def _leak(
-    view: SnapshotView, who: str, found: list[Distribution], why: str, command: str
+    view: SnapshotView, cause: Cause, leaked: list[Distribution], origin: str, **params: Param
 ) -> Finding:
-    return Finding(
-        "warn",
-        f"{who} brings {_named(found)} from {found[0].location} into this environment, before its own.",
-        subjects=about("variable", who) if who == "PYTHONPATH" else about_file(found[0].location),
-        evidence=[
-            view.evidence("target.environment.variables", why)
-            if who == "PYTHONPATH"
-            else view.evidence("target.interpreter.user_site"),
-            view.evidence(PLACE, f"{named(found[0])} in {found[0].location}"),
+    first = leaked[0]
+    by_path = origin == "PYTHONPATH"
+    field = "version" if cause is OTHER_PYTHON else "user_site"
+    more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
+    return cause.found(
+        about("variable", origin) if by_path else about_file(first.location),
+        [
+            setting_evidence(view, origin)
+            if by_path
+            else view.evidence(f"target.interpreter.{field}"),
+            view.evidence(PLACE, f"{named(first)} in {first.location}"),
         ],
-        remedy=Remedy("Keep it out of this environment.", [command]),
+        commands=cause.commands or [f"{python(view)} -c 'import sys; print(*sys.path)'"],
+        advice=None,
+        origin=origin,
+        packages=", ".join(map(named, leaked[:3])) + more,
+        place=first.location,
+        **params,
     )

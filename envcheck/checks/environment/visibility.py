@@ -5,36 +5,69 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...facts.base import known
 from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, is_container
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...facts.view import SnapshotView, fact, is_container
+from ...findings.causes import Cause
+from ...findings.model import Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..container_start import start_with_gpus
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
 from ..system_commands import in_engine
-from ..target import framework_facts, gpus_present, need_gpus, sees_gpus, variables
+from ..target import gpus_present, need_gpus, variables
 from ..visible import VARIABLE, devices, visible
-from .common import CUDA_GUIDE, misset, told
-from .mig import one_of_several
+from .common import CUDA_GUIDE, setting_evidence
+from .mig import FAILS, NONE_NAMED, SEVERAL_NAMED, one_of_several
 
 _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
+_HIDES = f"{VARIABLE} hides GPUs"
+_UNSET = "Unset it, or name GPUs that are there (index or UUID, separated by commas)."
+_COMMANDS = (f"unset {VARIABLE}", "nvidia-smi -L")
+HIDES_ALL = Cause(
+    "hides-all",
+    "fail",
+    _HIDES,
+    f"{VARIABLE} {{what}}: it hides all {{total}} GPUs from CUDA.",
+    _UNSET,
+    _COMMANDS,
+)
+NO_GPU_OF_SLURM = Cause(
+    "no-gpu-of-slurm",
+    "fail",
+    _HIDES,
+    HIDES_ALL.sentence,
+    "Slurm gave this job no GPU: ask for some, and leave the variable to Slurm.",
+    ("srun --gres=gpu:1 nvidia-smi -L",),
+)
+CUT_SHORT = Cause(
+    "cut-short",
+    "warn",
+    _HIDES,
+    f"{VARIABLE}={{value}} ends at {{entry}}, which names no GPU: CUDA sees only the {{left}} before it.",
+    _UNSET,
+    _COMMANDS,
+)
+NAMED_TWICE = Cause(
+    "named-twice",
+    "warn",
+    _HIDES,
+    f"{VARIABLE}={{value}} names a GPU twice: CUDA does not define what that means.",
+    _UNSET,
+    _COMMANDS,
+)
 
 
 @check(
     "ENV-001",
     title="CUDA_VISIBLE_DEVICES leaves the GPUs visible",
-    problem="CUDA_VISIBLE_DEVICES hides GPUs",
-    about=(
-        "CUDA shows a process only the devices that this variable names, in its order, and stops at the "
-        "first entry that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, "
-        "or a word such as 'all'. Tools that ask the driver still list every GPU. A failure where nothing "
-        "is left, a warning where an entry cuts the list short; a list of GPUs that are there is a choice "
-        "and passes. Of MIG instances CUDA shows a process one, however many the variable names: a warning "
-        "where it names several, or none and a framework was seen to get one of several; a failure where a "
-        "framework fails over that ('device < num_gpus')."
-    ),
+    causes=[
+        *(HIDES_ALL, NO_GPU_OF_SLURM, CUT_SHORT, NAMED_TWICE),
+        *(SEVERAL_NAMED, NONE_NAMED, FAILS),
+    ],
+    about="CUDA shows a process only the devices that this variable names, in its order, and stops at the"
+    " first entry that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, or a"
+    " word such as 'all'. Tools that ask the driver still list every GPU. A list of existing GPUs is a"
+    " choice and passes. Of MIG instances CUDA shows a process one, however many the variable names.",
     sources=(
         CUDA_GUIDE,
         "NVIDIA Multi-Instance GPU User Guide, CUDA Device Enumeration",
@@ -53,253 +86,179 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
     total = len(devices(view)[0])
     choice = visible(view)
-    evidence = [told(view, VARIABLE), view.evidence("seen.cuda.device_count", total)]
-    remedy = _name_others(view, value)
+    subjects = about("variable", VARIABLE)
+    evidence = [setting_evidence(view, VARIABLE), view.evidence("seen.cuda.device_count", total)]
     if not choice.chosen:
-        what = (
-            "is empty" if not value.strip() else f"is {value!r}, which names no GPU of this machine"
-        )
+        what = f"is {value!r}, which names no GPU of this machine" if value.strip() else "is empty"
         if _in_container(view) and value.strip()[:1].isdecimal():
-            what += f" (a container counts those that it was given, from 0 to {total - 1})"
-        yield Finding(
-            "fail",
-            f"{VARIABLE} {what}: it hides all {total} GPU{'' if total == 1 else 's'} from CUDA.",
-            subjects=about("variable", VARIABLE),
-            evidence=evidence,
-            remedy=remedy,
-        )
+            what += f" (a container counts its own GPUs, from 0 to {total - 1})"
+        by_slurm = "SLURM_JOB_ID" in values and value.strip() in ("", "NoDevFiles")
+        cause = NO_GPU_OF_SLURM if by_slurm else HIDES_ALL
+        yield cause.found(subjects, evidence, what=what, total=total)
     elif choice.stopped_at is not None:
-        left = len(choice.chosen)
-        entry = choice.stopped_at or "(empty)"
-        yield Finding(
-            "warn",
-            f"{VARIABLE}={value} ends at {entry}, which names no GPU: CUDA sees only the {left} before it.",
-            subjects=about("variable", VARIABLE),
-            evidence=evidence,
-            remedy=remedy,
-        )
+        entry, left = choice.stopped_at or "(empty)", len(choice.chosen)
+        yield CUT_SHORT.found(subjects, evidence, value=value, entry=entry, left=left)
     elif not choice.certain and len(set(choice.chosen)) < len(choice.chosen):
-        yield Finding(
-            "warn",
-            f"{VARIABLE}={value} names a GPU twice: what CUDA makes of that is not defined.",
-            subjects=about("variable", VARIABLE),
-            evidence=evidence,
-            remedy=remedy,
-        )
+        yield NAMED_TWICE.found(subjects, evidence, value=value)
     elif not choice.certain:
         raise NotKnown(f"which GPUs {VARIABLE}={value} means on this machine")
-    elif one_of_many is not None:
-        yield one_of_many
     else:
-        yield Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
+        yield one_of_many or Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
 
 
-def _name_others(view: SnapshotView, value: str) -> Remedy:
-    """In a job of Slurm's the variable is Slurm's: empty, or NoDevFiles, where it gave the job no GPU."""
-    if "SLURM_JOB_ID" in variables(view) and value.strip() in ("", "NoDevFiles"):
-        return Remedy(
-            "Slurm gave this job no GPU: ask for some, and leave the variable to Slurm.",
-            ["srun --gres=gpu:1 nvidia-smi -L", "sbatch --gres=gpu:1 SCRIPT"],
-        )
-    return Remedy(
-        "Unset it, or name GPUs that are there (index or UUID, separated by commas).",
-        [f"unset {VARIABLE}", "nvidia-smi -L"],
-    )
+GIVEN = "NVIDIA_VISIBLE_DEVICES"
+NONE_GIVEN = Cause(
+    "no-gpu-given",
+    "fail",
+    "the container was given no GPU",
+    f"This container was started with {GIVEN}={{value}}: it has no GPU.",
+    "Start it with GPUs.",
+)
+IGNORED = Cause(
+    "runtime-ignores-request",
+    "fail",
+    "the container was given no GPU",
+    f"{GIVEN}={{value}} asks for GPUs, and neither a device node nor a library of the driver is in this"
+    " container: what started it does not use NVIDIA's runtime.",
+    "Start it with NVIDIA's runtime, or by CDI.",
+)
 
 
 @check(
     "ENV-002",
     title="The container was given its GPUs",
-    problem="the container was given no GPU",
-    about=(
-        "The container toolkit reads NVIDIA_VISIBLE_DEVICES when a container starts: none gives it the "
-        "driver without a GPU, void or nothing gives it neither. A failure where it says so and the "
-        "container sees no GPU; with CDI the toolkit itself sets void and brings the GPUs along another "
-        "way. A failure, too, where it names GPUs and nothing of the driver came: images and device "
-        "plugins set it, and any runtime but NVIDIA's ignores it."
-    ),
+    causes=[NONE_GIVEN, IGNORED],
+    about="The container toolkit reads NVIDIA_VISIBLE_DEVICES when a container starts: none gives it the"
+    " driver without a GPU, void or nothing gives it neither. With CDI the toolkit itself sets void and"
+    " provides the GPUs another way. Images and device plugins set the variable, and any runtime but"
+    " NVIDIA's ignores it.",
     sources=(_TOOLKIT, "k8s-device-plugin#23, #107"),
     follows=("PCI-001",),
 )
 def container_devices(view: SnapshotView) -> Iterator[Verdict]:
-    value = variables(view).get("NVIDIA_VISIBLE_DEVICES")
+    value = _of_container(view, GIVEN)
+    if is_container(view.target):
+        raise Skip("seen from outside, too: BND-002 compares")
+    subjects, evidence = about("variable", GIVEN), [setting_evidence(view, GIVEN)]
+    asks_for_gpus = value.strip().lower() not in ("", "void", "none")
+    sees_any = fact(view.seen.cuda, "device_count") or fact(view.seen.nvml, "gpu_count")
+    if asks_for_gpus and not sees_any and _nothing_came(view):
+        evidence += [
+            view.evidence("seen.kernel.device_nodes"),
+            view.evidence("seen.host.container"),
+        ]
+        advice = start_with_gpus(view, IGNORED.remedy)
+        yield IGNORED.found(subjects, evidence, advice=advice, value=value)
+    elif asks_for_gpus or sees_any:
+        yield Passed(f"{GIVEN}={value}{'' if asks_for_gpus else ', and the GPUs came another way'}")
+    else:
+        advice = start_with_gpus(view, NONE_GIVEN.remedy)
+        yield NONE_GIVEN.found(subjects, evidence, advice=advice, value=value or "(empty)")
+
+
+def _of_container(view: SnapshotView, name: str) -> str:
+    """A variable's value in a container; raises Skip outside of one, and if it is not set."""
+    value = variables(view).get(name)
     if not _in_container(view):
         raise Skip("not in a container")
     if value is None:
-        raise Skip("NVIDIA_VISIBLE_DEVICES is not set")
-    if is_container(view.target):
-        raise Skip("seen from outside, too: BND-002 compares")
-    if value.strip().lower() not in ("", "void", "none"):
-        if _nothing_came(view):
-            yield _ignored(view, value)
-        else:
-            yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}")
-        return
-    if _sees_any(view):
-        yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}, and the GPUs came another way")
-        return
-    yield Finding(
-        "fail",
-        f"This container was started with NVIDIA_VISIBLE_DEVICES={value or '(empty)'}: it has no GPU.",
-        subjects=about("variable", "NVIDIA_VISIBLE_DEVICES"),
-        evidence=[told(view, "NVIDIA_VISIBLE_DEVICES")],
-        remedy=start_with_gpus(view, "Start it with GPUs."),
-    )
+        raise Skip(f"{name} is not set")
+    return value
 
 
 def _nothing_came(view: SnapshotView) -> bool:
     """The machine has a GPU, and neither a device node nor a library of its driver is in the container."""
-    if _sees_any(view) or not gpus_present(view):
-        return False
-    kernel, cuda = view.seen.kernel, view.seen.cuda
-    nodes = None if kernel is None or kernel.facts is None else known(kernel.facts.device_nodes)
-    mapped = None if cuda is None or cuda.facts is None else known(cuda.facts.library_path)
-    return nodes is not None and not nodes and mapped is None
-
-
-def _ignored(view: SnapshotView, value: str) -> Finding:
-    return Finding(
-        "fail",
-        f"NVIDIA_VISIBLE_DEVICES={value} asks for GPUs, and neither a device node nor a library of the driver"
-        " is in this container: what started it does not use NVIDIA's runtime.",
-        subjects=about("variable", "NVIDIA_VISIBLE_DEVICES"),
-        evidence=[
-            told(view, "NVIDIA_VISIBLE_DEVICES"),
-            view.evidence("seen.kernel.device_nodes"),
-            view.evidence("seen.host.container"),
-        ],
-        remedy=start_with_gpus(view, "Start it with NVIDIA's runtime, or by CDI."),
-    )
+    nodes = fact(view.seen.kernel, "device_nodes")
+    return nodes == [] and not fact(view.seen.cuda, "library_path") and bool(gpus_present(view))
 
 
 def _in_container(view: SnapshotView) -> bool:
-    host = view.seen.host
-    return host is not None and host.facts is not None and known(host.facts.container) is not None
+    return fact(view.seen.host, "container") is not None
 
 
-def _sees_any(view: SnapshotView) -> bool:
-    cuda, nvml = view.seen.cuda, view.seen.nvml
-    counts = [
-        None if cuda is None or cuda.facts is None else known(cuda.facts.device_count),
-        None if nvml is None or nvml.facts is None else known(nvml.facts.gpu_count),
-    ]
-    return any(counts)
+ORDER = "CUDA_DEVICE_ORDER"
+OTHER_ORDER = Cause(
+    "device-order-differs",
+    "warn",
+    "CUDA and nvidia-smi number the GPUs differently",
+    f"This machine has different GPUs ({{gpus}}) and {ORDER} is {{order}}: CUDA's index of a GPU is not"
+    " nvidia-smi's.",
+    "Set it, before CUDA starts.",
+    [f"export {ORDER}=PCI_BUS_ID"],
+)
 
 
 @check(
     "ENV-003",
     title="CUDA counts GPUs in the order nvidia-smi does",
-    problem="CUDA and nvidia-smi number the GPUs differently",
-    about=(
-        "Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by "
-        "PCI address. On a machine with different GPUs, index 0 is then not the same GPU for both, and "
-        "CUDA_VISIBLE_DEVICES picks another one than its user meant. A warning where the two orders differ."
-    ),
+    causes=[OTHER_ORDER],
+    about="Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by"
+    " PCI address. On a machine with different GPUs, index 0 is then not the same GPU for both, and"
+    " CUDA_VISIBLE_DEVICES picks another one than its user meant.",
     sources=(CUDA_GUIDE,),
     follows=NO_GPUS_THERE,
 )
 def device_order(view: SnapshotView) -> Iterator[Verdict]:
-    order = variables(view).get("CUDA_DEVICE_ORDER")
+    order = variables(view).get(ORDER)
     if order == "PCI_BUS_ID":
-        yield Passed("CUDA_DEVICE_ORDER=PCI_BUS_ID")
+        yield Passed(f"{ORDER}=PCI_BUS_ID")
         return
     need_gpus(view)
     listed, in_order = devices(view)
     names = list(dict.fromkeys(device.name for device in listed if device.name))
+    addresses = [device.address for device in listed]
     if len(names) < 2 and len(listed) > 1 and not all(device.name for device in listed):
         raise NotKnown("whether all GPUs are of one kind")
     if len(names) < 2:
         yield Passed("all GPUs are of one kind")
-        return
-    addresses = [device.address for device in listed]
-    if in_order and all(addresses) and addresses == sorted(addresses):
+    elif in_order and all(addresses) and addresses == sorted(addresses):
         yield Passed("CUDA counts them by PCI address here, as nvidia-smi does")
-        return
-    yield Finding(
-        "warn",
-        f"This machine has different GPUs ({', '.join(names)}) and CUDA_DEVICE_ORDER is "
-        f"{order or 'not set'}: CUDA's index of a GPU is not nvidia-smi's.",
-        subjects=about("variable", "CUDA_DEVICE_ORDER"),
-        evidence=[
-            *([told(view, "CUDA_DEVICE_ORDER")] if order is not None else []),
-            view.evidence("seen.cuda.devices", ", ".join(names)),
-        ],
-        remedy=Remedy("Set it, before CUDA starts.", ["export CUDA_DEVICE_ORDER=PCI_BUS_ID"]),
-    )
+    else:
+        shown = ", ".join(names)
+        evidence = [setting_evidence(view, ORDER), view.evidence("seen.cuda.devices", shown)]
+        subjects = about("variable", ORDER)
+        yield OTHER_ORDER.found(subjects, evidence, gpus=shown, order=order or "not set")
 
 
-@check(
-    "ENV-008",
-    title="TensorFlow may say why it sees no GPU",
-    problem="TensorFlow's messages are switched off",
-    about=(
-        "TF_CPP_MIN_LOG_LEVEL of 2 or more hides warnings, and with them the one line in which TensorFlow "
-        "says which library it could not load. envcheck's own look at TensorFlow ignores the variable. A "
-        "warning where TensorFlow sees no GPU on a machine that has some; otherwise a matter of taste."
-    ),
-    sources=("tensorflow#85311, #96707",),
-    follows=(*NO_GPUS_THERE, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
+CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
+_LEFT_OUT = f"{CAPABILITIES}={{value}} leaves out {{lacking}}: "
+_HEADLINE = "the container lacks parts of the driver"
+NO_COMPUTE = Cause(
+    "no-compute", "fail", _HEADLINE, f"{_LEFT_OUT}no framework finds a GPU.", "Start it with both."
 )
-def hidden_log(view: SnapshotView) -> Iterator[Verdict]:
-    value = variables(view).get("TF_CPP_MIN_LOG_LEVEL")
-    if value is None or not value.strip().isdecimal() or int(value) < 2:
-        yield Passed("TensorFlow's warnings are not hidden")
-        return
-    tensorflow = [one for one in framework_facts(view) if one.name == "tensorflow" and one.imported]
-    blind = [one for one in tensorflow if known(one.gpus) is not None and not sees_gpus(one)]
-    if not blind:
-        yield Passed(f"TF_CPP_MIN_LOG_LEVEL={value}")
-        return
-    need_gpus(view)
-    yield misset(
-        view,
-        "TF_CPP_MIN_LOG_LEVEL",
-        f"TF_CPP_MIN_LOG_LEVEL={value} hides the reason why TensorFlow sees no GPU.",
-        "Unset it until the GPUs are seen.",
-    )
+_NO_NVML = f"{_LEFT_OUT}nvidia-smi and NVML are missing."
+NVML_FAILS = Cause("nvml-fails", "fail", _HEADLINE, _NO_NVML, NO_COMPUTE.remedy)
+NO_UTILITY = Cause("no-utility", "warn", _HEADLINE, _NO_NVML, NO_COMPUTE.remedy)
 
 
 @check(
     "ENV-009",
     title="The container has the driver's compute part",
-    problem="the container lacks parts of the driver",
-    about=(
-        "NVIDIA_DRIVER_CAPABILITIES says which driver libraries the container toolkit mounts: without "
-        "compute there is no libcuda, and no framework finds a GPU; without utility there is no "
-        "nvidia-smi and no NVML. Judged in a container where it is set: a failure where CUDA or NVML does "
-        "not start for want of it, a warning without utility where nobody asked NVML."
-    ),
+    causes=[NO_COMPUTE, NVML_FAILS, NO_UTILITY],
+    about="NVIDIA_DRIVER_CAPABILITIES says which driver libraries the container toolkit mounts: without"
+    " compute there is no libcuda, and no framework finds a GPU; without utility there is no nvidia-smi and"
+    " no NVML. Judged in a container if it is set and CUDA or NVML does not start.",
     sources=(_TOOLKIT,),
     follows=("PCI-001",),
 )
 def driver_capabilities(view: SnapshotView) -> Iterator[Verdict]:
-    value = variables(view).get("NVIDIA_DRIVER_CAPABILITIES")
-    if not _in_container(view):
-        raise Skip("not in a container")
+    value = _of_container(view, CAPABILITIES)
     if not value:
-        raise Skip("NVIDIA_DRIVER_CAPABILITIES is not set")
+        raise Skip(f"{CAPABILITIES} is not set")
     words = set(re.split(r"[\s,]+", value.strip().lower()))
-    cuda = view.seen.cuda
-    starts = cuda is not None and cuda.facts is not None and known(cuda.facts.init_code) == 0
-    lacking = (
-        [] if "all" in words else [word for word in ("compute", "utility") if word not in words]
-    )
-    if "compute" in lacking and starts:
-        lacking.remove("compute")
-    nvml = view.seen.nvml
-    answer = None if nvml is None or nvml.facts is None else known(nvml.facts.init_code)
-    if "utility" in lacking and answer == 0:
-        lacking.remove("utility")
+    codes = {
+        "compute": fact(view.seen.cuda, "init_code"),
+        "utility": fact(view.seen.nvml, "init_code"),
+    }
+    lacking = [word for word, code in codes.items() if not words & {"all", word} and code != 0]
     if not lacking:
-        yield Passed(f"NVIDIA_DRIVER_CAPABILITIES={value}")
+        yield Passed(f"{CAPABILITIES}={value}")
         return
-    effect = (
-        "no framework finds a GPU" if "compute" in lacking else "nvidia-smi and NVML are missing"
-    )
-    yield Finding(
-        "fail" if "compute" in lacking or answer is not None else "warn",
-        f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(lacking)}: {effect}.",
-        subjects=about("variable", "NVIDIA_DRIVER_CAPABILITIES"),
-        evidence=[told(view, "NVIDIA_DRIVER_CAPABILITIES")],
-        remedy=Remedy("Start the container with both.", in_engine(view, "capabilities")),
+    asked = NVML_FAILS if codes["utility"] is not None else NO_UTILITY
+    yield (NO_COMPUTE if "compute" in lacking else asked).found(
+        about("variable", CAPABILITIES),
+        [setting_evidence(view, CAPABILITIES)],
+        advice=Remedy("Start the container with both.", in_engine(view, "capabilities")),
+        value=value,
+        lacking=" and ".join(lacking),
     )

@@ -1,4 +1,4 @@
-"""Checks that hold a machine against a profile of somebody's own (`envcheck doctor --expect FILE`)."""
+"""Checks that compare a machine with a profile (`envcheck doctor --expect FILE`)."""
 
 from __future__ import annotations
 

@@ -1,28 +1,35 @@
-"""The profile against the network adapters: which there are, and what each has."""
+"""The profile against the network adapters: which there are, and the attributes of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...attributes.bounds import fits
+from ...attributes.readers import adapter_name, adapters
+from ...attributes.registry import COUNT, NAME, SECTIONS
 from ...facts.base import Unavailable, known
 from ...facts.missing import CouldNotRun
 from ...facts.network import RdmaDevice
 from ...facts.profile import Wanted
 from ...facts.view import SnapshotView, show
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ...findings.shell import word
 from ...findings.subjects import Subject
-from ...profiles.fits import fits
-from ...profiles.keys import COUNT, NAME, SECTIONS, adapter_name, adapters
 from ..gpus import together
 from ..registry import check
-from .common import RAISED, held, told, wanted_tables, words_of
+from .common import DIFFERS, compared, differs, wanted_tables, words_of
+
+_FIND = [
+    "grep -l 0x15b3 /sys/bus/pci/devices/*/vendor",
+    "ls /sys/class/infiniband",
+    "cat /sys/class/infiniband/*/board_id",
+]
 
 
 @check(
     "EXP-006",
     title="The network adapters are what the profile says",
-    problem="the network adapters are not those of the profile",
+    causes=[DIFFERS],
     about="How many adapters for RDMA (InfiniBand, RoCE) of which boards a profile wants, and the driver,"
     " firmware, rate and state of each. Virtual functions are not counted.",
     sources=("the profile", "Linux kernel documentation, sysfs-class-infiniband"),
@@ -42,53 +49,27 @@ def _table(
     view: SnapshotView, table: dict[str, Wanted], devices: list[RdmaDevice]
 ) -> Iterator[Finding | Unjudged]:
     name = table.get(NAME)
-    meant = [
-        device
-        for device in devices
-        if name is None
-        or any(
-            fits(name.value, called, "text")
-            for called in (adapter_name(device), known(device.driver) or "")
-        )
-    ]
+    meant = [device for device in devices if name is None or _is_called(device, name)]
     count = table.get(COUNT, Wanted(">= 1"))
     if not fits(count.value, len(meant), "number"):
         listed = ", ".join(f"{one.name} ({adapter_name(one)})" for one in devices) or "none"
-        yield Finding(
-            "fail",
-            told(
-                view,
-                f"adapters {words_of(name.value)}:" if name else "adapters:",
-                count,
-                len(meant),
-            ),
-            evidence=[view.evidence("machine.network.rdma", listed)],
-            remedy=Remedy(
-                f"Look for adapters without a driver. {RAISED}",
-                [
-                    "grep -l 0x15b3 /sys/bus/pci/devices/*/vendor",
-                    "ls /sys/class/infiniband",
-                    "cat /sys/class/infiniband/*/board_id",
-                ],
-            ),
-        )
+        what = f"adapters {words_of(name.value)}:" if name else "adapters:"
+        evidence = view.evidence("machine.network.rdma", listed)
+        yield differs(view, what, count, len(meant), [], evidence, _FIND)
     keys = {key.name: key for key in SECTIONS["nics"].keys}
     for device in meant:
-        for wanted in (name for name in table if name in keys):
-            key = keys[wanted]
-            address = known(device.address) or ""
-            text = f"adapter {device.name}" + (f" at {address}" if address else "")
-            fact = key.fact(device)
-            shown = f"{device.name}: {known(fact)}"
-            yield from held(
-                view,
-                key,
-                table[wanted],
-                fact,
-                view.evidence("machine.network.rdma", shown),
-                [Subject(kind="pci-device", text=text, name=device.name, address=address)],
-                Remedy(
-                    RAISED,
-                    [f"grep . /sys/class/infiniband/{word(device.name)}/ports/*/{{rate,state}}"],
-                ),
+        address = known(device.address) or ""
+        text = f"adapter {device.name}" + (f" at {address}" if address else "")
+        subject = Subject(kind="pci-device", text=text, name=device.name, address=address)
+        ports = f"grep . /sys/class/infiniband/{word(device.name)}/ports/*/{{rate,state}}"
+        for wanted in (key for key in table if key in keys):
+            fact = keys[wanted].fact(device)
+            evidence = view.evidence("machine.network.rdma", f"{device.name}: {known(fact)}")
+            yield from compared(
+                view, keys[wanted], table[wanted], fact, evidence, [ports], [subject]
             )
+
+
+def _is_called(device: RdmaDevice, name: Wanted) -> bool:
+    names = (adapter_name(device), known(device.driver) or "")
+    return any(fits(name.value, one, "text") for one in names)

@@ -1,35 +1,55 @@
-"""What the checks on a profile share: what it wants, and the finding where something else is there."""
+"""What the checks on a profile share: its tables for this machine, and the comparison with a fact."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ...comparison.attributes import gpus_counted
+from ...attributes.bounds import fits
+from ...attributes.readers import Fact
+from ...attributes.registry import SECTIONS, Key
+from ...attributes.values import gpus_counted
+from ...attributes.wanted_rates import RATES
 from ...facts.base import Unavailable
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...facts.profile import ProductTables, Profile, Value, Wanted
-from ...facts.view import SnapshotView, need, show
-from ...findings.model import Finding, Remedy, Unjudged
+from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
+from ...findings.model import Finding, Unjudged
 from ...findings.subjects import Subject
-from ...profiles.fits import fits
-from ...profiles.keys import SECTIONS, Fact, Key
-from ...profiles.rates import RATES
 
-_NOT_THERE = ("absent", "not-supported")  # somebody looked, and it is not what is wanted
-NONE = "none"  # what a profile calls what is not there
-RAISED = "Make the machine what the profile says, or, if it is right as it is, correct the profile."
+_NOT_THERE = ("absent", "not-supported")  # known not to be there
+NONE = "none"  # how a profile says that
+CHANGE = "Change the machine to match the profile, or correct the profile."
+
+_SENTENCE = "The profile wants {what} {wanted} ({place}); here it is {found}."
+DIFFERS = Cause(
+    "differs-from-profile",
+    "fail",
+    headline="{what} is not what the profile says",
+    sentence=_SENTENCE,
+    remedy=CHANGE,
+    cases=("what",),
+)
+DEVICE_DIFFERS = Cause(
+    "device-differs-from-profile",
+    "fail",
+    headline="has not the {what} that the profile wants",
+    sentence=_SENTENCE,
+    remedy=CHANGE,
+    cases=("what",),
+)
 
 
 def wanted_tables(view: SnapshotView, *sections: str) -> dict[str, list[dict[str, Wanted]]]:
-    """What a profile wants of these sections, of all machines and of this one's product.
+    """What a profile wants of these sections, for all machines and for this one's product.
 
-    Raises Skip where no profile was given, or it says nothing of that.
+    Raises Skip if no profile was given or it has none of these sections.
     """
     profile, product = profile_of(view), product_of(view)
     own = {} if product is None else product.tables
     found = {
-        name: _together(name, profile.tables.get(name, []), own.get(name, [])) for name in sections
+        name: _merged(name, profile.tables.get(name, []), own.get(name, [])) for name in sections
     }
     if not any(found.values()):
         named = ", ".join(f"[{name}]" for name in sections)
@@ -38,10 +58,10 @@ def wanted_tables(view: SnapshotView, *sections: str) -> dict[str, list[dict[str
     return found
 
 
-def _together(
+def _merged(
     section: str, common: list[dict[str, Wanted]], own: list[dict[str, Wanted]]
 ) -> list[dict[str, Wanted]]:
-    """Tables of one section; where a section has one table, the product's keys come before all machines'."""
+    """The tables of a section; in a section of one table, the product's keys override the common ones."""
     every = [table for table in [*common, *own] if table]
     if section == RATES or (section in SECTIONS and SECTIONS[section].many) or not every:
         return every
@@ -49,8 +69,7 @@ def _together(
 
 
 def product_of(view: SnapshotView) -> ProductTables | None:
-    """The profile's product that this machine is one of; one with other counts of the same GPUs, where no
-    other product has these; None for neither."""
+    """The profile's product of this machine, else the only one with other counts of the same GPUs."""
     products = profile_of(view).products
     if not products:
         return None
@@ -62,8 +81,8 @@ def product_of(view: SnapshotView) -> ProductTables | None:
     for product in products:
         if _plain(str(product.name.value)) == here:
             return product
-    alike = [one for one in products if _names(_plain(str(one.name.value))) == _names(here)]
-    return alike[0] if len(alike) == 1 else None
+    same = [one for one in products if _names(_plain(str(one.name.value))) == _names(here)]
+    return same[0] if len(same) == 1 else None
 
 
 def _plain(name: str) -> str:
@@ -95,41 +114,55 @@ def place(view: SnapshotView, wanted: Wanted) -> str:
     return f"{where}, line {wanted.line}" if wanted.line else where
 
 
-def told(view: SnapshotView, what: str, wanted: Wanted, found: object) -> str:
+def differs(
+    view: SnapshotView,
+    what: str,
+    wanted: Wanted,
+    found: Fact,
+    subjects: Sequence[Subject],
+    evidence: Evidence,
+    commands: Sequence[str],
+) -> Finding:
     if isinstance(found, Unavailable):
-        is_so = found.detail or found.unavailable.replace("-", " ")
+        here = found.detail or found.unavailable.replace("-", " ")
     else:
-        is_so = words_of(found) if isinstance(found, (bool, int, float, str)) else show(found)
-    return (
-        f"The profile wants {what} {words_of(wanted.value)} ({place(view, wanted)}); here it is"
-        f" {is_so}."
+        here = words_of(found)
+    cause = DEVICE_DIFFERS if any(one.kind == "gpu" for one in subjects) else DIFFERS
+    return cause.found(
+        subjects,
+        [evidence],
+        commands=commands,
+        what=what,
+        wanted=words_of(wanted.value),
+        place=place(view, wanted),
+        found=here,
     )
 
 
-def held(
+def compared(
     view: SnapshotView,
     key: Key,
     wanted: Wanted,
     found: Fact,
     evidence: Evidence,
-    subjects: list[Subject],
-    remedy: Remedy,
+    commands: Sequence[str],
+    subjects: Sequence[Subject] = (),
 ) -> Iterator[Finding | Unjudged]:
-    """Nothing where the fact is what is wanted; a Finding where it is not; else why it is not known."""
+    """Nothing if the fact is what is wanted; a Finding if it is not; else why it is not known."""
     if isinstance(found, Unavailable):
         if found.unavailable == "absent" and fits(wanted.value, NONE, "text"):
             return
         if found.unavailable not in _NOT_THERE:
             why = _not_known(found, key)
-            yield Unjudged("could-not-run", str(why), subjects, why.needs_root)
+            yield Unjudged("could-not-run", str(why), list(subjects), why.needs_root)
             return
     elif fits(wanted.value, found, key.kind):
         return
-    yield Finding("fail", told(view, key.words, wanted, found), subjects, [evidence], remedy)
+    yield differs(view, key.words, wanted, found, subjects, evidence, commands)
 
 
 def _not_known(found: Unavailable, key: Key) -> CannotJudge:
-    """A fact that somebody wants and that nobody could see was never seen to be right."""
+    """A wanted fact that could not be collected is never taken as right."""
     if found.unavailable == "not-collected" and found.detail:
         return CouldNotRun(f"{key.words}: {found.detail}")
     try:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...attributes.bounds import fits
+from ...attributes.registry import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
 from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.micro_kernels import Mode
 from ...facts.missing import CouldNotRun, Skip
 from ...facts.profile import Value, Wanted
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ...findings.shell import word
 from ...findings.subjects import Subject, about_gpu
-from ...profiles.fits import fits
-from ...profiles.keys import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
 from ...tensorcores.judge import cases
 from ..driver_state import HOLDERS, NO_GPUS
 from ..gpus import address_of, together
 from ..on_the_bus import NVIDIA_DEVICES
 from ..registry import check
-from .common import RAISED, held, place, told, wanted_tables, words_of
+from .common import (
+    CHANGE,
+    DEVICE_DIFFERS,
+    DIFFERS,
+    compared,
+    differs,
+    place,
+    wanted_tables,
+    words_of,
+)
 
 _MODES = ("ecc", "mig", "persistence", "compute_mode", "power_limit_w")
 
@@ -47,10 +57,29 @@ def _within(wanted: Value, name: str) -> bool:
     return set(str(wanted).lower().split()) <= set(name.lower().replace("-", " ").split())
 
 
+STRANGER = Cause(
+    "gpu-not-in-profile",
+    "fail",
+    headline="is not a GPU of the profile",
+    sentence="The profile has no GPU of this name ({place}): {name}.",
+    remedy=f"Look for GPUs that the driver does not list, or that belong elsewhere. {CHANGE}",
+    commands=["nvidia-smi -L", NVIDIA_DEVICES],
+)
+UNPROVEN = Cause(
+    "tensor-cores-unproven",
+    "fail",
+    headline="has no proof of Tensor Cores for {mode}",
+    sentence="The profile wants Tensor Cores proven for {mode} ({place}); they are not.",
+    remedy=CHANGE,
+    commands=["envcheck doctor -v --only tensorcores"],
+    cases=("mode",),
+)
+
+
 @check(
     "EXP-003",
     title="The GPUs are those that the profile says",
-    problem="the GPUs are not those of the profile",
+    causes=[DIFFERS, STRANGER],
     about="How many GPUs of which names a profile wants. One that is missing, or one of a name that the"
     " profile does not have, is a failure. A name's words are enough: H100 is any H100.",
     sources=("the profile",),
@@ -67,38 +96,25 @@ def gpus_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
         count = table.get(COUNT, Wanted(">= 1"))
         if not fits(count.value, len(gpus), "number"):
             what = f"GPUs {words_of(name.value)}:" if name else "GPUs:"
-            found.append(_count(view, told(view, what, count, len(gpus)), gpus))
-    strangers = [gpu for gpu in _gpus(view) if gpu not in covered]
-    for gpu in strangers:
-        message = (
-            f"The profile has no GPU of this name ({place(view, Wanted(''))}): {known(gpu.name)}."
-        )
-        found.append(_count(view, message, [gpu], about_gpu(gpu)))
+            names = ", ".join(known(gpu.pci_address) or "GPU" for gpu in gpus) or "none"
+            evidence = view.evidence("machine.nvml.gpus", names)
+            found.append(differs(view, what, count, len(gpus), [], evidence, STRANGER.commands))
+    for gpu in _gpus(view):
+        if gpu not in covered:
+            evidence = view.evidence("machine.nvml.gpus", known(gpu.pci_address) or "GPU")
+            where = place(view, Wanted(""))
+            found.append(
+                STRANGER.found(about_gpu(gpu), [evidence], place=where, name=known(gpu.name) or "")
+            )
     yield from together(found)
     if not found:
         yield Passed(f"{len(_gpus(view))} GPUs, as the profile says")
 
 
-def _count(
-    view: SnapshotView, message: str, gpus: list[Gpu], subjects: list[Subject] | None = None
-) -> Finding:
-    names = ", ".join(known(gpu.pci_address) or "GPU" for gpu in gpus) or "none"
-    return Finding(
-        "fail",
-        message,
-        subjects or [],
-        [view.evidence("machine.nvml.gpus", names)],
-        Remedy(
-            f"Look for GPUs that the driver does not see, or that are another's. {RAISED}",
-            ["nvidia-smi -L", NVIDIA_DEVICES],
-        ),
-    )
-
-
 @check(
     "EXP-004",
     title="Each GPU has what the profile says",
-    problem="has not what the profile says",
+    causes=[DEVICE_DIFFERS],
     about="Memory, NVLinks, PCIe, firmware, clocks and fabric of each GPU, as a profile wants them.",
     sources=("the profile",),
     follows=(*NO_GPUS, "GPU-001"),
@@ -111,7 +127,7 @@ def each_gpu_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
 @check(
     "EXP-005",
     title="Each GPU is in the modes that the profile says",
-    problem="is not in the mode that the profile says",
+    causes=[DEVICE_DIFFERS],
     about="ECC, MIG, persistence, compute mode and power limit of each GPU, as a profile wants them.",
     sources=("the profile",),
     follows=(*NO_GPUS, "GPU-001"),
@@ -132,24 +148,19 @@ def _each(view: SnapshotView, names: list[str]) -> Iterator[Verdict]:
             for name, wanted in table.items():
                 if name in keys:
                     key = keys[name]
-                    evidence = view.gpu_evidence(gpu, key.at)
-                    if key.at == "nvlinks":
+                    evidence = view.gpu_evidence(gpu, key.path)
+                    if key.path == "nvlinks":
                         evidence = view.evidence(evidence.fact, f"{known(key.fact(gpu))} up")
-                    yield from held(
-                        view,
-                        key,
-                        wanted,
-                        key.fact(gpu),
-                        evidence,
-                        about_gpu(gpu),
-                        _remedy(gpu, name, wanted.value),
+                    commands = _commands(gpu, name, wanted.value)
+                    yield from compared(
+                        view, key, wanted, key.fact(gpu), evidence, commands, about_gpu(gpu)
                     )
-    yield Passed(f"{judged} GPUs held against the profile")
+    yield Passed(f"{judged} GPUs compared with the profile")
 
 
-def _remedy(gpu: Gpu, name: str, wanted: Value) -> Remedy:
+def _commands(gpu: Gpu, name: str, wanted: Value) -> list[str]:
     address = address_of(gpu)
-    # Commands switch a protection on; a profile that wants it off may have it from a machine that was wrong.
+    # No command switches a protection off: the profile may come from a machine that was wrong.
     on = wanted is True
     commands = {
         "ecc": [
@@ -167,13 +178,13 @@ def _remedy(gpu: Gpu, name: str, wanted: Value) -> Remedy:
     }
     if isinstance(wanted, (list, str)) and name == "power_limit_w":
         commands.pop(name)
-    return Remedy(RAISED, commands.get(name) or [f"nvidia-smi -q -i {address}"])
+    return commands.get(name) or [f"nvidia-smi -q -i {address}"]
 
 
 @check(
     "EXP-007",
     title="Tensor Cores are proven for what the profile says",
-    problem="lacks the proof of Tensor Cores of the profile",
+    causes=[UNPROVEN],
     about="The number formats for which a profile wants Tensor Cores proven (or indicated, where a chip"
     " allows no more) on each GPU. Where no matrix product ran, this could not run.",
     sources=("the profile",),
@@ -190,20 +201,10 @@ def tensor_cores_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     for subject, modes in proven.items():
         for mode in formats:
             if mode not in modes:
-                found.append(
-                    Finding(
-                        "fail",
-                        f"The profile wants Tensor Cores proven for {words_of(mode)}"
-                        f" ({place(view, wanted)}); they are not.",
-                        [subject],
-                        [
-                            view.evidence(
-                                "machine.micro_kernels", f"proven: {', '.join(modes) or 'none'}"
-                            )
-                        ],
-                        Remedy(RAISED, ["envcheck doctor -v --only tensorcores"]),
-                    )
-                )
+                listed = f"proven: {', '.join(modes) or 'none'}"
+                evidence = view.evidence("machine.micro_kernels", listed)
+                where, wants = place(view, wanted), words_of(mode)
+                found.append(UNPROVEN.found([subject], [evidence], mode=wants, place=where))
     yield from together(found)
     if not found:
         yield Passed(f"proven: {', '.join(words_of(mode) for mode in formats)}")

@@ -1,39 +1,110 @@
-"""The profile against what there is one of: the machine, its driver, its tools, the target."""
+"""The profile against single facts: the machine, its driver, its tools, the target."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...attributes.named import NAMED, Named
+from ...attributes.readers import package
+from ...attributes.registry import PACKAGES, SECTIONS, Key
 from ...facts.base import known
 from ...facts.profile import Wanted
 from ...facts.view import SnapshotView, show
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ...findings.subjects import about
-from ...profiles.keys import PACKAGES, SECTIONS, Key, package
-from ...profiles.named import NAMED, Named
 from ..driver_state import NO_GPUS
 from ..registry import check
-from .common import RAISED, held, wanted_tables
+from .common import DIFFERS, compared, wanted_tables
 
-_MOST = 12  # names that are told of what is well
-_SEE = {
+_MOST = 12  # names that a pass lists
+_SHOWN_BY = {
     "machine": "envcheck doctor -v --only host pci",
     "driver": "nvidia-smi",
     "tools": "envcheck doctor -v --only container",
     "target": "envcheck doctor -v --only environment",
 }
 
+# (code, sections, title, what it is about, checks whose failure explains it)
+_CHECKS: tuple[tuple[str, tuple[str, ...], str, str, tuple[str, ...]], ...] = (
+    (
+        "EXP-001",
+        ("machine",),
+        "The machine is what the profile says",
+        "With --expect FILE a machine is compared with a profile: operating system, kernel, processors,"
+        " memory, NUMA nodes, NVSwitches. A difference is a failure; a wanted fact that was not collected is"
+        " could-not-run. `envcheck collect --as-profile` writes a profile of a healthy machine, with a"
+        " comment at each key.",
+        (),
+    ),
+    (
+        "EXP-002",
+        ("driver",),
+        "The driver is what the profile says",
+        "The driver's version and kind, the newest CUDA that it supports, and the services beside it, as"
+        ' a profile wants them: "570" is any 570.x, ">= 570, < 580" bounds it.',
+        NO_GPUS,
+    ),
+    (
+        "EXP-008",
+        ("tools",),
+        "The tools are what the profile says",
+        "The versions of the NVIDIA Container Toolkit and of container engines that a profile wants.",
+        (),
+    ),
+    (
+        "EXP-009",
+        (PACKAGES,),
+        "The target's packages are what the profile says",
+        "The versions of frameworks and NVIDIA's libraries that a profile wants in the target. A missing"
+        " package is a failure; without a target, this could not run.",
+        (),
+    ),
+    (
+        "EXP-010",
+        ("target", "libraries"),
+        "The target's Python and libraries are what the profile says",
+        "The Python of the target, and the versions of the NVIDIA libraries that it loads (cuDNN, NCCL,"
+        " TensorRT, cuBLAS), as a profile wants them. Packages may be right while another library is loaded.",
+        ("EXP-009",),
+    ),
+    (
+        "EXP-011",
+        ("parameters", "system_packages", "network_settings", "settings"),
+        "Parameters and settings are what the profile says",
+        "Parameters of the driver's module, the driver's packages of the operating system, and variables"
+        " and settings that change what a GPU stack does, as a profile wants them.",
+        (*NO_GPUS, "EXP-002"),
+    ),
+)
 
-def _held(view: SnapshotView, *sections: str) -> Iterator[Verdict]:
-    """What is not as the profile says, in these sections of it."""
-    tables = {name: table for name in sections for table in wanted_tables(view, *sections)[name]}
-    found = [one for name, table in tables.items() for one in _table(view, name, table)]
-    yield from found
-    if not found:
-        yield Passed(f"as the profile says: {', '.join(_few(tables.values()))}")
+
+def _register(
+    code: str, sections: tuple[str, ...], title: str, text: str, follows: tuple[str, ...]
+) -> None:
+    @check(
+        code,
+        title=title,
+        causes=[DIFFERS],
+        about=text,
+        sources=("the profile",),
+        follows=follows,
+    )
+    def as_expected(view: SnapshotView) -> Iterator[Verdict]:
+        tables = wanted_tables(view, *sections)
+        found = [
+            one for name in sections for table in tables[name] for one in _table(view, name, table)
+        ]
+        yield from found
+        if not found:
+            every = (table for name in sections for table in tables[name])
+            yield Passed(f"as the profile says: {', '.join(_first(every))}")
 
 
-def _few(tables: Iterable[dict[str, Wanted]]) -> list[str]:
+for _check in _CHECKS:
+    _register(*_check)
+
+
+def _first(tables: Iterable[dict[str, Wanted]]) -> list[str]:
     names = [name for table in tables for name in table]
     return names if len(names) <= _MOST else [*names[:_MOST], f"and {len(names) - _MOST} more"]
 
@@ -41,131 +112,31 @@ def _few(tables: Iterable[dict[str, Wanted]]) -> list[str]:
 def _table(
     view: SnapshotView, section: str, table: dict[str, Wanted]
 ) -> Iterator[Finding | Unjudged]:
-    if section in NAMED:
-        for name, wanted in table.items():
-            yield from _by_name(view, NAMED[section], name, wanted)
-        return
-    keys = {key.name: key for key in SECTIONS[section].keys}
-    document = SECTIONS[section].document
+    keys = {key.name: key for key in SECTIONS[section].keys} if section in SECTIONS else {}
     for name, wanted in table.items():
-        key = keys[name]
-        fact = key.fact(view)
-        yield from held(
-            view,
-            key,
-            wanted,
-            fact,
-            view.evidence(f"{document}.{key.at}", known(fact)),
-            [],
-            Remedy(RAISED, [_SEE[section]]),
-        )
+        if section == PACKAGES:
+            yield from _package(view, name, wanted)
+        elif section in NAMED:
+            yield from _by_name(view, NAMED[section], name, wanted)
+        else:
+            key = keys[name]
+            fact = key.fact(view)
+            evidence = view.evidence(f"{SECTIONS[section].document}.{key.path}", known(fact))
+            yield from compared(view, key, wanted, fact, evidence, [_SHOWN_BY[section]])
 
 
 def _by_name(
     view: SnapshotView, named: Named, name: str, wanted: Wanted
 ) -> Iterator[Finding | Unjudged]:
     fact = named.fact(view, name)
-    yield from held(
-        view,
-        Key(name, named.kind, named.words % name, "", lambda _view: fact, ""),
-        wanted,
-        fact,
-        view.evidence(named.at, f"{name}: {show(fact)}"),
-        [],
-        Remedy(RAISED, [named.see]),
-    )
-
-
-@check(
-    "EXP-001",
-    title="The machine is what the profile says",
-    problem="the machine is not what its profile says",
-    about="With --expect FILE a machine is held against a profile: operating system, kernel, processors,"
-    " memory, NUMA nodes, NVSwitches. What is not as the profile says is a failure; what it asks for and"
-    " nobody could look at, could not run. `envcheck collect --as-profile` writes a profile of a machine"
-    " that is well, with a comment at each key.",
-    sources=("the profile",),
-)
-def machine_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _held(view, "machine")
-
-
-@check(
-    "EXP-002",
-    title="The driver is what the profile says",
-    problem="the driver is not what its profile says",
-    about="The driver's version and kind, the newest CUDA that it supports, and the services beside it, as"
-    ' a profile wants them: "570" is any 570.x, ">= 570, < 580" bounds it.',
-    sources=("the profile",),
-    follows=NO_GPUS,
-)
-def driver_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _held(view, "driver")
-
-
-@check(
-    "EXP-008",
-    title="The tools are what the profile says",
-    problem="a tool is not what the profile says",
-    about="The versions of the NVIDIA Container Toolkit and of container engines that a profile wants.",
-    sources=("the profile",),
-)
-def tools_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _held(view, "tools")
-
-
-@check(
-    "EXP-009",
-    title="The target's packages are what the profile says",
-    problem="a package is not what the profile says",
-    about="The versions of frameworks and NVIDIA's libraries that a profile wants in the target. A package"
-    " that is not there is a failure; without a target, this could not run.",
-    sources=("the profile",),
-)
-def packages_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    (table,) = wanted_tables(view, PACKAGES)[PACKAGES]
-    found = [one for name, wanted in table.items() for one in _package(view, name, wanted)]
-    yield from found
-    if not found:
-        yield Passed(f"as the profile says: {', '.join(_few([table]))}")
-
-
-@check(
-    "EXP-010",
-    title="The target's Python and libraries are what the profile says",
-    problem="a library is not what the profile says",
-    about="The Python of the target, and the versions of the NVIDIA libraries that it really loads (cuDNN,"
-    " NCCL, TensorRT, cuBLAS), as a profile wants them. Packages may be right where another library comes"
-    " first.",
-    sources=("the profile",),
-    follows=("EXP-009",),
-)
-def libraries_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _held(view, "target", "libraries")
-
-
-@check(
-    "EXP-011",
-    title="Parameters and settings are what the profile says",
-    problem="a setting is not what the profile says",
-    about="Parameters of the driver's module, the driver's packages of the operating system, and variables"
-    " and settings that change what a GPU stack does, as a profile wants them.",
-    sources=("the profile",),
-    follows=(*NO_GPUS, "EXP-002"),
-)
-def settings_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _held(view, "parameters", "system_packages", "network_settings", "settings")
+    key = Key(name, named.kind, named.words % name, "", lambda _view: fact, "")
+    evidence = view.evidence(named.at, f"{name}: {show(fact)}")
+    return compared(view, key, wanted, fact, evidence, [named.see])
 
 
 def _package(view: SnapshotView, name: str, wanted: Wanted) -> Iterator[Finding | Unjudged]:
     version = package(view, name)
     key = Key(name, "version", f"{name} in the target", "", lambda _view: version, "")
-    yield from held(
-        view,
-        key,
-        wanted,
-        version,
-        view.evidence("target.packages.distributions", f"{name}: {show(version)}"),
-        about("package", name),
-        Remedy(RAISED, ["envcheck doctor -v --only packages"]),
-    )
+    evidence = view.evidence("target.packages.distributions", f"{name}: {show(version)}")
+    commands = ["envcheck doctor -v --only packages"]
+    return compared(view, key, wanted, version, evidence, commands, about("package", name))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...comparison.attributes import gpus_counted
+from ...attributes.values import gpus_counted
 from ...facts.missing import CouldNotRun, Skip
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ..driver_state import NO_GPUS
 from ..registry import check
 from .common import place, product_of, profile_of
@@ -15,39 +16,45 @@ from .common import place, product_of, profile_of
 _MOST = 12
 
 
+UNKNOWN_PRODUCT = Cause(
+    "product-not-in-profile",
+    "fail",
+    headline="the profile has no machine like this one",
+    sentence="The profile has no machine like this one ({place}): this has {gpus}, and it knows {products}.",
+    remedy="Use a profile of this product, or write the baseline again with machines like this one.",
+    commands=["nvidia-smi -L"],
+)
+
+
 @check(
     "EXP-012",
     title="The profile knows machines like this one",
-    problem="the profile has no machine like this one",
-    about="A profile may be of several products ([[products]], as `envcheck fleet baseline` writes it), each"
-    " named by its GPUs. A machine is held against its own product's tables; one with fewer or more of the"
-    " same GPUs against those, too, where no other product has them. A machine of none of them was held"
-    " against nothing but what the profile says of all.",
+    causes=[UNKNOWN_PRODUCT],
+    about="A profile may have several products ([[products]], as `envcheck fleet baseline` writes it), each"
+    " named by its GPUs. A machine is compared with the tables of its own product, or of the only product"
+    " with other counts of the same GPUs. A machine of no product in the file was compared only with what"
+    " the profile says of all machines.",
     sources=("the profile",),
     follows=NO_GPUS,
 )
 def product_is_known(view: SnapshotView) -> Iterator[Verdict]:
     profile = profile_of(view)
     if not profile.products:
-        raise Skip("the profile is of no product in particular ([[products]])")
+        raise Skip("the profile has no products ([[products]])")
     try:
         there = view.gpus
     except Skip as why:
         raise CouldNotRun(str(why)) from None
     product = product_of(view)
     if product is not None:
-        yield Passed(f"held against {product.name.value}")
+        yield Passed(f"compared with {product.name.value}")
         return
     names = [str(one.name.value) for one in profile.products]
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     counted = gpus_counted(there) or "no GPU"
-    yield Finding(
-        "fail",
-        f"The profile has no machine like this one ({place(view, profile.products[0].name)}): this has"
-        f" {counted}, and it knows {'; '.join(names[:_MOST])}{more}.",
+    yield UNKNOWN_PRODUCT.found(
         evidence=[view.evidence("machine.nvml.gpus", counted)],
-        remedy=Remedy(
-            "Hold it against a profile of its own product, or make the baseline again with machines like it.",
-            ["nvidia-smi -L"],
-        ),
+        place=place(view, profile.products[0].name),
+        gpus=counted,
+        products=f"{'; '.join(names[:_MOST])}{more}",
     )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...comparison.attributes import gpu_called, gpus_of
-from ...comparison.measurements import measurements
-from ...comparison.model import Measurement
+from ...attributes.measurements import measurements
+from ...attributes.model import Measurement
+from ...attributes.values import gpu_called, gpus_of
+from ...attributes.wanted_rates import RATES, WantedRate, wanted_rate
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.profile import Wanted
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict
 from ...findings.subjects import Subject, about_gpu
-from ...profiles.rates import RATES, WantedRate, wanted_rate
 from ..driver_state import NO_GPUS
 from ..gpus import together
 from ..registry import check
-from .common import RAISED, place, wanted_tables
+from .common import CHANGE, place, wanted_tables
 
 # By what a measurement's key begins with: where its facts are, and what shows them.
 _AT = {
@@ -32,14 +33,24 @@ _AT = {
 }
 
 
+SLOW = Cause(
+    "rate-beyond-profile",
+    "fail",
+    headline="is slower than the profile says",
+    sentence="{what}: the profile wants {bound} {unit} ({place}); here it is {value:.4g}{usual}.",
+    remedy=CHANGE,
+    cases=("key",),
+)
+
+
 @check(
     "EXP-013",
     title="What was measured is as fast as the profile says",
-    problem="is slower than the profile says",
-    about="Rates of the micro-kernels, of memory and links, of NCCL, of a bench's rows and of a soak, held"
-    " against the bounds of a profile, figure by figure. `envcheck fleet baseline` finds these bounds from"
-    " machines of one product that are well. A figure counts where it was measured under the same"
-    " circumstances (the same cuBLAS, the same batch); what was not measured in this run is left out.",
+    causes=[SLOW],
+    about="Rates of the micro-kernels, of memory and links, of NCCL, of a bench's rows and of a soak,"
+    " compared with the bounds of a profile. `envcheck fleet baseline` derives the bounds from healthy"
+    " machines of one product. Only rates measured under the same conditions (the same cuBLAS, the same"
+    " batch) are compared; what this run did not measure is ignored.",
     sources=("the profile",),
     follows=(*NO_GPUS, "EXP-012"),
 )
@@ -57,11 +68,11 @@ def rates_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
             held += 1
             found += _slow(view, rate, one)
     if not held:
-        why = ", and what was ran under other circumstances" if other else ""
+        why = ", and what was measured ran under other conditions" if other else ""
         raise Skip(f"no rate of the profile was measured here{why}")
     yield from together(found)
     if not found:
-        yield Passed(f"{held} figures held against {len(wanted)} rates of the profile")
+        yield Passed(f"{held} figures compared with {len(wanted)} rates of the profile")
 
 
 def _slow(view: SnapshotView, rate: WantedRate, one: Measurement) -> Iterator[Finding]:
@@ -81,13 +92,17 @@ def _slow(view: SnapshotView, rate: WantedRate, one: Measurement) -> Iterator[Fi
     if at.startswith("machine.") and rate.name.startswith(("kernels.L1", "kernels.L2")):
         at = at.replace("machine.", "target.", 1)
     source = view.evidence(at, "").source
-    yield Finding(
-        "fail",
-        f"{one.words}: the profile wants {bound} {one.unit} ({place(view, Wanted('', rate.line))}); here"
-        f" it is {one.value:.4g}{usual}.",
+    yield SLOW.found(
         _subjects(view, one.device),
         [Evidence(at, f"{one.key}: {one.value:.4g} {one.unit}", source)],
-        Remedy(RAISED, [shows]),
+        commands=[shows],
+        key=one.key,
+        what=one.words,
+        bound=bound,
+        unit=one.unit,
+        place=place(view, Wanted("", rate.line)),
+        value=one.value,
+        usual=usual,
     )
 
 

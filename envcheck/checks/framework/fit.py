@@ -1,105 +1,339 @@
-"""The check on whether the driver runs the CUDA that a framework was built with."""
+"""Checks on whether a framework's build suits the machine: its driver, and the code and speed on its GPUs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...data.cuda import driver_fits
-from ...facts.base import NOT_COLLECTED, known
-from ...facts.missing import CannotJudge, NotKnown, Skip
-from ...facts.target import FRAMEWORKS, Framework
-from ...facts.view import SnapshotView, need
+from ...data.framework_gpus import gpu_builds
+from ...data.slow_versions import slow_versions
+from ...facts.base import known
+from ...facts.evidence import Evidence
+from ...facts.missing import NotKnown, Skip
+from ...facts.target import Framework
+from ...facts.view import SnapshotView, fact, need
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl
-from ..fitness import newest_tensorflow, ptx_runs
+from ..environment.common import newest_generation
+from ..fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from ..registry import check
 from ..system_commands import on_system
-from ..target import each_framework, need_gpus, pip_install, python_version
-from ..visible import visible
+from ..target import (
+    about_framework,
+    framework_version,
+    per_framework,
+    pip_install,
+    python_version,
+    sees_gpus,
+    title_of,
+    variables,
+)
+from ..visible import VisibleDevice, capabilities, visible
+from .trials import ran
+
+DRIVER_TOO_OLD = Cause(
+    "driver-too-old",
+    "fail",
+    "driver {driver} is too old for {framework} {version}",
+    "Driver {driver} is too old for {framework}, which was built with CUDA {built} and needs driver {needed}"
+    " or newer: it cannot use the GPUs.",
+)
 
 
 @check(
     "FRM-003",
     title="The driver runs the CUDA that the framework was built with",
-    problem="the driver is too old for the framework",
-    about=(
-        "A driver runs the CUDA it was released with and every older one; from CUDA 11 on also newer "
-        "minor versions of the same major (minor-version compatibility), except for PTX that is newer "
-        "than itself. With an older driver a framework finds no GPU, or dies at the first kernel. A "
-        "failure, with the newest TensorFlow that the driver runs; what libcuda itself reports counts "
-        "first, since a forward-compatibility package may raise it."
-    ),
+    causes=[DRIVER_TOO_OLD],
+    about="A driver runs the CUDA it was released with and every older one; from CUDA 11 on also newer minor"
+    " versions of the same major (minor-version compatibility), except for PTX that is newer than itself."
+    " With an older driver a framework finds no GPU, or dies at the first kernel. What libcuda itself reports"
+    " counts first, since a forward-compatibility package may raise it.",
     sources=("CUDA release notes, tables 2 and 3 (cuda_driver.csv)", "CUDA compatibility guide"),
     follows=(*NO_GPUS_THERE, "FRM-001", "FRM-005", "FRM-007"),
 )
-def driver_runs_it(view: SnapshotView) -> Iterator[Verdict]:
-    need_gpus(view)
-
-    def judge(facts: Framework) -> Iterator[Verdict]:
-        title = FRAMEWORKS[facts.name]
-        if known(facts.cuda_build) is False:
-            raise Skip(f"{title} was built without CUDA")
-        built = need(facts.built_cuda, f"the CUDA that {title} was built with")
-        version, path = driver_version(view)
-        api = driver_cuda(view)
-        if api and ptx_runs(built, api):
-            yield Passed(f"{title}: CUDA {built}, and the driver supports {api}")
-            return
-        driver = need(version, "the driver's version")
-        if on_wsl(view) or on_windows(view):
-            raise NotKnown(f"whether a Windows driver ({driver}) runs CUDA {built}")
-        fit = driver_fits(built, driver)
-        if fit.fits is None:
-            raise NotKnown(f"which driver CUDA {built} needs, or what driver {driver} runs")
-        if fit.fits:
-            how = "" if fit.how == "native" else " by minor-version compatibility"
-            yield Passed(f"{title}: CUDA {built} on driver {driver}{how}")
-            return
-        yield Finding(
-            "fail",
-            f"Driver {driver} is too old for {title}, which was built with CUDA {built} and needs driver "
-            f"{fit.needs} or newer: it cannot use the GPUs.",
-            subjects=about("framework", title),
-            evidence=[view.evidence(f"target.{facts.name}.built_cuda"), view.evidence(path)],
-            remedy=_older_or_newer(view, facts, driver, fit.needs),
-            headline=f"driver {driver} is too old for {title} {known(facts.version) or ''}".rstrip(),
-        )
-
-    yield from each_framework(view, judge)
+@per_framework(built_with_cuda=True)
+def driver_runs_it(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+    title = title_of(facts)
+    built = need(facts.built_cuda, f"the CUDA that {title} was built with")
+    version, path = driver_version(view)
+    api = driver_cuda(view)
+    if api and ptx_runs(built, api):
+        yield Passed(f"{title}: CUDA {built}, and the driver supports {api}")
+        return
+    driver = need(version, "the driver's version")
+    if on_wsl(view) or on_windows(view):
+        raise NotKnown(f"whether a Windows driver ({driver}) runs CUDA {built}")
+    fit = driver_fits(built, driver)
+    if fit.fits is None:
+        raise NotKnown(f"which driver CUDA {built} needs, or what driver {driver} runs")
+    if fit.fits:
+        how = "" if fit.how == "native" else " by minor-version compatibility"
+        yield Passed(f"{title}: CUDA {built} on driver {driver}{how}")
+        return
+    yield DRIVER_TOO_OLD.found(
+        about_framework(facts),
+        [view.evidence(f"target.{facts.name}.built_cuda"), view.evidence(path)],
+        advice=_older_or_newer(view, facts, driver, fit.needs),
+        driver=driver,
+        framework=title,
+        version=known(facts.version) or "",
+        built=built,
+        needed=fit.needs,
+    )
 
 
 def driver_cuda(view: SnapshotView) -> str:
     """The newest CUDA that the driver supports: as libcuda says, else as NVML or nvidia-smi do."""
-    cuda, nvml, smi = view.seen.cuda, view.seen.nvml, view.seen.nvidia_smi
-    said = [
-        cuda.facts.driver_api_version
-        if cuda is not None and cuda.facts is not None
-        else NOT_COLLECTED,
-        nvml.facts.cuda_version if nvml is not None and nvml.facts is not None else NOT_COLLECTED,
-        smi.facts.cuda_version if smi is not None and smi.facts is not None else NOT_COLLECTED,
-    ]
-    return next((version for version in map(known, said) if version), "")
+    return (
+        fact(view.seen.cuda, "driver_api_version")
+        or fact(view.seen.nvml, "cuda_version")
+        or fact(view.seen.nvidia_smi, "cuda_version")
+        or ""
+    )
 
 
-def _older_or_newer(view: SnapshotView, facts: Framework, driver: str, needs: str) -> Remedy:
+def _older_or_newer(view: SnapshotView, facts: Framework, driver: str, needed: str) -> Remedy:
     commands = on_system(view, "update-driver")
-    text = f"Update the driver to {needs} or newer."
-    if facts.name == "tensorflow":
-        capabilities = _capabilities(view)
-        build = newest_tensorflow(driver, capabilities, python_version(view) or (0, 0))
-        if build is not None:
-            text += f" Or install TensorFlow {build.version}, the newest known one that this driver runs."
-            commands.append(pip_install(view, f"tensorflow[and-cuda]=={build.version}"))
-        else:
-            text += (
-                " No TensorFlow with CUDA wheels is known that this driver runs with this Python."
-            )
+    text = f"Update the driver to {needed} or newer."
+    if facts.name != "tensorflow":
+        return Remedy(text, commands)
+    build = newest_tensorflow(driver, capabilities(view), python_version(view) or (0, 0))
+    if build is None:
+        text += " No TensorFlow with CUDA wheels is known that this driver runs with this Python."
+        return Remedy(text, commands)
+    commands.append(pip_install(view, f"tensorflow[and-cuda]=={build.version}"))
+    text += f" Or install TensorFlow {build.version}, the newest known one that this driver runs."
     return Remedy(text, commands)
 
 
-def _capabilities(view: SnapshotView) -> list[str]:
-    try:
-        return sorted({device.capability for device in visible(view).chosen if device.capability})
-    except CannotJudge:
-        return []
+_LACKS_CODE = "the framework has no code for a GPU"
+_NO_MACHINE_CODE = (
+    "{framework} {version} has no machine code for {gpu} (compute capability {capability})"
+)
+NO_CODE = Cause(
+    "no-code",
+    "fail",
+    _LACKS_CODE,
+    "{framework} {version} has no code for {gpu} (compute capability {capability}); {why}: no kernel runs"
+    " there.",
+)
+PTX_FAILS = Cause(
+    "ptx-does-not-run",
+    "fail",
+    "{framework} {version} does not run on {gpu}",
+    _NO_MACHINE_CODE + ", and what the driver would compile does not run there: kernels stop with"
+    " CUDA_ERROR_INVALID_PTX or INVALID_HANDLE.",
+)
+PTX_TOO_NEW = Cause(
+    "ptx-newer-than-driver",
+    "fail",
+    _LACKS_CODE,
+    _NO_MACHINE_CODE
+    + ", and its PTX is of CUDA {cuda}, newer than the driver's {driver_cuda}: no kernel"
+    " runs.",
+    "Update the driver, or use a build with code for this GPU.",
+)
+PTX_ALONE = Cause(
+    "ptx-alone",
+    "warn",
+    _LACKS_CODE,
+    _NO_MACHINE_CODE
+    + ": the driver compiles its {ptx} first, so the first start takes tens of minutes.",
+)
+
+
+@check(
+    "FRM-004",
+    title="The framework holds code for each GPU",
+    causes=[NO_CODE, PTX_FAILS, PTX_TOO_NEW, PTX_ALONE],
+    about="A build carries machine code for a list of compute capabilities, and PTX, which the driver"
+    " compiles on first use, for some. Machine code runs on its own capability and higher minors of the same"
+    " major. GPUs that CUDA_VISIBLE_DEVICES hides are not counted.",
+    sources=(
+        "CUDA C++ programming guide, binary and PTX compatibility",
+        "TensorFlow's configure.py",
+        "tensorflow#47058, #89272, #97387, #99592",
+        "reports on new GPUs, and PyTorch's support matrix (framework_gpus.csv)",
+    ),
+    follows=(*NO_GPUS_THERE, "FRM-001", "FRM-003", "FRM-005", "FRM-007"),
+)
+@per_framework(built_with_cuda=True)
+def code_for_each_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+    title = title_of(facts)
+    devices = {
+        one.capability: one
+        for one in visible(view).chosen
+        if re.fullmatch(r"\d+(\.\d+)?", one.capability)
+    }
+    if facts.name == "jax" and known(facts.built_capabilities) is None:
+        yield from _by_version(view, facts, devices)
+        return
+    built = need(facts.built_capabilities, f"the capabilities that {title} was built for")
+    if not built:
+        raise NotKnown(f"the capabilities that {title} was built for")
+    if not devices:
+        raise Skip("no visible GPU's compute capability is known")
+    for capability, device in devices.items():
+        code = code_for(capability, built)
+        if code.kind == "none" and not all(map(is_entry, built)):
+            raise NotKnown(f"what {title}'s list of capabilities means ({', '.join(built)})")
+        name = _name(device)
+        if code.kind == "jit" and len(devices) == 1 and ran(facts, "conv2d float32"):
+            yield Passed(f"{title} computed on {name} ({capability}), with {code.by}")
+        elif code.kind == "native":
+            yield Passed(f"{title} has {code.by} for {name} ({capability})")
+        elif code.kind == "jit":
+            yield _jit(view, facts, device, code.by)
+        else:
+            why = f"it was built for {', '.join(built)}"
+            yield _lacks(view, facts, NO_CODE, device, why=why)
+
+
+def _name(device: VisibleDevice) -> str:
+    return device.name or f"compute capability {device.capability}"
+
+
+def _by_version(
+    view: SnapshotView, facts: Framework, devices: dict[str, VisibleDevice]
+) -> Iterator[Verdict]:
+    """JAX does not say what it was built for: what was read from its builds counts."""
+    title, version = title_of(facts), framework_version(facts)
+    rows = {capability: gpu_builds(facts.name, capability) for capability in devices}
+    if version is None or not any(rows.values()):
+        raise Skip(f"{title} does not say for which GPUs it was built")
+    for capability, row in rows.items():
+        device = devices[capability]
+        if row is None or row.last_without is None or row.first_with is None:
+            continue
+        if version <= row.last_without:
+            why = f"code for it came with {row.first_with} at the latest"
+            yield _lacks(view, facts, NO_CODE, device, why=why)
+        elif version >= row.first_with:
+            yield Passed(f"{title} {version} has code for {_name(device)} ({capability})")
+        else:
+            raise NotKnown(f"whether {title} {version} has code for {_name(device)}")
+
+
+def _jit(view: SnapshotView, facts: Framework, device: VisibleDevice, ptx: str) -> Finding:
+    cuda, api = known(facts.built_cuda) or "", driver_cuda(view)
+    row = gpu_builds(facts.name, device.capability)
+    if row is not None and row.ptx_fails:
+        return _lacks(view, facts, PTX_FAILS, device)
+    if cuda and api and ptx_runs(cuda, api) is False:
+        update = Remedy(PTX_TOO_NEW.remedy, on_system(view, "update-driver"))
+        return _lacks(view, facts, PTX_TOO_NEW, device, update, cuda=cuda, driver_cuda=api)
+    build = _other_build(view, facts, device.capability)
+    advice = Remedy(
+        f"{build.text} Until then keep what was compiled (the cache's default size is too small for a whole"
+        " framework).",
+        [*build.commands, "export CUDA_CACHE_MAXSIZE=4294967296"],
+    )
+    return _lacks(view, facts, PTX_ALONE, device, advice, ptx=ptx)
+
+
+def _lacks(
+    view: SnapshotView,
+    facts: Framework,
+    cause: Cause,
+    device: VisibleDevice,
+    advice: Remedy | None = None,
+    **params: str,
+) -> Finding:
+    name, capability = _name(device), device.capability
+    section = "nvml.gpus" if fact(view.seen.cuda, "devices") is None else "cuda.devices"
+    return cause.found(
+        about_framework(facts) + about("gpu-model", name),
+        [
+            view.evidence(f"target.{facts.name}.built_capabilities"),
+            view.evidence(f"seen.{section}", f"{name}: compute capability {capability}"),
+            *([view.evidence(f"target.{facts.name}.built_cuda")] if "cuda" in params else []),
+        ],
+        advice=advice or _other_build(view, facts, capability),
+        framework=title_of(facts),
+        version=known(facts.version) or "",
+        gpu=name,
+        capability=capability,
+        **params,
+    )
+
+
+def _other_build(view: SnapshotView, facts: Framework, capability: str) -> Remedy:
+    """A build that has code for a GPU: of TensorFlow's wheels, else from the table of builds."""
+    driver, version = known(driver_version(view)[0]), python_version(view)
+    if facts.name == "tensorflow" and driver and version is not None:
+        build = newest_tensorflow(driver, [capability], version)
+        if build is not None:
+            command = pip_install(view, f"tensorflow[and-cuda]=={build.version}")
+            return Remedy(f"TensorFlow {build.version} has code for it.", [command])
+    row = gpu_builds(facts.name, capability)
+    if row is not None and row.image:
+        return Remedy(
+            f"No {title_of(facts)} wheel is known to have code for it: use NVIDIA's container, which most"
+            " reports say runs there, or build it for this compute capability.",
+            [f"docker run --rm -it --gpus all {row.image}"],
+        )
+    if row is not None and row.requirement:
+        index = f" --index-url {row.index}" if row.index else ""
+        first = f" since {row.first_with}" if row.first_with else ""
+        of = f" of {row.index.rpartition('/')[2]}" if row.index else ""
+        return Remedy(
+            f"The builds{of} have code for it{first}.",
+            [f"{pip_install(view, row.requirement)} --upgrade --force-reinstall{index}"],
+        )
+    return Remedy("Use a build or a container that has code for this GPU.")
+
+
+KNOWN_SLOW = Cause(
+    "known-slow",
+    "warn",
+    "this version is known to be slow in mixed precision",
+    "{framework} {version} in mixed precision: {what}.",
+    "Use {framework} {without} or later, which has not shown it.",
+)
+
+
+@check(
+    "FRM-011",
+    title="The framework is not known to be slow here",
+    causes=[KNOWN_SLOW],
+    about="Some releases choose slow kernels for some layers: in TensorFlow 2.2 to 2.4, convolutions of"
+    " 16-bit numbers (Conv3D, DepthwiseConv2D, some Conv2D) do not use the Tensor Cores or take a slow"
+    " algorithm, so that mixed precision is slower than none. A warning only if the environment asks for"
+    " mixed precision: a program's own choice cannot be seen from outside.",
+    sources=("tensorflow#39985, #48127, #41715 (slow_versions.csv)",),
+    follows=("PCI-001", "FRM-001", "FRM-002", "FRM-007", "GPU-020"),
+)
+@per_framework()
+def known_slow(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+    if newest_generation(view) < 7:
+        raise Skip("no visible GPU has Tensor Cores")
+    title, version = title_of(facts), framework_version(facts)
+    if version is None:
+        raise NotKnown(f"which {title} this is")
+    if not sees_gpus(facts):
+        raise Skip(f"{title} sees no GPU")
+    rows = slow_versions(facts.name, version)
+    what = "; ".join(row.what for row in rows)
+    if not rows:
+        yield Passed(f"{title} {version}: nothing is on record")
+        return
+    asked = any(
+        name.startswith("TF_ENABLE_AUTO_MIXED_PRECISION") and value.strip() not in ("", "0")
+        for name, value in variables(view).items()
+    )
+    if not asked and "16" not in facts.settings.get("mixed_precision", ""):
+        yield Passed(f"{title} {version}, in mixed precision: {what} (not in {rows[0].without})")
+        return
+    path, without = f"target.{facts.name}.version", rows[0].without
+    yield KNOWN_SLOW.found(
+        about_framework(facts),
+        [view.evidence(path), *(Evidence(path, row.what, row.source) for row in rows)],
+        commands=[pip_install(view, f"{facts.name}>={without}")],
+        framework=title,
+        version=str(version),
+        what=what,
+        without=str(without),
+    )

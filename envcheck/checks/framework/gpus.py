@@ -2,125 +2,154 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from ...data.packages import component
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
-from ...facts.target import FRAMEWORKS, Framework
-from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.subjects import about
+from ...facts.target import Framework
+from ...facts.view import SnapshotView, fact, need
+from ...findings.model import Passed, Remedy, Verdict
+from ...findings.shell import word
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
-from ..system_commands import on_system
-from ..target import each_framework, need_gpus, python
-from ..visible import MIG_INSTANCE, VARIABLE, VisibleDevices, setting, visible
-from .causes import NO_GPU, explain
-from .jax_causes import outdated
+from ..target import (
+    conda_prefix,
+    installed_if_known,
+    per_framework,
+    pip_install,
+    python,
+    title_of,
+)
+from ..visible import MIG_INSTANCE, VARIABLE, setting, visible
+from .causes import NO_GPU, Explained, explain, sees_too_few
 
-_BEFORE = (*NO_GPUS_THERE, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
+OUTDATED = sees_too_few(
+    "cuda-library-too-old",
+    "its {library} is too old for it (it needs {needed} or later, and loads {loaded})",
+    "Install {library} {needed} or later; if it is installed already, an older one comes first on"
+    " LD_LIBRARY_PATH.",
+    "jax/_src/xla_bridge.py, _check_cuda_versions",
+)
+NO_REASON = sees_too_few(
+    "no-reason-logged", "its log gives no reason", "Ask it again with all its messages."
+)
+_ASK = {
+    "tensorflow": 'import tensorflow as tf; print(tf.config.list_physical_devices("GPU"))',
+    "torch": "import torch; torch.cuda.init()",
+    "jax": 'import jax; print(jax.devices("gpu"))',
+}
 
 
 @check(
     "FRM-002",
     title="The framework sees every GPU that CUDA sees",
-    problem="the framework does not see every GPU",
-    about=(
-        "The last link of the chain from the PCI bus to training. A framework that finds no GPU, or "
-        "fewer than CUDA counts, says so in its log at most, and trains on the CPU, ten to a hundred "
-        "times slower. A failure, with the reason that stands in its log: a library it could not load, "
-        "a GPU it left out, an error of cuInit. What CUDA_VISIBLE_DEVICES leaves out is not counted."
-    ),
-    sources=(
-        "tensorflow#60854, #63362, #65842, #85311, #96707",
-        "NVIDIA/tensorflow#110",
-    ),
+    causes=[OUTDATED, *(sign.cause for sign in NO_GPU), NO_REASON],
+    about="The last link of the chain from the PCI bus to training. A framework that finds no GPU, or fewer"
+    " than CUDA counts, says so in its log at most, and trains on the CPU, ten to a hundred times slower."
+    " GPUs that CUDA_VISIBLE_DEVICES hides are not counted.",
+    sources=("tensorflow#60854, #63362, #65842, #85311, #96707", "NVIDIA/tensorflow#110"),
     follows=(
-        *_BEFORE,
-        "PKG-013",
-        "PKG-017",
-        "LIB-005",
-        "LIB-008",
-        "FRM-003",
-        "FRM-004",
-        "FRM-005",
-        "ENV-001",
+        *NO_GPUS_THERE,
+        *("DRV-004", "DRV-007", "FRM-001", "FRM-007", "PKG-013", "PKG-017", "LIB-005", "LIB-008"),
+        *("FRM-003", "FRM-004", "FRM-005", "ENV-001"),
     ),
 )
-def sees_every_gpu(view: SnapshotView) -> Iterator[Verdict]:
-    need_gpus(view)
-    cuda = view.seen.cuda
-    if cuda is not None and cuda.facts is not None and known(cuda.facts.device_count) == 0:
+@per_framework(built_with_cuda=True)
+def sees_every_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+    if fact(view.seen.cuda, "device_count") == 0:
         raise Skip("CUDA itself sees no GPU")
-
-    def judge(facts: Framework) -> Iterator[Verdict]:
-        title = FRAMEWORKS[facts.name]
-        if known(facts.cuda_build) is False:
-            raise Skip(f"{title} was built without CUDA")
-        seen = len(need(facts.gpus, f"the GPUs that {title} sees"))
-        choice = visible(view)
-        if not choice.chosen:
-            raise Skip(f"{VARIABLE} leaves no GPU visible")
-        instances = any(one.name == MIG_INSTANCE for one in choice.chosen)
-        expected = len(choice.chosen) if choice.certain and not instances else 1
-        if seen >= expected:
-            yield Passed(f"{title} sees {seen} GPU{'' if seen == 1 else 's'}{_of(choice)}")
-            return
-        built = known(facts.built_cuda) or ""
-        update = on_system(view, "update-driver")
-        found = outdated(view, facts) or explain(
-            NO_GPU, facts.log, f"{python(view)} -m pip", built, update
-        )
-        why = found.says if found else "its log gives no reason"
-        yield Finding(
-            "fail",
-            f"{title} sees {seen or 'none'} of the {expected} GPU{'' if expected == 1 else 's'} that "
-            f"CUDA sees, so it trains on {'fewer' if seen else 'the CPU'}: {why}.",
-            subjects=about("framework", title),
-            evidence=[
-                view.evidence(f"target.{facts.name}.gpus", _names(facts)),
-                *_counts(view),
-                *([_log(facts, found.words)] if found else []),
-            ],
-            remedy=found.remedy if found else _look(view, facts),
-            headline=f"{title} sees {seen or 'none'} of {expected} GPU{'' if expected == 1 else 's'}",
-        )
-
-    yield from each_framework(view, judge)
+    title = title_of(facts)
+    gpus = need(facts.gpus, f"the GPUs that {title} sees")
+    choice = visible(view)
+    if not choice.chosen:
+        raise Skip(f"{VARIABLE} leaves no GPU visible")
+    instances = any(one.name == MIG_INSTANCE for one in choice.chosen)
+    expected = len(choice.chosen) if choice.certain and not instances else 1
+    if len(gpus) >= expected:
+        of = "" if choice.certain else f" (which ones {VARIABLE} means is not certain)"
+        yield Passed(f"{title} sees {_gpus(len(gpus))}{of}")
+        return
+    names = ", ".join(gpu.name for gpu in gpus) or "none"
+    evidence = [view.evidence(f"target.{facts.name}.gpus", names), *_counts(view)]
+    again = f"TF_CPP_MIN_LOG_LEVEL=0 {python(view)} -c '{_ASK[facts.name]}'"
+    found = (
+        _outdated(view, facts)
+        or explain(view, facts, NO_GPU, facts.log)
+        or Explained(NO_REASON, "", "", {}, Remedy(NO_REASON.remedy, [again]))
+    )
+    if found.line:
+        evidence.append(Evidence(f"target.{facts.name}.log", found.line, f"{title}'s log"))
+    yield found.found(
+        facts,
+        evidence,
+        seen=len(gpus) or "none",
+        expected=_gpus(expected),
+        instead="fewer" if gpus else "the CPU",
+    )
 
 
-def _of(choice: VisibleDevices) -> str:
-    return "" if choice.certain else f" (which ones {VARIABLE} means could not be told)"
-
-
-def _names(facts: Framework) -> str:
-    return ", ".join(gpu.name for gpu in known(facts.gpus) or []) or "none"
+def _gpus(count: int) -> str:
+    return f"{count} GPU{'' if count == 1 else 's'}"
 
 
 def _counts(view: SnapshotView) -> list[Evidence]:
-    cuda = view.seen.cuda
-    if cuda is not None and cuda.facts is not None and known(cuda.facts.device_count) is not None:
-        counted = [view.evidence("seen.cuda.device_count")]
-    else:
-        counted = [view.evidence("seen.nvml.gpu_count")]
+    by_nvml = fact(view.seen.cuda, "device_count") is None
+    counted = [view.evidence("seen.nvml.gpu_count" if by_nvml else "seen.cuda.device_count")]
     value = setting(view)
     if value is not None:
         counted.append(view.evidence("target.environment.variables", f"{VARIABLE}={value}"))
     return counted
 
 
-def _log(facts: Framework, line: str) -> Evidence:
-    return Evidence(f"target.{facts.name}.log", line, f"{FRAMEWORKS[facts.name]}'s log")
+# The installed version may be older than the one that JAX was built with, but not older than the oldest
+# supported one (0: it must be the same).
+_OUTDATED = re.compile(
+    r"Outdated (\w{2,20}) installation found\.? ?"
+    r"(?:Version JAX was built against: (\d{1,9}) ?)?"
+    r"(?:Minimum supported: (\d{1,9}) ?)?"
+    r"(?:Installed version: (\d{1,9}))?"
+)
+_PARTS = {"cuda": "cuda-runtime", "cupti": "cuda-cupti"}
+_FIRST_CUDNN_9 = 90000
 
 
-def _look(view: SnapshotView, facts: Framework) -> Remedy:
-    calls = {
-        "tensorflow": 'import tensorflow as tf; print(tf.config.list_physical_devices("GPU"))',
-        "torch": "import torch; torch.cuda.init()",
-        "jax": 'import jax; print(jax.devices("gpu"))',
-    }
-    return Remedy(
-        "Ask it again with everything it has to say.",
-        [f"TF_CPP_MIN_LOG_LEVEL=0 {python(view)} -c '{calls[facts.name]}'"],
-    )
+def _outdated(view: SnapshotView, facts: Framework) -> Explained | None:
+    """Why JAX leaves its CUDA half out, if one of its libraries is older than it supports."""
+    for line in facts.log:
+        found = _OUTDATED.search(line)
+        if found is not None and found[4]:
+            name = found[1]
+            needed = version(name, int(found[3] or 0) or int(found[2] or 0))
+            params = {
+                "library": name,
+                "needed": needed,
+                "loaded": version(name, int(found[4])),
+            }
+            part = _PARTS.get(name.lower(), name.lower())
+            advice = Remedy(OUTDATED.remedy.format(**params), [_install(view, facts, part, needed)])
+            return Explained(OUTDATED, "", line.strip()[:300], params, advice)
+    return None
+
+
+def version(library: str, number: int) -> str:
+    """A version as the library's own header writes it: 8907 is cuDNN 8.9.7, 90100 cuDNN 9.1.0."""
+    if library == "CUDA":
+        return f"{number // 1000}.{number % 1000 // 10}"
+    wide = library == "cuBLAS" or (library == "cuDNN" and number >= _FIRST_CUDNN_9)
+    major = 10000 if wide else 1000
+    return f"{number // major}.{number % major // 100}.{number % 100}"
+
+
+def _install(view: SnapshotView, facts: Framework, part: str, least: str) -> str:
+    for name in installed_if_known(view):
+        its = component(name)
+        if its is not None and its.name == part:
+            return pip_install(view, f"{name}>={least}")
+    if conda_prefix(view):
+        package = "cuda-cudart" if part == "cuda-runtime" else part
+        return f"conda install -c conda-forge {word(f'{package}>={least}')}"
+    major = (known(facts.built_cuda) or "12").partition(".")[0]
+    return pip_install(view, f"nvidia-{part}-cu{major}>={least}")

@@ -1,4 +1,4 @@
-"""The check on TensorRT: the one that TensorFlow was built with, where somebody wants it."""
+"""The check on TensorRT: the one that TensorFlow was built with, if any is installed."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from packaging.version import Version
 
 from ...data import table
 from ...data.packages import NVIDIA_INDEX, tensorflow_builds
-from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, Skip
 from ...facts.target import Distribution, Framework, Library
 from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Remedy, Verdict
 from ...findings.shell import word
-from ...findings.subjects import about
 from ..registry import check
 from ..target import (
+    about_framework,
     directory,
+    framework_version,
     imported_framework,
-    installed,
+    installed_if_known,
     loaded,
     loader_libraries,
     mapped,
@@ -34,18 +35,23 @@ from ..target import (
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
 _NOT_FOUND = re.compile(r"TF-TRT Warning: (?:Could not find TensorRT|Cannot dlopen some TensorRT)")
+NOT_FOUND = Cause(
+    "tensorrt-not-found",
+    "warn",
+    "TensorFlow does not find its TensorRT",
+    "TensorFlow asks for {wanted} and does not get it, though {installed} is installed: models cannot be"
+    " converted with TensorRT.",
+)
 
 
 @check(
     "FRM-006",
     title="TensorRT loads where TensorFlow was built with it",
-    problem="TensorFlow does not find its TensorRT",
-    about=(
-        "Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when "
-        "a model is converted; without it everything else works, so a missing TensorRT is no fault "
-        "and is shown as a detail. A warning where TensorRT is installed and is not the one that this "
-        "build asks for (2.10 and 2.11 take TensorRT 7, 2.12 and later TensorRT 8), or cannot be loaded."
-    ),
+    causes=[NOT_FOUND],
+    about="Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when a"
+    " model is converted; without it everything else works, so a missing TensorRT is no fault and is shown as"
+    " a detail. A warning if TensorRT is installed and is not the one that this build asks for (2.10 and 2.11"
+    " take TensorRT 7, 2.12 and later TensorRT 8), or cannot be loaded.",
     sources=(
         "metadata of the tensorflow wheels (pypi_tf.csv)",
         "tensorflow's log messages",
@@ -61,23 +67,24 @@ def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
     if running:
         yield Passed(f"TensorRT {known(running[0].version) or soname(running[0])}")
         return
-    version = parse_version(known(facts.version) or "")
+    version = framework_version(facts)
     wanted, line = _asked(facts, version)
     there, wheels = tensorrt_libraries(view), tensorrt_wheels(view)
     if not wanted or not (there or wheels):
-        yield Passed(_how_to_have_it(view, version))
+        commands = install_tensorrt(view, version)
+        way = f" ({commands[0]})" if commands else ""
+        yield Passed(f"built with it; TensorRT is only needed for TF-TRT conversions{way}")
         return
-    beside = ", ".join([soname(one) for one in there] or [named(one) for one in wheels])
-    yield Finding(
-        "warn",
-        f"TensorFlow asks for {wanted} and does not get it, though {beside} is installed: models "
-        "cannot be converted with TensorRT.",
-        subjects=about("framework", "TensorFlow"),
-        evidence=[
+    beside = ", ".join(map(soname, there)) or ", ".join(map(named, wheels))
+    yield NOT_FOUND.found(
+        about_framework(facts),
+        [
             Evidence("target.tensorflow.log", line, "TensorFlow's log"),
             view.evidence("target.loader.libraries", beside),
         ],
-        remedy=bring_tensorrt(view, wanted, version, there, wheels),
+        advice=bring_tensorrt(view, wanted, version, there, wheels),
+        wanted=wanted,
+        installed=beside,
     )
 
 
@@ -94,12 +101,10 @@ def _asked(facts: Framework, version: Version | None) -> tuple[str, str]:
 
 
 def _major(version: Version | None) -> str:
-    """The TensorRT that a release of TensorFlow links, where that is known."""
-    if version is None:
-        return ""
+    """The TensorRT that a release of TensorFlow links; "" where that is not known."""
+    release = version.release[:2] if version is not None else ()
     for row in table("tensorrt_links"):
-        first, last = Version(row["first"]), Version(row["last"])
-        if first.release <= version.release[:2] <= last.release:
+        if Version(row["first"]).release <= release <= Version(row["last"]).release:
             return row["major"]
     return ""
 
@@ -113,11 +118,8 @@ def tensorrt_libraries(view: SnapshotView) -> list[Library]:
 
 
 def tensorrt_wheels(view: SnapshotView) -> list[Distribution]:
-    try:
-        wheels = installed(view).values()
-    except CannotJudge:
-        return []
-    return [one for one in wheels if one.normalized.startswith(("tensorrt", "nvidia-tensorrt"))]
+    names = ("tensorrt", "nvidia-tensorrt")
+    return [one for name, one in installed_if_known(view).items() if name.startswith(names)]
 
 
 def bring_tensorrt(
@@ -128,33 +130,24 @@ def bring_tensorrt(
     wheels: list[Distribution],
 ) -> Remedy:
     major = wanted.rpartition(".so.")[2]
-    same = next((one for one in there if soname(one) == wanted), None)
-    if same is not None:
-        return Remedy(
-            "It is installed, and lies where TensorFlow does not look: add its directory.",
-            [f"export LD_LIBRARY_PATH={word(directory(same))}:$LD_LIBRARY_PATH"],
-        )
-    holder = next((one for one in wheels if _is_of(one, major)), None)
-    if holder is not None:
-        where = f"find {word(holder.location)} -name {word(wanted + '*')} -printf %h -quit"
-        return Remedy(
-            "Its wheel is installed, and lies where TensorFlow does not look: add its directory.",
-            [f'export LD_LIBRARY_PATH="$({where}):$LD_LIBRARY_PATH"'],
-        )
+    aside = "{} is installed where TensorFlow does not look: add its directory."
+    for library in there:
+        if soname(library) == wanted:
+            export = f"export LD_LIBRARY_PATH={word(directory(library))}:$LD_LIBRARY_PATH"
+            return Remedy(aside.format("It"), [export])
+    for wheel in wheels:
+        if str(getattr(version_of(wheel), "major", "")) == major:
+            where = f"find {word(wheel.location)} -name {word(wanted + '*')} -printf %h -quit"
+            export = f'export LD_LIBRARY_PATH="$({where}):$LD_LIBRARY_PATH"'
+            return Remedy(aside.format("Its wheel"), [export])
     if major == "7":
         return Remedy(
-            "Take TensorFlow 2.12 to 2.15, which look for TensorRT 8, or NVIDIA's container of this "
-            "one, which brings its TensorRT along.",
+            "Use TensorFlow 2.12 to 2.15, which look for TensorRT 8, or NVIDIA's container of this version,"
+            " which includes its TensorRT.",
             [pip_install(view, "tensorflow>=2.12,<2.16")],
         )
-    return Remedy(
-        f"Install the TensorRT of this build ({wanted}).", install_tensorrt(view, version)
-    )
-
-
-def _is_of(one: Distribution, major: str) -> bool:
-    version = version_of(one)
-    return version is not None and str(version.major) == major
+    text = f"Install the TensorRT of this build ({wanted})."
+    return Remedy(text, install_tensorrt(view, version))
 
 
 def install_tensorrt(view: SnapshotView, version: Version | None) -> list[str]:
@@ -163,15 +156,7 @@ def install_tensorrt(view: SnapshotView, version: Version | None) -> list[str]:
     mine = next((one for one in builds if one.version == version), None)
     cuda = "11" if mine is None else mine.cuda.partition(".")[0]
     pins = [one.tensorrt_pins for one in builds if one.tensorrt_pins and one.cuda.startswith(cuda)]
-    if version is None or not _major(version) or not pins:
+    if not _major(version) or not pins:
         return []
-    wanted = [str(pin) for pin in pins[-1]]
-    if len(wanted) == 1:
-        return [pip_install(view, *wanted)]
-    return [pip_install(view, *wanted) + f" --index-url {NVIDIA_INDEX} --no-deps"]
-
-
-def _how_to_have_it(view: SnapshotView, version: Version | None) -> str:
-    commands = install_tensorrt(view, version)
-    way = f" ({commands[0]})" if commands else ""
-    return f"built with it; what is not loaded now is needed only for TF-TRT conversions{way}"
+    command = pip_install(view, *map(str, pins[-1]))
+    return [command if len(pins[-1]) == 1 else f"{command} --index-url {NVIDIA_INDEX} --no-deps"]

@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="gpu",
-    title="GPUs",
-    position=50,
-)
+AREA = Area(name="gpu", title="GPUs", position=50)

@@ -4,78 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from ...data.versions import parse_version
 from ...facts.base import Maybe, Unavailable, known
 from ...facts.gpu import Gpu
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
 from ...findings.model import Passed, Remedy, Verdict
 from ...findings.shell import word
-from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, REBOOT, driver_version, on_windows, on_wsl
-from ..gpus import about_errors, address_of, errors_of, finding, judge_gpus
+from ..driver_state import DATA_CENTRE_BRANDS, REBOOT, REPORT, driver_version, on_windows, on_wsl
+from ..gpus import errors_of, found, gpu_check
 from ..nvidia_devices import known_kernel
-from ..registry import check
+from ..peer_groups import is_vgpu
 from ..system_commands import on_system
 
-_CORRUPT = "corrupted inforom"
+CORRUPT = Cause(
+    "inforom-corrupt",
+    "fail",
+    "has a corrupt InfoROM",
+    "The InfoROM is corrupt: the board's configuration and its records of memory errors and repairs cannot"
+    " be relied on.",
+    "Switch the machine off and on again; if it stays corrupt, the vendor has to rewrite the InfoROM or"
+    " replace the board.",
+    ("nvidia-smi -q -i {gpu}", REPORT),
+)
+UNREADABLE = Cause(
+    "inforom-unreadable",
+    "warn",
+    "has an InfoROM that cannot be read",
+    "The InfoROM cannot be read: the board's records of memory errors and repairs are missing.",
+    "Look in the kernel's log; switch the machine off and on again, and ask the vendor if that does not"
+    " help.",
+    ("sudo dmesg | grep -iE 'nvrm|xid|inforom'", "nvidia-smi -q -i {gpu}"),
+)
 
 
-@check(
+@gpu_check(
     "GPU-032",
     title="The InfoROM is readable and whole",
-    problem="has a corrupt InfoROM",
-    about="The InfoROM is the board's own small memory: its configuration, and the ECC errors, retired pages"
-    " and remapped rows of its life. Where its checksums are wrong (nvidia-smi warns 'infoROM is"
-    " corrupted'), those records and the repairs that rest on them are lost: a failure. One that cannot be"
-    " read is a warning, and so is a data-centre board that tells of none.",
+    causes=(CORRUPT, UNREADABLE),
+    about="The InfoROM is the board's own small memory: its configuration, and the ECC errors, retired"
+    " pages and remapped rows of its life. If its checksums are wrong (nvidia-smi warns 'infoROM is"
+    " corrupted'), those records and the repairs that rest on them are lost.",
     sources=(
         "nvml.h, nvmlDeviceValidateInforom, NVML_ERROR_CORRUPTED_INFOROM",
         "nvidia-smi(1), RETURN VALUE",
     ),
-    follows=NO_GPUS,
 )
-def inforom_is_whole(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _inforom(view, gpu))
-
-
-def _inforom(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
-    said = errors_of(gpu, (_CORRUPT,))
+def inforom_is_whole(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    corrupt = errors_of(gpu, ("corrupted inforom",))
     unreadable = [
         name
         for name in ("inforom_valid", "inforom")
         if isinstance(fact := getattr(gpu, name), Unavailable) and fact.unavailable == "error"
     ]
-    if known(gpu.inforom_valid) is False or said:
-        yield about_errors(
-            view,
-            gpu,
-            "fail",
-            "The InfoROM is corrupt: the board's configuration and its records of memory errors and"
-            " repairs are"
-            " not to be relied on.",
-            said or ["inforom_valid"],
-            Remedy(
-                "Switch the machine off and on again; where it stays corrupt, the vendor has to write the"
-                " InfoROM anew, or to replace the board.",
-                [f"nvidia-smi -q -i {address_of(gpu)}", "sudo nvidia-bug-report.sh"],
-            ),
-        )
+    if known(gpu.inforom_valid) is False or corrupt:
+        yield found(view, CORRUPT, gpu, " ".join(corrupt[:3]) or "inforom_valid")
     elif (unreadable and known(gpu.name) is not None) or _lacks_inforom(view, gpu):
-        found = about_errors(
-            view,
-            gpu,
-            "warn",
-            "The InfoROM cannot be read: what the board knows of its memory errors and repairs is missing.",
-            unreadable or ["inforom"],
-            Remedy(
-                "Look in the kernel's log; switch the machine off and on again, and ask the vendor where it"
-                " stays.",
-                ["sudo dmesg | grep -iE 'nvrm|xid|inforom'", f"nvidia-smi -q -i {address_of(gpu)}"],
-            ),
-        )
-        yield msgspec.structs.replace(found, headline="has an InfoROM that cannot be read")
+        yield found(view, UNREADABLE, gpu, " ".join(unreadable) or "inforom")
     else:
         if not known(gpu.inforom_valid):
             need(gpu.inforom, "the InfoROM")
@@ -83,10 +69,10 @@ def _inforom(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
 
 
 def _lacks_inforom(view: SnapshotView, gpu: Gpu) -> bool:
-    """Whether a data-centre board, which has one, is told to have none (nvidia-smi: N/A)."""
+    """Whether the driver shows none (nvidia-smi: N/A) of a data-centre board, which has one."""
     return (
         known(gpu.brand) in DATA_CENTRE_BRANDS
-        and says_none(gpu.inforom)
+        and _is_na(gpu.inforom)
         and known(gpu.inforom_valid) is None
         and known(gpu.virtualization) in ("None", "Pass-Through")
         and bool(known(gpu.memory_total_mib))
@@ -94,7 +80,7 @@ def _lacks_inforom(view: SnapshotView, gpu: Gpu) -> bool:
     )
 
 
-def says_none(fact: Maybe[str]) -> bool:
+def _is_na(fact: Maybe[str]) -> bool:
     """Whether the driver was asked and has none (nvidia-smi: N/A)."""
     return isinstance(fact, Unavailable) and (fact.unavailable, fact.detail) == (
         "not-supported",
@@ -102,54 +88,56 @@ def says_none(fact: Maybe[str]) -> bool:
     )
 
 
-# Whose driver cannot do without it, and from which driver on all since Turing have it by default.
+# Whose driver needs it, and which have it by default from that driver on.
 _GSP_ALWAYS = ("Hopper", "Blackwell", "Rubin")
 _GSP_SINCE_TURING = ("Turing", "Ampere", "Ada Lovelace")
 _GSP_DEFAULT_DRIVER = "580"
+NO_GSP = Cause(
+    "gsp-firmware-off",
+    "warn",
+    "runs without GSP firmware",
+    "The GPU runs without its GSP firmware, which is the default for it: the driver is in a mode that NVIDIA"
+    " does not test for this GPU.",
+)
 
 
-@check(
+@gpu_check(
     "GPU-033",
     title="GSP firmware runs where it is the default",
-    problem="runs without GSP firmware",
-    about="Since Turing a processor on the GPU (GSP) takes over initialisation and management, and the driver"
-    " runs its firmware by default on the GPUs that are made for it. Off where it is the default is a"
-    " warning: somebody switched it off (NVreg_EnableGpuFirmware=0), or the firmware's files are missing;"
-    " NVIDIA tests and supports the other way. nvidia-smi shows N/A then. Virtual GPUs, Windows and WSL"
-    " have none to show.",
+    causes=(NO_GSP,),
+    about="Since Turing a processor on the GPU (GSP) does initialisation and management, and the driver"
+    " runs its firmware by default on the GPUs that are made for it; NVIDIA does not test the other mode"
+    " for them. It is off if somebody switched it off (NVreg_EnableGpuFirmware=0), or the firmware's"
+    " files are missing.",
     sources=("NVIDIA Linux driver README, GSP Firmware", "nvml.h, nvmlDeviceGetGspFirmwareMode"),
-    follows=(*NO_GPUS, "GPU-001"),
+    follows=("GPU-001",),
 )
-def gsp_runs(view: SnapshotView) -> Iterator[Verdict]:
+def gsp_runs(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     if on_windows(view) or on_wsl(view):
         raise Skip("the driver is Windows' own")
-    yield from judge_gpus(view, lambda gpu: _gsp(view, gpu))
-
-
-def _gsp(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
-    if (known(gpu.virtualization) or "").lower() == "vgpu":
+    if is_vgpu(gpu):
         raise Skip("the host of a virtual GPU runs the firmware")
     version, enabled = known(gpu.gsp_firmware), known(gpu.gsp_enabled)
     if version is not None or enabled:
         yield Passed(f"GSP firmware {version or 'runs'}")
         return
-    if enabled is None and not says_none(gpu.gsp_firmware):
+    if enabled is None and not _is_na(gpu.gsp_firmware):
         need(gpu.gsp_firmware, "the GSP firmware")
     default = known(gpu.gsp_default)
-    if default is None:
-        default = _is_default(view, gpu)
-    if not default:
+    if not (_is_default(view, gpu) if default is None else default):
         raise Skip("this GPU and driver do without GSP firmware")
-    found = finding(
+    kernel = known_kernel(view)
+    parameter = None if kernel is None else kernel.driver_parameters.get("EnableGpuFirmware")
+    shown = [] if parameter is None else [f"EnableGpuFirmware: {parameter}"]
+    yield found(
         view,
-        "warn",
+        NO_GSP,
         gpu,
-        "The GPU runs without its GSP firmware, which is the default for it: the driver is in a mode that"
-        " NVIDIA does not test for this GPU.",
         "gsp_enabled gsp_default architecture",
-        Remedy(
-            "Find where it is switched off, take that out, rebuild the initramfs and reboot; where it is"
-            " nowhere, see whether the firmware's files are installed.",
+        evidence=[view.evidence("machine.kernel.driver_parameters", one) for one in shown],
+        advice=Remedy(
+            "Find where it is switched off, remove that, rebuild the initramfs and reboot; otherwise check"
+            " whether the firmware's files are installed.",
             [
                 "grep -rn NVreg_EnableGpuFirmware /etc/modprobe.d /usr/lib/modprobe.d /proc/cmdline",
                 f"ls /lib/firmware/nvidia/{word(known(driver_version(view)[0]) or '*')}",
@@ -158,23 +146,14 @@ def _gsp(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             ],
         ),
     )
-    kernel = known_kernel(view)
-    parameter = None if kernel is None else kernel.driver_parameters.get("EnableGpuFirmware")
-    if parameter is not None:
-        found.evidence.append(
-            view.evidence("machine.kernel.driver_parameters", f"EnableGpuFirmware: {parameter}")
-        )
-    yield found
 
 
 def _is_default(view: SnapshotView, gpu: Gpu) -> bool:
-    """Whether a GPU of which only the version is told (N/A) should have one."""
+    """Whether a GPU that shows no more than the version (N/A) should run it."""
     made = known(gpu.architecture) or ""
     if known(gpu.gsp_enabled) is not None or not known(gpu.memory_total_mib):
-        return False  # of chips that share the machine's memory (Jetson) nothing is said
-    driver, since = (
-        parse_version(known(driver_version(view)[0]) or ""),
-        parse_version(_GSP_DEFAULT_DRIVER),
-    )
+        return False  # chips that share the machine's memory (Jetson) are unknown
+    driver = parse_version(known(driver_version(view)[0]) or "")
+    since = parse_version(_GSP_DEFAULT_DRIVER)
     newer = driver is not None and since is not None and driver >= since
     return made in _GSP_ALWAYS or (newer and made in _GSP_SINCE_TURING)

@@ -9,197 +9,177 @@ from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, need
-from ...findings.model import Passed, Remedy, Verdict
-from ..driver_state import NO_GPUS
-from ..gpus import address_of, finding, judge_gpus
-from ..registry import check
-from .power import POWER_SUPPLY
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
+from ..gpus import found, gpu_check, plural
+from .power import POWER_SUPPLY, SHOW_POWER
 
-FAN_C = 75  # fans that stand still on idle boards turn well below it
-WARM_C = 5  # degrees below its slowdown threshold from which on a GPU counts as hot
+FAN_C = 75  # fans that stop on idle boards start well below it
+WARM_C = 5  # a GPU counts as hot from so many degrees below its slowdown threshold
 
-COOLING = Remedy(
+COOLING = (
     "Look at fans, airflow, dust and the room's temperature; passively cooled boards need the server's"
-    " own fans.",
-    ["nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc"],
+    " own fans."
+)
+SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
+
+FAN = Cause(
+    "fan-stopped",
+    "warn",
+    "has a fan that stands still",
+    "The GPU is at {celsius} °C and its fan stands still: it will lower its clocks, and then switch off.",
+    "Check whether the fan turns, its cable is plugged in, and a program sets its speed.",
+    ("nvidia-smi -q -d TEMPERATURE -i {gpu}", "nvidia-settings -q fans"),
+)
+TOO_HOT = Cause(
+    "too-hot",
+    "fail",
+    "is too hot",
+    "The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training slows down"
+    " with it.",
+    COOLING,
+    SHOW_HEAT,
+)
+NEARLY_TOO_HOT = Cause(
+    "nearly-too-hot",
+    "warn",
+    "is nearly too hot",
+    "The GPU is {left} below its slowdown temperature{at}: under more load it will lower its clocks.",
+    COOLING,
+    SHOW_HEAT,
 )
 
 
-@check(
+@gpu_check(
     "GPU-007",
     title="The GPUs are cool enough",
-    problem="is too hot",
-    about="At its slowdown temperature a GPU lowers its clocks by itself, a few degrees above that it"
-    " switches off. Judged against the GPU's own threshold, as a temperature or as the degrees that are"
-    " left (T.Limit), whichever the driver gives: at the threshold is a failure, within 5 degrees of it a"
-    " warning. The same GPU idle is cooler: a healthy value without load says nothing about training. A fan"
-    " that stands still on a hot board is a warning too.",
+    causes=(FAN, TOO_HOT, NEARLY_TOO_HOT),
+    about="At its slowdown temperature a GPU lowers its clocks, a few degrees above that it switches off."
+    " Judged against the GPU's own threshold, as a temperature or as the degrees left (T.Limit). A"
+    " healthy value without load says nothing about training.",
     sources=("nvidia-smi(1), Temperature", "NVSentinel#890; pytorch#153195"),
-    follows=(*NO_GPUS, "GPU-008"),
+    follows=("GPU-008",),
 )
-def gpus_are_cool(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _fan_or_temperature(view, gpu))
-
-
-def _fan_or_temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
-    now = known(gpu.temperature_c)
-    if known(gpu.fan_percent) == 0 and now is not None and now >= FAN_C:
-        left = _degrees_left(gpu)
-        yield finding(
-            view,
-            "fail" if left is not None and left <= 0 else "warn",
-            gpu,
-            f"The GPU is at {now} °C and its fan stands still: it will lower its clocks, and then switch"
-            " off.",
-            "fan_percent temperature_c",
-            Remedy(
-                "Look whether the fan turns and its cable is plugged in, and whether a program holds it at"
-                " a speed of its own.",
-                [f"nvidia-smi -q -d TEMPERATURE -i {address_of(gpu)}", "nvidia-settings -q fans"],
-            ),
-            "has a fan that stands still",
-        )
+def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    now, left = known(gpu.temperature_c), _degrees_left(gpu)
+    fields = "temperature_c temperature_slowdown_c temperature_margin_c"
+    still = known(gpu.fan_percent) == 0 and now is not None and now >= FAN_C
+    if still:
+        yield found(view, FAN, gpu, "fan_percent temperature_c", celsius=now)
+    elif left is None:
+        need(gpu.temperature_c, "the temperature")
+        need(gpu.temperature_margin_c, "the temperature's threshold")
+    at = "" if now is None else f" ({now} °C)"
+    if left is not None and left <= 0:
+        yield found(view, TOO_HOT, gpu, fields, at=at)
+    elif still:
+        return
+    elif left is not None and left <= WARM_C:
+        yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, left=plural(left, "degree"))
     else:
-        yield from _temperature(view, gpu)
+        yield Passed("below the slowdown temperature")
 
 
 def _degrees_left(gpu: Gpu) -> int | None:
-    """Degrees to the slowdown temperature; None where the driver gives neither them nor it."""
+    """Degrees to the slowdown temperature; None if the driver gives neither them nor it."""
     now, threshold = known(gpu.temperature_c), known(gpu.temperature_slowdown_c)
     left = known(gpu.temperature_margin_c)
     return threshold - now if left is None and now is not None and threshold is not None else left
 
 
-def _temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
-    now, left = known(gpu.temperature_c), _degrees_left(gpu)
-    if left is None:
-        need(gpu.temperature_c, "the temperature")
-        left = need(gpu.temperature_margin_c, "the temperature's threshold")
-    at = "" if now is None else f" ({now} °C)"
-    if left <= 0:
-        yield finding(
-            view,
-            "fail",
-            gpu,
-            f"The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training"
-            " slows down with it.",
-            "temperature_c temperature_slowdown_c temperature_margin_c",
-            COOLING,
-        )
-    elif left <= WARM_C:
-        yield finding(
-            view,
-            "warn",
-            gpu,
-            f"The GPU is {left} degree{'' if left == 1 else 's'} below its slowdown temperature{at}: under"
-            " more load it will lower its clocks.",
-            "temperature_c temperature_slowdown_c temperature_margin_c",
-            COOLING,
-            "is nearly too hot",
-        )
-    else:
-        yield Passed("below the slowdown temperature")
-
-
 def memory_limit(gpu: Gpu) -> int | None:
-    """The temperature from which on the memory is slowed down: the board's own, else its generation's."""
+    """The temperature at which the memory is slowed down: the board's own, else its generation's."""
     own = known(gpu.memory_temperature_max_c)
     return memory_temperature_limit(known(gpu.architecture) or "") if own is None else own
 
 
-def memory_is_too_hot(gpu: Gpu) -> bool:
-    now, limit = known(gpu.memory_temperature_c), memory_limit(gpu)
-    return now is not None and limit is not None and now >= limit
+MEMORY_HOT = Cause(
+    "memory-too-hot",
+    "fail",
+    "has memory that is too hot",
+    "The memory is at {celsius} °C, and from {limit} °C on it is slowed down: training slows down with it,"
+    " and memory errors become more likely.",
+    COOLING,
+    SHOW_HEAT,
+)
+MEMORY_WARM = Cause(
+    "memory-nearly-too-hot",
+    "warn",
+    "has memory that is nearly too hot",
+    "The memory is {left} below its limit ({celsius} of {limit} °C): under more load it will be slowed"
+    " down.",
+    COOLING,
+    SHOW_HEAT,
+)
 
 
-@check(
+@gpu_check(
     "GPU-030",
     title="The GPUs' memory is cool enough",
-    problem="has memory that is too hot",
-    about="The memory has a sensor and a limit of its own: above it the driver slows the memory down, and its"
-    " errors become more, while the GPU itself may be cool. Judged against the board's own limit where the"
-    " driver tells it; boards that tell it relative to T.Limit alone (since Hopper) against what is known"
-    " of their memory. At the limit is a failure, within 5 degrees of the board's own a warning.",
+    causes=(MEMORY_HOT, MEMORY_WARM),
+    about="The memory has a sensor and a limit of its own: above it the driver slows the memory down, and"
+    " errors become more frequent, while the GPU itself may be cool. Judged against the board's own"
+    " limit, or, if the driver does not give one (since Hopper), against its generation's.",
     sources=(
         "nvidia-smi(1), Temperature",
         "nvml.h, NVML_TEMPERATURE_THRESHOLD_MEM_MAX",
         "envcheck/data: memory_temperatures.csv",
     ),
-    follows=(*NO_GPUS, "GPU-007"),
+    follows=("GPU-007",),
 )
-def memory_is_cool(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _memory_temperature(view, gpu))
-
-
-def _memory_temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     now = need(gpu.memory_temperature_c, "the memory's temperature")
     limit = memory_limit(gpu)
     if limit is None:
         raise Skip("how hot this board's memory may be: not known")
     fields = "memory_temperature_c memory_temperature_max_c temperature_c"
     if now >= limit:
-        yield finding(
-            view,
-            "fail",
-            gpu,
-            f"The memory is at {now} °C, and from {limit} °C on it is slowed down: training slows down"
-            " with it,"
-            " and memory errors become more likely.",
-            fields,
-            COOLING,
-        )
+        yield found(view, MEMORY_HOT, gpu, fields, celsius=now, limit=limit)
     elif known(gpu.memory_temperature_max_c) is not None and limit - now <= WARM_C:
-        left = limit - now
-        yield finding(
-            view,
-            "warn",
-            gpu,
-            f"The memory is {left} degree{'' if left == 1 else 's'} below its limit ({now} of {limit} °C):"
-            " under"
-            " more load it will be slowed down.",
-            fields,
-            COOLING,
-            "has memory that is nearly too hot",
-        )
+        left = plural(limit - now, "degree")
+        yield found(view, MEMORY_WARM, gpu, fields, left=left, celsius=now, limit=limit)
     else:
         yield Passed(f"below {limit} °C")
 
 
-# Clock-event reason: (level, message, remedy); and those that are normal, the power cap at full load too.
-_REASONS = {
-    "hw_thermal_slowdown": (
+# By clock-event reason.
+THROTTLED = {
+    "hw_thermal_slowdown": Cause(
+        "throttled-by-heat",
         "fail",
+        "is throttled by heat",
         "The hardware holds the clocks down because of heat (half or less): training runs at a fraction of"
         " the GPU's speed.",
         COOLING,
+        SHOW_HEAT,
     ),
-    "hw_power_brake_slowdown": (
+    "hw_power_brake_slowdown": Cause(
+        "throttled-by-power-brake",
         "fail",
+        "is throttled by the power brake",
         "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow"
         " down, and training runs at a fraction of the GPU's speed.",
         POWER_SUPPLY,
+        SHOW_POWER,
     ),
-    "hw_slowdown": (
+    "hw_slowdown": Cause(
+        "throttled-by-hardware",
         "warn",
+        "is throttled by its hardware",
         "The hardware holds the clocks down, and does not say whether for heat or power: training runs"
         " slower than it could.",
-        Remedy(
-            "Watch the reasons under load, and look at cooling and power.",
-            ["nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"],
-        ),
+        "Watch the reasons under load, and look at cooling and power.",
+        ("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",),
     ),
-    "sw_thermal_slowdown": (
+    "sw_thermal_slowdown": Cause(
+        "slowed-by-heat",
         "warn",
+        "is throttled by heat",
         "The driver holds the clocks down to keep the GPU or its memory below the temperature allowed:"
         " training runs slower than it could.",
         COOLING,
+        SHOW_HEAT,
     ),
-}
-_THROTTLED = {
-    "hw_thermal_slowdown": "is throttled by heat",
-    "hw_power_brake_slowdown": "is throttled by the power brake",
-    "hw_slowdown": "is throttled by its hardware",
-    "sw_thermal_slowdown": "is throttled by heat",
 }
 _COUNTERS = {
     "hw_thermal_slowdown": "slowdown_hw_thermal_us",
@@ -207,61 +187,34 @@ _COUNTERS = {
     "hw_slowdown": "slowdown_hw_thermal_us slowdown_hw_power_brake_us",
     "sw_thermal_slowdown": "slowdown_sw_thermal_us",
 }
-_NORMAL = {
-    "gpu_idle",
-    "sw_power_cap",
-    "applications_clocks_setting",
-    "sync_boost",
-    "display_clocks_setting",
-    "board_limit",
-    "reliability",
-}
-_EXPLAINS_HW = {"hw_thermal_slowdown", "hw_power_brake_slowdown"}
+_NORMAL = {"gpu_idle", "sw_power_cap", "board_limit", "reliability", "sync_boost"}
+_NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
 
 
-@check(
+@gpu_check(
     "GPU-008",
     title="Nothing but the power cap holds the clocks back",
-    problem="is throttled",
-    about="The driver tells why a GPU's clocks are below their maximum. Idle, the software power cap,"
-    " the board's limit and the highest reliable voltage are normal: a GPU at full load runs at"
-    " one of them. A hardware thermal slowdown or a power brake cut the clocks to half or less: failures, and"
-    " a common reason for a machine that is silently slow. A software thermal slowdown, or a hardware one"
-    " without its reason, is a warning.",
-    sources=(
-        "nvml.h, nvmlClocksEventReasons",
-        "NVSentinel#890; pytorch#153195; tensorflow#42572",
-    ),
-    follows=NO_GPUS,
+    causes=THROTTLED.values(),
+    about="The driver says why a GPU's clocks are below their maximum. Idle, the software power cap, the"
+    " board's limit and the highest reliable voltage are normal. A hardware thermal slowdown or a power"
+    " brake cut the clocks to half or less, a common reason for a machine that is silently slow.",
+    sources=("nvml.h, nvmlClocksEventReasons", "NVSentinel#890; pytorch#153195; tensorflow#42572"),
 )
-def clocks_are_free(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _clock_reasons(view, gpu))
-
-
-def _clock_reasons(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     active = set(need(gpu.clock_event_reasons, "the clock-event reasons"))
-    told = [reason for reason in _REASONS if reason in active]
-    if active & _EXPLAINS_HW and "hw_slowdown" in told:
-        told.remove("hw_slowdown")
-    left = _degrees_left(gpu)
-    if told == ["sw_thermal_slowdown"] and left is not None and left <= 0:
-        raise Skip("the GPU is too hot, and holds its clocks down for that (GPU-007)")
-    if told == ["sw_thermal_slowdown"] and memory_is_too_hot(gpu):
-        raise Skip("its memory is too hot, and it holds the clocks down for that (GPU-030)")
-    for reason in told:
-        level, message, remedy = _REASONS[reason]
-        yield finding(
-            view,
-            level,
-            gpu,
-            message,
-            "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w"
-            f" {_COUNTERS[reason]}",
-            remedy,
-            _THROTTLED[reason],
-        )
-    unheard = sorted(active - _NORMAL - set(_REASONS))
-    if unheard:
-        raise NotKnown(f"the clock-event reason {', '.join(unheard)}")
-    if not told:
+    reasons = [reason for reason in THROTTLED if reason in active]
+    if "hw_slowdown" in reasons and reasons[0] != "hw_slowdown":
+        reasons.remove("hw_slowdown")  # one of the others is why
+    if reasons == ["sw_thermal_slowdown"]:
+        left, now, limit = _degrees_left(gpu), known(gpu.memory_temperature_c), memory_limit(gpu)
+        if left is not None and left <= 0:
+            raise Skip("the GPU is too hot, and holds its clocks down for that (GPU-007)")
+        if now is not None and limit is not None and now >= limit:
+            raise Skip("its memory is too hot, and it holds the clocks down for that (GPU-030)")
+    fields = "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w "
+    for reason in reasons:
+        yield found(view, THROTTLED[reason], gpu, fields + _COUNTERS[reason])
+    if others := sorted(active - _NORMAL - set(THROTTLED)):
+        raise NotKnown(f"the clock-event reason {', '.join(others)}")
+    if not reasons:
         yield Passed("no slowdown")

@@ -1,4 +1,4 @@
-"""Checks on whether each GPU still answers, and on what the driver wants done to it."""
+"""Checks on whether each GPU still answers, and on the recovery that the driver asks for."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ import msgspec
 from ...facts.base import NOT_COLLECTED, known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, LostGpu
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need, show
+from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
-from ...findings.subjects import about_gpu, gpu_subject
+from ...findings.subjects import gpu_subject
 from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import NO_GPUS, REBOOT, REPORT, container
 from ..gpus import (
     DRAIN_P2P,
+    RESET,
+    RESETS,
     VITAL,
+    address_of,
     drain_p2p,
     each_gpu,
-    finding,
-    gpu_path,
+    found,
+    gpu_check,
     is_lost,
-    judge_gpus,
-    reset,
+    minor_of,
+    need_any,
     together,
     troubled,
 )
@@ -35,22 +38,55 @@ from ..registry import check
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
-# NVML's errors on opening a GPU that say themselves what has to be done.
-_TELLING = (8, 14)  # INSUFFICIENT_POWER, CORRUPTED_INFOROM
+# NVML's errors on opening a GPU that have a remedy of their own.
+_OWN_REMEDY = (8, 14)  # INSUFFICIENT_POWER, CORRUPTED_INFOROM
 _RESET = 16  # RESET_REQUIRED
+
+CLOSED = Cause(
+    "gpu-closed-to-user",
+    "warn",
+    "is closed to this user",
+    "{gpu} is closed to this user, whose programs do not find it.",
+)
+LOST = Cause(
+    "gpu-lost",
+    "fail",
+    "is lost",
+    "{gpu} does not answer the driver: {meaning}; what runs on it hangs or dies.",
+)
+ONLY_ERRORS = Cause(
+    "gpu-answers-with-errors",
+    "fail",
+    "is lost",
+    "The GPU is still listed and answers with errors alone: it is lost, and what runs on it hangs or dies.",
+)
+SIDE_ERROR = Cause(
+    "gpu-fact-error",
+    "warn",
+    "answers with an error",
+    "The driver reports an error for {facts} of a GPU that otherwise answers: it may be about to fail.",
+    "Look in the kernel's log; reset the GPU if it stays.",
+    (_KERNEL_LOG,),
+)
+LEFT_OUT = Cause(
+    "smi-left-gpus-out",
+    "warn",
+    "nvidia-smi describes fewer GPUs than are attached",
+    "nvidia-smi counts {attached} GPUs and describes {described}: the driver could not ask the others, which"
+    " are lost, unless they were left out on purpose (-i) or the document was cut.",
+    "Find out which one is missing, and look for it in the kernel's log; reset it or reboot.",
+    ("nvidia-smi -L", NVIDIA_DEVICES, _KERNEL_LOG, REPORT, REBOOT),
+)
 
 
 @check(
     "GPU-001",
     title="No GPU is lost",
-    problem="is lost",
-    about="A GPU that has fallen off the bus, that hangs, or whose firmware died is still counted and does"
-    " not answer any more; whatever runs on it hangs or dies, and often the whole job with it. The signs"
-    " are NVML errors that are not 'not supported': GPU is lost, unknown error, reset required. An error"
-    " on a fact that every GPU has (UUID, name, memory, temperature) is a failure; one on a side fact"
-    " alone is a warning, and so is a GPU that only this user may not open. Of a document that somebody"
-    " sent, so is one that counts more GPUs than it describes: one that the driver could not ask is left"
-    " out of it, and so are those that nobody asked for (nvidia-smi -i).",
+    causes=(CLOSED, LOST, ONLY_ERRORS, SIDE_ERROR, LEFT_OUT),
+    about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted and does not"
+    " answer. The signs are NVML errors other than 'not supported': GPU is lost, unknown error, reset"
+    " required. An error on a fact that every GPU has (UUID, name, memory, temperature) is a failure, one"
+    " on another fact a warning.",
     sources=(
         "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
         "NVIDIA GPU debug guidelines; XID 79",
@@ -68,209 +104,177 @@ def no_gpu_is_lost(view: SnapshotView) -> Iterator[Verdict]:
 
 
 def _left_out(view: SnapshotView) -> Iterator[Finding]:
-    """Of nvidia-smi's document: GPUs that are attached and not described in it."""
+    """GPUs that nvidia-smi's document counts and does not describe."""
     smi, nvml = view.machine.nvidia_smi, view.machine.nvml
     if smi is None or smi.facts is None or (nvml is not None and nvml.facts is not None):
         return
     attached, described = known(smi.facts.gpu_count), known(smi.facts.gpus)
-    # One alone out of many is what somebody asked for.
+    # A single one of many is what somebody asked for.
     if attached is None or described is None or not 1 < len(described) < attached:
         return
-    if _told(described[-1]) < _told(described[0]) / 2:  # the document breaks off in it
+    if _collected(described[-1]) < _collected(described[0]) / 2:  # the document ends in it
         return
-    yield Finding(
-        "warn",
-        f"nvidia-smi counts {attached} GPUs and describes {len(described)}: the driver could not ask the"
-        " others, which are lost, unless they were left out on purpose (-i) or the document was cut.",
+    addresses = ", ".join(known(gpu.pci_address) or "?" for gpu in described)
+    yield LEFT_OUT.found(
         evidence=[
             view.evidence("machine.nvidia_smi.gpu_count"),
-            view.evidence(
-                "machine.nvidia_smi.gpus",
-                ", ".join(known(gpu.pci_address) or "?" for gpu in described),
-            ),
+            view.evidence("machine.nvidia_smi.gpus", addresses),
         ],
-        remedy=Remedy(
-            "See which one is missing, and look for it in the kernel's log; reset it or reboot.",
-            ["nvidia-smi -L", NVIDIA_DEVICES, _KERNEL_LOG, REPORT, REBOOT],
-        ),
-        headline="nvidia-smi describes fewer GPUs than are attached",
+        attached=attached,
+        described=len(described),
     )
 
 
-def _told(gpu: Gpu) -> int:
-    """How many of its facts are told, or told to be missing."""
+def _collected(gpu: Gpu) -> int:
     return sum(fact != NOT_COLLECTED for fact in msgspec.structs.astuple(gpu))
 
 
 def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
     address = known(entry.pci_address)
-    gpu = gpu_subject(Gpu(index=entry.index, pci_address=entry.pci_address))
-    told = NVML.get(
+    gpu = Gpu(index=entry.index, pci_address=entry.pci_address)
+    subject = gpu_subject(gpu)
+    code = NVML.get(
         entry.code, ErrorCode(f"NVML error {entry.code}", entry.error, NVML[999].remedy)
     )
-    evidence = [
-        view.evidence(f"machine.nvml.lost[{place}]", f"{entry.error} ({entry.code}, {told.name})")
-    ]
+    shown = f"{entry.error} ({entry.code}, {code.name})"
+    evidence = [view.evidence(f"machine.nvml.lost[{place}]", shown)]
+    own = Remedy(code.remedy, list(code.commands))
     if entry.code == _PERMISSION:
-        remedy = Remedy(told.remedy, list(told.commands))
-        message = f"{gpu.text} is closed to this user, whose programs do not find it."
-        return Finding("warn", message, [gpu], evidence, remedy)
-    if entry.code in _TELLING:
-        remedy = Remedy(told.remedy, list(told.commands))
-    elif entry.code == _RESET:
-        remedy = reset(
-            Gpu(index=entry.index, pci_address=entry.pci_address), "The driver asks for a reset."
-        )
-    else:
-        remedy = _bring_back(view, address)
-    return Finding(
-        "fail",
-        f"{gpu.text} does not answer the driver: {told.meaning}; what runs on it hangs or dies.",
-        [gpu],
+        return CLOSED.found([subject], evidence, advice=own, gpu=subject.text)
+    if entry.code == _RESET:
+        own = _reset(gpu, "The driver asks for a reset.")
+    elif entry.code not in _OWN_REMEDY:
+        own = _bring_back(view, address)
+    return LOST.found(
+        [subject],
         evidence + _log_evidence(view, address),
-        remedy,
+        advice=own,
+        gpu=subject.text,
+        meaning=code.meaning,
+        error=entry.code,
     )
+
+
+def _reset(gpu: Gpu, reason: str) -> Remedy:
+    commands = [one.format(gpu=address_of(gpu), minor=minor_of(gpu)) for one in RESETS]
+    return Remedy(f"{reason} {RESET}", commands)
 
 
 def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
     if container(view):
         again = lost_gpus(view)
         return Remedy(
-            f"See whether the host still has the GPU; where it does: {again.text}",
+            f"Check whether the host still has the GPU; if it does: {again.text}",
             ["# on the host: nvidia-smi -L", *again.commands],
         )
-    commands = [_KERNEL_LOG, REPORT]
-    if address:
-        commands.append(f"sudo nvidia-smi --gpu-reset -i {word(address)}")
+    reset = [f"sudo nvidia-smi --gpu-reset -i {word(address)}"] if address else []
     return Remedy(
-        "Take the machine out of service, keep the driver's report, which a reset wipes out, then reset"
-        " the GPU; reboot where that fails. Where it"
-        " happens again, reseat the GPU, and have it replaced (RMA) if that does not help.",
-        [*commands, REBOOT],
+        "Take the machine out of service, keep the driver's report (a reset erases it), then reset the GPU;"
+        " reboot if that fails. If it happens again, reseat the GPU, and have it replaced (RMA) if that does"
+        " not help.",
+        [_KERNEL_LOG, REPORT, *reset, REBOOT],
     )
 
 
 def _log_evidence(view: SnapshotView, address: str | None) -> list[Evidence]:
     kernel = view.machine.kernel
-    events = None if kernel is None or kernel.facts is None else known(kernel.facts.log)
+    events = (None if kernel is None or kernel.facts is None else known(kernel.facts.log)) or []
+    kinds = ("xid", "fallen-off-bus")
     about = [
-        event
-        for event in events or []
-        if event.kind in ("xid", "fallen-off-bus")
-        and address
-        and known(event.pci_address) == address
+        event.text
+        for event in events
+        if address and event.kind in kinds and known(event.pci_address) == address
     ]
-    return [view.evidence("machine.kernel.log", event.text) for event in about[-2:]]
+    return [view.evidence("machine.kernel.log", text) for text in about[-2:]]
 
 
 def _troubled(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
-    errors = troubled(gpu)
+    errors = [name for name, _fact in troubled(gpu)]
     if not errors:
         yield Passed("every GPU answers")
         return
-    fatal = is_lost(gpu)
-    names = [name for name, _ in errors if not fatal or name in VITAL] or [errors[0][0]]
-    evidence = [
-        view.evidence(f"{gpu_path(view, gpu)}.{name}", show(fact))
-        for name, fact in errors
-        if name in names[:3]
-    ]
-    if fatal:
-        yield Finding(
-            "fail",
-            "The GPU is still listed and answers with errors alone: it is lost, and what runs on it hangs"
-            " or dies.",
-            about_gpu(gpu),
-            evidence + _log_evidence(view, known(gpu.pci_address)),
-            _bring_back(view, known(gpu.pci_address)),
-        )
+    if not is_lost(gpu):
+        names = errors[:3]
+        yield found(view, SIDE_ERROR, gpu, " ".join(names), facts=", ".join(names))
         return
-    yield Finding(
-        "warn",
-        f"The driver gives an error for {', '.join(names[:3])} of a GPU that otherwise answers: it may be"
-        " about to fail.",
-        about_gpu(gpu),
-        evidence,
-        Remedy("Look in the kernel's log; reset the GPU if it stays.", [_KERNEL_LOG]),
+    address = known(gpu.pci_address)
+    yield found(
+        view,
+        ONLY_ERRORS,
+        gpu,
+        " ".join([name for name in errors if name in VITAL][:3] or errors[:1]),
+        evidence=_log_evidence(view, address),
+        advice=_bring_back(view, address),
     )
 
 
-# The faults that make the driver ask for a recovery.
+# Faults that make the driver ask for a recovery.
 _ASKED_FOR_BY = ("GPU-002", "GPU-003", "GPU-004", "GPU-005", "GPU-012", "GPU-031")
-# What the driver asks for, in NVML's and nvidia-smi's words (lower case), and how to do it.
+# What the driver asks for, as NVML and nvidia-smi write it (lower case).
 _ACTIONS = {
     "reset": "The driver asks for a reset of the GPU.",
     "gpu reset": "The driver asks for a reset of the GPU.",
     "bus reset": "The driver asks for a reset of the GPU through its bus (--gpu-reset bus).",
     "drain and reset": "The driver asks that the GPU be drained of work and reset.",
 }
-_IMEX = Remedy(
-    "The driver asks that the IMEX domain be recovered: restart the service on all of its nodes, and see"
-    " that each is ready.",
-    ["sudo systemctl restart nvidia-imex", "nvidia-imex-ctl -N"],
+RECOVERY = Cause(
+    "recovery-action",
+    "fail",
+    "needs a recovery",
+    "The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
 )
-_FINE = ("none", "n/a", "")
+RESET_REQUIRED = Cause(
+    "reset-required",
+    "fail",
+    "needs a reset",
+    "The GPU must be reset before it can be used again.",
+    f"The driver asks for it. {RESET}",
+    RESETS,
+)
+DRAIN = Cause(
+    "drain-and-reset",
+    "fail",
+    "needs a reset",
+    "The driver recommends that the GPU be drained of work and reset: parts of it are out of use until then.",
+    f"Let the jobs on it end and start no new ones. {RESET}",
+    RESETS,
+)
 
 
-@check(
+@gpu_check(
     "GPU-006",
     title="The driver asks for no recovery of a GPU",
-    problem="needs a reset",
-    about="After an error the driver says itself what a GPU needs: nothing, a reset, a reboot, or to be"
-    " drained of work first (recovery action, drivers from 560 on; 'reset required' in older ones)."
-    " Anything but nothing is a failure, since the GPU's results and its neighbours' are not to be relied"
-    " on until it is done.",
+    causes=(RECOVERY, RESET_REQUIRED, DRAIN),
+    about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or to be drained"
+    " of work first (recovery action, drivers from 560 on; 'reset required' in older ones). Until it is"
+    " done neither the GPU's results nor its neighbours' are reliable.",
     sources=("nvml.h, nvmlDeviceGpuRecoveryAction_t", "nvidia-smi(1), GPU Recovery Action"),
-    follows=(*NO_GPUS, "GPU-001", "KRN-008", *_ASKED_FOR_BY),
+    follows=("GPU-001", "KRN-008", *_ASKED_FOR_BY),
 )
-def no_recovery_needed(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _recovery(view, gpu))
-
-
-def _recovery(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     action = known(gpu.recovery_action)
-    required = known(gpu.reset_required)
-    if action is not None and action.strip().lower() not in _FINE:
-        words = action.strip().lower()
-        if words == DRAIN_P2P:
-            remedy = drain_p2p()
-        elif words in _ACTIONS:
-            remedy = reset(gpu, _ACTIONS[words])
-        elif "imex" in words:
-            remedy = _IMEX
-        else:
-            remedy = Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REPORT, REBOOT])
-        yield finding(
-            view,
-            "fail",
-            gpu,
-            f"The driver asks for recovery of this GPU ({action}): until then its results are not to be"
-            " relied on.",
-            "recovery_action",
-            remedy,
-        )
-    elif required:
-        yield finding(
-            view,
-            "fail",
-            gpu,
-            "The GPU must be reset before it can be used again.",
-            "reset_required",
-            reset(gpu, "The driver asks for it."),
-        )
+    if action is not None and action.strip().lower() not in ("none", "n/a", ""):
+        advice = _recovery(gpu, action)
+        yield found(view, RECOVERY, gpu, "recovery_action", advice=advice, action=action)
+    elif known(gpu.reset_required):
+        yield found(view, RESET_REQUIRED, gpu, "reset_required")
     elif known(gpu.drain_and_reset_recommended):
-        yield finding(
-            view,
-            "fail",
-            gpu,
-            "The driver recommends that the GPU be drained of work and reset: parts of it are out of use"
-            " until"
-            " then.",
-            "drain_and_reset_recommended reset_required",
-            reset(gpu, "Let the jobs on it end and start no new ones."),
-        )
-    elif action is None and required is None:
-        need(gpu.recovery_action, "the recovery action")
-        raise Skip("the recovery action is not told")
+        yield found(view, DRAIN, gpu, "drain_and_reset_recommended reset_required")
     else:
+        need_any(gpu, ("recovery_action", "reset_required"), "the recovery action")
         yield Passed("no recovery action is asked for")
+
+
+def _recovery(gpu: Gpu, action: str) -> Remedy:
+    name = action.strip().lower()
+    if name == DRAIN_P2P:
+        return drain_p2p()
+    if name in _ACTIONS:
+        return _reset(gpu, _ACTIONS[name])
+    if "imex" in name:
+        return Remedy(
+            "The driver asks that the IMEX domain be recovered: restart the service on all of its nodes, and"
+            " check that each is ready.",
+            ["sudo systemctl restart nvidia-imex", "nvidia-imex-ctl -N"],
+        )
+    return Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REPORT, REBOOT])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from ...data.products import product
 from ...facts.base import Maybe, Unavailable, known
-from ...facts.gpu import Gpu, NvLink
+from ...facts.evidence import Evidence
+from ...facts.gpu import Gpu
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict
 from ..driver_state import NO_GPUS, on_wsl
-from ..gpus import address_of, finding, gpu_path, judge_gpus
+from ..gpus import found, gpu_path, judge_gpus
 from ..nvidia_devices import known_kernel
 from ..on_the_bus import BRIDGES
 from ..peer_groups import is_vgpu
@@ -24,21 +24,77 @@ from .link import in_virtual_machine
 # Errors since the driver was loaded, of which a few are normal on a link; recoveries retrain it.
 _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10}
 _DISABLED = "NvLinkDisable"  # a parameter of the nvidia module
-# GPUs on a baseboard whose NVLinks go from GPU to GPU: whoever has all of them has all of the links.
+# GPUs on a baseboard whose NVLinks go from GPU to GPU: a machine with all of them has all the links.
 _WHOLE_BOARDS = (4, 8, 16)
+
+_LINKS = ("nvidia-smi nvlink -s -i {gpu}", "nvidia-smi nvlink -e -i {gpu}")
+_CHECK_LINKS = (
+    "Check which links are down or count errors; reset the GPUs, and reseat the board or bridge if that does"
+    " not help."
+)
+_NO_LINK = (
+    "No NVLink is up, {beside}: it exchanges data with other GPUs over PCIe, many times slower."
+)
+FEWER = Cause(
+    "nvlinks-down",
+    "warn",
+    "has NVLinks that are down",
+    "{up} NVLinks are up, {beside}: exchange with other GPUs is slower.",
+    _CHECK_LINKS,
+    _LINKS,
+)
+ALL_DOWN = Cause(
+    "no-nvlink",
+    "warn",
+    "has no NVLink",
+    _NO_LINK,
+    "Check whether the NVSwitches are on the bus and their fabric manager runs, then reset all GPUs together"
+    " or reboot; if that does not help, have the baseboard checked.",
+    (
+        "nvidia-smi topo -m",
+        _LINKS[0],
+        "systemctl status nvidia-fabricmanager --no-pager",
+        "sudo dmesg | grep -iE 'nvlink|nvswitch|sxid'",
+    ),
+)
+IN_GUEST = Cause(
+    "no-nvlink-in-guest",
+    "warn",
+    "has no NVLink",
+    _NO_LINK,
+    "The host decides this: its fabric manager must run and put these GPUs into one partition (shared"
+    " NVSwitch model), or the NVSwitches must be passed into this machine together with all GPUs of the"
+    " board; with a cloud, take the type of machine that has NVLink.",
+    ("nvidia-smi topo -m", "nvidia-smi nvlink -s", BRIDGES),
+)
+SWITCHED_OFF = Cause(
+    "nvlink-disabled",
+    "warn",
+    "has no NVLink",
+    _NO_LINK,
+    "NVLink is switched off by a parameter of the nvidia module (NVreg_NvLinkDisable): remove it, rebuild the"
+    " initial RAM disk, and reboot.",
+    ("grep -rs NVreg_NvLinkDisable /etc/modprobe.d /run/modprobe.d /proc/cmdline",),
+)
+NOISY = Cause(
+    "nvlink-errors",
+    "warn",
+    "has NVLinks with errors",
+    "NVLink counts many errors: bandwidth is lost, and collectives may hang.",
+    _CHECK_LINKS,
+    _LINKS,
+)
 
 
 @check(
     "GPU-013",
     title="Every NVLink is up and clean",
-    problem="has NVLinks that are down or have errors",
+    causes=(FEWER, ALL_DOWN, IN_GUEST, SWITCHED_OFF, NOISY),
     about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
     " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its"
-    " name and with its product. GPUs on a baseboard (SXM) have all of their links wired: without any they"
-    " exchange data over PCIe, many times slower, which is what a virtual machine gets whose host did not"
-    " pass the NVSwitches on or made no partition of the fabric. Cards have links only where a bridge joins"
-    " two, so one without any is no fault; nor is a baseboard's GPU that a machine was given alone. All are"
-    " warnings.",
+    " name and with its product. GPUs on a baseboard (SXM) have all of their links wired: without any"
+    " they exchange data over PCIe, many times slower. Cards have links only if a bridge joins two;"
+    " neither a card without any nor a single GPU of a baseboard is a fault.",
     sources=(
         "nvidia-smi nvlink -s, -e",
         "NVSentinel#890",
@@ -57,47 +113,23 @@ def nvlinks_are_up(view: SnapshotView) -> Iterator[Verdict]:
 
 
 def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Iterator[Verdict]:
-    """peers: how many links are up of each GPU of this name, itself among them, by its id."""
+    """peers: the number of links up of each GPU of this name, itself included, by its id."""
     if known(gpu.mig_enabled):
         raise Skip("MIG is on: its instances do not use NVLink")
     if is_vgpu(gpu):
         raise Skip("a virtual GPU's NVLinks are its host's")
-    told = peers[id(gpu)]
-    if told is None:
+    up, counts = peers[id(gpu)], list(peers.values())
+    if up is None:
         need(gpu.nvlinks, "the NVLinks")
         return
-    most = max(count for count in peers.values() if count is not None)
-    wired = _wired(view, gpu, most, list(peers.values()))
-    if told < max(most, wired) and not _bridged(gpu, told, list(peers.values())):
-        if told or _built_in(gpu) or _on_switches(view, gpu, peers):
-            yield from _too_few(view, gpu, told, most, wired)
+    most = max(count for count in counts if count is not None)
+    wired = _wired(view, gpu, counts)
+    if up < max(most, wired) and not _bridged(gpu, up, counts):
+        if up or _built_in(gpu) or _on_switches(view, gpu, peers):
+            yield _too_few(view, gpu, up, most, wired)
             return
     elif not most:
         raise Skip("no NVLink is in use")
-    yield from _noisy(view, gpu, told)
-
-
-def _too_few(view: SnapshotView, gpu: Gpu, told: int, most: int, wired: int) -> Iterator[Verdict]:
-    links = known(gpu.nvlinks) or []
-    down = [str(link.link) for link in links if known(link.active) is False]
-    evidence = f"links {', '.join(down)} are down" if down else "no link is listed"
-    if most > told:
-        beside = f"{most} on its peers"
-    else:
-        beside = f"{wired} on this product" if wired else "a baseboard wires all of them"
-    if told:
-        message = f"{told} NVLinks are up, {beside}: exchange with other GPUs is slower."
-    else:
-        message = (
-            f"No NVLink is up, {beside}: it exchanges data with other GPUs over PCIe, many times"
-            " slower."
-        )
-    yield _link_finding(
-        view, gpu, message, evidence, _remedy(view, gpu, none_at_all=not most), not told
-    )
-
-
-def _noisy(view: SnapshotView, gpu: Gpu, active: int) -> Iterator[Verdict]:
     noisy = [
         f"link {link.link}: {known(getattr(link, counter))} {counter.replace('_', ' ')}"
         for link in known(gpu.nvlinks) or []
@@ -105,29 +137,49 @@ def _noisy(view: SnapshotView, gpu: Gpu, active: int) -> Iterator[Verdict]:
         if (known(getattr(link, counter)) or 0) >= limit
     ]
     if noisy:
-        yield _link_finding(
-            view,
-            gpu,
-            "NVLink counts many errors: bandwidth is lost, and collectives may hang.",
-            "; ".join(noisy[:6]),
-            _remedy(view, gpu),
-        )
+        yield found(view, NOISY, gpu, "", evidence=[_evidence(view, gpu, "; ".join(noisy[:6]))])
     else:
-        yield Passed(f"{active} links up" if active else "no NVLink in use")
+        yield Passed(f"{up} links up" if up else "no NVLink in use")
+
+
+def _too_few(view: SnapshotView, gpu: Gpu, up: int, most: int, wired: int) -> Finding:
+    down = [str(link.link) for link in known(gpu.nvlinks) or [] if known(link.active) is False]
+    shown = [
+        _evidence(view, gpu, f"links {', '.join(down)} are down" if down else "no link is listed")
+    ]
+    if most > up:
+        beside = f"{most} on its peers"
+    else:
+        beside = f"{wired} on this product" if wired else "a baseboard wires all of them"
+    if up:
+        return found(view, FEWER, gpu, "", evidence=shown, up=up, beside=beside)
+    kernel = known_kernel(view)
+    disabled = None if kernel is None else kernel.driver_parameters.get(_DISABLED)
+    if disabled is not None:
+        shown.append(view.evidence("machine.kernel.driver_parameters", f"{_DISABLED}: {disabled}"))
+    cause = ALL_DOWN
+    if not most and (disabled or "0") != "0":
+        cause = SWITCHED_OFF
+    elif not most and in_virtual_machine(view, gpu):
+        cause = IN_GUEST
+    return found(view, cause, gpu, "", evidence=shown, beside=beside)
+
+
+def _evidence(view: SnapshotView, gpu: Gpu, text: str) -> Evidence:
+    path = f"{gpu_path(view, gpu)}.nvlinks"
+    if known(gpu.nvlinks) is not None:
+        path = view.gpu_evidence(gpu, "nvlinks").fact
+    return view.evidence(path, text)
 
 
 def _count(view: SnapshotView, gpu: Gpu) -> int | None:
-    """The links that are up; None where that is not known."""
+    """The number of links up; None if that is not known."""
     links = gpu.nvlinks
     if not isinstance(links, Unavailable):
-        return len(_active(links))
+        return sum(known(link.active) is True for link in links)
     # NVML's plain "not supported" of a baseboard's GPU: it has links, and none of them is there.
     none = links.unavailable == "not-supported" and not links.detail and not on_wsl(view)
     return 0 if none and _built_in(gpu) else None
-
-
-def _active(links: list[NvLink]) -> list[NvLink]:
-    return [link for link in links if known(link.active)]
 
 
 def _built_in(gpu: Gpu) -> bool:
@@ -137,9 +189,9 @@ def _built_in(gpu: Gpu) -> bool:
     return "-SXM" in name or (sold is not None and sold.board == "module")
 
 
-def _bridged(gpu: Gpu, told: int, counts: list[int | None]) -> bool:
+def _bridged(gpu: Gpu, up: int, counts: list[int | None]) -> bool:
     """Whether it is a card that a bridge joins to another one, which has as many links for that."""
-    return told > 0 and not _built_in(gpu) and _is_card(gpu) and counts.count(told) % 2 == 0
+    return up > 0 and not _built_in(gpu) and _is_card(gpu) and counts.count(up) % 2 == 0
 
 
 def _is_card(gpu: Gpu) -> bool:
@@ -158,10 +210,9 @@ def _on_switches(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> 
     )
 
 
-def _wired(view: SnapshotView, gpu: Gpu, most: int, counts: list[int | None]) -> int:
-    """The links that a baseboard's GPU must have by its product; 0 where nothing is known of that."""
-    name = known(gpu.name) or ""
-    sold = product(name)
+def _wired(view: SnapshotView, gpu: Gpu, counts: list[int | None]) -> int:
+    """The links that a baseboard's GPU must have by its product; 0 if that is not known."""
+    sold = product(known(gpu.name) or "")
     if not _built_in(gpu) or len(counts) < 2:
         return 0
     if sold is None or not sold.nvlinks:
@@ -170,54 +221,3 @@ def _wired(view: SnapshotView, gpu: Gpu, most: int, counts: list[int | None]) ->
     if part and (not sold.nvswitch or in_virtual_machine(view, gpu)):
         return 1  # those to GPUs that are not here may stay down
     return sold.nvlinks
-
-
-def _remedy(view: SnapshotView, gpu: Gpu, none_at_all: bool = False) -> Remedy:
-    see = [
-        f"nvidia-smi nvlink -s -i {address_of(gpu)}",
-        f"nvidia-smi nvlink -e -i {address_of(gpu)}",
-    ]
-    kernel = known_kernel(view)
-    if none_at_all and kernel is not None and kernel.driver_parameters.get(_DISABLED, "0") != "0":
-        return Remedy(
-            "NVLink is switched off by a parameter of the nvidia module (NVreg_NvLinkDisable): take it out,"
-            " rebuild the initial RAM disk, and reboot.",
-            ["grep -rs NVreg_NvLinkDisable /etc/modprobe.d /run/modprobe.d /proc/cmdline"],
-        )
-    if none_at_all and in_virtual_machine(view, gpu):
-        return Remedy(
-            "The host decides this: its fabric manager must run and put these GPUs into one partition"
-            " (shared NVSwitch model), or the NVSwitches must be passed into this machine together with all"
-            " GPUs of the board; with a cloud, take the type of machine that has NVLink.",
-            ["nvidia-smi topo -m", "nvidia-smi nvlink -s", BRIDGES],
-        )
-    if none_at_all:
-        return Remedy(
-            "See whether the NVSwitches are on the bus and their fabric manager runs, then reset all GPUs"
-            " together or reboot; if it stays, have the baseboard looked at.",
-            [
-                "nvidia-smi topo -m",
-                *see[:1],
-                "systemctl status nvidia-fabricmanager --no-pager",
-                "sudo dmesg | grep -iE 'nvlink|nvswitch|sxid'",
-            ],
-        )
-    return Remedy(
-        "See which links are down or count errors; reset the GPUs, and reseat the board or bridge if it"
-        " stays.",
-        see,
-    )
-
-
-def _link_finding(
-    view: SnapshotView, gpu: Gpu, message: str, told: str, remedy: Remedy, none: bool = False
-) -> Finding:
-    headline = "has no NVLink" if none else ""
-    found = finding(view, "warn", gpu, message, "nvlinks", remedy, headline)
-    path = found.evidence[0].fact if found.evidence else f"{gpu_path(view, gpu)}.nvlinks"
-    evidence = [view.evidence(path, told)]
-    kernel = known_kernel(view)
-    if none and kernel is not None and _DISABLED in kernel.driver_parameters:
-        value = f"{_DISABLED}: {kernel.driver_parameters[_DISABLED]}"
-        evidence.append(view.evidence("machine.kernel.driver_parameters", value))
-    return msgspec.structs.replace(found, evidence=evidence)

@@ -8,9 +8,10 @@ from ...facts.base import known
 from ...facts.gpu import Gpu, GpuProcess
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
-from ..gpus import address_of, finding, judge_gpus
+from ..gpus import address_of, found, judge_gpus
 from ..registry import check
 from ..target import installed, tensorflows
 
@@ -23,17 +24,45 @@ _GROWTH = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # JAX",
 }
 
+MEMORY_FULL = Cause(
+    "memory-full",
+    "warn",
+    "has little free memory",
+    "{used} of {total} MiB are in use{by}: what starts now will run out of memory.",
+)
+ORPHANED = Cause(
+    "memory-without-process",
+    "warn",
+    "has memory in use without a process",
+    "{used} MiB are in use and no process is listed: a crashed job may hold them, or a process in a"
+    " container.",
+    "Find out who has the device open, and stop it if it is a leftover.",
+    ("sudo fuser -v /dev/nvidia*", "docker ps"),
+)
+IDLE_MPS = Cause(
+    "idle-mps-daemon",
+    "warn",
+    "an unused MPS daemon is running",
+    "An MPS control daemon is running, nothing uses it, and its GPUs are not in the compute mode"
+    " EXCLUSIVE_PROCESS, which is meant for it: CUDA programs of its user go through its server, and hang or"
+    " fail with it.",
+    "Stop it, unless somebody needs it; if it is wanted, set the mode, so that only its server opens the"
+    " GPUs, and start it again.",
+    (
+        "echo quit | sudo nvidia-cuda-mps-control",
+        "sudo nvidia-smi -c EXCLUSIVE_PROCESS  # where MPS is wanted, then",
+        "sudo nvidia-cuda-mps-control -d",
+    ),
+)
+
 
 @check(
     "GPU-016",
     title="The GPUs' memory is free",
-    problem="has little free memory",
+    causes=(MEMORY_FULL, ORPHANED, IDLE_MPS),
     about="What other processes hold is missing when training starts, and TensorFlow and JAX ask for nearly"
-    " all of it: memory that is nine tenths full is a warning, and so is memory that is in use though no"
-    " process is listed (a crashed job, or one in another container). An MPS control daemon that nobody uses,"
-    " on GPUs whose compute mode is not EXCLUSIVE_PROCESS, is a warning too: CUDA programs of its user go"
-    " through its server, and hang or fail when that does. A TensorFlow that finds no memory left says"
-    " 'cuDNN failed to initialize', and not that.",
+    " all of it. Memory in use without a listed process belongs to a crashed job, or to another"
+    " container. A TensorFlow that finds no memory left says 'cuDNN failed to initialize', and not that.",
     sources=(
         "nvidia-smi(1), Processes",
         "NVIDIA Multi-Process Service",
@@ -45,7 +74,7 @@ _GROWTH = {
 )
 def memory_is_free(view: SnapshotView) -> Iterator[Verdict]:
     yield from judge_gpus(view, lambda gpu: _memory(view, gpu))
-    yield from _forgotten_mps(view)
+    yield from _idle_mps(view)
 
 
 def _memory(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
@@ -53,38 +82,23 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     used = need(gpu.memory_used_mib, "the memory in use")
     processes = known(gpu.processes)
     share = used / total if total else 0.0
+    fields = "memory_used_mib memory_total_mib"
     if share >= FULL:
-        yield finding(
-            view,
-            "warn",
-            gpu,
-            f"{used} of {total} MiB are in use{_by(processes)}: what starts now will run out of memory.",
-            "memory_used_mib memory_total_mib",
-            _make_room(view, gpu),
-        )
+        room = _make_room(view, gpu)
+        by = _by(processes or [])
+        yield found(view, MEMORY_FULL, gpu, fields, advice=room, used=used, total=total, by=by)
     elif processes == [] and share >= HELD and used >= HELD_MIB and _sees_processes(view):
-        yield finding(
-            view,
-            "warn",
-            gpu,
-            f"{used} MiB are in use and no process is listed: a crashed job may hold them, or a process in"
-            " a container.",
-            "memory_used_mib memory_total_mib",
-            Remedy(
-                "See who has the device open, and stop it if it is left over.",
-                ["sudo fuser -v /dev/nvidia*", "docker ps"],
-            ),
-        )
+        yield found(view, ORPHANED, gpu, fields, used=used)
     else:
         yield Passed("memory is free")
 
 
 def _make_room(view: SnapshotView, gpu: Gpu) -> Remedy:
-    """Who holds it, and how a framework of the target's is kept from taking all that there is."""
+    """Who holds it, and how to keep the target's frameworks from taking all of it."""
     grow = _on_demand(view)
-    text = "See who uses the GPU, and stop it if it is left over."
+    text = "Find out who uses the GPU, and stop it if it is a leftover."
     if grow:
-        text += " Where several processes share the GPU, let each take memory as it needs it, in all of them."
+        text += " If several processes share the GPU, let each of them take memory as it needs it."
     return Remedy(
         text,
         [
@@ -99,34 +113,34 @@ def _on_demand(view: SnapshotView) -> list[str]:
     """The commands for the target's frameworks that take all memory at once, unless it is set already."""
     target = view.snapshot.target
     if target is None:
-        return [_GROWTH["TF_FORCE_GPU_ALLOW_GROWTH"], _GROWTH["XLA_PYTHON_CLIENT_PREALLOCATE"]]
+        return list(_GROWTH.values())
     try:
-        there = installed(view)
+        packages = installed(view)
     except CannotJudge:
         return []
     probe = target.environment
     variables = {} if probe is None or probe.facts is None else probe.facts.variables
+    fraction = "XLA_PYTHON_CLIENT_MEM_FRACTION" in variables
     wanted = {
-        "TF_FORCE_GPU_ALLOW_GROWTH": bool(tensorflows(there)),
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "jax" in there
-        and "XLA_PYTHON_CLIENT_MEM_FRACTION" not in variables,
+        "TF_FORCE_GPU_ALLOW_GROWTH": bool(tensorflows(packages)),
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "jax" in packages and not fraction,
     }
     return [_GROWTH[name] for name, needed in wanted.items() if needed and name not in variables]
 
 
 def _sees_processes(view: SnapshotView) -> bool:
-    """Whether the list of processes is whole: not in a container, on Windows, or from a saved file."""
+    """Whether the list of processes is complete: not in a container, on Windows, or from a saved file."""
     known_place = view.machine.host is not None and view.machine.origin == "live"
     return known_place and not (container(view) or on_wsl(view) or on_windows(view))
 
 
-def _by(processes: list[GpuProcess] | None) -> str:
-    names = [known(process.name) or f"process {process.pid}" for process in processes or []]
-    shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names[:4]))
+def _by(processes: list[GpuProcess]) -> str:
+    names = [known(process.name) or f"process {process.pid}" for process in processes[:4]]
+    shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names))
     return f" by {shown}" if shown else ""
 
 
-def _forgotten_mps(view: SnapshotView) -> Iterator[Finding]:
+def _idle_mps(view: SnapshotView) -> Iterator[Finding]:
     """An MPS daemon without clients, on GPUs whose compute mode is not the one meant for it."""
     daemon = service(view, _MPS)
     if daemon is None or not known(daemon.running):
@@ -137,23 +151,9 @@ def _forgotten_mps(view: SnapshotView) -> Iterator[Finding]:
             return
         if "exclusive" in (known(gpu.compute_mode) or "").lower():
             return
-    yield Finding(
-        "warn",
-        "An MPS control daemon is running, nothing uses it, and its GPUs are not in the compute mode"
-        " EXCLUSIVE_PROCESS, which is meant for it: CUDA programs of its user go through its server, and hang"
-        " or fail with it.",
+    yield IDLE_MPS.found(
         evidence=[
             view.evidence("machine.kernel.services", f"{_MPS} is running"),
             *[view.gpu_evidence(gpu, "compute_mode") for gpu in view.gpus[:1]],
-        ],
-        remedy=Remedy(
-            "Stop it, if nobody needs it; where it is wanted, set the mode, so that nothing but its server"
-            " opens"
-            " the GPUs, and start it again.",
-            [
-                "echo quit | sudo nvidia-cuda-mps-control",
-                "sudo nvidia-smi -c EXCLUSIVE_PROCESS  # where MPS is wanted, then",
-                "sudo nvidia-cuda-mps-control -d",
-            ],
-        ),
+        ]
     )

@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="host",
-    title="Host",
-    position=10,
-)
+AREA = Area(name="host", title="Host", position=10)

@@ -8,8 +8,9 @@ from ...facts.base import known
 from ...facts.host import Disk
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
 from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.model import Passed, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..registry import check
@@ -35,16 +36,40 @@ FULL_INODES = 1_000
 USES = ("home", "cache", "environments", "temporary")
 
 
+_MAKE_ROOM = "Make room, or send environments, caches and temporary files to a larger disk."
+FULL = Cause(
+    "disk-full",
+    "fail",
+    "too little disk space",
+    "{where} is full, {mib} MiB {free}: every program that writes there fails.",
+    _MAKE_ROOM,
+)
+TIGHT = Cause(
+    "little-disk-space",
+    "warn",
+    "too little disk space",
+    "{where} has {gb} {free}: installing TensorFlow with its CUDA libraries takes up to {needed} there and"
+    " would stop with 'No space left on device'.",
+    _MAKE_ROOM,
+)
+_INODES = (
+    "too few free inodes",
+    "{where} has {inodes} free inodes: there is no room for an environment's tens of thousands of files,"
+    " however many bytes are free.",
+    "Remove directories with many small files, or use another file system.",
+)
+NO_INODES = Cause("no-inodes", "fail", *_INODES)
+FEW_INODES = Cause("few-inodes", "warn", *_INODES)
+
+
 @check(
     "HOST-005",
     title="Enough disk space for environments and caches",
-    problem="too little disk space",
-    about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes"
-    " from 3.28 GB, in pip's or uv's cache or among the temporary files; without room, an installation"
-    " stops half way. Judged by what this user may still write on each file system: free blocks"
-    " (without those kept for root), free inodes, and the quota where one is known. A target that has"
-    " a framework already needs no such room. The lines for inodes (50,000) and for 'full' (100 MiB)"
-    " are envcheck's own.",
+    causes=(FULL, TIGHT, NO_INODES, FEW_INODES),
+    about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from"
+    " 3.28 GB, in the installer's cache or among the temporary files. Judged by what this user may still"
+    " write on each file system: free blocks, free inodes, and the quota. A target that has a framework"
+    " already needs no such room.",
     sources=("measured: tensorflow[and-cuda] 2.21, 43 packages", "pip#5816", "pip#12868"),
     follows=(DEAD,),
 )
@@ -75,30 +100,20 @@ def _space(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
     if free >= max(needed, FULL_MIB):
         yield Passed(f"{mount(disk)} has {gigabytes(free)} {left}")
         return
-    if free < FULL_MIB:
-        what = f"{_name(group)} is full, {free} MiB {left}: every program that writes there fails."
-    else:
-        what = (
-            f"{_name(group)} has {gigabytes(free)} {left}: installing TensorFlow with its CUDA libraries"
-            f" takes up to {gigabytes(needed)} there and would stop with 'No space left on device'."
-        )
     moved = [VARIABLES[role] for role in held if role in VARIABLES]
-    yield Finding(
-        "fail" if free < FULL_MIB else "warn",
-        what,
-        subjects=about_file(mount(disk)),
-        evidence=[evidence(view, disk, field)],
-        remedy=Remedy(
-            "Make room, or send environments, caches and temporary files to a larger disk.",
-            [
-                f"df -h {word(mount(disk))}",
-                "python3 -m pip cache purge",
-                *(
-                    f"export {name}={fill_in('DIRECTORY', 'one on a larger disk')}"
-                    for name in moved
-                ),
-            ],
-        ),
+    yield (FULL if free < FULL_MIB else TIGHT).found(
+        about_file(mount(disk)),
+        [evidence(view, disk, field)],
+        commands=[
+            f"df -h {word(mount(disk))}",
+            "python3 -m pip cache purge",
+            *(f"export {name}={fill_in('DIRECTORY', 'one on a larger disk')}" for name in moved),
+        ],
+        where=_name(group),
+        mib=free,
+        gb=gigabytes(free),
+        free=left,
+        needed=gigabytes(needed),
     )
 
 
@@ -108,19 +123,15 @@ def _inodes(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
     installing = "environments" in roles(*group) and not framework_installed(view)
     if free is None or free >= (ENVIRONMENT_INODES if installing else FULL_INODES):
         return
-    yield Finding(
-        "fail" if free < FULL_INODES else "warn",
-        f"{_name(group)} has {free} free inodes: there is no room for an environment's tens of thousands"
-        " of files, however many bytes are free.",
-        subjects=about_file(mount(disk)),
-        evidence=[evidence(view, disk, "free_inodes")],
-        remedy=Remedy(
-            "Remove directories with many small files, or use another file system.",
-            [
-                f"df -i {word(mount(disk))}",
-                f"sudo du --inodes -x -d 3 {word(mount(disk))} | sort -n | tail",
-            ],
-        ),
+    yield (NO_INODES if free < FULL_INODES else FEW_INODES).found(
+        about_file(mount(disk)),
+        [evidence(view, disk, "free_inodes")],
+        commands=[
+            f"df -i {word(mount(disk))}",
+            f"sudo du --inodes -x -d 3 {word(mount(disk))} | sort -n | tail",
+        ],
+        where=_name(group),
+        inodes=free,
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ...facts.base import Unavailable, known
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ..containers import DEVICES_FOR_CONTAINERS
 from ..nvidia_devices import mode_bits
 from ..registry import check
@@ -19,15 +20,34 @@ ENOUGH_SHM_MIB = 1024
 LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
 
 
+_HEADLINE = "/dev/shm is too small"
+SMALL_ON_HOST = Cause(
+    "small-shared-memory",
+    "warn",
+    _HEADLINE,
+    "/dev/shm has {mib} MiB for {gpus} GPUs: NCCL between them and data loaders with workers need more ('No"
+    " space left on device'), and die or hang.",
+    "Make it larger, and remove the size where it is set: its line of /etc/fstab, or what else mounts it at"
+    " boot.",
+    ("sudo mount -o remount,size=50% /dev/shm", "grep /dev/shm /etc/fstab"),
+)
+SMALL_IN_CONTAINER = Cause(
+    "small-shared-memory-in-container",
+    "warn",
+    _HEADLINE,
+    "/dev/shm has {mib} MiB in this container: NCCL between GPUs and data loaders with workers need more, and"
+    " die or hang.",
+    "Start the container with more shared memory; it cannot be enlarged from inside.",
+)
+
+
 @check(
     "HOST-008",
     title="/dev/shm is large enough",
-    problem="/dev/shm is too small",
+    causes=(SMALL_ON_HOST, SMALL_IN_CONTAINER),
     about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets"
-    " 64 MB of it unless told otherwise; what does not fit ends in 'No space left on device', a bus error"
-    " or a hang of all ranks. A machine gives half of its memory; where one with several GPUs gives less"
-    " than the 1 GiB that NVIDIA has containers started with, and less than an eighth of its memory, somebody"
-    " made it small.",
+    " 64 MB of it by default; what does not fit ends in 'No space left on device', a bus error or a hang"
+    " of all ranks. A machine gives half of its memory, unless somebody made it small.",
     sources=(
         "nccl#290",
         "nccl#342 (10 MB for each connection of a ring)",
@@ -43,36 +63,25 @@ def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed("no limit")  # tmpfs with size=0, podman's --shm-size=0
         return
     if container is None and _is_small(view, total):
-        yield Finding(
-            "warn",
-            f"/dev/shm has {total} MiB for {len(view.gpus)} GPUs: NCCL between them and data loaders with"
-            " workers need more ('No space left on device'), and die or hang.",
+        yield SMALL_ON_HOST.found(
             evidence=[
                 view.evidence("machine.host.shm_total_mib"),
                 view.evidence("machine.host.memory_total_mib"),
             ],
-            remedy=Remedy(
-                "Make it larger, and take the size away where it is set: its line of /etc/fstab, or what"
-                " else mounts it at boot.",
-                ["sudo mount -o remount,size=50% /dev/shm", "grep /dev/shm /etc/fstab"],
-            ),
+            mib=total,
+            gpus=len(view.gpus),
         )
         return
     if container is None or total > DEFAULT_SHM_MIB:
         yield Passed(f"{total} MiB")
         return
-    yield Finding(
-        "warn",
-        f"/dev/shm has {total} MiB in this container: NCCL between GPUs and data loaders with workers"
-        " need more, and die or hang.",
+    yield SMALL_IN_CONTAINER.found(
         evidence=[
             view.evidence("machine.host.shm_total_mib"),
             view.evidence("machine.host.container"),
         ],
-        remedy=Remedy(
-            "Start the container with more shared memory; it cannot be enlarged from inside.",
-            in_engine(view, "limits"),
-        ),
+        commands=in_engine(view, "limits"),
+        mib=total,
     )
 
 
@@ -88,14 +97,30 @@ def _is_small(view: SnapshotView, total: int) -> bool:
     return is_absent and several and total < ENOUGH_SHM_MIB and total * 8 < (memory or 0)
 
 
+LOCKED_MEMORY = Cause(
+    "low-memlock-limit",
+    "warn",
+    "the limit on locked memory is too low",
+    "This container may lock only {kib} KiB of memory, and {devices} need more: NCCL over RDMA cannot"
+    " register its buffers.",
+    "Start the container without that limit.",
+)
+FEW_FILES = Cause(
+    "low-file-limit",
+    "warn",
+    "the limit on open files is too low",
+    "A process may open only {files} files: data loaders run into 'Too many open files'.",
+    "Raise the limit.",
+)
+
+
 @check(
     "HOST-009",
     title="Process limits leave room for GPU work",
-    problem="process limits are too low",
+    causes=(LOCKED_MEMORY, FEW_FILES),
     about="RDMA (InfiniBand, RoCE), which NCCL uses between machines, pins the memory it registers, and the"
     " limit on locked memory counts that: in a container without --ulimit memlock=-1 registration fails."
-    " Outside of containers 8 MiB is the distributions' default and no finding, nor is it one without an"
-    " RDMA device. Fewer than 1024 open files is less than any distribution gives.",
+    " Fewer than 1024 open files is less than any distribution gives.",
     sources=("NVIDIA containers user guide, --ulimit memlock", "getrlimit(2)"),
 )
 def limits(view: SnapshotView) -> Iterator[Verdict]:
@@ -104,25 +129,23 @@ def limits(view: SnapshotView) -> Iterator[Verdict]:
     files = known(host.open_files)
     devices = known(host.rdma_devices)
     if memlock != -1 and devices and known(host.container):
-        yield Finding(
-            "warn",
-            f"This container may lock only {memlock} KiB of memory, and {', '.join(devices)} need more: NCCL"
-            " over RDMA cannot register its buffers.",
+        yield LOCKED_MEMORY.found(
             evidence=[
                 view.evidence("machine.host.memlock_kib"),
                 view.evidence("machine.host.rdma_devices"),
             ],
-            remedy=Remedy("Start the container without that limit.", in_engine(view, "limits")),
+            commands=in_engine(view, "limits"),
+            kib=memlock,
+            devices=", ".join(devices),
         )
     if files is not None and 0 <= files < LEAST_OPEN_FILES:
-        yield Finding(
-            "warn",
-            f"A process may open only {files} files: data loaders run into 'Too many open files'.",
+        yield FEW_FILES.found(
             evidence=[view.evidence("machine.host.open_files")],
-            remedy=Remedy(
-                "Raise the limit.",
-                ["ulimit -n 65536", *(in_engine(view, "files") if known(host.container) else [])],
-            ),
+            commands=[
+                "ulimit -n 65536",
+                *(in_engine(view, "files") if known(host.container) else []),
+            ],
+            files=files,
         )
     locked = "no limit on locked memory" if memlock == -1 else f"{memlock} KiB of locked memory"
     yield Passed(
@@ -130,13 +153,24 @@ def limits(view: SnapshotView) -> Iterator[Verdict]:
     )
 
 
+CONFINED = Cause(
+    "selinux-denies-gpu",
+    "warn",
+    "SELinux keeps the container from the GPUs",
+    "{node} is open to everybody by its mode, and this process may not use it: SELinux keeps the container"
+    " from the GPU.",
+    f"Allow containers to use devices on the host. {DEVICES_FOR_CONTAINERS}",
+    ("sudo getsebool container_use_devices", "sudo setsebool -P container_use_devices on"),
+)
+
+
 @check(
     "HOST-010",
     title="SELinux lets this container use the GPUs",
-    problem="SELinux keeps the container from the GPUs",
-    about="Where the host enforces SELinux, a container's label (container_t) may not open device nodes"
-    " that nobody labelled for it, whatever their mode says: NVML then reports 'Insufficient Permissions'."
-    " Judged by device nodes that every user may open by their mode, and this process may not.",
+    causes=(CONFINED,),
+    about="If the host enforces SELinux, a container's label (container_t) may not open device nodes that"
+    " are not labelled for it: NVML then reports 'Insufficient Permissions'. Judged by device nodes that"
+    " every user may open by their mode, and this process may not.",
     sources=("nvidia-container-toolkit#33", "container-selinux, boolean container_use_devices"),
     follows=("PCI-001", "KRN-001", "KRN-006"),
 )
@@ -155,18 +189,12 @@ def selinux(view: SnapshotView) -> Iterator[Verdict]:
     if not denied:
         yield Passed(f"{len(nodes)} device nodes")
         return
-    yield Finding(
-        "warn",
-        f"{denied[0].path} is open to everybody by its mode, and this process may not use it: SELinux keeps"
-        " the container from the GPU.",
+    yield CONFINED.found(
         evidence=[
             view.evidence(
                 "machine.kernel.device_nodes", ", ".join(f"{n.path} {n.mode}" for n in denied)
             ),
             view.evidence("machine.host.selinux_label"),
         ],
-        remedy=Remedy(
-            f"Allow containers to use devices on the host. {DEVICES_FOR_CONTAINERS}",
-            ["sudo getsebool container_use_devices", "sudo setsebool -P container_use_devices on"],
-        ),
+        node=denied[0].path,
     )

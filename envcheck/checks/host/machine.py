@@ -12,8 +12,9 @@ from ...data import table
 from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
 from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.model import Passed, Verdict
 from ..registry import check
 from ..system_commands import in_engine
 from .places import gigabytes, host_of
@@ -24,13 +25,22 @@ CONTAINERS_FOR = ("x86_64", "aarch64")
 LEAST_MEMORY_MIB = 4096
 
 
+NO_BUILD = Cause(
+    "architecture-without-builds",
+    "fail",
+    "no NVIDIA software exists for this architecture",
+    "This system is {architecture}: no GPU build of TensorFlow exists for it, neither as wheels nor as"
+    " NVIDIA's containers.",
+    "Use a 64-bit system on x86_64 (or on aarch64, with NVIDIA's containers).",
+)
+
+
 @check(
     "HOST-001",
     title="NVIDIA's GPU software exists for this architecture",
-    problem="no NVIDIA software exists for this architecture",
+    causes=(NO_BUILD,),
     about="GPU builds of TensorFlow exist as wheels for x86_64, and NVIDIA's containers for x86_64 and"
-    " for aarch64. On any other architecture, a 32-bit system"
-    " among them, there is nothing to install. Judged by what the kernel calls the machine.",
+    " aarch64. Judged by what the kernel calls the machine.",
     sources=(
         "wheel file names of tensorflow 2.13 to 2.22 and nvidia-tensorflow 20.10 to 23.03",
         "NVIDIA NGC catalogue, multi-arch images",
@@ -45,24 +55,38 @@ def architecture(view: SnapshotView) -> Iterator[Verdict]:
             f"{machine}: GPU builds of TensorFlow come as NVIDIA's containers, not as wheels"
         )
     else:
-        yield Finding(
-            "fail",
-            f"This system is {machine}: no GPU build of TensorFlow exists for it, neither as wheels nor"
-            " as NVIDIA's containers.",
-            evidence=[view.evidence("machine.host.architecture")],
-            remedy=Remedy(
-                "Use a 64-bit system on x86_64 (or on aarch64, with NVIDIA's containers)."
-            ),
+        yield NO_BUILD.found(
+            evidence=[view.evidence("machine.host.architecture")], architecture=machine
         )
+
+
+_NO_AVX = (
+    "There is no AVX on {cpu}: TensorFlow's wheels die with 'Illegal instruction' when imported."
+)
+_HEADLINE = "the CPU lacks instructions that the wheels use"
+NO_AVX = Cause(
+    "no-avx",
+    "fail",
+    _HEADLINE,
+    _NO_AVX,
+    "Use a machine with a newer CPU: every Intel and AMD server CPU since 2011 has AVX.",
+)
+AVX_HIDDEN = Cause(
+    "avx-hidden",
+    "fail",
+    _HEADLINE,
+    _NO_AVX,
+    "Let the virtual machine see the host's CPU, on the host of the virtual machine; then stop it and start"
+    " it again.",
+)
 
 
 @check(
     "HOST-002",
     title="The CPU has the instructions that the wheels use",
-    problem="the CPU lacks instructions that the wheels use",
-    about="TensorFlow's x86 wheels have been built with AVX since 1.6. On a CPU without it, or in a"
-    " virtual machine whose hypervisor hides it, importing TensorFlow ends with SIGILL ('Illegal"
-    " instruction') and no further word. Judged by the CPU's flags as the kernel shows them.",
+    causes=(NO_AVX, AVX_HIDDEN),
+    about="TensorFlow's x86 wheels have been built with AVX since 1.6. On a CPU without it, or in a virtual"
+    " machine whose hypervisor hides it, importing TensorFlow ends with SIGILL ('Illegal instruction').",
     sources=("tensorflow#17411", "tensorflow#19766", "tensorflow#46496", "tensorflow#62342"),
 )
 def cpu_instructions(view: SnapshotView) -> Iterator[Verdict]:
@@ -81,23 +105,11 @@ def cpu_instructions(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"{model}, up to {best}")
         return
     hypervisor = known(host.hypervisor)
-    yield Finding(
-        "fail",
-        f"There is no AVX on {model}: TensorFlow's wheels die with 'Illegal instruction' when imported.",
+    vm = fill_in("NAME", "the virtual machine")
+    yield (AVX_HIDDEN if hypervisor else NO_AVX).found(
         evidence=[view.evidence("machine.host.cpu_flags"), view.evidence("machine.host.cpu_model")],
-        remedy=Remedy(
-            "Let the virtual machine see the host's CPU, on the host of the virtual machine; then stop it"
-            " and start it again.",
-            [
-                f"sudo virt-xml {fill_in('NAME', 'the virtual machine')} --edit --cpu host-passthrough"
-            ]
-            if hypervisor == "kvm"
-            else [],
-        )
-        if hypervisor
-        else Remedy(
-            "Use a machine with a newer CPU: every Intel and AMD server CPU since 2011 has AVX."
-        ),
+        commands=[f"sudo virt-xml {vm} --edit --cpu host-passthrough"] * (hypervisor == "kvm"),
+        cpu=model,
     )
 
 
@@ -113,14 +125,39 @@ def _glibc_floors() -> tuple[tuple[Version, tuple[int, int]], ...]:
     return tuple(sorted(floors, reverse=True))
 
 
+MUSL = Cause(
+    "musl",
+    "fail",
+    "the C library is not glibc",
+    "The C library is musl, and every GPU build of TensorFlow needs glibc: no wheel installs here.",
+    "Use a distribution with glibc (Debian, Ubuntu, Rocky), or an image of one.",
+)
+_UPGRADE = "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc."
+OLD_GLIBC = Cause(
+    "old-glibc",
+    "warn",
+    "the C library is old",
+    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs: the newest that installs here"
+    " is {fitting}.",
+    _UPGRADE,
+)
+TOO_OLD_GLIBC = Cause(
+    "glibc-too-old",
+    "fail",
+    "the C library is too old",
+    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in envcheck's"
+    " tables installs here.",
+    _UPGRADE,
+)
+
+
 @check(
     "HOST-003",
     title="The C library runs the wheels",
-    problem="the C library is too old, or not glibc",
+    causes=(MUSL, OLD_GLIBC, TOO_OLD_GLIBC),
     about="Wheels for Linux name the oldest glibc that they run on: manylinux2014 is glibc 2.17,"
-    " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution, or an import ends with"
-    ' "version `GLIBC_2.29\' not found". No GPU build exists for musl (Alpine). Judged by the glibc that'
-    " the interpreter runs on, against the tags of the wheels in envcheck's tables.",
+    " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution, or an import fails. No"
+    " GPU build exists for musl (Alpine). Judged by the glibc that the interpreter runs on.",
     sources=(
         "wheel file names of tensorflow 2.13 to 2.22 on PyPI",
         "PEP 600",
@@ -130,14 +167,7 @@ def _glibc_floors() -> tuple[tuple[Version, tuple[int, int]], ...]:
 def c_library(view: SnapshotView) -> Iterator[Verdict]:
     host = host_of(view)
     if need(host.libc, "the C library") == "musl":
-        yield Finding(
-            "fail",
-            "The C library is musl, and every GPU build of TensorFlow needs glibc: no wheel installs here.",
-            evidence=[view.evidence("machine.host.libc")],
-            remedy=Remedy(
-                "Use a distribution with glibc (Debian, Ubuntu, Rocky), or an image of one."
-            ),
-        )
+        yield MUSL.found(evidence=[view.evidence("machine.host.libc")])
         return
     text = need(host.glibc, "glibc's version")
     match = re.match(r"(\d+)\.(\d+)", text)
@@ -151,31 +181,42 @@ def c_library(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"glibc {text}, all wheels in the tables run on it{old}")
         return
     fitting = next((version for version, floor in floors if floor <= glibc), None)
-    message = (
-        f"glibc {text} is older than the {needed[0]}.{needed[1]} that TensorFlow {newest} needs"
-    )
-    yield Finding(
-        "warn" if fitting else "fail",
-        f"{message}: the newest that installs here is {fitting}."
-        if fitting
-        else f"{message}, and no TensorFlow in envcheck's tables installs here.",
+    install = [f'python3 -m pip install "tensorflow[and-cuda]=={fitting}"'] if fitting else []
+    yield (OLD_GLIBC if fitting else TOO_OLD_GLIBC).found(
         evidence=[view.evidence("machine.host.glibc")],
-        remedy=Remedy(
-            "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc.",
-            [f'python3 -m pip install "tensorflow[and-cuda]=={fitting}"'] if fitting else [],
-        ),
+        commands=install,
+        glibc=text,
+        needed=f"{needed[0]}.{needed[1]}",
+        newest=str(newest),
+        fitting=str(fitting),
     )
+
+
+LITTLE_MEMORY = Cause(
+    "little-memory",
+    "warn",
+    "too little memory",
+    "Only {memory} of memory: a framework with the CUDA libraries may be killed while it loads.",
+    "Train on a machine with more memory, or with smaller batches and prefetch buffers.",
+)
+LOW_LIMIT = Cause(
+    "low-memory-limit",
+    "warn",
+    "too little memory",
+    "Only {memory} of memory (limited by its control group): a framework with the CUDA libraries may be"
+    " killed while it loads.",
+    "Give the container or job more memory.",
+)
 
 
 @check(
     "HOST-004",
     title="Enough memory for a training process",
-    problem="too little memory",
+    causes=(LITTLE_MEMORY, LOW_LIMIT),
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
-    " reaches the GPU. Where a cgroup (a container, a batch job) allows less than the machine has, the"
-    " kernel kills the process at the limit, and all that is left is 'Killed'. Judged by the smaller of"
-    " the machine's memory and the limits of all control groups above this process. The line of 4 GiB is"
-    " envcheck's own, not a published figure.",
+    " reaches the GPU. If a cgroup (a container, a batch job) allows less than the machine has, the"
+    " kernel kills the process at the limit with no more than 'Killed'. The line of 4 GiB is envcheck's"
+    " own.",
     sources=("Linux kernel documentation, cgroup v1 and v2 memory controllers",),
 )
 def memory(view: SnapshotView) -> Iterator[Verdict]:
@@ -189,34 +230,22 @@ def memory(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"{gigabytes(effective)}{bound}")
         return
     evidence = [view.evidence("machine.host.memory_total_mib")]
-    remedy = Remedy(
-        "Train on a machine with more memory, or with smaller batches and prefetch buffers."
-    )
-    if limited:
-        evidence.append(view.evidence("machine.host.cgroup_memory_limit_mib"))
-        remedy = Remedy(
-            "Give the container or job more memory.",
-            [
-                *(in_engine(view, "memory") if known(host.container) else []),
-                "sbatch --mem 32G SCRIPT",
-            ],
-        )
-    yield Finding(
-        "warn",
-        f"Only {gigabytes(effective)} of memory{bound}: a framework with the CUDA libraries may be killed"
-        " while it loads.",
-        evidence=evidence,
-        remedy=remedy,
+    if not limited:
+        yield LITTLE_MEMORY.found(evidence=evidence, memory=gigabytes(effective))
+        return
+    engine = in_engine(view, "memory") if known(host.container) else []
+    yield LOW_LIMIT.found(
+        evidence=[*evidence, view.evidence("machine.host.cgroup_memory_limit_mib")],
+        commands=[*engine, "sbatch --mem 32G SCRIPT"],
+        memory=gigabytes(effective),
     )
 
 
 @check(
     "HOST-011",
     title="Where this system runs",
-    problem="the kind of system is not known",
-    about="Says whether this is bare metal, a virtual machine, a container or WSL2, and whether Secure"
-    " Boot and lockdown ask for signed kernel modules, because much of what the other checks say depends"
-    " on it: in WSL2 the GPU is no PCI device, and in a container the driver belongs to the host."
+    about="Shows whether this is bare metal, a virtual machine, a container or WSL2, and whether Secure"
+    " Boot and lockdown ask for signed kernel modules: much of what the other checks say depends on it."
     " It never fails.",
     sources=(
         "systemd-detect-virt(1), for the signs of each",

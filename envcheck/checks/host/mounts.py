@@ -8,8 +8,9 @@ from ...facts.base import Unavailable, known
 from ...facts.host import Disk
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
 from ...findings.commands import fill_in
-from ...findings.model import Finding, Level, Passed, Remedy, Verdict, unjudged
+from ...findings.model import Finding, Level, Passed, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..registry import check
@@ -26,23 +27,49 @@ from .places import (
     roles,
 )
 
-# What it does to the user where a directory with this role cannot be written; the worst first.
-CLOSED: dict[str, tuple[Level, str]] = {
-    "temporary": ("fail", "pip, compilers and TensorFlow cannot write their temporary files."),
-    "environments": ("warn", "no environment can be installed there."),
-    "cache": ("warn", "downloads are not kept, and installers may refuse to work without a cache."),
+NOEXEC = Cause(
+    "mounted-noexec",
+    "fail",
+    "a directory is noexec",
+    "{mount} is mounted noexec, and {role} is there ({path}): no library of an environment can be loaded from"
+    " it.",
+    "Keep environments on another disk. If noexec is no rule of this machine, its owner can remove it from"
+    " /etc/fstab.",
+    (f"export XDG_DATA_HOME={fill_in('DIRECTORY', 'one on another disk')}",),
+)
+
+
+def _closed_cause(role: str, severity: Level, effect: str) -> Cause:
+    return Cause(
+        f"{role}-closed",
+        severity,
+        "a directory cannot be written",
+        f"{{path}} ({NAMES[role]}) is {{why}}: {effect}",
+        "Use a directory that this user may write to.",
+    )
+
+
+# By the directory's role; the worst first.
+CLOSED = {
+    "temporary": _closed_cause(
+        "temporary", "fail", "pip, compilers and TensorFlow cannot write their temporary files."
+    ),
+    "environments": _closed_cause("environments", "warn", "no environment can be installed there."),
+    "cache": _closed_cause(
+        "cache",
+        "warn",
+        "downloads are not kept, and installers may refuse to work without a cache.",
+    ),
 }
 
 
 @check(
     "HOST-006",
     title="Environments can be written and run where they go",
-    problem="a directory cannot be written, or is noexec",
-    about="An environment's libraries are mapped into memory as programs. On a file system mounted"
-    " noexec that fails with 'failed to map segment from shared object', after an installation that"
-    " seemed to go well. On one that is read-only, or closed to this user, nothing can be installed."
-    " A noexec directory for temporary files is common hardening and no failure: only packages that"
-    " are built from source mind.",
+    causes=(NOEXEC, *CLOSED.values()),
+    about="An environment's libraries are mapped into memory as programs. On a file system mounted noexec"
+    " that fails with 'failed to map segment from shared object', after an installation that seemed to"
+    " succeed. A noexec directory for temporary files is common hardening and no failure.",
     sources=("mount(8), noexec", "mmap(2), EPERM", "Python's tempfile documentation, TMPDIR"),
     follows=(DEAD,),
 )
@@ -63,17 +90,12 @@ def _noexec(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
     libraries = [role for role in roles(disk) if role in ("environments", "target")]
     if not libraries or not need(disk.noexec, f"mount options of {disk.path}"):
         return
-    yield Finding(
-        "fail",
-        f"{mount(disk)} is mounted noexec, and {NAMES[libraries[0]]} is there ({disk.path}): no library"
-        " of an environment can be loaded from it.",
-        subjects=about_file(disk.path),
-        evidence=[evidence(view, disk, "noexec")],
-        remedy=Remedy(
-            "Keep environments on another disk. Where noexec is no rule of this machine, its owner can take"
-            " it out of /etc/fstab.",
-            [f"export XDG_DATA_HOME={fill_in('DIRECTORY', 'one on another disk')}"],
-        ),
+    yield NOEXEC.found(
+        about_file(disk.path),
+        [evidence(view, disk, "noexec")],
+        mount=mount(disk),
+        role=NAMES[libraries[0]],
+        path=disk.path,
     )
 
 
@@ -87,26 +109,39 @@ def _closed(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
         field, why = "writable", "not writable for this user"
     else:
         return
-    level, effect = CLOSED[role]
-    yield Finding(
-        level,
-        f"{disk.path} ({NAMES[role]}) is {why}: {effect}",
-        subjects=about_file(disk.path),
-        evidence=[evidence(view, disk, field)],
-        remedy=Remedy(
-            "Use a directory that this user may write to.",
-            [
-                f"ls -ld {word(disk.path)}",
-                f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one that you may write to')}",
-            ],
-        ),
+    yield CLOSED[role].found(
+        about_file(disk.path),
+        [evidence(view, disk, field)],
+        commands=[
+            f"ls -ld {word(disk.path)}",
+            f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one that you may write to')}",
+        ],
+        path=disk.path,
+        why=why,
     )
+
+
+SILENT = Cause(
+    "mount-does-not-answer",
+    "fail",
+    "a disk does not answer",
+    "The file system at {mount} does not answer: every program that opens a file in {roles} hangs.",
+    "Check whether its server is up and reachable; unmount it lazily if it is gone for good.",
+)
+WINDOWS = Cause(
+    "on-windows-drive",
+    "warn",
+    "environments or caches are on a Windows drive",
+    "{roles} ({path}) is on a Windows drive: installing and importing many small files is slow there, and"
+    " cache locks may not work.",
+    "Keep them on a local disk of this machine.",
+)
 
 
 @check(
     DEAD,
     title="Environments and caches are on disks that answer",
-    problem="a disk does not answer, or is slow",
+    causes=(SILENT, WINDOWS),
     about="A mount whose server is gone is a failure: every program that touches it hangs. On a network"
     " file system, installing and importing the many small files of an environment is slow, and the"
     " locks of pip's and uv's caches may not work; clusters are built that way, so that it is a detail."
@@ -126,18 +161,15 @@ def local(view: SnapshotView) -> Iterator[Verdict]:
 def _dead(view: SnapshotView, group: list[Disk]) -> Finding:
     where = mount(group[0])
     names = " or ".join(NAMES[role] for role in roles(*group))
-    return Finding(
-        "fail",
-        f"The file system at {where} does not answer: every program that opens a file in {names} hangs.",
-        subjects=about_file(where),
-        evidence=[evidence(view, group[0], "free_mib")],
-        remedy=Remedy(
-            "See whether its server is up and reachable; unmount it lazily where it is gone for good.",
-            [
-                "grep -E ' (nfs4?|cifs|smb3|lustre|ceph|9p|fuse[^ ]*) ' /proc/mounts",
-                *([f"sudo umount -l {word(where)}"] if known(group[0].mount_point) else []),
-            ],
-        ),
+    return SILENT.found(
+        about_file(where),
+        [evidence(view, group[0], "free_mib")],
+        commands=[
+            "grep -E ' (nfs4?|cifs|smb3|lustre|ceph|9p|fuse[^ ]*) ' /proc/mounts",
+            *([f"sudo umount -l {word(where)}"] if known(group[0].mount_point) else []),
+        ],
+        mount=where,
+        roles=names,
     )
 
 
@@ -154,17 +186,13 @@ def _remote(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
         return
     held = [role for role in roles(*group) if role in ("cache", "environments")]
     names = " and ".join(NAMES[role] for role in held)
-    yield Finding(
-        "warn",
-        f"{names[0].upper()}{names[1:]} ({disk.path}) is on a Windows drive: installing and"
-        " importing many small files is slow there, and cache locks may not work.",
-        subjects=about_file(disk.path),
-        evidence=[evidence(view, disk, "filesystem")],
-        remedy=Remedy(
-            "Keep them on a local disk of this machine.",
-            [
-                f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one on a local disk')}"
-                for role in held
-            ],
-        ),
+    yield WINDOWS.found(
+        about_file(disk.path),
+        [evidence(view, disk, "filesystem")],
+        commands=[
+            f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one on a local disk')}"
+            for role in held
+        ],
+        roles=names[0].upper() + names[1:],
+        path=disk.path,
     )

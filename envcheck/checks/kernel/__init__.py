@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="kernel",
-    title="Kernel",
-    position=30,
-)
+AREA = Area(name="kernel", title="Kernel", position=30)

@@ -1,4 +1,4 @@
-"""Checks on what the kernel itself logs of the GPUs' bus: PCIe errors, refused accesses, machine checks."""
+"""The check on what the kernel logs about the GPUs' bus: PCIe errors, refused accesses, machine checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ...facts.base import known
 from ...facts.kernel import KernelEvent
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_device
 from ..driver_state import REPORT
@@ -19,19 +20,61 @@ from ..pci.link import IOMMU_PASSES
 from ..registry import check
 
 _ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
-_FATAL = re.compile(
+_UNCORRECTED = re.compile(
     r"Uncorrected|Uncorrectable|Fatal|can't recover|recovery failed|containment|Link Down|power state"
 )
-_FOR_SURE = re.compile(r"\(Fatal\)|can't recover|recovery failed|containment|Link Down")
-_ALL_WELL = re.compile(
+_FATAL = re.compile(r"\(Fatal\)|can't recover|recovery failed|containment|Link Down")
+_HARMLESS = re.compile(
     r"recovery successful|enabled with|error containment capabilities|Corrected|Correctable"
+)
+
+_ERRORS = "The kernel logged PCIe errors of this GPU that could not be corrected: "
+_EXAMINE = (
+    "Power the machine off; check the GPU's seating, riser or cable, slot and power; bring the machine's"
+    " firmware up to date. Where it comes back in another slot, too, replace the board."
+)
+FATAL = Cause(
+    "pcie-fatal",
+    "fail",
+    headline="has fatal PCIe errors in the kernel log",
+    sentence=_ERRORS + "jobs on it end or hang, and it may fall off the bus.",
+    remedy=_EXAMINE,
+)
+UNCORRECTED = Cause(
+    "pcie-uncorrected",
+    "warn",
+    headline="has uncorrected PCIe errors in the kernel log",
+    sentence=_ERRORS + "none of them was fatal, and the driver lists the GPU.",
+    remedy=_EXAMINE,
+)
+REFUSED = Cause(
+    "iommu-refused",
+    "warn",
+    headline="has accesses that the IOMMU refused",
+    sentence="The IOMMU refused accesses of this GPU ({times} times): transfers between GPUs, or to a network"
+    " card, give wrong data or hang.",
+    remedy="On bare metal let the IOMMU pass addresses through (iommu=pt); in a virtual machine do so on its"
+    f" host. Then reboot. {IOMMU_PASSES}",
+    commands=["cat /proc/cmdline"],
+)
+MACHINE_CHECK = Cause(
+    "machine-check",
+    "warn",
+    headline="the machine has hardware errors in the kernel log",
+    sentence="The machine itself (CPU, memory or PCIe root) reported a hardware error that it could not"
+    " correct.",
+    remedy="Read what it was; have the memory module, CPU or board that it names examined.",
+    commands=[
+        "sudo dmesg | grep -F '[Hardware Error]'",
+        "sudo ras-mc-ctl --errors  # where rasdaemon runs",
+    ],
 )
 
 
 @check(
     "KRN-015",
     title="The kernel logs no errors of the GPUs' bus",
-    problem="has errors of its bus in the kernel log",
+    causes=[FATAL, UNCORRECTED, REFUSED, MACHINE_CHECK],
     about="The kernel itself logs what goes wrong between it and a GPU: PCIe errors (AER) of the GPU or of"
     " the port above it, a link that went down, accesses of the GPU that the IOMMU refused, machine checks."
     " Fatal PCIe errors and links that went down are a failure: they end jobs, often without an Xid,"
@@ -50,16 +93,36 @@ def no_bus_errors(view: SnapshotView) -> Iterator[Verdict]:
     gpus = pci_gpus(view)
     for gpu in gpus:
         own = [event for event in events if _is_of(event, gpu)]
-        broken = [e for e in own if e.kind == "pcie" and _is_fatal(e.text)]
-        refused = [e for e in own if e.kind == "iommu"]
-        if broken:
-            yield _broken(view, gpu, broken)
-        if refused:
-            yield _refused(view, gpu, refused)
+        yield from _of_gpu(view, gpu, own)
     checks = [event for event in events if event.kind == "machine-check"]
     if checks:
-        yield _machine_check(view, checks)
+        yield MACHINE_CHECK.found(evidence=[event_evidence(view, event) for event in checks[-2:]])
     yield Passed(f"none of {len(gpus)} GPUs since boot")
+
+
+def _of_gpu(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Iterator[Verdict]:
+    broken = [
+        event
+        for event in events
+        if event.kind == "pcie"
+        and _UNCORRECTED.search(event.text)
+        and not _HARMLESS.search(event.text)
+    ]
+    if broken:
+        listed = gpu.address in listed_gpus(view)
+        fatal = not listed or any(_FATAL.search(event.text) for event in broken)
+        addresses = filter(None, (gpu.address, known(gpu.slot)))
+        counts = [error_counts(word(address)) for address in addresses]
+        yield (FATAL if fatal else UNCORRECTED).found(
+            about_device(gpu),
+            [event_evidence(view, event) for event in broken[-3:]],
+            commands=[*counts, REPORT, "sudo poweroff"],
+        )
+    refused = [event for event in events if event.kind == "iommu"]
+    if refused:
+        evidence = [event_evidence(view, event) for event in refused[-2:]]
+        times = sum(event.count for event in refused)
+        yield REFUSED.found(about_device(gpu), evidence, times=times)
 
 
 def _is_of(event: KernelEvent, gpu: PciDevice) -> bool:
@@ -70,67 +133,3 @@ def _is_of(event: KernelEvent, gpu: PciDevice) -> bool:
     named = {known(event.pci_address) or "", *_ADDRESS.findall(event.text)}
     slot = known(gpu.slot)
     return any(name.startswith(board + ".") or (slot and name == slot) for name in named)
-
-
-def _is_fatal(text: str) -> bool:
-    return bool(_FATAL.search(text)) and not _ALL_WELL.search(text)
-
-
-def _broken(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Finding:
-    port = known(gpu.slot)
-    listed = gpu.address in listed_gpus(view)
-    fatal = not listed or any(_FOR_SURE.search(event.text) for event in events)
-    return Finding(
-        "fail" if fatal else "warn",
-        "The kernel logged PCIe errors of this GPU that could not be corrected: "
-        + (
-            "jobs on it end or hang, and it may fall off the bus."
-            if fatal
-            else "none of them was fatal, and the driver lists the GPU."
-        ),
-        subjects=about_device(gpu),
-        evidence=[event_evidence(view, event) for event in events[-3:]],
-        remedy=Remedy(
-            "Power the machine off; check the GPU's seating, riser or cable, slot and power; bring the"
-            " machine's firmware up to date. Where it comes back in another slot, too, replace the board.",
-            [
-                error_counts(word(gpu.address)),
-                *([error_counts(word(port))] if port else []),
-                REPORT,
-                "sudo poweroff",
-            ],
-        ),
-        headline="has uncorrected PCIe errors in the kernel log",
-    )
-
-
-def _refused(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Finding:
-    return Finding(
-        "warn",
-        f"The IOMMU refused accesses of this GPU ({sum(e.count for e in events)} times): transfers between"
-        " GPUs, or to a network card, give wrong data or hang.",
-        subjects=about_device(gpu),
-        evidence=[event_evidence(view, event) for event in events[-2:]],
-        remedy=Remedy(
-            "On bare metal let the IOMMU pass addresses through (iommu=pt); in a virtual machine do so on its"
-            f" host. Then reboot. {IOMMU_PASSES}",
-            ["cat /proc/cmdline"],
-        ),
-        headline="has accesses that the IOMMU refused",
-    )
-
-
-def _machine_check(view: SnapshotView, events: list[KernelEvent]) -> Finding:
-    return Finding(
-        "warn",
-        "The machine itself (CPU, memory or PCIe root) reported a hardware error that it could not correct.",
-        evidence=[event_evidence(view, event) for event in events[-2:]],
-        remedy=Remedy(
-            "Read what it was; have the memory module, CPU or board that it names examined.",
-            [
-                "sudo dmesg | grep -F '[Hardware Error]'",
-                "sudo ras-mc-ctl --errors  # where rasdaemon runs",
-            ],
-        ),
-        headline="the machine has hardware errors in the kernel log",
-    )

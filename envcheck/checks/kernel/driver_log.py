@@ -1,16 +1,15 @@
-"""Checks on what the driver says in the kernel log without an Xid."""
+"""The check on the driver's errors in the kernel log that have no Xid."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
 from ...facts.kernel import KernelEvent
 from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause, Finding
+from ...findings.model import Passed, Verdict
 from ..driver_state import NO_DRIVER, REPORT, branch, driver_version
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
 from ..registry import check
@@ -27,17 +26,114 @@ _MISMATCH = re.compile(
     r"API mismatch: the client (?:\S{1,40} )?has the version (?P<client>\d[\d.]{2,20}\d)"
 )
 _PEERMEM_FIXED = 560  # the branch from which on the message should not come
+_RESET = (
+    "Stop everything that uses the GPU and reset it; where the reset is refused, or it comes back,"
+    " power the machine off and on."
+)
+
+RESET = Cause(
+    "reset-required",
+    "fail",
+    headline="has to be reset, says the driver",
+    sentence="The driver says that this GPU has to be reset: until then programs on it fail ('busy or"
+    " unavailable'), or their results are wrong.",
+    remedy=_RESET,
+)
+RESET_BEFORE = Cause(
+    "reset-was-required",
+    "warn",
+    headline="had to be reset, said the driver",
+    sentence="The driver said that this GPU has to be reset (it does not ask for it any more): look whether"
+    " programs on it work.",
+    remedy=_RESET,
+)
+LOST = Cause(
+    "gpu-lost",
+    "fail",
+    headline="was lost by the driver",
+    sentence="The driver says that it has lost this GPU: jobs on it hang or die.",
+    remedy="Power the machine off and on; where it comes back, check power cables, seating and temperature,"
+    " then replace the board.",
+    commands=[REPORT, "sudo poweroff"],
+)
+GSP = Cause(
+    "gsp-not-started",
+    "fail",
+    headline="does not start its firmware (GSP)",
+    sentence="The firmware that the driver loads into the GPU (GSP) does not come up: nothing can use it.",
+    remedy="Power the machine off and on; where it stays so, install another version of the driver, newer"
+    " first.",
+)
+UVM = Cause(
+    "uvm-stopped",
+    "fail",
+    headline="unified memory (nvidia-uvm) has stopped",
+    sentence="Unified memory (the module nvidia-uvm) has stopped for good after an error: no CUDA program"
+    " starts until the module is loaded again.",
+    remedy="Stop every CUDA program and load the module again, or reboot; look in the log for what came"
+    " before it.",
+    commands=[
+        "sudo fuser -v /dev/nvidia-uvm",
+        "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+        "sudo dmesg | grep -iE 'nvrm|xid|uvm'",
+    ],
+)
+NVLINK = Cause(
+    "nvlink-not-trained",
+    "warn",
+    headline="could not train an NVLink",
+    sentence="The driver could not train an NVLink of this GPU: exchange with its peers is slower, or goes"
+    " over PCIe.",
+    remedy="Reset the GPUs of that link together, or reboot; where it comes back, have bridge, board or"
+    " baseboard examined.",
+    commands=["nvidia-smi nvlink --status", REPORT, "sudo nvidia-smi --gpu-reset"],
+)
+PEERMEM = Cause(
+    "peermem-invalid-context",
+    "warn",
+    headline="nvidia-peermem reports an invalid context",
+    sentence="nvidia-peermem (GPUDirect RDMA) reports an invalid context, {times} times: harmless by itself,"
+    f" says NVIDIA, and fixed in drivers from {_PEERMEM_FIXED} on; some saw jobs fail along with it.",
+    remedy=f"If jobs over InfiniBand fail, upgrade the driver to {_PEERMEM_FIXED} or later.",
+)
+MISMATCH = Cause(
+    "program-with-other-libraries",
+    "warn",
+    headline="a program came with another driver's libraries",
+    sentence="A program came with driver libraries of version {client}, and the kernel module is {module}: it"
+    " could not use the GPU.",
+    remedy="It was most likely in a container whose image holds libraries of a driver, or was started before"
+    " the driver was changed: take them out of the image (the engine brings the host's), or start it again.",
+    commands=[
+        "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null"
+        "  # in the image or environment of that program",
+    ],
+)
+_BY_KIND = {
+    "reset-required": RESET,
+    "gpu-lost": LOST,
+    "gsp": GSP,
+    "uvm": UVM,
+    "nvlink": NVLINK,
+    "peermem": PEERMEM,
+    "mismatch": MISMATCH,
+}
+_OF_A_GPU = ("reset-required", "gpu-lost", "gsp", "nvlink")
+_MENTIONED = {
+    "modeset": "an error of the display (nvidia-modeset)",
+    "gsp": "a failed start of the GPU's firmware, which has come up since",
+    "peermem": "nvidia-peermem: an invalid context",
+}
 
 
 @check(
     "KRN-014",
     title="The driver logs no errors besides Xids",
-    problem="has errors of the driver in the kernel log",
+    causes=[*_BY_KIND.values(), RESET_BEFORE],
     about="Some faults leave no Xid: the driver says that a GPU needs a reset or is lost, that the GPU's"
     " system processor does not start, that unified memory (nvidia-uvm) has stopped for good, that an NVLink"
     " could not be trained, or that a program came with driver libraries of another version. Judged by the"
-    " kernel log since the driver was loaded; a GPU that the driver counts as well now is a warning at"
-    " most.",
+    " kernel log since the driver was loaded; a GPU that needs no recovery now is a warning at most.",
     sources=(
         "scitix/sichek#51",
         "NVIDIA/DCGM#134",
@@ -51,12 +147,12 @@ def no_other_errors(view: SnapshotView) -> Iterator[Verdict]:
     lines: dict[tuple[str, str | None], list[KernelEvent]] = {}
     for event in events:
         kind: str = "mismatch" if _MISMATCH.search(event.text) else event.kind
-        if kind in _FINDINGS:
+        if kind in _BY_KIND or kind in _MENTIONED:
             address = address_of_event(view, event, events) if kind in _OF_A_GPU else None
             lines.setdefault((kind, address), []).append(event)
     mentioned = []
-    for (kind, address), told in lines.items():
-        found = _FINDINGS[kind](view, address, told)
+    for (kind, address), logged in lines.items():
+        found = _judge(view, kind, address, logged)
         if found is not None:
             yield found
         elif kind in _MENTIONED:
@@ -64,166 +160,38 @@ def no_other_errors(view: SnapshotView) -> Iterator[Verdict]:
     yield Passed("; ".join(mentioned) or "none since the driver was loaded")
 
 
-def _evidence(view: SnapshotView, events: Sequence[KernelEvent]) -> list[Evidence]:
-    return [event_evidence(view, event) for event in events[-2:]]
-
-
-def _level(gpu: Gpu | None) -> str:
-    """A GPU that says itself that it needs nothing has been reset since."""
-    return "warn" if gpu is not None and (known(gpu.recovery_action) or "") == "None" else "fail"
-
-
-def _needs_reset(view: SnapshotView, address: str | None, events: list[KernelEvent]) -> Finding:
-    level = _level(gpu_at(view, address))
-    return Finding(
-        "fail" if level == "fail" else "warn",
-        "The driver says that this GPU has to be reset"
-        + (
-            ": until then programs on it fail ('busy or unavailable'), or their results are wrong."
-            if level == "fail"
-            else " (it does not ask for it any more): look whether programs on it work."
-        ),
-        subjects=subjects_at(view, address),
-        evidence=_evidence(view, events),
-        remedy=Remedy(
-            "Stop everything that uses the GPU and reset it; where the reset is refused, or it comes back,"
-            " power the machine off and on.",
-            reset_commands("reset", address),
-        ),
-        headline="has to be reset, says the driver",
-    )
-
-
-def _lost(view: SnapshotView, address: str | None, events: list[KernelEvent]) -> Finding:
-    return Finding(
-        "fail",
-        "The driver says that it has lost this GPU: jobs on it hang or die.",
-        subjects=subjects_at(view, address),
-        evidence=_evidence(view, events),
-        remedy=Remedy(
-            "Power the machine off and on; where it comes back, check power cables, seating and temperature,"
-            " then replace the board.",
-            [REPORT, "sudo poweroff"],
-        ),
-        headline="was lost by the driver",
-    )
-
-
-def _gsp(view: SnapshotView, address: str | None, events: list[KernelEvent]) -> Finding | None:
-    listed = listed_gpus(view)
-    if address in listed or (address is None and listed):
-        return None
-    return Finding(
-        "fail",
-        "The firmware that the driver loads into the GPU (GSP) does not come up: nothing can use it.",
-        subjects=subjects_at(view, address),
-        evidence=_evidence(view, events),
-        remedy=Remedy(
-            "Power the machine off and on; where it stays so, install another version of the driver, newer"
-            " first.",
-            [*on_system(view, "update-driver"), REPORT, "sudo poweroff"],
-        ),
-        headline="does not start its firmware (GSP)",
-    )
-
-
-def _uvm(view: SnapshotView, _address: str | None, events: list[KernelEvent]) -> Finding:
-    return Finding(
-        "fail",
-        "Unified memory (the module nvidia-uvm) has stopped for good after an error: no CUDA program starts"
-        " until the module is loaded anew.",
-        evidence=_evidence(view, events),
-        remedy=Remedy(
-            "Stop every CUDA program and load the module anew, or reboot; look in the log for what came"
-            " before it.",
-            [
-                "sudo fuser -v /dev/nvidia-uvm",
-                "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
-                "sudo dmesg | grep -iE 'nvrm|xid|uvm'",
-            ],
-        ),
-        headline="unified memory (nvidia-uvm) has stopped",
-    )
-
-
-def _nvlink(view: SnapshotView, address: str | None, events: list[KernelEvent]) -> Finding:
-    return Finding(
-        "warn",
-        "The driver could not train an NVLink of this GPU: exchange with its peers is slower, or goes over"
-        " PCIe.",
-        subjects=subjects_at(view, address),
-        evidence=_evidence(view, events),
-        remedy=Remedy(
-            "Reset the GPUs of that link together, or reboot; where it comes back, have bridge, board or"
-            " baseboard examined.",
-            ["nvidia-smi nvlink --status", REPORT, "sudo nvidia-smi --gpu-reset"],
-        ),
-        headline="could not train an NVLink",
-    )
-
-
-def _peermem(view: SnapshotView, _address: str | None, events: list[KernelEvent]) -> Finding | None:
-    driver = known(driver_version(view)[0])
-    number = branch(driver)
-    if not number or int(number) >= _PEERMEM_FIXED:
-        return None
-    times = sum(event.count for event in events)
-    return Finding(
-        "warn",
-        f"nvidia-peermem (GPUDirect RDMA) reports an invalid context, {times} times: harmless by itself,"
-        f" says NVIDIA, and mended in drivers from {_PEERMEM_FIXED} on; some saw jobs fail along with it.",
-        evidence=_evidence(view, events),
-        remedy=Remedy(
-            f"Where jobs over InfiniBand fail, upgrade the driver to {_PEERMEM_FIXED} or later.",
-            on_system(view, "update-driver"),
-        ),
-        headline="nvidia-peermem reports an invalid context",
-    )
-
-
-def _mismatch(
-    view: SnapshotView, _address: str | None, events: list[KernelEvent]
+def _judge(
+    view: SnapshotView, kind: str, address: str | None, events: list[KernelEvent]
 ) -> Finding | None:
-    client = _MISMATCH.search(events[-1].text)
-    module = known(kernel_facts(view).driver_version)
-    if client is None or client["client"] == module:
+    """The finding on one kind of line about one GPU; None for what is only mentioned."""
+    cause = _BY_KIND.get(kind)
+    listed = listed_gpus(view)
+    if cause is None or (cause is GSP and (address in listed or (address is None and listed))):
         return None
-    return Finding(
-        "warn",
-        f"A program came with driver libraries of version {client['client']}"
-        + (f", and the kernel module is {module}" if module else "")
-        + ": it could not use the GPU.",
-        evidence=_evidence(view, events),
-        remedy=Remedy(
-            "It was most likely in a container whose image holds libraries of a driver, or was started before"
-            " the driver was changed: take them out of the image (the engine brings the host's), or start it"
-            " anew.",
-            [
-                "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null"
-                "  # in the image or environment of that program",
-            ],
-        ),
-        headline="a program came with another driver's libraries",
-    )
-
-
-def _display(_view: SnapshotView, _address: str | None, _events: list[KernelEvent]) -> None:
-    return None
-
-
-_FINDINGS: dict[str, Callable[[SnapshotView, str | None, list[KernelEvent]], Finding | None]] = {
-    "reset-required": _needs_reset,
-    "gpu-lost": _lost,
-    "gsp": _gsp,
-    "uvm": _uvm,
-    "nvlink": _nvlink,
-    "peermem": _peermem,
-    "mismatch": _mismatch,
-    "modeset": _display,
-}
-_OF_A_GPU = ("reset-required", "gpu-lost", "gsp", "nvlink")
-_MENTIONED = {
-    "modeset": "an error of the display (nvidia-modeset)",
-    "gsp": "a failed start of the GPU's firmware, which has come up since",
-    "peermem": "nvidia-peermem: an invalid context",
-}
+    subjects = subjects_at(view, address) if kind in _OF_A_GPU else []
+    evidence = [event_evidence(view, event) for event in events[-2:]]
+    if cause is RESET:
+        gpu = gpu_at(view, address)
+        # A GPU that needs no recovery has been reset since.
+        over = gpu is not None and known(gpu.recovery_action) == "None"
+        commands = reset_commands("reset", address)
+        return (RESET_BEFORE if over else RESET).found(subjects, evidence, commands=commands)
+    if cause is GSP:
+        commands = [*on_system(view, "update-driver"), REPORT, "sudo poweroff"]
+        return GSP.found(subjects, evidence, commands=commands)
+    if cause is PEERMEM:
+        number = branch(known(driver_version(view)[0]))
+        if not number or int(number) >= _PEERMEM_FIXED:
+            return None
+        commands = on_system(view, "update-driver")
+        times = sum(event.count for event in events)
+        return PEERMEM.found(evidence=evidence, commands=commands, times=times)
+    if cause is MISMATCH:
+        client = _MISMATCH.search(events[-1].text)
+        module = known(kernel_facts(view).driver_version)
+        if client is None or client["client"] == module:
+            return None
+        return MISMATCH.found(
+            evidence=evidence, client=client["client"], module=module or "another"
+        )
+    return cause.found(subjects, evidence)

@@ -1,9 +1,10 @@
-"""Checks on the fabric manager's own log."""
+"""The check on the fabric manager's own log."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ...data.kernel import FabricManagerWords, fabric_manager_words, sxids
 from ...facts.base import known
@@ -11,7 +12,8 @@ from ...facts.evidence import Evidence
 from ...facts.kernel import FabricManagerEvent
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause, Finding
+from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import NO_DRIVER, REBOOT, REPORT, install_fabric_manager
 from ..nvidia_devices import kernel_facts
 from ..on_the_bus import BRIDGES
@@ -21,17 +23,51 @@ START = "sudo systemctl restart nvidia-fabricmanager"
 LOOK = "sudo tail -n 50 /var/log/fabricmanager.log"
 _WAITING = ("not started", "in progress")
 _NONE_HERE = "NV_WARN_NOTHING_TO_DO"
+_HEADLINE = "the fabric manager reports errors"
+
+_BY_WORDS = {
+    words: Cause(
+        words.cause,
+        "fail" if words.severity == "fail" else "warn",
+        headline=_HEADLINE,
+        sentence=f"{words.message}.",
+        remedy=words.remedy,
+    )
+    for words in fabric_manager_words()
+    if words.severity != "info"
+}
+_ELSEWHERE = Cause(
+    "switches-not-here",
+    "fail",
+    headline="the GPUs' fabric is not set up: no switches here",
+    sentence="The GPUs wait to be joined to an NVSwitch fabric (no CUDA program starts, error 802), and the"
+    " fabric manager finds no NVSwitch on this machine: the switches are managed elsewhere, or their"
+    " management device was not seen.",
+    remedy="In a virtual machine have the partition of these GPUs activated where the switches are (the"
+    " host, or its service virtual machine); on a rack with switch trays have its controller set up"
+    " the fabric; on HGX B200 and later load mlx5_ib and ib_umad and start the fabric manager again.",
+    commands=["nvidia-smi -q | grep -A 3 -w Fabric", "lsmod | grep -E 'mlx5_ib|ib_umad'", START],
+)
+_OTHER = Cause(
+    "other-errors",
+    "warn",
+    headline=_HEADLINE,
+    sentence="The fabric manager logs errors since it was started: exchange between GPUs may be slow or"
+    " fail.",
+    remedy="Look at them in its log, with what came before.",
+    commands=[LOOK, "nvidia-smi -q | grep -A 3 -w Fabric"],
+)
 
 
 @check(
     "KRN-016",
     title="The fabric manager logs no errors",
-    problem="the fabric manager reports errors",
+    causes=[*_BY_WORDS.values(), _ELSEWHERE, _OTHER],
     about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does not"
     " start (another version than the driver's, a missing NVSwitch) and what goes wrong later: errors of"
-    " switches, links that fail, GPUs that it does not know any more. Judged by a table of its words, over"
-    " the errors since it was last started; errors that are not in the table are a warning. That it found no"
-    " NVSwitch is no error, except where GPUs wait for a fabric, which is then somebody else's to set up.",
+    " switches, links that fail, unknown GPUs. Judged by a table of its messages, over the errors since it"
+    " was last started; errors that are not in the table are a warning. That it found no NVSwitch is no"
+    " error, except if GPUs wait for a fabric, which another machine has to set up then.",
     sources=(
         "NVIDIA fabric manager user guide",
         "NVIDIA/gpu-operator#544, #610",
@@ -47,13 +83,13 @@ def fabric_manager_log(view: SnapshotView) -> Iterator[Verdict]:
         if words is None or match is None:
             others.append(event)
         elif _NONE_HERE in event.text and _gpus_wait(view):
-            yield _elsewhere(view, event)
+            yield _ELSEWHERE.found(evidence=[_evidence(view, event)])
         elif words.severity == "info":
-            mentioned.append(words.message.format(*match.groups()))
+            mentioned.append(words.message.format(**match.groupdict()))
         else:
-            yield _told(view, event, words, match)
+            yield _found(view, event, words, match)
     if others:
-        yield _not_in_table(view, others)
+        yield _OTHER.found(evidence=[_evidence(view, event) for event in others[-3:]])
     yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since it was started")
 
 
@@ -61,8 +97,7 @@ def _words_of(
     event: FabricManagerEvent,
 ) -> tuple[FabricManagerWords | None, re.Match[str] | None]:
     for words in fabric_manager_words():
-        match = re.search(words.pattern, event.text, re.IGNORECASE)
-        if match:
+        if match := re.search(words.pattern, event.text, re.IGNORECASE):
             return words, match
     return None, None
 
@@ -80,52 +115,20 @@ def _gpus_wait(view: SnapshotView) -> bool:
     return any(state in _WAITING for state in states)
 
 
-def _told(
+def _found(
     view: SnapshotView, event: FabricManagerEvent, words: FabricManagerWords, match: re.Match[str]
 ) -> Finding:
-    remedy, commands = words.remedy, [LOOK]
-    if words.action == "install":
-        commands = [*install_fabric_manager(view), START]
-    elif words.action == "reset-all":
-        commands = [REPORT, "sudo nvidia-smi --gpu-reset", START]
-    elif words.action == "off":
-        commands = [BRIDGES, REPORT, "sudo poweroff"]
-    elif words.action in ("reboot", "sxid"):
-        sxid = sxids().get(int(match[1])) if words.action == "sxid" else None
-        remedy = sxid.remedy if sxid else remedy
-        commands = [REPORT, REBOOT]
-    return Finding(
-        "fail" if words.severity == "fail" else "warn",
-        words.message.format(*match.groups()) + ".",
-        evidence=[_evidence(view, event)],
-        remedy=Remedy(remedy, commands),
-    )
-
-
-def _elsewhere(view: SnapshotView, event: FabricManagerEvent) -> Finding:
-    return Finding(
-        "fail",
-        "The GPUs wait to be joined to an NVSwitch fabric (no CUDA program starts, error 802), and the fabric"
-        " manager finds no NVSwitch on this machine: the switches are managed elsewhere, or their management"
-        " device was not seen.",
-        evidence=[_evidence(view, event)],
-        remedy=Remedy(
-            "In a virtual machine have the partition of these GPUs activated where the switches are (the"
-            " host, or its service virtual machine); on a rack with switch trays have its controller set up"
-            " the fabric; on HGX B200 and later load mlx5_ib and ib_umad and start the fabric manager again.",
-            ["nvidia-smi -q | grep -A 3 -w Fabric", "lsmod | grep -E 'mlx5_ib|ib_umad'", START],
-        ),
-        headline="the GPUs' fabric is not set up, and its switches are not here",
-    )
-
-
-def _not_in_table(view: SnapshotView, events: list[FabricManagerEvent]) -> Finding:
-    return Finding(
-        "warn",
-        "The fabric manager logs errors since it was started: exchange between GPUs may be slow or fail.",
-        evidence=[_evidence(view, event) for event in events[-3:]],
-        remedy=Remedy(
-            "Look at them in its log, with what came before.",
-            [LOOK, "nvidia-smi -q | grep -A 3 -w Fabric"],
-        ),
+    by_action = {
+        "install": [*install_fabric_manager(view), START],
+        "reset-all": [REPORT, "sudo nvidia-smi --gpu-reset", START],
+        "off": [BRIDGES, REPORT, "sudo poweroff"],
+        "reboot": [REPORT, REBOOT],
+        "sxid": [REPORT, REBOOT],
+    }
+    commands, advice = by_action.get(words.action, [LOOK]), None
+    params: dict[str, Any] = match.groupdict()
+    if words.action == "sxid" and (sxid := sxids().get(int(params["sxid"]))):
+        advice = Remedy(sxid.remedy, commands)
+    return _BY_WORDS[words].found(
+        evidence=[_evidence(view, event)], commands=commands, advice=advice, **params
     )

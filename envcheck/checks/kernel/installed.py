@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 
 from ...facts.base import known
+from ...facts.gpu import Nvml
 from ...facts.kernel import DriverFile, Kernel
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...facts.view import SnapshotView, facts_or, need
+from ...findings.causes import Cause, Finding
+from ...findings.model import Passed, Remedy, Verdict
 from ...findings.subjects import about_file
 from ..driver_on_disk import driver_files, driver_packages, upstream
 from ..driver_state import HOLDERS, REBOOT, container, install_fabric_manager, service
@@ -18,14 +20,24 @@ from ..nvidia_devices import kernel_facts, pci_devices
 from ..registry import check
 from ..system_commands import on_system
 
-GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
-FABRIC_MANAGER = "nvidia-fabricmanager"
+_GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
+_MANAGER = "nvidia-fabricmanager"
+_START = f"sudo systemctl enable --now {_MANAGER}"
+
+PENDING = Cause(
+    "reboot-pending",
+    "warn",
+    headline="a reboot is pending",
+    sentence="A reboot is pending after an upgrade{of}: what runs now is not what is installed.",
+    remedy="Reboot when the machine is idle.",
+    commands=[HOLDERS, REBOOT],
+)
 
 
 @check(
     "KRN-004",
     title="No reboot is pending for the kernel or the driver",
-    problem="a reboot is pending",
+    causes=[PENDING],
     about="After an upgrade of the kernel or the driver, Debian's and Ubuntu's tools note that a reboot"
     " is needed. Until then the old kernel and the old module run beside the new files; what breaks then"
     " breaks at the next reload or reboot. Other packages that ask for a reboot do not count here.",
@@ -37,28 +49,39 @@ def no_reboot_pending(view: SnapshotView) -> Iterator[Verdict]:
     if not need(kernel.reboot_required, "whether a reboot is pending"):
         yield Passed("none")
         return
-    asking = known(kernel.reboot_required_by)
-    ours = [name for name in asking or [] if GPU_OR_KERNEL.match(name)]
+    asking = known(kernel.reboot_required_by) or []
+    ours = [name for name in asking if _GPU_OR_KERNEL.match(name)]
     if asking and not ours:
         yield Passed(f"one is, but only for {', '.join(asking[:4])}")
         return
     evidence = [view.evidence("machine.kernel.reboot_required")]
     if ours:
         evidence.append(view.evidence("machine.kernel.reboot_required_by", ", ".join(ours)))
-    yield Finding(
-        "warn",
-        "A reboot is pending after an upgrade"
-        + (f" of {', '.join(ours[:4])}" if ours else "")
-        + ": what runs now is not what is installed.",
-        evidence=evidence,
-        remedy=Remedy("Reboot when the machine is idle.", [HOLDERS, REBOOT]),
-    )
+    yield PENDING.found(evidence=evidence, of=f" of {', '.join(ours[:4])}" if ours else "")
+
+
+TWO_INSTALLERS = Cause(
+    "runfile-and-packages",
+    "warn",
+    headline="two driver installations are mixed",
+    sentence="The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each"
+    " other, and the next upgrade leaves a mixture that does not work.",
+    remedy="Replace the runfile's installation by the packages, with their kernel module: they are"
+    " fetched before anything is removed.",
+)
+TWO_VERSIONS = Cause(
+    "libraries-of-two-versions",
+    "warn",
+    headline="driver libraries of several versions are mixed",
+    sentence="Driver libraries of {count} versions, {versions}, are where the loader looks: programs may get"
+    " the wrong one.",
+)
 
 
 @check(
     "KRN-005",
     title="One driver installation, not two",
-    problem="two driver installations are mixed",
+    causes=[TWO_INSTALLERS, TWO_VERSIONS],
     about="A driver from NVIDIA's runfile installer and one from packages overwrite each other's files,"
     " and the next upgrade of the packages breaks the mixture. Driver libraries of two versions in the"
     " loader's directories are the same trouble: which one a program gets is a matter of chance. CUDA's"
@@ -70,43 +93,28 @@ def one_installation(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
     runfile, packages = known(kernel.runfile_installer), driver_packages(kernel)
     if runfile and packages:
-        yield Finding(
-            "warn",
-            "The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each"
-            " other, and the next upgrade leaves a mixture that does not work.",
-            subjects=about_file(runfile),
-            evidence=[
+        yield TWO_INSTALLERS.found(
+            about_file(runfile),
+            [
                 view.evidence("machine.kernel.runfile_installer"),
                 view.evidence("machine.kernel.driver_packages", ", ".join(packages[:6])),
             ],
-            remedy=Remedy(
-                "Replace the runfile's installation by the packages, with their kernel module: they are"
-                " fetched before anything is removed.",
-                replace_runfile(view, runfile, [text.split()[0] for text in packages]),
-            ),
+            commands=replace_runfile(view, runfile, [text.split()[0] for text in packages]),
         )
     need(kernel.driver_files, "driver libraries")
     files = driver_files(kernel)
     versions = sorted({file.version for file in files})
     if len(versions) > 1:
-        yield Finding(
-            "warn",
-            f"Driver libraries of {len(versions)} versions, {', '.join(versions)}, are where the loader"
-            " looks: programs may get the wrong one.",
-            evidence=[view.evidence("machine.kernel.driver_files", _paths(files))],
-            remedy=_extra_libraries(view, kernel, files),
+        paths = ", ".join(file.path for file in files[:6])
+        yield TWO_VERSIONS.found(
+            evidence=[view.evidence("machine.kernel.driver_files", paths)],
+            advice=_extra_libraries(view, kernel, files),
+            count=len(versions),
+            versions=", ".join(versions),
         )
-    if not (runfile and packages) and len(versions) <= 1:
-        yield Passed(_origin(versions, runfile, packages))
-
-
-def _origin(versions: list[str], runfile: str | None, packages: list[str]) -> str:
-    origin = "from the runfile installer" if runfile else "from packages" if packages else ""
-    return f"{versions[0]} {origin}".strip() if versions else "no driver libraries"
-
-
-def _paths(files: list[DriverFile]) -> str:
-    return ", ".join(file.path for file in files[:6])
+    elif not (runfile and packages):
+        origin = "from the runfile installer" if runfile else "from packages" if packages else ""
+        yield Passed(f"{versions[0]} {origin}".strip() if versions else "no driver libraries")
 
 
 def _extra_libraries(view: SnapshotView, kernel: Kernel, files: list[DriverFile]) -> Remedy:
@@ -124,10 +132,38 @@ def _extra_libraries(view: SnapshotView, kernel: Kernel, files: list[DriverFile]
     )
 
 
+_ERROR_802 = "nvidia-smi lists the GPUs, and every CUDA program fails with error 802."
+STOPPED = Cause(
+    "fabric-manager-stopped",
+    "fail",
+    headline="the fabric manager does not run",
+    sentence="The fabric manager does not run on this machine with {switches} NVSwitches: "
+    + _ERROR_802,
+    remedy="Start it; it has to be of exactly the driver's version, {driver}.",
+    commands=[_START, f"journalctl -u {_MANAGER} -n 30"],
+)
+NOT_INSTALLED = Cause(
+    "fabric-manager-not-installed",
+    "fail",
+    headline="the fabric manager is not installed",
+    sentence="The fabric manager is not installed on this machine with {switches} NVSwitches: "
+    + _ERROR_802,
+    remedy="Install and start it; it has to be of exactly the driver's version, {driver}.",
+)
+OTHER_VERSION = Cause(
+    "fabric-manager-of-other-version",
+    "fail",
+    headline="the fabric manager is of another version",
+    sentence="The fabric manager is {version} and the driver {driver}: it refuses to work with another"
+    " version, and CUDA programs fail with error 802.",
+    remedy="Install the fabric manager of the driver's version.",
+)
+
+
 @check(
     "KRN-011",
     title="The fabric manager runs where there are NVSwitches",
-    problem="the fabric manager does not run",
+    causes=[STOPPED, NOT_INSTALLED, OTHER_VERSION],
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
     " version, before CUDA can start: without it nvidia-smi lists the GPUs, and every CUDA program fails"
     " with error 802. Where the GPUs report their fabric as completed, it was set up, perhaps by another"
@@ -137,67 +173,45 @@ def _extra_libraries(view: SnapshotView, kernel: Kernel, files: list[DriverFile]
 )
 def fabric_manager(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
-    switches = [device for device in pci_devices(view) if device.kind == "nvswitch"]
+    switches = sum(device.kind == "nvswitch" for device in pci_devices(view))
     if not switches:
         raise Skip("no NVSwitch on the PCI bus")
-    if _fabric_completed(view):
+    gpus = known(facts_or(view.machine.nvml, Nvml).gpus) or []
+    if gpus and all(known(gpu.fabric_state) == "Completed" for gpu in gpus):
         yield Passed("the GPUs report the fabric as completed")
         return
     if container(view):
         raise Skip("the host's services cannot be seen from a container")
-    entry = service(view, FABRIC_MANAGER)
+    entry = service(view, _MANAGER)
     if entry is None:
         raise Skip("the fabric manager: not in this snapshot")
     running = need(entry.running, "whether the fabric manager runs")
     version, driver = known(entry.version), known(kernel.driver_version)
-    if version and driver and upstream(version) not in ("", driver):
-        yield _other_version(view, upstream(version), driver)  # which is why it does not run, too
-        return
-    if not running:
-        yield _not_running(view, kernel, len(switches), known(entry.installed) is True)
-        return
-    yield Passed(f"running{f', {version}' if version else ''}; {len(switches)} NVSwitches")
+    other = version and driver and upstream(version) not in ("", driver)
+    if version and other:  # which is why it does not run, too
+        yield _other_version(view, upstream(version), driver)
+    elif running:
+        yield Passed(f"running{f', {version}' if version else ''}; {switches} NVSwitches")
+    else:
+        installed = known(entry.installed) is True
+        yield (STOPPED if installed else NOT_INSTALLED).found(
+            evidence=[
+                view.evidence("machine.kernel.services", f"{_MANAGER}: not running"),
+                view.evidence("machine.pci.devices", f"{switches} NVSwitches"),
+            ],
+            commands=None if installed else [*install_fabric_manager(view), _START],
+            switches=switches,
+            driver=driver or "not known here",
+        )
 
 
-def _fabric_completed(view: SnapshotView) -> bool:
-    """Whether every GPU that the driver lists says that its fabric is set up."""
-    probe = view.machine.nvml
-    gpus = None if probe is None or probe.facts is None else known(probe.facts.gpus)
-    return bool(gpus) and all(known(gpu.fabric_state) == "Completed" for gpu in gpus or [])
-
-
-def _not_running(view: SnapshotView, kernel: Kernel, switches: int, installed: bool) -> Finding:
-    driver = known(kernel.driver_version)
-    start = f"sudo systemctl enable --now {FABRIC_MANAGER}"
-    return Finding(
-        "fail",
-        f"The fabric manager {'does not run' if installed else 'is not installed'} on this machine with"
-        f" {switches} NVSwitches: nvidia-smi lists the GPUs, and every CUDA program fails with error 802.",
+def _other_version(view: SnapshotView, version: str, driver: str | None) -> Finding:
+    return OTHER_VERSION.found(
         evidence=[
-            view.evidence("machine.kernel.services", f"{FABRIC_MANAGER}: not running"),
-            view.evidence("machine.pci.devices", f"{switches} NVSwitches"),
-        ],
-        remedy=Remedy(
-            "Start it; it has to be of exactly the driver's version"
-            + (f", {driver}." if driver else "."),
-            [start, f"journalctl -u {FABRIC_MANAGER} -n 30"]
-            if installed
-            else [*install_fabric_manager(view), start],
-        ),
-    )
-
-
-def _other_version(view: SnapshotView, version: str, driver: str) -> Finding:
-    return Finding(
-        "fail",
-        f"The fabric manager is {version} and the driver {driver}: it refuses to work with another"
-        " version, and CUDA programs fail with error 802.",
-        evidence=[
-            view.evidence("machine.kernel.services", f"{FABRIC_MANAGER} {version}"),
+            view.evidence("machine.kernel.services", f"{_MANAGER} {version}"),
             view.evidence("machine.kernel.driver_version"),
         ],
-        remedy=Remedy(
-            "Install the fabric manager of the driver's version.",
-            [*install_fabric_manager(view), f"sudo systemctl restart {FABRIC_MANAGER}"],
-        ),
+        commands=[*install_fabric_manager(view), f"sudo systemctl restart {_MANAGER}"],
+        version=version,
+        driver=driver,
     )

@@ -1,15 +1,17 @@
-"""Checks on the kernel side of the driver: is its module there, loaded, and the right one."""
+"""Checks on the driver's kernel module: is it loaded, built for the running kernel, and the one on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...data.build_errors import build_errors
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.kernel import Kernel
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, need, show
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause, Finding
+from ...findings.model import Passed, Verdict
 from ...findings.subjects import about
 from ..driver_on_disk import (
     LOG,
@@ -45,11 +47,51 @@ from ..nvidia_devices import (
 )
 from ..registry import check
 
+_FIND_BLACKLIST = (
+    "grep -rnE '(blacklist|alias|install) +nvidia' /etc/modprobe.d /run/modprobe.d"
+    " /usr/lib/modprobe.d /lib/modprobe.d /proc/cmdline"
+)
+
+
+def _not_loaded(key: str, what: str, remedy: str, commands: tuple[str, ...] = ()) -> Cause:
+    sentence = f"{what}: nothing can use the GPU."
+    return Cause(key, "fail", "the nvidia kernel module is not loaded", sentence, remedy, commands)
+
+
+BLACKLISTED = _not_loaded(
+    "module-blacklisted",
+    "The nvidia module is blacklisted, so it was not loaded",
+    "Find the line that keeps it out, take it away (where prime-select wrote it: sudo prime-select"
+    " nvidia), rebuild the initial RAM disk, and load the module.",
+)
+NOT_LOADED = _not_loaded(
+    "module-not-loaded",
+    "The driver {version} is installed and its module is not loaded",
+    "Load it; where that fails, the kernel log says why.{signed}",
+    (MODPROBE, LOG),
+)
+NOT_BUILT = _not_loaded(
+    "module-not-built",
+    "The driver is installed, and its module was not built for the running kernel",
+    "Build it for this kernel and load it.",
+)
+NO_MODULE = _not_loaded(
+    "module-not-installed",
+    "A part of the driver is installed, and its kernel module is not",
+    "Install the whole driver, with its kernel module.",
+)
+NO_DRIVER = _not_loaded(
+    "driver-not-installed",
+    "No NVIDIA driver is installed",
+    "Install the driver (Debian: with contrib and non-free enabled; elsewhere: from the distribution or"
+    " from NVIDIA's repository), then reboot.",
+)
+
 
 @check(
     "KRN-001",
     title="The nvidia kernel module is loaded",
-    problem="the nvidia kernel module is not loaded",
+    causes=[BLACKLISTED, NOT_LOADED, NOT_BUILT, NO_MODULE, NO_DRIVER],
     about="Everything that uses the GPU goes through the kernel module nvidia. Where it is not loaded,"
     " nvidia-smi, CUDA and every framework find no GPU. The finding tells the cases apart: no driver is"
     " installed, only its user-space part is, the module is kept out by a blacklist, or it is there and"
@@ -59,24 +101,19 @@ from ..registry import check
 )
 def module_loaded(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
-    if driver_runs(view, kernel) is None:
+    runs = driver_runs(view, kernel)
+    if runs is None:
         need(kernel.modules, "the loaded modules")
-    if driver_runs(view, kernel):
-        yield Passed(
-            f"nvidia {known(kernel.driver_version) or ''}{_flavour(kernel)}".replace(" ,", ",")
-        )
-        return
-    if is_loaded(kernel, "nvgpu"):
+    if runs:
+        flavour = show(kernel.driver_flavour)
+        kind = f", the {flavour} module" if flavour in ("open", "proprietary") else ""
+        yield Passed(f"nvidia {known(kernel.driver_version) or ''}{kind}".replace(" ,", ","))
+    elif is_loaded(kernel, "nvgpu"):
         raise Skip("the GPU of this system on a chip (Tegra) has a driver of its own")
-    if _all_held_for_guests(view):
+    elif _all_held_for_guests(view):
         raise Skip("every GPU is held for a virtual machine")
-    yield _not_loaded(view, kernel)
-
-
-def _flavour(kernel: Kernel) -> str:
-    return {"open": ", the open module", "proprietary": ", the proprietary module"}.get(
-        show(kernel.driver_flavour), ""
-    )
+    else:
+        yield _why_not_loaded(view, kernel)
 
 
 def _all_held_for_guests(view: SnapshotView) -> bool:
@@ -86,52 +123,30 @@ def _all_held_for_guests(view: SnapshotView) -> bool:
         return False
 
 
-def _not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
+def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
     evidence = [view.evidence("machine.kernel.modules", "nvidia is not among them")]
+    files = view.evidence("machine.kernel.module_files", _files(kernel))
+    parts = driver_packages(kernel) or [file.path for file in driver_files(kernel)]
+    installed = ", ".join(parts[:6]) or known(kernel.runfile_installer)
     if "nvidia" in (known(kernel.blacklisted) or []):
+        commands = [_FIND_BLACKLIST, *rebuild_initramfs(view), MODPROBE]
         evidence.append(view.evidence("machine.kernel.blacklisted"))
-        what = "The nvidia module is blacklisted, so it was not loaded"
-        remedy = Remedy(
-            "Find the line that keeps it out, take it away (where prime-select wrote it: sudo"
-            " prime-select nvidia), rebuild the initial RAM disk, and load the module.",
-            [
-                "grep -rnE '(blacklist|alias|install) +nvidia' /etc/modprobe.d /run/modprobe.d"
-                " /usr/lib/modprobe.d /lib/modprobe.d /proc/cmdline",
-                *rebuild_initramfs(view),
-                MODPROBE,
-            ],
+        return BLACKLISTED.found(evidence=evidence, commands=commands)
+    if known(kernel.release) in built_for(kernel):
+        signed = " Secure Boot is on: a module that is not signed by a known key is refused."
+        return NOT_LOADED.found(
+            evidence=[*evidence, files],
+            version=installed_version(kernel) or "(version not known)",
+            signed=signed if known(host_facts(view).secure_boot) else "",
         )
-    elif known(kernel.release) in built_for(kernel):
-        version = installed_version(kernel)
-        evidence.append(view.evidence("machine.kernel.module_files", _files(kernel)))
-        what = f"The driver {version or ''} is installed and its module is not loaded".replace(
-            "  ", " "
-        )
-        remedy = _load(view)
-    elif built_for(kernel) or dkms(kernel):
-        evidence.append(view.evidence("machine.kernel.module_files", _files(kernel)))
-        what = "The driver is installed, and its module was not built for the running kernel"
-        remedy = Remedy("Build it for this kernel and load it.", build_module(view))
-    elif _parts(kernel):
-        evidence.append(view.evidence("machine.kernel.driver_packages", _parts(kernel)))
-        what = "A part of the driver is installed, and its kernel module is not"
-        remedy = Remedy("Install the whole driver, with its kernel module.", install_driver(view))
-    else:
-        evidence.append(view.evidence("machine.kernel.driver_packages"))
-        what = "No NVIDIA driver is installed"
-        remedy = Remedy(
-            "Install the driver (Debian: with contrib and non-free enabled; elsewhere: from the"
-            " distribution or from NVIDIA's repository), then reboot.",
-            then_reboot(install_driver(view)),
-        )
-    return Finding("fail", f"{what}: nothing can use the GPU.", evidence=evidence, remedy=remedy)
-
-
-def _load(view: SnapshotView) -> Remedy:
-    text = "Load it; where that fails, the kernel log says why."
-    if known(host_facts(view).secure_boot):
-        text += " Secure Boot is on: a module that is not signed by a known key is refused."
-    return Remedy(text, [MODPROBE, LOG])
+    if built_for(kernel) or dkms(kernel):
+        return NOT_BUILT.found(evidence=[*evidence, files], commands=build_module(view))
+    install = install_driver(view)
+    if installed:
+        evidence.append(view.evidence("machine.kernel.driver_packages", installed))
+        return NO_MODULE.found(evidence=evidence, commands=install)
+    evidence.append(view.evidence("machine.kernel.driver_packages"))
+    return NO_DRIVER.found(evidence=evidence, commands=then_reboot(install))
 
 
 def _files(kernel: Kernel) -> str:
@@ -142,16 +157,49 @@ def _files(kernel: Kernel) -> str:
     return ", ".join(path.strip() for path in paths[:6]) or "none"
 
 
-def _parts(kernel: Kernel) -> str:
-    """What there is of the driver beside its kernel module; "" where there is nothing."""
-    parts = driver_packages(kernel) or [file.path for file in driver_files(kernel)]
-    return ", ".join(parts[:6]) or known(kernel.runfile_installer) or ""
+_NOT_BUILT = "no nvidia module for the running kernel"
+
+
+def _not_built(key: str, why: str) -> Cause:
+    sentence = (
+        f"The driver's module was not built for the running kernel {{release}}, {{others}}{why}: it cannot"
+        " be loaded, and nothing can use the GPU."
+    )
+    return Cause(key, "fail", _NOT_BUILT, sentence)
+
+
+NOT_BUILT_HERE = _not_built("module-not-built", "")
+NO_HEADERS = _not_built("headers-not-installed", " (its headers are not installed)")
+BUILD_FAILED = _not_built("build-failed", " (the build failed: its log says why)")
+BUILD_ERRORS = {
+    error: _not_built(f"build-{error.cause}", f" (the build failed: {error.says})")
+    for error in build_errors()
+}
+MODULES_GONE = Cause(
+    "kernel-modules-gone",
+    "fail",
+    headline="the running kernel's modules are gone",
+    sentence="The modules of the running kernel {release} are not on disk any more, as after an upgrade of"
+    " the kernel: no module can be loaded until the reboot, and nothing can use the GPU.",
+    remedy="Reboot into the kernel that is installed now.",
+    commands=[HOLDERS, REBOOT],
+)
+NEXT_KERNEL = Cause(
+    "next-kernel-without-module",
+    "warn",
+    headline="no nvidia module for the next kernel",
+    sentence="Kernel {release} is installed and has no nvidia module: once it is booted, the driver is"
+    " gone.",
+)
 
 
 @check(
     "KRN-003",
     title="The driver's module is installed for the running kernel",
-    problem="no nvidia module for the running kernel",
+    causes=[
+        *(NOT_BUILT_HERE, NO_HEADERS, BUILD_FAILED, *BUILD_ERRORS.values()),
+        *(MODULES_GONE, NEXT_KERNEL),
+    ],
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"
     " rebuilds it, if the new kernel's headers are installed; where that did not happen, the driver"
     " is gone after the reboot. Judged by the module files under /lib/modules and by DKMS's records. A"
@@ -170,83 +218,67 @@ def _parts(kernel: Kernel) -> str:
 def module_for_running_kernel(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
     release = need(kernel.release, "the running kernel's release")
-    kernels = built_for(kernel)
-    if modules_gone(kernel) and not driver_runs(view, kernel):
-        yield _modules_gone(view, release)
+    kernels, runs = built_for(kernel), driver_runs(view, kernel)
+    if modules_gone(kernel) and not runs:
+        yield MODULES_GONE.found(
+            about("kernel", release),
+            [view.evidence(f"machine.kernel.{name}") for name in ("release", "kernels_installed")],
+            release=release,
+        )
         return
     if not kernels and not dkms(kernel):
         need(kernel.module_files, "the driver's modules on disk")
         raise Skip("no module of the driver is on disk")
-    if release not in kernels and not driver_runs(view, kernel):
-        yield _not_built(view, kernel, release, kernels)
+    if release not in kernels and not runs:
+        yield _not_built_for(view, kernel, release, kernels)
         return
     ahead = _newer_without_module(kernel, release, kernels)
     for name in ahead:
-        yield Finding(
-            "warn",
-            f"Kernel {name} is installed and has no nvidia module: once it is booted, the driver is"
-            " gone.",
-            subjects=about("kernel", name),
-            evidence=[
-                view.evidence("machine.kernel.module_files", _files(kernel)),
-                *_why_not(view, kernel, name)[1],
-            ],
-            remedy=rebuild(
+        evidence = [view.evidence("machine.kernel.module_files", _files(kernel))]
+        yield NEXT_KERNEL.found(
+            about("kernel", name),
+            [*evidence, *_why_not_built(view, kernel, name)[1]],
+            advice=rebuild(
                 view, kernel, name, "Build the module for that kernel before the next reboot."
             ),
+            release=name,
         )
     if not ahead:
         yield Passed(f"built for {release}" if release in kernels else "loaded, from another place")
 
 
-def _not_built(view: SnapshotView, kernel: Kernel, release: str, kernels: set[str]) -> Finding:
-    why, evidence = _why_not(view, kernel, release)
-    return Finding(
-        "fail",
-        f"The driver's module was not built for the running kernel {release}"
-        + (f", only for {', '.join(sorted(kernels))}" if kernels else ", nor for any other")
-        + f"{why}: it cannot be loaded, and nothing can use the GPU.",
-        subjects=about("kernel", release),
-        evidence=[
+def _not_built_for(view: SnapshotView, kernel: Kernel, release: str, kernels: set[str]) -> Finding:
+    cause, evidence = _why_not_built(view, kernel, release)
+    headers = "" if has_headers(kernel, release) else ", once its headers are installed"
+    return cause.found(
+        about("kernel", release),
+        [
             view.evidence("machine.kernel.release"),
             view.evidence("machine.kernel.module_files", _files(kernel)),
             *evidence,
         ],
-        remedy=rebuild(
+        advice=rebuild(
             view,
             kernel,
             release,
-            "Build the module for this kernel"
-            + ("" if has_headers(kernel, release) else ", once its headers are installed")
-            + " (where the distribution ships built modules: the package for this kernel), or boot a kernel"
-            " that has it.",
+            f"Build the module for this kernel{headers} (where the distribution ships built modules: the"
+            " package for this kernel), or boot a kernel that has it.",
         ),
+        release=release,
+        others=f"only for {', '.join(sorted(kernels))}" if kernels else "nor for any other",
     )
 
 
-def _why_not(view: SnapshotView, kernel: Kernel, release: str) -> tuple[str, list[Evidence]]:
-    """Why the module was not built for a kernel, as the end of a clause; "" where nothing tells."""
+def _why_not_built(
+    view: SnapshotView, kernel: Kernel, release: str
+) -> tuple[Cause, list[Evidence]]:
     failure = failed_build(kernel, release)
     if failure is not None:
-        says = failure.error.says if failure.error is not None else "its log says why"
-        return f" (the build failed: {says})", [failure_evidence(view, failure)]
+        cause = BUILD_ERRORS[failure.error] if failure.error else BUILD_FAILED
+        return cause, [failure_evidence(view, failure)]
     if has_headers(kernel, release) is False:
-        return " (its headers are not installed)", [view.evidence("machine.kernel.headers")]
-    return "", []
-
-
-def _modules_gone(view: SnapshotView, release: str) -> Finding:
-    return Finding(
-        "fail",
-        f"The modules of the running kernel {release} are not on disk any more, as after an upgrade of the"
-        " kernel: no module can be loaded until the reboot, and nothing can use the GPU.",
-        subjects=about("kernel", release),
-        evidence=[
-            view.evidence("machine.kernel.release"),
-            view.evidence("machine.kernel.kernels_installed"),
-        ],
-        remedy=Remedy("Reboot into the kernel that is installed now.", [HOLDERS, REBOOT]),
-    )
+        return NO_HEADERS, [view.evidence("machine.kernel.headers")]
+    return NOT_BUILT_HERE, []
 
 
 def _newer_without_module(kernel: Kernel, release: str, kernels: set[str]) -> list[str]:
@@ -267,10 +299,29 @@ def _kernel_flavour(release: str) -> str:
     return release.rpartition("-")[2].lstrip("0123456789.")
 
 
+_LOADED = "The loaded nvidia module is {loaded}, and {on_disk} is on disk: "
+OTHER_ON_DISK = Cause(
+    "other-module-on-disk",
+    "warn",
+    headline="the loaded module is not the one on disk",
+    sentence=_LOADED
+    + "programs that start with newer libraries will not find a GPU until the module is reloaded.",
+    remedy="Reboot when the machine is idle.",
+    commands=[HOLDERS, REBOOT],
+)
+HALF_UPGRADED = Cause(
+    "driver-half-upgraded",
+    "warn",
+    headline="the driver is upgraded half-way",
+    sentence=_LOADED
+    + "the libraries are {libraries}, so after the next reboot no program finds a GPU.",
+)
+
+
 @check(
     "KRN-012",
     title="The loaded module is the one on disk",
-    problem="the loaded module is not the one on disk",
+    causes=[OTHER_ON_DISK, HALF_UPGRADED],
     about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries"
     " and tools are on disk. It works until the two meet, and then no new program can use the GPU."
     " Judged by the version of the loaded module against those on disk for the running kernel.",
@@ -283,25 +334,19 @@ def loaded_is_on_disk(view: SnapshotView) -> Iterator[Verdict]:
     need(kernel.release, "the running kernel's release")
     on_disk = modules_on_disk(kernel)
     if not on_disk:
-        raise Skip("the version of the module on disk: not told by a file")
+        raise Skip("the version of the module on disk: no file has it")
     if loaded in on_disk:
         yield Passed(loaded)
         return
     libraries = sorted({file.version for file in driver_files(kernel)})
     halfway = bool(libraries) and not set(libraries) & set(on_disk)
-    yield Finding(
-        "warn",
-        f"The loaded nvidia module is {loaded}, and {' and '.join(on_disk)} is on disk: "
-        + (
-            f"the libraries are {' and '.join(libraries)}, so after the next reboot no program finds a GPU."
-            if halfway
-            else "programs that start with newer libraries will not find a GPU until the module is reloaded."
-        ),
+    yield (HALF_UPGRADED if halfway else OTHER_ON_DISK).found(
         evidence=[
             view.evidence("machine.kernel.driver_version"),
             view.evidence("machine.kernel.module_files", _files(kernel)),
         ],
-        remedy=finish(view, kernel, libraries)
-        if halfway
-        else Remedy("Reboot when the machine is idle.", [HOLDERS, REBOOT]),
+        advice=finish(view, kernel, libraries) if halfway else None,
+        loaded=loaded,
+        on_disk=" and ".join(on_disk),
+        libraries=" and ".join(libraries),
     )

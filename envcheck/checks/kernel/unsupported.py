@@ -1,4 +1,4 @@
-"""A GPU that this release of the driver does not support, by the driver's own words in the kernel log."""
+"""A GPU that this release of the driver does not support, by the driver's lines in the kernel log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...data.kernel import flavour_for
 from ...facts.base import known
 from ...facts.kernel import KernelEvent
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Remedy
+from ...findings.causes import Cause, Finding
 from ..driver_on_disk import installed_version
 from ..driver_state import REBOOT
 from ..nvidia_devices import event_evidence, kernel_facts
@@ -24,47 +24,61 @@ _DEVICE = re.compile(r"PCI ID: ?(10de:[0-9a-f]{4})", re.I)
 _BEFORE_TURING = "proprietary"
 
 
+def _cause(key: str, why: str, install: str) -> Cause:
+    return Cause(
+        key,
+        "fail",
+        headline="is not supported by {driver}",
+        sentence=f"This GPU is not supported by {{driver}}: {why}. Nothing can use it.",
+        remedy=f"{install} Where the list of this release has it, the GPU may have been asleep when the"
+        " driver looked: boot with pcie_port_pm=off.",
+    )
+
+
+LEGACY = _cause(
+    "needs-legacy-branch",
+    "it is supported by the legacy branch {legacy} alone",
+    "Install the driver of branch {branch} instead of this one.",
+)
+TOO_OLD = _cause(
+    "driver-too-old-for-gpu",
+    "it is too old for this GPU",
+    "Install a newer driver, whose list of supported products has this GPU.",
+)
+UNSUPPORTED = _cause(
+    "gpu-not-supported",
+    "the GPU is newer than it, or so old that a legacy branch alone supports it",
+    "Install a driver whose list of supported products has this GPU: a newer one, or for an old GPU the"
+    " legacy branch.",
+)
+CAUSES = (LEGACY, TOO_OLD, UNSUPPORTED)
+
+
 def is_unsupported(event: KernelEvent) -> bool:
     return event.kind == "nvrm" and bool(_WORDS.search(event.text))
 
 
 def unsupported(view: SnapshotView, events: Sequence[KernelEvent]) -> Iterator[Finding]:
     """One finding for each GPU."""
-    latest = {known(event.pci_address): event for event in events}
-    for address, event in latest.items():
-        yield _of(view, address, event)
-
-
-def _of(view: SnapshotView, address: str | None, event: KernelEvent) -> Finding:
     kernel = kernel_facts(view)
-    told, legacy, device = (pattern.search(event.text) for pattern in (_RELEASE, _LEGACY, _DEVICE))
-    driver = told[1] if told else known(kernel.driver_version) or installed_version(kernel)
-    named = f"driver {driver}" if driver else "this release of the driver"
-    row = flavour_for(device[1].lower()) if device else None
-    if legacy:
-        why = f"it is supported by the legacy branch {legacy[1]} alone"
-        text = f"Install the driver of branch {legacy[1].partition('.')[0]} in this one's place."
-        commands = on_system(view, "legacy-driver", branch=legacy[1].partition(".")[0])
-    elif row is not None and row.flavour != _BEFORE_TURING:
-        why = "it is too old for this GPU"
-        text = "Install a newer driver, whose list of supported products has this GPU."
-        commands = on_system(view, "update-driver")
-    else:
-        why = "the GPU is newer than it, or so old that a legacy branch alone supports it"
-        text = (
-            "Install a driver whose list of supported products has this GPU: a newer one, or for an old GPU"
-            " the legacy branch."
+    for address, event in {known(event.pci_address): event for event in events}.items():
+        release, legacy, device = (
+            pattern.search(event.text) for pattern in (_RELEASE, _LEGACY, _DEVICE)
         )
-        commands = on_system(view, "update-driver")
-    return Finding(
-        "fail",
-        f"This GPU is not supported by {named}: {why}. Nothing can use it.",
-        subjects=subjects_at(view, address),
-        evidence=[event_evidence(view, event)],
-        remedy=Remedy(
-            f"{text} Where the list of this release has it, the GPU may have been asleep when the driver"
-            " looked: boot with pcie_port_pm=off.",
-            [NVIDIA_DEVICES, *commands, REBOOT],
-        ),
-        headline=f"is not supported by {named}",
-    )
+        driver = release[1] if release else known(kernel.driver_version)
+        driver = driver or installed_version(kernel)
+        row = flavour_for(device[1].lower()) if device else None
+        number = legacy[1].partition(".")[0] if legacy else None
+        cause, commands = UNSUPPORTED, on_system(view, "update-driver")
+        if number:
+            cause, commands = LEGACY, on_system(view, "legacy-driver", branch=number)
+        elif row is not None and row.flavour != _BEFORE_TURING:
+            cause = TOO_OLD
+        yield cause.found(
+            subjects_at(view, address),
+            [event_evidence(view, event)],
+            commands=[NVIDIA_DEVICES, *commands, REBOOT],
+            driver=f"driver {driver}" if driver else "this release of the driver",
+            branch=number,
+            legacy=legacy[1] if legacy else None,
+        )

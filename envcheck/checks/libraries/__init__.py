@@ -4,9 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="libraries",
-    title="Libraries",
-    position=100,
-    of_target=True,
-)
+AREA = Area(name="libraries", title="Libraries", position=100, of_target=True)

@@ -10,23 +10,27 @@ from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, Skip
-from ...facts.target import FRAMEWORKS, Framework, Library
+from ...facts.target import Framework, Library
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.subjects import about
+from ...findings.shell import word
+from ...findings.subjects import Subject, about
 from ..packages.release_sets import same
 from ..registry import check
 from ..system_commands import on_system
 from ..target import (
+    about_framework,
     directory,
-    each_framework,
     framework_facts,
     loaded,
     loader_libraries,
     mapped,
+    per_framework,
     pip,
-    pip_install,
+    pip_restore,
     soname,
+    title_of,
 )
 
 
@@ -49,11 +53,10 @@ def all_libraries(view: SnapshotView) -> list[tuple[str, Library]]:
 
 
 def place(view: SnapshotView, path: str, library: Library) -> Evidence:
-    """The Evidence for a library: the file, its version and who put it there."""
-    words = [known(library.path) or soname(library)]
+    """The Evidence for a library: the file, its version and its package or origin."""
     version, owner = known(library.version), known(library.distribution)
-    if version:
-        words.append(f"says {version}")
+    words = [known(library.path) or soname(library)]
+    words += [f"says {version}"] if version else []
     if owner:
         words.append(f"of {owner} {known(library.distribution_version) or ''}".strip())
     elif known(library.origin):
@@ -61,52 +64,54 @@ def place(view: SnapshotView, path: str, library: Library) -> Evidence:
     return view.evidence(path, ", ".join(words))
 
 
-_LOADER = "The loader"
+_NOT_ITS_VERSION = "a library is not of its package's version"
+_SAYS = "{library} says that it is {version}, and the package that it belongs to is {package}: "
+_PUT_BACK = "Put the package's own file back."
+REPLACED = Cause(
+    "library-replaced",
+    "fail",
+    _NOT_ITS_VERSION,
+    _SAYS + "the file is not the one that was installed.",
+    _PUT_BACK,
+)
+OTHER_PATCH = Cause(
+    "other-patch-level",
+    "warn",
+    _NOT_ITS_VERSION,
+    _SAYS + "only the patch level differs.",
+    _PUT_BACK,
+)
 
 
 @check(
     "LIB-001",
     title="Libraries are the version that their package says",
-    problem="a library is not of its package's version",
-    about=(
-        "A package's metadata says which version was installed; the library itself, once loaded, says "
-        "which version it is. Where they differ, another package has overwritten the file, or somebody "
-        "copied one into its place, and everything that reasons from metadata, pip included, is wrong. "
-        "A failure for another major or minor version, a warning for another patch level."
-    ),
+    causes=[REPLACED, OTHER_PATCH],
+    about="A package's metadata says which version was installed; the library itself, once loaded, says"
+    " which version it is. If they differ, another package has overwritten the file, or somebody copied one"
+    " into its place, and everything that reasons from metadata, pip included, is wrong.",
     sources=("the libraries' own version functions", "RECORD of the wheels"),
     follows=("PKG-002", "LIB-002"),
 )
 def true_versions(view: SnapshotView) -> Iterator[Verdict]:
     judged: dict[str, bool] = {}
     for path, library in all_libraries(view):
-        file, says = known(library.path), known(library.version)
+        file, version = known(library.path), known(library.version)
         owner, recorded = known(library.distribution), known(library.distribution_version)
-        if (
-            not file
-            or file in judged
-            or not says
-            or not owner
-            or not recorded
-            or not (parse_version(says) and parse_version(recorded))
-            or not _owns(owner, library)
-        ):
+        if not (file and version and owner and recorded) or file in judged:
             continue
-        judged[file] = same(says, recorded)
-        if judged[file]:
+        if None in (parse_version(version), parse_version(recorded)) or not _owns(owner, library):
             continue
-        minor = same(says, recorded, 2)
-        yield Finding(
-            "warn" if minor else "fail",
-            f"{soname(library)} says that it is {says}, and the package that it belongs to is {owner} "
-            f"{recorded}: the file is not the one that was installed.",
-            subjects=about("library", soname(library)),
-            evidence=[place(view, path, library)],
-            remedy=Remedy(
-                "Put the package's own file back.",
-                [pip_install(view, f"{owner}=={recorded}") + " --force-reinstall --no-deps"],
-            ),
-        )
+        judged[file] = same(version, recorded)
+        if not judged[file]:
+            yield (OTHER_PATCH if same(version, recorded, 2) else REPLACED).found(
+                about("library", soname(library)),
+                [place(view, path, library)],
+                commands=[pip_restore(view, owner, recorded)],
+                library=soname(library),
+                version=version,
+                package=f"{owner} {recorded}",
+            )
     if not judged:
         raise Skip("no loaded library of a package says its version")
     if all(judged.values()):
@@ -121,17 +126,33 @@ def _owns(distribution: str, library: Library) -> bool:
     return part is not None and part.name == component_of(library.name)
 
 
+_MIXED = "cuDNN is mixed from several versions"
+_MAY_FAIL = "; convolutions may fail or crash."
+MAPPED_MIXED = Cause(
+    "cudnn-mixed-in-process",
+    "fail",
+    _MIXED,
+    "{framework} mapped a mixed cuDNN: {parts}" + _MAY_FAIL,
+)
+LOADED_MIXED = Cause(
+    "cudnn-wheel-mixed",
+    "fail",
+    _MIXED,
+    "The loader mixes cuDNN: {library} of {package} runs with {other} ({version}) from {place}"
+    + _MAY_FAIL,
+)
+FOUND_MIXED = Cause(
+    "cudnn-mixed-on-path", "warn", _MIXED, "The loader finds a mixed cuDNN: {parts}" + _MAY_FAIL
+)
+
+
 @check(
     "LIB-002",
     title="cuDNN is of one version",
-    problem="cuDNN is mixed from several versions",
-    about=(
-        "cuDNN is a family of libraries that must all be of one version. Where one of them comes from "
-        "the system or from LD_LIBRARY_PATH and the rest from a wheel, convolutions fail with "
-        "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or crash, often only in some layers. A failure where "
-        "a framework mapped them from several places or in several versions, or where a wheel's cuDNN "
-        "reports another copy's version; a warning where the loader would find several."
-    ),
+    causes=[MAPPED_MIXED, LOADED_MIXED, FOUND_MIXED],
+    about="cuDNN is a family of libraries that must all be of one version. If one of them comes from the"
+    " system or from LD_LIBRARY_PATH and the rest from a wheel, convolutions fail with"
+    " CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or crash, often only in some layers.",
     sources=("pytorch#185512, #188892", "NVIDIA's cuDNN documentation, sub-libraries"),
 )
 def one_cudnn(view: SnapshotView) -> Iterator[Verdict]:
@@ -142,8 +163,8 @@ def one_cudnn(view: SnapshotView) -> Iterator[Verdict]:
         ]
         if family:
             judged = True
-            path = f"target.{facts.name}.libraries"
-            yield from _one_family(view, path, FRAMEWORKS[facts.name], family, "fail")
+            path, subjects = f"target.{facts.name}.libraries", about_framework(facts)
+            yield _one_family(view, path, title_of(facts), family, MAPPED_MIXED, subjects)
     if judged:
         return
     libraries = [one for one in loader_libraries(view) if loaded(one) and _is_cudnn(one.name)]
@@ -151,36 +172,34 @@ def one_cudnn(view: SnapshotView) -> Iterator[Verdict]:
     if intruded is not None:
         yield intruded
         return
-    found: dict[str, list[Library]] = {}
+    majors: dict[str, list[Library]] = {}
     for library in libraries:
         if library.how == "dlopen":
             major = soname(library).rpartition(".so.")[2].partition(".")[0]
-            found.setdefault(major, []).append(library)
-    if not found:
+            majors.setdefault(major, []).append(library)
+    if not majors:
         raise Skip("no cuDNN was loaded")
-    for family in found.values():
-        yield from _one_family(view, "target.loader.libraries", _LOADER, family, "warn")
+    for family in majors.values():
+        yield _one_family(view, "target.loader.libraries", "The loader", family, FOUND_MIXED, [])
 
 
 def _intruded(view: SnapshotView, family: list[Library]) -> Finding | None:
     """A wheel's cuDNN that, once loaded, says another copy's version: its parts are mixed."""
     for library in family:
-        says, recorded = known(library.version), known(library.distribution_version)
-        if library.how != "wheel" or not says or not recorded or same(says, recorded):
+        version, recorded = known(library.version), known(library.distribution_version)
+        if library.how != "wheel" or not version or not recorded or same(version, recorded):
             continue
         for other in family:
-            if directory(other) != directory(library) and known(other.version) == says:
-                return Finding(
-                    "fail",
-                    f"The loader mixes cuDNN: {soname(library)} of {known(library.distribution)} "
-                    f"{recorded} runs with {soname(other)} ({says}) from {directory(other)}; "
-                    "convolutions may fail or crash.",
-                    subjects=about("library", soname(library)),
-                    evidence=[
-                        place(view, "target.loader.libraries", library),
-                        place(view, "target.loader.libraries", other),
-                    ],
-                    remedy=_leave_one(view, other),
+            if directory(other) != directory(library) and known(other.version) == version:
+                return LOADED_MIXED.found(
+                    about("library", soname(library)),
+                    [place(view, "target.loader.libraries", one) for one in (library, other)],
+                    advice=_keep_one(view, other),
+                    library=soname(library),
+                    package=f"{known(library.distribution)} {recorded}",
+                    other=soname(other),
+                    version=version,
+                    place=directory(other),
                 )
     return None
 
@@ -190,94 +209,147 @@ def _is_cudnn(name: str) -> bool:
 
 
 def _one_family(
-    view: SnapshotView, path: str, who: str, family: list[Library], level: str
-) -> Iterator[Verdict]:
+    view: SnapshotView,
+    path: str,
+    user: str,
+    family: list[Library],
+    cause: Cause,
+    subjects: list[Subject],
+) -> Verdict:
     places: dict[str, list[Library]] = {}
     for library in family:
         places.setdefault(directory(library), []).append(library)
     versions = {known(one.version) for one in family} - {None}
     if len(places) < 2 and len(versions) < 2:
-        version = next(iter(versions), None)
-        yield Passed(f"{who}: cuDNN {version or ''} from {directory(family[0])}".replace("  ", " "))
-        return
-    told = " and ".join(
-        f"{', '.join(soname(one) for one in several[:2])}{' ...' if len(several) > 2 else ''} "
+        version = "".join(f" {one}" for one in versions)
+        return Passed(f"{user}: cuDNN{version} from {directory(family[0])}")
+    parts = " and ".join(
+        f"{', '.join(map(soname, several[:2]))}{' ...' if len(several) > 2 else ''} "
         f"({known(several[0].version) or 'of unknown version'}) from {where}"
         for where, several in places.items()
     )
-    odd = min(
-        places.values(), key=lambda several: (known(several[0].origin) == "wheel", len(several))
-    )
-    yield Finding(
-        "fail" if level == "fail" else "warn",
-        f"{who} {'mapped' if level == 'fail' else 'finds'} a mixed cuDNN: {told}; convolutions may fail "
-        "or crash.",
-        subjects=[] if who == _LOADER else about("framework", who),
-        evidence=[place(view, path, several[0]) for several in places.values()],
-        remedy=_leave_one(view, odd[0]),
+    intruder = min(places.values(), key=lambda some: (known(some[0].origin) == "wheel", len(some)))
+    return cause.found(
+        subjects,
+        [place(view, path, several[0]) for several in places.values()],
+        advice=_keep_one(view, intruder[0]),
+        framework=user,
+        parts=parts,
     )
 
 
-def _leave_one(view: SnapshotView, library: Library) -> Remedy:
-    where = directory(library)
+def _keep_one(view: SnapshotView, library: Library) -> Remedy:
     if known(library.origin) == "LD_LIBRARY_PATH":
-        return Remedy(f"Take {where} out of LD_LIBRARY_PATH.", ["unset LD_LIBRARY_PATH"])
+        text = f"Remove {directory(library)} from LD_LIBRARY_PATH."
+        return Remedy(text, ["unset LD_LIBRARY_PATH"])
     if known(library.origin) in ("ld.so.cache", "system"):
-        return Remedy(
-            "Remove the system's cuDNN, or the wheel's, so that one is left.",
-            on_system(view, "remove-cudnn"),
-        )
+        text = "Remove the system's cuDNN, or the wheel's, so that one is left."
+        return Remedy(text, on_system(view, "remove-cudnn"))
     return Remedy(
-        "Leave one cuDNN in the environment: see which packages bring one, and install the one that is wanted"
-        " again (--force-reinstall) before another is taken away.",
+        "Keep one cuDNN in the environment: see which packages bring one, and install the one that is wanted"
+        " again (--force-reinstall) before another is removed.",
         [pip(view, "list") + " | grep -i cudnn"],
     )
+
+
+TWICE = Cause(
+    "mapped-twice",
+    "warn",
+    "a library is loaded twice",
+    "{framework} mapped {files}: calls may land in either.",
+)
 
 
 @check(
     "LIB-003",
     title="Each library is mapped once",
-    problem="a library is loaded twice",
-    about=(
-        "One process can hold two copies of the same library, from a wheel and from the system, or "
-        "cuBLAS from one place and its cublasLt from another. They do not share their state, and calls "
-        "may land in either: memory runs out early, handles are refused, results differ between runs. A "
-        "warning for each that a framework mapped twice or from two places."
-    ),
+    causes=[TWICE],
+    about="One process can hold two copies of the same library, from a wheel and from the system, or cuBLAS"
+    " from one place and its cublasLt from another. They do not share their state, and calls may land in"
+    " either: memory runs out early, handles are refused, results differ between runs.",
     sources=("/proc/PID/maps of the framework's process", "pytorch#185512"),
     follows=("FRM-007",),
 )
-def mapped_once(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(facts: Framework) -> Iterator[Verdict]:
-        title, path = FRAMEWORKS[facts.name], f"target.{facts.name}.libraries"
-        libraries = mapped(facts)
-        if not libraries:
-            raise Skip(f"{title} mapped no CUDA library")
-        twice = [
-            several
-            for name, several in libraries.items()
-            if not _is_cudnn(name) and _differ(several)
-        ]
-        pair = [*libraries.get("libcublas", [])[:1], *libraries.get("libcublasLt", [])[:1]]
-        if not twice and len(pair) == 2 and directory(pair[0]) != directory(pair[1]):
-            twice = [pair]
-        for several in twice:
-            yield Finding(
-                "warn",
-                f"{title} mapped {' and '.join(known(one.path) or '' for one in several)}: calls may land "
-                "in either.",
-                subjects=about("framework", title),
-                evidence=[place(view, path, one) for one in several],
-                remedy=_leave_one(
-                    view, next((one for one in several if not known(one.distribution)), several[-1])
-                ),
-            )
-        if not twice:
-            yield Passed(f"{title}: {len(libraries)} libraries, each from one file")
-
-    yield from each_framework(view, judge)
+@per_framework(gpus=False)
+def mapped_once(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+    title, path = title_of(facts), f"target.{facts.name}.libraries"
+    libraries = mapped(facts)
+    if not libraries:
+        raise Skip(f"{title} mapped no CUDA library")
+    # A second file that the wheel's own package bundles under a hash counts too.
+    twice = [
+        several
+        for name, several in libraries.items()
+        if not _is_cudnn(name) and len({known(one.path) for one in several}) > 1
+    ]
+    pair = [*libraries.get("libcublas", [])[:1], *libraries.get("libcublasLt", [])[:1]]
+    if not twice and len({directory(one) for one in pair}) > 1:
+        twice = [pair]
+    for several in twice:
+        foreign = next((one for one in several if not known(one.distribution)), several[-1])
+        yield TWICE.found(
+            about_framework(facts),
+            [place(view, path, one) for one in several],
+            advice=_keep_one(view, foreign),
+            framework=title,
+            files=" and ".join(known(one.path) or "" for one in several),
+        )
+    if not twice:
+        yield Passed(f"{title}: {len(libraries)} libraries, each from one file")
 
 
-def _differ(several: list[Library]) -> bool:
-    """Files of one library; a second one that the wheel's own package bundles under a hash counts too."""
-    return len({known(one.path) for one in several}) > 1
+NOT_THE_WHEEL = Cause(
+    "system-library-used",
+    "warn",
+    "the system's libraries are used, not the wheels'",
+    "{framework} uses {file} ({version}) and not {wheel}, which is installed.",
+    "Remove the system's copy if nothing else needs it, and see what puts it first.",
+)
+
+
+def wheel_libraries(view: SnapshotView) -> dict[str, Library]:
+    """The libraries of installed wheels, by SONAME."""
+    return {
+        soname(one): one
+        for one in loader_libraries(view)
+        if one.how == "wheel" and known(one.distribution) is not None
+    }
+
+
+@check(
+    "LIB-004",
+    title="The wheels' libraries are used, not the system's",
+    causes=[NOT_THE_WHEEL],
+    about="Wheels bring the CUDA libraries that a framework was built and tested with. If the system has its"
+    " own and the loader finds those first, the framework runs with them, whatever pip list says: a version"
+    " nobody chose, which changes with the next system update.",
+    sources=("/proc/PID/maps of the framework's process",),
+    follows=("LIB-002", "FRM-007"),
+)
+@per_framework(gpus=False)
+def wheels_used(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+    title, wheels = title_of(facts), wheel_libraries(view)
+    both = [one for several in mapped(facts).values() for one in several if soname(one) in wheels]
+    if not both:
+        raise Skip(f"{title} mapped no library of which a wheel is installed")
+    elsewhere = ("ld.so.cache", "system", "conda", "rpath")
+    shadowed = [one for one in both if known(one.origin) in elsewhere]
+    for one in shadowed:
+        wheel, file = wheels[soname(one)], known(one.path) or ""
+        yield NOT_THE_WHEEL.found(
+            about("library", soname(one)),
+            [
+                view.evidence(f"target.{facts.name}.libraries", file),
+                view.evidence("target.loader.libraries", known(wheel.path) or soname(wheel)),
+            ],
+            commands=[
+                *on_system(view, "owner", names=[file]),
+                f"ldconfig -p | grep -F {word(soname(one))}",
+            ],
+            framework=title,
+            file=file,
+            version=known(one.version) or "of unknown version",
+            wheel=f"{known(wheel.distribution)} {known(wheel.distribution_version) or ''}".strip(),
+        )
+    if not shadowed:
+        yield Passed(f"{title}: {len(both)} libraries, all as installed")

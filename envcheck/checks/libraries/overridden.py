@@ -7,130 +7,141 @@ from collections.abc import Iterator
 
 from ...data.sonames import component_of
 from ...facts.base import known
-from ...facts.target import FRAMEWORKS, Framework, Library
+from ...facts.target import Framework, Library
 from ...facts.view import SnapshotView, facts_of
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.subjects import about, about_file
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
+from ...findings.subjects import about_file
 from ..registry import check
-from ..target import each_framework, loaded, mapped, soname
+from ..target import (
+    about_framework,
+    loaded,
+    loader_libraries,
+    mapped,
+    per_framework,
+    soname,
+    title_of,
+)
+from .loaded import wheel_libraries
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
-# How the libraries' own functions begin; the longer one first.
+# How the names of the libraries' own functions begin; the longer one first.
 _SYMBOLS = {
-    "__nvJitLink": ("libnvJitLink",),
-    "nvJitLink": ("libnvJitLink",),
-    "__cublasLt": ("libcublasLt",),
-    "cublasLt": ("libcublasLt",),
-    "cublas": ("libcublas",),
-    "cusparse": ("libcusparse",),
-    "cusolver": ("libcusolver",),
-    "cufft": ("libcufft",),
-    "curand": ("libcurand",),
-    "nvrtc": ("libnvrtc",),
-    "cupti": ("libcupti",),
-    "nccl": ("libnccl",),
-    "cuda": ("libcudart",),
+    "nvJitLink": "libnvJitLink",
+    "cublasLt": "libcublasLt",
+    "cublas": "libcublas",
+    "cusparse": "libcusparse",
+    "cusolver": "libcusolver",
+    "cufft": "libcufft",
+    "curand": "libcurand",
+    "nvrtc": "libnvrtc",
+    "cupti": "libcupti",
+    "nccl": "libnccl",
+    "cuda": "libcudart",
 }
-_TAKE_OUT = Remedy(
-    "Take that directory out of LD_LIBRARY_PATH, and out of what sets it at login.",
-    ["unset LD_LIBRARY_PATH", "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment"],
+_REMOVE = "Remove that directory from LD_LIBRARY_PATH, and from what sets it at login."
+_UNSET = ("unset LD_LIBRARY_PATH", "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment")
+BREAKS_IMPORT = Cause(
+    "ld-library-path-breaks-import",
+    "fail",
+    "LD_LIBRARY_PATH breaks {framework}'s import",
+    "LD_LIBRARY_PATH makes {framework} load {file} ({version}) instead of {wheel}: it lacks {symbol}, and the"
+    " import fails.",
+    _REMOVE,
+    _UNSET,
+)
+OVERRIDES = Cause(
+    "ld-library-path-overrides",
+    "warn",
+    "LD_LIBRARY_PATH overrides the wheels",
+    "LD_LIBRARY_PATH makes {framework} use {file}{more} instead of the installed wheels ({parts}).",
+    _REMOVE,
+    _UNSET,
 )
 
 
 @check(
     "LIB-009",
     title="LD_LIBRARY_PATH does not override the wheels",
-    problem="LD_LIBRARY_PATH overrides the wheels",
-    about=(
-        "LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older "
-        "CUDA installation and forgotten makes a framework run with those libraries instead of the "
-        "ones installed with it. A warning for each library that a framework really mapped from there "
-        "while a wheel of it is installed; entries that lead into the wheels themselves are fine. A failure "
-        'where the import ends with "undefined symbol" of a library that is taken from there.'
-    ),
+    causes=[BREAKS_IMPORT, OVERRIDES],
+    about="LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older"
+    " CUDA installation and forgotten makes a framework run with those libraries instead of the ones"
+    " installed with it. Judged by what a framework really mapped; entries that lead into the wheels"
+    " themselves are fine.",
     sources=("ld.so(8)", "/proc/PID/maps of the framework's process"),
     follows=("LIB-002", "FRM-007"),
 )
 def not_overridden(view: SnapshotView) -> Iterator[Verdict]:
-    loader = facts_of(view.target.loader, "the target's libraries")
-    entries = [entry for entry in loader.ld_library_path if entry]
-    if not entries:
+    if any(facts_of(view.target.loader, "the target's libraries").ld_library_path):
+        yield from _in_each(view)
+    else:
         yield Passed("LD_LIBRARY_PATH is not set")
+
+
+@per_framework(gpus=False, imported=False)
+def _in_each(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+    title, wheels = title_of(facts), wheel_libraries(view)
+    if not facts.imported:
+        yield _broken_import(view, facts, wheels)
         return
-    wheels = {
-        soname(one): one
-        for one in loader.libraries
-        if one.how == "wheel" and known(one.distribution) is not None
-    }
+    taken = _taken([one for several in mapped(facts).values() for one in several], wheels)
+    if not taken:
+        yield Passed(f"{title} maps nothing from LD_LIBRARY_PATH that a wheel has")
+        return
+    file = known(taken[0].path)
+    yield OVERRIDES.found(
+        about_framework(facts),
+        [
+            view.evidence("target.loader.ld_library_path"),
+            view.evidence(f"target.{facts.name}.libraries", file),
+        ],
+        framework=title,
+        file=file,
+        more=f" and {len(taken) - 1} more" if len(taken) > 1 else "",
+        parts=", ".join(dict.fromkeys(component_of(one.name) or one.name for one in taken)),
+    )
 
-    def judge(facts: Framework) -> Iterator[Verdict]:
-        title = FRAMEWORKS[facts.name]
-        if not facts.imported:
-            yield _broken_import(view, facts, wheels)
-            return
-        taken = [
-            one
-            for several in mapped(facts).values()
-            for one in several
-            if known(one.origin) == "LD_LIBRARY_PATH" and soname(one) in wheels
-        ]
-        if not taken:
-            yield Passed(f"{title} maps nothing from LD_LIBRARY_PATH that a wheel has")
-            return
-        parts = ", ".join(dict.fromkeys(component_of(one.name) or one.name for one in taken))
-        yield Finding(
-            "warn",
-            f"LD_LIBRARY_PATH makes {title} use {known(taken[0].path)}"
-            f"{f' and {len(taken) - 1} more' if len(taken) > 1 else ''} instead of the installed wheels "
-            f"({parts}).",
-            subjects=about("framework", title),
-            evidence=[
-                view.evidence("target.loader.ld_library_path", ":".join(entries)),
-                view.evidence(f"target.{facts.name}.libraries", known(taken[0].path)),
-            ],
-            remedy=_TAKE_OUT,
-        )
 
-    yield from each_framework(view, judge, imported=False)
+def _taken(libraries: list[Library], wheels: dict[str, Library]) -> list[Library]:
+    """Those that come from LD_LIBRARY_PATH although a wheel of them is installed."""
+    return [
+        one
+        for one in libraries
+        if known(one.origin) == "LD_LIBRARY_PATH" and loaded(one) and soname(one) in wheels
+    ]
 
 
 def _broken_import(view: SnapshotView, facts: Framework, wheels: dict[str, Library]) -> Verdict:
     """An import that misses a symbol of a library: is another copy of it taken from LD_LIBRARY_PATH?"""
-    title = FRAMEWORKS[facts.name]
-    words = known(facts.import_error) or ""
+    title, words = title_of(facts), known(facts.import_error) or ""
     lacking = _UNDEFINED.search(words)
     if lacking is None:
         return Passed(f"{title} does not import, for another reason")
-    names = _providers(lacking[1], lacking[2] or "")
-    loader = facts_of(view.target.loader, "the target's libraries")
-    taken = [
-        one
-        for one in [*facts.libraries, *loader.libraries]
-        if known(one.origin) == "LD_LIBRARY_PATH" and loaded(one) and soname(one) in wheels
-    ]
+    provider = _provider(lacking[1], lacking[2] or "")
+    taken = _taken([*facts.libraries, *loader_libraries(view)], wheels)
     # A sub-library finds its own older sister, whatever the symbol's name says.
-    guilty = [one for one in taken if one.name in names] or ([] if names else taken)
+    guilty = [one for one in taken if not provider or one.name == provider]
     if not guilty:
         return Passed(f"{lacking[1]}, which {title} misses, is not of a library in LD_LIBRARY_PATH")
     one, wheel = guilty[0], wheels[soname(guilty[0])]
-    path, version = known(one.path) or "", known(one.version) or "of unknown version"
-    return Finding(
-        "fail",
-        f"LD_LIBRARY_PATH makes {title} load {path} ({version}) "
-        f"instead of {known(wheel.distribution)} {known(wheel.distribution_version) or ''}: it lacks "
-        f"{lacking[1]}, and the import fails.",
-        subjects=about("framework", title) + about_file(path),
-        evidence=[
-            view.evidence("target.loader.ld_library_path", ":".join(loader.ld_library_path)),
+    file = known(one.path) or ""
+    return BREAKS_IMPORT.found(
+        about_framework(facts) + about_file(file),
+        [
+            view.evidence("target.loader.ld_library_path"),
             view.evidence(f"target.{facts.name}.import_error", words[:600]),
         ],
-        remedy=_TAKE_OUT,
-        headline=f"LD_LIBRARY_PATH breaks {title}'s import",
+        framework=title,
+        file=file,
+        version=known(one.version) or "of unknown version",
+        wheel=f"{known(wheel.distribution)} {known(wheel.distribution_version) or ''}".strip(),
+        symbol=lacking[1],
     )
 
 
-def _providers(symbol: str, version: str) -> tuple[str, ...]:
-    """The libraries that a symbol is of, by the version it asks for ("libnvJitLink.so.12"), or its name."""
+def _provider(symbol: str, version: str) -> str:
+    """The library that a symbol is of, by the version it asks for ("libnvJitLink.so.12"), or its name."""
     if version.startswith("lib"):
-        return (version.partition(".so")[0],)
-    return next((names for start, names in _SYMBOLS.items() if symbol.startswith(start)), ())
+        return version.partition(".so")[0]
+    bare = symbol.removeprefix("__")
+    return next((name for start, name in _SYMBOLS.items() if bare.startswith(start)), "")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from statistics import median
 
 from ...facts.acceleration import SystemTrial
 from ...facts.base import known
+from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu
 from ...facts.missing import CannotJudge, CouldNotRun
 from ...facts.view import SnapshotView
-from ...findings.model import Unjudged, Verdict
+from ...findings.causes import Cause, Param
+from ...findings.model import Finding, Unjudged, Verdict
 from ...findings.subjects import Subject, about_device_at, about_gpu
 from ..acceleration.common import Seen, died, each_run, failed, number
 from ..driver_state import on_wsl
@@ -31,7 +33,7 @@ class Measured:
 
     @property
     def subjects(self) -> list[Subject]:
-        return about_gpu(self.gpu) if self.gpu else about_device_at("gpu", self.address)
+        return subjects(self.gpu, self.address)
 
     @property
     def name(self) -> str:
@@ -40,9 +42,7 @@ class Measured:
 
     @property
     def called(self) -> str:
-        """ "GPU 0", or by its address."""
-        index = known(self.gpu.index) if self.gpu else None
-        return f"GPU {self.address}" if index is None else f"GPU {index}"
+        return called(self.gpu, self.address)
 
     @property
     def own_address(self) -> str:
@@ -66,6 +66,23 @@ class Measured:
         if on_wsl(self.view):
             return "WSL"
         return "memory shared with the host" if self.told("device", "integrated") else ""
+
+    def found(
+        self,
+        cause: Cause,
+        trials: Iterable[SystemTrial | None],
+        evidence: Iterable[Evidence] = (),
+        **params: Param,
+    ) -> Finding:
+        """The cause, on this GPU. "{gpu}" is its name in sentences, and its address in commands."""
+        return cause.found(
+            self.subjects,
+            [*self.seen.evidence(*trials), *evidence],
+            commands=[one.format(**{**params, "gpu": self.own_address}) for one in cause.commands],
+            advice=None,
+            gpu=self.called,
+            **params,
+        )
 
     def told(self, trial: str, name: str) -> float:
         return number(self.seen.trial(trial), name)
@@ -99,6 +116,16 @@ def each_gpu_run(
             yield Unjudged("could-not-run", f"{measured.called}: {why}", measured.subjects)
 
     yield from each_run(view, system, of_run, document=view.machine, absent=ABSENT)
+
+
+def called(gpu: Gpu | None, address: str) -> str:
+    """ "GPU 0", or by its address."""
+    index = known(gpu.index) if gpu is not None else None
+    return f"GPU {address}" if index is None else f"GPU {index}"
+
+
+def subjects(gpu: Gpu | None, address: str) -> list[Subject]:
+    return about_gpu(gpu) if gpu is not None else about_device_at("gpu", address)
 
 
 def gpu_at(view: SnapshotView, address: str) -> Gpu | None:

@@ -11,8 +11,9 @@ from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.model import Finding, Passed, Verdict
 from ..acceleration.common import NOTHING_RUNS, number
 from ..gpu.link import in_virtual_machine, pci_device
 from ..on_the_bus import link_state
@@ -58,20 +59,38 @@ def link_of(one: Measured) -> TrainedLink | None:
     return TrainedLink(generation, width, seen) if generation in PCIE_LANE and width else None
 
 
-_PROGRAM = fill_in("PROGRAM", "your program")
+_PROGRAM = fill_in("PROGRAM", "your program").replace("{", "{{").replace("}", "}}")
+
+
+DAMAGED = Cause(
+    "damaged-over-link",
+    "fail",
+    "gets and gives damaged data over its link",
+    "{words} of 8 bytes came back different from a copy of {mib:,.0f} MiB to the host and back to {gpu}"
+    " ({where}, bits that differ: {bits}): data is damaged on its way.",
+    "Run this again with the memory check: if that passes, the link or the host's memory damages data. Check"
+    " the link's errors, reseat the GPU or its riser, and test the host's memory.",
+    ("nvidia-smi -q -d PCIE -i {gpu}", "sudo dmesg | grep -iE 'aer|edac|mce|iommu'"),
+)
+SLOW = Cause(
+    "slow-host-copies",
+    "warn",
+    "is slow to copy to and from: {rate}",
+    "Copies between pinned host memory and {gpu} reach {rate}, {why}.",
+    "Check how the link came up and in which slot the GPU is, bind the job to the processors near it, and"
+    " compare with the machine's other GPUs.",
+    ("nvidia-smi -q -d PCIE -i {gpu}", link_state("{gpu}"), "nvidia-smi topo -m"),
+)
 
 
 @check(
     "MEM-003",
     title="Host to GPU",
-    problem="is slow to copy to and from",
-    about="Copies between pinned host memory and the GPU, each way and both at once, timed by events while"
-    " NVML is asked for the link: an idle link has lowered itself, one at work has not. Healthy machines"
-    " reach 75 to 90 % of what the link carries; below half of it, far below the GPUs of its name in the"
-    " machine, or over a link that came up with less than card and slot have, is a warning with the factor"
-    " and what explains it. Data that comes back different from such a copy is a failure. Pageable memory"
-    " goes through a buffer of the driver and is told for comparison. MIG, vGPU and WSL are held against"
-    " nothing.",
+    causes=(DAMAGED, SLOW),
+    about="Copies between pinned host memory and the GPU, each way and both at once, while NVML is asked"
+    " for the link. Healthy machines reach 75 to 90 % of what the link carries; below half of it, far"
+    " below the GPUs of its name, or over a link that came up with less than card and slot have, is a"
+    " warning. Data that comes back different is a failure. MIG, vGPU and WSL are not judged.",
     sources=(
         "PCI Express Base Specification, the generations' rates",
         "github.com/NVIDIA/nvbandwidth, README (host_to_device_memcpy_ce)",
@@ -109,38 +128,25 @@ def host_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
 def _wrong(one: Measured) -> Finding:
     trial = one.seen.trial("round trip")
     assert trial is not None
-    where = words_of(trial, "where")
-    return Finding(
-        "fail",
-        f"{words(one.told('round trip', 'wrong'))} of 8 bytes came back different from a copy of"
-        f" {one.told('round trip', 'MiB'):,.0f} MiB to the host and back to {one.called} ({where}, bits that"
-        f" differ: {words_of(trial, 'bits')}): data is damaged on its way.",
-        one.subjects,
-        one.seen.evidence(trial),
-        Remedy(
-            "Run this again with the memory check: if that is well, the link or the host's memory damages"
-            " data. Look at the link's errors, reseat the GPU or its riser, and test the host's memory.",
-            [
-                f"nvidia-smi -q -d PCIE -i {one.own_address}",
-                "sudo dmesg | grep -iE 'aer|edac|mce|iommu'",
-            ],
-        ),
-        "gets and gives damaged data over its link",
+    return one.found(
+        DAMAGED,
+        [trial],
+        words=words(one.told("round trip", "wrong")),
+        mib=one.told("round trip", "MiB"),
+        where=words_of(trial, "where"),
+        bits=words_of(trial, "bits"),
     )
 
 
-def _summary(well: list[Measured]) -> str:
-    first = well[0]
-    to = [rate for one in well if (rate := one.rate(TO))]
-    back = [rate for one in well if (rate := one.rate(FROM))]
-    both = [rate for one in well if (rate := one.rate(BOTH))]
-    loose = [rate for one in well for way in PAGEABLE if (rate := one.rate(way))]
-    link = link_of(first)
-    parts = [f"{spread_of(to)} to it", f"{spread_of(back)} back"]
-    parts += [f"{spread_of(both)} both ways"] if both else []
-    parts += [f"pageable {spread_of(loose)}"] if loose else []
-    each = f"{len(well)} GPUs: " if len(well) > 1 else ""
-    shared = f" ({first.shared}: held against nothing)" if first.shared else ""
+def _summary(passed: list[Measured]) -> str:
+    first, link = passed[0], link_of(passed[0])
+    parts = [
+        f"{what} {spread_of(rates)}"
+        for what, ways in (("to it", (TO,)), ("back", (FROM,)), ("pageable", PAGEABLE))
+        if (rates := [rate for one in passed for way in ways if (rate := one.rate(way))])
+    ]
+    each = f"{len(passed)} GPUs: " if len(passed) > 1 else ""
+    shared = f" ({first.shared}: not judged)" if first.shared else ""
     over = f" over {link.told}" if link and link.seen and not shared else ""
     return f"{each}{', '.join(parts)}{over}{shared}"
 
@@ -169,23 +175,11 @@ def _slow(
         )
     else:
         return None
-    causes = _causes(view, one, least) if not short else []
-    because = f" What may explain it: {'; '.join(causes)}." if causes else ""
-    return Finding(
-        "warn",
-        f"Copies between pinned host memory and {one.called} reach {gb_s(least)}, {why}.{because}",
-        one.subjects,
-        one.seen.evidence(*[one.seen.trial(way) for way in (TO, FROM, BOTH, *PAGEABLE)]),
-        Remedy(
-            "See how the link came up and in which slot the GPU is, bind the job to the processors near it,"
-            " and compare with the machine's other GPUs.",
-            [
-                f"nvidia-smi -q -d PCIE -i {one.own_address}",
-                link_state(one.own_address),
-                "nvidia-smi topo -m",
-            ],
-        ),
-        f"is slow to copy to and from: {gb_s(least)}",
+    return one.found(
+        SLOW,
+        [one.seen.trial(way) for way in (TO, FROM, BOTH, *PAGEABLE)],
+        rate=gb_s(least),
+        why=why,
     )
 
 
@@ -204,35 +198,36 @@ def _short(view: SnapshotView, one: Measured, link: TrainedLink | None) -> str:
     return " and ".join(short)
 
 
-def _causes(view: SnapshotView, one: Measured, least: float) -> list[str]:
-    found = []
-    loose = max((rate for way in PAGEABLE if (rate := one.rate(way))), default=0.0)
-    if loose >= least:
-        found.append(f"pinned memory is no faster than pageable ({gb_s(loose)})")
-    device = one.seen.trial("device")
-    if device is not None and device.evidence.get("runs_near") is False:
-        found.append("this process may not run on the processors near the GPU")
-    pci = view.machine.pci
-    mode = (known(pci.facts.iommu_mode) or "") if pci is not None and pci.facts is not None else ""
-    if any(part in ("DMA", "DMA-FQ") for part in mode.split(",")):
-        found.append(f"the IOMMU translates every address ({mode}; iommu=pt lets them pass)")
-    others = known(one.gpu.processes) if one.gpu else None
-    if others:
-        found.append(f"process {others[0].pid} is using the GPU, too")
-    if one.gpu is not None and in_virtual_machine(view, one.gpu):
-        found.append("the virtual machine's host decides where its memory lies")
-    return found
+FAR = Cause(
+    "far-numa-node",
+    "warn",
+    "is {times:.1f} times as far from NUMA node {worst}",
+    "Host memory of NUMA node {worst} reaches {gpu} at {far}, that of its own node {own} at {near}: a job"
+    " that the scheduler puts on the wrong processors loads its data {times:.1f} times as slowly.",
+    "Start what uses this GPU on its own node, and pin data loaders' workers there; check the links between"
+    " the processors in the firmware.",
+    (f"numactl --cpunodebind={{own}} --membind={{own}} {_PROGRAM}", "numactl --hardware"),
+)
+MISPLACED = Cause(
+    "wrong-numa-node",
+    "warn",
+    "is near NUMA node {best}, and the kernel says {own}",
+    "The kernel calls NUMA node {own} near to {gpu}, and memory of node {best} is faster ({rates}): whatever"
+    " binds a job by that table binds it to the wrong processors.",
+    "Update the firmware; in a virtual machine let its host give it the GPU's real node. Until then bind by"
+    " measurement.",
+    (f"numactl --cpunodebind={{best}} --membind={{best}} {_PROGRAM}",),
+)
 
 
 @check(
     "MEM-004",
     title="NUMA",
-    problem="is far from a part of the host's memory",
+    causes=(FAR, MISPLACED),
     about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others. Pinned"
-    " memory is put on each node in turn and copied to and from the GPU. Half the speed and less from"
-    " another node than from the GPU's own is a warning: jobs must then be bound to the near node, which"
-    " launchers mostly do not do by themselves. So is a node that the kernel calls near and that is slower"
-    " than another one: the firmware's table is wrong. In between is what such machines are like, and told.",
+    " memory is put on each node in turn and copied. Half the speed or less from another node is a"
+    " warning: jobs must then be bound to the near node. So is a node that the kernel calls near and that"
+    " is slower than another one.",
     sources=(
         "Linux kernel documentation, sysfs-bus-pci, numa_node",
         "numactl(8)",
@@ -292,41 +287,20 @@ def nodes_of(one: Measured) -> dict[int, float]:
     return found
 
 
-def _nodes_told(nodes: dict[int, float]) -> str:
-    return ", ".join(f"node {node} {gb_s(rate)}" for node, rate in sorted(nodes.items()))
-
-
 def _far(one: Measured, own: int, worst: int, nodes: dict[int, float]) -> Finding:
-    return Finding(
-        "warn",
-        f"Host memory of NUMA node {worst} reaches {one.called} at {gb_s(nodes[worst])}, that of its own"
-        f" node {own} at {gb_s(nodes[own])}: a job that the scheduler puts on the wrong processors loads its"
-        f" data {nodes[own] / nodes[worst]:.1f} times as slowly.",
-        one.subjects,
-        one.seen.evidence(*trials_named(one.seen, "node ")),
-        Remedy(
-            "Start what uses this GPU on its own node, and pin data loaders' workers there; look at the"
-            " links between the processors in the firmware.",
-            [f"numactl --cpunodebind={own} --membind={own} {_PROGRAM}", "numactl --hardware"],
-        ),
-        f"is {nodes[own] / nodes[worst]:.1f} times as far from NUMA node {worst}",
+    return one.found(
+        FAR,
+        trials_named(one.seen, "node "),
+        worst=worst,
+        far=gb_s(nodes[worst]),
+        own=own,
+        near=gb_s(nodes[own]),
+        times=nodes[own] / nodes[worst],
     )
 
 
 def _misplaced(one: Measured, own: int, best: int, nodes: dict[int, float]) -> Finding:
-    return Finding(
-        "warn",
-        f"The kernel calls NUMA node {own} near to {one.called}, and memory of node {best} is faster"
-        f" ({_nodes_told(nodes)}): whatever binds a job by that table binds it to the wrong processors.",
-        one.subjects,
-        [
-            *one.seen.evidence(*trials_named(one.seen, "node ")),
-            Evidence("machine.pci.devices", f"numa_node {own}", "/sys"),
-        ],
-        Remedy(
-            "Bring the firmware up to date; in a virtual machine let its host give it the GPU's real node."
-            " Until then bind by measurement.",
-            [f"numactl --cpunodebind={best} --membind={best} {_PROGRAM}"],
-        ),
-        f"is near NUMA node {best}, and the kernel says {own}",
-    )
+    rates = ", ".join(f"node {node} {gb_s(rate)}" for node, rate in sorted(nodes.items()))
+    table = Evidence("machine.pci.devices", f"numa_node {own}", "/sys")
+    trials = trials_named(one.seen, "node ")
+    return one.found(MISPLACED, trials, [table], own=own, best=best, rates=rates)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ...facts.acceleration import SystemTrial
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict
 from ..acceleration.common import NOTHING_RUNS, number
 from ..driver_state import REPORT
 from ..registry import check
@@ -16,15 +17,41 @@ PATTERNS = ("pattern", "inverted pattern", "with the host")
 _UNCORRECTABLE = "ECC_UNCORRECTABLE"
 
 
+_REMEDY = (
+    "Take the GPU out of use. Undo raised clocks and voltages, reset it, and run this again; if words still"
+    " differ, have the vendor's field diagnostic check it and replace the board.",
+    (
+        "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu}",
+        REPORT,
+        "sudo nvidia-smi --gpu-reset -i {gpu}",
+    ),
+)
+WRONG = Cause(
+    "memory-gives-back-other-data",
+    "fail",
+    "gives back other data than was written: {words}",
+    "{words} of 8 bytes in {mib:,.0f} MiB of the memory of {gpu} came back different from what was written"
+    "{at}{bits}: results of any job on it may be wrong.",
+    *_REMEDY,
+)
+UNCORRECTABLE = Cause(
+    "memory-uncorrectable-error",
+    "fail",
+    "has an uncorrectable error in its memory",
+    "Reading the memory of {gpu} meets an uncorrectable error ({error}): every job that gets this part of it"
+    " dies.",
+    *_REMEDY,
+)
+
+
 @check(
     "MEM-001",
     title="Memory pattern",
-    problem="has memory that gives back something else",
-    about="A pattern in which no two words are equal, and then its inverse, is written into a quarter of the"
-    " GPU's free memory by the GPU itself, and looked at by it afterwards; a part is written, and a part"
-    " read, by the host. A word that comes back different is a failure: memory, its controller or the board"
-    " is broken, or it is overclocked, and results are wrong without any error. Memory without ECC"
-    " (GeForce, or ECC off) has nothing else that would tell.",
+    causes=(WRONG, UNCORRECTABLE),
+    about="A pattern in which no two words are equal, and then its inverse, is written into a quarter of"
+    " the GPU's free memory and compared afterwards; a part is written, and a part read, by the host. A"
+    " word that comes back different means broken or overclocked memory. Memory without ECC has no other"
+    " sign.",
     sources=(
         "NVIDIA DCGM documentation, Memory and Memtest plugins",
         "NVIDIA GPU Memory Error Management, Error containment",
@@ -40,7 +67,11 @@ def memory_pattern(view: SnapshotView) -> Iterator[Verdict]:
         wrong = [trial for trial in trials if number(trial, "wrong") > 0]
         broken = [trial for trial in one.seen.run.trials if _UNCORRECTABLE in trial.reason]
         if wrong or broken:
-            yield _wrong(one, wrong) if wrong else _uncorrectable(one, broken[0])
+            yield (
+                _wrong(one, wrong)
+                if wrong
+                else one.found(UNCORRECTABLE, broken[:1], error=broken[0].reason)
+            )
         elif not any(trial.outcome == "ok" and "wrong" in trial.evidence for trial in trials[:2]):
             yield one.why_not("pattern")
         else:
@@ -59,42 +90,15 @@ def memory_pattern(view: SnapshotView) -> Iterator[Verdict]:
 
 
 def _wrong(one: Measured, trials: list[SystemTrial]) -> Finding:
-    told = words(sum(number(trial, "wrong") for trial in trials))
-    mib = max(number(trial, "MiB") for trial in trials)
     where = next((said for trial in trials if (said := words_of(trial, "where"))), "")
     bits = next((said for trial in trials if (said := words_of(trial, "bits"))), "")
     at = f", at device addresses {where}" if where else ""
     differs = f" (bits that differ: {bits})" if bits else ""
-    return Finding(
-        "fail",
-        f"{told} of 8 bytes in {mib:,.0f} MiB of the memory of {one.called} came back"
-        f" different from what was written{at}{differs}: results of any job on it may be wrong.",
-        one.subjects,
-        one.seen.evidence(*trials),
-        _remedy(one),
-        f"gives back other data than was written: {told}",
-    )
-
-
-def _uncorrectable(one: Measured, trial: SystemTrial) -> Finding:
-    return Finding(
-        "fail",
-        f"Reading the memory of {one.called} meets an uncorrectable error ({trial.reason}): every job that"
-        " gets this part of it dies.",
-        one.subjects,
-        one.seen.evidence(trial),
-        _remedy(one),
-        "has an uncorrectable error in its memory",
-    )
-
-
-def _remedy(one: Measured) -> Remedy:
-    return Remedy(
-        "Take the GPU out of use. Set clocks and voltages that somebody raised back, reset it, and run this"
-        " again; if words still differ, have the vendor's field diagnostic look at it and replace the board.",
-        [
-            f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {one.own_address}",
-            REPORT,
-            f"sudo nvidia-smi --gpu-reset -i {one.own_address}",
-        ],
+    return one.found(
+        WRONG,
+        trials,
+        words=words(sum(number(trial, "wrong") for trial in trials)),
+        mib=max(number(trial, "MiB") for trial in trials),
+        at=at,
+        bits=differs,
     )

@@ -12,15 +12,15 @@ from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
-from ...findings.subjects import Subject, about_device_at, about_gpu
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Unjudged, Verdict
+from ...findings.subjects import Subject
 from ..acceleration.common import NOTHING_RUNS, Seen, died, each_run, failed, number
-from ..driver_state import REBOOT, on_wsl
-from ..pci.link import BELOW_SWITCHES, IOMMU_PASSES, TRANSLATING, acs_off
+from ..driver_state import on_wsl
+from ..pci.link import BELOW_SWITCHES
 from ..peer_groups import is_vgpu
 from ..registry import check
-from ..system_commands import on_system
-from .common import ABSENT, gb_s, gpu_at, spread_of, words, words_of
+from .common import ABSENT, called, gb_s, gpu_at, spread_of, subjects, words, words_of
 
 DIRECTLY, BY_HOST = "directly ", "by way of the host "
 _NVLINK = 0.5  # of what the NVLinks of one GPU carry
@@ -44,20 +44,11 @@ class PeerCopy(NamedTuple):
 
     @property
     def called(self) -> str:
-        return f"{_called(self.one, self.first)} to {_called(self.other, self.second)}"
+        return f"{called(self.one, self.first)} to {called(self.other, self.second)}"
 
     @property
     def subjects(self) -> list[Subject]:
-        return _subjects(self.one, self.first) + _subjects(self.other, self.second)
-
-
-def _called(gpu: Gpu | None, address: str) -> str:
-    index = known(gpu.index) if gpu is not None else None
-    return f"GPU {address}" if index is None else f"GPU {index}"
-
-
-def _subjects(gpu: Gpu | None, address: str) -> list[Subject]:
-    return about_gpu(gpu) if gpu is not None else about_device_at("gpu", address)
+        return subjects(self.one, self.first) + subjects(self.other, self.second)
 
 
 def pairs_of(view: SnapshotView, seen: Seen, way: str) -> list[PeerCopy]:
@@ -69,15 +60,25 @@ def pairs_of(view: SnapshotView, seen: Seen, way: str) -> list[PeerCopy]:
     return found
 
 
+SLOW = Cause(
+    "slow-peer-copies",
+    "warn",
+    "are slow to copy to each other: {rate}",
+    "Direct copies are slow: {pairs}, {why}: what several GPUs compute together waits for these.",
+    "Check how the two are joined, whether all NVLinks are up, and whether Access Control Services or the"
+    " IOMMU redirect what goes over PCIe.",
+    ("nvidia-smi topo -m", "nvidia-smi nvlink -s", "nvidia-smi topo -p2p r"),
+)
+
+
 @check(
     "MEM-005",
     title="GPU to GPU",
-    problem="GPUs are slow to copy to each other",
-    about="Every pair of GPUs copies to each other, both ways: directly where the driver allows it, and by"
-    " way of the host. Pairs that NVSwitches join are held against their NVLinks and against Azure's pass"
-    " lines for the product; pairs of one PCIe switch against their links; and every pair against the others"
-    " that are joined in the same way. Below half of that is a warning with the factor. GPUs without direct"
-    " access (GeForce, many virtual machines) copy by way of the host, which is told and is no fault.",
+    causes=(SLOW,),
+    about="Every pair of GPUs copies to each other, directly if the driver allows it, and by way of the"
+    " host. Pairs that NVSwitches join are compared with their NVLinks and with Azure's pass lines; pairs"
+    " of one PCIe switch with their links; and every pair with the others that are joined in the same"
+    " way. GPUs without direct access copy by way of the host, which is no fault.",
     sources=(
         "github.com/NVIDIA/nvbandwidth, README (device_to_device_memcpy)",
         "github.com/Azure/azurehpc-health-checks, conf (P2P)",
@@ -111,7 +112,7 @@ def gpu_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
             if why:
                 slow.setdefault(why, []).append(pair)
         for why, pairs in slow.items():
-            yield _finding(view, seen, why, pairs)
+            yield _finding(seen, why, pairs)
         if not slow:
             yield Passed(_told(direct, staged))
 
@@ -201,20 +202,15 @@ def _kind(view: SnapshotView, pair: PeerCopy) -> tuple[str, ...]:
     return (level, known(one.name) or "", known(other.name) or "") if level else ()
 
 
-def _finding(view: SnapshotView, seen: Seen, why: str, pairs: list[PeerCopy]) -> Finding:
+def _finding(seen: Seen, why: str, pairs: list[PeerCopy]) -> Finding:
     shown = ", ".join(f"{pair.called} {gb_s(pair.rate)}" for pair in pairs[:_SHOWN])
     more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-    return Finding(
-        "warn",
-        f"Direct copies are slow: {shown}{more}, {why}: what several GPUs compute together waits for these.",
+    return SLOW.found(
         _all_subjects(pairs),
         seen.evidence(*[pair.trial for pair in pairs]),
-        Remedy(
-            "See how the two are joined, whether all NVLinks are up, and whether Access Control Services or"
-            " the IOMMU redirect what goes over PCIe.",
-            ["nvidia-smi topo -m", "nvidia-smi nvlink -s", "nvidia-smi topo -p2p r"],
-        ),
-        f"are slow to copy to each other: {gb_s(min(pair.rate for pair in pairs))}",
+        rate=gb_s(min(pair.rate for pair in pairs)),
+        pairs=shown + more,
+        why=why,
     )
 
 
@@ -222,15 +218,44 @@ def _all_subjects(pairs: list[PeerCopy]) -> list[Subject]:
     return list({subject.text: subject for pair in pairs for subject in pair.subjects}.values())
 
 
+_KEEP_OFF = (
+    "Check PCI-007: an IOMMU that translates addresses, or Access Control Services above the GPUs, break"
+    " direct copies. Otherwise update the driver, or go back to NVIDIA's own if it was patched for direct"
+    " access, and check the NVLinks and PCIe links of both. Until then NCCL_P2P_DISABLE=1 keeps NCCL off"
+    " direct copies.",
+    (
+        "export NCCL_P2P_DISABLE=1",
+        "cat /proc/cmdline",
+        "nvidia-smi topo -p2p r",
+        "nvidia-smi nvlink -s",
+    ),
+)
+DAMAGED = Cause(
+    "damaged-peer-copies",
+    "fail",
+    "hand each other damaged data: {first}",
+    "{ways} from GPU to GPU arrive damaged: {pairs}{where}. What several GPUs compute together is wrong,"
+    " without any error.",
+    *_KEEP_OFF,
+)
+HANGS = Cause(
+    "peer-copy-hangs",
+    "fail",
+    "never finish a direct copy: {pair}",
+    "A direct copy from {pair} never ends, though the driver offers it: NCCL and every program that copies so"
+    " hang.",
+    *_KEEP_OFF,
+)
+
+
 @check(
     "MEM-006",
     title="Peer pattern",
-    problem="GPUs hand each other damaged data",
-    about="A pattern is copied from each GPU to each other one and looked at there; with direct access the"
-    " other GPU reads it in place, too. What arrives different is a failure, and so is a direct copy that"
-    " never ends: an IOMMU that translates, Access Control Services or a driver that offers direct access"
-    " where the board has none make collectives hang or results wrong, without any error. By way of the"
-    " host the same copy must be whole everywhere.",
+    causes=(DAMAGED, HANGS),
+    about="A pattern is copied from each GPU to each other one and compared there; with direct access the"
+    " other GPU reads it in place, too. An IOMMU that translates, Access Control Services or a driver"
+    " that offers direct access where the board has none make collectives hang or results wrong, without"
+    " any error.",
     sources=(
         "NVIDIA CUDA programming guide, IOMMU on Linux",
         "nccl#1637 (direct access on boards without it hangs)",
@@ -244,10 +269,10 @@ def peer_pattern(view: SnapshotView) -> Iterator[Verdict]:
         pairs = pairs_of(view, seen, DIRECTLY) + pairs_of(view, seen, BY_HOST)
         wrong = [pair for pair in pairs if _wrong(pair)]
         if wrong:
-            yield _damaged(view, seen, wrong)
+            yield _damaged(seen, wrong)
         hung = [pair for pair in pairs_of(view, seen, DIRECTLY) if pair.trial.outcome == "timeout"]
         for pair in hung:
-            yield _hangs(view, seen, pair)
+            yield HANGS.found(pair.subjects, seen.evidence(pair.trial), pair=pair.called)
         whole = [pair for pair in pairs if pair.trial.outcome == "ok" and not _wrong(pair)]
         other = [
             p for p in pairs if p.trial.outcome not in ("ok", "not-supported") and p not in hung
@@ -278,70 +303,17 @@ def _wrong(pair: PeerCopy) -> float:
     return number(pair.trial, "wrong") + number(pair.trial, "wrong_read")
 
 
-def _damaged(view: SnapshotView, seen: Seen, wrong: list[PeerCopy]) -> Finding:
+def _damaged(seen: Seen, wrong: list[PeerCopy]) -> Finding:
     direct = [pair for pair in wrong if pair.trial.name.startswith(DIRECTLY)]
     ways = "Direct copies" if len(direct) == len(wrong) else "Copies"
     shown = ", ".join(f"{pair.called} ({words(_wrong(pair))})" for pair in wrong[:_SHOWN])
     more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     where = next((told for pair in wrong if (told := words_of(pair.trial, "where"))), "")
-    return Finding(
-        "fail",
-        f"{ways} from GPU to GPU arrive damaged: {shown}{more}{f'; first at {where}' if where else ''}."
-        f" What several GPUs compute together is wrong, without any error.{_because(view)}",
+    return DAMAGED.found(
         _all_subjects(wrong),
         seen.evidence(*[pair.trial for pair in wrong]),
-        _remedy(view),
-        f"hand each other damaged data: {wrong[0].called}",
-    )
-
-
-def _hangs(view: SnapshotView, seen: Seen, pair: PeerCopy) -> Finding:
-    return Finding(
-        "fail",
-        f"A direct copy from {pair.called} never ends, though the driver offers it: NCCL and every program"
-        f" that copies so hang.{_because(view)}",
-        pair.subjects,
-        seen.evidence(pair.trial),
-        _remedy(view),
-        f"never finish a direct copy: {pair.called}",
-    )
-
-
-def _translates(view: SnapshotView) -> bool:
-    pci = view.machine.pci
-    mode = (known(pci.facts.iommu_mode) or "") if pci is not None and pci.facts is not None else ""
-    return any(part in TRANSLATING for part in mode.split(","))
-
-
-def _ports(view: SnapshotView) -> list[str]:
-    pci = view.machine.pci
-    return (known(pci.facts.acs_ports) or []) if pci is not None and pci.facts is not None else []
-
-
-def _because(view: SnapshotView) -> str:
-    if _translates(view):
-        return " The IOMMU translates the GPUs' addresses, which direct copies do not survive."
-    if _ports(view):
-        return " Access Control Services are on above the GPUs, and redirect direct copies."
-    return ""
-
-
-def _remedy(view: SnapshotView) -> Remedy:
-    keep = "Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct copies."
-    if _translates(view):
-        return Remedy(
-            f"Let the IOMMU pass addresses through (iommu=pt). {keep} {IOMMU_PASSES}",
-            [
-                "export NCCL_P2P_DISABLE=1",
-                *on_system(view, "boot-options", options="iommu=pt"),
-                REBOOT,
-            ],
-        )
-    if _ports(view):
-        off = acs_off(_ports(view))
-        return Remedy(f"{keep} {off.text}", ["export NCCL_P2P_DISABLE=1", *off.commands])
-    return Remedy(
-        f"Bring the driver up to date, or back to NVIDIA's own where it was patched for direct access; look"
-        f" at the NVLinks and the PCIe links of both. {keep}",
-        ["export NCCL_P2P_DISABLE=1", "nvidia-smi topo -p2p r", "nvidia-smi nvlink -s"],
+        first=wrong[0].called,
+        ways=ways,
+        pairs=shown + more,
+        where=f"; first at {where}" if where else "",
     )

@@ -9,32 +9,37 @@ from ...facts.missing import Skip
 from ...facts.network import RdmaDevice
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ..nvidia_devices import is_virtual, pci_gpus
 from ..pci.link import acs_off
 from ..registry import check
 from .common import below_switch, fabric, for_data_centres, network, setting
 
-_ACROSS_ROOT_PORTS = (
-    "PHB",
-    "SYS",
-    "3",
-    "4",
-    "5",
-)  # of NCCL_NET_GDR_LEVEL; by itself it stops at PXB
+# Values of NCCL_NET_GDR_LEVEL; by itself it stops at PXB.
+_ACROSS_ROOT_PORTS = ("PHB", "SYS", "3", "4", "5")
+
+
+REDIRECTED = Cause(
+    "acs-redirects",
+    "warn",
+    headline="traffic between GPUs and RDMA adapters is redirected",
+    sentence="Access Control Services are on in the PCIe ports between the GPUs and their adapters ({names}):"
+    " what they send each other goes up to the processor and back, and GPUDirect RDMA is slow, crashes or"
+    " hangs.",
+)
 
 
 @check(
     "NET-010",
     title="Nothing redirects traffic between GPUs and RDMA adapters",
-    problem="traffic between GPUs and RDMA adapters is redirected",
+    causes=[REDIRECTED],
     about="A GPU and an adapter below the same PCIe switch reach each other without the processor (GPUDirect"
     " RDMA). Access Control Services on the switch's ports send each transfer up to the root and back: a"
     " fraction of the speed, and with NCCL a crash or a hang ('Got completion with error 4 ... vendor err"
-    " 81'). Judged on"
-    " bare metal, where a data-centre GPU and an adapter with an active port share a switch, or where"
-    " NCCL_NET_GDR_LEVEL is PHB or SYS, by which it goes through the root ports as well. Which adapter is"
-    " nearest to the GPUs is a detail.",
+    " 81'). Judged on bare metal, where a data-centre GPU and an adapter with an active port share a switch,"
+    " or where NCCL_NET_GDR_LEVEL is PHB or SYS, by which it goes through the root ports as well. Which"
+    " adapter is nearest to the GPUs is a detail.",
     sources=(
         "nccl#304",
         "nccl#523",
@@ -72,13 +77,10 @@ def between(view: SnapshotView) -> Iterator[Verdict]:
     redirecting = sorted(on_the_way & set(ports))
     if redirecting:
         names = ", ".join(dict.fromkeys(name for _, name in ways))
-        yield Finding(
-            "warn",
-            "Access Control Services are on in the PCIe ports between the GPUs and their adapters"
-            f" ({names}): what they send each other goes up to the processor and back, and GPUDirect RDMA is"
-            " slow, crashes or hangs.",
+        yield REDIRECTED.found(
             evidence=[view.evidence("machine.pci.acs_ports", ", ".join(redirecting))],
-            remedy=acs_off(redirecting),
+            advice=acs_off(redirecting),
+            names=names,
         )
     else:
         yield Passed(_nearest(gpus, adapters))

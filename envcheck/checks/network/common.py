@@ -65,6 +65,12 @@ def about_setting(one: NetworkSetting) -> list[Subject]:
     return [Subject(kind="variable", text=one.name, name=one.name)]
 
 
+def about_adapter(device: RdmaDevice, name: str) -> list[Subject]:
+    address = known(device.address) or ""
+    text = f"RDMA adapter {name}" + (f" at {address}" if address else "")
+    return [Subject(kind="pci-device", text=text, name=device.name, address=address)]
+
+
 def setting_evidence(view: SnapshotView, *settings: NetworkSetting) -> list[Evidence]:
     return [view.evidence("seen.network.settings", said(one)) for one in settings]
 

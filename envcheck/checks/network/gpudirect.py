@@ -9,11 +9,12 @@ from ...facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ...facts.missing import Skip
 from ...facts.network import RdmaDevice, RdmaPort
 from ...facts.view import SnapshotView, facts_of, need
+from ...findings.causes import Cause
 from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS, container
-from ..nvidia_devices import is_loaded, kernel_facts
+from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..registry import check
 from ..system_commands import on_system
 from .common import fabric, for_data_centres, gpus, network, place, setting
@@ -42,10 +43,34 @@ def _names(ports: list[tuple[RdmaDevice, RdmaPort]]) -> str:
     return ", ".join(place(*one) for one in ports)
 
 
+_OVER_TCP = "NCCL cannot use {ports}, and goes over TCP."
+NO_LIBRARY = Cause(
+    "libibverbs-missing",
+    "warn",
+    headline="libibverbs is missing",
+    sentence="libibverbs.so.1 is not {where}: " + _OVER_TCP,
+)
+NO_PROVIDER = Cause(
+    "libibverbs-driver-missing",
+    "warn",
+    headline="libibverbs has no driver for the adapters",
+    sentence="libibverbs is {where}, and its driver for {missing} is not ('no userspace device-specific"
+    " driver found'): " + _OVER_TCP,
+)
+NO_NODES = Cause(
+    "uverbs-missing",
+    "warn",
+    headline="programs cannot reach the RDMA adapters",
+    sentence="/dev/infiniband/uverbs* are not {where}: " + _OVER_TCP,
+    remedy="Load the module that makes them.",
+    commands=["sudo modprobe ib_uverbs"],
+)
+
+
 @check(
     "NET-005",
     title="Programs can reach the RDMA adapters",
-    problem="programs cannot reach the RDMA adapters",
+    causes=[NO_LIBRARY, NO_PROVIDER, NO_NODES],
     about="NCCL loads libibverbs.so.1 when it starts, and that a driver for the adapter (libmlx5 for"
     " ConnectX). Most images do not have them, nor does a fresh system: NCCL then goes over TCP, says so only"
     " with NCCL_DEBUG=INFO ('Failed to open libibverbs.so', 'NET/Socket'), and two machines can be slower"
@@ -66,18 +91,16 @@ def libraries(view: SnapshotView) -> Iterator[Verdict]:
     library = facts.libibverbs
     inside = view.seen is not view.machine and view.seen.network is not view.machine.network
     where = "in the container" if inside else "here"
+    rdma = view.evidence("machine.network.rdma", _names(ports))
     if not inside:
         yield from _nodes(view, ports)
     if isinstance(library, Unavailable) and library.unavailable == "absent":
-        yield Finding(
-            "warn",
-            f"libibverbs.so.1 is not {where}: NCCL cannot use {_names(ports)}, and goes over TCP.",
-            subjects=about("library", "libibverbs.so.1"),
-            evidence=[
-                view.evidence("seen.network.libibverbs"),
-                view.evidence("machine.network.rdma", _names(ports)),
-            ],
-            remedy=_install(view, inside),
+        yield NO_LIBRARY.found(
+            about("library", "libibverbs.so.1"),
+            [view.evidence("seen.network.libibverbs"), rdma],
+            advice=_install(view, inside),
+            where=where,
+            ports=_names(ports),
         )
         return
     found = need(library, "libibverbs")
@@ -92,16 +115,13 @@ def libraries(view: SnapshotView) -> Iterator[Verdict]:
     if not missing:
         yield Passed(found)
         return
-    yield Finding(
-        "warn",
-        f"libibverbs is {where}, and its driver for {', '.join(missing)} is not ('no userspace"
-        f" device-specific driver found'): NCCL cannot use {_names(ports)}, and goes over TCP.",
-        subjects=about("library", f"lib{missing[0]}"),
-        evidence=[
-            view.evidence("seen.network.rdma_providers"),
-            view.evidence("machine.network.rdma", _names(ports)),
-        ],
-        remedy=_install(view, inside),
+    yield NO_PROVIDER.found(
+        about("library", f"lib{missing[0]}"),
+        [view.evidence("seen.network.rdma_providers"), rdma],
+        advice=_install(view, inside),
+        where=where,
+        missing=", ".join(missing),
+        ports=_names(ports),
     )
 
 
@@ -116,23 +136,21 @@ def _nodes(view: SnapshotView, ports: list[tuple[RdmaDevice, RdmaPort]]) -> Iter
     if any(name.startswith("uverbs") for name in known(fact) or []):
         return
     inside = container(view)
-    yield Finding(
-        "warn",
-        f"/dev/infiniband/uverbs* are not {'in this container' if inside else 'there'}: NCCL cannot use"
-        f" {_names(ports)}, and goes over TCP.",
+    start = Remedy(
+        "Start the container with them.",
+        [
+            "docker run --gpus all --device /dev/infiniband --ulimit memlock=-1 --network host"
+            f" {fill_in('IMAGE', 'your image')}"
+        ],
+    )
+    yield NO_NODES.found(
         evidence=[
             view.evidence("machine.host.rdma_nodes"),
             view.evidence("machine.network.rdma", _names(ports)),
         ],
-        remedy=Remedy(
-            "Start the container with them.",
-            [
-                "docker run --gpus all --device /dev/infiniband --ulimit memlock=-1 --network host"
-                f" {fill_in('IMAGE', 'your image')}"
-            ],
-        )
-        if inside
-        else Remedy("Load the module that makes them.", ["sudo modprobe ib_uverbs"]),
+        advice=start if inside else None,
+        where="in this container" if inside else "there",
+        ports=_names(ports),
     )
 
 
@@ -148,10 +166,25 @@ def _install(view: SnapshotView, inside: bool) -> Remedy:
     return Remedy("Install the RDMA libraries.", commands)
 
 
+NO_GPUDIRECT = Cause(
+    "gpudirect-unavailable",
+    "warn",
+    headline="GPUDirect RDMA is not available",
+    sentence="nvidia_peermem is not loaded, and DMA-BUF is not available here ({kernel}, {flavour} modules):"
+    " what {ports} send and receive is copied through the host's memory.",
+    remedy="Load it, now and at each boot. Where it says 'Invalid argument', the driver was installed before"
+    " the RDMA stack (MOFED, DOCA): install the driver again.",
+    commands=[
+        "sudo modprobe nvidia-peermem",
+        "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
+    ],
+)
+
+
 @check(
     "NET-006",
     title="RDMA adapters reach the GPUs' memory",
-    problem="GPUDirect RDMA is not available",
+    causes=[NO_GPUDIRECT],
     about="GPUDirect RDMA lets a network adapter read and write a GPU's memory. It needs the module"
     " nvidia_peermem (nv_peer_mem with drivers before 470), which nothing loads by itself, or DMA-BUF: the"
     " open kernel modules on Linux 5.12 or later, and CUDA 11.7. Without it NCCL copies through the host's"
@@ -179,11 +212,7 @@ def peer_memory(view: SnapshotView) -> Iterator[Verdict]:
         return
     if is_loaded(kernel) is False:
         raise Skip("the nvidia module is not loaded")
-    release = known(kernel.release) or (
-        known(view.machine.host.facts.kernel)
-        if view.machine.host is not None and view.machine.host.facts is not None
-        else None
-    )
+    release = known(kernel.release) or known(host_facts(view).kernel)
     version = re.match(r"(\d+)\.(\d+)", release or "")
     flavour = need(kernel.driver_flavour, "whether the modules are the open ones")
     off = setting(network(view), "NCCL_DMABUF_ENABLE")
@@ -193,31 +222,36 @@ def peer_memory(view: SnapshotView) -> Iterator[Verdict]:
         if (int(version[1]), int(version[2])) >= _DMABUF_KERNEL:
             yield Passed(f"by DMA-BUF (open modules, Linux {version[0]})")
             return
-    yield Finding(
-        "warn",
-        f"nvidia_peermem is not loaded, and DMA-BUF is not to be had here"
-        f" ({'Linux ' + version[0] if version else 'this kernel'}, {flavour} modules): what {_names(ports)}"
-        " send and receive is copied through the host's memory.",
+    yield NO_GPUDIRECT.found(
         evidence=[
             view.evidence("machine.kernel.modules", ", ".join(sorted(modules))),
             view.evidence("machine.kernel.driver_flavour"),
             view.evidence("machine.network.rdma", _names(ports)),
         ],
-        remedy=Remedy(
-            "Load it, now and at each boot. Where it says 'Invalid argument', the driver was installed before"
-            " the RDMA stack (MOFED, DOCA): install the driver again.",
-            [
-                "sudo modprobe nvidia-peermem",
-                "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
-            ],
-        ),
+        kernel=f"Linux {version[0]}" if version else "this kernel",
+        flavour=flavour,
+        ports=_names(ports),
     )
+
+
+LOCKED = Cause(
+    "memlock-too-low",
+    "warn",
+    headline="too little memory may be locked for RDMA",
+    sentence="This user may lock only {kib} KiB of memory, and {ports} need more: NCCL over RDMA cannot"
+    " register its buffers ('ibv_reg_mr failed: Cannot allocate memory').",
+    remedy="Raise the limit, then log in again.",
+    commands=[
+        "printf '* soft memlock unlimited\\n* hard memlock unlimited\\n'"
+        " | sudo tee /etc/security/limits.d/rdma.conf"
+    ],
+)
 
 
 @check(
     "NET-007",
     title="A user may lock memory for RDMA",
-    problem="too little memory may be locked for RDMA",
+    causes=[LOCKED],
     about="RDMA pins the memory that it registers, and the limit on locked memory counts that for everybody"
     " but root: with the distributions' 8 MiB NCCL ends with 'ibv_reg_mr failed: Cannot allocate memory'."
     " Judged on the machine itself, where an active port serves GPUs; in containers HOST-009 and BND-007 do.",
@@ -240,23 +274,13 @@ def locked_memory(view: SnapshotView) -> Iterator[Verdict]:
         )
         return
     raised = hard == -1 or (hard or 0) >= _LEAST_LOCKED_KIB
-    yield Finding(
-        "warn",
-        f"This user may lock only {soft} KiB of memory, and {_names(ports)} need more: NCCL over RDMA cannot"
-        " register its buffers ('ibv_reg_mr failed: Cannot allocate memory').",
+    shell = Remedy("Raise it in the shell that starts the job.", ["ulimit -l unlimited"])
+    yield LOCKED.found(
         evidence=[
             view.evidence("machine.host.memlock_kib"),
             view.evidence("machine.network.rdma", _names(ports)),
         ],
-        remedy=Remedy(
-            "Raise the limit, then log in again."
-            if not raised
-            else "Raise it in the shell that starts the job.",
-            ["ulimit -l unlimited"]
-            if raised
-            else [
-                "printf '* soft memlock unlimited\\n* hard memlock unlimited\\n'"
-                " | sudo tee /etc/security/limits.d/rdma.conf"
-            ],
-        ),
+        advice=shell if raised else None,
+        kib=soft,
+        ports=_names(ports),
     )

@@ -8,7 +8,8 @@ from ...facts.base import known
 from ...facts.missing import CannotJudge, Skip
 from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE
 from ..purpose import cpu_builds
@@ -29,10 +30,20 @@ def built_with(view: SnapshotView) -> set[str]:
     return {name for one in extensions for name in known(one.operations) or []}
 
 
+WITHOUT_NCCL = Cause(
+    "horovod-without-nccl",
+    "warn",
+    headline="Horovod was built without NCCL",
+    sentence="{package}'s extension for {frameworks} was built without NCCL: every gradient goes through the"
+    " host's memory{through}, and training on several GPUs is hardly faster than on one.",
+    remedy="Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
+)
+
+
 @check(
     "NET-009",
     title="Horovod moves tensors between GPUs with NCCL",
-    problem="Horovod was built without NCCL",
+    causes=[WITHOUT_NCCL],
     about="Horovod decides when it is built what it moves tensors with. Built without NCCL (it is the"
     " default: HOROVOD_GPU_OPERATIONS=NCCL was not set, or NCCL's headers were not found) every gradient goes"
     " from the GPU through the host's memory and MPI or Gloo: training on several GPUs is then no faster than"
@@ -72,31 +83,23 @@ def horovod(view: SnapshotView) -> Iterator[Verdict]:
     what = " and ".join(FRAMEWORKS.get(one.framework, one.framework) for one in lacking)
     others = sorted({name for one in lacking for name in known(one.operations) or []} - {"cuda"})
     through = " and ".join({"mpi": "MPI", "gloo": "Gloo"}.get(name, name) for name in others)
-    yield Finding(
-        "warn",
-        f"{named(package)}'s extension for {what} was built without NCCL: every gradient goes through the"
-        f" host's memory{f' and {through}' if through else ''}, and training on several GPUs is hardly faster"
-        " than on one.",
-        subjects=about("package", package.name),
-        evidence=[
-            view.evidence(
-                "target.packages.horovod_extensions",
-                ", ".join(
-                    f"{one.framework}: {' '.join(known(one.operations) or [])}" for one in lacking
-                ),
-            )
+    shown = ", ".join(
+        f"{one.framework}: {' '.join(known(one.operations) or [])}" for one in lacking
+    )
+    builds = "".join(
+        f"HOROVOD_WITH_{_BUILD_NAMES.get(one.framework, one.framework.upper())}=1 "
+        for one in lacking
+    )
+    install = pip_install(view, f"{package.name}=={package.version}")
+    yield WITHOUT_NCCL.found(
+        about("package", package.name),
+        [view.evidence("target.packages.horovod_extensions", shown)],
+        commands=[
+            f"HOROVOD_GPU_OPERATIONS=NCCL {builds}{install} --no-cache-dir --no-binary=horovod"
+            " --no-build-isolation --force-reinstall --no-deps",
+            "horovodrun --check-build",
         ],
-        remedy=Remedy(
-            "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
-            [
-                "HOROVOD_GPU_OPERATIONS=NCCL "
-                + "".join(
-                    f"HOROVOD_WITH_{_BUILD_NAMES.get(one.framework, one.framework.upper())}=1 "
-                    for one in lacking
-                )
-                + pip_install(view, f"{package.name}=={package.version}")
-                + " --no-cache-dir --no-binary=horovod --no-build-isolation --force-reinstall --no-deps",
-                "horovodrun --check-build",
-            ],
-        ),
+        package=named(package),
+        frameworks=what,
+        through=f" and {through}" if through else "",
     )

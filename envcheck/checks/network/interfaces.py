@@ -8,6 +8,7 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.network import Network, NetworkInterface, NetworkSetting
 from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
 from ...findings.commands import fill_in
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
@@ -60,10 +61,39 @@ _READERS: tuple[tuple[str, Callable[[str], Callable[[str], bool]], str], ...] = 
 )
 
 
+NO_INTERFACE = Cause(
+    "interface-not-usable",
+    "fail",
+    headline="a setting names a network interface that is not here",
+    sentence="{setting} means no network interface that could be used here ({why}): {then}.",
+)
+LOOPBACK = Cause(
+    "loopback-first",
+    "warn",
+    headline="NCCL takes the loopback interface",
+    sentence="{setting} does not exclude the loopback interface, and NCCL takes that first: processes on"
+    " other machines cannot reach it, and all of them hang.",
+)
+NO_ADAPTER = Cause(
+    "adapter-not-here",
+    "warn",
+    headline="a setting names an RDMA adapter that is not here",
+    sentence="{setting} means no RDMA adapter of this machine, which has {adapters}: NCCL goes over TCP,"
+    " several times slower.",
+)
+NO_ADDRESS = Cause(
+    "address-family-not-here",
+    "fail",
+    headline="a setting asks for addresses that are not here",
+    sentence="{setting} asks for addresses that no network interface here has: NCCL ends with 'no socket"
+    " interface found'.",
+)
+
+
 @check(
     "NET-001",
     title="Settings name network interfaces and adapters that are here",
-    problem="a setting names a network interface that is not here",
+    causes=[NO_INTERFACE, LOOPBACK, NO_ADAPTER, NO_ADDRESS],
     about="NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and their like say which interface traffic takes, and"
     " NCCL_IB_HCA which RDMA adapter. A name from another machine (eth0 where it is ens3), or an interface"
     " without a carrier, leaves none: NCCL and Gloo then stop with an error, and where only adapters are"
@@ -115,14 +145,14 @@ def _named(
             if meant
             else f"this machine has {_list(interfaces)}"
         )
-        yield Finding(
-            "fail",
-            f"{said(one)} means no network interface that could be used here ({why}): {then}.",
-            subjects=about_setting(one),
-            evidence=evidence,
-            remedy=change_setting(
-                one, "Name the interface that leads to the other machines", value
-            ),
+        name_it = "Name the interface that leads to the other machines"
+        yield NO_INTERFACE.found(
+            about_setting(one),
+            evidence,
+            advice=change_setting(one, name_it, value),
+            setting=said(one),
+            why=why,
+            then=then,
         )
     elif (
         one.name == "NCCL_SOCKET_IFNAME"
@@ -130,13 +160,11 @@ def _named(
         and value
         and unmeant
     ):
-        yield Finding(
-            "warn",
-            f"{said(one)} leaves the loopback interface in, and NCCL takes that first: processes on other"
-            " machines cannot reach it, and all of them hang.",
-            subjects=about_setting(one),
-            evidence=evidence,
-            remedy=change_setting(one, "Name the interface, or leave lo out too", value),
+        yield LOOPBACK.found(
+            about_setting(one),
+            evidence,
+            advice=change_setting(one, "Name the interface, or exclude lo too", value),
+            setting=said(one),
         )
 
 
@@ -153,18 +181,14 @@ def _named_adapters(view: SnapshotView, facts: Network) -> Iterator[Finding]:
     if any(map(matches(listed), adapters)):
         return
     look = ["ls /sys/class/infiniband"] if adapters else []
-    has = f"has {', '.join(adapters)}" if adapters else "has no RDMA adapter"
     remedy = change_setting(one, "Take it away: NCCL then uses every adapter that is here")
-    yield Finding(
-        "warn",
-        f"{said(one)} means no RDMA adapter of this machine, which {has}: NCCL goes over TCP, several"
-        " times slower.",
-        subjects=about_setting(one),
-        evidence=[
-            *setting_evidence(view, one),
-            view.evidence("seen.network.rdma", ", ".join(adapters)),
-        ],
-        remedy=Remedy(remedy.text, [*remedy.commands, *look]),
+    shown = view.evidence("seen.network.rdma", ", ".join(adapters))
+    yield NO_ADAPTER.found(
+        about_setting(one),
+        [*setting_evidence(view, one), shown],
+        advice=Remedy(remedy.text, [*remedy.commands, *look]),
+        setting=said(one),
+        adapters=", ".join(adapters) or "no RDMA adapter",
     )
 
 
@@ -178,23 +202,55 @@ def _family(
     others = [interface for interface in interfaces if known(interface.kind) != "loopback"]
     if not others or any(known(getattr(interface, field)) is not False for interface in others):
         return
-    yield Finding(
-        "fail",
-        f"{said(one)} asks for addresses that no network interface here has: NCCL ends with 'no socket"
-        " interface found'.",
-        subjects=about_setting(one),
-        evidence=[
-            *setting_evidence(view, one),
-            view.evidence("seen.network.interfaces", _list(interfaces)),
-        ],
-        remedy=change_setting(one, "Take it away, and NCCL uses the addresses that are here"),
+    shown = view.evidence("seen.network.interfaces", _list(interfaces))
+    yield NO_ADDRESS.found(
+        about_setting(one),
+        [*setting_evidence(view, one), shown],
+        advice=change_setting(one, "Take it away, and NCCL uses the addresses that are here"),
+        setting=said(one),
     )
+
+
+_NAME_IT = "Name the interface that leads to the other machines, on each of them."
+ONLY_LO = Cause(
+    "only-loopback",
+    "warn",
+    headline="there is no network interface but lo",
+    sentence="There is no network interface but lo in this {what}: no other machine can be reached, and where"
+    " lo has no address NCCL fails even between the GPUs here ('Socket creation failed').",
+    remedy="Bring an interface up.",
+    commands=["ip -br link", "sudo ip link set lo up"],
+)
+WRONG_FIRST = Cause(
+    "inner-interface-first",
+    "warn",
+    headline="training would take the wrong network",
+    sentence="NCCL takes {first} first, which does not lead out of this machine, in a job of {nodes}"
+    " machines: processes elsewhere cannot reach it, and all of them hang.",
+    remedy=_NAME_IT,
+)
+BRIDGES = Cause(
+    "open-mpi-takes-bridges",
+    "warn",
+    headline="Open MPI would take the wrong network",
+    sentence="Horovod is built with MPI here, and Open MPI takes {bridges} too, which cannot be reached from"
+    " other machines: hvd.init() hangs as soon as a job has processes there.",
+    remedy=_NAME_IT,
+)
+OWN_NAME = Cause(
+    "own-name-is-loopback",
+    "warn",
+    headline="the machine's own name is the loopback interface",
+    sentence="/etc/hosts maps this machine's own name to the loopback interface: Gloo, and programs that meet"
+    " at $(hostname), cannot be reached by the other ones of the job's {nodes} machines.",
+    remedy="Take the name off the line of 127.0.0.1 or 127.0.1.1, or name the interface to Gloo.",
+)
 
 
 @check(
     "NET-002",
     title="The network that training would take leads to other machines",
-    problem="training would take the wrong network",
+    causes=[ONLY_LO, WRONG_FIRST, BRIDGES, OWN_NAME],
     about="Without NCCL_SOCKET_IFNAME, NCCL takes the first interfaces called ib*, else all but docker*, lo"
     " and virbr*, in the kernel's order: a bridge of containers (br-*, cni0), a VPN or a virtual machine's"
     " can be the first, and processes on other machines wait for ever. Open MPI takes every interface but lo,"
@@ -235,20 +291,15 @@ def _nothing_but_lo(
         yield Passed("only lo, which one GPU is content with")
         return
     inside = container(view) or view.seen is not view.machine
-    yield Finding(
-        "warn",
-        f"There is no network interface but lo in this {'container' if inside else 'machine'}: no other"
-        " machine can be reached, and where lo has no address NCCL fails even between the GPUs here ('Socket"
-        " creation failed').",
-        evidence=[
-            view.evidence("seen.network.interfaces", ", ".join(one.name for one in interfaces))
-        ],
-        remedy=Remedy(
-            "Start the container with a network: without --network none; between machines with the host's.",
-            [f"docker run --gpus all --network host --ipc=host {fill_in('IMAGE', 'your image')}"],
-        )
-        if inside
-        else Remedy("Bring an interface up.", ["ip -br link", "sudo ip link set lo up"]),
+    names = ", ".join(one.name for one in interfaces)
+    start = Remedy(
+        "Start the container with a network: without --network none; between machines with the host's.",
+        [f"docker run --gpus all --network host --ipc=host {fill_in('IMAGE', 'your image')}"],
+    )
+    yield ONLY_LO.found(
+        evidence=[view.evidence("seen.network.interfaces", names)],
+        advice=start if inside else None,
+        what="container" if inside else "machine",
     )
 
 
@@ -271,15 +322,14 @@ def _wrong_first(
     taken, good = _first(facts, interfaces), best(interfaces)
     if not taken or good is None or not spans_machines(facts) or is_real(every[taken[0]], every):
         return
-    yield Finding(
-        "warn",
-        f"NCCL takes {taken[0]} first, which does not lead out of this machine, in a job of"
-        f" {known(facts.nodes)} machines: processes elsewhere cannot reach it, and all of them hang.",
+    yield WRONG_FIRST.found(
         evidence=[
             view.evidence("seen.network.interfaces", ", ".join(taken)),
             view.evidence("seen.network.nodes"),
         ],
-        remedy=_name_it(good),
+        commands=_export(good, "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"),
+        first=taken[0],
+        nodes=known(facts.nodes),
     )
 
 
@@ -303,22 +353,13 @@ def _open_mpi(
     good = best(interfaces)
     if not bridges or good is None:
         return
-    yield Finding(
-        "warn",
-        f"Horovod is built with MPI here, and Open MPI takes {', '.join(bridges)} too, which"
-        f" {'does' if len(bridges) == 1 else 'do'} not lead out of this machine: hvd.init() hangs as soon as"
-        " a job has processes on other machines.",
+    yield BRIDGES.found(
         evidence=[
             view.evidence("seen.network.interfaces", ", ".join(bridges)),
             view.evidence("target.packages.horovod_extensions"),
         ],
-        remedy=Remedy(
-            "Name the interface that leads to the other machines, to Open MPI and to NCCL.",
-            [
-                f"export OMPI_MCA_btl_tcp_if_include={word(good.name)}",
-                f"export NCCL_SOCKET_IFNAME={word(good.name)}",
-            ],
-        ),
+        commands=_export(good, "OMPI_MCA_btl_tcp_if_include", "NCCL_SOCKET_IFNAME"),
+        bridges=", ".join(bridges),
     )
 
 
@@ -327,31 +368,13 @@ def _own_name(view: SnapshotView, facts: Network) -> Iterator[Finding]:
         return
     if setting(facts, "GLOO_SOCKET_IFNAME"):
         return
-    interfaces = known(facts.interfaces) or []
-    good = best(interfaces)
-    yield Finding(
-        "warn",
-        "/etc/hosts maps this machine's own name to the loopback interface: Gloo, and what is told to meet at"
-        f" $(hostname), waits where no other of the job's {known(facts.nodes)} machines comes.",
-        evidence=[
-            view.evidence("seen.network.own_name"),
-            view.evidence("seen.network.nodes"),
-        ],
-        remedy=Remedy(
-            "Take the name off the line of 127.0.0.1 or 127.0.1.1, or name the interface to Gloo.",
-            [
-                "sudoedit /etc/hosts",
-                *([] if good is None else [f"export GLOO_SOCKET_IFNAME={word(good.name)}"]),
-            ],
-        ),
+    good = best(known(facts.interfaces) or [])
+    yield OWN_NAME.found(
+        evidence=[view.evidence(f"seen.network.{name}") for name in ("own_name", "nodes")],
+        commands=["sudoedit /etc/hosts", *(_export(good, "GLOO_SOCKET_IFNAME") if good else [])],
+        nodes=known(facts.nodes),
     )
 
 
-def _name_it(good: NetworkInterface) -> Remedy:
-    return Remedy(
-        "Name the interface that leads to the other machines, on each of them.",
-        [
-            f"export NCCL_SOCKET_IFNAME={word(good.name)}",
-            f"export GLOO_SOCKET_IFNAME={word(good.name)}",
-        ],
-    )
+def _export(good: NetworkInterface, *variables: str) -> list[str]:
+    return [f"export {name}={word(good.name)}" for name in variables]

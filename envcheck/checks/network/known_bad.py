@@ -14,6 +14,7 @@ from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import Subject, about, about_gpu
 from ..driver_state import NO_GPUS, driver_version, on_wsl
@@ -33,10 +34,18 @@ class Found(NamedTuple):
     package: str = ""
 
 
+KNOWN_BAD = Cause(
+    "known-bad-version",
+    "warn",
+    headline="a version here is known to hang or to corrupt data",
+    sentence="{component} {version} is known for this on {count} x {gpus}: {symptom} ({report}).",
+)
+
+
 @check(
     "NET-008",
     title="No version here is known to hang or to corrupt",
-    problem="a version here is known to hang or to corrupt data",
+    causes=[KNOWN_BAD],
     about="Some versions of the driver, of NCCL and of PyTorch are known to hang, or to damage what GPUs send"
     " to each other, on some GPUs: all is well but for that. The table known_bad.csv has them, each with the"
     " report in which it was confirmed, the version that mends it, and the circumstances, without which"
@@ -169,16 +178,16 @@ def _finding(view: SnapshotView, row: KnownBad, found: Found, affected: list[Gpu
         else []
     )
     names = ", ".join(dict.fromkeys(known(gpu.name) or "a GPU" for gpu in affected))
-    return Finding(
-        "warn",
-        f"{name} {found.version} is known for this on"
-        f" {len(affected)} x {names}: {row.symptom} ({row.source}).",
-        subjects=subjects,
-        evidence=[
-            found.evidence,
-            *[view.gpu_evidence(gpu, "name") for gpu in affected[:2]],
-        ],
-        remedy=_remedy(view, row, found),
+    return KNOWN_BAD.found(
+        subjects,
+        [found.evidence, *[view.gpu_evidence(gpu, "name") for gpu in affected[:2]]],
+        advice=_remedy(view, row, found),
+        component=name,
+        version=str(found.version),
+        count=len(affected),
+        gpus=names,
+        symptom=row.symptom,
+        report=row.source,
     )
 
 

@@ -8,19 +8,27 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.network import RdmaDevice
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict
 from ...findings.shell import word
-from ...findings.subjects import Subject
 from ..nvidia_devices import is_virtual
 from ..on_the_bus import link_state
 from ..registry import check
-from .common import fabric
+from .common import about_adapter, fabric
+
+SLOW_LINK = Cause(
+    "pcie-link-slow",
+    "warn",
+    headline="has too few PCIe lanes",
+    sentence="{adapter}'s PCIe link runs at {what}: all that it sends and receives is slowed by it.",
+    remedy="Reseat the adapter and its riser, or move it to a slot with all lanes.",
+)
 
 
 @check(
     "NET-011",
     title="RDMA adapters have all of their PCIe lanes",
-    problem="has too few PCIe lanes",
+    causes=[SLOW_LINK],
     about="An adapter that came up with fewer than it and its"
     " slot have, or at a lower speed than its like in this machine, is badly seated, in the wrong slot or"
     " behind a bad riser, and every collective waits for it. Judged on bare metal, of adapters with a port"
@@ -60,25 +68,11 @@ def _link(view: SnapshotView, one: RdmaDevice, every: list[RdmaDevice]) -> Itera
     else:
         return
     address = known(one.address) or ""
-    yield Finding(
-        "warn",
-        f"{one.name}'s PCIe link runs at {what}: all that it sends and receives is slowed by it.",
-        subjects=[
-            Subject(
-                kind="pci-device",
-                text=f"RDMA adapter {one.name}" + (f" at {address}" if address else ""),
-                name=one.name,
-                address=address,
-            )
-        ],
-        evidence=[
-            view.evidence(
-                "machine.network.rdma",
-                f"{one.name}: x{width} of x{known(one.max_link_width)}, {speed:g} GT/s",
-            )
-        ],
-        remedy=Remedy(
-            "Reseat the adapter and its riser, or move it to a slot with all lanes.",
-            [link_state(word(address))] if address else [],
-        ),
+    shown = f"{one.name}: x{width} of x{known(one.max_link_width)}, {speed:g} GT/s"
+    yield SLOW_LINK.found(
+        about_adapter(one, one.name),
+        [view.evidence("machine.network.rdma", shown)],
+        commands=[link_state(word(address))] if address else [],
+        adapter=one.name,
+        what=what,
     )

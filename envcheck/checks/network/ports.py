@@ -9,14 +9,15 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.network import Network, RdmaDevice, RdmaPort
 from ...facts.view import SnapshotView, facts_of, need
+from ...findings.causes import Cause, Param
 from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.model import Finding, Passed, Verdict
 from ...findings.shell import word
-from ...findings.subjects import Subject
 from ..driver_state import container
 from ..registry import check
 from .common import (
     FAST_GBPS,
+    about_adapter,
     below_switch,
     change_setting,
     each_port,
@@ -46,23 +47,75 @@ def _ports(view: SnapshotView) -> list[Port]:
     return found
 
 
-def _about(port: Port) -> list[Subject]:
-    device, _ = port
-    address = known(device.address) or ""
-    return [
-        Subject(
-            kind="pci-device",
-            text=f"RDMA adapter {place(*port)}" + (f" at {address}" if address else ""),
-            name=device.name,
-            address=address,
-        )
-    ]
+_CABLE = "Look at the cable, the transceiver and the switch's port."
+WAITING = Cause(
+    "no-subnet-manager",
+    "warn",
+    headline="waits for a subnet manager",
+    sentence="{port} has a link and waits for a subnet manager (state INIT): nothing can be sent.",
+    remedy="Start the subnet manager, on a managed switch or on one machine of the fabric.",
+)
+DOWN = Cause(
+    "port-down",
+    "warn",
+    headline="has a port that is down",
+    sentence="{port} is {state} while {count} of the same kind {are} active: jobs that use every adapter hang"
+    " or do not use it.",
+    remedy=_CABLE,
+)
+DISABLED = Cause(
+    "port-disabled",
+    "warn",
+    headline="has a port that is disabled",
+    sentence=DOWN.sentence,
+    remedy="Bring its network interface up; where that does not help, look at the cable, the transceiver and"
+    " the switch's port.",
+)
+SLOW = Cause(
+    "port-slow",
+    "warn",
+    headline="has a slow port",
+    sentence="{port} runs at {rate:g} Gb/s, and {count} of the same kind at {best:g}: every collective waits"
+    " for the slowest.",
+    remedy="Look at the cable, the transceiver and the speed that the switch's port is set to.",
+)
+LANES = Cause(
+    "lanes-lost",
+    "warn",
+    headline="has lost lanes",
+    sentence="{port} is active with one lane ({rate:g} Gb/s) of the four that an InfiniBand port has.",
+    remedy="Reseat or replace the cable.",
+)
+MTU = Cause(
+    "mtu-smaller",
+    "warn",
+    headline="has a smaller MTU than the others",
+    sentence="{interface}, the interface of {port}, has an MTU of {mtu}, and {count} of the same kind"
+    " {usual}: RDMA connections between unlike ports are slow or fail.",
+    remedy="Set it like the others, here and in the network's configuration.",
+)
+NO_GID = Cause(
+    "no-gid",
+    "warn",
+    headline="has no RoCE address",
+    sentence="{port} is active and has no GID: its network interface has no address, and no machine can"
+    " connect to it.",
+    remedy="Bring the interface up, and give it an address.",
+    commands=["ip -br address", "rdma link show"],
+)
+EMPTY_GID = Cause(
+    "gid-index-empty",
+    "warn",
+    headline="does not have the GID that is set",
+    sentence="{setting} is an empty place in the table of {port} (filled: {filled}): connections between"
+    " machines fail or hang.",
+)
 
 
 @check(
     "NET-004",
     title="RDMA ports are up, at the rate of their like",
-    problem="has a port that is down or slow",
+    causes=[WAITING, DOWN, DISABLED, SLOW, LANES, MTU, NO_GID, EMPTY_GID],
     about="The ports of InfiniBand and RoCE adapters are compared with those of the same kind in this"
     " machine: one that is down while the others are active, or active at a lower rate, is a cable, a"
     " transceiver or a switch port, and every collective waits for the slowest. A port in INIT has a link and"
@@ -118,50 +171,16 @@ def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
     for one in same:
         device, port = one
         state, rate = known(port.state), known(port.rate_gbps)
+        look = [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -c -m"]
+        missed = (meant and len(active) * 2 > len(same)) or _is_missed(one, beside)
         if state == "INIT" and is_infiniband(port):
-            yield _finding(
-                view,
-                one,
-                f"{place(*one)} has a link and waits for a subnet manager (state INIT): nothing can be sent.",
-                "Start the subnet manager, on a managed switch or on one machine of the fabric.",
-                ["sudo systemctl start opensm", f"ibstat {word(device.name)}"],
-                headline="waits for a subnet manager",
-            )
-        elif (
-            state is not None
-            and not is_active(port)
-            and ((meant and len(active) * 2 > len(same)) or _is_missed(one, beside))
-        ):
-            physical = known(port.physical_state)
-            yield _finding(
-                view,
-                one,
-                f"{place(*one)} is {state}{f' ({physical})' if physical else ''} while"
-                f" {len(active)} like it {'is' if len(active) == 1 else 'are'} active: jobs that use every"
-                " adapter hang or leave it out.",
-                *_raise(one),
-                headline="has a port that is down",
-            )
+            yield _finding(view, one, WAITING, ["sudo systemctl start opensm", look[0]])
+        elif state is not None and not is_active(port) and missed:
+            yield _down(view, one, len(active), look)
         elif is_active(port) and rate is not None and rate < best and usual * 2 > len(active):
-            yield _finding(
-                view,
-                one,
-                f"{place(*one)} runs at {rate:g} Gb/s, and {usual} like it at {best:g}: every collective"
-                " waits for the slowest.",
-                "Look at the cable, the transceiver and the speed that the switch's port is set to.",
-                [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -c -m"],
-                headline="has a slow port",
-            )
+            yield _finding(view, one, SLOW, look, rate=rate, count=usual, best=best)
         elif is_active(port) and is_infiniband(port) and known(port.lanes) == 1:
-            yield _finding(
-                view,
-                one,
-                f"{place(*one)} is active with one lane ({known(port.rate_gbps) or 0:g} Gb/s) of the four"
-                " that an InfiniBand port has.",
-                "Reseat or replace the cable.",
-                [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -c -m"],
-                headline="has lost lanes",
-            )
+            yield _finding(view, one, LANES, look, rate=rate or 0.0)
 
 
 def _beside_gpu(view: SnapshotView, one: Port) -> bool:
@@ -201,17 +220,21 @@ def _card(one: Port) -> str | None:
     return None if address is None else address.partition(".")[0]
 
 
-def _raise(one: Port) -> tuple[str, list[str]]:
-    """What to do about a port that is down, and the commands."""
-    device, port = one
-    look = [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -m"]
-    if is_infiniband(port) or known(port.physical_state) != "Disabled":
-        return "Look at the cable, the transceiver and the switch's port.", look
-    name = word(port.interfaces[0]) if port.interfaces else fill_in("NAME", "its interface")
-    return (
-        "Bring its network interface up; where that does not help, look at the cable, the transceiver and the"
-        " switch's port.",
-        ["rdma link show", f"sudo ip link set {name} up", *look],
+def _down(view: SnapshotView, one: Port, active: int, look: list[str]) -> Finding:
+    _, port = one
+    physical = known(port.physical_state)
+    disabled = physical == "Disabled" and not is_infiniband(port)
+    if disabled:
+        name = word(port.interfaces[0]) if port.interfaces else fill_in("NAME", "its interface")
+        look = ["rdma link show", f"sudo ip link set {name} up", *look]
+    return _finding(
+        view,
+        one,
+        DISABLED if disabled else DOWN,
+        look,
+        state=f"{known(port.state)}{f' ({physical})' if physical else ''}",
+        count=active,
+        are="is" if active == 1 else "are",
     )
 
 
@@ -231,15 +254,9 @@ def _mtu(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
     usual, count = counted.most_common(1)[0]
     for one, mtu, name in sizes.values():
         if mtu < usual and count * 2 > len(sizes):
-            yield _finding(
-                view,
-                one,
-                f"{name}, the interface of {place(*one)}, has an MTU of {mtu}, and {count} like it {usual}:"
-                " RDMA connections between unlike ports are slow or fail.",
-                "Set it like the others, here and in the network's configuration.",
-                [f"sudo ip link set {word(name)} mtu {usual}"],
-                headline="has a smaller MTU than its like",
-            )
+            command = f"sudo ip link set {word(name)} mtu {usual}"
+            params: dict[str, Param] = {"interface": name, "mtu": mtu, "usual": usual}
+            yield _finding(view, one, MTU, [command], count=count, **params)
 
 
 def _gids(view: SnapshotView, every: list[Port]) -> Iterator[Finding]:
@@ -253,29 +270,17 @@ def _gids(view: SnapshotView, every: list[Port]) -> Iterator[Finding]:
     for port in roce:
         gids = known(port[1].gids)
         if gids == [] and not inside:  # in a container the interface may be the host's alone
-            yield _finding(
-                view,
-                port,
-                f"{place(*port)} is active and has no GID: its network interface has no address, and nobody"
-                " can connect to it.",
-                "Bring the interface up, and give it an address.",
-                ["ip -br address", "rdma link show"],
-                headline="has no RoCE address",
-            )
+            yield _finding(view, port, NO_GID, None)
         elif gids and one is not None and _is_empty(one.value, gids):
-            yield Finding(
-                "warn",
-                f"{said(one)} is an empty place in the table of {place(*port)} (filled:"
-                f" {', '.join(map(str, gids))}): connections between machines fail or hang.",
-                subjects=_about(port),
-                evidence=[
-                    *setting_evidence(view, one),
-                    view.evidence("machine.network.rdma", f"{place(*port)}: {gids}"),
-                ],
-                remedy=change_setting(
-                    one, "NCCL 2.21 and later choose a RoCE v2 address by themselves: take it away"
-                ),
-                headline="does not have the GID that is set",
+            shown = view.evidence("machine.network.rdma", f"{place(*port)}: {gids}")
+            take = "NCCL 2.21 and later choose a RoCE v2 address by themselves: take it away"
+            yield EMPTY_GID.found(
+                about_adapter(port[0], place(*port)),
+                [*setting_evidence(view, one), shown],
+                advice=change_setting(one, take),
+                setting=said(one),
+                port=place(*port),
+                filled=", ".join(map(str, gids)),
             )
 
 
@@ -285,15 +290,14 @@ def _is_empty(index: str, gids: list[int]) -> bool:
 
 
 def _finding(
-    view: SnapshotView, one: Port, message: str, what: str, commands: list[str], headline: str
+    view: SnapshotView, one: Port, cause: Cause, commands: list[str] | None, **params: Param
 ) -> Finding:
     _, port = one
     shown = f"{place(*one)}: {known(port.state)}, {known(port.physical_state)}, {known(port.rate_gbps)} Gb/s"
-    return Finding(
-        "warn",
-        message,
-        subjects=_about(one),
-        evidence=[view.evidence("machine.network.rdma", shown)],
-        remedy=Remedy(what, commands),
-        headline=headline,
+    return cause.found(
+        about_adapter(one[0], place(*one)),
+        [view.evidence("machine.network.rdma", shown)],
+        commands=commands,
+        advice=None,
+        **(params | {"port": place(*one)}),
     )

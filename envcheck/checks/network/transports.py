@@ -8,7 +8,8 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.network import Network, NetworkSetting
 from ...facts.view import SnapshotView, need
-from ...findings.model import Finding, Passed, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ..registry import check
 from .common import (
     NCCL_GUIDE,
@@ -28,10 +29,18 @@ _NEVER = ("LOC", "0")  # of NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL
 _YES = ("1", "2", "true", "yes")
 
 
+SWITCHED_OFF = Cause(
+    "fast-way-off",
+    "warn",
+    headline="a setting switches off a fast way between GPUs",
+    sentence="{setting} keeps NCCL off {what}: {then}.",
+)
+
+
 @check(
     "NET-003",
     title="NCCL's settings leave its fast ways on",
-    problem="a setting switches off a fast way between GPUs",
+    causes=[SWITCHED_OFF],
     about="NCCL_P2P_DISABLE, NCCL_SHM_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC"
     " are for finding a fault; left in a script, in an image or in /etc/nccl.conf they keep NCCL off NVLink,"
     " shared memory or InfiniBand on machines that are well, and training is several times slower without a"
@@ -47,12 +56,13 @@ def fast_ways(view: SnapshotView) -> Iterator[Verdict]:
         raise Skip("nothing is set")
     found = [*_between_gpus(view, facts), *_between_machines(view, facts)]
     for one, what, then in found:
-        yield Finding(
-            "warn",
-            f"{said(one)} keeps NCCL off {what}: {then}.",
-            subjects=about_setting(one),
-            evidence=setting_evidence(view, one),
-            remedy=change_setting(one, "Take it away, unless it is there to get around a fault"),
+        yield SWITCHED_OFF.found(
+            about_setting(one),
+            setting_evidence(view, one),
+            advice=change_setting(one, "Take it away, unless it is there to get around a fault"),
+            setting=said(one),
+            what=what,
+            then=then,
         )
     if not found:
         yield Passed("nothing that this machine has is switched off")

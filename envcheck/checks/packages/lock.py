@@ -5,86 +5,79 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...data.versions import parse_version
-from ...facts.base import Maybe, Unavailable, known
+from ...facts.base import Unavailable, known
 from ...facts.missing import Skip
 from ...facts.target import InstalledLock, PackageInLock
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about
 from ..registry import check
 
 _NAMED = 6  # packages that a sentence names
+CHANGED = Cause(
+    "lock-changed",
+    "warn",
+    "{differing} not as the lock says",
+    "{changes}. This is no longer the environment that was verified.",
+    "If that was not intended: install it again; the version in use stays until the new one works.",
+)
 
 
 @check(
     "PKG-016",
     title="The environment is as its lock says",
-    problem="packages of the lock were changed",
-    about=(
-        "envcheck installs an environment from a lock, and verifies it. People then add packages, which is"
-        " fine and told as a detail; but an installation may also replace or remove packages of the lock,"
-        " and then the environment is no longer the one that was verified. A warning that names each such"
-        " package, and since when. Judged by the versions in the packages' metadata; the other checks say"
-        " whether it still works."
-    ),
+    causes=[CHANGED],
+    about="envcheck installs an environment from a lock, and verifies it. Packages that were added later are"
+    " fine and shown as a detail; but an installation may also replace or remove packages of the lock, and"
+    " then the environment is no longer the one that was verified. Judged by the versions in the packages'"
+    " metadata; the other checks say whether it still works.",
     sources=("PEP 751 (pylock.toml)", "the packages' own metadata"),
 )
 def as_locked(view: SnapshotView) -> Iterator[Verdict]:
     lock = facts_of(view.target.lock, "the environment's lock")
-    packages = lock.packages
-    if isinstance(packages, Unavailable) and packages.unavailable == "absent":
+    if isinstance(lock.packages, Unavailable) and lock.packages.unavailable == "absent":
         raise Skip("envcheck did not install this environment")
-    locked = need(packages, "the environment's lock")
+    locked = need(lock.packages, "the environment's lock")
     gone = [one for one in locked if isinstance(one.found, Unavailable)]
     changed = [one for one in locked if not _same(one)]
-    added = [f"{one.name} {one.version}" for one in lock.added]
-    if not gone and not changed:
-        told = f"{len(locked)} package{'' if len(locked) == 1 else 's'} as locked"
-        yield Passed(told + (f"; {len(added)} added: {_some(added)}" if added else ""))
+    differing = [*changed, *gone]
+    if not differing:
+        added = [f"{one.name} {one.version}" for one in lock.added]
+        more = f"; {len(added)} added: {_some(added)}" if added else ""
+        yield Passed(f"{_packages(len(locked))} as locked{more}")
         return
-    sentences = []
+    changes = []
     if changed:
-        count = len(changed)
-        sentences.append(
-            f"{count} package{'s' if count > 1 else ''} of the lock changed{_since(changed)}: "
-            + _some([f"{one.name} {known(one.found)} (locked: {one.version})" for one in changed])
-        )
+        days = sorted(since[:10] for one in changed if (since := known(one.since)))
+        since = f" since {days[0]}" if days else ""
+        shown = [f"{one.name} {known(one.found)} (locked: {one.version})" for one in changed]
+        changes.append(f"{_packages(len(changed))} of the lock changed{since}: {_some(shown)}")
     if gone:
-        count = len(gone)
-        sentences.append(
-            f"{count} package{'s' if count > 1 else ''} of the lock removed: "
-            + _some([f"{one.name} {one.version}" for one in gone])
-        )
-    yield Finding(
-        "warn",
-        f"{'; '.join(sentences)}. This is no longer the environment that was verified.",
-        headline=_headline([*changed, *gone]),
-        subjects=about("package", known(lock.stack) or ""),
-        evidence=[view.evidence("target.lock.path")],
-        remedy=_back(view, lock),
+        shown = [f"{one.name} {one.version}" for one in gone]
+        changes.append(f"{_packages(len(gone))} of the lock removed: {_some(shown)}")
+    one = len(differing) == 1
+    yield CHANGED.found(
+        about("package", known(lock.stack)),
+        [view.evidence("target.lock.path")],
+        commands=_install_again(lock),
+        differing=f"{differing[0].name} is" if one else f"{len(differing)} packages are",
+        changes="; ".join(changes),
     )
 
 
 def _same(one: PackageInLock) -> bool:
     """Whether a package is as locked; a missing one is not of another version."""
-    found: Maybe[str] = one.found
-    if isinstance(found, Unavailable) or found == one.version:
+    version = known(one.found)
+    if version is None or version == one.version:
         return True
-    parsed = parse_version(found)
+    parsed = parse_version(version)
     return parsed is not None and parsed == parse_version(one.version)
 
 
-def _headline(differing: list[PackageInLock]) -> str:
-    if len(differing) == 1:
-        return f"{differing[0].name} is not as the lock says"
-    return f"{len(differing)} packages are not as the lock says"
-
-
-def _since(changed: list[PackageInLock]) -> str:
-    """ " since 2026-11-22", of the first change."""
-    days = sorted(since[:10] for one in changed if (since := known(one.since)))
-    return f" since {days[0]}" if days else ""
+def _packages(count: int) -> str:
+    return f"{count} package{'' if count == 1 else 's'}"
 
 
 def _some(names: list[str]) -> str:
@@ -92,13 +85,12 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _back(view: SnapshotView, lock: InstalledLock) -> Remedy:
-    text = "Where that was not meant: install it again; the version in use stays until the new one works."
+def _install_again(lock: InstalledLock) -> list[str]:
     stack, release = known(lock.stack), known(lock.release)
     if not stack or not release:
-        return Remedy(text)
+        return []
     command = f"envcheck install {word(stack)} --release {word(release)}"
     root = (known(lock.path) or "").rpartition("/.envcheck/")[0].rpartition("/")[0]
     if root and not root.endswith(f"/envcheck/envs/{stack}"):
         command += f" --path {word(root)}"
-    return Remedy(text, [command])
+    return [command]

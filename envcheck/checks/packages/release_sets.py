@@ -9,17 +9,27 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data import releases
-from ...data.packages import TensorFlowBuild, component, tensorflow_builds
+from ...data.packages import component
 from ...data.releases import MonthlyRelease
 from ...data.sonames import component_of
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.missing import NotKnown
 from ...facts.target import Distribution
-from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...facts.view import SnapshotView, fact
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.subjects import about
-from ..target import framework_facts, named, pip_install
+from ..target import PLACE, framework_facts, named, pip_install
+
+OTHER_VERSION = Cause(
+    "not-of-release",
+    "warn",
+    "the libraries are not those of NVIDIA's release",
+    "{library} {version} is not what NVIDIA's release {month} was built with ({released}), and not a version"
+    " that its wheel asks for.",
+    "Install the version that the release was made with.",
+)
 
 
 class Observed(NamedTuple):
@@ -33,7 +43,10 @@ class Observed(NamedTuple):
 class ReleaseDifference(NamedTuple):
     observed: Observed
     released: str  # what the release has
-    allowed: bool | None  # by the release's own rule; None: no rule is known
+    allowed: bool  # by the release's own rule; without one, only another major is known to be wrong
+
+    def __str__(self) -> str:
+        return f"{self.observed.name} {self.observed.version} (released: {self.released})"
 
 
 def observed(view: SnapshotView, installed: dict[str, Distribution]) -> list[Observed]:
@@ -44,9 +57,8 @@ def observed(view: SnapshotView, installed: dict[str, Distribution]) -> list[Obs
         short = "tensorrt" if name in ("tensorrt", "nvidia-tensorrt") else part and part.name
         if short:
             found.setdefault(short, Observed(short, one.name, one.version))
-    loader = view.target.loader
-    libraries = [] if loader is None or loader.facts is None else loader.facts.libraries
-    for library in [*(lib for one in framework_facts(view) for lib in one.libraries), *libraries]:
+    libraries = [library for one in framework_facts(view) for library in one.libraries]
+    for library in [*libraries, *(fact(view.target.loader, "libraries") or [])]:
         short = "tensorrt" if library.name == "libnvinfer" else component_of(library.name)
         version = known(library.version)
         if short and version and known(library.path) and library.name != "libcupti":
@@ -66,7 +78,7 @@ def same(one: str, other: str, parts: int = 9) -> bool:
 def nvidia_release(
     view: SnapshotView, tensorflow: Distribution, installed: dict[str, Distribution]
 ) -> Iterator[Verdict]:
-    """Names the release that nvidia-tensorflow is of, and judges what stands beside it.
+    """Names the release that nvidia-tensorflow is of, and judges the libraries beside it.
 
     Raises NotKnown where no release of that version, or nothing of its libraries, is on record.
     """
@@ -76,37 +88,36 @@ def nvidia_release(
     if near is None:
         raise NotKnown(f"which of NVIDIA's releases {named(tensorflow)} is")
     compared, differences = compare(near, observed(view, installed))
-    told = "; ".join(_tell(difference, near) for difference in differences)
+    shown = "; ".join(map(str, differences))
     if release is None:
         what = f"the release of {named(tensorflow)}; the nearest on record is {near.month}"
-        raise NotKnown(what + (f", from which differs: {told}" if told else ""))
+        raise NotKnown(what + (f", from which differs: {shown}" if shown else ""))
     if not near.libraries_known:
-        raise NotKnown(
-            f"the libraries of NVIDIA's release {near.month}, which {named(tensorflow)} is of"
-            + _same_month(near)
-        )
+        month = f"the libraries of NVIDIA's release {near.month}"
+        raise NotKnown(f"{month}, which {named(tensorflow)} is of")
     if not compared:
         raise NotKnown(
             f"whether this is NVIDIA's release {near.month}: none of its libraries is here"
         )
-    broken = [difference for difference in differences if _is_wrong(difference)]
+    broken = [difference for difference in differences if not difference.allowed]
     for difference in broken:
-        seen = difference.observed
-        yield Finding(
-            "warn",
-            f"{seen.name} {seen.version} is not what NVIDIA's release {near.month} was built with "
-            f"({difference.released}), and not a version that its wheel asks for.",
-            subjects=about("package", seen.name),
-            evidence=[
-                view.evidence("target.packages.distributions", named(tensorflow)),
-                view.evidence("target.packages.distributions", f"{seen.name} {seen.version}"),
-            ],
-            remedy=_remedy(view, difference, installed),
+        seen, released = difference.observed, Version(difference.released)
+        wanted = f"{seen.name}~={released.major}.{released.minor}"
+        is_wheel = canonicalize_name(seen.name) in installed
+        yield OTHER_VERSION.found(
+            about("package", seen.name),
+            [view.evidence(PLACE, named(tensorflow)), view.evidence(PLACE, str(difference))],
+            commands=[pip_install(view, wanted)] if is_wheel else [],
+            library=seen.name,
+            version=seen.version,
+            month=near.month,
+            released=difference.released,
         )
     if not broken:
-        detail = f"NVIDIA's release {near.month}, compared in {', '.join(sorted(compared))}"
-        moved = f"; moved on since, within its rules: {told}" if told else ""
-        yield Passed(detail + moved)
+        moved = f"; moved on since, within its rules: {shown}" if shown else ""
+        yield Passed(
+            f"NVIDIA's release {near.month}, compared in {', '.join(sorted(compared))}{moved}"
+        )
 
 
 def compare(
@@ -122,84 +133,16 @@ def compare(
         "dali-nvtf-plugin": release.dali,
         "horovod": release.horovod,
     }
-    compared, differences = [], []
+    seen = [one for one in seen if has.get(one.component)]
+    differences = []
     for one in seen:
-        released = has.get(one.component)
-        if not released:
-            continue
-        compared.append(one.component)
+        released = has[one.component]
         # The runtime's wheel counts builds where the toolkit counts updates: 12.1.55 is CUDA 12.1.0.
-        parts = 2 if one.component == "cuda-runtime" else 9
-        if same(one.version, released, parts):
+        if same(one.version, released, 2 if one.component == "cuda-runtime" else 9):
             continue
         rule = releases.rule(release.month, one.name)
         allowed = releases.allows(rule, released, one.version) if rule else None
+        if allowed is None:
+            allowed = same(one.version, released, 1) or parse_version(one.version) is None
         differences.append(ReleaseDifference(one, released, allowed))
-    return compared, differences
-
-
-def _is_wrong(difference: ReleaseDifference) -> bool:
-    """Against the rule; where no rule is known, only another major is known to be another library."""
-    if difference.allowed is not None:
-        return not difference.allowed
-    seen, released = parse_version(difference.observed.version), parse_version(difference.released)
-    return seen is not None and released is not None and seen.major != released.major
-
-
-def _tell(difference: ReleaseDifference, release: MonthlyRelease) -> str:
-    seen = difference.observed
-    return f"{seen.name} {seen.version} ({release.month}: {difference.released})"
-
-
-def _same_month(release: MonthlyRelease) -> str:
-    """What that month's other containers hold, said as what it is."""
-    sister = releases.sister(release.month)
-    cells = [
-        f"{title} {sister[key]}"
-        for key, title in (("cuda", "CUDA"), ("cudnn", "cuDNN"), ("nccl", "NCCL"))
-        if sister.get(key)
-    ]
-    return (
-        f" (its same-month base image, not confirmed for it: {', '.join(cells)})" if cells else ""
-    )
-
-
-def _remedy(
-    view: SnapshotView, difference: ReleaseDifference, installed: dict[str, Distribution]
-) -> Remedy | None:
-    name = difference.observed.name
-    if canonicalize_name(name) not in installed:
-        return None
-    version = Version(difference.released)
-    wanted = f"{name}~={version.major}.{version.minor}"
-    return Remedy(
-        "Install the version that the release was made with.", [pip_install(view, wanted)]
-    )
-
-
-class Pinned(NamedTuple):
-    """How the NVIDIA wheels compare with what ``tensorflow[and-cuda]`` of one version asks for."""
-
-    present: list[str]
-    missing: list[str]  # requirements
-    different: list[str]  # "nvidia-cublas-cu12 12.6.1.4 (==12.5.3.2)"
-
-
-def pinned(build: TensorFlowBuild, installed: dict[str, Distribution]) -> Pinned:
-    result = Pinned([], [], [])
-    for requirement in build.and_cuda:
-        found = installed.get(canonicalize_name(requirement.name))
-        version = parse_version(found.version) if found else None
-        if found is None:
-            result.missing.append(str(requirement))
-        elif version and not requirement.specifier.contains(version, prereleases=True):
-            result.different.append(f"{named(found)} ({requirement.specifier})")
-        else:
-            result.present.append(found.name)
-    return result
-
-
-def installable(build: TensorFlowBuild) -> TensorFlowBuild | None:
-    """The build itself, or the next one, whose [and-cuda] does not pin TensorRT wheels."""
-    later = (one for one in tensorflow_builds() if one.version >= build.version)
-    return next((one for one in later if not one.tensorrt_pins), None)
+    return [one.component for one in seen], differences

@@ -9,7 +9,8 @@ from ...data.packages import NAMES_SOURCE, NVIDIA_INDEX, TENSORFLOWS, WHEELS_SOU
 from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.subjects import about
 from ..registry import check
 from ..target import (
@@ -19,10 +20,12 @@ from ..target import (
     named,
     pip_install,
     pip_replace,
+    pip_restore,
     python,
     tensorflows,
     version_of,
 )
+from .common import found
 
 # Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
 _HARMLESS = re.compile(
@@ -31,190 +34,194 @@ _HARMLESS = re.compile(
     re.I,
 )
 _CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.\d\w*)*$")
+_LACKS = "an installed package lacks files"
+_FILES = "{package} lacks {missing} of its {files} files, {example} among them: "
+CODE_MISSING = Cause(
+    "code-missing",
+    "fail",
+    _LACKS,
+    _FILES + "what needs them fails, though it counts as installed.",
+    "Install it again over itself.",
+)
+FILES_MISSING = Cause(
+    "files-missing", "warn", _LACKS, _FILES + "none is code.", CODE_MISSING.remedy
+)
 
 
 @check(
     "PKG-001",
     title="Installed packages are whole",
-    problem="an installed package lacks files",
-    about=(
-        "Each wheel records which files it installed. Where files are gone, because another package "
-        "that shares a directory was uninstalled, an installation was interrupted or a disk was full, "
-        "the package still counts as installed while its import, or a library load in the middle "
-        "of a run, fails. A failure where code or a shared library is missing; byte code, tests and "
-        "headers do not matter."
-    ),
+    causes=[CODE_MISSING, FILES_MISSING],
+    about="Each wheel records which files it installed. If files are missing, because another package that"
+    " shares a directory was uninstalled, an installation was interrupted or a disk was full, the package"
+    " still counts as installed while its import, or a library load in the middle of a run, fails. Byte"
+    " code, tests and headers do not matter.",
     sources=("PEP 376 and PEP 627 (RECORD)", "pypa/pip#8396"),
 )
 def whole(view: SnapshotView) -> Iterator[Verdict]:
     recorded = [one for one in installed(view).values() if known(one.files) is not None]
     if not recorded:
         raise Skip("none of the target's packages says which files it installed")
-    broken = 0
-    for one in recorded:
-        gone = [path for path in one.missing if not _HARMLESS.search(path)]
+    broken = [(one, [p for p in one.missing if not _HARMLESS.search(p)]) for one in recorded]
+    broken = [(one, gone) for one, gone in broken if gone]
+    for one, gone in broken:
         code = [path for path in gone if _CODE.search(path)]
-        if not gone:
-            continue
-        broken += 1
-        yield Finding(
-            "fail" if code else "warn",
-            f"{named(one)} lacks {one.missing_count} of its {known(one.files)} files, "
-            f"{(code or gone)[0]} among them: what needs them fails, though it counts as installed.",
-            subjects=about("package", one.name),
+        yield found(
+            view,
+            CODE_MISSING if code else FILES_MISSING,
+            one,
             evidence=[view.evidence(PLACE, f"{one.name}: {', '.join(gone[:3])}")],
-            remedy=Remedy(
-                "Install it again over itself.",
-                [pip_install(view, f"{one.name}=={one.version}") + " --force-reinstall --no-deps"],
-            ),
+            commands=[pip_restore(view, one.name, one.version)],
+            missing=one.missing_count,
+            files=known(one.files),
+            example=(code or gone)[0],
         )
     if not broken:
         yield Passed(f"{len(recorded)} packages of this field, no file missing that matters")
 
 
+PLACEHOLDER = Cause(
+    "placeholder",
+    "fail",
+    "a placeholder is installed, not the software",
+    "{package} is a placeholder on the registry, not the software: {why}.",
+    "Install the real one in its place, from NVIDIA's index.",
+)
+
+
 @check(
     "PKG-002",
     title="No placeholder is installed",
-    problem="a placeholder is installed, not the software",
-    about=(
-        "NVIDIA holds many of its names on the public registry with placeholders: versions such as "
-        "0.0.1.dev5 that contain nothing, and nvidia-tensorrt 99.0.0, which outranks every real "
-        "version and pulls in an unpinned TensorRT. Where one is installed, the software of that name "
-        "is not. A failure."
-    ),
+    causes=[PLACEHOLDER],
+    about="NVIDIA holds many of its names on the public registry with placeholders: versions such as"
+    " 0.0.1.dev5 that contain nothing, and nvidia-tensorrt 99.0.0, which outranks every real version and"
+    " pulls in an unpinned TensorRT. If one is installed, the software of that name is not.",
     sources=(NAMES_SOURCE, "NVIDIA/tensorflow#15, #38 and #87"),
 )
 def placeholders(view: SnapshotView) -> Iterator[Verdict]:
-    found = 0
-    for name, one in installed(view).items():
-        held = placeholder(name, one.version)
-        if held is None:
-            continue
-        found += 1
-        yield Finding(
-            "fail",
-            f"{named(one)} is a placeholder on the registry, not the software: {held.why}.",
-            subjects=about("package", one.name),
-            evidence=[view.evidence(PLACE, named(one))],
-            remedy=Remedy(
-                "Install the real one in its place, from NVIDIA's index.",
-                [
-                    pip_install(view, f"{one.name}!={one.version}")
-                    + f" --index-url {NVIDIA_INDEX} --force-reinstall --no-deps"
-                ],
-            ),
-        )
-    if not found:
-        yield Passed("every package is the software that it is called after")
+    held = [(one, placeholder(name, one.version)) for name, one in installed(view).items()]
+    for one, why in held:
+        if why is not None:
+            install = pip_install(view, f"{one.name}!={one.version}")
+            commands = [f"{install} --index-url {NVIDIA_INDEX} --force-reinstall --no-deps"]
+            yield found(view, PLACEHOLDER, one, commands=commands, why=why.why)
+    if not any(why for _, why in held):
+        yield Passed("every package is the software that its name says")
+
+
+_SHARED = "{packages} share one directory: whichever was installed last has overwritten the others"
+_KEEP = (
+    "Keep the one that you want: it is installed before the others are uninstalled, and once more, since that"
+    " removes shared files (nvidia-tensorflow comes from NVIDIA's index)."
+)
+_SEVERAL = "several TensorFlow packages are installed"
+MIXED = Cause(
+    "tensorflows-mixed",
+    "fail",
+    _SEVERAL,
+    f"{_SHARED}, and files of several versions lie mixed.",
+    _KEEP,
+)
+SEVERAL = Cause("several-tensorflows", "warn", _SEVERAL, f"{_SHARED}.", _KEEP)
 
 
 @check(
     "PKG-003",
     title="One TensorFlow is installed",
-    problem="several TensorFlow packages are installed",
-    about=(
-        "tensorflow, tensorflow-cpu, tensorflow-gpu, nvidia-tensorflow, tf-nightly and others install "
-        "into the same directory. The one that came last overwrites the rest, a CPU build the GPU "
-        "build too, and uninstalling either takes the other's files along. A failure where their "
-        "versions differ, for then files of both lie mixed; a warning otherwise."
-    ),
+    causes=[MIXED, SEVERAL],
+    about="tensorflow, tensorflow-cpu, tensorflow-gpu, nvidia-tensorflow, tf-nightly and others install into"
+    " the same directory. The last one overwrites the rest, a CPU build the GPU build too, and uninstalling"
+    " either removes the other's files.",
     sources=("top_level.txt of the named distributions", WHEELS_SOURCE),
     follows=("PKG-002", "ENV-011"),
 )
 def one_tensorflow(view: SnapshotView) -> Iterator[Verdict]:
-    distributions = installed(view)
-    found = tensorflows(distributions)
+    several = tensorflows(installed(view))
     # tensorflow for aarch64 was a shell around tensorflow-cpu-aws: that pair is one installation.
     required = {
         re.split(r"[\s;<>=!~\[(]", text)[0].lower().replace("_", "-")
-        for one in found
+        for one in several
         for text in known(one.requires) or []
-    }
-    found = [
-        one for one in found if one.normalized not in required or one.normalized == "tensorflow"
-    ]
-    if not found:
+    } - {"tensorflow"}
+    several = [one for one in several if one.normalized not in required]
+    if not several:
         raise Skip("no TensorFlow is installed in the target")
-    if len(found) == 1:
-        yield Passed(named(found[0]))
+    if len(several) == 1:
+        yield Passed(named(several[0]))
         return
-    names = " and ".join(named(one) for one in found)
-    mixed = len({version_of(one) or one.version for one in found}) > 1
-    keep = next((one for one in found if one.normalized == "nvidia-tensorflow"), found[0])
-    yield Finding(
-        "fail" if mixed else "warn",
-        f"{names} share one directory: whichever was installed last has overwritten the others"
-        f"{', and files of several versions lie mixed' if mixed else ''}.",
-        subjects=about("package", "tensorflow"),
-        evidence=[view.evidence(PLACE, names)],
-        remedy=Remedy(
-            "Leave the one that you want: it is installed before the others go, and once more, since they "
-            "take its files along (nvidia-tensorflow comes from NVIDIA's index).",
-            [
-                pip_replace(
-                    view,
-                    f"{keep.name}=={keep.version}",
-                    *(one.name for one in found if one is not keep),
-                )
-            ],
-        ),
+    names = " and ".join(map(named, several))
+    mixed = len({version_of(one) or one.version for one in several}) > 1
+    keep = next((one for one in several if one.normalized == "nvidia-tensorflow"), several[0])
+    others = [one.name for one in several if one is not keep]
+    yield (MIXED if mixed else SEVERAL).found(
+        about("package", "tensorflow"),
+        [view.evidence(PLACE, names)],
+        commands=[pip_replace(view, f"{keep.name}=={keep.version}", *others)],
+        packages=names,
     )
+
+
+_SHADOWED = "a package is shadowed by another copy"
+TWICE = Cause(
+    "installed-twice",
+    "warn",
+    _SHADOWED,
+    "{name} is there twice in {place} ({used} and {version}): an uninstallation was interrupted.",
+    "Install it again, uninstall the remains of the other, and restore the files that this removed.",
+)
+SHADOWED = Cause(
+    "shadowed",
+    "warn",
+    _SHADOWED,
+    "{package} in {place} is never imported: {used} in {used_place} comes first.",
+    "If another version is wanted, see which directory comes first, and what puts it there.",
+)
 
 
 @check(
     "PKG-004",
     title="No package is shadowed by another copy",
-    problem="a package is shadowed by another copy",
-    about=(
-        "Where two copies of a distribution lie on sys.path, Python imports the first, which is not "
-        "always the one that was installed last: user site-packages come before the system's, and "
-        "PYTHONPATH before both. Two sets of metadata in one directory are what an interrupted "
-        "uninstallation leaves. A warning for frameworks and NVIDIA's libraries; that Debian's numpy "
-        "stands behind a newer one is as it should be."
-    ),
+    causes=[TWICE, SHADOWED],
+    about="If two copies of a distribution lie on sys.path, Python imports the first, which is not always"
+    " the one that was installed last: user site-packages come before the system's, and PYTHONPATH before"
+    " both. Two sets of metadata in one directory remain from an interrupted uninstallation. Judged for"
+    " frameworks and NVIDIA's libraries alone: Debian's numpy behind a newer one is normal.",
     sources=("Python's documentation, module site and sys.path",),
 )
 def shadowed(view: SnapshotView) -> Iterator[Verdict]:
     first = installed(view)
-    everything = facts_of(view.target.packages, "the target's packages").distributions
     used_here = {id(one) for one in [*first.values(), *foreign(view)]}
     copies = [
         one
-        for one in everything
-        if one.shadowed and id(one) not in used_here and _is_own(one.normalized)
+        for one in facts_of(view.target.packages, "the target's packages").distributions
+        if one.shadowed and id(one) not in used_here and _is_judged(one.normalized)
     ]
     for one in copies:
         used = first.get(one.normalized)
         if used is None:
             continue
         together = used.location == one.location
-        yield Finding(
-            "warn",
-            f"{one.name} is there twice in {one.location} ({used.version} and {one.version}): an "
-            "uninstallation was left halfway."
-            if together
-            else f"{named(one)} in {one.location} is never imported: {used.version} in "
-            f"{used.location} comes first.",
-            subjects=about("package", one.name),
+        replace = pip_replace(view, f"{one.name}=={used.version}", one.name)
+        where = f"{python(view)} -c 'import sys; print(*sys.path)'"
+        yield found(
+            view,
+            TWICE if together else SHADOWED,
+            one,
             evidence=[
-                view.evidence(PLACE, f"{named(used)} in {used.location}"),
-                view.evidence(PLACE, f"{named(one)} in {one.location}"),
+                view.evidence(PLACE, f"{named(each)} in {each.location}") for each in (used, one)
             ],
-            remedy=Remedy(
-                "Install it again, take away what is left of the other, and bring back what that took along.",
-                [pip_replace(view, f"{one.name}=={used.version}", one.name)],
-            )
-            if together
-            else Remedy(
-                "Where another version is wanted, see which directory comes first, and what puts it there.",
-                [f"{python(view)} -c 'import sys; print(*sys.path)'"],
-            ),
+            commands=[replace if together else where],
+            name=one.name,
+            version=one.version,
+            place=one.location,
+            used=used.version,
+            used_place=used.location,
         )
     if not copies:
         yield Passed("each framework and NVIDIA library is there once")
 
 
-def _is_own(name: str) -> bool:
+def _is_judged(name: str) -> bool:
     return (
         name in TENSORFLOWS
         or name in ("torch", "jax", "jaxlib", "tensorrt", "horovod")

@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="pci",
-    title="PCI",
-    position=20,
-)
+AREA = Area(name="pci", title="PCI", position=20)

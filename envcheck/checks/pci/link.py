@@ -1,4 +1,4 @@
-"""Checks on what stands between a GPU and the rest: its link, errors on it, and what redirects it."""
+"""Checks on what is between a GPU and the rest: its link, errors on it, and what redirects it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from ...facts.base import known
-from ...facts.gpu import Gpu, GpuPair
+from ...facts.gpu import GpuPair
 from ...facts.missing import CannotJudge, Skip
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of, need
+from ...findings.causes import Cause
 from ...findings.commands import TRADE
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
@@ -20,8 +21,9 @@ from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
 from ..on_the_bus import link_state
 from ..registry import check
 from ..system_commands import on_system
+from .topology import has_nvlink
 
-# Ways between two GPUs that pass nothing but PCIe switches, and those by one processor's root ports.
+# Ways between two GPUs that pass only PCIe switches, and those by one processor's root ports.
 BELOW_SWITCHES = ("PIX", "PXB")
 BY_ROOT_PORTS = ("PHB", "NODE")
 TRANSLATING = ("DMA", "DMA-FQ")
@@ -30,7 +32,7 @@ TRANSLATING = ("DMA", "DMA-FQ")
 def _each(
     gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]
 ) -> Iterator[Verdict]:
-    """Judge GPU by GPU; one that lacks a fact is left unjudged, and no other. What passed is summed up."""
+    """Judge each GPU; a missing fact leaves that one unjudged. Equal passes are counted."""
     passed: Counter[str] = Counter()
     for gpu in gpus:
         try:
@@ -45,15 +47,23 @@ def _each(
         yield Passed(detail if len(gpus) == 1 else f"{detail} ({count} GPUs)")
 
 
+_NARROW = (
+    "has too few PCIe lanes",
+    "The PCIe link runs with {width} lanes, while the card has {card} and the slot {slot}: copies between"
+    " host and GPU reach at most {share:.0%} of their speed.",
+    "Reseat the card and its riser; check for a firmware setting that splits the slot.",
+)
+BROKEN = Cause("link-broken", "fail", *_NARROW)
+NARROW = Cause("link-narrow", "warn", *_NARROW)
+
+
 @check(
     "PCI-005",
     title="The PCIe link has all the lanes that card and slot share",
-    problem="has too few PCIe lanes",
+    causes=(BROKEN, NARROW),
     about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
-    " seating, a dirty contact or a damaged riser, and slows every copy between host and GPU. Judged"
-    " against the narrower of the two: a x16 card in a x8 slot is healthy at x8. The link's speed is not"
-    " judged here, since GPUs lower it when they are idle. A quarter of the lanes or less, on a GPU at work,"
-    " is a failure, fewer than there could be a warning. In a virtual machine the slot is made up, and"
+    " seating, a dirty contact or a damaged riser. An x16 card in an x8 slot is healthy at x8. A quarter"
+    " of the lanes or less, on a working GPU, is a failure. In a virtual machine the slot is made up, and"
     " nothing is judged.",
     sources=(
         "pytorch#153195",
@@ -81,21 +91,19 @@ def _width(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
         yield Passed(f"x{width}")
         return
     broken = width * 4 <= min(card, slot) and _at_work(view, gpu)
-    yield Finding(
-        "fail" if broken else "warn",
-        f"The PCIe link runs with {width} lanes, while the card has {card} and the slot {slot}: copies"
-        f" between host and GPU reach at most {width / min(card, slot):.0%} of their speed.",
-        subjects=about_device(gpu),
-        evidence=device_evidence(view, gpu, "link_width", "max_link_width", "slot_max_link_width"),
-        remedy=Remedy(
-            "Reseat the card and its riser; look for a firmware setting that splits the slot.",
-            [link_state(word(gpu.address))],
-        ),
+    yield (BROKEN if broken else NARROW).found(
+        about_device(gpu),
+        device_evidence(view, gpu, "link_width", "max_link_width", "slot_max_link_width"),
+        commands=[link_state(word(gpu.address))],
+        width=width,
+        card=card,
+        slot=slot,
+        share=width / min(card, slot),
     )
 
 
 def _at_work(view: SnapshotView, device: PciDevice) -> bool:
-    """Whether the driver says that the GPU was working: an idle one may have put lanes to sleep."""
+    """Whether the driver reports that the GPU was working: an idle one may have put lanes to sleep."""
     try:
         gpus = view.gpus
     except CannotJudge:
@@ -103,13 +111,23 @@ def _at_work(view: SnapshotView, device: PciDevice) -> bool:
     return any(known(gpu.pci_address) == device.address and under_load(gpu) for gpu in gpus)
 
 
+ERRORS = Cause(
+    "uncorrectable-pcie-errors",
+    "warn",
+    "has PCIe errors",
+    "The PCIe link has reported {fatal} fatal and {nonfatal} non-fatal uncorrectable errors since boot:"
+    " transfers were lost, and jobs may have failed with them.",
+    "Check whether the counters grow under load; then reseat the card, and try another slot.",
+)
+
+
 @check(
     "PCI-006",
     title="No PCIe errors beyond correctable ones",
-    problem="has PCIe errors",
-    about="The kernel counts the errors that a device reports on its link since boot. Correctable ones"
-    " are repaired by the link itself and are not judged; uncorrectable ones lose a transfer, and mostly"
-    " the job with it. They point at the slot, a riser, a switch or the board.",
+    causes=(ERRORS,),
+    about="The kernel counts the errors that a device reports on its link since boot. Correctable ones are"
+    " repaired by the link itself and are not judged; uncorrectable ones lose a transfer, and mostly the"
+    " job with it.",
     sources=("Linux kernel documentation, sysfs-bus-pci-devices-aer_stats",),
     follows=("PCI-001", "PCI-004"),
 )
@@ -123,142 +141,13 @@ def _errors(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
     if not fatal and not nonfatal:
         yield Passed("none since boot")
         return
-    yield Finding(
-        "warn",
-        f"The PCIe link has reported {fatal} fatal and {nonfatal} non-fatal uncorrectable errors since"
-        " boot: transfers were lost, and jobs may have failed with them.",
-        subjects=about_device(gpu),
-        evidence=device_evidence(view, gpu, "aer_fatal", "aer_nonfatal"),
-        remedy=Remedy(
-            "Watch whether the counters grow under load; then reseat the card, and try another slot.",
-            [
-                f"grep . /sys/bus/pci/devices/{word(gpu.address)}/aer_dev_*fatal",
-                "sudo dmesg | grep -iE 'aer|pcieport'",
-            ],
-        ),
-    )
-
-
-@check(
-    "PCI-007",
-    title="Nothing redirects transfers between GPUs",
-    problem="transfers between GPUs are redirected",
-    about="GPUs of one machine copy directly to each other over PCIe where no NVLink joins them. An IOMMU"
-    " that translates addresses (not identity, iommu=pt) breaks that on bare metal: CUDA does not support"
-    " it, and transfers hang or bring wrong data. Access Control Services on a PCIe switch send each"
-    " transfer up to the processor and back, which is slow; on the root ports of AMD processors, through"
-    " which NCCL sends directly too, they make collectives hang. Judged only for pairs of GPUs that the"
-    " driver says can reach each other directly and that NVLink does not join.",
-    sources=(
-        "nccl#2079 (root ports of an AMD processor)",
-        "NCCL 2.28, graph/paths.cc: not across the host bridge of an Intel processor",
-        "NVIDIA CUDA programming guide, IOMMU on Linux",
-        "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
-    ),
-    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "DRV-001"),
-)
-def peer_transfers(view: SnapshotView) -> Iterator[Verdict]:
-    gpus = pci_gpus(view)
-    if len(gpus) < 2:
-        raise Skip("there is one GPU only")
-    if is_virtual(view):
-        raise Skip("in a virtual machine the host decides this")
-    pairs = _direct_pairs(view)
-    if not pairs:
-        yield Passed("no pair of GPUs depends on direct transfers over PCIe")
-        return
-    found = list(_redirected(view, gpus, pairs))
-    yield from found
-    if not any(isinstance(verdict, Finding) for verdict in found):
-        yield Passed(f"{len(pairs)} pairs of GPUs reach each other directly")
-
-
-def _direct_pairs(view: SnapshotView) -> list[GpuPair]:
-    """The pairs that reach each other over PCIe, and have no NVLink to do it better."""
-    nvml = facts_of(view.machine.nvml, "which GPUs reach each other directly")
-    pairs = need(nvml.pairs, "which GPUs reach each other directly")
-    linked = {known(gpu.pci_address) for gpu in view.gpus if _has_nvlink(gpu)}
-    return [
-        pair
-        for pair in pairs
-        if known(pair.p2p_read) == "ok" and not (pair.first in linked and pair.second in linked)
-    ]
-
-
-def _has_nvlink(gpu: Gpu) -> bool:
-    return any(known(link.active) for link in known(gpu.nvlinks) or [])
-
-
-def _redirected(
-    view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair]
-) -> Iterator[Verdict]:
-    pci = facts_of(view.machine.pci, "PCI devices")
-    mode = known(pci.iommu_mode) or ""
-    if any(part in TRANSLATING for part in mode.split(",")):
-        yield Finding(
-            "warn",
-            "The IOMMU translates the GPUs' addresses: direct transfers between them are not supported"
-            " that way, and hang, fail or bring wrong data.",
-            evidence=[
-                view.evidence("machine.pci.iommu_mode"),
-                view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access"),
-            ],
-            remedy=Remedy(
-                "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line"
-                " (GRUB_CMDLINE_LINUX in /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off"
-                f" direct transfers. {IOMMU_PASSES}",
-                ["cat /proc/cmdline", *on_system(view, "boot-options", options="iommu=pt"), REBOOT],
-            ),
-        )
-    below = _of_pairs(gpus, pairs, BELOW_SWITCHES)
-    across = _of_pairs(gpus, pairs, BY_ROOT_PORTS) if _on_amd(view) else []
-    if not below and not across:
-        return
-    ports = need(pci.acs_ports, "Access Control Services of the bridges above the GPUs")
-    slots = sorted({known(gpu.slot) or "" for gpu in below} & set(ports))
-    if slots:
-        yield _acs(
-            view,
-            slots,
-            "Access Control Services are on in the PCIe switches above the GPUs: transfers between GPUs"
-            " of one switch take the way through the processor, at a fraction of the speed.",
-        )
-    above = {port for gpu in across for port in known(gpu.bridges) or [known(gpu.slot) or ""]}
-    roots = sorted((above & set(ports)) - set(slots))
-    if roots:
-        yield _acs(
-            view,
-            roots,
-            "Access Control Services are on in the processor's root ports above the GPUs: what NCCL sends"
-            " from one GPU to the other is redirected to the IOMMU, and collectives can hang.",
-        )
-
-
-def _of_pairs(
-    gpus: list[PciDevice], pairs: list[GpuPair], levels: tuple[str, ...]
-) -> list[PciDevice]:
-    meant = {
-        address
-        for pair in pairs
-        if known(pair.level) in levels
-        for address in (pair.first, pair.second)
-    }
-    return [gpu for gpu in gpus if gpu.address in meant]
-
-
-def _on_amd(view: SnapshotView) -> bool:
-    host = view.machine.host
-    return (
-        host is not None and host.facts is not None and "AMD" in (known(host.facts.cpu_model) or "")
-    )
-
-
-def _acs(view: SnapshotView, ports: list[str], message: str) -> Finding:
-    return Finding(
-        "warn",
-        message,
-        evidence=[view.evidence("machine.pci.acs_ports", ", ".join(ports))],
-        remedy=acs_off(ports),
+    counters = f"grep . /sys/bus/pci/devices/{word(gpu.address)}/aer_dev_*fatal"
+    yield ERRORS.found(
+        about_device(gpu),
+        device_evidence(view, gpu, "aer_fatal", "aer_nonfatal"),
+        commands=[counters, "sudo dmesg | grep -iE 'aer|pcieport'"],
+        fatal=fatal,
+        nonfatal=nonfatal,
     )
 
 
@@ -282,3 +171,117 @@ def acs_off(ports: list[str]) -> Remedy:
             *(f"sudo setpci -s {word(port)} ECAP_ACS+0x6.w=0000" for port in ports),
         ],
     )
+
+
+TRANSLATED = Cause(
+    "iommu-translates",
+    "warn",
+    "transfers between GPUs are redirected",
+    "The IOMMU translates the GPUs' addresses: direct transfers between them are not supported that way, and"
+    " hang, fail or bring wrong data.",
+    "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line (GRUB_CMDLINE_LINUX in"
+    " /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers."
+    f" {IOMMU_PASSES}",
+)
+ACS_SWITCHES = Cause(
+    "acs-in-switches",
+    "warn",
+    "transfers between GPUs are redirected",
+    "Access Control Services are on in the PCIe switches above the GPUs: transfers between GPUs of one switch"
+    " go through the processor, at a fraction of the speed.",
+)
+ACS_ROOT_PORTS = Cause(
+    "acs-in-root-ports",
+    "warn",
+    "transfers between GPUs are redirected",
+    "Access Control Services are on in the processor's root ports above the GPUs: what NCCL sends from one"
+    " GPU to the other is redirected to the IOMMU, and collectives can hang.",
+)
+
+
+@check(
+    "PCI-007",
+    title="Nothing redirects transfers between GPUs",
+    causes=(TRANSLATED, ACS_SWITCHES, ACS_ROOT_PORTS),
+    about="GPUs of one machine copy directly to each other over PCIe if no NVLink joins them. An IOMMU that"
+    " translates addresses breaks that on bare metal. Access Control Services on a PCIe switch send each"
+    " transfer up to the processor and back; on the root ports of AMD processors they make collectives"
+    " hang. Judged only for pairs that the driver says can reach each other directly.",
+    sources=(
+        "nccl#2079 (root ports of an AMD processor)",
+        "NCCL 2.28, graph/paths.cc: not across the host bridge of an Intel processor",
+        "NVIDIA CUDA programming guide, IOMMU on Linux",
+        "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
+    ),
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "DRV-001"),
+)
+def peer_transfers(view: SnapshotView) -> Iterator[Verdict]:
+    gpus = pci_gpus(view)
+    if len(gpus) < 2:
+        raise Skip("there is one GPU only")
+    if is_virtual(view):
+        raise Skip("in a virtual machine the host decides this")
+    pairs = _direct_pairs(view)
+    if not pairs:
+        yield Passed("no pair of GPUs depends on direct transfers over PCIe")
+        return
+    findings = list(_redirected(view, gpus, pairs))
+    yield from findings
+    if not findings:
+        yield Passed(f"{len(pairs)} pairs of GPUs reach each other directly")
+
+
+def _direct_pairs(view: SnapshotView) -> list[GpuPair]:
+    """The pairs that reach each other over PCIe, and have no NVLink to do it better."""
+    nvml = facts_of(view.machine.nvml, "which GPUs reach each other directly")
+    pairs = need(nvml.pairs, "which GPUs reach each other directly")
+    linked = {known(gpu.pci_address) for gpu in view.gpus if has_nvlink(gpu)}
+    return [
+        pair
+        for pair in pairs
+        if known(pair.p2p_read) == "ok" and not (pair.first in linked and pair.second in linked)
+    ]
+
+
+def _redirected(
+    view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair]
+) -> Iterator[Finding]:
+    pci = facts_of(view.machine.pci, "PCI devices")
+    mode = known(pci.iommu_mode) or ""
+    if any(part in TRANSLATING for part in mode.split(",")):
+        yield TRANSLATED.found(
+            evidence=[
+                view.evidence("machine.pci.iommu_mode"),
+                view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access"),
+            ],
+            commands=[
+                "cat /proc/cmdline",
+                *on_system(view, "boot-options", options="iommu=pt"),
+                REBOOT,
+            ],
+        )
+    below = _of_pairs(gpus, pairs, BELOW_SWITCHES)
+    across = _of_pairs(gpus, pairs, BY_ROOT_PORTS) if _on_amd(view) else []
+    if not below and not across:
+        return
+    ports = set(need(pci.acs_ports, "Access Control Services of the bridges above the GPUs"))
+    slots = ports & {known(gpu.slot) or "" for gpu in below}
+    above = {port for gpu in across for port in known(gpu.bridges) or [known(gpu.slot) or ""]}
+    roots = (ports & above) - slots
+    for cause, found in ((ACS_SWITCHES, sorted(slots)), (ACS_ROOT_PORTS, sorted(roots))):
+        if found:
+            evidence = [view.evidence("machine.pci.acs_ports", ", ".join(found))]
+            yield cause.found(evidence=evidence, advice=acs_off(found))
+
+
+def _of_pairs(
+    gpus: list[PciDevice], pairs: list[GpuPair], levels: tuple[str, ...]
+) -> list[PciDevice]:
+    ends = {end for p in pairs if known(p.level) in levels for end in (p.first, p.second)}
+    return [gpu for gpu in gpus if gpu.address in ends]
+
+
+def _on_amd(view: SnapshotView) -> bool:
+    host = view.machine.host
+    model = None if host is None or host.facts is None else known(host.facts.cpu_model)
+    return "AMD" in (model or "")

@@ -26,11 +26,8 @@ _LEVELS = {
 @check(
     "PCI-010",
     title="How the GPUs reach each other",
-    problem="how the GPUs reach each other is not known",
-    about="Says what two GPUs send to each other by: NVLink, PCIe directly, or through the host's memory"
-    " where the driver offers no direct access (GeForce boards since the 40 series, processors that do not"
-    " route it). That, and unlike GPUs of which the slowest sets the pace, explains why a second GPU brings"
-    " little. It never fails.",
+    about="Shows what two GPUs send to each other by: NVLink, PCIe directly, or through the host's memory"
+    " if the driver offers no direct access (GeForce boards since the 40 series). It never fails.",
     sources=(
         "nvidia-smi(1), topo",
         "NVML, nvmlDeviceGetTopologyCommonAncestor and nvmlDeviceGetP2PStatus",
@@ -42,7 +39,7 @@ def topology(view: SnapshotView) -> Iterator[Verdict]:
         raise Skip("there is one GPU only")
     nvml = facts_of(view.machine.nvml, "how the GPUs reach each other")
     pairs = need(nvml.pairs, "how the GPUs reach each other")
-    linked = {known(gpu.pci_address) for gpu in view.gpus if _has_nvlink(gpu)}
+    linked = {known(gpu.pci_address) for gpu in view.gpus if has_nvlink(gpu)}
     ways = Counter(_way(pair, linked) for pair in pairs)
     words = [
         f"{way} ({count} pairs)" if len(ways) > 1 else way for way, count in ways.most_common()
@@ -54,7 +51,7 @@ def topology(view: SnapshotView) -> Iterator[Verdict]:
     yield Passed("; ".join(words) or "no pair is known")
 
 
-def _has_nvlink(gpu: Gpu) -> bool:
+def has_nvlink(gpu: Gpu) -> bool:
     return any(known(link.active) for link in known(gpu.nvlinks) or [])
 
 

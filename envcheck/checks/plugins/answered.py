@@ -7,42 +7,44 @@ from collections.abc import Iterator
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ...findings.subjects import about
 from ..registry import check
+
+NO_FACTS = Cause(
+    "plug-in-probe-failed",
+    "warn",
+    headline="a plug-in's probe returned no facts",
+    sentence="The plug-in's probe {probe} returned no facts: {reason}.",
+)
 
 
 @check(
     "PLG-002",
     title="The probes of plug-ins answered",
-    problem="a plug-in's probe gave no answer",
-    about="A probe that another package adds runs in a process of its own, as envcheck's own do. It may take"
-    " too long, crash, or be no probe at all: then what it would have found is missing from this Snapshot,"
-    " and the checks that rest on it could not judge.",
+    causes=[NO_FACTS],
+    about="A probe of another package runs in a process of its own. If it takes too long, crashes or is not"
+    " a valid probe, its facts are missing from this Snapshot, and the checks that need them could not run.",
     sources=["docs/extending.md"],
 )
 def probes_answered(view: SnapshotView) -> Iterator[Verdict]:
     snapshot = view.snapshot
-    told = [
+    probes = [
         (document, name, probe)
         for document in ("machine", "target")
         for name, probe in getattr(getattr(snapshot, document), "extensions", {}).items()
     ]
-    if not told:
+    if not probes:
         raise Skip("no plug-in added a probe")
-    for document, name, probe in told:
+    for document, name, probe in probes:
         if probe.outcome != "ok":
-            yield Finding(
-                "warn",
-                f"The plug-in's probe {name} gave no facts: {probe.reason or probe.outcome}.",
-                subjects=about("plugin", name),
-                evidence=[
-                    Evidence(
-                        fact=f"{document}.extensions.{name}",
-                        value=probe.evidence or probe.outcome,
-                        source="",
-                    )
-                ],
+            value = probe.evidence or probe.outcome
+            yield NO_FACTS.found(
+                about("plugin", name),
+                [Evidence(fact=f"{document}.extensions.{name}", value=value, source="")],
+                probe=name,
+                reason=probe.reason or probe.outcome,
             )
         else:
             yield Passed(f"{name} answered")

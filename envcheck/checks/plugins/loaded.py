@@ -7,18 +7,28 @@ from collections.abc import Iterator
 from ... import plugins
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Unjudged, Verdict
 from ...findings.subjects import about
 from ..registry import check
+
+UNUSABLE = Cause(
+    "plug-in-unusable",
+    "warn",
+    headline="a plug-in cannot be used",
+    sentence="The {plugin} cannot be used: {reason}.",
+    remedy="In the environment that envcheck is installed in, upgrade or uninstall {package}.",
+    cases=("plugin",),
+)
 
 
 @check(
     "PLG-001",
     title="Plug-ins can be used",
-    problem="a plug-in cannot be used",
+    causes=[UNUSABLE],
     about="Other packages add checks, probes, stacks and report formats to envcheck by entry points. One that"
-    " cannot be imported, or that takes a name that is in use, is left out. Where it has checks, these could"
-    " not run. This is about the envcheck that judges, not about the machine that is judged.",
+    " cannot be imported, or that uses a name that is taken, is not loaded; its checks could not run. This"
+    " is about the envcheck that judges, not about the machine.",
     sources=["packaging.python.org/en/latest/specifications/entry-points"],
 )
 def plugins_can_be_used(view: SnapshotView) -> Iterator[Verdict]:
@@ -32,13 +42,8 @@ def plugins_can_be_used(view: SnapshotView) -> Iterator[Verdict]:
         if problem.group == "envcheck.checks":
             reason = f"the checks of the {named} cannot be used: {problem.reason}"
             yield Unjudged("could-not-run", reason, about("package", problem.package))
-        yield Finding(
-            "warn",
-            f"The {named} cannot be used: {problem.reason}.",
-            subjects=about("package", problem.package),
-            remedy=Remedy(
-                f"In the environment that envcheck is installed in, upgrade or uninstall {package}."
-            ),
+        yield UNUSABLE.found(
+            about("package", problem.package), plugin=named, reason=problem.reason, package=package
         )
     if not problems:
         yield Passed(f"{len(installed)} in use")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
 
 from ...facts.base import known
 from ...facts.evidence import Evidence
@@ -12,11 +13,13 @@ from ...facts.gpu import Gpu
 from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...facts.soak import Soak, SoakGpu, SoakMinute
 from ...facts.view import SnapshotView, facts_of
-from ...findings.model import SOAK, Verdict, unjudged
+from ...findings.causes import Cause, Param
+from ...findings.model import SOAK, Finding, Verdict, unjudged
 from ...findings.shell import word
-from ...findings.subjects import Subject
+from ...findings.subjects import Subject, gpu_subject
 from ..gpus import together
 from ..memory.common import gpu_at
+from ..registry import check
 
 _WHOLE = 0.5  # of the usual minute: a shorter one is the last, and no figure
 
@@ -57,6 +60,11 @@ class Soaked(NamedTuple):
     def evidence(self, view: SnapshotView, field: str, value: object) -> Evidence:
         return view.evidence(f"machine.soak.gpus[{self.place}].{field}", value)
 
+    def found(self, cause: Cause, evidence: Sequence[Evidence], **params: Param) -> Finding:
+        """The cause, on this GPU; "{gpu}" in its commands is what `nvidia-smi -i` takes."""
+        commands = [one.format(gpu=self.selected) for one in cause.commands]
+        return cause.found([self.subject], evidence, commands=commands, advice=None, **params)
+
 
 def soak_of(view: SnapshotView) -> Soak:
     """Raises Skip where no soak was run."""
@@ -69,7 +77,7 @@ def soaked(view: SnapshotView) -> list[Soaked]:
     """The GPUs that computed; raises Skip where there are none."""
     gpus = soak_of(view).gpus
     found = [
-        Soaked(gpu, place, _subject(gpu))
+        Soaked(gpu, place, gpu_subject(Gpu(index=gpu.index, name=gpu.name, pci_address=gpu.gpu)))
         for place, gpu in enumerate(gpus)
         if gpu.outcome not in ("busy", "not-run")
     ]
@@ -78,26 +86,28 @@ def soaked(view: SnapshotView) -> list[Soaked]:
     return found
 
 
-def each_soaked(
-    view: SnapshotView, judge: Callable[[Soaked], Iterator[Verdict]]
-) -> Iterator[Verdict]:
-    """Judge GPU by GPU: what is missing of one leaves that one unjudged, and no other."""
-
-    def verdicts() -> Iterator[Verdict]:
-        for one in soaked(view):
-            try:
-                yield from judge(one)
-            except CannotJudge as why:
-                yield unjudged(why, [one.subject])
-
-    return together(verdicts())
+Judge = Callable[[SnapshotView, Soaked], Iterable[Verdict]]
 
 
-def _subject(gpu: SoakGpu) -> Subject:
-    index, name, address = known(gpu.index), known(gpu.name) or "", known(gpu.gpu) or ""
-    words = ["GPU" if index is None else f"GPU {index}", name, f"at {address}" if address else ""]
-    text = " ".join(filter(None, words))
-    return Subject(kind="gpu", text=text, name=name, address=address, index=index)
+def soak_check(code: str, **texts: Any) -> Callable[[Judge], Judge]:
+    """Register a judge of one GPU as a check on all; a missing fact leaves that GPU unjudged."""
+
+    def register(judge: Judge) -> Judge:
+        def verdicts(view: SnapshotView) -> Iterator[Verdict]:
+            for one in soaked(view):
+                try:
+                    yield from judge(view, one)
+                except CannotJudge as why:
+                    yield unjudged(why, [one.subject])
+
+        @wraps(judge)
+        def of_all(view: SnapshotView) -> Iterator[Verdict]:
+            return together(verdicts(view))
+
+        check(code, **texts)(of_all)
+        return judge
+
+    return register
 
 
 def whole_minutes(gpu: SoakGpu) -> list[SoakMinute]:

@@ -8,10 +8,10 @@ from ...data.kernel import xids
 from ...facts.missing import CouldNotRun, Skip
 from ...facts.soak import SoakGpu
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import REPORT
-from ..registry import check
-from .common import Soaked, after, each_soaked
+from .common import Soaked, after, soak_check
 
 _MEMORY = {
     "ecc_uncorrected": "uncorrectable ECC errors",
@@ -31,22 +31,41 @@ def grown(gpu: SoakGpu, name: str) -> float:
     return 0.0 if first is None or last is None else max(0.0, last - first)
 
 
-@check(
+_REPEAT = (
+    "Reset the GPU, so that rows are remapped, and repeat the soak; if errors come again, ask for a"
+    " replacement (RMA).",
+    (
+        "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu}",
+        REPORT,
+        "sudo nvidia-smi --gpu-reset -i {gpu}",
+    ),
+)
+BAD_MEMORY = Cause(
+    "memory-errors-under-load",
+    "fail",
+    "had memory errors under load ({errors})",
+    "The memory had errors under load ({errors}): what was computed with that memory may be wrong.",
+    *_REPEAT,
+)
+WEAK_MEMORY = Cause(
+    "corrected-memory-errors-under-load",
+    "warn",
+    "had memory errors under load ({errors})",
+    "The memory had errors under load ({errors}): more of them may follow.",
+    *_REPEAT,
+)
+
+
+@soak_check(
     "SOAK-003",
     title="No memory error came",
-    problem="had memory errors under load",
-    about="Uncorrectable ECC errors, rows remapped for them and retired pages that came while the soak ran"
-    " are failures; rows remapped for corrected errors are a warning, and so are ten corrected errors:"
-    " memory that begins to err under load errs more. A remapping that waits for a reset or has failed is a"
-    " failure whenever it began. Other errors from before the soak are judged by GPU-002, GPU-003 and"
-    " GPU-004.",
+    causes=(BAD_MEMORY, WEAK_MEMORY),
+    about="Uncorrectable ECC errors, rows remapped for them and retired pages that came during the soak are"
+    " failures; rows remapped for corrected errors are a warning, and so are ten corrected errors. A"
+    " remapping that is pending or has failed is a failure whenever it began.",
     sources=("docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt",),
 )
-def no_memory_error(view: SnapshotView) -> Iterator[Verdict]:
-    return each_soaked(view, lambda one: _memory_errors(view, one))
-
-
-def _memory_errors(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def no_memory_error(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     one.need_samples("memory errors")
     latest = one.gpu.errors_after
     read = [name for name in (*_MEMORY, *_WAITING, "ecc_corrected") if name in latest]
@@ -56,57 +75,36 @@ def _memory_errors(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     bad |= {name: latest[name] for name in _WAITING if latest.get(name)}
     rows = grown(one.gpu, "remapped_rows")
     corrected = grown(one.gpu, "ecc_corrected")
+    named = _MEMORY | _WAITING
+    cause, errors = BAD_MEMORY, [f"{named[name]}: {number:g}" for name, number in bad.items()]
+    if not bad and (rows or corrected >= _FEW):
+        cause = WEAK_MEMORY
+        bad = {"remapped_rows": rows} if rows else {"ecc_corrected": corrected}
+        errors = [f"remapped rows: {rows:g}" if rows else f"corrected errors: {corrected:g}"]
     if bad:
-        told = ", ".join(
-            f"{(_MEMORY | _WAITING)[name]}: {number:g}" for name, number in bad.items()
-        )
-        yield _memory(view, one, "fail", told, list(bad))
-    elif rows:
-        yield _memory(view, one, "warn", f"remapped rows: {rows:g}", ["remapped_rows"])
-    elif corrected >= _FEW:
-        yield _memory(view, one, "warn", f"corrected errors: {corrected:g}", ["ecc_corrected"])
+        shown = [one.evidence(view, f"errors_after.{name}", f"{latest[name]:g}") for name in bad]
+        yield one.found(cause, shown, errors=", ".join(errors))
     else:
         yield Passed("")
 
 
-def _memory(view: SnapshotView, one: Soaked, level: str, told: str, names: list[str]) -> Finding:
-    fail = level == "fail"
-    means = "what was computed with that memory may be wrong" if fail else "more of them may follow"
-    return Finding(
-        "fail" if fail else "warn",
-        f"The memory had errors under load ({told}): {means}.",
-        [one.subject],
-        [
-            one.evidence(view, f"errors_after.{name}", f"{one.gpu.errors_after[name]:g}")
-            for name in names
-        ],
-        Remedy(
-            "Reset the GPU, so that rows are remapped, and repeat the soak; where errors come again, ask for"
-            " a replacement (RMA).",
-            [
-                f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {one.selected}",
-                REPORT,
-                f"sudo nvidia-smi --gpu-reset -i {one.selected}",
-            ],
-        ),
-        f"had memory errors under load ({told})",
-    )
+_XID = (
+    "had Xid {xid} under load",
+    "Xid {xid} under load {when}{often}: {meaning}.",
+)
+XID = Cause("xid-under-load", "fail", *_XID)
+SUSPECT_XID = Cause("minor-xid-under-load", "warn", *_XID)
 
 
-@check(
+@soak_check(
     "SOAK-004",
     title="No Xid came",
-    problem="had Xids under load",
-    about="Xids that the driver told while the soak ran, by the table of Xids: those that stand for a broken"
-    " board or driver are failures, those of applications (13, 31, 43, 45) too, since the one application was"
-    " envcheck's own, with products that run on every healthy GPU; those that are news alone are not.",
+    causes=(XID, SUSPECT_XID),
+    about="Xids during the soak, by the table of Xids: those of applications (13, 31, 43, 45) are failures"
+    " too, since the only application was envcheck's own, with products that run on every healthy GPU.",
     sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
 )
-def no_xid(view: SnapshotView) -> Iterator[Verdict]:
-    return each_soaked(view, lambda one: _xids(view, one))
-
-
-def _xids(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def no_xid(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     numbers = dict.fromkeys(seen.number for seen in one.gpu.xids)
     for number in numbers:
         known_xid = xids().get(number)
@@ -118,13 +116,16 @@ def _xids(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
             if known_xid and known_xid.remedy
             else "Look it up in NVIDIA's catalog."
         )
-        yield Finding(
-            "warn" if known_xid is not None and known_xid.severity == "warn" else "fail",
-            f"Xid {number} under load {after(times[0])}{often}: {meaning}.",
+        yield (
+            SUSPECT_XID if known_xid is not None and known_xid.severity == "warn" else XID
+        ).found(
             [one.subject],
             [one.evidence(view, "xids", f"{number} {after(times[0])}")],
-            Remedy(remedy, ["sudo dmesg -T | grep -i xid", "sudo nvidia-bug-report.sh"]),
-            f"had Xid {number} under load",
+            advice=Remedy(remedy, ["sudo dmesg -T | grep -i xid", REPORT]),
+            xid=number,
+            when=after(times[0]),
+            often=often,
+            meaning=meaning,
         )
     if not numbers:
         one.need_samples("Xids")

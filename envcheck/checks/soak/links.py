@@ -10,10 +10,10 @@ from ...data.soak_limits import soak_limit
 from ...facts.missing import NotKnown, Skip
 from ...facts.soak import SoakGpu, SoakMinute
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
 from ..gpu.link import fastest_of, in_virtual_machine, lanes_of, pci_device, widest_of
-from ..registry import check
-from .common import Soaked, each_soaked, most, whole_minutes
+from .common import Soaked, most, soak_check, whole_minutes
 from .errors import grown
 
 
@@ -47,59 +47,67 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-@check(
+_EFFECT = "Under load {what}: data arrives late, or at a part of the link's speed."
+_RESEAT = (
+    "Reseat the board and its riser or cable, clean the contacts, and repeat the soak.",
+    (
+        "nvidia-smi -q -d PERFORMANCE -i {gpu}",
+        "nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.gen.current --format=csv -i {gpu}",
+    ),
+)
+FELL = Cause("link-fell-under-load", "fail", "{what}", _EFFECT, *_RESEAT)
+RETRIES = Cause("link-errors-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
+LOW = Cause("link-low-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
+
+
+@soak_check(
     "SOAK-005",
     title="The PCIe links held",
-    problem="had PCIe errors under load",
-    about="A link that lost lanes or fell to a lower generation while the soak ran is a failure: contacts"
-    " that move as a board warms up show so. One that had fewer lanes or a lower generation under load all"
-    " the time than card and slot have (the product's own where the machine does not say it) is a warning;"
-    " the first minute does not count, since an idle GPU slows its link down. Replays of PCIe packets at"
-    " more than one a minute are a warning, and so is any NVLink error.",
+    causes=(FELL, RETRIES, LOW),
+    about="A link that lost lanes or fell to a lower generation during the soak is a failure: contacts that"
+    " move as a board warms up. One that had less than card and slot have all the time is a warning; the"
+    " first minute does not count, since an idle GPU slows its link down. So are replays of PCIe packets"
+    " at more than one a minute, and any NVLink error.",
     sources=("nvml.h, nvmlDeviceGetPcieReplayCounter", "envcheck/data/soak_limits.csv"),
     follows=("GPU-010", "GPU-018"),
 )
-def links_held(view: SnapshotView) -> Iterator[Verdict]:
-    return each_soaked(view, lambda one: _links(view, one))
-
-
-def _links(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def links_held(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     one.need_samples("the PCIe link")
     link = under_load(one.gpu)
     hours = sum(minute.seconds for minute in one.gpu.minutes) / 3600.0
     replays, errors = grown(one.gpu, "pcie_replays"), grown(one.gpu, "nvlink_errors")
     if link.fewest is None or link.slowest is None:
         raise Skip("the PCIe link under load: no minute after the first one shows it")
-    if link.lanes and link.fewest < link.lanes:
-        told = f"the PCIe link fell from {link.lanes} to {link.fewest} lanes"
-        yield _link(view, one, "fail", told, "minutes", f"x{link.fewest}")
-    elif link.generation and link.slowest < link.generation:
-        told = f"the PCIe link fell from generation {link.generation} to {link.slowest}"
-        yield _link(view, one, "fail", told, "minutes", f"generation {link.slowest}")
+    lanes, generation = link.fewest, link.slowest
+    speed = f"generation {generation} x{lanes}"
+    cause, what, field, shown = FELL, "", "minutes", speed
+    if link.lanes and lanes < link.lanes:
+        what = f"the PCIe link fell from {link.lanes} to {lanes} lanes"
+    elif link.generation and generation < link.generation:
+        what = f"the PCIe link fell from generation {link.generation} to {generation}"
     elif hours and replays > max(1.0, hours) * soak_limit("replays_per_hour"):
-        told = f"{replays:,.0f} packets on the PCIe link were sent again"
-        yield _link(view, one, "warn", told, "errors_after.pcie_replays", f"{replays:g} more")
+        cause, what = RETRIES, f"{replays:,.0f} packets on the PCIe link were sent again"
+        field, shown = "errors_after.pcie_replays", f"{replays:g} more"
     elif errors:
-        told = f"{errors:,.0f} NVLink errors came"
-        yield _link(view, one, "warn", told, "errors_after.nvlink_errors", f"{errors:g} more")
+        cause, what = RETRIES, f"{errors:,.0f} NVLink errors came"
+        field, shown = "errors_after.nvlink_errors", f"{errors:g} more"
     else:
-        yield from _as_it_should_be(view, one, link.fewest, link.slowest)
+        cause, what = LOW, _short(view, one, lanes, generation)
+    if what:
+        yield one.found(cause, [one.evidence(view, field, shown)], what=what)
+    else:
+        yield Passed(speed)
 
 
-def _as_it_should_be(
-    view: SnapshotView, one: Soaked, lanes: int, generation: int
-) -> Iterator[Verdict]:
+def _short(view: SnapshotView, one: Soaked, lanes: int, generation: int) -> str:
+    """What the link lacks of what card and slot have; raises CannotJudge if that is not known."""
     most_lanes, most_generation = _possible(view, one)
     short = [f"x{lanes} of x{most_lanes}"] if most_lanes and lanes < most_lanes else []
     if most_generation and generation < most_generation:
         short.append(f"generation {generation} of {most_generation}")
-    if short:
-        told = f"the PCIe link ran at {' and '.join(short)}"
-        yield _link(view, one, "warn", told, "minutes", f"generation {generation} x{lanes}")
-    elif not most_lanes or not most_generation:
+    if not short and not (most_lanes and most_generation):
         raise NotKnown("what the PCIe link of this GPU and its slot can do")
-    else:
-        yield Passed(f"generation {generation} x{lanes}")
+    return f"the PCIe link ran at {' and '.join(short)}" if short else ""
 
 
 def _possible(view: SnapshotView, one: Soaked) -> tuple[int | None, int | None]:
@@ -112,23 +120,3 @@ def _possible(view: SnapshotView, one: Soaked) -> tuple[int | None, int | None]:
     lanes = None if gpu is None else widest_of(lanes_of(gpu, slot), slot)
     generation = None if gpu is None else fastest_of(gpu, slot)
     return lanes or (sold and sold.pcie_lanes), generation or (sold and sold.pcie_generation)
-
-
-def _link(
-    view: SnapshotView, one: Soaked, level: str, told: str, field: str, value: str
-) -> Finding:
-    return Finding(
-        "fail" if level == "fail" else "warn",
-        f"Under load {told}: data arrives late, or at a part of the link's speed.",
-        [one.subject],
-        [one.evidence(view, field, value)],
-        Remedy(
-            "Seat the board and its riser or cable anew, clean the contacts, and repeat the soak.",
-            [
-                f"nvidia-smi -q -d PERFORMANCE -i {one.selected}",
-                f"nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.gen.current"
-                f" --format=csv -i {one.selected}",
-            ],
-        ),
-        told,
-    )

@@ -9,24 +9,23 @@ from ...data.soak_limits import soak_limit
 from ...facts.missing import CouldNotRun, Skip
 from ...facts.soak import SoakGpu
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.causes import Cause, Param
+from ...findings.model import Finding, Passed, Verdict, unjudged
 from ..registry import check
 from .common import (
     Apart,
     Soaked,
     apart,
-    each_soaked,
     highest,
     mean_rate,
     rates,
+    soak_check,
     soaked,
-    throttled,
-    whole_minutes,
 )
 
 _LEAST = 4  # minutes for a fall to be one
 _END = 0.1  # the share of minutes that are first, and last; three at least where there are six
-LOOK = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE -i {}"
+LOOK = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE -i {gpu}"
 
 
 def fall(gpu: SoakGpu) -> tuple[float, float] | None:
@@ -38,43 +37,28 @@ def fall(gpu: SoakGpu) -> tuple[float, float] | None:
     return statistics.median(found[:number]), statistics.median(found[-number:])
 
 
-def _suspect(gpu: SoakGpu) -> str:
-    """What the samples show beside a lower rate."""
-    shares = throttled(gpu) or {}
-    names = {
-        "hw_thermal_slowdown": "heat holds its clocks down",
-        "sw_thermal_slowdown": "heat holds its clocks down",
-        "hw_power_brake_slowdown": "the power brake holds its clocks down",
-        "hw_slowdown": "the hardware holds its clocks down",
-    }
-    for name, words in names.items():
-        if shares.get(name, 0.0) >= soak_limit("throttled_share"):
-            return f"; {words} in {shares[name]:.0%} of the samples"
-    clocks = [one.sm_clock_mhz for one in whole_minutes(gpu) if one.sm_clock_mhz is not None]
-    if len(clocks) >= _LEAST and clocks[-1] < 0.97 * clocks[0]:
-        return f"; its clock fell from {clocks[0]:.0f} to {clocks[-1]:.0f} MHz"
-    others = [one.other_processes or 0 for one in gpu.minutes]
-    if any(others):
-        return f"; {max(others)} other process{'' if max(others) == 1 else 'es'} used it, too"
-    return ""
+_FELL = (
+    "slowed down by {share:.1%} under load",
+    "The rate fell by {share:.1%} from the first minutes to the last, from {first:.4g} to {last:.4g}"
+    " TFLOP/s: long jobs run that much slower than short tests show.",
+    "Check what holds its clocks down: cooling, the power limit, another process.",
+    (LOOK,),
+)
+STOPPED = Cause("rate-fell-far", "fail", *_FELL)
+SLOWED = Cause("rate-fell", "warn", *_FELL)
 
 
-@check(
+@soak_check(
     "SOAK-006",
     title="The rate stayed",
-    problem="slowed down under load",
-    about="The rate of the same products in the last minutes of a soak beside that of the first ones, by the"
-    " median of a tenth of the minutes, three at the least where there are six. From 3 % on a fall is a"
-    " warning, from 10 % on a failure, with what the samples show beside it. A GPU warms up in the first"
-    " minutes, and some percent less are normal where the power limit binds: ten minutes say more than two.",
+    causes=(STOPPED, SLOWED),
+    about="The median rate of the last tenth of the minutes is compared with that of the first. From 3 % on"
+    " a fall is a warning, from 10 % on a failure. A GPU warms up in the first minutes, and some percent"
+    " less are normal at the power limit.",
     sources=("envcheck/data/soak_limits.csv",),
     follows=("SOAK-009", "GPU-007", "GPU-008"),
 )
-def rate_stayed(view: SnapshotView) -> Iterator[Verdict]:
-    return each_soaked(view, lambda one: _rate(view, one))
-
-
-def _rate(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def rate_stayed(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     if one.gpu.outcome == "ok" and not any(rate > 0 for rate in rates(one.gpu)):
         raise CouldNotRun("the rate: no minute has one")
     found = fall(one.gpu)
@@ -85,27 +69,47 @@ def _rate(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     if share < soak_limit("rate_fall_warn"):
         yield Passed(f"within {soak_limit('rate_fall_warn'):.0%} of the first minutes")
         return
-    yield Finding(
-        "fail" if share >= soak_limit("rate_fall_fail") else "warn",
-        f"The rate fell by {share:.1%} from the first minutes to the last, from {first:.4g} to {last:.4g}"
-        f" TFLOP/s{_suspect(one.gpu)}: long jobs run that much slower than short tests tell.",
-        [one.subject],
+    yield one.found(
+        STOPPED if share >= soak_limit("rate_fall_fail") else SLOWED,
         [one.evidence(view, "minutes", f"{first:.4g} to {last:.4g} TFLOP/s")],
-        Remedy(
-            "See what holds its clocks down: cooling, the power limit, another process.",
-            [LOOK.format(one.selected)],
-        ),
-        f"slowed down by {share:.1%} under load",
+        share=share,
+        first=first,
+        last=last,
     )
+
+
+_COMPARE = (
+    "Compare its cooling, its power limit and its clocks with those of the others.",
+    (
+        "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed"
+        " --format=csv",
+        LOOK,
+    ),
+)
+SLOWER = Cause(
+    "slower-than-peers",
+    "warn",
+    "is {below:.1%} slower than its peers under load",
+    "Under the same load this GPU is {below:.1%} slower than its peers ({own:.4g} beside {peers:.4g}"
+    " TFLOP/s): a job on all GPUs runs at its rate.",
+    *_COMPARE,
+)
+HOTTER = Cause(
+    "hotter-than-peers",
+    "warn",
+    "is {above:.0f} °C hotter than its peers under load",
+    "Under the same load this GPU is {above:.0f} °C hotter than its peers ({own:.0f} °C beside {peers:.0f}"
+    " °C): it is the first to be slowed down, and the first to fail.",
+    *_COMPARE,
+)
 
 
 @check(
     "SOAK-007",
     title="No GPU was slower",
-    problem="was slower than its peers under load",
-    about="GPUs of one name that compute the same product at the same time: one that is 5 % below the median"
-    " of the others, and more than three median absolute deviations, is a warning. A job on all of them runs"
-    " at its rate.",
+    causes=(SLOWER,),
+    about="GPUs of one name that compute the same product at the same time: one that is 5 % below the"
+    " median of the others, and more than three median absolute deviations, is a warning.",
     sources=("envcheck/data/soak_limits.csv",),
     follows=("SOAK-006", "SOAK-009", "GPU-024", "GPU-029"),
 )
@@ -115,22 +119,16 @@ def none_slower(view: SnapshotView) -> Iterator[Verdict]:
     for found in apart(gpus, mean_rate):
         below = 1.0 - found.value / found.usual if found.usual > 0 else 0.0
         if below >= soak_limit("slower_than_peers") and found.mads >= soak_limit("outlier_mads"):
-            yield _away(
-                view,
-                found,
-                f"is {below:.1%} slower than its peers ({found.value:.4g} beside {found.usual:.4g} TFLOP/s)"
-                + _suspect(found.one.gpu),
-                "a job on all GPUs runs at its rate",
-            )
+            yield _away(view, found, SLOWER, below=below)
 
 
 @check(
     "SOAK-008",
     title="No GPU was hotter",
-    problem="was hotter than its peers under load",
+    causes=(HOTTER,),
     about="Of three GPUs of one name or more, under the same load: one whose highest temperature is 8 °C"
-    " above the median of the others, and more than three median absolute deviations, is a warning. Dust, a"
-    " fan, paste, or its place in the chassis.",
+    " above the median of the others, and more than three median absolute deviations, is a warning. Dust,"
+    " a fan, paste, or its place in the chassis.",
     sources=("envcheck/data/soak_limits.csv",),
     follows=("GPU-007",),
 )
@@ -140,12 +138,7 @@ def none_hotter(view: SnapshotView) -> Iterator[Verdict]:
     for found in apart(gpus, highest, least=3):
         above = found.value - found.usual
         if above >= soak_limit("hotter_than_peers_c") and found.mads >= soak_limit("outlier_mads"):
-            yield _away(
-                view,
-                found,
-                f"is {above:.0f} °C hotter than its peers ({found.value:.0f} °C beside {found.usual:.0f} °C)",
-                "it is the first to be slowed down, and the first to fail",
-            )
+            yield _away(view, found, HOTTER, above=above)
 
 
 def _alone(
@@ -164,26 +157,7 @@ def _alone(
             yield unjudged(few, [one.subject])
 
 
-def _away(view: SnapshotView, found: Apart, told: str, means: str) -> Finding:
-    one: Soaked = found.one
-    return Finding(
-        "warn",
-        f"Under the same load this GPU {told}: {means}.",
-        [one.subject],
-        [
-            one.evidence(
-                view,
-                "minutes",
-                f"{found.value:.4g}; the median of {found.peers}: {found.usual:.4g}",
-            )
-        ],
-        Remedy(
-            "Compare its cooling, its power limit and its clocks with those of the others.",
-            [
-                "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed"
-                " --format=csv",
-                LOOK.format(one.selected),
-            ],
-        ),
-        told.partition(" (")[0] + " under load",
-    )
+def _away(view: SnapshotView, found: Apart, cause: Cause, **params: Param) -> Finding:
+    text = f"{found.value:.4g}; the median of {found.peers}: {found.usual:.4g}"
+    shown = [found.one.evidence(view, "minutes", text)]
+    return found.one.found(cause, shown, own=found.value, peers=found.usual, **params)

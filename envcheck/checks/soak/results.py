@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ...facts.soak import Mismatch
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ..driver_state import REPORT
 from ..registry import check
 from .common import Soaked, after, soak_of, soaked
@@ -20,16 +21,25 @@ _WHERE = {
 }
 
 
+WRONG = Cause(
+    "wrong-results-under-load",
+    "fail",
+    "computed wrong results under load: {count:,}",
+    "Wrong results under load: {count:,}; {first}.{same} Nothing that this GPU computes is"
+    " reliable.{compiled}",
+    "Take the GPU out of service, check its errors, and repeat the soak with it alone and cool: if it errs"
+    " again, run the vendor's field diagnostic and ask for a replacement (RMA).",
+)
+
+
 @check(
     "SOAK-001",
     title="Every result was the same",
-    problem="computed wrong bits under load",
-    about="In a soak each GPU computes the same product again and again, and compares every word of each"
-    " result with the first one on the device. All multiprocessors must give the same, all GPUs of one name,"
-    " and, where envcheck's own kernel ran, what exact arithmetic gives. Beside it a pattern in the memory"
-    " must come back as it was written. One different bit is a failure: it is silent corruption, which no"
-    " counter has to show, and trained weights take it in. The place of the first differing word tells a"
-    " defect (always the same) from chance events (never the same).",
+    causes=(WRONG,),
+    about="Each GPU computes the same product again and again, and compares every word of each result with"
+    " the first one. All multiprocessors must give the same, all GPUs of one name, and, if envcheck's own"
+    " kernel ran, what exact arithmetic gives. A pattern in the memory must come back as it was written."
+    " One different bit is silent corruption, which no counter has to show.",
     sources=(
         "Dixit et al., Silent Data Corruptions at Scale (2021)",
         "docs.nvidia.com/deploy/rma-process",
@@ -64,16 +74,13 @@ def _wrong(view: SnapshotView, one: Soaked) -> Finding:
     wrong = (
         gpu.wrong or gpu.products
     )  # no record of 0.2.0 counts results that arithmetic contradicts
-    number = f"{wrong:,} results were" if wrong != 1 else "One result was"
+    index = one.subject.index
     compiled = (
         " Where every GPU of this name has it, the driver may have compiled envcheck's kernel wrong."
         if gpu.as_computed is False
         else ""
     )
-    return Finding(
-        "fail",
-        f"{number} wrong under load: {told}.{same} Nothing that this GPU computes is to be relied on."
-        + compiled,
+    return WRONG.found(
         [one.subject],
         [
             one.evidence(
@@ -84,20 +91,15 @@ def _wrong(view: SnapshotView, one: Soaked) -> Finding:
                 for place, seen in enumerate(gpu.mismatches[:3])
             ),
         ],
-        Remedy(
-            "Take the GPU out of service, look at its errors, and repeat the soak with it alone and cool:"
-            " where it errs again, run the vendor's field diagnostic and ask for a replacement (RMA).",
-            [
-                f"nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE -i {one.selected}",
-                *(
-                    [f"envcheck soak --for 1h --gpu {one.subject.index}"]
-                    if one.subject.index is not None
-                    else []
-                ),
-                "sudo nvidia-bug-report.sh",
-            ],
-        ),
-        f"computed {wrong:,} wrong result{'' if wrong == 1 else 's'} under load",
+        commands=[
+            f"nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE -i {one.selected}",
+            *([] if index is None else [f"envcheck soak --for 1h --gpu {index}"]),
+            REPORT,
+        ],
+        count=wrong,
+        first=told,
+        same=same,
+        compiled=compiled,
     )
 
 
@@ -112,13 +114,29 @@ def _told(seen: Mismatch) -> str:
     return words + (f" ({seen.words:,} words differ)" if seen.words > 1 else "")
 
 
+DIED = Cause(
+    "died-under-load",
+    "fail",
+    "{how} under load {when}",
+    "The GPU {how} under load {when}: {why}.{lost}",
+    "Read what the driver logged at that time, check power cables, the board's seat and its cooling, reset"
+    " the GPU or reboot, and repeat the soak.",
+    (
+        "sudo dmesg -T | grep -iE 'nvrm|xid'",
+        "nvidia-smi -q -i {gpu}",
+        REPORT,
+        "sudo nvidia-smi --gpu-reset -i {gpu}",
+    ),
+)
+
+
 @check(
     "SOAK-002",
     title="Every GPU lived through it",
-    problem="died under load",
-    about="A GPU whose context fails, whose process dies or hangs, or that NVML loses (fallen off the bus) in"
-    " a soak is a failure, with the time; the others go on. The kernel log names the Xid: 79 and 119 are"
-    " explained by their own checks. A GPU that was never begun, since others use it, is no judgement.",
+    causes=(DIED,),
+    about="A GPU whose context fails, whose process dies or hangs, or that NVML loses (fallen off the bus)"
+    " in a soak is a failure; the others go on. The kernel log names the Xid. A GPU that other processes"
+    " use is not judged.",
     sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
     follows=("PCI-004", "GPU-001", "KRN-008"),
 )
@@ -145,24 +163,15 @@ def _died(view: SnapshotView, one: Soaked) -> Finding:
     how = {"died": "died", "hung": "hung"}.get(gpu.outcome, "was lost")
     why = gpu.reason or f"NVML: {gpu.lost}"
     lost = f" NVML lost it {after(gpu.lost_at)} ({gpu.lost})." if gpu.lost else ""
-    return Finding(
-        "fail",
-        f"The GPU {how} under load {after(when)}: {why}.{lost}",
-        [one.subject],
+    return one.found(
+        DIED,
         [
             one.evidence(view, "outcome", gpu.outcome),
             *([one.evidence(view, "lost", gpu.lost)] if gpu.lost else []),
             *(one.evidence(view, f"log[{place}]", line) for place, line in enumerate(gpu.log[:2])),
         ],
-        Remedy(
-            "Read what the driver logged at that time, look at power cables, the board's seat and its"
-            " cooling, reset the GPU or reboot, and repeat the soak.",
-            [
-                "sudo dmesg -T | grep -iE 'nvrm|xid'",
-                f"nvidia-smi -q -i {one.selected}",
-                REPORT,
-                f"sudo nvidia-smi --gpu-reset -i {one.selected}",
-            ],
-        ),
-        f"{how} under load {after(when)}",
+        how=how,
+        when=after(when),
+        why=why,
+        lost=lost,
     )

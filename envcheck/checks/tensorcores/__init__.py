@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="tensorcores",
-    title="Tensor Cores",
-    position=130,
-)
+AREA = Area(name="tensorcores", title="Tensor Cores", position=130)

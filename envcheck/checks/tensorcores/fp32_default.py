@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from ...data.versions import parse_version
 from ...facts.base import known
+from ...facts.micro_kernels import LevelRun
 from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...tensorcores.circumstances import OVERRIDE
 from ...tensorcores.judge import Case
@@ -30,19 +32,29 @@ from .common import (
 _ENGAGED = ("proven", "indicated")
 
 
+_HEADLINE = "does not run plain FP32 as expected"
+ON_CUDA_CORES = Cause(
+    "fp32-not-in-tf32",
+    "warn",
+    _HEADLINE,
+    "{framework} runs FP32 products on CUDA cores, though it is known to use TF32 for them: {why}",
+)
+UNKNOWN = Cause(
+    "fp32-mode-unknown",
+    "warn",
+    _HEADLINE,
+    "Whether {framework} runs plain FP32 products in TF32 on Tensor Cores cannot be told: {why}.",
+)
+
+
 @check(
     "TC-310",
     title="Plain FP32 products do what the framework is known for",
-    problem="does not run plain FP32 as expected",
-    about=(
-        "What products of FP32 matrices do in each framework, with the settings that the user has: "
-        "TensorFlow runs them in TF32 from 2.4 on, PyTorch keeps them in FP32 since 1.12 unless it is "
-        "asked, JAX leans to TF32, and newer cuBLAS can emulate FP32 on Tensor Cores. Each is shown as a "
-        f"detail, with how to change it, and whether {OVERRIDE}=0 reaches it (it does not reach kernels of "
-        "XLA's own). A warning where TensorFlow "
-        "should use TF32 and does not, since something in the environment keeps it from that, or where "
-        "it cannot be told."
-    ),
+    causes=(ON_CUDA_CORES, UNKNOWN),
+    about="TensorFlow runs products of FP32 matrices in TF32 from 2.4 on, PyTorch keeps them in FP32 since"
+    " 1.12 by default, JAX prefers TF32, and newer cuBLAS can emulate FP32 on Tensor Cores. Each is shown,"
+    f" with how to change it, and whether {OVERRIDE}=0 affects it. A warning if TensorFlow should use TF32"
+    f" and does not.",
     sources=(
         *SOURCES,
         "TensorFlow 2.4 release notes; PyTorch 1.12 release notes; cuBLAS documentation",
@@ -65,32 +77,22 @@ def _default(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
         return Passed(f"{title} emulates FP32 on Tensor Cores{_reached(view, case)}")
     if judged.verdict in _ENGAGED:
         return Passed(f"{title} runs them in TF32 on Tensor Cores{_reached(view, case)}")
-    if judged.verdict == "not engaged":
-        if case.seen.chip.has("tf32") is False or not _expected(
-            judged.framework, known(run.framework_version) or ""
-        ):
-            how = _how(judged.remedy)
-            return Passed(f"{title} runs them in FP32: {said(judged.cause).rstrip('.')}{how}")
-        return Finding(
-            "warn",
-            f"{title} runs FP32 products on CUDA cores, though it is known to use TF32 for them: "
-            f"{said(judged.cause)}",
-            judged.subjects,
-            lines_of(view, case),
-            judged.remedy or run_again(view, case),
-        )
-    return Finding(
-        "warn",
-        f"Whether {title} runs plain FP32 products in TF32 on Tensor Cores cannot be told: "
-        f"{judged.reason}.",
+    broken = judged.verdict == "not engaged"
+    if broken and not (case.seen.chip.has("tf32") is not False and _expected(run)):
+        how = _how(judged.remedy)
+        return Passed(f"{title} runs them in FP32: {said(judged.cause).rstrip('.')}{how}")
+    return (ON_CUDA_CORES if broken else UNKNOWN).found(
         judged.subjects,
         lines_of(view, case),
-        judged.remedy or run_again(view, case),
+        advice=judged.remedy or run_again(view, case),
+        framework=title,
+        why=said(judged.cause) if broken else judged.reason,
     )
 
 
-def _expected(framework: str, version: str) -> bool:
-    """Whether the framework uses TF32 unless it is told not to; in JAX that is its backend's choice."""
+def _expected(run: LevelRun) -> bool:
+    """Whether the framework uses TF32 by default; in JAX that is its backend's choice."""
+    framework, version = run.framework, known(run.framework_version) or ""
     if framework == "jax" or parse_version(version) is None:
         return False
     return not off_by_default(framework, version) and not older_than_tf32(framework, version)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ...facts.micro_kernels import Level, Mode, Setting
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ...tensorcores.judge import Case
 from ...tensorcores.rates import name
@@ -21,7 +22,6 @@ from .common import (
     lines_of,
     not_run,
     passed,
-    products,
     run_again,
     said,
     where,
@@ -64,32 +64,59 @@ _MODES = (
 )
 
 _ABOUT: dict[Level, str] = {
-    "L0": (
-        "A kernel that envcheck brings as PTX and the driver compiles, on every GPU: neither a toolkit "
-        "nor a library nor a framework has a part in it. "
-    ),
-    "L1": (
-        "Large matrix products by the libcublas that the target's framework maps, else the one that its "
-        "loader finds. "
-    ),
+    "L0": "A kernel that envcheck brings as PTX and the driver compiles, without toolkit or library. ",
+    "L1": "Matrix products by the libcublas of the target's framework, else the one that its loader finds. ",
     "L2": "A plain matrix product as a user of the framework writes it, in every framework there is. ",
 }
 _PROOF = (
-    "Proven is what three independent lines of evidence bear out: the result's bits, which tell a Tensor "
-    "Core's truncating accumulator from a chain of fused multiply-adds; the rate, against what CUDA "
-    "cores can do; the hardware (opcodes, kernel names, NVML's counters). A failure where the products "
-    "ran on CUDA cores or the lines contradict each other; a warning where a variable that the user has "
-    "set keeps them there, where one line alone speaks for Tensor Cores, or none can tell. Modes that a "
-    "chip does not have are skipped, and so is what is indicated alone while nothing is amiss: where a "
-    "chip's TF32 is no faster than its FP32 (GeForce) and no kernel's name was seen, there is no more "
-    "to be had."
+    "Proven is what three independent lines of evidence support: the result's bits, which distinguish a"
+    " Tensor Core's truncating accumulator from a chain of fused multiply-adds; the rate, compared with what"
+    " CUDA cores can do; the hardware (opcodes, kernel names, NVML's counters). Modes that a chip does not"
+    " have are skipped, and so are those with one line of evidence if nothing contradicts it."
 )
 _CONTROL = (
-    "FP32 products that are kept off the Tensor Cores, judged by the same rules. Where these come out "
-    "as anything but not engaged, the evidence cannot be trusted, and nothing is proven at this level: a "
-    "failure where something says that Tensor Cores did them (cuBLAS's emulation of FP32, for one), a "
-    "warning where it cannot be told."
+    "FP32 products that are kept off the Tensor Cores, judged by the same rules. If they engage Tensor Cores,"
+    " the evidence cannot be trusted, and nothing is proven at this level (cuBLAS's emulation of FP32 is one"
+    " reason)."
 )
+
+
+_CONTROL_HEADLINE = "has no clean control run {where}"
+FAILED_CONTROL = Cause(
+    "control-engaged",
+    "fail",
+    _CONTROL_HEADLINE,
+    "FP32 products {where} that had to stay off the Tensor Cores look like the work of Tensor Cores, so that"
+    " nothing is proven there: {why}",
+)
+UNSURE_CONTROL = Cause(
+    "control-unclear",
+    "warn",
+    _CONTROL_HEADLINE,
+    "FP32 products {where} that had to stay off the Tensor Cores cannot be told from Tensor Cores' work, so"
+    " that nothing is proven there: {why}",
+)
+_HEADLINE = "has no proven {mode} {where}"
+_NOT_ENGAGED = "{mode} products {where} ran on CUDA cores, not on Tensor Cores: {why}"
+_CONTRADICTION = "Whether {mode} products {where} ran on Tensor Cores is contradictory: {why}."
+# By the verdict, and whether a variable that the user has set asks for it.
+_UNPROVEN = {
+    ("not engaged", False): Cause("not-engaged", "fail", _HEADLINE, _NOT_ENGAGED),
+    ("not engaged", True): Cause("switched-off", "warn", _HEADLINE, _NOT_ENGAGED),
+    ("contradiction", False): Cause("contradictory", "fail", _HEADLINE, _CONTRADICTION),
+    ("indicated", False): Cause(
+        "not-proven",
+        "warn",
+        _HEADLINE,
+        "{mode} products {where} seem to run on Tensor Cores, and it is not proven: {why}.",
+    ),
+    ("cannot tell", False): Cause(
+        "cannot-tell",
+        "warn",
+        _HEADLINE,
+        "Whether {mode} products {where} ran on Tensor Cores cannot be told: {why}.",
+    ),
+}
 
 
 def _cases(view: SnapshotView, row: _Row) -> list[Case]:
@@ -122,16 +149,12 @@ def _failed_control(view: SnapshotView, case: Case) -> Verdict:
     if judged.verdict == "could not run":
         return not_run(case)
     unsure = judged.verdict == "cannot tell"
-    what = (
-        "cannot be told from Tensor Cores' work" if unsure else "look like the work of Tensor Cores"
-    )
-    return Finding(
-        "warn" if unsure else "fail",
-        f"FP32 products {where(case)} that had to stay off the Tensor Cores {what}, so that nothing is "
-        f"proven there: {said(judged.cause) or f'{judged.reason}.'}",
+    return (UNSURE_CONTROL if unsure else FAILED_CONTROL).found(
         judged.subjects,
         lines_of(view, case),
-        judged.remedy or run_again(view, case),
+        advice=judged.remedy or run_again(view, case),
+        where=where(case),
+        why=said(judged.cause) or f"{judged.reason}.",
     )
 
 
@@ -157,35 +180,22 @@ def _unproven(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
         return Unjudged(
             "skipped", f"indicated, not proven: {judged.reason}; {why}", judged.subjects
         )
-    broken = judged.verdict in ("not engaged", "contradiction") and not case.chosen
-    return Finding(
-        "fail" if broken else "warn",
-        _message(case),
+    cause = _UNPROVEN.get((judged.verdict, case.chosen), _UNPROVEN[judged.verdict, False])
+    return cause.found(
         judged.subjects,
         lines_of(view, case),
-        judged.remedy or run_again(view, case),
+        advice=judged.remedy or run_again(view, case),
+        mode=name(judged.mode),
+        where=where(case),
+        why=said(judged.cause) if judged.verdict == "not engaged" else judged.reason,
     )
-
-
-def _message(case: Case) -> str:
-    judged = case.judged
-    what = f"{products(judged.mode)} {where(case)}"
-    match judged.verdict:
-        case "not engaged":
-            return f"{what} ran on CUDA cores, not on Tensor Cores: {said(judged.cause)}"
-        case "contradiction":
-            return f"Whether {what} ran on Tensor Cores is contradictory: {judged.reason}."
-        case "indicated":
-            return f"{what} seem to run on Tensor Cores, and it is not proven: {judged.reason}."
-        case _:
-            return f"Whether {what} ran on Tensor Cores cannot be told: {judged.reason}."
 
 
 for _row in _CONTROLS:
     check(
         _row.code,
         title=f"The control stays off the Tensor Cores {LEVELS[_row.level]}",
-        problem=f"has no clean control run {LEVELS[_row.level]}",
+        causes=(FAILED_CONTROL, UNSURE_CONTROL),
         about=_ABOUT[_row.level] + _CONTROL,
         sources=SOURCES,
         follows=_row.follows,
@@ -194,7 +204,7 @@ for _row in _MODES:
     check(
         _row.code,
         title=f"{name(_row.mode)} engages Tensor Cores {LEVELS[_row.level]}",
-        problem=f"has no proven {name(_row.mode)} {LEVELS[_row.level]}",
+        causes=_UNPROVEN.values(),
         about=_ABOUT[_row.level] + _PROOF,
         sources=SOURCES,
         follows=_row.follows,

@@ -8,7 +8,8 @@ from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
 from ...tensorcores.judge import Case
 from ..driver_state import NO_GPUS_THERE
@@ -20,16 +21,24 @@ from .common import NOTHING_RUNS, SOURCES, any_cases, lines_of, products, run_ag
 _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"}
 
 
+WRONG = Cause(
+    "wrong-products",
+    "fail",
+    "has computed wrong results",
+    "{products} {where} came out wrong: {what}",
+    "Take no result from this GPU: check its ECC counters and the kernel's log, and run the vendor's"
+    " diagnostic.",
+    ("nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE", "sudo dcgmi diag -r 3"),
+)
+
+
 @check(
     "TC-401",
     title="Products are computed right",
-    problem="has computed wrong results",
-    about=(
-        "Every result of the micro-kernels is compared, bit by bit, with what each known unit makes of "
-        "the same numbers. A failure where an integer product is not exact, or where one product gave "
-        "results that no single unit gives: the GPU, its memory or its driver computes wrong, which "
-        "training would not notice. Arithmetic that is consistent and merely not known is no failure."
-    ),
+    causes=(WRONG,),
+    about="Every result of the micro-kernels is compared, bit by bit, with what each known unit makes of the"
+    " same numbers. It fails if an integer product is not exact, or one product gave results that no single"
+    " unit gives: the GPU, its memory or its driver computes wrong, which training would not notice.",
     sources=SOURCES,
     follows=(*NO_GPUS_THERE, "GPU-001", "GPU-002", "GPU-003", "GPU-031"),
 )
@@ -41,28 +50,30 @@ def results_are_right(view: SnapshotView) -> Iterator[Verdict]:
     if not wrong:
         yield Passed("every result is one that a known unit gives")
     for case in wrong:
-        yield Finding(
-            "fail",
-            f"{products(case.judged.mode)} {where(case)} came out wrong: {case.seen.reading.wrong}",
+        yield WRONG.found(
             case.judged.subjects,
             [view.evidence(f"{case.seen.path}.signatures", case.judged.bits.text)],
-            Remedy(
-                "Take no result from this GPU: look at its ECC counters and the kernel's log, and run "
-                "the vendor's diagnostic.",
-                ["nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE", "sudo dcgmi diag -r 3"],
-            ),
+            products=products(case.judged.mode),
+            where=where(case),
+            what=case.seen.reading.wrong,
         )
+
+
+DIED = Cause(
+    "kernel-died",
+    "fail",
+    "has kernels that failed or hung",
+    "{what} {where} {how}: {reason}.",
+)
 
 
 @check(
     "TC-402",
     title="Every kernel finishes",
-    problem="has kernels that failed or hung",
-    about=(
-        "Each level runs in processes of its own. A failure where a mode gave no answer in time, its "
-        "process died, or an error broke the CUDA context: the same will happen to training. The Xid in "
-        "the kernel's log tells what the GPU itself saw."
-    ),
+    causes=(DIED,),
+    about="Each level runs in processes of its own. If a mode gave no answer in time, its process died, or an"
+    " error broke the CUDA context, the same will happen to training. The Xid in the kernel's log shows what"
+    " the GPU itself reported.",
     sources=("CUDA driver API, CUresult", "NVIDIA Xid catalog"),
     follows=(*NOTHING_RUNS, "GPU-001", "FRM-001", "FRM-007"),
 )
@@ -76,15 +87,17 @@ def kernels_come_back(view: SnapshotView) -> Iterator[Verdict]:
         seen.add(case.seen.path)  # a level that died as a whole is reported once
         reported = ".modes[" in case.seen.path
         what = products(case.judged.mode) if reported else "The process that multiplies"
-        yield Finding(
-            "fail",
-            f"{what} {where(case)} {how}: {case.seen.mode.reason.rstrip('.') or 'no reason was given'}.",
+        yield DIED.found(
             case.judged.subjects,
             [
                 view.evidence(case.seen.path, f"{case.seen.mode.outcome}: {case.seen.mode.reason}"),
                 *_xids(view, case),
             ],
-            LOOK_FOR_XIDS,
+            advice=LOOK_FOR_XIDS,
+            what=what,
+            where=where(case),
+            how=how,
+            reason=case.seen.mode.reason.rstrip(".") or "no reason was given",
         )
     if not any(case.seen.mode.outcome != "not-run" for case in cases):
         raise Skip("nothing was run")
@@ -112,16 +125,22 @@ def _xids(view: SnapshotView, case: Case) -> list[Evidence]:
     ]
 
 
+SLOW = Cause(
+    "slow-tensor-cores",
+    "warn",
+    "has slow Tensor Cores",
+    "{products} {where} ran {rate}: {why}.",
+    "Watch clocks, power and temperature while it runs again.",
+)
+
+
 @check(
     "TC-403",
     title="Tensor Cores are as fast as their clock allows",
-    problem="has slow Tensor Cores",
-    about=(
-        "The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning "
-        "below two fifths of it, or where heat, a power brake or nothing that the driver tells held the "
-        "clock under three fifths of its maximum. The software power cap alone is normal at "
-        "full load. Kernels that cannot reach the peak by nature (mma.sync on Hopper) are not judged."
-    ),
+    causes=(SLOW,),
+    about="The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning below"
+    " two fifths of it, or if anything but the software power cap held the clock under three fifths of its"
+    " maximum. Kernels that cannot reach the peak by nature (mma.sync on Hopper) are not judged.",
     sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
     follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009", "GPU-028", "GPU-029", "GPU-030"),
 )
@@ -141,29 +160,25 @@ def _slow(view: SnapshotView, case: Case) -> Finding:
     if judged.share is not None:
         ran = f"at {judged.share:.0%} of the peak that its clock allows"
     why = judged.slow.rstrip(".") or "the driver gives no reason"
-    return Finding(
-        "warn",
-        f"{products(judged.mode)} {where(case)} ran {ran}: {why[:1].lower()}{why[1:]}.",
+    return SLOW.found(
         judged.subjects,
         [lines_of(view, case)[1]],
-        Remedy(
-            "Watch clocks, power and temperature while it runs again.",
-            [
-                "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER,TEMPERATURE",
-                *run_again(view, case).commands,
-            ],
-        ),
+        commands=[
+            "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER,TEMPERATURE",
+            *run_again(view, case).commands,
+        ],
+        products=products(judged.mode),
+        where=where(case),
+        rate=ran,
+        why=why[:1].lower() + why[1:],
     )
 
 
 @check(
     "TC-404",
     title="Every GPU was tested",
-    problem="is in use and was left alone",
-    about=(
-        "A GPU that another process computes on is left alone, since the micro-kernels would disturb "
-        "that, and be disturbed. Skipped for these, with who uses it; --busy-ok runs them anyway."
-    ),
+    about="A GPU that another process computes on is skipped, since the micro-kernels would disturb that, and"
+    " be disturbed; --busy-ok runs them anyway.",
     sources=("nvidia-smi(1), Processes and Utilization",),
     follows=NO_GPUS_THERE,
 )

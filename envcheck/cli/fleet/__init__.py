@@ -8,10 +8,9 @@ import importlib
 from ..parser import Parser
 
 SUBCOMMANDS = {
-    "doctor": "say what is wrong with many machines, and which is the odd one out",
+    "doctor": "say what is wrong with many machines, and which is the outlier",
     "collect": "ask many machines for their Snapshots",
     "report": "judge the Snapshots in a directory, however they came there",
-    "watch": "tell what turns in a directory of Snapshots",
     "baseline": "keep what the healthy ones have in common, as a profile for --expect",
     "slurm-prolog": "print a script for Slurm that drains a node whose GPUs or driver fail",
     "slurm-node": "drain or resume this node in Slurm by the doctor's report, as that script does",
@@ -25,7 +24,7 @@ examples:
   envcheck fleet doctor -i hosts.ini   ask all, then say what is wrong
   envcheck fleet collect -i hosts.ini  ask the machines of an Ansible inventory
   envcheck fleet report snapshots/     a directory of NAME.json, from wherever
-  envcheck fleet watch snapshots/      what turned, a line each
+  envcheck fleet report new/ --since old/   and what changed
   envcheck fleet baseline snapshots/   what its healthy ones have in common
   envcheck fleet install tensorflow -i hosts.ini --plan"""
 

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ...exit_codes import UsageError
 from ...findings import shell
 from .. import kernels, messages
@@ -92,7 +94,9 @@ def _asked(arguments: argparse.Namespace) -> Asked:
             hint=f"for a container: envcheck doctor --target {shell.word(target)} on the machine itself",
         )
     wanted = kernels.wanted(arguments)
-    words = ["--level=quick"] if wanted is None else wanted.argv()
+    words = ["--level=quick"]
+    if wanted is not None:
+        words = ["--request=" + msgspec.json.encode({"kernels": wanted}).decode()]
     words += [] if target is None else [f"--target={target}"]
     words += ["--no-redact"] if arguments.no_redact else []
     level = "quick" if wanted is None else arguments.level or "standard"

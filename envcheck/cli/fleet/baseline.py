@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not found.kept:
         why = f": {found.left_out[0][0]}: {found.left_out[0][1]}" if found.left_out else ""
         raise CouldNotLook(
-            f"{arguments.directory}: no machine in it is well{why}",
+            f"{arguments.directory}: no machine in it is healthy{why}",
             hint=f"envcheck fleet report {shell.word(arguments.directory)} says what is wrong",
         )
     files.write(arguments.output, found.text)

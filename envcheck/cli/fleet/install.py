@@ -53,9 +53,7 @@ def add_arguments(parser: Parser) -> None:
     )
     inventory.add_arguments(parser)
     parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
-    parser.add_argument(
-        "--strict", action="store_true", help="begin nothing where one machine is left out"
-    )
+    parser.add_argument("--strict", action="store_true", help="abort if any machine is excluded")
     parser.add_argument(
         "--mirror",
         metavar="URL",

@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
         help="so many at once (default: of ansible.cfg, else 5; 32 with --slurm)",
     )
     group.add_argument(
-        "-b", "--become", action="store_true", help="as root there, in the way that Ansible knows"
+        "-b", "--become", action="store_true", help="run as root on the machines (ansible --become)"
     )
     parser.rest = "further"
 

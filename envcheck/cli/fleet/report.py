@@ -16,6 +16,7 @@ examples:
   envcheck fleet report snapshots/             a NAME.json of each machine
   envcheck fleet report snapshots/ -v          and a line for each
   envcheck fleet report snapshots/ --format junit --fail-on warn
+  envcheck fleet report new/ --since old/      and what changed since then
   envcheck fleet report - < snapshots.tar.gz   an archive of them
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
@@ -34,6 +35,11 @@ def add_arguments(parser: Parser) -> None:
         help="with a NAME.json for each machine; - is standard input: an archive of tar, or a NAME: in"
         " front of each line, as clush and pdsh print it",
     )
+    parser.add_argument(
+        "--since",
+        metavar="DIR",
+        help="also list what changed since the Snapshots in this directory (text and JSON)",
+    )
     shown.add_arguments(parser)
     shown.add_profile(parser)
     files.add_exit(parser)
@@ -51,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         shown.members(folder),
         arguments,
         profile=arguments.expect,
+        since=arguments.since,
         next_steps=shown.next_steps(folder.path),
     )
 
@@ -68,4 +75,6 @@ def _of_standard_input(arguments: argparse.Namespace) -> ExitCode:
             members = arriving.unpack(sys.stdin.buffer, folder)  # type: ignore[arg-type]
         except OSError as error:
             raise UsageError(f"standard input: {error.strerror or error}") from None
-        return shown.show(folder, members, arguments, profile=arguments.expect)
+        return shown.show(
+            folder, members, arguments, profile=arguments.expect, since=arguments.since
+        )

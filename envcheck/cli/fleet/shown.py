@@ -85,18 +85,24 @@ def show(
     arguments: argparse.Namespace,
     *,
     profile: str | None = None,
+    since: str | None = None,
     next_steps: Sequence[tuple[str, str]] = (),
 ) -> ExitCode:
-    """Judge these machines and write what was asked for. next_steps: what the text ends with."""
+    """Judge these machines and write what was asked for.
+
+    since: a directory of earlier Snapshots to compare with. next_steps: what the text ends with.
+    """
+    from ...attributes import profile_reading as reading
     from ...fleet.result import result
-    from ...profiles import reading
 
     held_against = None if profile is None else reading.read(profile)
     pages = None
     if arguments.format == HTML:
         pages = folder.path if arguments.output is None else _pages_folder(arguments.output)
         _check_pages(pages, members)
-    found = result(judged_machines(folder, members, held_against, pages, quiet=arguments.quiet))
+    quiet = arguments.quiet
+    before = None if since is None else _judged_before(since, held_against, quiet=quiet)
+    found = result(judged_machines(folder, members, held_against, pages, quiet=quiet), before)
     if pages is None:
         files.write(arguments.output, _render(found, arguments, next_steps))
     else:
@@ -104,10 +110,17 @@ def show(
     return ExitCode.HEALTHY if arguments.exit_zero else exit_code(found, arguments.fail_on)
 
 
+def _judged_before(since: str, profile: Profile | None, *, quiet: bool) -> list[JudgedMachine]:
+    from ...fleet.folder import FleetFolder
+
+    folder = FleetFolder(Path(since))
+    return judged_machines(folder, members(folder), profile, quiet=quiet)
+
+
 def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
     """As of one machine; the worst wins, and silence is no health."""
     counts = found.counts
-    warned = bool(found.odd_attributes or found.odd_rates) or any(
+    warned = bool(found.attribute_outliers or found.rate_outliers) or any(
         group.level == "warn" for group in found.groups
     )
     if counts.problems or (fail_on == "warn" and warned):

@@ -1,10 +1,11 @@
 """Trains models as people do it, and times it: a process a row (facts/bench.py), rows of a group in turn.
 
-A style is a package of this folder (session, keras, torch, jax) which can be imported without its framework:
+The models are lists of layers (models.py). A style (session, keras, torch, jax) interprets them; it is a
+package of this folder that can be imported without its framework:
   FRAMEWORK      what a row's process imports: "tensorflow", "torch" or "jax"
   environ(row)   variables of the environment that a row's process is started with: {name: value}
   build(framework, row, place)  the Training of a row. row: a BenchRow as a dictionary, with every field.
-                 place: a place.Place, which says where it runs. Raises NotSupported
+                 place: a styles.Place, which says where it runs. Raises NotSupported
                  (kernels.failures) for what this version, build or device does not have.
 
 A Training has:
@@ -14,8 +15,8 @@ A Training has:
                  the plain loop of the framework's users: this is what is timed
   loss()         the last step's loss, as a float
   evidence()     what shows whether the mode engaged, asked once, after the warm-up: {name: count, type, bits}
-  memory()       {"tensors_mib": peak, "pool_mib": peak}, as far as the framework tells
-and, where there is such a thing, accuracy(): of 0 to 1, on samples that it was not trained on.
+  memory()       {"tensors_mib": peak, "pool_mib": peak}, as far as the framework reports them
+and, for a model with test samples, accuracy(): 0 to 1.
 
-From one seed, rows that differ in nothing but precision begin with the same weights and see the same data.
+Rows with the same seed that differ in precision alone begin with the same weights and see the same data.
 """

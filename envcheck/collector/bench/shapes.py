@@ -6,11 +6,11 @@ round has all of them in turn, so that a clock that falls falls for all.
 
 import time
 
-from ..acceleration.telling import line
 from ..facts import unavailable
 from ..kernels import cupti, framework_jax, framework_tensorflow, framework_torch
 from ..kernels.adapter import explain
 from ..kernels.failures import NotSupported
+from ..worker.messages import one_line
 
 MODEL = "shapes"  # of a row that runs them
 # What the edge is, beside a round number: each multiple once, the number itself, and one below it.
@@ -113,7 +113,7 @@ class ShapesAtWork(object):
                 do(one)
             except Exception as error:
                 function = "the %s" % one.told["operation"]
-                one.told["reason"] = line(": ".join(explain(error, function)))
+                one.told["reason"] = one_line(": ".join(explain(error, function)))
                 one.work = None  # with its memory
 
     def _prepare(self, one):

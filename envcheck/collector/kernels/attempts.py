@@ -1,15 +1,14 @@
-"""One job's processes: watched while they tell their records, and started again without what they died of."""
+"""One job's processes: watched while they report, and started again without what they died of."""
 
-import json
 import time
 from collections import namedtuple
 
 from ..facts import is_unavailable, unavailable
-from ..runtime.process import signal_name
-from . import child, merging, records
+from ..worker import parent
+from . import merging, records
 
 # Seconds. start: until the first stage begins (drivers and frameworks take their time). stage: without a
-# new record after that. seconds: for the work of a whole process.
+# new message after that. seconds: for the work of a whole process.
 Limits = namedtuple("Limits", "start stage seconds")
 LIMITS = {
     "L0": Limits(60.0, 5.0, 10.0),  # eight GPUs without persistence start slowly
@@ -21,8 +20,6 @@ FULL = 3.0  # seconds more a stage, and times as much for all, with the GPUs' ow
 _WORTH_IT = 0.5  # seconds left, below which no process is started again
 
 NO_TIME = "no time left for it"
-# Facts of the run may come before a framework is imported, which takes its time.
-_AT_WORK = (records.MARK + b'{"begin"', records.MARK + b'{"mode"')
 # Stages after which a mode is known: in which CUPTI looks on, and in which NVML samples counters.
 _NAMES, _COUNTERS = "names", "gpm"
 
@@ -45,7 +42,12 @@ class Budget(object):
 
 
 class Attempt(object):
-    """One Job at work: call ``step`` until it is False, then ``told`` is its LevelRun."""
+    """One Job at work: call ``step`` until it is False, then ``run`` is its LevelRun.
+
+    stuck: a Result's, of a process that could not be killed. evidence: the last lines that a process which
+    died wrote. fatal: why nothing else should be run on this GPU. died: whether any of its processes ended
+    before it was done.
+    """
 
     def __init__(self, job, params, start, limits, budget=None, clock=time.monotonic):
         """params: what every process of it gets. start(job, part, params, deadline): a process.Child.
@@ -55,10 +57,9 @@ class Attempt(object):
         self.job = job
         self.params = params
         self.limits = limits
-        self.stuck = None  # a Result's, of a process that could not be killed
-        self.evidence = ""  # the last lines that a process which died wrote
-        self.fatal = ""  # why nothing else should be run on this GPU
-        self.died = False  # whether any of its processes ended before it was done
+        self.stuck = None
+        self.evidence = self.fatal = ""
+        self.died = False
         self._start = start
         self._shared = budget
         self._clock = clock
@@ -68,50 +69,22 @@ class Attempt(object):
         self._outcome, self._reason = job.outcome, job.reason
         self._left_out = {}  # key: why it was never reached
         self._restarts = 0
-        self._child = None
+        self._worker = None
 
     def step(self):
         """Look once, without waiting. Whether there is more to come."""
-        if self._child is None:
+        if self._worker is None:
             if self._outcome or not self._waiting:
                 return False
             self._open(self._waiting.pop(0))
-            if self._child is None:
+            if self._worker is None:
                 return False
-        now = self._ended = self._clock()
-        result = self._child.poll()
-        fresh = self._child.new_stdout()
-        if records.MARK in fresh:
-            self._count_compiling(now)
-            self._latest = now
-            self._heard[-1].hear(fresh)
-            if self._first is None and any(mark in fresh for mark in _AT_WORK):
-                self._first = now
-        if result is not None:
-            self._child = None
-            self._end(result, now)
-        elif not self._stalled and now - self._since() >= self._patience():
-            self._stalled = True
-            self._child.stop()
-        return self._child is not None or (bool(self._waiting) and not self._outcome)
-
-    def _since(self):
-        return self._launched if self._first is None else self._latest
-
-    def _patience(self):
-        if self._first is None:
-            return self.limits.start
-        return self._may_compile if self._is_compiling() else self.limits.stage
-
-    def _is_compiling(self):
-        begun = self._heard[-1].begun
-        return begun is not None and begun[1] == records.COMPILE
-
-    def _count_compiling(self, now):
-        """What was compiled until now takes nothing from the time for products."""
-        if self._is_compiling():
-            self._compiled += now - self._latest
-            self._may_compile = max(0.0, self._may_compile - (now - self._latest))
+        worker = self._worker
+        self._ended = self._clock()
+        if not worker.step():
+            self._worker = None
+            self._end(worker)
+        return self._worker is not None or (bool(self._waiting) and not self._outcome)
 
     def _open(self, part):
         self._part = part
@@ -120,7 +93,7 @@ class Attempt(object):
         self._may_compile = COMPILING
         self._tries = 0
         self._names = True
-        self._lost = {}  # stage: why what it tells is not known
+        self._lost = {}  # stage: why what it finds is not known
         self._cut_short = ""  # why a process of it ended before all was looked at
         self._dead = set()
         self._kept = {}  # key: the ModeRun of a mode that is run again for what was still to come
@@ -130,10 +103,11 @@ class Attempt(object):
             self._launch([])
 
     def _launch(self, skip):
-        told = self._heard[-1].modes
+        heard = self._heard[-1]
         params = dict(
             self.params,
-            modes=sorted(self.params.get("modes", ()), key=lambda mode: mode in told),
+            module=self.job.module,
+            modes=sorted(self.params.get("modes", ()), key=lambda mode: mode in heard.modes),
             skip=skip,
             dead=sorted(self._dead),
             names=self._names,
@@ -143,35 +117,35 @@ class Attempt(object):
         deadline = self.limits.start + self._budget.left + 2 * self.limits.stage
         if self.job.level == "L2":
             deadline += self._may_compile
-        self._compiled = 0.0
-        self._stalled = False
-        self._first = None
-        self._launched = self._latest = self._clock()
-        self._child = self._start(self.job, self._part, json.dumps(params), deadline)
+        child = self._start(self.job, self._part, params, deadline)
+        stages = {records.COMPILE: self._may_compile}
+        limits = parent.Limits(self.limits.start, self.limits.stage, stages=stages)
+        self._worker = parent.Worker(child, limits, heard.take, clock=self._clock)
 
-    def _end(self, result, now):
+    def _end(self, worker):
         """A process is over: blame what it died of, and start the next, if any of it is left."""
         heard = self._heard[-1]
         for name, mode in self._kept.items():
             if heard.modes[name].get("outcome") == "not-run":  # no time left to do it again
                 heard.modes[name] = mode
-        self._count_compiling(now)
-        if self._first is not None:
-            self._budget.spend(now - self._first - self._compiled)
-        if heard.done and result.stuck is None:
+        compiled = worker.spent.get(records.COMPILE, 0.0)
+        self._may_compile = max(0.0, self._may_compile - compiled)
+        if worker.begun is not None:
+            self._budget.spend(self._ended - worker.begun - compiled)
+        if worker.done and worker.stuck is None:
             self._finish()
             return
         self.died = True
-        outcome, why = self._verdict(result)
-        self.evidence = child.last_words(result) or self.evidence
-        if self._first is None:
-            self._failed(outcome, why, result)
+        outcome, why = self._verdict(worker)
+        self.evidence = worker.evidence or self.evidence
+        if worker.begun is None:
+            self._failed(outcome, why, worker)
             return
         self._cut_short = why
-        again = self._blame(heard, outcome, why) or self._nameless(heard)
+        again = self._blame(worker.stage, outcome, why) or self._nameless(heard)
         left = [name for name in self._part.keys if name not in heard.modes or name in again]
-        if result.stuck is not None:
-            self.stuck, self.fatal = result.stuck, "a process of %s cannot be ended" % self.job.name
+        if worker.stuck is not None:
+            self.stuck, self.fatal = worker.stuck, "a process of %s cannot be ended" % self.job.name
             self._leave(left, self.fatal)
             self._give_up(self.fatal)
         elif not left:
@@ -186,35 +160,25 @@ class Attempt(object):
             self._kept = {name: heard.modes[name] for name in again}
             self._launch([name for name in heard.modes if name not in again])
 
-    def _verdict(self, result):
+    def _verdict(self, worker):
         """(outcome, why) of a process that ended before it was done."""
-        if self._is_compiling() and (self._stalled or result.outcome == "timeout"):
+        compiles = worker.stage is not None and worker.stage[0] == records.COMPILE
+        if compiles and worker.outcome == "timeout":
             words = "%s was still compiling after %g s, and was not waited for any longer"
             return "not-run", words % (self.job.framework, COMPILING)
-        if self._stalled:
-            return "timeout", "no answer within %g s" % self._patience()
-        if result.outcome == "timeout":
-            return "timeout", "not done within %g s" % round(result.seconds, 1)
-        if result.outcome == "not-started":
-            return "error", "its process could not be started: %s" % result.error
-        if result.outcome == "exited" and result.code == child.ESCAPED:
-            return "error", child.escaped(result.stderr) or "its process raised an exception"
-        if result.outcome == "exited" and result.code == records.DEAD_CONTEXT:
+        if worker.result.code == records.DEAD_CONTEXT and worker.outcome == "crashed":
             return "crashed", "its CUDA context broke"
-        if result.outcome == "exited" and result.code < 0:
-            name = signal_name(-result.code)
-            return "crashed", "its process died by signal %d (%s)" % (-result.code, name)
-        return "crashed", "its process " + result.describe()
+        return worker.outcome, worker.reason
 
-    def _blame(self, heard, outcome, why):
+    def _blame(self, begun, outcome, why):
         """Write down what the announced stage came to. The keys of the modes to be run again."""
-        begun, heard.begun = heard.begun, None
+        heard = self._heard[-1]
         if begun is None:
-            # What broke its context, it tells itself, and leaves.
+            # What broke its context, it reports itself, and leaves.
             if heard.modes.get(heard.latest, {}).get("outcome") == "error":
                 self._dead.add(heard.latest)
             return []
-        name, stage = begun
+        stage, name = begun
         well = [key for key in heard.modes if heard.modes[key].get("outcome") == "ok"]
         if stage == _NAMES and self._names:
             self._names = False
@@ -225,9 +189,8 @@ class Attempt(object):
             return []
         self._dead.add(name)
         reason = why if outcome == "not-run" else '%s in stage "%s"' % (why, stage)
-        heard.modes[name] = dict(
-            heard.modes.get(name, merging.mode(name)), outcome=outcome, reason=reason
-        )
+        mode = heard.modes.get(name, merging.mode(name))
+        heard.modes[name] = dict(mode, outcome=outcome, reason=reason)
         return []
 
     def _nameless(self, heard):
@@ -240,9 +203,9 @@ class Attempt(object):
             if self._has_names(mode) and "kernel_names" not in (mode.get("hardware") or {})
         ]
 
-    def _failed(self, outcome, why, result):
+    def _failed(self, outcome, why, worker):
         """The process never got to work: neither would another one."""
-        self.stuck = result.stuck
+        self.stuck = worker.stuck
         if self.stuck is not None:
             self.fatal = "a process of %s cannot be ended" % self.job.name
         elif outcome == "timeout" and self.job.level == "L0":
@@ -288,11 +251,11 @@ class Attempt(object):
                 mode["hardware"] = hardware
 
     def _has_names(self, mode):
-        """Whether kernels' names belong to what this mode is to tell."""
+        """Whether kernels' names belong to what this mode reports."""
         return self.job.level != "L0" and mode.get("outcome") == "ok"
 
-    def told(self):
-        """The LevelRun of all that was heard."""
+    def run(self):
+        """The LevelRun of all that was reported."""
         run = merging.facts(self.job, self._heard)
         run.update(
             outcome=self._outcome or run.get("outcome") or "ok",

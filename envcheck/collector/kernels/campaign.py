@@ -6,63 +6,44 @@ side only as far as there are processors, so that none waits for one to start it
 
 import os
 import time
-from collections import namedtuple
 
+from .. import worker
 from ..facts import known
-from . import jobs, selection
+from . import jobs
 from .attempts import NO_TIME, Attempt, Budget, limits
-from .child import BOOTSTRAP
 
 LIMIT = 900.0  # seconds after which nothing is started any more
+MOST_PATIENCE = 2  # times the limits of systems and rows, where the machine has much else to do
 _CORES = 2  # for each GPU at work
 _MORE_CUBLAS = 5.0  # seconds more to share for every cuBLAS after the first
 _NO_TARGET = "L1 and L2 run in a target, and there is none"
 _NO_FRAMEWORK = "the target has none of the frameworks"
 _PAUSE = 0.005  # seconds between two looks
-
-
-# How a document's Python is started. document: "machine" or "target".
-PythonCommand = namedtuple("PythonCommand", "document argv cwd")
+_MODULE = "envcheck.collector.kernels.records"
 
 
 class Campaign(object):
     """All levels on all chosen GPUs."""
 
-    def __init__(self, options, documents, start, environ, pynvml=None, root=None, ours=()):
-        """documents: {"machine", "target"}, as far as they are collected. root: what holds the package.
-
-        start(argv, deadline, cwd, env): a process.Child. ours: process ids that are not another's work.
-        """
+    def __init__(self, options, documents, start, environ, pynvml=None):
+        """documents: {"machine", "target"}. start(argv, deadline, cwd, env): a process.Child."""
         self.options = options
         self.documents = documents
         self.died = False  # whether a process of it ended before it was done
         self._sessions = {}  # of the processes: the document that each belongs to
         self._start = start
         self._environ = environ
-        self._root = root
         self._pynvml = pynvml
         self._limits = {level: limits(level, options.evidence) for level in options.levels}
-        self._ours = ours
 
-    def choose(self, machine):
-        """(devices, why there are none), by a document of the machine."""
-        return selection.choose(machine, self.options, self._environ, self._ours)
-
-    def is_busy(self, chosen, only_utilization=False):
-        """Whether a device is to be left alone, since it is in use."""
-        return any(
-            device.outcome == "busy" and (device.passing or not only_utilization)
-            for device in chosen[0]
-        )
-
-    def run(self, chosen, interpreters, watch, clock=time.monotonic, pause=time.sleep):
+    def run(self, chosen, pythons, watch, clock=time.monotonic, pause=time.sleep):
         """Fill in ``micro_kernels`` of both documents.
 
-        chosen: from ``choose``. interpreters: {"machine": PythonCommand, "target": PythonCommand or None}.
+        chosen: of selection.choose. pythons: {"machine": PythonCommand, "target": PythonCommand or None}.
         watch(names of what runs, done, total) is called between looks.
         """
         devices, self._reason = chosen
-        self._interpreters, self._clock = interpreters, clock
+        self._pythons, self._clock = pythons, clock
         planned = jobs.plan(devices, self.documents["target"], self.options)
         began = clock()
         lanes = self._lanes(planned, lambda: clock() - began > LIMIT)
@@ -77,7 +58,7 @@ class Campaign(object):
             watch([lane.name for lane in working if lane.name], done, len(planned))
             if working:
                 pause(_PAUSE)
-        attempts = [attempt for lane in lanes for attempt in lane.told]
+        attempts = [attempt for lane in lanes for attempt in lane.attempts]
         self.died = any(attempt.died for attempt in attempts)
         self._write(attempts, round(clock() - began, 3))
 
@@ -110,17 +91,17 @@ class Campaign(object):
         return Attempt(job, params, self._launch, self._limits[job.level], budget, self._clock)
 
     def _launch(self, job, part, params, deadline):
-        interpreter = self._interpreters["machine" if job.level == "L0" else "target"]
-        argv = interpreter.argv + ["-c", BOOTSTRAP, self._root, job.module, params]
+        python = self._pythons["machine" if job.level == "L0" else "target"]
+        argv = worker.command(python.argv, _MODULE, params)
         env = dict(self._environ, CUDA_VISIBLE_DEVICES=job.device.visible, **part.environ)
-        child = self._start(argv, deadline, interpreter.cwd, env)
+        child = self._start(argv, deadline, python.cwd, env)
         if child.pid is not None:
-            self._sessions[child.pid] = interpreter.document
+            self._sessions[child.pid] = python.document
         return child
 
     def _write(self, attempts, seconds):
         for name, levels in self._asked():
-            told = [attempt for attempt in attempts if attempt.job.level in levels]
+            these = [attempt for attempt in attempts if attempt.job.level in levels]
             section = {
                 "outcome": "ok",
                 "seconds": seconds,
@@ -130,19 +111,15 @@ class Campaign(object):
                     "modes": self.options.modes,
                     "evidence": self.options.evidence,
                     "busy_ok": self.options.busy_ok,
-                    "runs": [attempt.told() for attempt in told],
+                    "runs": [attempt.run() for attempt in these],
                 },
             }
-            if not told and (levels or self.documents["target"] is None):
+            if not these and (levels or self.documents["target"] is None):
                 section["reason"] = self._reason or (_NO_FRAMEWORK if levels else _NO_TARGET)
-            words = [
-                "%s: %s" % (attempt.job.name, attempt.evidence)
-                for attempt in told
-                if attempt.evidence
-            ]
+            words = ["%s: %s" % (one.job.name, one.evidence) for one in these if one.evidence]
             if words:
                 section["evidence"] = "\n".join(words)[:2000]
-            stuck = [attempt.stuck for attempt in told if attempt.stuck is not None]
+            stuck = [attempt.stuck for attempt in these if attempt.stuck is not None]
             if stuck:
                 section["stuck"] = stuck
             self.documents[name]["micro_kernels"] = section
@@ -162,18 +139,18 @@ class Campaign(object):
     def name_stuck(self, left):
         """Put each process that had to be left behind, (session, ``stuck`` of a Result), into a section."""
         asked = [name for name, _levels in self._asked()]
-        for session, told in left:
+        for session, stuck in left:
             name = self._sessions.get(session)
             section = self.documents[name if name in asked else asked[0]]["micro_kernels"]
-            section.setdefault("stuck", []).append(told)
+            section.setdefault("stuck", []).append(stuck)
 
 
 class Lane(object):
-    """The jobs of one GPU, one after the other."""
+    """The jobs of one GPU, one after the other. attempts: those so far."""
 
     def __init__(self, planned, attempt, budgets, late):
         """attempt(job, budget): an Attempt. late(): whether nothing may be started any more."""
-        self.told = []  # the Attempts so far
+        self.attempts = []
         self._waiting = list(planned)
         self._attempt = attempt
         self._budgets = budgets
@@ -187,7 +164,7 @@ class Lane(object):
 
     @property
     def done(self):
-        return len(self.told) - (self._current is not None)
+        return len(self.attempts) - (self._current is not None)
 
     def step(self):
         """Look once. Whether there is more to come."""
@@ -206,7 +183,7 @@ class Lane(object):
             job.outcome, job.reason = "not-run", why
         shared = self._budgets.get(job.device) if job.level != "L2" else None
         self._current = self._attempt(job, shared)
-        self.told.append(self._current)
+        self.attempts.append(self._current)
 
 
 def cores(machine):
@@ -215,3 +192,12 @@ def cores(machine):
     counts = [known(facts.get(name)) for name in ("cpus_allowed", "cgroup_cpu_limit")]
     counts = [int(count) for count in counts if count is not None]
     return min(counts) if counts else os.cpu_count() or 1
+
+
+def patience(machine):
+    """What limits are multiplied by, here and now: on a busy machine all is slow, and nothing hangs."""
+    try:
+        waiting = os.getloadavg()[0]
+    except OSError:
+        return 1
+    return MOST_PATIENCE if waiting > cores(machine) else 1

@@ -36,7 +36,6 @@ def run(params, teller):
                 teller.mode(mode=mode, outcome=failure[0], reason=failure[1])
     else:
         _Level1(params, teller, driver, products).run()
-    teller.done()  # nothing is given back: the process ends here, and what it holds ends with it
 
 
 def _products(params, driver, facts):

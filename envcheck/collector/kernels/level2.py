@@ -105,7 +105,6 @@ def measure(adapter, params, teller, n):
         if place == 0:
             teller.run(**mapped_blas.facts())
     runner.more()
-    teller.done()
 
 
 def planned(params):
@@ -172,7 +171,6 @@ def device_facts(adapter, params):
 def _none(params, teller, outcome, reason):
     for mode, setting in planned(params):
         teller.mode(mode=mode, setting=setting, outcome=outcome, reason=reason)
-    teller.done()
 
 
 def _line(words):

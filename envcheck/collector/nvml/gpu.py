@@ -37,6 +37,10 @@ def how_many(items):
     return len(list(items))  # pynvml up to 8.0 gives a map
 
 
+def bar1(info):
+    return info.bar1Total >> 20, info.bar1Used >> 20
+
+
 def above_zero(number):
     """Thresholds and sensors that a GPU does not have read as 0."""
     if number <= 0:
@@ -54,135 +58,93 @@ def recovery_action(number):
     return w.RECOVERY_ACTIONS.get(number, "action %d" % number)
 
 
-# (fields, functions of which the first that is known counts, arguments after the handle, converter).
-# The converter returns a value, or a tuple where there are several fields.
+# (fields, functions without "nvmlDeviceGet" of which the first that is known counts, arguments after the
+# handle, converter). The converter returns a value, or a tuple where there are several fields.
 FUNCTIONS = (
-    (("pci_address",), ("nvmlDeviceGetPciInfo",), (), lambda pci: pci_address(text(pci.busId))),
-    (("uuid",), ("nvmlDeviceGetUUID",), (), text),
-    (("serial",), ("nvmlDeviceGetSerial",), (), text),
-    (("name",), ("nvmlDeviceGetName",), (), text),
-    (("brand",), ("nvmlDeviceGetBrand",), (), word(w.BRANDS)),
-    (("architecture",), ("nvmlDeviceGetArchitecture",), (), word(w.ARCHITECTURES)),
-    (
-        ("compute_capability",),
-        ("nvmlDeviceGetCudaComputeCapability",),
-        (),
-        lambda pair: "%d.%d" % tuple(pair),
-    ),
-    (("minor_number",), ("nvmlDeviceGetMinorNumber",), (), int),
-    (("vbios",), ("nvmlDeviceGetVbiosVersion",), (), text),
-    (("inforom",), ("nvmlDeviceGetInforomImageVersion",), (), text),
-    (("board_part_number",), ("nvmlDeviceGetBoardPartNumber",), (), text),
-    (("gsp_firmware",), ("nvmlDeviceGetGspFirmwareVersion",), (), text),
-    (("gsp_enabled", "gsp_default"), ("nvmlDeviceGetGspFirmwareMode",), (), each_bool),
-    (("driver_model",), ("nvmlDeviceGetCurrentDriverModel",), (), word(w.DRIVER_MODELS)),
-    (("virtualization",), ("nvmlDeviceGetVirtualizationMode",), (), word(w.VIRTUALIZATION)),
-    (("addressing_mode",), ("nvmlDeviceGetAddressingMode",), (), word(w.ADDRESSING_MODES)),
-    (("persistence",), ("nvmlDeviceGetPersistenceMode",), (), bool),
-    (("compute_mode",), ("nvmlDeviceGetComputeMode",), (), word(w.COMPUTE_MODES)),
-    (
-        ("performance_state",),
-        ("nvmlDeviceGetPerformanceState", "nvmlDeviceGetPowerState"),
-        (),
-        performance_state,
-    ),
-    (
-        ("bar1_total_mib", "bar1_used_mib"),
-        ("nvmlDeviceGetBAR1MemoryInfo",),
-        (),
-        lambda bar1: (bar1.bar1Total >> 20, bar1.bar1Used >> 20),
-    ),
-    (("mig_enabled", "mig_pending"), ("nvmlDeviceGetMigMode",), (), each_bool),
-    (("ecc_enabled", "ecc_pending"), ("nvmlDeviceGetEccMode",), (), each_bool),
+    ("pci_address", "PciInfo", (), lambda pci: pci_address(text(pci.busId))),
+    ("uuid", "UUID", (), text),
+    ("serial", "Serial", (), text),
+    ("name", "Name", (), text),
+    ("brand", "Brand", (), word(w.BRANDS)),
+    ("architecture", "Architecture", (), word(w.ARCHITECTURES)),
+    ("compute_capability", "CudaComputeCapability", (), lambda pair: "%d.%d" % tuple(pair)),
+    ("minor_number", "MinorNumber", (), int),
+    ("vbios", "VbiosVersion", (), text),
+    ("inforom", "InforomImageVersion", (), text),
+    ("board_part_number", "BoardPartNumber", (), text),
+    ("gsp_firmware", "GspFirmwareVersion", (), text),
+    ("gsp_enabled gsp_default", "GspFirmwareMode", (), each_bool),
+    ("driver_model", "CurrentDriverModel", (), word(w.DRIVER_MODELS)),
+    ("virtualization", "VirtualizationMode", (), word(w.VIRTUALIZATION)),
+    ("addressing_mode", "AddressingMode", (), word(w.ADDRESSING_MODES)),
+    ("persistence", "PersistenceMode", (), bool),
+    ("compute_mode", "ComputeMode", (), word(w.COMPUTE_MODES)),
+    ("performance_state", "PerformanceState PowerState", (), performance_state),
+    ("bar1_total_mib bar1_used_mib", "BAR1MemoryInfo", (), bar1),
+    ("mig_enabled mig_pending", "MigMode", (), each_bool),
+    ("ecc_enabled ecc_pending", "EccMode", (), each_bool),
     # (NVML_MEMORY_ERROR_TYPE_*: corrected, uncorrected; counter: volatile, aggregate)
-    (("ecc_corrected_volatile",), ("nvmlDeviceGetTotalEccErrors",), (0, 0), int),
-    (("ecc_uncorrected_volatile",), ("nvmlDeviceGetTotalEccErrors",), (1, 0), int),
-    (("ecc_corrected_aggregate",), ("nvmlDeviceGetTotalEccErrors",), (0, 1), int),
-    (("ecc_uncorrected_aggregate",), ("nvmlDeviceGetTotalEccErrors",), (1, 1), int),
-    (("retired_single_bit",), ("nvmlDeviceGetRetiredPages",), (0,), how_many),
-    (("retired_double_bit",), ("nvmlDeviceGetRetiredPages",), (1,), how_many),
-    (("retired_pending",), ("nvmlDeviceGetRetiredPagesPendingStatus",), (), bool),
+    ("ecc_corrected_volatile", "TotalEccErrors", (0, 0), int),
+    ("ecc_uncorrected_volatile", "TotalEccErrors", (1, 0), int),
+    ("ecc_corrected_aggregate", "TotalEccErrors", (0, 1), int),
+    ("ecc_uncorrected_aggregate", "TotalEccErrors", (1, 1), int),
+    ("retired_single_bit", "RetiredPages", (0,), how_many),
+    ("retired_double_bit", "RetiredPages", (1,), how_many),
+    ("retired_pending", "RetiredPagesPendingStatus", (), bool),
     (
-        ("remap_correctable", "remap_uncorrectable", "remap_pending", "remap_failed"),
-        ("nvmlDeviceGetRemappedRows",),
+        "remap_correctable remap_uncorrectable remap_pending remap_failed",
+        "RemappedRows",
         (),
         lambda rows: (int(rows[0]), int(rows[1]), bool(rows[2]), bool(rows[3])),
     ),
     (
-        (
-            "remap_banks_max",
-            "remap_banks_high",
-            "remap_banks_partial",
-            "remap_banks_low",
-            "remap_banks_none",
-        ),
-        ("nvmlDeviceGetRowRemapperHistogram",),
+        "remap_banks_max remap_banks_high remap_banks_partial remap_banks_low remap_banks_none",
+        "RowRemapperHistogram",
         (),
-        lambda banks: tuple(
-            int(getattr(banks, name)) for name in ("max", "high", "partial", "low", "none")
-        ),
+        lambda banks: tuple(int(getattr(banks, name)) for name in _BANKS),
     ),
+    ("channel_repair_pending tpc_repair_pending", "RepairStatus", (), each_bool),
+    ("unrepairable_memory", "UnrepairableMemoryFlag_v1", (), bool),
+    ("temperature_c", "Temperature TemperatureV", (0,), int),
+    ("temperature_shutdown_c", "TemperatureThreshold", (0,), above_zero),
+    ("temperature_slowdown_c", "TemperatureThreshold", (1,), above_zero),
+    ("memory_temperature_max_c", "TemperatureThreshold", (2,), above_zero),
+    ("temperature_margin_c", "MarginTemperature", (), int),
+    ("fan_percent", "FanSpeed", (), int),
+    ("power_draw_w", "PowerUsage", (), watts),
+    ("power_limit_w", "EnforcedPowerLimit PowerManagementLimit", (), watts),
+    ("power_default_limit_w", "PowerManagementDefaultLimit", (), watts),
     (
-        ("channel_repair_pending", "tpc_repair_pending"),
-        ("nvmlDeviceGetRepairStatus",),
-        (),
-        each_bool,
-    ),
-    (("unrepairable_memory",), ("nvmlDeviceGetUnrepairableMemoryFlag_v1",), (), bool),
-    (("temperature_c",), ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV"), (0,), int),
-    (("temperature_shutdown_c",), ("nvmlDeviceGetTemperatureThreshold",), (0,), above_zero),
-    (("temperature_slowdown_c",), ("nvmlDeviceGetTemperatureThreshold",), (1,), above_zero),
-    (("memory_temperature_max_c",), ("nvmlDeviceGetTemperatureThreshold",), (2,), above_zero),
-    (("temperature_margin_c",), ("nvmlDeviceGetMarginTemperature",), (), int),
-    (("fan_percent",), ("nvmlDeviceGetFanSpeed",), (), int),
-    (("power_draw_w",), ("nvmlDeviceGetPowerUsage",), (), watts),
-    (
-        ("power_limit_w",),
-        ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit"),
-        (),
-        watts,
-    ),
-    (("power_default_limit_w",), ("nvmlDeviceGetPowerManagementDefaultLimit",), (), watts),
-    (
-        ("power_min_limit_w", "power_max_limit_w"),
-        ("nvmlDeviceGetPowerManagementLimitConstraints",),
+        "power_min_limit_w power_max_limit_w",
+        "PowerManagementLimitConstraints",
         (),
         lambda limits: (watts(limits[0]), watts(limits[1])),
     ),
     # (NVML_CLOCK_*: 1 SM, 2 memory)
-    (("clock_sm_mhz",), ("nvmlDeviceGetClockInfo",), (1,), int),
-    (("clock_memory_mhz",), ("nvmlDeviceGetClockInfo",), (2,), int),
-    (("clock_sm_max_mhz",), ("nvmlDeviceGetMaxClockInfo",), (1,), int),
-    (("clock_memory_max_mhz",), ("nvmlDeviceGetMaxClockInfo",), (2,), int),
+    ("clock_sm_mhz", "ClockInfo", (1,), int),
+    ("clock_memory_mhz", "ClockInfo", (2,), int),
+    ("clock_sm_max_mhz", "MaxClockInfo", (1,), int),
+    ("clock_memory_max_mhz", "MaxClockInfo", (2,), int),
     # (NVML_CLOCK_*: 0 graphics, which is the one that is set)
-    (("clock_set_mhz",), ("nvmlDeviceGetApplicationsClock",), (0,), above_zero),
-    (("clock_set_default_mhz",), ("nvmlDeviceGetDefaultApplicationsClock",), (0,), above_zero),
-    (("clock_memory_set_mhz",), ("nvmlDeviceGetApplicationsClock",), (2,), above_zero),
+    ("clock_set_mhz", "ApplicationsClock", (0,), above_zero),
+    ("clock_set_default_mhz", "DefaultApplicationsClock", (0,), above_zero),
+    ("clock_memory_set_mhz", "ApplicationsClock", (2,), above_zero),
+    ("clock_memory_set_default_mhz", "DefaultApplicationsClock", (2,), above_zero),
     (
-        ("clock_memory_set_default_mhz",),
-        ("nvmlDeviceGetDefaultApplicationsClock",),
-        (2,),
-        above_zero,
-    ),
-    (
-        ("clock_event_reasons",),
-        ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"),
+        "clock_event_reasons",
+        "CurrentClocksEventReasons CurrentClocksThrottleReasons",
         (),
         w.clock_event_reasons,
     ),
-    (
-        ("utilization_percent",),
-        ("nvmlDeviceGetUtilizationRates",),
-        (),
-        lambda rates: int(rates.gpu),
-    ),
-    (("pcie_gen",), ("nvmlDeviceGetCurrPcieLinkGeneration",), (), int),
-    (("pcie_gen_max",), ("nvmlDeviceGetMaxPcieLinkGeneration",), (), int),
-    (("pcie_gen_max_device",), ("nvmlDeviceGetGpuMaxPcieLinkGeneration",), (), int),
-    (("pcie_width",), ("nvmlDeviceGetCurrPcieLinkWidth",), (), int),
-    (("pcie_width_max",), ("nvmlDeviceGetMaxPcieLinkWidth",), (), int),
-    (("pcie_replays",), ("nvmlDeviceGetPcieReplayCounter",), (), int),
+    ("utilization_percent", "UtilizationRates", (), lambda rates: int(rates.gpu)),
+    ("pcie_gen", "CurrPcieLinkGeneration", (), int),
+    ("pcie_gen_max", "MaxPcieLinkGeneration", (), int),
+    ("pcie_gen_max_device", "GpuMaxPcieLinkGeneration", (), int),
+    ("pcie_width", "CurrPcieLinkWidth", (), int),
+    ("pcie_width_max", "MaxPcieLinkWidth", (), int),
+    ("pcie_replays", "PcieReplayCounter", (), int),
 )
+_BANKS = ("max", "high", "partial", "low", "none")
 
 # (field, constant of nvmlDeviceGetFieldValues, converter)
 FIELD_VALUES = (
@@ -264,79 +226,63 @@ def module_power(nvml, handle):
 
 # (fields, where from, function of the binding and the handle that returns as many values)
 GROUPS = (
-    (("memory_total_mib", "memory_used_mib", "memory_free_mib"), "nvmlDeviceGetMemoryInfo", memory),
+    ("memory_total_mib memory_used_mib memory_free_mib", "nvmlDeviceGetMemoryInfo", memory),
     (
-        (
-            "sram_threshold_exceeded",
-            "sram_parity_volatile",
-            "sram_parity_aggregate",
-            "sram_secded_volatile",
-            "sram_secded_aggregate",
-        ),
+        "sram_threshold_exceeded sram_parity_volatile sram_parity_aggregate sram_secded_volatile"
+        " sram_secded_aggregate",
         "nvmlDeviceGetSramEccErrorStatus",
         sram_errors,
     ),
-    (("inforom_valid",), "nvmlDeviceValidateInforom", inforom_valid),
+    ("inforom_valid", "nvmlDeviceValidateInforom", inforom_valid),
     (
-        ("slowdown_sw_thermal_us", "slowdown_hw_thermal_us", "slowdown_hw_power_brake_us"),
+        "slowdown_sw_thermal_us slowdown_hw_thermal_us slowdown_hw_power_brake_us",
         "nvmlDeviceGetFieldValues",
         slowdowns,
     ),
     (
-        ("module_power_limit_w", "module_power_default_limit_w"),
+        "module_power_limit_w module_power_default_limit_w",
         "nvmlDeviceGetFieldValues",
         module_power,
     ),
-    (("vgpu_licence",), "nvmlDeviceGetGridLicensableFeatures", lists.vgpu_licence),
-    (("mig_instances",), "nvmlDeviceGetMigDeviceHandleByIndex", lists.mig_instances),
-    (("nvlinks",), "nvmlDeviceGetNvLinkState", lists.nvlinks),
+    ("vgpu_licence", "nvmlDeviceGetGridLicensableFeatures", lists.vgpu_licence),
+    ("mig_instances", "nvmlDeviceGetMigDeviceHandleByIndex", lists.mig_instances),
+    ("nvlinks", "nvmlDeviceGetNvLinkState", lists.nvlinks),
     (
-        (
-            "fabric_state",
-            "fabric_status",
-            "fabric_health",
-            "fabric_faults",
-            "fabric_clique",
-            "fabric_cluster",
-        ),
+        "fabric_state fabric_status fabric_health fabric_faults fabric_clique fabric_cluster",
         "nvmlDeviceGetGpuFabricInfoV",
         lists.fabric,
     ),
-    (("processes",), "nvmlDeviceGetComputeRunningProcesses", lists.processes),
+    ("processes", "nvmlDeviceGetComputeRunningProcesses", lists.processes),
 )
 
-SOURCES = {"gpus." + field: row[1][0] for row in FUNCTIONS for field in row[0]}
+
+def _functions(names):
+    return tuple("nvmlDeviceGet" + name for name in names.split())
+
+
+SOURCES = {"gpus." + field: _functions(row[1])[0] for row in FUNCTIONS for field in row[0].split()}
 SOURCES.update(("gpus." + row[0], "nvmlDeviceGetFieldValues %s" % row[1]) for row in FIELD_VALUES)
-SOURCES.update(("gpus." + field, row[1]) for row in GROUPS for field in row[0])
+SOURCES.update(("gpus." + field, row[1]) for row in GROUPS for field in row[0].split())
 
 
 def read(nvml, handle, index):
     """Everything that NVML says of one GPU: a dict of facts/gpu.py's Gpu."""
     gpu = {"index": index}
+
+    def put(names, function, *arguments):
+        """One value for one name, a tuple for several, the reason of a failure for each of them."""
+        names = names.split()
+        try:
+            value = function(*arguments)
+            gpu.update(zip(names, value) if len(names) > 1 else [(names[0], value)])
+        except Exception as error:
+            gpu.update((name, reason_fact(error)) for name in names)
+
     for names, functions, arguments, convert in FUNCTIONS:
-        try:
-            value = convert(nvml.first(functions, handle, *arguments))
-        except Exception as error:
-            value = reason_fact(error)
-        _put(gpu, names, value)
+        put(names, lambda *a: convert(nvml.first(_functions(functions), handle, *a)), *arguments)  # noqa: B023
     for name, constant, convert in FIELD_VALUES:
-        try:
-            gpu[name] = convert(nvml.field(handle, constant))
-        except Exception as error:
-            gpu[name] = reason_fact(error)
+        put(name, lambda: convert(nvml.field(handle, constant)))  # noqa: B023
     for names, _source, function in GROUPS:
-        try:
-            value = function(nvml, handle)
-            value = value if len(names) > 1 else value[0]
-        except Exception as error:
-            value = reason_fact(error)
-        _put(gpu, names, value)
+        one = " " not in names
+        put(names, lambda: function(nvml, handle)[0] if one else function(nvml, handle))  # noqa: B023
     return gpu
-
-
-def _put(gpu, names, value):
-    """One value for one name, a tuple for several, the reason of a failure for each of them."""
-    if len(names) == 1 or isinstance(value, dict):
-        gpu.update((name, value) for name in names)
-    else:
-        gpu.update(zip(names, value))

@@ -8,10 +8,13 @@ A probe runs in a process of its own. It may fail in any way it likes: what it r
 that it never answers becomes the probe's outcome.
 """
 
-import importlib
+import ast
 import pkgutil
+import re
+from importlib.util import find_spec
 
 DOCUMENTS = ("machine", "target")
+_CONSTANT = re.compile(r"^(DOCUMENT|DEADLINE|IMPORTS|IN_CONTAINER) = (.+)$", re.MULTILINE)
 
 
 class NotAProbe(Exception):
@@ -21,11 +24,10 @@ class NotAProbe(Exception):
 class Probe(object):
     """A probe as the process that starts it sees it."""
 
-    def __init__(self, name, said, module, after=None):
+    def __init__(self, name, said, module):
         """said: {"DOCUMENT", "DEADLINE", …}, the file's constants. Raises NotAProbe.
 
-        module: what its process imports, a dotted name or a file's path. after(facts, stderr): a function
-        for the facts that are known only when that process has ended.
+        module: what its process imports, a dotted name or a file's path.
         """
         self.name = name
         self.document = said.get("DOCUMENT")
@@ -33,7 +35,6 @@ class Probe(object):
         self.imports = said.get("IMPORTS")
         self.in_container = said.get("IN_CONTAINER") is True
         self.module = module
-        self.after = after
         if self.document not in DOCUMENTS:
             raise NotAProbe('its DOCUMENT is neither "machine" nor "target"')
         number = isinstance(self.deadline, (int, float)) and not isinstance(self.deadline, bool)
@@ -49,8 +50,10 @@ def of(document):
 
 
 def load(name):
-    """The Probe of a file in this folder. Raises NotAProbe."""
-    module = importlib.import_module(__name__ + "." + name)
-    if not hasattr(module, "collect"):
+    """The Probe of a file in this folder, which only its own process imports. Raises NotAProbe."""
+    module = __name__ + "." + name
+    source = find_spec(module).loader.get_source(module)
+    if not re.search(r"^def collect\(context\):", source, re.MULTILINE):
         raise NotAProbe("probes/%s.py has no collect(context)" % name)
-    return Probe(name, vars(module), module.__name__, getattr(module, "after", None))
+    said = {key: ast.literal_eval(value) for key, value in _CONSTANT.findall(source)}
+    return Probe(name, said, module)

@@ -143,13 +143,39 @@ def _document(result):
 def _put_silent(facts, why):
     """The server did not answer: ``why`` with its words stands once, the bare reason everywhere else."""
     facts.put("server_version", why)
-    for name in tuple(
-        (
-            "rootless cgroup_driver cgroup_version runtimes default_runtime storage_driver "
-            "storage_path storage_free_mib"
-        ).split()
-    ):
+    for name in ("rootless", "runtimes", "storage_free_mib") + tuple(_DOCKER):
         facts.missing(name, why["unavailable"], "the server did not answer")
+
+
+# {fact: its path in what the engine prints}
+_DOCKER = {
+    "cgroup_driver": "CgroupDriver",
+    "cgroup_version": "CgroupVersion",
+    "default_runtime": "DefaultRuntime",
+    "storage_driver": "Driver",
+    "storage_path": "DockerRootDir",
+}
+_PODMAN = {
+    "server_version": "version/Version",
+    "cgroup_driver": "host/cgroupManager",
+    "cgroup_version": "host/cgroupVersion",
+    "default_runtime": "host/ociRuntime/name",
+    "storage_driver": "store/graphDriverName",
+    "storage_path": "store/graphRoot",
+}
+
+
+def _at(info, path):
+    """What stands at a path of keys in a document; None where it does not."""
+    for key in path.split("/"):
+        info = info.get(key) if isinstance(info, dict) else None
+    return info
+
+
+def _put_texts(facts, info, table):
+    for name, path in table.items():
+        value = _at(info, path)
+        facts.put(name, str(value) if value else unavailable("error", "the engine does not say"))
 
 
 def put_docker(facts, result, environ):
@@ -166,12 +192,8 @@ def put_docker(facts, result, environ):
     options = [str(option) for option in info.get("SecurityOptions") or []]
     facts.put("server_version", str(info["ServerVersion"]))
     facts.put("rootless", "name=rootless" in options)
-    _put_text(facts, "cgroup_driver", info.get("CgroupDriver"))
-    _put_text(facts, "cgroup_version", info.get("CgroupVersion"))
     facts.put("runtimes", sorted(str(name) for name in info.get("Runtimes") or {}))
-    _put_text(facts, "default_runtime", info.get("DefaultRuntime"))
-    _put_text(facts, "storage_driver", info.get("Driver"))
-    _put_text(facts, "storage_path", info.get("DockerRootDir"))
+    _put_texts(facts, info, _DOCKER)
     facts.put("selinux", "name=selinux" in options)
     if str(info.get("InitBinary") or "").startswith("/"):  # "init-path" of daemon.json
         facts.put("init_path", info["InitBinary"])
@@ -200,41 +222,24 @@ def _is_remote(info, environ):
 def put_podman(facts, result):
     """result: of `podman info --format json`."""
     info = _document(result)
-    version, host, store = (
-        info.get(key) if isinstance(info.get(key), dict) else {}
-        for key in ("version", "host", "store")
-    )
-    if not host:
+    host = info.get("host")
+    if not host or not isinstance(host, dict):
         _put_silent(facts, _no_answer(result))
         return
-    security = host.get("security") if isinstance(host.get("security"), dict) else {}
-    runtime = host.get("ociRuntime") if isinstance(host.get("ociRuntime"), dict) else {}
-    _put_text(facts, "server_version", version.get("Version"))
-    rootless = security.get("rootless", host.get("rootless"))
-    facts.put(
-        "rootless",
-        rootless if isinstance(rootless, bool) else unavailable("error", "podman does not say"),
-    )
-    _put_text(facts, "cgroup_driver", host.get("cgroupManager"))
-    _put_text(facts, "cgroup_version", host.get("cgroupVersion"))
-    facts.put("runtimes", [str(runtime["name"])] if "name" in runtime else [])
-    _put_text(facts, "default_runtime", runtime.get("name"))
-    _put_text(facts, "storage_driver", store.get("graphDriverName"))
-    _put_text(facts, "storage_path", store.get("graphRoot"))
-    labels = security.get("selinuxEnabled")
+    _put_texts(facts, info, _PODMAN)
+    rootless = _at(host, "security/rootless")
+    rootless = host.get("rootless") if rootless is None else rootless
+    unknown = unavailable("error", "podman does not say")
+    facts.put("rootless", rootless if isinstance(rootless, bool) else unknown)
+    runtime = _at(host, "ociRuntime/name")
+    facts.put("runtimes", [] if runtime is None else [str(runtime)])
+    labels = _at(host, "security/selinuxEnabled")
     if isinstance(labels, bool):
         facts.put("selinux", labels)
     facts.put("remote", host.get("serviceIsRemote") is True)
     folders = next((host[key] for key in host if key.lower() == "cdispecdirs"), None)
     if isinstance(folders, list):
         facts.put("cdi_spec_dirs", [str(folder) for folder in folders])
-
-
-def _put_text(facts, name, value):
-    if value:
-        facts.put(name, str(value))
-    else:
-        facts.missing(name, "error", "the engine does not say")
 
 
 def _put_storage(context, engines):
@@ -260,22 +265,14 @@ def _free(path):
 
 def _put_toolkit(facts, context, found, answers):
     for field, program in (("toolkit", "nvidia-ctk"), ("cli", "nvidia-container-cli")):
-        path = found[program]
-        if path is None:
-            absent = unavailable("absent", "no program named " + program)
-            facts.put(field + "_path", absent)
-            facts.put(field + "_version", absent)
-        else:
-            facts.put(field + "_path", path, "PATH")
-            facts.put(
-                field + "_version", _version(answers[program, "version"]), program + " --version"
-            )
+        path = version = unavailable("absent", "no program named " + program)
+        if found[program] is not None:
+            path, version = found[program], _version(answers[program, "version"])
+        facts.put(field + "_path", path, "PATH")
+        facts.put(field + "_version", version, program + " --version")
     hooks = [path for path in (programs.find(context, name) for name in HOOKS) if path]
-    facts.put(
-        "hook_path",
-        hooks[0] if hooks else unavailable("absent", "no program named " + HOOKS[0]),
-        "PATH",
-    )
+    absent = unavailable("absent", "no program named " + HOOKS[0])
+    facts.put("hook_path", hooks[0] if hooks else absent, "PATH")
     facts.attempt("oci_hooks", ", ".join(HOOK_FOLDERS), _oci_hooks, context)
     _put_config(facts, context)
 
@@ -296,29 +293,20 @@ def _oci_hooks(context):
 
 
 def _put_config(facts, context):
+    names = ("config", "mode", "no_cgroups", "ldconfig", "ldconfig_there")
     try:
         settings = specs.read_toml(context.read(CONFIG))
     except OSError as error:
-        names = ("toolkit_config", "toolkit_mode", "toolkit_no_cgroups", "toolkit_ldconfig")
-        for name in (*names, "toolkit_ldconfig_there"):
-            facts.put(name, from_error(error), CONFIG)
-        return
-    facts.put("toolkit_config", CONFIG, CONFIG)
-    mode = settings.get(("nvidia-container-runtime", "mode"))
-    facts.put("toolkit_mode", mode or unavailable("absent", "not set"), CONFIG)
-    cgroups = settings.get(("nvidia-container-cli", "no-cgroups"))
-    facts.put(
-        "toolkit_no_cgroups",
-        unavailable("absent", "not set") if cgroups is None else cgroups == "true",
-        CONFIG,
-    )
-    ldconfig = settings.get(("nvidia-container-cli", "ldconfig")) or ""
-    facts.put("toolkit_ldconfig", ldconfig or unavailable("absent", "not set"), CONFIG)
-    on_host = ldconfig.startswith("@/")  # without the @ it is a path of the container's
-    facts.put(
-        "toolkit_ldconfig_there",
-        os.path.exists(context.path(ldconfig[1:]))
-        if on_host
-        else unavailable("absent", "no path of the host's"),
-        CONFIG,
-    )
+        values = [from_error(error)] * len(names)
+    else:
+        unset = unavailable("absent", "not set")
+        cgroups = settings.get(("nvidia-container-cli", "no-cgroups"))
+        ldconfig = settings.get(("nvidia-container-cli", "ldconfig")) or ""
+        there = unavailable("absent", "no path of the host's")
+        if ldconfig.startswith("@/"):  # without the @ it is a path of the container's
+            there = os.path.exists(context.path(ldconfig[1:]))
+        mode = settings.get(("nvidia-container-runtime", "mode")) or unset
+        no_cgroups = unset if cgroups is None else cgroups == "true"
+        values = [CONFIG, mode, no_cgroups, ldconfig or unset, there]
+    for name, value in zip(names, values):
+        facts.put("toolkit_" + name, value, CONFIG)

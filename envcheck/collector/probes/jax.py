@@ -5,7 +5,6 @@ import importlib
 from .. import framework
 from ..cuda import libraries
 from ..facts import unavailable
-from ..framework import after  # noqa: F401  (the runner's hook)
 
 DOCUMENT = "target"
 IMPORTS = "jax"

@@ -4,8 +4,7 @@ import os
 
 from ..facts import Facts
 from ..runtime import programs
-from ..smi.document import read_document
-from ..smi.said import NO_DEVICES, OF_A_DOCUMENT, without_devices, without_document
+from ..smi.document import OF_A_DOCUMENT, read_document, without_document
 
 DOCUMENT = "machine"
 IN_CONTAINER = True
@@ -60,10 +59,7 @@ def _no_document(facts, result, error):
         detail = "nvidia-smi %s: %s" % (result.describe(), said)
     else:
         detail = "nvidia-smi's output: %s" % error
-    # One that died may have said so of a driver that failed.
-    none = NO_DEVICES in said and result.code >= 0
-    found = without_devices(said) if none else without_document(said, detail)
-    for name, value in found.items():
+    for name, value in without_document(said, detail, died=result.code < 0).items():
         facts.put(name, value)
 
 

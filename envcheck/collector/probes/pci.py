@@ -23,20 +23,7 @@ FIRST_NVSWITCH = 0x1000
 
 def collect(context):
     facts = Facts(source=DEVICES)
-    try:
-        addresses = sorted(os.listdir(context.path(DEVICES)))
-    except OSError as error:
-        facts.put("devices", from_error(error))
-        addresses = []
-    else:
-        facts.put(
-            "devices",
-            [
-                _device(context, address)
-                for address in addresses
-                if _read(context, address, "vendor") == NVIDIA
-            ],
-        )
+    facts.attempt("devices", DEVICES, _devices, context)
     devices = facts.get("devices") or []
     _add_names(context, facts, devices)
     facts.attempt("iommu", GROUPS, _has_iommu, context)
@@ -47,32 +34,78 @@ def collect(context):
     return facts
 
 
+def _devices(context):
+    addresses = sorted(os.listdir(context.path(DEVICES)))
+    nvidia = [one for one in addresses if _read(context, one, "vendor") == NVIDIA]
+    return [_device(context, address) for address in nvidia]
+
+
+def parse_aer_total(text):
+    """The total of an aer_dev_* file: its TOTAL_ERR_* line."""
+    match = re.search(r"^TOTAL_ERR_\w+ (\d+)\s*$", text, re.M)
+    return int(match.group(1)) if match else unavailable("error", "no total in it")
+
+
+def _override(text):
+    return unavailable("absent") if text in ("(null)", "") else text
+
+
+def _numa_node(text):
+    return unavailable("absent", "-1") if text == "-1" else _number(text)
+
+
+def _number(text):
+    try:
+        return int(text)
+    except ValueError:
+        return unavailable("error", "not a number: %r" % text)
+
+
+# (fact of a device, its file in the device's directory, how its text is read)
+_FILES = (
+    ("driver_override", "driver_override", _override),
+    ("power_state", "power_state", str),
+    ("link_gts", "current_link_speed", parse_speed),
+    ("link_width", "current_link_width", parse_width),
+    ("max_link_gts", "max_link_speed", parse_speed),
+    ("max_link_width", "max_link_width", parse_width),
+    ("numa_node", "numa_node", _numa_node),
+    ("aer_fatal", "aer_dev_fatal", parse_aer_total),
+    ("aer_nonfatal", "aer_dev_nonfatal", parse_aer_total),
+    ("aer_correctable", "aer_dev_correctable", parse_aer_total),
+)
+_OF_THE_SLOT = (
+    ("slot_max_link_gts", "max_link_speed", parse_speed),
+    ("slot_max_link_width", "max_link_width", parse_width),
+)
+
+
 def _device(context, address):
     slot = _slot(context, address)
+    group = _link(context, address, "iommu_group")
     device = {
         "address": address.lower(),
         "kind": _kind(context, address),
         "device_id": "10de:" + (_read(context, address, "device") or "0x????")[2:],
         "driver": _link(context, address, "driver"),
-        "driver_override": _driver_override(context, address),
         "answers": _answers(context, address),
-        "power_state": _text(context, address, "power_state"),
-        "link_gts": _speed(context, address, "current_link_speed"),
-        "link_width": _width(context, address, "current_link_width"),
-        "max_link_gts": _speed(context, address, "max_link_speed"),
-        "max_link_width": _width(context, address, "max_link_width"),
         "slot": slot,
         "bridges": _bridges(context, address),
-        "numa_node": _numa_node(context, address),
-        "iommu_group": _number(_link(context, address, "iommu_group")),
-        "aer_fatal": _aer(context, address, "aer_dev_fatal"),
-        "aer_nonfatal": _aer(context, address, "aer_dev_nonfatal"),
-        "aer_correctable": _aer(context, address, "aer_dev_correctable"),
+        "iommu_group": group if is_unavailable(group) else _number(group),
     }
-    if not is_unavailable(slot):
-        device["slot_max_link_gts"] = _speed(context, slot, "max_link_speed")
-        device["slot_max_link_width"] = _width(context, slot, "max_link_width")
+    for name, file, parse in _FILES:
+        device[name] = _parsed(context, address, file, parse)
+    for name, file, parse in () if is_unavailable(slot) else _OF_THE_SLOT:
+        device[name] = _parsed(context, slot, file, parse)
     return device
+
+
+def _parsed(context, address, name, parse):
+    """What a short file of a device says, or the reason why there is none."""
+    try:
+        return parse(context.read("%s/%s/%s" % (DEVICES, address, name), 4096).strip())
+    except OSError as error:
+        return from_error(error)
 
 
 def _kind(context, address):
@@ -121,46 +154,6 @@ def _answers(context, address):
     if len(identity) < 4:
         return unavailable("error", "%d bytes of configuration space" % len(identity))
     return identity != b"\xff\xff\xff\xff"
-
-
-def _driver_override(context, address):
-    text = _text(context, address, "driver_override")
-    return unavailable("absent") if text in ("(null)", "") else text
-
-
-def parse_aer_total(text):
-    """The total of an aer_dev_* file: its TOTAL_ERR_* line."""
-    match = re.search(r"^TOTAL_ERR_\w+ (\d+)\s*$", text, re.M)
-    return int(match.group(1)) if match else unavailable("error", "no total in it")
-
-
-def _speed(context, address, name):
-    text = _text(context, address, name)
-    return text if is_unavailable(text) else parse_speed(text)
-
-
-def _width(context, address, name):
-    text = _text(context, address, name)
-    return text if is_unavailable(text) else parse_width(text)
-
-
-def _aer(context, address, name):
-    text = _text(context, address, name)
-    return text if is_unavailable(text) else parse_aer_total(text)
-
-
-def _numa_node(context, address):
-    node = _number(_text(context, address, "numa_node"))
-    return unavailable("absent", "-1") if node == -1 else node
-
-
-def _number(text):
-    if is_unavailable(text):
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        return unavailable("error", "not a number: %r" % text)
 
 
 def _has_iommu(context):
@@ -227,14 +220,6 @@ def _read(context, address, name):
         return context.read("%s/%s/%s" % (DEVICES, address, name), 4096).strip()
     except OSError:
         return None
-
-
-def _text(context, address, name):
-    """A short file of a device, or the reason why there is none."""
-    try:
-        return context.read("%s/%s/%s" % (DEVICES, address, name), 4096).strip()
-    except OSError as error:
-        return from_error(error)
 
 
 def _link(context, address, name):

@@ -6,7 +6,6 @@ import sys
 
 from .. import files, framework
 from ..facts import is_unavailable, unavailable
-from ..framework import after  # noqa: F401  (the runner's hook)
 
 DOCUMENT = "target"
 IMPORTS = "tensorflow"

@@ -2,7 +2,6 @@
 
 from .. import framework
 from ..facts import unavailable
-from ..framework import after  # noqa: F401  (the runner's hook)
 
 DOCUMENT = "target"
 IMPORTS = "torch"

@@ -1,8 +1,9 @@
 """Where each fact of a GPU stands in nvidia-smi's documents: a table.
 
-A row is (field of facts/gpu.py's Gpu, how its text is read, paths in XML, paths in text). Of the
-paths, the first that has a value counts; a tuple of paths is a sum, for which all must be there unless
-those that are make more than nothing.
+Rows are grouped by what their paths in XML and in text begin with: (field of facts/gpu.py's Gpu, how its
+text is read, the rest of its path in XML, in text). Of several paths, in several rows or separated by "|",
+the first that has a value counts; "+" joins paths whose values are added up: all must be there unless those
+that are make more than nothing.
 
 The names are those of the DTDs v10 to v13 (drivers 418 to 595): they changed ("throttle" became
 "event"), groups moved (power_readings, gpu_power_readings), and ECC counters went from
@@ -12,408 +13,232 @@ single_bit/double_bit over sram/dram to parity and SEC-DED.
 from ..facts import unavailable
 from . import values as v
 
-
-def _ecc(period, title, kind):
-    """The ECC counters of one kind ("correctable") in all three shapes that they have had."""
-    old, old_title = {
-        "correctable": ("single_bit", "Single Bit"),
-        "uncorrectable": ("double_bit", "Double Bit"),
-    }[kind]
-    xml, text = "ecc_errors/%s/" % period, "ECC Errors/%s/" % title
-    name = kind.capitalize()
-    return (
-        (
-            (xml + "sram_%s_parity" % kind, xml + "sram_%s_secded" % kind, xml + "dram_%s" % kind),
-            (xml + "sram_%s" % kind, xml + "dram_%s" % kind),
-            xml + old + "/total",
-        ),
-        (
-            (
-                text + "SRAM %s Parity" % name,
-                text + "SRAM %s SEC-DED" % name,
-                text + "DRAM %s" % name,
-            ),
-            (text + "SRAM %s" % name, text + "DRAM %s" % name),
-            text + old_title + "/Total",
-        ),
-    )
-
-
-def _sram(period, title, kind, kind_title):
-    """Uncorrectable errors of on-chip memory that is protected in one way, since Ampere."""
-    return (
-        ("ecc_errors/%s/sram_uncorrectable_%s" % (period, kind),),
-        ("ECC Errors/%s/SRAM Uncorrectable %s" % (title, kind_title),),
-    )
-
-
-def _banks(word):
-    """How many memory banks have so many spare rows left: "3072 bank(s)"."""
-    return (
-        ("remapped_rows/row_remapper_histogram/row_remapper_histogram_%s" % word,),
-        ("Remapped Rows/Bank Remap Availability Histogram/%s" % word.capitalize(),),
-    )
-
-
-def _reason_counter(word, *titles):
-    """For how long a clock-event reason has been active."""
-    return (
-        ("clocks_event_reasons_counters/clocks_event_reasons_counters_%s" % word,),
-        tuple("Clocks Event Reasons Counters/%s" % title for title in titles),
-    )
-
-
-def _limit(word):
-    """A power limit in XML; since driver 610 in a group of its own."""
-    group = "gpu_power_readings/"
-    return (
-        group + word,
-        group + "gpu_ceiling_power_limit/" + word,
-        "gpu_ceiling_power_limit/" + word,
-    )
-
-
-def _limit_title(title):
-    group = "GPU Power Readings/"
-    ceiling = "GPU Ceiling Power Limit/"
-    return group + title, group + ceiling + title, ceiling + title
-
-
-_LINK = "pci/pci_gpu_link_info/pcie_gen/"
-_LINK_TEXT = "PCI/GPU Link Info/PCIe Generation/"
-
-FIELDS = (
-    ("pci_address", v.address, ("pci/pci_bus_id",), ("PCI/Bus Id",)),
-    ("uuid", v.words, ("uuid",), ("GPU UUID",)),
-    ("serial", v.words, ("serial",), ("Serial Number",)),
-    ("name", v.words, ("product_name",), ("Product Name",)),
-    ("brand", v.words, ("product_brand",), ("Product Brand",)),
-    ("architecture", v.words, ("product_architecture",), ("Product Architecture",)),
-    ("minor_number", v.count, ("minor_number",), ("Minor Number",)),
-    ("vbios", v.words, ("vbios_version",), ("VBIOS Version",)),
-    (
-        "inforom",
-        v.words,
-        ("inforom_version/img_version",),
-        ("Inforom Version/Image Version", "InfoROM Version/Image Version"),
-    ),
-    (
-        "board_part_number",
-        v.words,
-        ("board_part_number", "gpu_part_number"),
-        ("Board Part Number", "GPU Part Number"),
-    ),
-    ("gsp_firmware", v.words, ("gsp_firmware_version",), ("GSP Firmware Version",)),
-    ("driver_model", v.words, ("driver_model/current_dm",), ("Driver Model/Current",)),
-    (
-        "virtualization",
-        v.words,
-        ("gpu_virtualization_mode/virtualization_mode",),
-        (
-            "GPU Virtualization Mode/Virtualization Mode",
-            "GPU Virtualization Mode/Virtualization mode",
-        ),
-    ),
-    (
-        "vgpu_licence",
-        v.words,
-        ("vgpu_software_licensed_product/license_status", "grid_licensed_product/license_status"),
-        ("vGPU Software Licensed Product/License Status", "GRID Licensed Product/License Status"),
-    ),
-    ("addressing_mode", v.words, ("addressing_mode",), ("Addressing Mode",)),
-    ("persistence", v.flag, ("persistence_mode",), ("Persistence Mode",)),
-    ("compute_mode", v.words, ("compute_mode",), ("Compute Mode",)),
-    ("performance_state", v.words, ("performance_state",), ("Performance State",)),
-    ("memory_total_mib", v.mebibytes, ("fb_memory_usage/total",), ("FB Memory Usage/Total",)),
-    ("memory_used_mib", v.mebibytes, ("fb_memory_usage/used",), ("FB Memory Usage/Used",)),
-    ("memory_free_mib", v.mebibytes, ("fb_memory_usage/free",), ("FB Memory Usage/Free",)),
-    ("bar1_total_mib", v.mebibytes, ("bar1_memory_usage/total",), ("BAR1 Memory Usage/Total",)),
-    ("bar1_used_mib", v.mebibytes, ("bar1_memory_usage/used",), ("BAR1 Memory Usage/Used",)),
-    ("mig_enabled", v.flag, ("mig_mode/current_mig",), ("MIG Mode/Current",)),
-    ("mig_pending", v.flag, ("mig_mode/pending_mig",), ("MIG Mode/Pending",)),
-    ("ecc_enabled", v.flag, ("ecc_mode/current_ecc",), ("ECC Mode/Current", "Ecc Mode/Current")),
-    ("ecc_pending", v.flag, ("ecc_mode/pending_ecc",), ("ECC Mode/Pending", "Ecc Mode/Pending")),
-    ("ecc_corrected_volatile", v.count) + _ecc("volatile", "Volatile", "correctable"),
-    ("ecc_uncorrected_volatile", v.count) + _ecc("volatile", "Volatile", "uncorrectable"),
-    ("ecc_corrected_aggregate", v.count) + _ecc("aggregate", "Aggregate", "correctable"),
-    ("ecc_uncorrected_aggregate", v.count) + _ecc("aggregate", "Aggregate", "uncorrectable"),
-    ("sram_parity_volatile", v.count) + _sram("volatile", "Volatile", "parity", "Parity"),
-    ("sram_parity_aggregate", v.count) + _sram("aggregate", "Aggregate", "parity", "Parity"),
-    ("sram_secded_volatile", v.count) + _sram("volatile", "Volatile", "secded", "SEC-DED"),
-    ("sram_secded_aggregate", v.count) + _sram("aggregate", "Aggregate", "secded", "SEC-DED"),
-    (
-        "sram_threshold_exceeded",
-        v.flag,
-        ("ecc_errors/aggregate/sram_threshold_exceeded",),
-        ("ECC Errors/Aggregate/SRAM Threshold Exceeded",),
-    ),
-    (
-        "channel_repair_pending",
-        v.flag,
-        ("ecc_errors/channel_repair_pending",),
-        ("ECC Errors/Channel Repair Pending",),
-    ),
-    (
-        "tpc_repair_pending",
-        v.flag,
-        ("ecc_errors/tpc_repair_pending",),
-        ("ECC Errors/TPC Repair Pending",),
-    ),
-    (
-        "unrepairable_memory",
-        v.flag,
-        ("ecc_errors/unrepairable_memory",),
-        ("ECC Errors/Unrepairable Memory",),
-    ),
-    (
-        "retired_single_bit",
-        v.count,
-        ("retired_pages/multiple_single_bit_retirement/retired_count",),
-        ("Retired Pages/Single Bit ECC",),
-    ),
-    (
-        "retired_double_bit",
-        v.count,
-        ("retired_pages/double_bit_retirement/retired_count",),
-        ("Retired Pages/Double Bit ECC",),
-    ),
-    (
-        "retired_pending",
-        v.flag,
-        ("retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
-        ("Retired Pages/Pending Page Blacklist", "Retired Pages/Pending"),
-    ),
-    (
-        "remap_correctable",
-        v.count,
-        ("remapped_rows/remapped_row_corr",),
-        ("Remapped Rows/Correctable Error",),
-    ),
-    (
-        "remap_uncorrectable",
-        v.count,
-        ("remapped_rows/remapped_row_unc",),
-        ("Remapped Rows/Uncorrectable Error",),
-    ),
-    ("remap_pending", v.flag, ("remapped_rows/remapped_row_pending",), ("Remapped Rows/Pending",)),
-    (
-        "remap_failed",
-        v.flag,
-        ("remapped_rows/remapped_row_failure",),
-        ("Remapped Rows/Remapping Failure Occurred",),
-    ),
-    ("remap_banks_max", v.count) + _banks("max"),
-    ("remap_banks_high", v.count) + _banks("high"),
-    ("remap_banks_partial", v.count) + _banks("partial"),
-    ("remap_banks_low", v.count) + _banks("low"),
-    ("remap_banks_none", v.count) + _banks("none"),
-    (
-        "reset_required",
-        v.flag,
-        ("gpu_reset_status/reset_required",),
-        ("GPU Reset Status/Reset Required",),
-    ),
-    (
-        "drain_and_reset_recommended",
-        v.flag,
-        ("gpu_reset_status/drain_and_reset_recommended",),
-        ("GPU Reset Status/Drain and Reset Recommended",),
-    ),
-    ("recovery_action", v.words, ("gpu_recovery_action",), ("GPU Recovery Action",)),
-    (
-        "temperature_c",
-        v.integer,
-        ("temperature/gpu_temp",),
-        ("Temperature/GPU Current Temp", "Temperature/Gpu"),
-    ),
-    (
-        "temperature_slowdown_c",
-        v.integer,
-        ("temperature/gpu_temp_slow_threshold",),
-        ("Temperature/GPU Slowdown Temp",),
-    ),
-    (
-        "temperature_shutdown_c",
-        v.integer,
-        ("temperature/gpu_temp_max_threshold",),
-        ("Temperature/GPU Shutdown Temp",),
-    ),
-    (
-        "temperature_margin_c",
-        v.integer,
-        ("temperature/gpu_temp_tlimit",),
-        ("Temperature/GPU T.Limit Temp",),
-    ),
-    (
-        "memory_temperature_c",
-        v.integer,
-        ("temperature/memory_temp",),
-        ("Temperature/Memory Current Temp",),
-    ),
-    (
-        "memory_temperature_max_c",
-        v.integer,
-        ("temperature/gpu_temp_max_mem_threshold",),
-        ("Temperature/Memory Max Operating Temp",),
-    ),
-    ("fan_percent", v.count, ("fan_speed",), ("Fan Speed",)),
-    (
-        "power_draw_w",
-        v.watts,
-        (
-            "gpu_power_readings/power_draw",
-            "gpu_power_readings/average_power_draw",
-            "gpu_power_readings/instant_power_draw",
-            "power_readings/power_draw",
-        ),
-        (
-            "GPU Power Readings/Power Draw",
-            "GPU Power Readings/Average Power Draw",
-            "GPU Power Readings/Instantaneous Power Draw",
-            "Power Readings/Power Draw",
-        ),
-    ),
-    (
-        "power_limit_w",
-        v.watts,
-        (
-            *_limit("current_power_limit"),
-            "power_readings/enforced_power_limit",
-            "power_readings/power_limit",
-        ),
-        (
-            *_limit_title("Current Power Limit"),
-            "Power Readings/Enforced Power Limit",
-            "Power Readings/Power Limit",
-        ),
-    ),
-    (
-        "power_default_limit_w",
-        v.watts,
-        (*_limit("default_power_limit"), "power_readings/default_power_limit"),
-        (*_limit_title("Default Power Limit"), "Power Readings/Default Power Limit"),
-    ),
-    (
-        "power_min_limit_w",
-        v.watts,
-        (*_limit("min_power_limit"), "power_readings/min_power_limit"),
-        (*_limit_title("Min Power Limit"), "Power Readings/Min Power Limit"),
-    ),
-    (
-        "power_max_limit_w",
-        v.watts,
-        (*_limit("max_power_limit"), "power_readings/max_power_limit"),
-        (*_limit_title("Max Power Limit"), "Power Readings/Max Power Limit"),
-    ),
-    (
-        "module_power_limit_w",
-        v.watts,
-        ("module_power_readings/current_power_limit",),
-        ("Module Power Readings/Current Power Limit",),
-    ),
-    (
-        "module_power_default_limit_w",
-        v.watts,
-        ("module_power_readings/default_power_limit",),
-        ("Module Power Readings/Default Power Limit",),
-    ),
-    ("clock_sm_mhz", v.count, ("clocks/sm_clock",), ("Clocks/SM",)),
-    ("clock_memory_mhz", v.count, ("clocks/mem_clock",), ("Clocks/Memory",)),
-    ("clock_sm_max_mhz", v.count, ("max_clocks/sm_clock",), ("Max Clocks/SM",)),
-    ("clock_memory_max_mhz", v.count, ("max_clocks/mem_clock",), ("Max Clocks/Memory",)),
-    (
-        "clock_set_mhz",
-        v.count,
-        ("applications_clocks/graphics_clock",),
-        ("Applications Clocks/Graphics",),
-    ),
-    (
-        "clock_set_default_mhz",
-        v.count,
-        ("default_applications_clocks/graphics_clock",),
-        ("Default Applications Clocks/Graphics",),
-    ),
-    (
-        "clock_memory_set_mhz",
-        v.count,
-        ("applications_clocks/mem_clock",),
-        ("Applications Clocks/Memory",),
-    ),
-    (
-        "clock_memory_set_default_mhz",
-        v.count,
-        ("default_applications_clocks/mem_clock",),
-        ("Default Applications Clocks/Memory",),
-    ),
-    ("slowdown_sw_power_cap_us", v.count)
-    + _reason_counter("sw_power_cap", "SW Power Capping", "SW Power Cap"),
-    ("slowdown_sync_boost_us", v.count) + _reason_counter("sync_boost", "Sync Boost"),
-    ("slowdown_sw_thermal_us", v.count)
-    + _reason_counter("sw_therm_slowdown", "SW Thermal Slowdown"),
-    ("slowdown_hw_thermal_us", v.count)
-    + _reason_counter("hw_therm_slowdown", "HW Thermal Slowdown"),
-    ("slowdown_hw_power_brake_us", v.count)
-    + _reason_counter("hw_power_brake", "HW Power Braking", "HW Power Brake Slowdown"),
-    (
-        "utilization_percent",
-        v.count,
-        ("utilization/gpu_util",),
-        ("Utilization/GPU", "Utilization/Gpu"),
-    ),
-    ("pcie_gen", v.count, (_LINK + "current_link_gen",), (_LINK_TEXT + "Current",)),
-    ("pcie_gen_max", v.count, (_LINK + "max_link_gen",), (_LINK_TEXT + "Max",)),
-    (
-        "pcie_gen_max_device",
-        v.count,
-        (_LINK + "max_device_link_gen",),
-        (_LINK_TEXT + "Device Max",),
-    ),
-    ("pcie_gen_max_host", v.count, (_LINK + "max_host_link_gen",), (_LINK_TEXT + "Host Max",)),
-    (
-        "pcie_width",
-        v.count,
-        ("pci/pci_gpu_link_info/link_widths/current_link_width",),
-        ("PCI/GPU Link Info/Link Width/Current",),
-    ),
-    (
-        "pcie_width_max",
-        v.count,
-        ("pci/pci_gpu_link_info/link_widths/max_link_width",),
-        ("PCI/GPU Link Info/Link Width/Max",),
-    ),
-    (
-        "pcie_replays",
-        v.count,
-        ("pci/replay_counter",),
-        ("PCI/Replays Since Reset", "PCI/Replays since reset"),
-    ),
-    ("fabric_state", v.words, ("fabric/state",), ("Fabric/State",)),
-    ("fabric_clique", v.count, ("fabric/cliqueId",), ("Fabric/CliqueId", "Fabric/Clique ID")),
-    (
-        "fabric_cluster",
-        v.words,
-        ("fabric/clusterUuid",),
-        ("Fabric/ClusterUUID", "Fabric/Cluster UUID"),
-    ),
+# The shapes that ECC counters have had, by kind ("correctable") and period.
+_ECC = (
+    "{p}/sram_{k}_parity+{p}/sram_{k}_secded+{p}/dram_{k}|{p}/sram_{k}+{p}/dram_{k}|{p}/{o}/total"
 )
-
-# Of one MIG instance; the same form of row.
-MIG_FIELDS = (
-    ("gpu_instance", v.count, ("gpu_instance_id",), ("GPU Instance ID",)),
-    ("compute_instance", v.count, ("compute_instance_id",), ("Compute Instance ID",)),
-    (
-        "multiprocessors",
-        v.count,
-        ("device_attributes/shared/multiprocessor_count",),
-        ("Device Attributes/Shared/Multiprocessor count",),
-    ),
-    (
-        "memory_mib",
-        v.mebibytes,
-        ("fb_memory_usage/total",),
-        ("Shared FB Memory Usage/Total", "FB Memory Usage/Total"),
-    ),
+_ECC_TEXT = (
+    "{p}/SRAM {k} Parity+{p}/SRAM {k} SEC-DED+{p}/DRAM {k}|{p}/SRAM {k}+{p}/DRAM {k}|{p}/{o}/Total"
 )
+# Power limits; since driver 610 in a group of their own.
+_LIMIT = "gpu_power_readings/{n}|gpu_power_readings/{c}/{n}|{c}/{n}|power_readings/{o}"
+_LIMIT_TEXT = "GPU Power Readings/{n}|GPU Power Readings/{c}/{n}|{c}/{n}|Power Readings/{o}"
+
+
+def _ecc(name, period, kind, old):
+    return (
+        name,
+        v.count,
+        _ECC.format(p="ecc_errors/" + period, k=kind, o=old.lower().replace(" ", "_")),
+        _ECC_TEXT.format(p="ECC Errors/" + period.capitalize(), k=kind.capitalize(), o=old),
+    )
+
+
+def _limit(name, title, *old):
+    words = [word.lower().replace(" ", "_") for word in (title,) + old]
+    xml = _LIMIT.format(n=words[0], c="gpu_ceiling_power_limit", o=(words[1:] or words)[0])
+    text = _LIMIT_TEXT.format(n=title, c="GPU Ceiling Power Limit", o=(old or (title,))[0])
+    return name, v.watts, xml, text
+
+
+_GROUPS = {
+    ("", ""): (
+        ("uuid", str, "uuid", "GPU UUID"),
+        ("serial", str, "serial", "Serial Number"),
+        ("name", str, "product_name", "Product Name"),
+        ("brand", str, "product_brand", "Product Brand"),
+        ("architecture", str, "product_architecture", "Product Architecture"),
+        ("minor_number", v.count, "minor_number", "Minor Number"),
+        ("vbios", str, "vbios_version", "VBIOS Version"),
+        ("board_part_number", str, "board_part_number", "Board Part Number"),
+        ("board_part_number", str, "gpu_part_number", "GPU Part Number"),
+        ("gsp_firmware", str, "gsp_firmware_version", "GSP Firmware Version"),
+        ("driver_model", str, "driver_model/current_dm", "Driver Model/Current"),
+        ("addressing_mode", str, "addressing_mode", "Addressing Mode"),
+        ("persistence", v.flag, "persistence_mode", "Persistence Mode"),
+        ("compute_mode", str, "compute_mode", "Compute Mode"),
+        ("performance_state", str, "performance_state", "Performance State"),
+        ("recovery_action", str, "gpu_recovery_action", "GPU Recovery Action"),
+        ("fan_percent", v.count, "fan_speed", "Fan Speed"),
+        ("utilization_percent", v.count, "utilization/gpu_util", "Utilization/GPU|Utilization/Gpu"),
+        _limit("power_limit_w", "Current Power Limit", "Enforced Power Limit"),
+        ("power_limit_w", v.watts, "power_readings/power_limit", "Power Readings/Power Limit"),
+        _limit("power_default_limit_w", "Default Power Limit"),
+        _limit("power_min_limit_w", "Min Power Limit"),
+        _limit("power_max_limit_w", "Max Power Limit"),
+        ("power_draw_w", v.watts, "power_readings/power_draw", "Power Readings/Power Draw"),
+        _ecc("ecc_corrected_volatile", "volatile", "correctable", "Single Bit"),
+        _ecc("ecc_uncorrected_volatile", "volatile", "uncorrectable", "Double Bit"),
+        _ecc("ecc_corrected_aggregate", "aggregate", "correctable", "Single Bit"),
+        _ecc("ecc_uncorrected_aggregate", "aggregate", "uncorrectable", "Double Bit"),
+    ),
+    ("inforom_version/", "Inforom Version/"): (("inforom", str, "img_version", "Image Version"),),
+    ("inforom_version/", "InfoROM Version/"): (("inforom", str, "img_version", "Image Version"),),
+    ("gpu_virtualization_mode/virtualization_mode", "GPU Virtualization Mode/Virtualization "): (
+        ("virtualization", str, "", "Mode|mode"),
+    ),
+    ("vgpu_software_licensed_product/", "vGPU Software Licensed Product/"): (
+        ("vgpu_licence", str, "license_status", "License Status"),
+    ),
+    ("grid_licensed_product/", "GRID Licensed Product/"): (
+        ("vgpu_licence", str, "license_status", "License Status"),
+    ),
+    ("fb_memory_usage/", "FB Memory Usage/"): (
+        ("memory_total_mib", v.mebibytes, "total", "Total"),
+        ("memory_used_mib", v.mebibytes, "used", "Used"),
+        ("memory_free_mib", v.mebibytes, "free", "Free"),
+    ),
+    ("bar1_memory_usage/", "BAR1 Memory Usage/"): (
+        ("bar1_total_mib", v.mebibytes, "total", "Total"),
+        ("bar1_used_mib", v.mebibytes, "used", "Used"),
+    ),
+    ("mig_mode/", "MIG Mode/"): (
+        ("mig_enabled", v.flag, "current_mig", "Current"),
+        ("mig_pending", v.flag, "pending_mig", "Pending"),
+    ),
+    ("ecc_mode/", "ECC Mode/"): (
+        ("ecc_enabled", v.flag, "current_ecc", "Current"),
+        ("ecc_pending", v.flag, "pending_ecc", "Pending"),
+    ),
+    ("ecc_mode/", "Ecc Mode/"): (
+        ("ecc_enabled", v.flag, "current_ecc", "Current"),
+        ("ecc_pending", v.flag, "pending_ecc", "Pending"),
+    ),
+    ("ecc_errors/", "ECC Errors/"): (
+        ("channel_repair_pending", v.flag, "channel_repair_pending", "Channel Repair Pending"),
+        ("tpc_repair_pending", v.flag, "tpc_repair_pending", "TPC Repair Pending"),
+        ("unrepairable_memory", v.flag, "unrepairable_memory", "Unrepairable Memory"),
+    ),
+    ("ecc_errors/volatile/sram_", "ECC Errors/Volatile/SRAM "): (
+        ("sram_parity_volatile", v.count, "uncorrectable_parity", "Uncorrectable Parity"),
+        ("sram_secded_volatile", v.count, "uncorrectable_secded", "Uncorrectable SEC-DED"),
+    ),
+    ("ecc_errors/aggregate/sram_", "ECC Errors/Aggregate/SRAM "): (
+        ("sram_parity_aggregate", v.count, "uncorrectable_parity", "Uncorrectable Parity"),
+        ("sram_secded_aggregate", v.count, "uncorrectable_secded", "Uncorrectable SEC-DED"),
+        ("sram_threshold_exceeded", v.flag, "threshold_exceeded", "Threshold Exceeded"),
+    ),
+    ("retired_pages/", "Retired Pages/"): (
+        (
+            "retired_single_bit",
+            v.count,
+            "multiple_single_bit_retirement/retired_count",
+            "Single Bit ECC",
+        ),
+        ("retired_double_bit", v.count, "double_bit_retirement/retired_count", "Double Bit ECC"),
+        ("retired_pending", v.flag, "pending_retirement", "Pending Page Blacklist"),
+        ("retired_pending", v.flag, "pending_blacklist", "Pending"),
+    ),
+    ("remapped_rows/remapped_row_", "Remapped Rows/"): (
+        ("remap_correctable", v.count, "corr", "Correctable Error"),
+        ("remap_uncorrectable", v.count, "unc", "Uncorrectable Error"),
+        ("remap_pending", v.flag, "pending", "Pending"),
+        ("remap_failed", v.flag, "failure", "Remapping Failure Occurred"),
+    ),
+    # How many memory banks have so many spare rows left: "3072 bank(s)".
+    (
+        "remapped_rows/row_remapper_histogram/row_remapper_histogram_",
+        "Remapped Rows/Bank Remap Availability Histogram/",
+    ): tuple(
+        ("remap_banks_" + word, v.count, word, word.capitalize())
+        for word in ("max", "high", "partial", "low", "none")
+    ),
+    ("gpu_reset_status/", "GPU Reset Status/"): (
+        ("reset_required", v.flag, "reset_required", "Reset Required"),
+        (
+            "drain_and_reset_recommended",
+            v.flag,
+            "drain_and_reset_recommended",
+            "Drain and Reset Recommended",
+        ),
+    ),
+    ("temperature/", "Temperature/"): (
+        ("temperature_c", v.integer, "gpu_temp", "GPU Current Temp|Gpu"),
+        ("temperature_slowdown_c", v.integer, "gpu_temp_slow_threshold", "GPU Slowdown Temp"),
+        ("temperature_shutdown_c", v.integer, "gpu_temp_max_threshold", "GPU Shutdown Temp"),
+        ("temperature_margin_c", v.integer, "gpu_temp_tlimit", "GPU T.Limit Temp"),
+        ("memory_temperature_c", v.integer, "memory_temp", "Memory Current Temp"),
+        (
+            "memory_temperature_max_c",
+            v.integer,
+            "gpu_temp_max_mem_threshold",
+            "Memory Max Operating Temp",
+        ),
+    ),
+    ("gpu_power_readings/", "GPU Power Readings/"): (
+        ("power_draw_w", v.watts, "power_draw|average_power_draw", "Power Draw|Average Power Draw"),
+        ("power_draw_w", v.watts, "instant_power_draw", "Instantaneous Power Draw"),
+    ),
+    ("module_power_readings/", "Module Power Readings/"): (
+        ("module_power_limit_w", v.watts, "current_power_limit", "Current Power Limit"),
+        ("module_power_default_limit_w", v.watts, "default_power_limit", "Default Power Limit"),
+    ),
+    ("clocks/", "Clocks/"): (
+        ("clock_sm_mhz", v.count, "sm_clock", "SM"),
+        ("clock_memory_mhz", v.count, "mem_clock", "Memory"),
+    ),
+    ("max_clocks/", "Max Clocks/"): (
+        ("clock_sm_max_mhz", v.count, "sm_clock", "SM"),
+        ("clock_memory_max_mhz", v.count, "mem_clock", "Memory"),
+    ),
+    ("applications_clocks/", "Applications Clocks/"): (
+        ("clock_set_mhz", v.count, "graphics_clock", "Graphics"),
+        ("clock_memory_set_mhz", v.count, "mem_clock", "Memory"),
+    ),
+    ("default_applications_clocks/", "Default Applications Clocks/"): (
+        ("clock_set_default_mhz", v.count, "graphics_clock", "Graphics"),
+        ("clock_memory_set_default_mhz", v.count, "mem_clock", "Memory"),
+    ),
+    # For how long each clock-event reason has been active.
+    (
+        "clocks_event_reasons_counters/clocks_event_reasons_counters_",
+        "Clocks Event Reasons Counters/",
+    ): (
+        ("slowdown_sw_power_cap_us", v.count, "sw_power_cap", "SW Power Capping|SW Power Cap"),
+        ("slowdown_sync_boost_us", v.count, "sync_boost", "Sync Boost"),
+        ("slowdown_sw_thermal_us", v.count, "sw_therm_slowdown", "SW Thermal Slowdown"),
+        ("slowdown_hw_thermal_us", v.count, "hw_therm_slowdown", "HW Thermal Slowdown"),
+        ("slowdown_hw_power_brake_us", v.count, "hw_power_brake", "HW Power Braking"),
+        ("slowdown_hw_power_brake_us", v.count, "hw_power_brake", "HW Power Brake Slowdown"),
+    ),
+    ("pci/", "PCI/"): (
+        ("pci_address", v.pci_address, "pci_bus_id", "Bus Id"),
+        ("pcie_replays", v.count, "replay_counter", "Replays Since Reset|Replays since reset"),
+    ),
+    ("pci/pci_gpu_link_info/pcie_gen/", "PCI/GPU Link Info/PCIe Generation/"): (
+        ("pcie_gen", v.count, "current_link_gen", "Current"),
+        ("pcie_gen_max", v.count, "max_link_gen", "Max"),
+        ("pcie_gen_max_device", v.count, "max_device_link_gen", "Device Max"),
+        ("pcie_gen_max_host", v.count, "max_host_link_gen", "Host Max"),
+    ),
+    ("pci/pci_gpu_link_info/link_widths/", "PCI/GPU Link Info/Link Width/"): (
+        ("pcie_width", v.count, "current_link_width", "Current"),
+        ("pcie_width_max", v.count, "max_link_width", "Max"),
+    ),
+    ("fabric/", "Fabric/"): (
+        ("fabric_state", str, "state", "State"),
+        ("fabric_clique", v.count, "cliqueId", "CliqueId|Clique ID"),
+        ("fabric_cluster", str, "clusterUuid", "ClusterUUID|Cluster UUID"),
+    ),
+}
+_MIG_GROUPS = {
+    ("", ""): (
+        ("gpu_instance", v.count, "gpu_instance_id", "GPU Instance ID"),
+        ("compute_instance", v.count, "compute_instance_id", "Compute Instance ID"),
+        ("memory_mib", v.mebibytes, "fb_memory_usage/total", "Shared FB Memory Usage/Total"),
+        ("memory_mib", v.mebibytes, "fb_memory_usage/total", "FB Memory Usage/Total"),
+    ),
+    ("device_attributes/shared/", "Device Attributes/Shared/"): (
+        ("multiprocessors", v.count, "multiprocessor_count", "Multiprocessor count"),
+    ),
+}
+_TOP_GROUPS = {
+    ("", ""): (
+        ("driver_version", str, "kmd_version|driver_version", "KMD Version|Driver Version"),
+        ("cuda_version", str, "cuda_umd_version|cuda_version", "CUDA UMD Version|CUDA Version"),
+        ("gpu_count", v.count, "attached_gpus", "Attached GPUs"),
+    ),
+}
 
 # Clock-event reasons in text; in XML the element's name ends in the reason's.
 CLOCK_REASONS = {
@@ -430,14 +255,37 @@ CLOCK_REASONS = {
 }
 
 
-def read(node, row, form):
-    """The fact of one row, or None where the document has no place for it."""
-    _name, converter, xml, text = row
+def _rows(groups):
+    """[(field, converter, {form: [[path]]})] of grouped rows: alternatives, each a list of terms."""
+    return [
+        (name, converter, {"xml": _paths(before, xml), "text": _paths(title, text)})
+        for (before, title), rows in groups.items()
+        for name, converter, xml, text in rows
+    ]
+
+
+def _paths(before, names):
+    return [[before + term for term in one.split("+")] for one in names.split("|")]
+
+
+TOP, GPU, MIG = _rows(_TOP_GROUPS), _rows(_GROUPS), _rows(_MIG_GROUPS)
+
+
+def read(node, rows, form):
+    """{field: fact} of the rows that the document has a place for."""
+    found = {}
+    for name, converter, paths in rows:
+        fact = _fact(node, converter, paths[form])
+        if fact is not None and isinstance(found.get(name, {}), dict):
+            found[name] = found.get(name, fact) if isinstance(fact, dict) else fact
+    return found
+
+
+def _fact(node, converter, alternatives):
     best, least = None, 0
-    for alternative in xml if form == "xml" else text:
-        paths = (alternative,) if isinstance(alternative, str) else alternative
+    for paths in alternatives:
         found = [node.text(path) for path in paths]
-        facts = [v.convert(word, converter) for word in found if word is not None]
+        facts = [v.convert(text, converter) for text in found if text is not None]
         known = [fact for fact in facts if not isinstance(fact, dict)]
         if len(facts) == len(paths):
             if known:

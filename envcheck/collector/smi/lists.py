@@ -6,7 +6,6 @@ from ..facts import unavailable
 from . import fields
 from . import values as v
 
-LOST = "the document ends there, or has lost its indentation"
 _REASON_GROUPS = (
     "clocks_event_reasons",
     "clocks_throttle_reasons",
@@ -38,27 +37,19 @@ _MISCONFIGURED = (
 )
 
 
-def mig_instances(gpu, form, enabled):
-    """A list; where the GPU has no MIG mode, the reason (``enabled`` is the fact "mig_enabled")."""
+def mig_instances(node, form, gpu):
+    """A list; where the GPU has no MIG mode, the reason."""
     path = "mig_devices/mig_device" if form == "xml" else "MIG Device"
-    if gpu.lost and path.partition("/")[0] in gpu.lost:
-        return unavailable("not-collected", LOST)
-    instances = []
-    for node in gpu.all(path):
-        facts = ((row[0], fields.read(node, row, form)) for row in fields.MIG_FIELDS)
-        instances.append({name: fact for name, fact in facts if fact is not None})
-    if instances or isinstance(enabled, bool):
-        return instances
-    return enabled
+    instances = [fields.read(one, fields.MIG, form) for one in node.all(path)]
+    enabled = gpu.get("mig_enabled")
+    return instances if instances or isinstance(enabled, bool) else enabled
 
 
-def clock_event_reasons(gpu):
+def clock_event_reasons(gpu, _form, _facts):
     """The names of the active reasons, the reason why they are not known, or None."""
     group = next((found for found in map(gpu.first, _REASON_GROUPS) if found is not None), None)
     if group is None:
         return None
-    if group.name in gpu.lost:
-        return unavailable("not-collected", LOST)
     known, active = 0, []
     for node in _leaves(group):
         said = v.convert(node.value, v.flag)
@@ -89,33 +80,24 @@ def _reason_name(name):
     }.get(reason, reason)
 
 
-def processes(gpu, form):
+def processes(gpu, form, _facts):
     """A list, the reason why there is none, or None where the document has no place for it."""
     group = gpu.first("processes" if form == "xml" else "Processes")
     if group is None:
         return None
-    if group.name in gpu.lost:
-        return unavailable("not-collected", LOST)
     if not group.children:
         if group.value in ("", "None"):
             return []
         return v.missing(group.value) or v.not_understood(group.value)
-    found = []
-    for node in group.all("process_info" if form == "xml" else "Process ID"):
-        process = _xml_process(node) if form == "xml" else _text_process(node)
-        if process is not None:
-            found.append(process)
-    return found
-
-
-def _xml_process(node):
-    return _process(
-        node.text("pid"), node.text("type"), node.text("process_name"), node.text("used_memory")
-    )
-
-
-def _text_process(node):
-    return _process(node.value, node.text("Type"), node.text("Name"), node.text("Used GPU Memory"))
+    if form == "xml":
+        names = ("pid", "type", "process_name", "used_memory")
+        found = [[node.text(name) for name in names] for node in group.all("process_info")]
+    else:
+        found = [
+            [node.value] + [node.text(name) for name in ("Type", "Name", "Used GPU Memory")]
+            for node in group.all("Process ID")
+        ]
+    return [process for process in (_process(*one) for one in found) if process is not None]
 
 
 def _process(pid, kind, name, memory):
@@ -130,7 +112,7 @@ def _process(pid, kind, name, memory):
     return process
 
 
-def fabric_status(gpu, form):
+def fabric_status(gpu, form, _facts):
     """The registration's status. Where it is an error's name, that name is the value."""
     said = gpu.text("fabric/status" if form == "xml" else "Fabric/Status")
     if said is None:
@@ -139,22 +121,20 @@ def fabric_status(gpu, form):
     return fact if fact and fact["unavailable"] in ("not-supported", "not-collected") else said
 
 
-def fabric_health(gpu, form):
+def fabric_health(gpu, form, facts):
     """The summary; drivers before it was added say only the parts, which are summed up the same way."""
     summary = gpu.text("fabric/health/summary" if form == "xml" else "Fabric/Health/Summary")
     if summary is not None:
-        return v.convert(summary, v.words)
-    faults = fabric_faults(gpu, form)
+        return v.convert(summary, str)
+    faults = fabric_faults(gpu, form, facts)
     return health_summary(faults) if isinstance(faults, list) else faults
 
 
-def fabric_faults(gpu, form):
+def fabric_faults(gpu, form, _facts):
     """What is wrong with the fabric, in the words of nvml/labels.py."""
     group = gpu.first("fabric/health" if form == "xml" else "Fabric/Health")
     if group is None:
         return None
-    if ("fabric" if form == "xml" else "Fabric") in gpu.lost:
-        return unavailable("not-collected", LOST)
     said = [
         (_FABRIC_HEALTH[name], node.value.strip().lower())
         for name, node in ((node.name.lower().replace(" ", "_"), node) for node in group.children)
@@ -175,3 +155,14 @@ def health_summary(faults):
     if not faults:
         return "Healthy"
     return "Limited Capacity" if faults == ["degraded_bandwidth"] else "Unhealthy"
+
+
+# field: function(node, form, the facts so far), None where the document has no place for it.
+FACTS = {
+    "mig_instances": mig_instances,
+    "clock_event_reasons": clock_event_reasons,
+    "processes": processes,
+    "fabric_status": fabric_status,
+    "fabric_health": fabric_health,
+    "fabric_faults": fabric_faults,
+}

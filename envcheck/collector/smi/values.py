@@ -2,7 +2,7 @@
 
 import re
 
-from ..addresses import pci_address
+from ..addresses import pci_address  # noqa: F401  (a converter, as those below)
 from ..facts import unavailable
 
 # What stands where a value should, in brackets or without, and the reason it stands for. The rest of
@@ -74,10 +74,6 @@ def not_understood(text):
     return unavailable("error", "not understood: %r" % text[:80])
 
 
-def words(text):
-    return text
-
-
 def integer(text):
     """A whole number, whatever its unit: "1593 MHz", "16x", "39 C", "0 %"."""
     number = re.match(r"(-?\d{1,15})(?![\d.])", text)
@@ -118,10 +114,6 @@ def flag(text):
     if text not in FLAGS:
         raise ValueError(text)
     return FLAGS[text]
-
-
-def address(text):
-    return pci_address(text)
 
 
 def program(text):

@@ -1,69 +1,43 @@
 """The inside of a GPU's process: products and memory patterns until it is told to end, each one compared.
 
-Lines of JSON: {"ready": {...}} what it computes and how; {"round": {"number", "product", "digest"}} the first
-result of new operands; {"tick": {"t", "products", "passes"}} how far it is, about once a second;
-{"wrong": {...}} a result that is not what it was; {"failed": {"outcome", "reason"}} at an end that nobody
-asked for.
+Results, by their key: "ready", what it computes and how; "round", {"number", "product", "digest"}: the first
+result of new operands; "tick", {"t", "products", "passes"}: how far it is, about once a second; "wrong", a
+result that is not what it was; "more", the number of words of one more.
 """
 
-import json
-import os
 import signal
-import sys
 import time
 
 from ..cuda.libcuda import CudaError
-from ..facts import dumps
-from ..kernels.failures import one_line
-from ..runtime import line_pipe
-from ..runtime.child import PACKAGE
-from ..transfers.pattern import CHUNK
-from ..transfers.pattern_ptx import FACTOR, MASK, RESULT, STEP
+from ..systems.shared.transfers.pattern import CHUNK
+from ..systems.shared.transfers.pattern_ptx import FACTOR, MASK, RESULT, STEP
+from ..worker.messages import Ended, describe
 
-BOOTSTRAP = PACKAGE + (
-    "from envcheck.collector.runtime.shadows import hidden\n"
-    "with hidden():\n"
-    "    from envcheck.collector.soak.child import main\n"
-    "main(sys.argv[2])\n"
-)
 ROUND = 20.0  # seconds of products with the same operands
 BATCH = 0.3  # seconds of products between two waits, about
 TICK = 1.0  # seconds
-MOST_TOLD = 100  # wrong results that are told one by one
+MOST_TOLD = 100  # wrong results that are reported one by one
 _AREA = 64 << 20  # bytes of memory that are looked at and written at a time
 _SHARE = 0.1  # of the time that patterns take, about
 _FREE = 0.8  # of the free memory that patterns fill
 
 
-def main(params):
-    """params: JSON of {"pipe", "libraries" (the target's cuBLAS or None), "required", "memory_mib"}."""
-    os.dup2(2, 1)  # what a library prints is no record
-    params = json.loads(params)
-    descriptor = line_pipe.open_to_write(params["pipe"], waits=True)
+class Died(Ended):
+    """The GPU's context broke."""
 
-    def tell(**record):
-        os.write(descriptor, dumps(record).encode("ascii") + b"\n")
+    outcome = "died"
 
+
+def work(params, tell):
+    """params: {"libraries" (the target's cuBLAS or None), "required", "memory_mib"}."""
     asked = []
     signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
-    code = 0
     try:
         _Soaking(params, tell).run(lambda: bool(asked))
-    except BaseException as error:
-        code = 1
-        tell(failed={"outcome": _outcome(error), "reason": _words(error)})
-    sys.stderr.flush()
-    os._exit(code)
-
-
-def _outcome(error):
-    """A dead context is the GPU's death; what fails before anything ran is none."""
-    known = isinstance(error, CudaError) and error.code not in (None, 2)
-    return "died" if known else "error"
-
-
-def _words(error):
-    return one_line("%s" % error or type(error).__name__)[:300]
+    except CudaError as error:
+        if error.code in (None, 2):  # out of memory is no death
+            raise
+        raise Died(describe(error))
 
 
 class _Soaking(object):
@@ -71,11 +45,11 @@ class _Soaking(object):
         from .products import SoakDevice, product
 
         self._tell = tell
-        self._told = 0
+        self._wrong_ones = 0
         self.device = SoakDevice()
         self.product = product(self.device, params["libraries"], params["required"])
         self.memory = _Patterns(self.device, params["memory_mib"])
-        told = {
+        ready = {
             "level": self.product.level,
             "mode": self.product.mode,
             "call": self.product.call,
@@ -85,7 +59,7 @@ class _Soaking(object):
             "library": getattr(self.product, "library", ""),
             "library_version": getattr(self.product, "library_version", ""),
         }
-        tell(ready=told)
+        tell.result(ready, "ready")
 
     def run(self, is_over):
         products, at_once, ticked, rounds, until = 0, 1, None, 0, 0.0
@@ -102,16 +76,21 @@ class _Soaking(object):
             now = time.monotonic()
             if ticked is None or now - ticked >= TICK:
                 ticked = now
-                self._tell(tick={"t": now, "products": products, "passes": self.memory.passes})
+                self._tick(now, products)
             wanted = int(at_once * BATCH / took)
             at_once = max(1, min(self.most(), 2 * at_once, wanted))
-        now = time.monotonic()
-        self._tell(tick={"t": now, "products": products, "passes": self.memory.passes})
+        self._tick(time.monotonic(), products)
+
+    def _tick(self, now, products):
+        tick = {"t": now, "products": products, "passes": self.memory.passes}
+        self._tell.result(tick, "tick")
 
     def _round(self, number, product):
-        told = self.product.begin(number)
-        wrong = told.pop("wrong")
-        self._tell(round=dict(told, number=number, product=product))
+        first = self.product.begin(number)
+        wrong = first.pop("wrong")
+        if number == 0:
+            self._tell.begin()
+        self._tell.result(dict(first, number=number, product=product), "round")
         for what, seen in wrong:
             self._wrong(what, product, seen._asdict())
 
@@ -133,12 +112,13 @@ class _Soaking(object):
             self._wrong("product", before + which + 1, seen)
 
     def _wrong(self, what, number, seen):
-        """Of many all are counted, and the first are told one by one."""
-        self._told += 1
-        if self._told > MOST_TOLD:
-            self._tell(more={"t": time.monotonic(), "words": seen["words"]})
+        """All are counted, and the first are reported one by one."""
+        self._wrong_ones += 1
+        if self._wrong_ones > MOST_TOLD:
+            self._tell.result(seen["words"], "more")
         else:
-            self._tell(wrong=dict(seen, what=what, product=number, t=time.monotonic()))
+            one = dict(seen, what=what, product=number, t=time.monotonic())
+            self._tell.result(one, "wrong")
 
 
 class _Patterns(object):

@@ -3,7 +3,7 @@
 import struct
 
 from ..kernels.ptx import entry
-from ..transfers.pattern_ptx import loop, places
+from ..systems.shared.transfers.pattern_ptx import loop, places
 
 NAME = "compare"
 GRID, BLOCK = 1024, 256

@@ -12,7 +12,7 @@ from ..kernels.cublas_library import NoLibrary
 from ..kernels.failures import NotSupported
 from ..kernels.operands import Operands, TooSmall, first_size
 from ..kernels.products import Products
-from ..transfers.device import TransferDevice
+from ..systems.shared.transfers.device import TransferDevice
 from . import compare_ptx, product_ptx
 
 MOST_AT_ONCE = 512  # products that are started before one waits for them

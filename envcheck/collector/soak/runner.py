@@ -1,11 +1,11 @@
 """Runs a soak: a process a GPU, all at once, samples beside them, and a record a minute."""
 
 import collections
-import json
+import os
 import time
 
+from .. import worker
 from ..telemetry.telemetry import Telemetry
-from .child import BOOTSTRAP
 from .worker import GRACE, SoakWorker
 
 MINUTE = 60.0
@@ -16,49 +16,42 @@ _ENDING = 30.0  # seconds for all processes to end
 
 
 class SoakRunner(object):
-    def __init__(self, request, documents, python, start, environ, places, clock=time.monotonic):
+    def __init__(self, request, run, python, clock=time.monotonic):
         """request: {"seconds", "minute", "busy_ok", "memory_mib", "libraries": the target's cuBLAS or None,
         "required": not by the driver alone}.
 
-        python: the PythonCommand that computes. start(argv, deadline, cwd, env, …): a process.Child.
-        places: {"root", "pynvml", "folder": that is removed whoever is killed}.
+        run: the collection. python: the PythonCommand that computes.
         """
         self._request = request
-        self._documents = documents
+        self._run = run
+        self._documents = run.documents
         self._python = python
-        self._start = start
-        self._environ = environ
-        self._places = places
+        self._folder = run.request.scratch
         self._clock = clock
-        self.stopped = False  # by whoever waits
+        self.stopped = False  # by the user
 
     def stop(self):
         """End; what is done is kept."""
         self.stopped = True
 
-    def run(self, devices, why, watch, event, pause=time.sleep):
+    def run(self, devices, why, pause=time.sleep):
         """Fill in ``soak`` of the machine's document.
 
-        devices: of kernels.selection, and why there are none. watch(names, done, total) is called between
-        looks. event(record): {"minute": …} of each GPU when a minute is over.
+        devices: of kernels.selection, and why there are none. Its events are {"minute": …} of each GPU
+        when a minute is over.
         """
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         workers = [
-            SoakWorker(device, self._launch, self._clock, self._places.get("folder"))
-            for device in devices
+            SoakWorker(device, self._launch, self._clock, self._folder) for device in devices
         ]
-        telemetry = Telemetry(
-            self._start,
-            self._places["root"],
-            self._places.get("pynvml"),
-            self._places.get("folder"),
-        )
+        pynvml = self._run.request.pynvml
+        telemetry = Telemetry(self._run.start, pynvml=pynvml, folder=self._folder)
         began = self._clock()
         try:
             telemetry.open(sorted({one.gpu for one in workers if one.gpu}), INTERVAL, errors=True)
             for one in workers:
                 one.open()
-            ended_by = self._soak(workers, telemetry, began, watch, event, pause)
+            ended_by = self._soak(workers, telemetry, began, pause)
         finally:
             for one in workers:
                 one.stop()
@@ -70,7 +63,7 @@ class SoakRunner(object):
             telemetry.close()
         self._write(workers, began, started, ended_by, why)
 
-    def _soak(self, workers, telemetry, began, watch, event, pause):
+    def _soak(self, workers, telemetry, began, pause):
         """Until its time is over, or something ends it: what."""
         minute = self._request.get("minute") or MINUTE
         by_gpu = {one.gpu: one for one in workers if one.gpu}
@@ -85,7 +78,7 @@ class SoakRunner(object):
             left = any(one.runs for one in workers)
             if now - at >= minute or over or self.stopped or not left:
                 number += 1
-                self._tell(workers, number, at - began, now - at, event)
+                self._tell(workers, number, at - began, now - at)
                 at = now
             if self.stopped:
                 return "user"
@@ -93,33 +86,32 @@ class SoakRunner(object):
                 return "none-left"
             if over:
                 return ""
-            watch([one.device.name for one in workers if one.runs], 0, 0)
+            self._run.progress([one.device.name for one in workers if one.runs])
             pause(_PAUSE)
 
-    @staticmethod
-    def _tell(workers, number, began, seconds, event):
+    def _tell(self, workers, number, began, seconds):
         made = [(one, one.minute(began, seconds)) for one in workers]
         made = [(one, record) for one, record in made if record is not None]
         for one, record in made:
             told = {"index": one.device.seed.get("index"), "outcome": one.outcome, "of": len(made)}
             told.update(gpu=one.gpu, number=number, reason=one.reason)
-            event({"minute": dict(record, **told)})
+            self._run.event({"minute": dict(record, **told)})
 
     @staticmethod
     def _hear(telemetry, by_gpu):
         for kind, gpu, when, value in telemetry.poll():
             one = by_gpu[gpu]
-            if kind == "s":
+            if kind == "sample":
                 one.minutes.sample(value)
-            elif kind == "e":
+            elif kind == "errors":
                 for name, number in value.items():
                     one.errors_before.setdefault(name, number)
                 one.errors_after.update(value)
                 one.minutes.errors(value)
-            elif kind == "x":
+            elif kind == "xid":
                 one.xids.append((when, value))
                 one.minutes.xid(value)
-            elif kind == "l":
+            elif kind == "lost":
                 one.lost = when, value
             else:
                 one.no_samples = value
@@ -146,16 +138,15 @@ class SoakRunner(object):
                     del one.rounds[number]
 
     def _launch(self, device, pipe):
-        env = dict(self._environ)
-        env["CUDA_VISIBLE_DEVICES"] = device.visible or "-1"
+        env = dict(os.environ, CUDA_VISIBLE_DEVICES=device.visible or "-1")
         params = {
             "pipe": pipe,
             "libraries": self._request.get("libraries"),
             "required": bool(self._request.get("required")),
             "memory_mib": self._request.get("memory_mib"),
         }
-        argv = self._python.argv + ["-c", BOOTSTRAP, self._places["root"], json.dumps(params)]
-        return self._start(argv, _FOREVER, self._python.cwd, env, grace=GRACE)
+        argv = worker.command(self._python.argv, "envcheck.collector.soak.child", params)
+        return self._run.start(argv, _FOREVER, self._python.cwd, env, grace=GRACE)
 
     def failed(self, why):
         self._documents["machine"]["soak"] = {"outcome": "crashed", "reason": why}
@@ -179,7 +170,7 @@ class SoakRunner(object):
                 "seconds": seconds,
                 "stopped": ended_by,
                 "busy_ok": bool(self._request.get("busy_ok")),
-                "gpus": [one.told(began) for one in workers],
+                "gpus": [one.gpu_facts(began) for one in workers],
             },
         }
         stuck = [one.stuck for one in workers if one.stuck]

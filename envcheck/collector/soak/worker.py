@@ -1,11 +1,11 @@
-"""The parent's side of a GPU's process: what it tells, and whether it still tells anything."""
+"""The parent's side of a GPU's process: what it reports, and whether it still reports anything."""
 
-import json
 import time
 
 from .. import framework
-from ..acceleration.telling import line
-from ..runtime.line_pipe import LinePipe
+from ..worker.messages import one_line
+from ..worker.parent import Limits, Worker
+from ..worker.pipes import LinePipe
 from .minutes import GpuMinutes
 
 BEGINNING = 180.0  # seconds until it computes: compilers, and memory to be filled
@@ -15,7 +15,10 @@ _KEPT = 100  # mismatches, and Xids
 
 
 class SoakWorker(object):
-    """``open`` it, ``look`` again and again, ``stop`` it; ``told`` at the end."""
+    """``open`` it, ``look`` again and again, ``stop`` it; ``gpu_facts`` at the end.
+
+    ended: when it died or hung. rounds: by their number, those not yet compared with other GPUs'.
+    """
 
     def __init__(self, device, launch, clock=time.monotonic, folder=None):
         """device: of kernels.selection. launch(device, path of its pipe): a process.Child."""
@@ -23,79 +26,60 @@ class SoakWorker(object):
         self.gpu = device.seed.get("pci_address")
         self.minutes = GpuMinutes()
         self.outcome, self.reason = device.outcome or "ok", device.reason
-        self.ended = None  # when, where it died or hung
-        self.stuck = None
-        self.lost = None
+        self.ended = self.stuck = self.lost = None
         self.errors_before, self.errors_after = {}, {}
         self.xids = []
         self.no_samples = ""
-        self.rounds = {}  # by their number, those not yet compared with other GPUs': what their records say
+        self.rounds = {}
         self._first = {}  # {"digest", "as_computed"}: of the first round; of all rounds
         self._rounds = 0
         self._launch = launch
         self._folder = folder
         self._clock = clock
-        self._child = self._pipe = None
+        self._worker = None
         self._facts = {}
-        self._heard = None
         self._products = self._passes = 0
-        self._ticked = self._minute_from = (
-            None  # (when, products so far): the latest, the minute's first
-        )
+        # (when, products so far): the latest, the minute's first
+        self._ticked = self._minute_from = None
         self._closed = False
         self._wrong = self._wrong_words = 0
         self._mismatches = []
-        self._stopping = False
         self._log = []
 
     @property
     def runs(self):
-        return self._child is not None and self._child.result is None
+        return self._worker is not None and self._worker.runs
 
     @property
     def kind(self):
         """GPUs of one kind have equal results."""
-        told = [self._facts.get(name, "") for name in ("level", "call", "library_version")]
-        return (self.device.seed.get("name"),) + tuple(told)
+        facts = [self._facts.get(name, "") for name in ("level", "call", "library_version")]
+        return (self.device.seed.get("name"),) + tuple(facts)
 
     def open(self):
         if self.outcome != "ok":
             return
         try:
-            self._pipe = LinePipe(self._folder)
+            pipe = LinePipe(self._folder)
         except OSError as error:
             self.outcome, self.reason = "error", "no pipe to hear it: %s" % error.strerror
             return
-        self._heard = self._clock()
-        self._child = self._launch(self.device, self._pipe.path)
+        child = self._launch(self.device, pipe.path)
+        limits = Limits(start=BEGINNING, stage=SILENT)
+        self._worker = Worker(child, limits, self.take, pipe, clock=self._clock)
 
     def look(self):
-        """Take in what it has told since."""
-        if self._child is None:
-            return
-        over = self._child.result is None and self._child.poll() is not None
-        for text in self._pipe.lines():
-            self._heard = self._clock()
-            try:
-                self._take(json.loads(text.decode("ascii")))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                continue  # cut off by its death
-        if over:
-            self._end()
-        elif self.runs and not self._stopping:
-            patience = SILENT if self._first else BEGINNING
-            if self._clock() - self._heard > patience:
-                self._over("hung", "nothing came of it for %g s" % patience)
-                self._child.stop()
+        """Take in what it has reported since."""
+        if self.runs and not self._worker.step():
+            self._end(self._worker)
 
     def stop(self):
-        if self.runs and not self._stopping:
-            self._stopping = True
-            self._child.stop()
+        if self.runs:
+            self._worker.stop()
 
     def minute(self, began, seconds):
         """The minute's record; None of a GPU that ended before it began, or was never begun."""
-        if self._closed or self._child is None:
+        if self._closed or self._worker is None:
             return None
         self._closed = self.ended is not None
         products, tflops = 0, None
@@ -116,50 +100,57 @@ class SoakWorker(object):
 
     def _over(self, outcome, reason):
         if self.ended is None:
-            self.outcome, self.reason, self.ended = outcome, line(reason), self._clock()
+            self.outcome, self.reason, self.ended = outcome, one_line(reason), self._clock()
 
-    def _take(self, record):
-        if "tick" in record:
-            told = record["tick"]
-            when, products, passes = float(told["t"]), int(told["products"]), int(told["passes"])
-            self._products, self._passes = max(self._products, products), passes
-            self._ticked = when, self._products
-            self._minute_from = self._minute_from or self._ticked
-        elif "ready" in record:
-            self._facts = _ready(record["ready"])
-        elif "round" in record:
-            told = record["round"]
-            number, product = int(told["number"]), int(told["product"])
-            found = {"digest": line(told["digest"], 64), "product": product}
-            if isinstance(told.get("as_computed"), bool):
-                found["as_computed"] = told["as_computed"]
-                self._first["as_computed"] = (
-                    self._first.get("as_computed", True) and told["as_computed"]
-                )
-            self._first.setdefault("digest", found["digest"])
-            self.rounds[number] = found
-            self._rounds += 1
-        elif "wrong" in record:
-            self.mismatch(_mismatch(record["wrong"]))
-        elif "more" in record:
-            self._wrong_words += int(record["more"]["words"])
-            self._wrong += 1
-            self.minutes.wrong()
-        elif "failed" in record:
-            died = record["failed"]["outcome"] == "died" and self._first
-            self._over("died" if died else "error", record["failed"]["reason"])
+    def take(self, kind, value, name):
+        """A message of the process. Raises ValueError, KeyError, … where it makes no sense."""
+        if kind == "result":
+            getattr(self, "_take_" + name)(value)
 
-    def _end(self):
-        result = self._child.result
-        self.stuck = result.stuck
-        log = framework.about_gpus(result.stderr.decode("utf-8", "replace"))
-        self._log = [line(text) for text in log]
-        self._pipe.close()
-        asked = self._stopping and result.outcome in ("stopped", "exited")
-        if not asked or (result.stuck and self.ended is None):
-            self._over("died" if self._first else "error", "its process " + result.describe())
+    def _take_tick(self, tick):
+        when, products = float(tick["t"]), int(tick["products"])
+        self._passes = int(tick["passes"])
+        self._products = max(self._products, products)
+        self._ticked = when, self._products
+        self._minute_from = self._minute_from or self._ticked
 
-    def told(self, began):
+    def _take_ready(self, ready):
+        self._facts = _ready(ready)
+
+    def _take_round(self, facts):
+        number = int(facts["number"])
+        found = {"digest": one_line(facts["digest"], 64), "product": int(facts["product"])}
+        computed = facts.get("as_computed")
+        if isinstance(computed, bool):
+            found["as_computed"] = computed
+            self._first["as_computed"] = self._first.get("as_computed", True) and computed
+        self._first.setdefault("digest", found["digest"])
+        self.rounds[number] = found
+        self._rounds += 1
+
+    def _take_wrong(self, wrong):
+        self.mismatch(_mismatch(wrong))
+
+    def _take_more(self, words):
+        self._wrong_words += int(words)
+        self._wrong += 1
+        self.minutes.wrong()
+
+    def _end(self, worker):
+        self.stuck = worker.stuck
+        self._log = [one_line(text) for text in framework.about_gpus(worker.log)]
+        if worker.outcome == "timeout":
+            patience = SILENT if worker.begun is not None else BEGINNING
+            self._over("hung", "nothing came of it for %g s" % patience)
+        elif worker.outcome == "crashed" or (worker.outcome == "died" and self._first):
+            self._over("died" if self._first else "error", worker.reason)
+        elif worker.outcome not in ("ok", "stopped"):
+            self._over("error", worker.reason)
+        elif worker.stuck or (worker.outcome == "ok" and not worker.was_stopped):
+            words = "its process " + worker.result.describe()
+            self._over("died" if self._first else "error", words)
+
+    def gpu_facts(self, began):
         """The SoakGpu. began: when the soak began, by the clock."""
         seed = self.device.seed
         told = {"outcome": self.outcome, "reason": self.reason, "log": self._log}
@@ -171,7 +162,7 @@ class SoakWorker(object):
         if self.ended is not None:
             told["ended"] = round(self.ended - began, 3)
         if self.lost is not None:
-            told.update(lost_at=round(self.lost[0] - began, 3), lost=line(self.lost[1]))
+            told.update(lost_at=round(self.lost[0] - began, 3), lost=one_line(self.lost[1]))
         told.update(
             passes=self._passes,
             products=self._products,
@@ -186,14 +177,16 @@ class SoakWorker(object):
             ],
             errors_before=self.errors_before,
             errors_after=self.errors_after,
-            no_samples=line(self.no_samples),
+            no_samples=one_line(self.no_samples),
             minutes=self.minutes.all(),
         )
         return told
 
 
 def _ready(told):
-    facts = {name: line(told[name], 200) for name in ("mode", "call", "library", "library_version")}
+    facts = {
+        name: one_line(told[name], 200) for name in ("mode", "call", "library", "library_version")
+    }
     facts["level"] = told["level"] if told["level"] in ("driver", "cublas") else ""
     facts["tflop"] = float(told["tflop"])
     facts["words"], facts["memory_mib"] = int(told["words"]), int(told["memory_mib"])

@@ -1,19 +1,20 @@
-"""The side of whoever wants to know: starts the process that samples, and keeps its latest samples."""
+"""Samples of GPUs while something else runs: starts the process that takes them, and keeps the latest."""
 
 import collections
-import json
 import math
 import os
 import sys
 import time
 
-from ..runtime.line_pipe import LinePipe
-from .child import BOOTSTRAP
+from .. import worker
+from ..worker.parent import Limits, Worker
+from ..worker.pipes import LinePipe
 from .quantities import ERRORS, NAMES
 
 KEPT = 4000  # samples of a GPU
 SHOWN = 600  # of a GPU, in what ``between`` returns
 _FOREVER = 1e9  # seconds
+_ENDING = 10.0  # seconds for the process to end
 
 
 class Telemetry(object):
@@ -22,19 +23,19 @@ class Telemetry(object):
     Times are CLOCK_MONOTONIC's, which all processes share (time.monotonic()). Never raises: what cannot
     be had is not there.
 
-    lost: {GPU: (time, why)}, told once by NVML. missing: {GPU: why} there are no samples, or no more.
+    lost: {GPU: (time, why)}, reported once by NVML. missing: {GPU: why} there are no samples, or no more.
     errors: {GPU: {name of quantities.ERRORS: the latest value}}. xids: [(time, GPU, number)].
     """
 
-    def __init__(self, start, root, pynvml=None, folder=None):
+    def __init__(self, start, _root=None, pynvml=None, folder=None):
         """start(argv, deadline, cwd, env, …): a process.Child. folder: for its files, as LinePipe has it."""
         self._start = start
-        self._root = root
         self._pynvml = pynvml
         self._folder = folder
-        self._child = self._pipe = None
+        self._worker = None
         self._gpus = []
         self._samples = {}
+        self._fresh = []
         self.lost, self.missing, self.errors = {}, {}, {}
         self.xids = []
 
@@ -46,7 +47,7 @@ class Telemetry(object):
         if not self._gpus:
             return
         try:
-            self._pipe = LinePipe(self._folder)
+            pipe = LinePipe(self._folder)
         except OSError as error:
             self.missing = dict.fromkeys(gpus, "no pipe to sample through: %s" % error.strerror)
             return
@@ -55,34 +56,48 @@ class Telemetry(object):
             "gpus": self._gpus,
             "interval": interval,
             "errors": errors,
-            "pipe": self._pipe.path,
             "ours": os.getpid(),
+            "pipe": pipe.path,
+            "loses": True,
         }
-        argv = [sys.executable or "python3", "-I", "-S", "-c", BOOTSTRAP, self._root]
-        self._child = self._start(argv + [json.dumps(params)], _FOREVER, "/", None)
+        python = [sys.executable or "python3", "-I", "-S"]
+        argv = worker.command(python, "envcheck.collector.telemetry.child", params)
+        child = self._start(argv, _FOREVER, "/", None)
+        self._worker = Worker(child, Limits(), self.take, pipe)
 
     def poll(self):
-        """Take in what has come since, without waiting: [(kind, GPU, time, value)], as child.py tells it."""
-        if self._pipe is None:
-            return []
-        over = self._child is not None and self._child.poll() is not None
-        found = [record for record in map(self._record, self._pipe.lines()) if record]
-        for kind, gpu, when, value in found:
-            if kind == "s":
-                self._samples[gpu].append((when, value))
-            elif kind == "e":
-                self.errors[gpu].update(value)
-            elif kind == "x":
-                self.xids = self.xids[-999:] + [(when, gpu, value)]
-            elif kind == "l":
-                self.lost.setdefault(gpu, (when, value))
-            else:
-                self.missing[gpu] = value
-        if over and not found:
-            words = self._child.result.describe()
+        """Take in what has come since, without waiting: [(kind, GPU, time, value)], as child.py has them."""
+        if self._worker is not None and self._worker.runs and not self._worker.step():
             for gpu in self._gpus:
-                self.missing.setdefault(gpu, "the process that samples " + words)
-        return found
+                words = "the process that samples " + self._worker.result.describe()
+                self.missing.setdefault(gpu, words)
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def take(self, kind, value, name):
+        """A message of the process. Raises ValueError, TypeError, … where it makes no sense."""
+        if kind != "result":
+            return
+        place, when, value = value
+        if (
+            isinstance(place, bool)
+            or place < 0
+            or not math.isfinite(when)
+            or not _FITS[name](value)
+        ):
+            raise ValueError("no sample")
+        gpu = dict(enumerate(self._gpus))[place]
+        if name == "sample":
+            self._samples[gpu].append((when, value))
+        elif name == "errors":
+            self.errors[gpu].update(value)
+        elif name == "xid":
+            self.xids = self.xids[-999:] + [(when, gpu, value)]
+        elif name == "lost":
+            self.lost.setdefault(gpu, (when, value))
+        else:
+            self.missing[gpu] = value
+        self._fresh.append((name, gpu, when, value))
 
     def silent(self, seconds):
         """The GPUs of which nothing has come for so many seconds, and that are not known to be lost."""
@@ -97,17 +112,16 @@ class Telemetry(object):
 
     def between(self, first, last, since=0.0):
         """GpuSamples (facts/telemetry.py) of each GPU that has some. since: what their seconds count from."""
-        self.poll()
+        self._fresh = self.poll()
         found = []
         for gpu in self._gpus:
             here = [one for one in self._samples[gpu] if first <= one[0] <= last]
             here = here[:: -(-len(here) // SHOWN) or 1]
             if here:
-                columns = zip(*[values for _when, values in here])
-                values = {name: list(column) for name, column in zip(NAMES, columns)}
+                columns = zip(NAMES, zip(*[values for _when, values in here]))
                 there = {
-                    name: column
-                    for name, column in values.items()
+                    name: list(column)
+                    for name, column in columns
                     if any(value is not None for value in column)
                 }
                 times = [round(when - since, 3) for when, _values in here]
@@ -116,25 +130,12 @@ class Telemetry(object):
 
     def close(self):
         """End the process; what was sampled stays."""
-        if self._child is not None:
-            self._child.stop()
+        if self._worker is not None:
+            self._worker.stop()
             ended = time.monotonic()
-            while self._child.poll() is None and time.monotonic() - ended < 10.0:
+            while self._worker.step() and time.monotonic() - ended < _ENDING:
                 time.sleep(0.005)
-            self.poll()
-        if self._pipe is not None:
-            self._pipe.close()
-        self._child = self._pipe = None
-
-    def _record(self, line):
-        """(kind, GPU, time, value) of a line; None of one that is cut off or not ours."""
-        try:
-            kind, place, when, value = json.loads(line.decode("ascii"))
-            gpu, when = self._gpus[place], float(when)
-        except (ValueError, TypeError, IndexError, RecursionError):
-            return None
-        fits = _FITS.get(kind, _never) if isinstance(kind, str) else _never
-        return (kind, gpu, when, value) if math.isfinite(when) and fits(value) else None
+        self._worker = None
 
 
 def _number(value):
@@ -147,17 +148,11 @@ def _sample(value):
 
 
 def _errors(value):
-    return isinstance(value, dict) and all(
-        name in ERRORS and _number(one) for name, one in value.items()
-    )
+    return all(name in ERRORS and _number(one) for name, one in value.items())
 
 
 def _text(value):
     return isinstance(value, str)
 
 
-def _never(_value):
-    return False
-
-
-_FITS = {"s": _sample, "e": _errors, "x": _number, "n": _text, "l": _text}
+_FITS = {"sample": _sample, "errors": _errors, "xid": _number, "missing": _text, "lost": _text}

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ... import safe_text, scratch
+from ... import json_text, safe_text, scratch
 from ...exit_codes import CouldNotLook, UsageError
 from ...install import processes
-from .. import foreign
 
 CONTENT = Path(__file__).parent.parent / "ansible_content"
 COLLECT = CONTENT / "collect.yml"
@@ -169,19 +168,19 @@ def _events(file: Any) -> list[Event]:
             file.seek(at)
             return found
         try:
-            found.append(foreign.decoded(line, Event))
-        except foreign.UnreadableAnswer as error:
+            found.append(json_text.read(line, Event))
+        except json_text.NotReadable as error:
             found += _unread(line, error)
 
 
-def _unread(line: bytes, error: foreign.UnreadableAnswer) -> list[Event]:
+def _unread(line: bytes, error: json_text.NotReadable) -> list[Event]:
     """A line that cannot be read, as a result of the machine that it names, if it names one."""
     whose = _HOST_OF_LINE.match(line)
     if whose is None:
         return []
     try:
-        host = foreign.decoded(whose[1], str)
-    except foreign.UnreadableAnswer:
+        host = json_text.read(whose[1], str)
+    except json_text.NotReadable:
         return []
     words = f"what it answered cannot be read: {error}"
     return [Event(event="result", host=host, state="failed", words=words)]

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from ... import plugins, scratch, single_file
+from ... import json_text, plugins, scratch, single_file
 from ...exit_codes import CouldNotLook, UsageError
 from ...facts import snapshot as snapshots
-from .. import foreign
 from ..folder import FleetFolder, Member, Outcome
 from . import Asked, Told, interrupts, outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
@@ -120,12 +119,12 @@ class _Collecting:
         """What became of it."""
         outcome: Outcome
         try:
-            told = foreign.typed(event.said, _AskTold)
+            told = json_text.convert(event.said, _AskTold)
             if told.full:
                 raise CouldNotLook(f"{self._work}: {told.full}: no room for answers there")
             if told.answer:
                 return self._answered(member, Path(told.answer))
-        except foreign.UnreadableAnswer as error:
+        except json_text.NotReadable as error:
             outcome, reason = "unreadable", str(error)
             return Member(name=member.name, outcome=outcome, reason=reason, groups=member.groups)
         if told.garbage:
@@ -144,7 +143,7 @@ class _Collecting:
             answer = path.read_bytes()
             path.unlink()
         except OSError as error:
-            raise foreign.UnreadableAnswer(f"its answer: {error.strerror}") from None
+            raise json_text.NotReadable(f"its answer: {error.strerror}") from None
         relayed = relay.read(answer, self._cookie, snapshots.LIMIT)
         found = outcomes.of_relayed(relayed, self._asked.deadline)
         if found is not None:

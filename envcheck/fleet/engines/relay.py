@@ -19,7 +19,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from .. import foreign
+from ... import json_text
 
 LARGEST = (
     16 << 20
@@ -202,11 +202,11 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
     if kind != b"begin" or ended < 0:
         return Relayed("damaged", words="the answer is cut off")
     try:
-        told = foreign.decoded(rest, _RelayTold)
+        told = json_text.read(rest, _RelayTold)
         packed = base64.b64decode(body[:ended])
         unpacker = zlib.decompressobj()
         output = unpacker.decompress(packed, limit + 1) if packed else b""
-    except (foreign.UnreadableAnswer, binascii.Error, zlib.error):
+    except (json_text.NotReadable, binascii.Error, zlib.error):
         return Relayed("damaged", words="the answer is damaged")
     if len(output) > limit or told.outcome == "flooded":
         return Relayed("flooded")

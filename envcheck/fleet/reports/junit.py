@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from ... import safe_text
+from ...reports.junit import add_properties, document
 from ..model import FleetResult, JudgedMachine, MachineProblem
 from . import words
 
@@ -13,50 +13,44 @@ def render(result: FleetResult, *, warnings_fail: bool = False) -> str:
     """Deterministic XML text, without a clock.
 
     A failing check is a <failure>; a machine that did not answer, or could not be looked at, is an <error>. A
-    warning and what is odd pass unless ``warnings_fail`` (--fail-on warn).
+    warning and outliers pass unless ``warnings_fail`` (--fail-on warn).
     """
-    odd: dict[str, list[tuple[str, str]]] = {}
-    for attribute in result.odd_attributes:
-        told = (f"as its peers: {attribute.words}", words.odd_attribute(attribute))
-        odd.setdefault(attribute.machine, []).append(told)
-    for rate in result.odd_rates:
-        told = (f"as fast as its peers: {rate.words}", words.odd_rate(rate, 99))
-        odd.setdefault(rate.machine, []).append(told)
+    outliers: dict[str, list[tuple[str, str]]] = {}
+    for attribute in result.attribute_outliers:
+        told = (f"as its peers: {attribute.words}", words.attribute_outlier(attribute))
+        outliers.setdefault(attribute.machine, []).append(told)
+    for rate in result.rate_outliers:
+        told = (f"as fast as its peers: {rate.words}", words.rate_outlier(rate, 99))
+        outliers.setdefault(rate.machine, []).append(told)
     made_up = words.simulated(result)
     name = "envcheck fleet" + (f" (simulated: {made_up})" if made_up else "")
-    suites = [_suite(one, odd.get(one.name, []), warnings_fail) for one in result.machines]
+    suites = [_suite(one, outliers.get(one.name, []), warnings_fail) for one in result.machines]
     root = ET.Element("testsuites", {"name": name})
     for number in ("tests", "failures", "errors"):
         root.set(number, str(sum(int(suite.get(number, "0")) for suite in suites)))
     root.extend(suites)
-    ET.indent(root)
-    # ElementTree writes as it is what XML has no place for, not even escaped (its production 2, "Char").
-    text = safe_text.lines(ET.tostring(root, encoding="unicode"))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+    return document(root)
 
 
-def _suite(machine: JudgedMachine, odd: list[tuple[str, str]], strict: bool) -> ET.Element:
+def _suite(machine: JudgedMachine, outliers: list[tuple[str, str]], strict: bool) -> ET.Element:
     by_code: dict[str, list[MachineProblem]] = {}
     for problem in machine.problems:
         by_code.setdefault(problem.code, []).append(problem)
     cases = [_check(machine, found, strict) for found in by_code.values()]
-    cases += [_odd(machine, name, told, strict) for name, told in odd]
+    cases += [_odd(machine, name, told, strict) for name, told in outliers]
     if machine.state == "unanswered":
         cases.append(_error(machine, "answers", machine.answer, machine.reason))
     elif machine.state == "could-not-look":
         cases.append(_error(machine, "can be looked at", machine.state, machine.verdict))
     elif not cases:
-        cases.append(_case(machine, "is well"))
+        cases.append(_case(machine, "is healthy"))
     suite = ET.Element("testsuite", {"name": machine.name, "tests": str(len(cases))})
     for number, tag in (("failures", "failure"), ("errors", "error")):
         suite.set(number, str(sum(case.find(tag) is not None for case in cases)))
     suite.set("skipped", "0")
     if machine.collected_at:
         suite.set("timestamp", machine.collected_at)
-    properties = ET.SubElement(suite, "properties")
-    for name, value in (("machine", machine.summary), *machine.groups):
-        if value:
-            ET.SubElement(properties, "property", {"name": name, "value": value})
+    add_properties(suite, (("machine", machine.summary), *machine.groups))
     suite.extend(cases)
     return suite
 
@@ -69,6 +63,8 @@ def _check(machine: JudgedMachine, found: list[MachineProblem], strict: bool) ->
     """A check, and all that it found on this machine."""
     case = _case(machine, f"{found[0].code} {found[0].title}")
     body: list[str] = []
+    causes = dict.fromkeys(problem.cause for problem in found)
+    add_properties(case, (("cause", cause) for cause in causes))
     for problem in found:
         body += [problem.message, ", ".join(problem.devices), problem.remedy, *problem.commands]
     fails = strict or any(problem.level == "fail" for problem in found)
@@ -78,7 +74,7 @@ def _check(machine: JudgedMachine, found: list[MachineProblem], strict: bool) ->
 
 def _odd(machine: JudgedMachine, name: str, told: str, strict: bool) -> ET.Element:
     case = _case(machine, name)
-    _tell(case, "odd", told, told, strict)
+    _tell(case, "outliers", told, told, strict)
     return case
 
 

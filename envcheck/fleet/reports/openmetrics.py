@@ -38,24 +38,27 @@ def _families(result: FleetResult) -> Iterator[Family]:
     )
     yield Family(
         "fleet_problem",
-        "1 for each check that failed or warned on a machine.",
+        "1 for each cause that a check found on a machine.",
         [sample for machine in result.machines for sample in _problems(machine)],
     )
     yield Family(
         "fleet_odd_attribute",
         "1 for each fact in which a machine differs from most of its product.",
         [
-            Sample(1, {"machine": odd.machine, "device": device, "key": odd.key})
-            for odd in result.odd_attributes
-            for device in odd.devices or [""]
+            Sample(1, {"machine": outlier.machine, "device": device, "key": outlier.key})
+            for outlier in result.attribute_outliers
+            for device in outlier.devices or [""]
         ],
     )
     yield Family(
         "fleet_odd_rate_below_ratio",
         "How far a measured rate is worse than the median of its product: 0.05 is 5 %.",
         [
-            Sample(odd.below, {"machine": odd.machine, "device": odd.device, "key": odd.key})
-            for odd in result.odd_rates
+            Sample(
+                outlier.below,
+                {"machine": outlier.machine, "device": outlier.device, "key": outlier.key},
+            )
+            for outlier in result.rate_outliers
         ],
         "ratio",
     )
@@ -74,4 +77,4 @@ def _families(result: FleetResult) -> Iterator[Family]:
 def _problems(machine: JudgedMachine) -> Iterator[Sample]:
     for problem in machine.problems:
         labels = {"machine": machine.name, "code": problem.code, "level": problem.level}
-        yield Sample(1, labels)
+        yield Sample(1, {**labels, "cause": problem.cause})

@@ -1,4 +1,4 @@
-"""A fleet's result for people: how many are well; groups of the same problem; the odd ones out; who did not
+"""A fleet's result for people: how many are healthy; groups of the same problem; the outliers; who did not
 answer; what the machines of one place share.
 """
 
@@ -11,7 +11,7 @@ from ... import safe_text
 from ...findings.model import Outcome
 from ...reports.page import Column, Page, Span, unchanged
 from .. import hosts
-from ..model import FleetResult, JudgedMachine, OddAttribute, OddRate, ProblemGroup, State
+from ..model import AttributeOutlier, FleetResult, JudgedMachine, ProblemGroup, RateOutlier, State
 from . import words
 
 # What is shown of each list, unless -v asks for all.
@@ -50,6 +50,7 @@ def render(
     _odd(page, result, verbose)
     _silent(page, result, verbose)
     _shared(page, result, verbose)
+    _changes(page, result)
     if verbose:
         _machines(page, result)
     if page.tokens:
@@ -61,6 +62,17 @@ def render(
         page.paragraph((what_for, ""))
         page.command(command, here=True)
     return page.text()
+
+
+def _changes(page: Page, result: FleetResult) -> None:
+    """What changed since the directory that --since named: a line for each machine."""
+    if result.since is None:
+        return
+    page.blank()
+    page.paragraph(("What changed:" if result.since else "Nothing changed.", "heading"))
+    for change in result.since:
+        problems = f": {'; '.join(change.problems)}" if change.problems else ""
+        page.paragraph((f"{change.machine} {change.kind}{problems}", ""), indent=2, hanging=4)
 
 
 def brief(result: FleetResult, *, width: int = 80, colour: bool = False, utf8: bool = True) -> str:
@@ -86,7 +98,7 @@ def _worst(result: FleetResult) -> Outcome:
         return "fail"
     if counts.unanswered or counts.could_not_look:
         return "could-not-run"
-    return "warn" if result.groups or words.odd_machines(result) else "pass"
+    return "warn" if result.groups or words.outliers(result) else "pass"
 
 
 def _products(page: Page, result: FleetResult, verbose: bool) -> None:
@@ -137,18 +149,18 @@ def _headline(page: Page, group: ProblemGroup) -> None:
 def _odd(page: Page, result: FleetResult, verbose: bool) -> None:
     """By product: what differs, and what is slower. The same on several machines is told once."""
     products: dict[str, dict[str, list[str]]] = {}
-    odd: list[tuple[OddAttribute | OddRate, str]] = [
-        *((one, words.odd_attribute(one)) for one in result.odd_attributes),
-        *((one, words.odd_rate(one, 99 if verbose else 2)) for one in result.odd_rates),
+    outliers: list[tuple[AttributeOutlier | RateOutlier, str]] = [
+        *((one, words.attribute_outlier(one)) for one in result.attribute_outliers),
+        *((one, words.rate_outlier(one, 99 if verbose else 2)) for one in result.rate_outliers),
     ]
-    for one, told in sorted(odd, key=lambda pair: bool(pair[0].because)):
+    for one, told in sorted(outliers, key=lambda pair: bool(pair[0].because)):
         products.setdefault(one.product, {}).setdefault(told, []).append(one.machine)
     for found in result.splits:
         products.setdefault(found.product, {})
     for product, rows in products.items():
         page.blank()
         page.paragraph(
-            ("Odd ones out of", "heading"), (product or "machines of no known kind", "heading")
+            ("Outliers of", "heading"), (product or "machines of no known kind", "heading")
         )
         _rows(page, [(names, told) for told, names in rows.items()], verbose)
         for found in result.splits:

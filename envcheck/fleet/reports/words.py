@@ -9,11 +9,11 @@ from ...reports.headlines import phrase
 from ...reports.plain import ranges
 from ..folder import Outcome
 from ..model import (
+    AttributeOutlier,
     FleetResult,
     MachineProblem,
-    OddAttribute,
-    OddRate,
     ProblemGroup,
+    RateOutlier,
     SharedFault,
     Split,
 )
@@ -42,24 +42,24 @@ def machines(number: int) -> str:
 
 
 def verdict(result: FleetResult) -> str:
-    """ "26 of 40 machines are well (2 with warnings), 11 have problems, 3 did not answer; 4 odd ones out"."""
+    """ "26 of 40 machines are healthy (2 with warnings), 11 have problems, 3 did not answer; 4 outliers"."""
     counts = result.counts
     warned = sum(bool(one.problems) for one in result.machines if one.state == "healthy")
     if counts.healthy == counts.machines:
         well = (
-            "the machine is well"
+            "the machine is healthy"
             if counts.machines == 1
-            else f"all {counts.machines} machines are well"
+            else f"all {counts.machines} machines are healthy"
         )
     elif not counts.healthy:
         well = (
-            "the machine is not well"
+            "the machine is not healthy"
             if counts.machines == 1
-            else f"none of {counts.machines} machines is well"
+            else f"none of {counts.machines} machines is healthy"
         )
     else:
         verb = "is" if counts.healthy == 1 else "are"
-        well = f"{counts.healthy} of {machines(counts.machines)} {verb} well"
+        well = f"{counts.healthy} of {machines(counts.machines)} {verb} healthy"
     if warned:
         well += " (with warnings)" if counts.machines == 1 else f" ({warned} with warnings)"
     others = [
@@ -71,8 +71,8 @@ def verdict(result: FleetResult) -> str:
         if number
     ]
     told = ", ".join([well, *others, *without_snapshot(result)])
-    if odd := len(odd_machines(result)):
-        told += f"; {odd} odd one{'' if odd == 1 else 's'} out"
+    if count := len(outliers(result)):
+        told += f"; {count} outlier{'' if count == 1 else 's'}"
     return told
 
 
@@ -101,10 +101,13 @@ def simulated(result: FleetResult) -> str:
     )
 
 
-def odd_machines(result: FleetResult) -> set[str]:
+def outliers(result: FleetResult) -> set[str]:
     """Those that differ, or are slow, where no problem of theirs explains it."""
-    odd: list[OddAttribute | OddRate] = [*result.odd_attributes, *result.odd_rates]
-    return {one.machine for one in odd if not one.because}
+    outlier: list[AttributeOutlier | RateOutlier] = [
+        *result.attribute_outliers,
+        *result.rate_outliers,
+    ]
+    return {one.machine for one in outlier if not one.because}
 
 
 def problem(group: ProblemGroup) -> str:
@@ -133,28 +136,30 @@ def devices(names: Sequence[str]) -> str:
     return ", ".join([*names[:DEVICES], *more])
 
 
-def odd_attribute(odd: OddAttribute) -> str:
+def attribute_outlier(outlier: AttributeOutlier) -> str:
     """ "VBIOS 96.00.5E.00.01; 207 of 208 devices have 96.00.74.00.1A"."""
-    of = f"{odd.agree} of {odd.of}{' devices' if odd.per == 'device' else ''}"
-    value = f"{odd.words} {_value(odd.value)}" if odd.value else f"no {odd.words}"
-    usual = f"have {_value(odd.usual)}" if odd.usual else "have none"
-    return _about(odd.devices, f"{value}; {of} {usual}", odd.because)
+    of = f"{outlier.agree} of {outlier.of}{' devices' if outlier.per == 'device' else ''}"
+    value = f"{outlier.words} {_value(outlier.value)}" if outlier.value else f"no {outlier.words}"
+    usual = f"have {_value(outlier.usual)}" if outlier.usual else "have none"
+    return _about(outlier.devices, f"{value}; {of} {usual}", outlier.because)
 
 
-def odd_rate(odd: OddRate, also: int = 2) -> str:
+def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
     """ "GPU 6: FP16 at L0 529 TFLOP/s, 7.1 % below the median 569 of 208 (9.2 deviations)".
 
     also: how many further rates are told.
     """
-    side = "below" if odd.value <= odd.median else "above"
+    side = "below" if outlier.value <= outlier.median else "above"
     told = (
-        f"{odd.words} {_number(odd.value)} {odd.unit}, {odd.below:.1%} {side}"
-        f" the median {_number(odd.median)} of {odd.of} ({odd.deviations:.1f} deviations)"
+        f"{outlier.words} {_number(outlier.value)} {outlier.unit}, {outlier.below:.1%} {side}"
+        f" the median {_number(outlier.median)} of {outlier.of} ({outlier.deviations:.1f} deviations)"
     )
-    if odd.also:
-        more = [f"{len(odd.also) - also} more"] if len(odd.also) > also else []
-        told += f"; also {', '.join([*odd.also[:also], *more])}"
-    return _about(odd.devices or ([odd.device] if odd.device else []), told, odd.because)
+    if outlier.also:
+        more = [f"{len(outlier.also) - also} more"] if len(outlier.also) > also else []
+        told += f"; also {', '.join([*outlier.also[:also], *more])}"
+    return _about(
+        outlier.devices or ([outlier.device] if outlier.device else []), told, outlier.because
+    )
 
 
 def split(found: Split) -> str:

@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from ... import safe_text
+from ... import json_text, safe_text
 from ...exit_codes import ExitCode
-from .. import foreign
 from ..engines.ansible import Event, Inventory, run_playbook
 from ..engines.outcomes import of_words
 from .model import EndResult, MachineEnd
@@ -90,15 +89,15 @@ class RolloutRun:
             self._set(name, "failed", code, of_words(event.words, "failed")[1])
         else:
             try:
-                self._set_told(name, foreign.typed(event.said, _MachineTold))
-            except foreign.UnreadableAnswer as error:
+                self._set_told(name, json_text.convert(event.said, _MachineTold))
+            except json_text.NotReadable as error:
                 self._set(name, "failed", code, f"its answer cannot be believed: {error}")
 
     def _set_told(self, name: str, told: _MachineTold) -> None:
         """Raises UnreadableAnswer where it contradicts itself."""
         done = told.result != "failed"
         if done and told.exit_code:
-            raise foreign.UnreadableAnswer(f"{told.result}, with exit code {told.exit_code}")
+            raise json_text.NotReadable(f"{told.result}, with exit code {told.exit_code}")
         self._set(
             name,
             told.result,

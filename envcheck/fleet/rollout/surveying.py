@@ -12,7 +12,6 @@ import msgspec
 from ...facts import snapshot as snapshots
 from ...install.pythons import probe
 from .. import folder as fleet_folder
-from .. import foreign
 from ..engines import Asked, Told
 from ..engines.ansible import CONTENT, Event, Inventory, run_playbook
 from ..engines.ansible_collect import collect
@@ -67,8 +66,8 @@ def _surveyed(folder: FleetFolder, member: Member, pythons: Mapping[str, Any]) -
     if member.outcome != "answered":
         return Surveyed(member.name, None, [], member.reason or member.outcome)
     try:
-        snapshot = foreign.snapshot(fleet_folder.read(folder.file(member.name)))
-    except (snapshots.SnapshotError, foreign.UnreadableAnswer) as error:
+        snapshot = snapshots.load(fleet_folder.read(folder.file(member.name)))
+    except snapshots.SnapshotError as error:
         return Surveyed(member.name, None, [], str(error))
     told = pythons.get(member.name)
     if not isinstance(told, list):

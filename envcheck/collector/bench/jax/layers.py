@@ -1,137 +1,253 @@
-"""Layers as pure functions: parameters in a dictionary, what comes in first, channels last.
+"""Interprets models in JAX: pure functions, weights in lists beside the layers, channels last.
 
-They compute in the type of what they are given; sums of a normalisation or a softmax are taken in FP32.
+Layers compute in the type of their input; sums of a normalisation or a softmax are taken in FP32.
 """
 
 import math
 
-_MOMENTUM = 0.9  # of batch norm's running statistics
-_LETTERS = "DHW"
+from ..models import EPSILON, MOMENTUM, POSITIONS, TYPES
+
+_ORDER = ("NHWC", "HWIO", "NHWC")
 
 
-def dense_init(jax, key, inputs, outputs, deviation=None):
-    """Glorot's uniform weights, or normal ones of a deviation; no bias to begin with."""
-    shape = (inputs, outputs)
-    if deviation is None:
-        limit = math.sqrt(6.0 / (inputs + outputs))
-        weights = jax.random.uniform(key, shape, minval=-limit, maxval=limit)
-    else:
-        weights = deviation * jax.random.truncated_normal(key, -2.0, 2.0, shape)
-    return {"w": weights, "b": jax.numpy.zeros((outputs,))}
+def parameters(jax, layers, key, inputs):
+    """(weights, what is not trained) for such inputs: lists, an item a layer."""
+    maker = JaxWeights(jax, key)
+    weights, _width = maker.all(layers, inputs[0].shape[-1])
+    return weights, {"norms": maker.norms, "random": maker.key()}
 
 
-def dense(jax, layer, x):
-    return jax.numpy.dot(x, layer["w"]) + layer["b"]
+def outputs(jax, layers, weights, state, inputs, train):
+    """(the logits, a list; the state after it)."""
+    passing = JaxForward(jax, state, inputs, train)
+    found = passing.all(layers, weights, inputs[0])
+    after = {"norms": passing.norms, "random": passing.random}
+    return found if isinstance(found, list) else [found], after
 
 
-def conv_init(jax, key, kernel, inputs, outputs, bias=True, deviation=None):
-    """He's normal weights, or those of a deviation. kernel: (3, 3), a side for each dimension."""
-    deviation = deviation or math.sqrt(2.0 / (_product(kernel) * inputs))
-    layer = {"w": deviation * jax.random.normal(key, tuple(kernel) + (inputs, outputs))}
-    if bias:
-        layer["b"] = jax.numpy.zeros((outputs,))
-    return layer
+class JaxWeights(object):
+    """Makes the weights of layers. A method returns (weights, channels or width after it)."""
 
+    def __init__(self, jax, key):
+        self._jax, self._numpy, self._random = jax, jax.numpy, key
+        self.norms = []  # running statistics of each batch normalisation
 
-def conv(jax, layer, x, stride=1, padding="SAME"):
-    some = x.ndim - 2
-    made = jax.lax.conv_general_dilated(
-        x, layer["w"], (stride,) * some, padding, dimension_numbers=_order(some)
-    )
-    return made + layer["b"] if "b" in layer else made
+    def key(self):
+        self._random, own = self._jax.random.split(self._random)
+        return own
 
+    def all(self, layers, width):
+        weights = []
+        for layer in layers:
+            make = getattr(self, "_" + layer.kind, None)
+            made, width = make(width, **layer.options) if make else ({}, width)
+            weights.append(made)
+        return weights, width
 
-def up(jax, layer, x):
-    """A transposed convolution that doubles each side."""
-    some = x.ndim - 2
-    made = jax.lax.conv_transpose(
-        x, layer["w"], (2,) * some, "VALID", dimension_numbers=_order(some)
-    )
-    return made + layer["b"]
+    def _normal(self, shape, deviation):
+        return deviation * self._jax.random.truncated_normal(self.key(), -2.0, 2.0, tuple(shape))
 
-
-def max_pool(jax, x, side, stride, padding="VALID"):
-    some = x.ndim - 2
-    if not isinstance(padding, str):
-        padding = [(0, 0)] + list(padding) + [(0, 0)]
-    return jax.lax.reduce_window(
-        x,
-        -math.inf,
-        jax.lax.max,
-        (1,) + (side,) * some + (1,),
-        (1,) + (stride,) * some + (1,),
-        padding,
-    )
-
-
-def norm_init(jax, channels):
-    return {"scale": jax.numpy.ones((channels,)), "shift": jax.numpy.zeros((channels,))}
-
-
-def batch_norm_state(jax, channels):
-    return {"mean": jax.numpy.zeros((channels,)), "variance": jax.numpy.ones((channels,))}
-
-
-def batch_norm(jax, layer, state, x, train):
-    """(result, running statistics)."""
-    wide = x.astype(_wide(jax, x))
-    if train:
-        axes = tuple(range(x.ndim - 1))
-        mean = wide.mean(axes)
-        variance = ((wide - mean) ** 2).mean(axes)
-        found = {"mean": mean, "variance": variance}
-        state = {
-            name: (_MOMENTUM * was + (1 - _MOMENTUM) * found[name]).astype(was.dtype)
-            for name, was in state.items()
+    def _conv(self, width, filters, side, stride=1, bias=True, same=True):
+        made = {
+            "w": self._normal((side, side, width, filters), (2.0 / (side * side * width)) ** 0.5)
         }
-    else:
-        mean, variance = state["mean"], state["variance"]
-    return _scaled(jax, layer, wide, mean, variance, 1e-5).astype(x.dtype), state
+        if bias:
+            made["b"] = self._numpy.zeros((filters,))
+        return made, filters
+
+    def _up(self, width, filters):
+        return self._conv(width, filters, 2)
+
+    def _batch_norm(self, width, zero):
+        numpy = self._numpy
+        self.norms.append({"mean": numpy.zeros((width,)), "variance": numpy.ones((width,))})
+        scale = numpy.zeros((width,)) if zero else numpy.ones((width,))
+        return {"scale": scale, "shift": numpy.zeros((width,))}, width
+
+    def _layer_norm(self, width):
+        return {"scale": self._numpy.ones((width,)), "shift": self._numpy.zeros((width,))}, width
+
+    def _dense(self, inputs, width, deviation=None):
+        deviation = deviation or (2.0 / (inputs + width)) ** 0.5
+        made = {"w": self._normal((inputs, width), deviation), "b": self._numpy.zeros((width,))}
+        return made, width
+
+    def _flatten(self, width, cells):
+        return {}, width * cells
+
+    def _residual(self, width, main, shortcut):
+        (weights, after), (beside, _width) = self.all(main, width), self.all(shortcut, width)
+        return [weights, beside], after
+
+    def _concat(self, width, inner):
+        weights, more = self.all(inner, width)
+        return weights, width + more
+
+    def _heads(self, width, branches):
+        return [self.all(branch, width)[0] for branch in branches], width
+
+    def _embed(self, _width, vocabulary, width):
+        sizes = {"words": vocabulary, "types": TYPES, "positions": POSITIONS}
+        self._vocabulary = vocabulary
+        return {name: self._normal((sizes[name], width), 0.02) for name in sorted(sizes)}, width
+
+    def _attention(self, inputs, width, heads, dropped):
+        return [self._dense(inputs, width, 0.02)[0] for _each in range(3)], width
+
+    def _words(self, width):
+        return {"b": self._numpy.zeros((self._vocabulary,))}, self._vocabulary
 
 
-def layer_norm(jax, layer, x):
-    wide = x.astype(_wide(jax, x))
-    mean = wide.mean(-1, keepdims=True)
-    variance = ((wide - mean) ** 2).mean(-1, keepdims=True)
-    return _scaled(jax, layer, wide, mean, variance, 1e-12).astype(x.dtype)
+class JaxForward(object):
+    """One forward pass."""
+
+    def __init__(self, jax, state, inputs, train):
+        self._jax, self._numpy, self._inputs, self._train = jax, jax.numpy, inputs, train
+        self.norms, self._norm = list(state["norms"]), 0
+        self.random = state["random"]
+
+    def all(self, layers, weights, x):
+        for layer, own in zip(layers, weights):
+            x = getattr(self, "_" + layer.kind)(own, x, **layer.options)
+        return x
+
+    def _conv(self, own, x, filters, side, stride=1, bias=True, same=True):
+        padding = [(side // 2, side // 2)] * 2 if same else "VALID"
+        found = self._jax.lax.conv_general_dilated(
+            x, own["w"], (stride, stride), padding, dimension_numbers=_ORDER
+        )
+        return found + own["b"] if bias else found
+
+    def _up(self, own, x, filters):
+        found = self._jax.lax.conv_transpose(x, own["w"], (2, 2), "VALID", dimension_numbers=_ORDER)
+        return found + own["b"]
+
+    def _max_pool(self, own, x, side, stride, same=False):
+        each = side // 2 if same else 0
+        padding = ((0, 0), (each, each), (each, each), (0, 0))
+        window, strides = (1, side, side, 1), (1, stride, stride, 1)
+        lax = self._jax.lax
+        return lax.reduce_window(x, -math.inf, lax.max, window, strides, padding)
+
+    def _batch_norm(self, own, x, zero):
+        wide, number = self._wide(x), self._norm
+        self._norm += 1
+        if self._train:
+            mean = wide.mean((0, 1, 2))
+            variance = ((wide - mean) ** 2).mean((0, 1, 2))
+            found = {"mean": mean, "variance": variance}
+            self.norms[number] = {
+                name: (MOMENTUM * was + (1 - MOMENTUM) * found[name]).astype(was.dtype)
+                for name, was in self.norms[number].items()
+            }
+        else:
+            mean, variance = self.norms[number]["mean"], self.norms[number]["variance"]
+        return self._scaled(own, wide, mean, variance, "batch_norm").astype(x.dtype)
+
+    def _layer_norm(self, own, x):
+        wide = self._wide(x)
+        mean = wide.mean(-1, keepdims=True)
+        variance = ((wide - mean) ** 2).mean(-1, keepdims=True)
+        return self._scaled(own, wide, mean, variance, "layer_norm").astype(x.dtype)
+
+    def _scaled(self, own, wide, mean, variance, kind):
+        factor = self._jax.lax.rsqrt(variance + EPSILON[kind]) * own["scale"].astype(wide.dtype)
+        return (wide - mean) * factor + own["shift"].astype(wide.dtype)
+
+    def _activation(self, own, x, name):
+        if name == "gelu":
+            return self._jax.nn.gelu(x, approximate=False)
+        return {"relu": self._jax.nn.relu, "tanh": self._numpy.tanh}[name](x)
+
+    def _dense(self, own, x, width, deviation=None):
+        return self._numpy.dot(x, own["w"]) + own["b"]
+
+    def _dropout(self, own, x, rate):
+        if not self._train or not rate:
+            return x
+        self.random, key = self._jax.random.split(self.random)
+        kept = self._jax.random.bernoulli(key, 1 - rate, x.shape)
+        return self._numpy.where(kept, x / (1 - rate), self._numpy.zeros_like(x))
+
+    def _mean(self, own, x):
+        return x.mean((1, 2))
+
+    def _flatten(self, own, x, cells):
+        return x.reshape((x.shape[0], -1))
+
+    def _residual(self, own, x, main, shortcut):
+        return self.all(main, own[0], x) + self.all(shortcut, own[1], x)
+
+    def _concat(self, own, x, inner):
+        return self._numpy.concatenate([x, self.all(inner, own, x)], axis=-1)
+
+    def _heads(self, own, x, branches):
+        return [self.all(branch, one, x) for branch, one in zip(branches, own)]
+
+    def _embed(self, own, x, vocabulary, width):
+        self._table = own["words"]
+        return own["words"][x] + own["types"][self._inputs[1]] + own["positions"][: x.shape[1]]
+
+    def _attention(self, own, x, width, heads, dropped):
+        numpy, shape = self._numpy, x.shape[:2] + (heads, width // heads)
+        query, key, value = [self._dense(one, x, width).reshape(shape) for one in own]
+        scores = self._wide(numpy.einsum("bqhd,bkhd->bhqk", query, key))
+        weights = self._jax.nn.softmax(scores / math.sqrt(shape[-1])).astype(x.dtype)
+        weights = self._dropout(None, weights, dropped)
+        return numpy.einsum("bhqk,bkhd->bqhd", weights, value).reshape(x.shape)
+
+    def _first(self, own, x):
+        return x[:, 0]
+
+    def _masked(self, own, x):
+        return self._numpy.take_along_axis(x, self._inputs[2][..., None], axis=1)
+
+    def _words(self, own, x):
+        return self._numpy.dot(x, self._table.T) + own["b"]
+
+    def _wide(self, x):
+        return x.astype(self._numpy.promote_types(x.dtype, self._numpy.float32))
 
 
-def _scaled(jax, layer, wide, mean, variance, epsilon):
-    factor = jax.lax.rsqrt(variance + epsilon) * layer["scale"].astype(wide.dtype)
-    return (wide - mean) * factor + layer["shift"].astype(wide.dtype)
-
-
-def dropout(jax, key, x, rate):
-    kept = jax.random.bernoulli(key, 1 - rate, x.shape)
-    return jax.numpy.where(kept, x / (1 - rate), jax.numpy.zeros_like(x))
-
-
-def cross_entropy(jax, logits, labels):
-    """The mean over all places."""
-    logits = logits.astype(_wide(jax, logits))
-    found = jax.nn.log_softmax(logits)
-    return -jax.numpy.take_along_axis(found, labels[..., None], axis=-1)[..., 0].mean()
-
-
-def keys(jax, key):
-    """Keys without an end, each of its own."""
-    while True:
-        key, own = jax.random.split(key)
-        yield own
-
-
-def _wide(jax, x):
-    return jax.numpy.promote_types(x.dtype, jax.numpy.float32)
-
-
-def _order(some):
-    """Dimension numbers with channels last: ("NHWC", "HWIO", "NHWC")."""
-    letters = _LETTERS[-some:]
-    return "N%sC" % letters, "%sIO" % letters, "N%sC" % letters
-
-
-def _product(numbers):
-    total = 1
-    for number in numbers:
-        total *= number
+def loss(jax, targets, outputs):
+    """The sum of the outputs' mean cross entropies."""
+    numpy, total = jax.numpy, 0.0
+    for one, logits in zip(targets, outputs):
+        logits = logits.astype(numpy.promote_types(logits.dtype, numpy.float32))
+        found = jax.nn.log_softmax(logits)
+        total -= numpy.take_along_axis(found, one[..., None], axis=-1)[..., 0].mean()
     return total
+
+
+class JaxDraw(object):
+    """Samples as arrays (models.py). other: other samples of the same patterns."""
+
+    def __init__(self, jax, key, other=False):
+        self._jax, self._first = jax, key
+        self._key = jax.random.fold_in(key, 2 if other else 1)
+        self.where = jax.numpy.where
+
+    def _next(self):
+        self._key, own = self._jax.random.split(self._key)
+        return own
+
+    def normal(self, shape):
+        return self._jax.random.normal(self._next(), tuple(shape))
+
+    def uniform(self, shape):
+        return self._jax.random.uniform(self._next(), tuple(shape))
+
+    def classes(self, shape, number):
+        return self._jax.random.randint(self._next(), tuple(shape), 0, number)
+
+    def pattern(self, shape):
+        return self._jax.random.uniform(self._first, tuple(shape))
+
+    def take(self, array, places, axis):
+        return self._jax.numpy.take(array, self._jax.numpy.asarray(places), axis=axis)
+
+    def constant(self, values):
+        return self._jax.numpy.asarray(values, "int32")
+
+    def positive(self, array):
+        return (array > 0).astype("int32")

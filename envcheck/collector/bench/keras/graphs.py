@@ -2,12 +2,10 @@
 
 import importlib
 
-from ...acceleration.amp import tensorflow_step
-from ...kernels.vectors import VECTORS
-from .. import hlo
+from ...systems.shared.amp import tensorflow_step
+from .. import hlo, tf32_bits
 
 _SIDE = 512  # of the product whose bits are looked at
-_VECTORS = ("T1", "T2", "T3")  # TF32 holds the last alone
 
 
 class Watched(object):
@@ -90,18 +88,11 @@ def in_text(text):
     return found
 
 
-def tf32_bits(tf, device):
-    """ "fp32" or "tf32": by a product's bits, run as TensorFlow is set now; "not known" for any other."""
-    numpy = importlib.import_module("numpy")
-    values = [float(VECTORS[name].a[0]) for name in _VECTORS]
-    left = numpy.zeros((_SIDE, _SIDE), "float32")
-    for row in range(_SIDE):
-        left[row, row] = values[row % len(values)]
+def bits_of_tf32(tf, device):
+    """By products, run as TensorFlow is set now."""
+    found = []
     with tf.device(device):
-        product = tf.matmul(tf.constant(left), tf.ones([_SIDE, _SIDE])).numpy()
-    seen = [
-        bool((product[place :: len(values)] == value).all()) for place, value in enumerate(values)
-    ]
-    if all(seen):
-        return "fp32"
-    return "tf32" if seen == [False, False, True] else "not known"
+        for factor in tf32_bits.FACTORS:
+            product = tf.matmul(factor * tf.eye(_SIDE), tf.ones([_SIDE, _SIDE])).numpy()
+            found.append({float(product.min()), float(product.max())})
+    return tf32_bits.name(found)

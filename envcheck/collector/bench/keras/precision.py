@@ -3,10 +3,8 @@
 import random
 
 from ...kernels.failures import NotSupported
+from ..models import MODELS, MOMENTUM
 
-# Of a loss scale that is stuck: whatever a 16-bit type makes of gradients so small is zero.
-_STUCK = 2.0**-126
-_NEVER = 2**31 - 1  # steps until the scale would grow
 # The rewrite's option for a half type, as newer and older versions have it.
 _REWRITES = {
     "float16": ("auto_mixed_precision",),
@@ -18,6 +16,8 @@ def prepare(tf, row):
     """Everything that is to be switched before the model is made. Raises NotSupported."""
     if str(tf.__version__).startswith("1."):
         raise NotSupported("TensorFlow %s is trained in sessions" % tf.__version__)
+    if row["precision"] == "half":
+        raise NotSupported("Keras' 16 bits come by AMP alone")
     keras = tf.keras
     backend = getattr(getattr(keras, "backend", None), "backend", None)
     if callable(backend) and backend() != "tensorflow":
@@ -42,11 +42,8 @@ def policy(row):
     """The name of the row's policy. TensorRT takes a model in FP32, and has types of its own."""
     if row["tensorrt"]:
         return "float32"
-    half = row["half"] or "float16"
-    if row["precision"] == "half":
-        return half
     if row["precision"] == "amp" and row["way"] != "rewrite":
-        return "mixed_" + half
+        return "mixed_" + (row["half"] or "float16")
     return "float32"
 
 
@@ -64,45 +61,29 @@ def set_policy(tf, name):
         raise NotSupported("no policy %s: %s" % (name, error))
 
 
-def optimizer(tf, row, kind, settings):
+def optimizer(tf, row):
     """The row's optimizer, in its loss scale where it has one."""
+    model = MODELS[row["model"]]
+    kind = {"adam": "Adam", "momentum": "SGD"}[model.optimizer]
+    options = {"learning_rate": model.rate(row)}
+    if kind == "SGD":
+        options["momentum"] = MOMENTUM
     make = getattr(tf.keras.optimizers, kind)
     try:
         # Keras 2.11 to 2.15 would have XLA compile the update on a GPU, unasked.
-        made = make(jit_compile=False, **settings)
+        made = make(jit_compile=False, **options)
     except (TypeError, ValueError):  # other versions compile nothing by themselves
-        made = make(**settings)
-    if row["scaler"] == "stuck":
-        return _stuck(tf, made)
+        made = make(**options)
     half = row["half"] or "float16"
-    if row["scaler"] == "dynamic" or (row["precision"] == "amp" and half == "float16"):
-        return _dynamic(tf, made)
-    return made
-
-
-def _dynamic(tf, made):
-    newer, older = _wrappers(tf)
-    return newer(made) if newer is not None else older(made, loss_scale="dynamic")
-
-
-def _stuck(tf, made):
-    newer, older = _wrappers(tf)
-    if newer is None:
-        return older(made, loss_scale=_STUCK)
-    try:
-        return newer(made, dynamic=False, initial_scale=_STUCK)  # Keras 2
-    except (TypeError, ValueError):
-        return newer(made, initial_scale=_STUCK, dynamic_growth_steps=_NEVER)
-
-
-def _wrappers(tf):
-    """(LossScaleOptimizer from 2.4 on, the one before it); None where it is not there."""
+    if row["scaler"] != "dynamic" and (row["precision"] != "amp" or half != "float16"):
+        return made
     mixed = getattr(tf.keras, "mixed_precision", None)
-    newer = getattr(mixed, "LossScaleOptimizer", None)
+    if hasattr(mixed, "LossScaleOptimizer"):  # 2.4
+        return mixed.LossScaleOptimizer(made)
     older = getattr(getattr(mixed, "experimental", None), "LossScaleOptimizer", None)
-    if newer is None and older is None:
+    if older is None:
         raise NotSupported("TensorFlow %s has no LossScaleOptimizer" % tf.__version__)
-    return newer, None if newer is not None else older
+    return older(made, loss_scale="dynamic")
 
 
 class Scaling(object):

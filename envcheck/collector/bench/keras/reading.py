@@ -6,6 +6,7 @@ import time
 
 from ...kernels.failures import NotSupported
 from .. import image_folder
+from ..models import IMAGE_CLASSES, IMAGE_SIDE
 from . import graphs
 from .training import KerasTraining, compiled
 
@@ -14,22 +15,21 @@ _FEWEST, _STEPS = 2, 200
 _THREADS = 4
 
 
-def reading(tf, row, place, model):
-    if row["together"] or not row["train"] or row["model"] != "resnet50":
-        raise NotSupported("images are read for resnet50 alone, trained on one GPU")
-    if not place.folder:
-        raise ValueError("no folder of images is given")
-    return ReadingTraining(tf, row, place, model)
-
-
 class ReadingTraining(KerasTraining):
     """A Training (collector/bench/__init__.py) whose samples come from files."""
 
+    def _prepare(self):
+        row = self._row
+        if row["together"] or not row["train"] or row["model"] != "resnet50":
+            raise NotSupported("images are read for resnet50 alone, trained on one GPU")
+        if not self._place.folder:
+            raise ValueError("no folder of images is given")
+
     def _traced(self):
         tf, row = self._tf, self._row
-        side = row["image"] or self._file.SIDE
+        side = row["image"] or IMAGE_SIDE
         make = {"tf.data": _by_tf_data, "dali": _by_dali}[row["data"]]
-        images = make(tf, row, self._place, side, self._file.CLASSES)
+        images = make(tf, row, self._place, side, IMAGE_CLASSES)
         if self._place.device == "gpu" and row["data"] == "tf.data":
             images = images.apply(tf.data.experimental.prefetch_to_device(self._device))
         self._images = iter(images)
@@ -37,7 +37,8 @@ class ReadingTraining(KerasTraining):
         return lambda: self._function(*next(self._images))
 
     def _train(self, inputs, targets):
-        return self.train(inputs, self._tf.reshape(targets, [-1]))  # DALI has them in a column
+        # DALI has the classes in a column.
+        return self.train([inputs], [self._tf.reshape(targets, [-1])])
 
     def evidence(self):
         self._example = next(self._images)

@@ -2,9 +2,11 @@
 
 from ...kernels import framework_tensorflow
 from ...kernels.failures import NotSupported
+from .. import models
 from . import graphs, precision
+from .layers import KerasDraw, loss, model
 
-_CHUNK = 1000  # samples that are guessed at once
+_CHUNK = 1000  # test samples that go forward at once
 
 
 def prepare(tf, row, place):
@@ -26,18 +28,6 @@ def _let_grow(tf):
             return
 
 
-def make(tf, row, model):
-    """The model. In pure half its weights are those of FP32, rounded."""
-    if row["precision"] != "half":
-        return model.make(tf, row)
-    precision.set_policy(tf, "float32")
-    weights = model.make(tf, row).get_weights()
-    precision.set_policy(tf, precision.policy(row))
-    made = model.make(tf, row)
-    made.set_weights([one.astype(old.dtype) for one, old in zip(weights, made.get_weights())])
-    return made
-
-
 def compiled(tf, function, wanted):
     """The function in a graph, by XLA where that is wanted."""
     if not wanted:
@@ -50,89 +40,58 @@ def compiled(tf, function, wanted):
     raise NotSupported("tf.function of TensorFlow %s has no jit_compile" % tf.__version__)
 
 
-def parameters(model):
-    return sum(int(_size(one.shape)) for one in model.trainable_variables)
-
-
-def _size(shape):
-    number = 1
-    for length in shape:
-        number *= int(length)
-    return number
-
-
-def memory(tf, devices):
-    """The most that tensors took of a GPU. TensorFlow does not tell what its allocator held."""
-    ask = getattr(tf.config.experimental, "get_memory_info", None)  # 2.5
-    if ask is None:
-        return {}
-    try:
-        peak = max(ask(device)["peak"] for device in devices)
-    except (ValueError, KeyError):  # a CPU, whose allocator counts nothing
-        return {}
-    return {"tensors_mib": int(peak) >> 20} if peak else {}
-
-
 class KerasSamples(object):
-    """Synthetic samples on the device: a batch of them, or an epoch that batches are taken from.
+    """Synthetic samples on the device: one batch, or an epoch from which batches are taken in turn.
 
     part, parts: of a job on several devices, each of which takes other batches of the epoch.
     """
 
-    def __init__(self, tf, row, model, device, part=0, parts=1):
+    def __init__(self, tf, row, part=0, parts=1):
         self._tf, self._batch = tf, row["batch"]
-        self._epoch = model.epoch(row) if hasattr(model, "epoch") else 0
-        with tf.device(device):
-            self._all = model.samples(tf, row, self._epoch or self._batch)
-            if self._epoch:
-                self._begin = tf.Variable(part * self._batch, dtype=tf.int64, trainable=False)
-                self._further = self._batch * parts
+        count = models.count(row)
+        self.all = models.MODELS[row["model"]].samples(KerasDraw(tf, row), row, count)
+        self.many = count > self._batch
+        self._begin = tf.Variable(
+            part * self._batch,
+            dtype=tf.int64,
+            trainable=False,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )
+        self._further = self._batch * parts
 
-    def batch(self):
-        """The next (inputs, targets), in a graph."""
-        if not self._epoch:
-            return self._all
-        found = taken(self._tf, self._all, self._begin, self._batch)
-        self._begin.assign_add(self._further)
-        return found
+    def batch(self, replica=0):
+        """The (inputs, targets) now."""
+        if not self.many:
+            return self.all
+        tf = self._tf
+        number = int(self.all[1][0].shape[0])
+        begin = self._begin + tf.cast(replica, tf.int64) * self._batch
+        places = (begin + tf.range(self._batch, dtype=tf.int64)) % number
+        return tuple([tf.gather(one, places) for one in some] for some in self.all)
 
-    def first(self):
-        if not self._epoch:
-            return self._all
-        return taken(self._tf, self._all, self._begin, self._batch)
-
-
-def taken(tf, samples, begin, count):
-    """So many of an epoch's samples, from one place on, and from its own beginning again."""
-    number = samples[1].shape[0]
-    places = (begin + tf.range(count, dtype=tf.int64)) % number
-    return tuple(tf.gather(one, places) for one in samples)
+    def advance(self):
+        if self.many:
+            self._begin.assign_add(self._further)
 
 
-class KerasTraining(object):
-    """A Training (collector/bench/__init__.py) on one device; jobs on several are kinds of it."""
+class KerasModel(object):
+    """What training and going forward have in common: the model, where it runs, what its graphs show."""
 
     replicas = 1  # in this process
 
-    def __init__(self, tf, row, place, model):
-        self._tf, self._row, self._place, self._file = tf, row, place, model
+    def __init__(self, tf, row, place):
+        self._tf, self._row, self._place = tf, row, place
         self._device = "/GPU:0" if place.device == "gpu" else "/CPU:0"
         self._watched = self._last = None
-        self._ran = self._applied = 0
         self._prepare()
         with self._scope():
             precision.seed(tf, row["seed"])
-            self.model = make(tf, row, model)
-            settings = model.SETTINGS
-            if row["steps"]:
-                settings = getattr(model, "COMPARED", settings)
-            self._optimizer = precision.optimizer(tf, row, model.OPTIMIZER, settings)
-            self._scaling = precision.Scaling(tf, self._optimizer)
-            _build(self._optimizer, self.model.trainable_variables)
-            self._step = self._traced()
-        self.parameters = parameters(self.model)
-        if hasattr(model, "others"):
-            self.accuracy = self._accuracy
+            self._samples = self._made_samples()
+            layers = models.MODELS[row["model"]].layers(row)
+            self.model = model(tf, row, layers, self._samples.batch()[0])
+            self._step = self._made()
+        variables = self.model.trainable_variables
+        self.parameters = sum(_size(one.shape) for one in variables)
 
     def _prepare(self):
         """What comes before the model."""
@@ -141,10 +100,68 @@ class KerasTraining(object):
         """Where variables are made."""
         return self._tf.device(self._device)
 
+    def _made_samples(self):
+        return KerasSamples(self._tf, self._row)
+
+    def outputs(self, inputs, training):
+        return self.model(inputs if len(inputs) > 1 else inputs[0], training=training)
+
+    def _run(self, steps):
+        done = 0
+        if self._watched is None:
+            self._watched = graphs.Watched()
+            self._last, done = self._watched.run(self._step), 1
+        for _step in range(steps - done):
+            self._last = self._step()
+
+    def graph(self):
+        """What shows in the step's graph."""
+        if self._row["compiled"]:
+            return graphs.compiled(self._step)
+        return graphs.ran(self._watched, self._step)
+
+    def evidence(self):
+        found = self.graph()
+        found["policy"] = precision.policy(self._row)
+        found["tf32_bits"] = graphs.bits_of_tf32(self._tf, self._device)
+        return found
+
+    def memory(self):
+        """The most that tensors took of a GPU. TensorFlow does not report what its allocator held."""
+        ask = getattr(self._tf.config.experimental, "get_memory_info", None)  # 2.5
+        if ask is None or self._place.device != "gpu":
+            return {}
+        peak = max(ask("GPU:%d" % number)["peak"] for number in range(self.replicas))
+        return {"tensors_mib": int(peak) >> 20} if peak else {}
+
+
+class KerasTraining(KerasModel):
+    """A Training (collector/bench/__init__.py) on one device; jobs on several derive from it."""
+
+    def __init__(self, tf, row, place):
+        self._ran = self._applied = 0
+        KerasModel.__init__(self, tf, row, place)
+        if models.others(row):
+            self.accuracy = self._accuracy
+
+    def _made(self):
+        self._optimizer = precision.optimizer(self._tf, self._row)
+        self._scaling = precision.Scaling(self._tf, self._optimizer)
+        for name in ("build", "_create_all_weights"):  # 2.11, 2.4: a step may be traced twice
+            if hasattr(self._optimizer, name):
+                getattr(self._optimizer, name)(self.model.trainable_variables)
+                break
+        return self._traced()
+
     def _traced(self):
         """The step in a graph."""
-        samples = KerasSamples(self._tf, self._row, self._file, self._device)
-        return compiled(self._tf, lambda: self.train(*samples.batch()), self._row["compiled"])
+
+        def step():
+            loss = self.train(*self._samples.batch())
+            self._samples.advance()
+            return loss
+
+        return compiled(self._tf, step, self._row["compiled"])
 
     def _tape(self, tape):
         """The tape that gradients are taken from."""
@@ -153,34 +170,16 @@ class KerasTraining(object):
     def train(self, inputs, targets):
         """One step, as it is traced; the loss."""
         with self._tf.GradientTape() as tape:
-            loss = self.loss_of(self.model(inputs, training=True), targets)
+            found = loss(self._tf, targets, self.outputs(inputs, True))
             # What replicas find is summed.
-            scaled = self._scaling.scaled(loss / self.replicas if self.replicas > 1 else loss)
+            scaled = self._scaling.scaled(found / self.replicas if self.replicas > 1 else found)
         variables = self.model.trainable_variables
-        gradients = self._tape(tape).gradient(scaled, variables)
-        gradients = self._scaling.unscaled(gradients)
+        gradients = self._scaling.unscaled(self._tape(tape).gradient(scaled, variables))
         self._optimizer.apply_gradients(zip(gradients, variables))
-        return loss
-
-    def loss_of(self, outputs, targets):
-        """The mean over a batch: computed in FP32, but where all is to be half."""
-        tf = self._tf
-        if self._row["precision"] != "half":
-            many = isinstance(outputs, (list, tuple))
-            outputs = (
-                [tf.cast(one, tf.float32) for one in outputs]
-                if many
-                else tf.cast(outputs, tf.float32)
-            )
-        return tf.reduce_mean(self._file.loss(tf, targets, outputs))
+        return found
 
     def run(self, steps):
-        done = 0
-        if self._watched is None:
-            self._watched = graphs.Watched()
-            self._last, done = self._watched.run(self._step), 1
-        for _step in range(steps - done):
-            self._last = self._step()
+        self._run(steps)
         before, self._applied = self._applied, self._scaling.applied()  # which waits for the last
         self._ran += steps
         return steps - (self._applied - before)
@@ -189,52 +188,34 @@ class KerasTraining(object):
         return float(self._last.numpy())
 
     def _accuracy(self):
-        tf, others = self._tf, self._file.others(self._row)
-        right = 0
+        tf, row = self._tf, dict(self._row, steps=0)  # without mistaken targets
+        number, right = models.others(row), 0
         with tf.device(self._device):
-            inputs, targets = self._file.samples(tf, dict(self._row, steps=0), others)
-            for start in range(0, others, _CHUNK):
-                outputs = self.model(inputs[start : start + _CHUNK], training=False)
-                guessed = tf.argmax(outputs, axis=-1)
-                right += int(
-                    tf.reduce_sum(tf.cast(guessed == targets[start : start + _CHUNK], tf.int64))
-                )
-        return right / float(others)
+            draw = KerasDraw(tf, row, other=True)
+            inputs, (targets,) = models.MODELS[row["model"]].samples(draw, row, number)
+            for start in range(0, number, _CHUNK):
+                part = slice(start, start + _CHUNK)
+                guessed = tf.argmax(self.outputs([inputs[0][part]], False), axis=-1)
+                right += int(tf.reduce_sum(tf.cast(guessed == targets[part], tf.int64)))
+        return right / float(number)
 
     def evidence(self):
-        row = self._row
-        found = self.graph()
+        row, found = self._row, KerasModel.evidence(self)
         if row["compiled"] and row["way"] == "rewrite":  # which is not run on what XLA compiles
             found["hidden_by_compiler"] = True
-        found["policy"] = precision.policy(row)
         found["keras"] = str(getattr(self._tf.keras, "__version__", "") or self._tf.__version__)
         found["loss_scale"] = self._scaling.scale()
         found["skipped_steps"] = self._ran - self._applied
-        found["weights"] = ",".join(
-            sorted({_name(one.dtype) for one in self.model.trainable_variables})
-        )
-        found["tf32_bits"] = graphs.tf32_bits(self._tf, self._device)
+        names = {
+            getattr(one.dtype, "name", None) or str(one.dtype)
+            for one in self.model.trainable_variables
+        }
+        found["weights"] = ",".join(sorted(names))
         return found
 
-    def graph(self):
-        """What shows in the step's graph."""
-        if self._row["compiled"]:
-            return graphs.compiled(self._step)
-        return graphs.ran(self._watched, self._step)
 
-    def memory(self):
-        if self._place.device != "gpu":
-            return {}
-        return memory(self._tf, ["GPU:%d" % number for number in range(self.replicas)])
-
-
-def _build(optimizer, variables):
-    """Make the optimizer's variables, which a step that is traced more than once must not."""
-    for name in ("build", "_create_all_weights"):  # 2.11, 2.4
-        if hasattr(optimizer, name):
-            getattr(optimizer, name)(variables)
-            return
-
-
-def _name(dtype):
-    return getattr(dtype, "name", None) or str(dtype)
+def _size(shape):
+    number = 1
+    for length in shape:
+        number *= int(length)
+    return number

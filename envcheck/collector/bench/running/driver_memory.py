@@ -5,7 +5,7 @@ import sys
 
 from ...nvml.binding import Binding, load
 from ...probes.nvml import VENDORED
-from ...runtime.child import PACKAGE
+from ...worker import PACKAGE
 
 DEADLINE = 8.0
 # Started as `python -c BOOTSTRAP ROOT PYNVML`.

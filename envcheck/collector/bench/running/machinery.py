@@ -1,14 +1,14 @@
 """What rows are run with: the target's Python, devices, where ranks meet, samples, the driver's count."""
 
-import json
 import os
 import time
 
-from ...acceleration.distributed import loopback
 from ...facts import known
+from ...systems.shared.distributed import loopback
 from ...telemetry.telemetry import Telemetry
+from ...worker import command
 from .. import styles
-from ..child import BOOTSTRAP
+from ..work import MODULE
 from . import driver_memory, rank_environ, rendezvous
 from .row_at_work import RowAtWork
 from .row_process import RowProcess
@@ -141,8 +141,7 @@ class Machinery(object):
             "ranks": ranks,
             "folder": self._request.get("folder", ""),
         }
-        argv = self._python.argv + ["-c", BOOTSTRAP, self._root]
-        argv.append(json.dumps({"row": row, "place": place}))
+        argv = command(self._python.argv, MODULE, {"row": row, "place": place})
         return self._start(argv, _FOREVER, self._python.cwd, env, stdin=orders)
 
     def meeting_of_horovod(self):

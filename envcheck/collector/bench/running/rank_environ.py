@@ -1,7 +1,7 @@
 """What each process of a row that runs on several GPUs finds in its environment."""
 
-from ...acceleration.distributed import loopback
-from ...acceleration.distributed.horovod import gloo_environ
+from ...systems.shared.distributed import loopback
+from ...systems.shared.distributed.horovod import gloo_environ
 
 BY_RANKS = ("ddp", "horovod")
 _MOST = 64

@@ -3,8 +3,8 @@
 import sys
 import time
 
-from ...acceleration.distributed.horovod import Rendezvous
-from ...runtime.child import PACKAGE
+from ...systems.shared.distributed.horovod import Rendezvous
+from ...worker import PACKAGE
 
 # Started as `python -c BOOTSTRAP ROOT`.
 BOOTSTRAP = PACKAGE + ("from envcheck.collector.bench.running.rendezvous import main\nmain()\n")

@@ -2,7 +2,7 @@
 
 import time
 
-from ...acceleration.telling import line
+from ...worker.messages import one_line
 from .measure import Warming
 from .row_process import BUILD, ENDING, ample
 
@@ -59,7 +59,7 @@ class RowAtWork(object):
     @property
     def rate(self):
         """Steps per second of the slowest, None before there is one."""
-        rates = [one.heard.rate for one in self.processes]
+        rates = [one.reader.rate for one in self.processes]
         return None if None in rates else min(rates)
 
     @property
@@ -70,13 +70,13 @@ class RowAtWork(object):
     @property
     def pool_mib(self):
         """The most that one of its GPUs holds, None where nobody tells."""
-        pools = [(one.heard.run.get("memory") or {}).get("pool_mib") for one in self.processes]
+        pools = [(one.reader.run.get("memory") or {}).get("pool_mib") for one in self.processes]
         known = [pool for pool in pools + [self.process_mib] if isinstance(pool, int)]
         return max(known) if known else None
 
     @property
     def repetitions(self):
-        return min(len(one.heard.repetitions) for one in self.processes)
+        return min(len(one.reader.repetitions) for one in self.processes)
 
     def order(self, seconds, **words):
         """Give it an order that may take so many seconds."""
@@ -85,11 +85,11 @@ class RowAtWork(object):
 
     def warm(self):
         """Order the next steps of the warm-up. Whether there are any."""
-        ran = [one.heard.ran for one in self.processes]
+        ran = [one.reader.ran for one in self.processes]
         if None not in ran:
             self.warming.ran(ran[0][0], max(seconds for _steps, seconds in ran))
             for process in self.processes:
-                process.heard.ran = None
+                process.reader.ran = None
         steps = self.warming.next()
         if steps:
             rate = self.warming.rate
@@ -132,17 +132,17 @@ class RowAtWork(object):
             by_itself = [one for one in failed if one[1] != _OTHERS] or failed
             self.outcome, self.reason, which = by_itself[0]
             if len(self.processes) > 1:
-                self.reason = line("rank %d: %s" % (self.processes.index(which), self.reason))
+                self.reason = one_line("rank %d: %s" % (self.processes.index(which), self.reason))
         else:
             self.outcome, self.reason = "ok", ""
 
     def told(self, began):
         """The RowRun. began: when the bench began, by the clock."""
-        heard = self.first.heard
+        reader = self.first.reader
         run = {"row": self.row, "in_turn": self.in_turn}
-        run.update(heard.run, outcome=self.outcome, reason=self.reason, losses=heard.losses)
+        run.update(reader.run, outcome=self.outcome, reason=self.reason, losses=reader.losses)
         run["warm_up"] = self.warming.told()
-        run["evidence"] = dict(heard.run.get("evidence", {}), **self.evidence)
+        run["evidence"] = dict(reader.run.get("evidence", {}), **self.evidence)
         run["memory"] = self._memory()
         run["log"] = [text for one in self.processes for text in one.log][:_MOST_LOG]
         run["tried"] = self.tried
@@ -162,7 +162,7 @@ class RowAtWork(object):
         """Of each kind the most that a process has told."""
         found = {}
         for process in self.processes:
-            for name, value in (process.heard.run.get("memory") or {}).items():
+            for name, value in (process.reader.run.get("memory") or {}).items():
                 if isinstance(value, int) or name not in found:
                     before = found.get(name)
                     found[name] = max(value, before) if isinstance(before, int) else value
@@ -174,7 +174,7 @@ class RowAtWork(object):
 def _repetitions(process, began):
     return [
         dict(one, began=round(when - began, 3))
-        for when, one in zip(process.began, process.heard.repetitions)
+        for when, one in zip(process.began, process.reader.repetitions)
     ]
 
 

@@ -2,7 +2,7 @@
 
 import time
 
-from ...acceleration.telling import line
+from ...worker.messages import one_line
 from .group import GroupRun
 from .largest import LargestBatch
 from .left import TimeLeft
@@ -79,7 +79,7 @@ class BenchRunner(object):
                 "seconds": seconds,
                 "interrupted": self.stopped,
                 "busy_ok": bool(self.request.get("busy_ok")),
-                "settings": {name: line(environ[name]) for name in SETTINGS if name in environ},
+                "settings": {name: one_line(environ[name]) for name in SETTINGS if name in environ},
                 "left_out": self.request.get("left_out") or [],
                 "rows": sorted(self.runs, key=lambda run: order.get(run["row"]["name"], 0)),
             },
@@ -87,7 +87,7 @@ class BenchRunner(object):
 
     def failed(self, reason):
         """Nothing came of it but the rows that are over."""
-        self._documents["target"]["bench"] = {"outcome": "crashed", "reason": line(reason)}
+        self._documents["target"]["bench"] = {"outcome": "crashed", "reason": one_line(reason)}
 
     def name_stuck(self, left):
         """Name the processes that had to be left behind: (session, ``stuck`` of a Result)."""
@@ -125,7 +125,7 @@ class BenchRunner(object):
 
     def without(self, row, outcome, reason, **more):
         """A row of which nothing was run any further."""
-        self.runs.append(dict(more, row=row, outcome=outcome, reason=line(reason)))
+        self.runs.append(dict(more, row=row, outcome=outcome, reason=one_line(reason)))
         self._count(self.runs[-1])
 
     def over(self, one):

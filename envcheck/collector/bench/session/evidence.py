@@ -1,52 +1,75 @@
-"""What shows that a row's mode engaged: the graphs that its session ran, the bits of a product, memory."""
+"""What shows that a row's mode engaged: the graphs that its session ran, XLA's modules, bits, memory."""
 
 import importlib
+import os
+import tempfile
 
-from ...acceleration.amp import tensorflow_step
+from ...systems.shared.amp import tensorflow_step
 from .. import hlo, tf32_bits
-from . import compiled
 
 _EDGE = 256  # of the product whose bits are looked at
 _KINDS = ("convolutions", "products")
+_MOST_MODULES = 200
+_MODULE_BYTES = 8 << 20
+_dumps = []  # the folder that XLA writes its modules to
 _HALVES = frozenset(tensorflow_step.HALF.values())
+
+
+def write_down_modules():
+    """Has XLA write each module to a file before it compiles it. Call it before the first graph runs."""
+    if not _dumps:
+        _dumps.append(tempfile.mkdtemp(prefix="envcheck-xla-"))
+        flags = "--xla_dump_to=%s --xla_dump_hlo_as_text" % _dumps[0]
+        os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") + " " + flags).strip()
+
+
+def _modules():
+    """The texts of all modules until now; none where nothing was written."""
+    texts = []
+    for folder in _dumps:
+        for name in sorted(os.listdir(folder))[: 20 * _MOST_MODULES]:
+            if name.endswith("before_optimizations.txt") and len(texts) < _MOST_MODULES:
+                with open(os.path.join(folder, name), "rb") as file:
+                    texts.append(file.read(_MODULE_BYTES).decode("utf-8", "replace"))
+    return texts
 
 
 def of_session(tf, session, operation):
     """Evidence of one more run of an operation: its graphs as they were after Grappler and XLA had them."""
-    modules = compiled.modules()  # before this run, which compiles graphs of its own once more
-    told = tf.RunMetadata()
+    modules = _modules()  # before this run, which compiles graphs of its own once more
+    metadata = tf.RunMetadata()
     options = tf.RunOptions(output_partition_graphs=True)
-    session.run(operation, options=options, run_metadata=told)
-    return of_graphs(list(told.partition_graphs), modules)
+    session.run(operation, options=options, run_metadata=metadata)
+    return of_graphs(list(metadata.partition_graphs), modules)
 
 
 def of_graphs(graphs, modules=()):
     """modules: the texts of what XLA compiled for them, whose operations are not in the graphs."""
     nodes = [node for graph in graphs for node in nodes_of(graph)]
     counted = tensorflow_step.count_nodes(nodes)
-    told = {name: counted[name] for name in ("nodes", "casts", "places")}
-    told["compiled_modules"] = sum(node.op == "_XlaCompile" for node in nodes)
-    told["xla_runs"] = sum(node.op in ("_XlaRun", "XlaLaunch") for node in nodes)
+    found = {name: counted[name] for name in ("nodes", "casts", "places")}
+    found["compiled_modules"] = sum(node.op == "_XlaCompile" for node in nodes)
+    found["xla_runs"] = sum(node.op in ("_XlaRun", "XlaLaunch") for node in nodes)
     engines = sum(node.op == "TRTEngineOp" for node in nodes)
     if engines:
-        told["tensorrt_operations"] = engines
+        found["tensorrt_operations"] = engines
     types = set(counted["types"])
     for kind in _KINDS:
-        told[kind], told["half_" + kind] = counted[kind], counted["half_" + kind]
-    if told["compiled_modules"] and not modules:
-        told["hidden_by_compiler"] = True
-        return told
-    for module in modules if told["compiled_modules"] else ():
+        found[kind], found["half_" + kind] = counted[kind], counted["half_" + kind]
+    if found["compiled_modules"] and not modules:
+        found["hidden_by_compiler"] = True
+        return found
+    for module in modules if found["compiled_modules"] else ():
         inside = hlo.count(module)
         types.update(_HALVES.intersection(inside.pop("types")))
         for kind in _KINDS:
-            told[kind] += inside[kind]
-            told["half_" + kind] += inside["half_" + kind]
+            found[kind] += inside[kind]
+            found["half_" + kind] += inside["half_" + kind]
         if inside["unread"]:
-            told["hidden_by_compiler"] = True
-    if types or told["convolutions"] + told["products"]:
-        told["math_dtype"] = ",".join(sorted(types)) or "float32"
-    return told
+            found["hidden_by_compiler"] = True
+    if types or found["convolutions"] + found["products"]:
+        found["math_dtype"] = ",".join(sorted(types)) or "float32"
+    return found
 
 
 def nodes_of(graph):
@@ -105,7 +128,7 @@ def _filters(numpy):
 
 
 def memory(tf, session, place):
-    """What TensorFlow 1 tells of a GPU's memory: the most that tensors took; of its pool it tells nothing."""
+    """The most that tensors took of a GPU; TensorFlow 1 does not report its pool."""
     if place.device != "gpu":
         return {}
     try:

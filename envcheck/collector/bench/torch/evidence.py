@@ -5,7 +5,7 @@ import importlib
 import struct
 import warnings
 
-from ...acceleration.amp import torch_types
+from ...systems.shared.amp import torch_types
 from .. import tf32_bits
 
 _ATTENTION = "scaled_dot_product"

@@ -1,62 +1,43 @@
-"""In which numbers a row computes: TF32's switches, autocast and its scaler, everything in 16 bits."""
+"""In which numbers a row computes: TF32's switches, autocast and its scaler."""
 
 import contextlib
 import math
 import warnings
 
-from ...acceleration.amp import torch_types
 from ...kernels.failures import NotSupported
-
-# A scale at which every gradient is infinite, for ever: each step is skipped.
-STUCK = float("inf")
+from ...systems.shared.amp import torch_types
 
 
 class TorchPrecision(object):
     """half: the 16-bit type, None without one. scaler: a GradScaler, or None."""
 
     def __init__(self, torch, row, device):
-        self._torch = torch
-        self._device = device
+        self._torch, self._device = torch, device
         self.half = self.scaler = None
-        self.casts = row["precision"] == "amp"
-        self.stuck = row["scaler"] == "stuck"
-        self.pure = row["precision"] == "half"
         if row["precision"] in ("fp32", "tf32"):
             switch_tf32(torch, row["precision"] == "tf32")
-        else:
-            kind = row["half"] or torch_types.name(torch_types.type_for(torch, device))
-            self.half = getattr(torch, kind, None)
-            if self.half is None:
-                raise NotSupported("this PyTorch has no torch.%s" % kind)
-        if self.casts:
-            self._check()
-        if self.casts and row["scaler"]:
-            options = {"init_scale": STUCK} if self.stuck else {}
-            self.scaler = torch_types.make_scaler(torch, device, **options)
-
-    def _check(self):
-        """PyTorch switches autocast off with a warning where it does not have the type."""
-        with warnings.catch_warnings(record=True) as said:
+            return
+        if row["precision"] == "half":
+            raise NotSupported("PyTorch's 16 bits come by autocast alone")
+        kind = row["half"] or torch_types.name(torch_types.type_for(torch, device))
+        self.half = getattr(torch, kind, None)
+        if self.half is None:
+            raise NotSupported("this PyTorch has no torch.%s" % kind)
+        # PyTorch switches autocast off with a warning where it does not have the type.
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.cast()
-        for one in said:
+        for one in caught:
             if "autocast" in str(one.message).lower():
                 raise NotSupported(str(one.message).split("\n")[0].strip())
+        if row["scaler"]:
+            self.scaler = torch_types.make_scaler(torch, device)
 
     def cast(self):
         """The context in which a model goes forward."""
-        if not self.casts:
+        if self.half is None:
             return contextlib.ExitStack()  # which does nothing
         return torch_types.cast(self._torch, self._device, dtype=self.half)
-
-    def of_weights(self):
-        """What Module.to() takes, beside the device."""
-        return {"dtype": self.half} if self.pure else {}
-
-    def of_inputs(self, inputs):
-        if not self.pure:
-            return inputs
-        return tuple(one.to(self.half) if one.is_floating_point() else one for one in inputs)
 
     def scale(self):
         """{"scale", "_growth_tracker", "growth_interval", …}, {} without a scaler."""
@@ -88,8 +69,8 @@ def switch_tf32(torch, allowed):
 def skipped(before, after, steps):
     """How many of ``steps`` a scaler skipped, by its state before and after them: a skip halves the scale.
 
-    It may have doubled in between, after as many steps without one as its interval has; the tracker counts
-    those since the last change. The fewest skips that explain both are told.
+    It may have doubled in between, after as many steps without a skip as its interval has; the tracker counts
+    those since the last change. Of several explanations, the one with the fewest skips counts.
     """
     if not before or not after or not after["scale"] > 0 or math.isinf(after["scale"]):
         return 0

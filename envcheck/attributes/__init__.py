@@ -1,0 +1,1 @@
+"""What machines are compared by, for profiles (--expect), baselines, diff and fleet outliers. Pure."""

@@ -1,0 +1,150 @@
+"""The checks on what a bench's rows are: that they ran, that their modes engaged, and that losses agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...bench.parity import AGREE
+from ...bench.records import RowResult
+from ...facts.evidence import Evidence
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView
+from ...findings.causes import Cause
+from ...findings.model import Passed, Unjudged, Verdict
+from ..registry import check
+from . import common
+from .common import HELD_BACK, NOTHING_RUNS, SOURCE, again, bench, place, subjects, target, worst
+
+# Checks that say why a mode does nothing.
+_EXPLAIN = (
+    *(f"ACC-{number:03}" for number in (1, 2, 3, 4, 6, 7, 8, 10)),
+    *(f"ENV-{number:03}" for number in (4, 6, 12, 14, 15)),
+)
+_TRY_EACH = "Check which system does nothing here, and why: each is tried by itself."
+IDLE = Cause(
+    "mode-not-engaged",
+    "fail",
+    headline="{row}: {proof}",
+    sentence="{row} did not engage what it asks for: {proof}.",
+    remedy=_TRY_EACH,
+)
+NOT_PLAIN = Cause(
+    "fp32-not-plain",
+    "warn",
+    headline="{row}: {proof}",
+    sentence="{row} is not the FP32 that it is to be: {proof}.",
+    remedy=_TRY_EACH,
+)
+_AGAIN = "Run it again, by itself."
+_DIED = {
+    "crashed": Cause("row-crashed", "fail", "{row} crashed", "{row} crashed: {reason}.", _AGAIN),
+    "timeout": Cause("row-hung", "fail", "{row} hung", "{row} hung: {reason}.", _AGAIN),
+    "error": Cause("row-failed", "fail", "{row} failed", "{row} failed: {reason}.", _AGAIN),
+}
+LOSSES_PART = Cause(
+    "losses-part",
+    "fail",
+    headline="{label}: {words}",
+    sentence="{label} does not train as FP32 does: {words}.",
+    remedy="Run it again; if they part again, check the arithmetic and the loss scaler by themselves.",
+)
+
+
+@check(
+    "BEN-003",
+    title="What a row asks for engages",
+    causes=[IDLE, NOT_PLAIN],
+    about=(
+        "A row in AMP must have its convolutions and products in 16 bits, one in TF32 the bits of TF32, one "
+        "that is compiled a compiled module, one with TensorRT an engine; the row in FP32 beside it has "
+        "none of these. A failure where the row's own graph shows that the mode did not engage: "
+        "its rate is shown and no speed-up. What a compiler hides is not known, and no failure."
+    ),
+    sources=("docs/acceleration.md: how each system is proven engaged",),
+    follows=(*NOTHING_RUNS, *_EXPLAIN),
+)
+def modes_engage(view: SnapshotView) -> Iterator[Verdict]:
+    rows = [one for one in bench(view).rows if one.run.evidence and one.run.row.scaler != "stuck"]
+    asked = [one for one in rows if one.proof in ("engaged", "not-engaged")]
+    if not asked:
+        raise Skip("no row of the bench shows whether a mode engaged")
+    idle = [one for one in asked if one.proof == "not-engaged"]
+    for one in worst(idle):
+        row = one.run.row
+        plain = row.precision == "fp32" and not row.compiled and not row.tensorrt
+        deep = f"envcheck doctor {target(view)}--level deep -v --only acceleration environment"
+        cause = NOT_PLAIN if plain else IDLE
+        yield common.found(view, cause, one, commands=[deep], proof=one.proof_words)
+    if not idle:
+        yield Passed(", ".join(dict.fromkeys(_mode(one) for one in asked)))
+
+
+def _mode(one: RowResult) -> str:
+    row = one.run.row
+    return f"{row.precision.upper()} compiled" if row.compiled else row.precision.upper()
+
+
+@check(
+    "BEN-004",
+    title="Rows run to their end",
+    causes=_DIED.values(),
+    about=(
+        "A row whose process crashed, hung or ended with an error is a failure, with its last "
+        "words. What a version or a GPU does not have, memory that is too small for a batch, and what the "
+        "user stopped are no failures; a GPU that another process uses could not be measured."
+    ),
+    sources=("envcheck bench: a process a row, with deadlines of its own",),
+    follows=(*NOTHING_RUNS, *HELD_BACK, "FRM-006", "FRM-010", "ACC-007", "ACC-008", "ACC-011"),
+)
+def rows_come_to_their_end(view: SnapshotView) -> Iterator[Verdict]:
+    rows = bench(view).rows
+    dead = [one for one in rows if one.run.outcome in _DIED]
+    for one in worst(dead):
+        cause, reason = _DIED[one.run.outcome], one.run.reason or "without a message"
+        command = again(view, one)
+        yield common.found(view, cause, one, commands=[command], reason=reason.rstrip("."))
+    for one in [one for one in rows if one.run.outcome in ("busy", "not-run")][:8]:
+        why = one.run.reason or one.run.outcome
+        yield Unjudged("could-not-run", f"{one.run.row.name}: {why}", subjects(view, one))
+    ran = sum(one.run.outcome == "ok" for one in rows)
+    if ran and not dead:
+        yield Passed(f"{ran} of {len(rows)} rows")
+
+
+@check(
+    "BEN-005",
+    title="Losses agree in all modes",
+    causes=[LOSSES_PART],
+    about=(
+        "The same model from the same seed, in FP32, TF32 and AMP, for some hundred steps on the same "
+        f"batches: the smoothed losses must stay within {AGREE:.0%} of FP32's. A loss that is no number any "
+        "more is a failure."
+    ),
+    sources=("Micikevicius et al.: Mixed Precision Training, ICLR 2018",),
+    follows=(*NOTHING_RUNS, *HELD_BACK, "ACC-003", "ACC-004", "ACC-010", "BEN-003", "BEN-004"),
+)
+def losses_agree(view: SnapshotView) -> Iterator[Verdict]:
+    found = bench(view)
+    rows = {one.run.row.name: one for one in found.rows}
+    if not found.parity:
+        raise Skip("no row of the bench kept its losses")
+    for one in found.parity:
+        reference = rows[one.reference]
+        for curve in one.curves:
+            if curve.agreement == "not-judged":
+                why = f"{curve.name}: {curve.words}"
+                yield Unjudged("could-not-run", why, subjects(view, reference))
+            elif curve.agreement == "parts":
+                row = rows[curve.name]
+                deep = "--level deep -v --only acceleration tensorcores"
+                path = f"{place(view, row)}.losses"
+                yield LOSSES_PART.found(
+                    subjects(view, row),
+                    [Evidence(path, f"{curve.name}: {curve.words}", SOURCE)],
+                    commands=[again(view, row), f"envcheck doctor {target(view)}{deep}"],
+                    label=curve.label,
+                    words=curve.words,
+                )
+        agreed = [curve for curve in one.curves if curve.agreement == "agrees"]
+        if agreed and not any(curve.agreement == "parts" for curve in one.curves):
+            yield Passed(", ".join(f"{curve.label} {curve.words}" for curve in agreed))

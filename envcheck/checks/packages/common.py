@@ -1,0 +1,39 @@
+"""What the checks on distributions share: the finding on one of them, beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...facts.evidence import Evidence
+from ...facts.target import Distribution
+from ...facts.view import SnapshotView
+from ...findings.causes import Cause, Param
+from ...findings.model import Finding, Remedy
+from ...findings.subjects import about
+from ..target import PLACE, named
+
+
+def found(
+    view: SnapshotView,
+    cause: Cause,
+    one: Distribution,
+    *others: Distribution,
+    evidence: Sequence[Evidence] = (),
+    commands: Sequence[str] | None = None,
+    advice: Remedy | None = None,
+    **params: Param,
+) -> Finding:
+    """The cause, found on a distribution; {package} and {others} of its templates are filled in.
+
+    evidence: more than that they are installed.
+    """
+    together = view.evidence(PLACE, ", ".join(map(named, (one, *others))))
+    return cause.found(
+        about("package", one.name),
+        [together, *evidence],
+        commands=commands,
+        advice=advice,
+        package=named(one),
+        others=" and ".join(map(named, others)),
+        **params,
+    )

@@ -1,0 +1,286 @@
+"""Checks on pairs of packages that are known not to work together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from ...data import table
+from ...data.packages import NVTF_SOURCE
+from ...facts.missing import NotKnown, Skip
+from ...facts.target import Distribution
+from ...facts.view import SnapshotView, fact
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict
+from ..registry import check
+from ..target import (
+    imports,
+    installed,
+    named,
+    of_component,
+    owner_of,
+    pip_install,
+    pip_replace,
+    variables,
+    version_of,
+)
+from .common import found
+
+# (package, TensorFlow before this version, needs the package below this one)
+_LIMITS = (
+    ("protobuf", Version("2"), "3.21"),
+    ("numpy", Version("2"), "1.24"),
+    ("numpy", Version("2.18"), "2"),
+)
+_UNTRIED = {"numpy": Version("3")}  # no TensorFlow says whether it works with these or later ones
+
+
+def too_new(view: SnapshotView, distributions: dict[str, Distribution], package: str) -> str:
+    """The version that the installed TensorFlow needs the package to be below, and it is not; else ""."""
+    has = version_of(distributions.get(package))
+    tensorflow = version_of(owner_of(distributions, "tensorflow"))
+    if has is None or tensorflow is None or tensorflow.major < 1 or imports(view, "tensorflow"):
+        return ""
+    for name, before, limit in _LIMITS:
+        if name == package and tensorflow < before:
+            return limit if has >= Version(limit) else ""
+    return ""
+
+
+def _below_limit(view: SnapshotView, package: str, cause: Cause) -> Iterator[Verdict]:
+    distributions = installed(view)
+    one, tensorflow = distributions.get(package), owner_of(distributions, "tensorflow")
+    if one is None or tensorflow is None:
+        raise Skip(f"no TensorFlow with {package} in the target")
+    limit = too_new(view, distributions, package)
+    if limit:
+        pin = pip_install(view, f"{package}<{limit}")
+        yield found(view, cause, one, tensorflow, commands=[pin], limit=limit)
+        return
+    has, wants = version_of(one), version_of(tensorflow)
+    untried = _UNTRIED.get(package)
+    unsure = has is None or wants is None or (untried is not None and has >= untried)
+    if unsure and not imports(view, "tensorflow"):
+        raise NotKnown(f"whether {named(tensorflow)} works with {named(one)}")
+    yield Passed(f"{named(tensorflow)} with {named(one)}")
+
+
+PROTOBUF = Cause(
+    "protobuf-too-new",
+    "fail",
+    "{package} is too new for {others}",
+    "{package} is too new for {others}, which needs one below {limit}: importing TensorFlow fails.",
+    "Pin protobuf.",
+)
+
+
+@check(
+    "PKG-005",
+    title="protobuf suits TensorFlow 1.15",
+    causes=[PROTOBUF],
+    about="TensorFlow 1.15's generated code works with protobuf below 3.21 (4.21 is its next release) and"
+    " dies on import with a newer one, while `pip check` reports no problem: older wheels name no upper"
+    " bound, and an unconstrained resolver takes protobuf 4. No failure if TensorFlow was seen to import.",
+    sources=("upstream 1.15.5 with protobuf 4.24.4, observed", NVTF_SOURCE),
+)
+def protobuf(view: SnapshotView) -> Iterator[Verdict]:
+    tensorflow = version_of(owner_of(installed(view), "tensorflow"))
+    if tensorflow is None or tensorflow.major != 1:
+        raise Skip("no TensorFlow 1.x with protobuf in the target")
+    yield from _below_limit(view, "protobuf", PROTOBUF)
+
+
+NUMPY = Cause(
+    "numpy-too-new",
+    "fail",
+    "numpy does not fit TensorFlow",
+    "{package} is too new for {others}, which needs one below {limit}.",
+    "Pin numpy.",
+)
+
+
+@check(
+    "PKG-014",
+    title="numpy suits TensorFlow",
+    causes=[NUMPY],
+    about="TensorFlow 1.15 uses names that numpy removed in 1.24, and TensorFlow before 2.18 was compiled"
+    " for numpy 1 and fails with numpy 2, on import or in the middle of a run. No failure if TensorFlow was"
+    " seen to import.",
+    sources=(
+        *(NVTF_SOURCE, "TensorFlow's release notes, 2.18.0"),
+        "numpy's release notes, 1.24.0 and 2.0.0",
+    ),
+)
+def numpy(view: SnapshotView) -> Iterator[Verdict]:
+    yield from _below_limit(view, "numpy", NUMPY)
+
+
+PYNVML = Cause(
+    "pynvml-overwritten",
+    "warn",
+    "pynvml does not come from nvidia-ml-py",
+    "{package} overwrites the module of {others}: what newer drivers report is missing.",
+    "Uninstall pynvml, and put nvidia-ml-py's module back.",
+)
+
+
+@check(
+    "PKG-006",
+    title="pynvml comes from nvidia-ml-py",
+    causes=[PYNVML],
+    about="The old pynvml package (below 12) brings a module of the same name as nvidia-ml-py's, and"
+    " overwrites it. Monitoring and frameworks then read the GPU through a binding from years ago, which"
+    " lacks what newer drivers report.",
+    sources=("pynvml 11.5.3 beside nvidia-ml-py, observed",),
+)
+def pynvml(view: SnapshotView) -> Iterator[Verdict]:
+    distributions = installed(view)
+    old, binding = distributions.get("pynvml"), distributions.get("nvidia-ml-py")
+    if old is None or binding is None:
+        raise Skip("pynvml and nvidia-ml-py are not both installed in the target")
+    version = version_of(old)
+    module = fact(view.target.packages, "pynvml_module_version")
+    if (version and version >= Version("12")) or (module and module == binding.version):
+        yield Passed(f"the module is that of {named(binding)}")
+        return
+    yield found(
+        view,
+        PYNVML,
+        old,
+        binding,
+        evidence=[view.evidence("target.packages.pynvml_module_version")],
+        commands=[pip_replace(view, f"nvidia-ml-py=={binding.version}", "pynvml")],
+    )
+
+
+CUDNN_8 = Cause(
+    "tensorrt-without-cudnn-8",
+    "fail",
+    "TensorRT's cuDNN is missing",
+    "{package} needs libcudnn.so.8, and only {others} is installed: importing TensorRT fails.",
+    "Install cuDNN 8.",
+)
+
+
+@check(
+    "PKG-007",
+    title="TensorRT's cuDNN is installed",
+    causes=[CUDNN_8],
+    about="TensorRT 8 is linked with cuDNN 8 and asks for libcudnn.so.8, but its wheels on the registry name"
+    " no version, so that a resolver installs cuDNN 9. Importing TensorRT, and TensorFlow's TensorRT"
+    ' integration, then fails with "libcudnn.so.8: cannot open shared object file".',
+    sources=("tensorrt 8.5.3.1 from the public registry, observed", "NVIDIA/TensorRT#2933"),
+)
+def tensorrt_cudnn(view: SnapshotView) -> Iterator[Verdict]:
+    distributions = installed(view)
+    names = ("tensorrt", "nvidia-tensorrt", "tensorrt-libs")
+    several = [one for name, one in distributions.items() if name in names]
+    engines = [one for one in several if getattr(version_of(one), "major", 0) == 8]
+    cudnn = of_component(distributions, "cudnn")
+    if not engines or not cudnn:
+        raise Skip("TensorRT 8 and a cuDNN wheel are not both in the target")
+    majors = {version.major for one in cudnn if (version := version_of(one))}
+    if not majors:
+        raise NotKnown(f"which cuDNN {named(cudnn[0])} is")
+    if 8 in majors:
+        yield Passed(", ".join(map(named, [*engines, *cudnn])))
+        return
+    commands = [pip_install(view, f"{cudnn[0].name}<9")]
+    yield found(view, CUDNN_8, engines[0], cudnn[0], commands=commands)
+
+
+LEGACY = "TF_USE_LEGACY_KERAS"
+_FIRST_KERAS_3 = Version("2.16")
+_USERS = [row["name"] for row in table("keras2_packages") if row["legacy_keras"] == "yes"]
+_FITTING = "Install the tf_keras of this TensorFlow."
+_HEADLINE = "{package} does not fit {others}"
+_MADE_FOR = "{package} was made for another TensorFlow than {others}: "
+NEWER = Cause("tf-keras-newer", "fail", _HEADLINE, _MADE_FOR + "importing it fails.", _FITTING)
+OLDER = Cause(
+    "tf-keras-older",
+    "warn",
+    _HEADLINE,
+    _MADE_FOR + "what this TensorFlow changed since is not in it.",
+    _FITTING,
+)
+
+
+@check(
+    "PKG-018",
+    title="tf_keras is of TensorFlow's version",
+    causes=[NEWER, OLDER],
+    about="tf_keras is Keras 2, released anew with each minor version of TensorFlow and made for that one"
+    " alone: 2.17 uses what TensorFlow 2.16 does not have, and its import fails.",
+    sources=("metadata of the tf_keras wheels (Requires-Dist)", "keras-team/tf-keras#756"),
+    follows=("PKG-003",),
+)
+def tf_keras(view: SnapshotView) -> Iterator[Verdict]:
+    distributions = installed(view)
+    keras, tensorflow = distributions.get("tf-keras"), owner_of(distributions, "tensorflow")
+    if keras is None or tensorflow is None:
+        raise Skip("tf_keras and TensorFlow are not both installed in the target")
+    has, wants = version_of(keras), version_of(tensorflow)
+    if has is None or wants is None:
+        raise NotKnown(f"whether {named(keras)} fits {named(tensorflow)}")
+    if has.release[:2] == wants.release[:2]:
+        yield Passed(f"{named(keras)} with {named(tensorflow)}")
+        return
+    commands = [pip_install(view, _tf_keras_for(wants))]
+    yield found(view, NEWER if has > wants else OLDER, keras, tensorflow, commands=commands)
+
+
+_NOT_ASKED_FOR = "tf.keras is not the Keras that is asked for"
+NO_TF_KERAS = Cause(
+    "tf-keras-missing",
+    "fail",
+    _NOT_ASKED_FOR,
+    f"{LEGACY} asks for Keras 2 and tf_keras is not installed: every use of tf.keras fails.",
+    "Install the tf_keras of this TensorFlow, or unset the variable.",
+)
+KERAS_3 = Cause(
+    "keras-3",
+    "warn",
+    _NOT_ASKED_FOR,
+    "{package} needs Keras 2, and tf.keras of {others} is Keras 3.",
+    "Let tf.keras be Keras 2: set the variable before TensorFlow is imported, with tf_keras installed.",
+)
+
+
+@check(
+    "PKG-019",
+    title="tf.keras is the Keras that is asked for",
+    causes=[NO_TF_KERAS, KERAS_3],
+    about="From TensorFlow 2.16 on tf.keras is Keras 3, which breaks code written for Keras 2. Keras 2 lives"
+    f" on as tf_keras, which tf.keras is if {LEGACY}=1 is set.",
+    sources=("TensorFlow's release notes, 2.16.1", "amaiya/ktrain#528"),
+    follows=("PKG-003",),
+)
+def keras_generation(view: SnapshotView) -> Iterator[Verdict]:
+    distributions = installed(view)
+    tensorflow = owner_of(distributions, "tensorflow")
+    version = version_of(tensorflow)
+    if tensorflow is None or version is None or version < _FIRST_KERAS_3:
+        raise Skip("no TensorFlow 2.16 or later in the target")
+    wanted, has_legacy = _tf_keras_for(version), "tf-keras" in distributions
+    install = [] if has_legacy else [pip_install(view, wanted)]
+    value = variables(view).get(LEGACY, "")
+    if value.lower() in ("1", "true"):
+        if has_legacy:
+            yield Passed("tf.keras is Keras 2 (tf_keras)")
+            return
+        evidence = [view.evidence("target.environment.variables", f"{LEGACY}={value}")]
+        commands = [*install, f"unset {LEGACY}"]
+        yield found(view, NO_TF_KERAS, tensorflow, evidence=evidence, commands=commands)
+        return
+    users = [distributions[name] for name in _USERS if name in distributions]
+    for user in users:
+        commands = [*install, f"export {LEGACY}=1"]
+        yield found(view, KERAS_3, user, tensorflow, commands=commands)
+    if not users:
+        way = f"; code for Keras 2 needs {wanted} and {LEGACY}=1"
+        yield Passed(f"tf.keras is Keras 3{way if imports(view, 'tensorflow') else ''}")
+
+
+def _tf_keras_for(tensorflow: Version) -> str:
+    return f"tf_keras~={tensorflow.major}.{tensorflow.minor}.0"

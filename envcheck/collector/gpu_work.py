@@ -1,0 +1,143 @@
+"""The stages that load the GPUs, after all probes: micro-kernels, acceleration systems, a bench, a soak."""
+
+import time
+
+from . import probing
+from .kernels import selection
+from .kernels.campaign import cores, patience
+from .options import Options
+from .run import BadTarget, environment, isolated, our_fault
+from .worker import ROOT
+
+_ONE_ROW = 900.0  # seconds that a row of a bench may take at the worst
+_ONCE_MORE = 1.0  # seconds, after which a GPU's utilization no longer tells of the probes
+
+
+def micro_kernels(run):
+    from .kernels.campaign import Campaign
+
+    options = run.request.kernels
+    campaign = Campaign(options, run.documents, run.start, environment(), run.request.pynvml)
+    devices = _choose(run, options, campaign)
+    if devices is None:
+        return
+    run.work(campaign, lambda: campaign.run(devices, run.python, run.progress))
+    if campaign.died:  # an Xid that it caused came after the probe had read the kernel's log
+        run.documents["machine"] = probing.fresh(run, "kernel")
+    campaign.name_stuck(run.sweep())
+
+
+def systems(run):
+    from .systems.running.runner import SystemsRunner
+
+    options = run.request.kernels
+    runner = SystemsRunner(
+        options.systems,
+        run.documents,
+        {name: python for name, python in run.python.items() if python is not None},
+        run.start,
+        environment(),
+        {"pynvml": run.request.pynvml, "root": ROOT, "sweep": options.sweep},
+        run.sweep,
+        run.request.scratch,
+        patience(run.documents["machine"]),
+    )
+    devices = _choose(run, options, runner)
+    if devices is not None:
+        run.work(runner, lambda: runner.run(devices, run.progress))
+        runner.name_stuck(run.sweep())
+
+
+def bench(run):
+    from .bench.running.runner import BenchRunner
+
+    request, work = run.request, run.request.work
+    limit = max(work["seconds"] / 2, work["seconds"] - _ONE_ROW)
+    asked = dict(work["bench"], limit=limit)
+    if any(row["gpus"] for row in asked["rows"]):  # that were seen minutes ago
+        run.documents["machine"] = probing.fresh(run, "nvml")
+    machine = run.documents["machine"]
+    devices, _why = choose(run, Options(busy_ok=bool(asked.get("busy_ok"))))
+    runner = BenchRunner(
+        asked,
+        run.documents,
+        run.python["target"],
+        run.start,
+        environment(),
+        ROOT,
+        machine_python=isolated(),
+        pynvml=request.pynvml,
+        sweep=run.sweep,
+        scratch=request.scratch,
+        patience=patience(machine),
+        cores=cores(machine),
+    )
+    _work(run, runner, lambda: runner.run(devices, run.progress, run.event))
+
+
+def soak(run):
+    from .kernels import jobs
+    from .soak.runner import SoakRunner
+
+    asked, target = run.request.work["soak"], run.python["target"]
+    run.documents["machine"] = probing.fresh(run, "nvml")  # seen minutes ago
+    options = Options(gpus=asked["gpus"], busy_ok=asked["busy_ok"], products=False)
+    try:
+        devices, why = choose(run, options)
+    except selection.NoSuchGpu as error:
+        raise BadTarget(str(error))
+    blases = jobs.cublas(run.documents["target"]) if asked["cublas"] and target else []
+    for device in devices if asked["required"] and not blases else ():
+        if not device.outcome:
+            device.outcome, device.reason = "not-run", "the target has no cuBLAS"
+    runner = SoakRunner(
+        dict(asked, libraries=blases[0] if blases else None),
+        run,
+        target if blases else run.python["machine"],
+    )
+    _work(run, runner, lambda: runner.run(devices, why))
+
+
+def _work(run, runner, work):
+    """Work that the user can stop, keeping what is done."""
+    run.worker = runner
+    if run.stopped:
+        runner.stop()
+    run.work(runner, work)
+    runner.name_stuck(run.sweep())
+
+
+def _choose(run, options, part):
+    """What ``choose`` says; None where envcheck itself failed to choose, as ``part`` then reports."""
+    try:
+        if run.devices is None:
+            run.devices = choose(run, options)
+        return run.devices
+    except selection.NoSuchGpu as error:
+        raise BadTarget(str(error))
+    except Exception as error:
+        part.failed(our_fault(error))
+        return None
+
+
+def choose(run, options):
+    """(devices, why there are none). What looks busy is looked at again: the probes use GPUs, too."""
+    environ, ours = environment(), run.ours
+    chosen = selection.choose(run.documents["machine"], options, environ, ours)
+    if _is_busy(chosen):
+        chosen = selection.choose(probing.fresh(run, "nvml"), options, environ, ours)
+    if _is_busy(chosen, only_utilization=True):
+        since = time.monotonic()
+        while time.monotonic() - since < _ONCE_MORE:
+            run.progress([])
+            time.sleep(0.02)
+        chosen = selection.choose(probing.fresh(run, "nvml"), options, environ, ours)
+    return chosen
+
+
+def _is_busy(chosen, only_utilization=False):
+    """Whether a device is to be left alone, since it is in use."""
+    return any(
+        device.outcome == "busy" and (device.passing or not only_utilization)
+        for device in chosen[0]
+    )

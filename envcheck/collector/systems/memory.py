@@ -1,0 +1,84 @@
+"""The GPU's own memory: a pattern that must come back as it was written, and its bandwidth."""
+
+import time
+
+from .shared.transfers import by_size, pattern, speed
+from .shared.transfers.device import TransferDevice
+from .shared.transfers.pattern_ptx import MASK, RESULT, STEP
+
+SYSTEM = "memory"
+DOCUMENT = "machine"
+GPUS = 1
+EACH_GPU = True
+ALONE = True
+DEADLINE = 30.0
+
+_LITTLE = 64  # MiB, where nobody knows how much is free
+_MOST_SPEED = 512 << 20  # bytes of an area that is timed
+_PATTERNS = (("pattern", 0), ("inverted pattern", MASK))
+
+
+def run(_framework, params, tell):
+    device = TransferDevice()
+    size = (params.get("memory_mib") or _LITTLE) << 20
+    until = time.monotonic() + params["seconds"] / 2.0
+    with tell.trial("device") as trial:
+        told = device.told()
+        trial.update(told)
+        trial["free_MiB"] = device.memory_free() >> 20
+    _patterns(device, size, until, tell)
+    _speeds(device, size, speed.watch(params, device), tell)
+    if params.get("sweep"):
+        area = max(STEP, min(by_size.LARGEST, size // 3 // STEP * STEP))
+        with tell.trial("copy" + by_size.SUFFIX) as trial:
+            with device.areas(area, area) as (to, from_):
+                by_size.copies(
+                    trial, device, lambda size: lambda: device.within(to, from_, size), area
+                )
+
+
+def _patterns(device, size, until, tell):
+    for name, mask in _PATTERNS:
+        with tell.trial(name) as trial:
+            with device.areas(RESULT.size) as (result,), pattern.chunks(device, size) as areas:
+                trial.update(pattern.write_and_check(device, areas, mask, result, until))
+    with tell.trial("with the host") as trial:
+        with device.areas(RESULT.size) as (result,), pattern.chunks(device, STEP) as areas:
+            trial.update(pattern.with_the_host(device, areas[0], result))
+
+
+def _speeds(device, size, watch, tell):
+    area = max(STEP, min(_MOST_SPEED, size // 3 // STEP * STEP))
+    with tell.trial("copy") as trial:
+        with device.areas(area, area) as (to, from_):
+
+            def copy():
+                device.within(to, from_, area)
+
+            speed.warm_up(device, copy)
+            trial.update(speed.measured(device, copy, 2 * area, watch))
+            trial.update(watch.taken("sm_mhz", "memory_mhz"))
+    with tell.trial("read") as trial:
+        with device.areas(area, RESULT.size) as (place, result):
+            device.fill(place, 0, area)
+
+            def read():
+                device.start("read", area, (place, result), 16)
+
+            trial.update(speed.measured(device, read, area))
+    with tell.trial("write") as trial:
+        with device.areas(area) as (place,):
+
+            def write():
+                device.write(place, area, 0, 0)
+
+            trial.update(speed.measured(device, write, area))
+    with tell.trial("triad") as trial:
+        with device.areas(area, area, area) as areas:
+            for place in areas:
+                device.fill(place, 0, area)
+
+            def triad():
+                device.start("triad", area, areas, 16)
+
+            trial.update(speed.measured(device, triad, 3 * area))

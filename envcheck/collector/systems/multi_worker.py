@@ -1,0 +1,92 @@
+"""MultiWorkerMirroredStrategy: two processes on the loopback, made workers of one cluster by TF_CONFIG."""
+
+import json
+import os
+
+from .running import ranks, records
+from .shared.distributed import loopback
+
+SYSTEM = "multiworker"
+FRAMEWORK = "tensorflow"
+DEADLINE = 60.0
+GPUS = 2
+ON_CPU = "few"
+BY_RANKS = True
+_WORKERS = 2
+_SECONDS = 25.0
+_PATIENCE = 3.0
+
+
+def run(_framework, params, tell):
+    loopback.need()
+    found = []
+    for words, more, seconds in loopback.attempts(os.environ, _SECONDS):
+        with tell.trial("workers" + words) as trial:
+            loopback.surroundings(trial, os.environ)
+            environ = _environ(more)
+            found = ranks.run(params, _WORKERS + 1, seconds, environ, patience=_PATIENCE, tell=tell)
+            _put(trial, ranks.answers(found[:_WORKERS]))
+            break
+    with tell.trial("without TF_CONFIG", control=True) as trial:
+        _put(trial, ranks.answers(found[_WORKERS:]))
+
+
+def _environ(more):
+    """The variables of each rank. The last one has no TF_CONFIG, and else does what the first one does."""
+    workers = ["%s:%d" % (loopback.HOST, port) for port in loopback.free_ports(_WORKERS)]
+
+    def environ(rank):
+        if rank == _WORKERS:
+            return dict(loopback.one_gpu(0), TF_CONFIG=None)
+        cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+        return dict(loopback.one_gpu(rank), TF_CONFIG=json.dumps(cluster), **more)
+
+    return environ
+
+
+def _put(trial, answers):
+    for name in ("replicas", "seen", "gpus", "reduction"):
+        trial[name] = answers[0][name]
+    trial["sum"] = answers[0]["sum"]
+    trial["expected"] = float(sum(range(1, _WORKERS + 1)))
+    trial["differing"] = sum(one["sum"] != answers[0]["sum"] for one in answers)
+    trial["weights"] = sorted({str(one["weight"]) for one in answers})
+
+
+def rank(tf, params):
+    strategies = getattr(tf.distribute, "experimental", None)
+    made = getattr(tf.distribute, "MultiWorkerMirroredStrategy", None)
+    made = made or getattr(strategies, "MultiWorkerMirroredStrategy", None)
+    if made is None:
+        raise records.NotApplicable("it has no MultiWorkerMirroredStrategy")
+    tf.compat.v1.enable_eager_execution()
+    # A variable begins with another value in each process, and gets what every replica gives.
+    number = params["rank"] % _WORKERS + 1.0
+    strategy = made()
+    with strategy.scope():
+        weight = tf.Variable(number, aggregation=tf.VariableAggregation.SUM, dtype=tf.float32)
+
+    def replica():
+        given = tf.constant(number)
+        weight.assign_add(given)
+        return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, given)
+
+    start = getattr(strategy, "run", None) or strategy.experimental_run_v2
+    total = tf.function(lambda: start(replica))()
+    mine = strategy.experimental_local_results
+    return {
+        "replicas": int(strategy.num_replicas_in_sync),
+        "sum": float(mine(total)[0].numpy()),
+        "weight": float(mine(weight)[0].numpy()),
+        "seen": type(weight).__name__,
+        "gpus": len(tf.config.experimental.list_logical_devices("GPU")),
+        "reduction": _reduction(strategy),
+    }
+
+
+def _reduction(strategy):
+    """How it was told to reduce: "AUTO", which is NCCL between GPUs."""
+    options = getattr(strategy.extended, "_communication_options", None)
+    found = getattr(options, "implementation", None)
+    found = found or getattr(strategy.extended, "_communication", None)
+    return str(getattr(found, "value", found))

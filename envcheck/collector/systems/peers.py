@@ -1,0 +1,124 @@
+"""Copies from GPU to GPU, every pair: by way of the host, and directly; a pattern must arrive whole."""
+
+import time
+
+from .running import records
+from .shared.transfers import by_size, speed
+from .shared.transfers.device import TransferDevice
+from .shared.transfers.pattern_ptx import RESULT, STEP
+
+SYSTEM = "peers"
+DOCUMENT = "machine"
+GPUS = 2
+ALONE = True
+DEADLINE = 60.0
+
+_MOST = 64 << 20  # bytes
+_ALL = 8  # GPUs
+_MOST_PAIRS = 30  # of which each is three trials
+_SECONDS = 0.03  # of one measurement
+
+
+def run(_framework, params, tell):
+    first = TransferDevice()
+    devices = [first] + [TransferDevice(number) for number in range(1, first.cuda.count())]
+    ends = [PeerEnd(device, device.told()) for device in devices]
+    if any(end.instance for end in ends):
+        raise records.NotApplicable("MIG instances do not reach each other directly")
+    if len(ends) < 2:
+        raise records.NotApplicable("CUDA lists one GPU")
+    size = _size(params)
+    area = _size(params, by_size.LARGEST) if params.get("sweep") else 0
+    for end in ends:
+        end.device.use()
+        end.first, end.second = (end.device.allocate(max(size, area)) for _ in range(2))
+        end.result = end.device.allocate(RESULT.size)
+    until = time.monotonic() + params["seconds"] / 2.0
+    pairs = pairs_of(len(ends))
+    left = len(ends) * (len(ends) - 1) // 2 - len(pairs)
+    for one, other in [(ends[first], ends[second]) for first, second in pairs]:
+        if time.monotonic() > until:
+            left += 1
+            continue
+        with tell.trial("by way of the host " + _named(one, other)) as trial:
+            _copy(trial, one, other, size, area)
+        for here, there in ((one, other), (other, one)):
+            with tell.trial("directly " + _named(here, there)) as trial:
+                _direct(trial, here, there, size, area)
+    if left:
+        with tell.trial("left out") as trial:
+            trial["pairs"] = left
+
+
+def pairs_of(count):
+    """Every pair of so many GPUs; of more than eight, each with its next one and the one opposite."""
+    every = [(one, other) for one in range(count) for other in range(one + 1, count)]
+    if count <= _ALL:
+        return every
+    return [(one, other) for one, other in every if other - one in (1, count // 2)][:_MOST_PAIRS]
+
+
+class PeerEnd(object):
+    """One GPU of a pair."""
+
+    def __init__(self, device, told):
+        self.device = device
+        self.address = device.address or "CUDA device %d" % device.device
+        self.instance = told["instance"]
+
+
+def _size(params, largest=_MOST):
+    most = params.get("memory_mib")
+    return _MOST if most is None else max(STEP, min(largest, (most << 20) // 4 // STEP * STEP))
+
+
+def _named(one, other):
+    return "%s to %s" % (one.address, other.address)
+
+
+def _direct(trial, here, there, size, area):
+    here.device.use()
+    ways = [(here, there), (there, here)]
+    if not all(one.device.reaches(other.device) for one, other in ways):
+        raise records.NotSupported("the driver lets these two not reach each other directly")
+    with here.device.access(there.device):
+        _copy(trial, here, there, size, area)
+        there.device.use()
+        # The other end looks into this one's memory: loads take another way than copies.
+        trial["wrong_read"] = there.device.wrong(here.first, size, _seed(here), 0, there.result)[0]
+        here.device.use()
+
+
+def _copy(trial, here, there, size, area=0):
+    """A pattern goes over and is looked at; then the copy is timed, and by size up to ``area``."""
+    seed = _seed(here)
+    there.device.use()
+    there.device.fill(there.second, 0xA5, size)
+    there.device.synchronize()
+    here.device.use()
+    here.device.write(here.first, size, seed, 0)
+
+    def copy():
+        here.device.to_peer(there.device, there.second, here.first, size)
+
+    copy()
+    here.device.synchronize()
+    there.device.use()
+    words, low, high, bits = there.device.wrong(there.second, size, seed, 0, there.result)
+    trial["wrong"] = words
+    if words:
+        trial["where"] = ["byte 0x%x to 0x%x of the copy" % (low, high + 7)]
+        trial["bits"] = "0x%016x" % bits
+    here.device.use()
+    told = speed.measured(here.device, copy, size, seconds=_SECONDS)
+    trial.update(told)
+    if area:  # in the same trial: of many pairs there would be too many
+
+        def copy_of(size):
+            return lambda: here.device.to_peer(there.device, there.second, here.first, size)
+
+        by_size.copies(trial, here.device, copy_of, area)
+
+
+def _seed(end):
+    return sum(end.address.encode("utf-8")) * 1000003

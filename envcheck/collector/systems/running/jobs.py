@@ -1,0 +1,175 @@
+"""What is to run where: a SystemJob for every system and framework, on one GPU, on each, on all, or none."""
+
+import os
+
+from ...facts import known
+from ...kernels.jobs import FRAMEWORKS
+
+_MEMORY_SHARE = 4  # of what is free, one part in so many is taken
+
+
+class SystemJob(object):
+    """One SystemRun to be made. outcome: "" where it is to run, else what comes of it, with the reason."""
+
+    def __init__(self, system, devices=(), on="gpu"):
+        self.system = system
+        self.devices = list(devices)
+        self.on = on
+        self.outcome = self.reason = ""
+        self.folder = None  # for its temporary files, while it runs
+
+    @property
+    def name(self):
+        """For people who watch: "xla jax", "memory GPU 0"."""
+        names = [device.name for device in self.devices] if self.system.each_gpu else []
+        words = [self.system.name, self.system.framework] + names
+        return " ".join(word for word in words if word)
+
+    @property
+    def visible(self):
+        """CUDA_VISIBLE_DEVICES of its process; None where that is the user's."""
+        if self.on == "cpu" and self.system.on_cpu:
+            return "-1"  # it leaves those alone that are there
+        return ",".join(device.visible for device in self.devices) if self.devices else None
+
+    def without(self, outcome, reason):
+        self.outcome, self.reason = outcome, reason
+        return self
+
+
+def plan(systems, names, chosen, documents):
+    """The SystemJobs. names: of the systems that are asked for. chosen: ([Device], why there are none)."""
+    devices, why = chosen
+    jobs = []
+    for system in systems:
+        document = documents[system.document]
+        if system.name not in names or document is None:
+            continue
+        section = document.get(system.framework) if system.framework else {}
+        without = _without_library(system, document)
+        if without:
+            jobs.append(SystemJob(system).without("not-applicable", without))
+        elif section is not None:  # else the target does not have the framework
+            jobs += _jobs(system, section, devices, why)
+    return jobs
+
+
+def _without_library(system, document):
+    """Which of its libraries the target does not have, as far as the loader was asked."""
+    if (document.get("loader") or {}).get("facts") is None:
+        return ""
+    lacking = [name for name, paths in libraries(system, document).items() if not paths]
+    return "the target has no %s" % " and no ".join(lacking) if lacking else ""
+
+
+def libraries(system, document):
+    """{name: [path]} of what a system calls: mapped by a framework, then a wheel's, then the loader's."""
+    mapped = []
+    for framework in FRAMEWORKS:
+        facts = (document.get(framework) or {}).get("facts") or {}
+        mapped += known(facts.get("libraries")) or []
+    loaded = known(((document.get("loader") or {}).get("facts") or {}).get("libraries")) or []
+    found = {}
+    for name in system.libraries:
+        paths = [
+            known(one.get("path"))
+            for one in mapped + sorted(loaded, key=lambda one: one.get("how") != "wheel")
+            if one["name"] == name
+        ]
+        first = {os.path.realpath(path): path for path in reversed(paths) if path}
+        found[name] = [path for path in dict.fromkeys(paths) if path in first.values()]
+    return found
+
+
+def _jobs(system, section, devices, why):
+    facts = section.get("facts") or {}
+    lacking = _lacking(system, section, facts)
+    if lacking:
+        return [SystemJob(system).without("not-run", lacking)]
+    without = _built_without(system, facts)
+    if without:
+        return [SystemJob(system).without("not-applicable", without)]
+    needs_gpu = system.gpus and not system.on_cpu
+    if system.on_cpu == "always":
+        return [SystemJob(system, on="cpu")]
+    if facts.get("cuda_build") is False:
+        if needs_gpu:
+            words = "built without CUDA"
+            return [SystemJob(system).without("not-applicable", words)]
+        return [SystemJob(system, on="cpu")]
+    if not devices:
+        if needs_gpu:
+            return [SystemJob(system).without("not-run", "no GPU: %s" % why)]
+        return [SystemJob(system, on="cpu")]
+    sees_none = system.framework and known(facts.get("gpus")) == []
+    if system.on_cpu == "few" and (sees_none or len(_whole(devices)) < system.gpus):
+        return [SystemJob(system, on="cpu")]
+    if sees_none:
+        return [SystemJob(system).without("not-run", "it sees no GPU")]
+    if system.each_gpu:
+        return [_on(system, [device]) for device in devices]
+    return [_on_several(system, devices) if system.gpus > 1 else _on(system, _first_idle(devices))]
+
+
+def _lacking(system, section, facts):
+    if not system.framework:
+        return ""
+    if section.get("outcome") != "ok":
+        why = section.get("reason") or "no answer"
+        return "could not be looked at: %s" % why
+    if not facts.get("imported"):
+        error = (known(facts.get("import_error")) or "").strip().splitlines()
+        why = error[0] if error else "no reason was given"
+        return "cannot be imported: %s" % why
+    return ""
+
+
+def _built_without(system, facts):
+    """Why no such build has the system; "" where it has it, or that is not known."""
+    if not system.built_with or facts.get(system.built_with[0]) is not False:
+        return ""
+    return "this %s is built without %s" % (system.framework, system.built_with[1])
+
+
+def _first_idle(devices):
+    return [device for device in devices if not device.outcome][:1] or devices[:1]
+
+
+def _on_several(system, devices):
+    """On all whole GPUs that are idle: of MIG instances CUDA shows a process the first alone."""
+    whole = [device for device in devices if not device.instance]
+    if len(_whole(devices)) < 2:
+        several = len({device.lane for device in devices}) > 1
+        why = "MIG instances, of which a process sees one" if several else "one GPU"
+        return SystemJob(system, devices[:1]).without("not-applicable", why)
+    idle = [device for device in whole if not device.outcome]
+    return _on(system, idle if len(idle) > 1 else whole)
+
+
+def _whole(devices):
+    """The lanes of whole GPUs."""
+    return {device.lane for device in devices if not device.instance}
+
+
+def _on(system, devices):
+    job = SystemJob(system, devices)
+    for device in devices:
+        if device.outcome and not job.outcome:
+            job.without(device.outcome, "%s: %s" % (device.name, device.reason))
+    return job
+
+
+def memory_mib(devices, machine, width):
+    """How much of each GPU a process may take where ``width`` of them run side by side; None: not known."""
+    nvml = (machine.get("nvml") or {}).get("facts") or {}
+    free = {
+        gpu.get("pci_address"): known(gpu.get("memory_free_mib"))
+        for gpu in known(nvml.get("gpus")) or []
+    }
+    found = []
+    for device in devices:
+        mib = free.get(device.seed.get("pci_address"))
+        if mib is None or device.instance:  # NVML's figure is that of the whole GPU
+            return None
+        found.append(mib // _MEMORY_SHARE // width)
+    return min(found) if found else None

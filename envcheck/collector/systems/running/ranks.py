@@ -1,0 +1,138 @@
+"""Further processes of a system, its ranks: copies of itself that work together, and end with it."""
+
+import os
+import sys
+import time
+
+from ... import worker
+from ...runtime import process
+from ...worker.messages import one_line
+from ...worker.parent import Limits, Worker
+from . import records
+from .work import MODULE
+
+_BACKSTOP = 10.0  # seconds beyond the ranks' time; RankWait ends them before
+
+
+class Rank(object):
+    """One of them. answer: what its ``rank(framework, params)`` returned; None without an answer."""
+
+    def __init__(self, number, child):
+        self.number = number
+        self.reason = ""  # why there is no answer
+        self.stopped = False  # the reason is that others were waited for, or that time was over
+        self.reader = records.SystemReader()
+        self.worker = Worker(child, Limits(), self.reader.take)
+
+    @property
+    def answer(self):
+        return self.reader.answer
+
+    @property
+    def stderr(self):
+        return self.worker.log
+
+    @property
+    def is_ready(self):
+        return self.worker.begun is not None or not self.worker.runs
+
+    @property
+    def has_failed(self):
+        return not self.worker.runs and self.answer is None
+
+    def end(self, why):
+        """Once its process is over. why: the reason where it was stopped."""
+        self.worker.step()
+        if self.answer is not None:
+            return
+        result = self.worker.result
+        self.stopped = result.outcome == "stopped"
+        self.reason = why if self.stopped else self.worker.reason
+        if self.worker.outcome == "crashed" and not self.stopped:
+            last = self.worker.log.strip().splitlines()[-1:]
+            self.reason = one_line(": ".join([result.describe()] + last))
+
+
+def run(params, number, seconds, environ=None, more=None, patience=None, tell=None):
+    """Start that many ranks side by side and wait for them: a list of Rank, in their order.
+
+    environ(rank): variables of a rank beside this process's own; None takes one away. more(rank): params
+    of its own.
+    patience: seconds that the others still get once one has failed; None: all the time there is.
+    tell: the writer of a system that lets its ranks import the framework. It reports when all of them have
+    done so, and their seconds begin only then.
+    params["rank"] and params["ranks"] tell each which it is, and how many there are.
+    """
+    children = []
+    try:
+        for rank in range(number):
+            own = dict(params, rank=rank, ranks=number, **(more(rank) if more else {}))
+            argv = worker.command(python(), MODULE, dict(own, parent=os.getpid()))
+            env = dict(os.environ, **(environ(rank) if environ else {}))
+            env = {name: value for name, value in env.items() if value is not None}
+            deadline = seconds + _BACKSTOP + (records.IMPORT if tell is not None else 0.0)
+            # In this process's group, which is ended as a whole.
+            children.append(process.Child(argv, deadline, env=env, own_session=False))
+        ranks = [Rank(place, child) for place, child in enumerate(children)]
+        wait = RankWait(ranks, seconds, patience, tell)
+        process.run_all(children, wait.look)
+    finally:
+        process.stop_all(children)
+    for rank in ranks:
+        rank.end(wait.why)
+    wait.report_ready()
+    return ranks
+
+
+def answers(ranks):
+    """What all of them answered. Raises RuntimeError with the first reason where one did not."""
+    without = sorted((one for one in ranks if one.answer is None), key=lambda one: one.stopped)
+    if without:
+        raise RuntimeError("rank %d: %s" % (without[0].number, without[0].reason))
+    return [one.answer for one in ranks]
+
+
+def python():
+    """How this interpreter is started once more."""
+    flags = [("isolated", "-I"), ("no_site", "-S"), ("ignore_environment", "-E")]
+    given = [option for name, option in flags if getattr(sys.flags, name)]
+    return [sys.executable] + given + ["-B"]
+
+
+class RankWait(object):
+    """Looks at ranks again and again, and stops them once their time is over. why: the reason for that."""
+
+    def __init__(self, ranks, seconds, patience, tell):
+        self.why = "it was stopped"
+        self._ranks, self._seconds, self._patience, self._tell = ranks, seconds, patience, tell
+        self._until = None if tell is not None else time.monotonic() + seconds
+        self._one_failed = self._over = self._reported = False
+
+    def look(self):
+        if self._over:
+            return
+        now = time.monotonic()
+        for rank in self._ranks:
+            rank.worker.step()
+        if self._tell is not None and not self._reported and all(r.is_ready for r in self._ranks):
+            self._until = self._until or now + self._seconds
+            self.report_ready()
+        failed = any(rank.has_failed for rank in self._ranks)
+        if self._patience is not None and not self._one_failed and failed:
+            self._one_failed = True
+            self._until = min(now + self._patience, self._until or now + self._patience)
+        if self._until is not None and now > self._until:
+            late = "no answer within %g s" % self._seconds
+            self.why = "another rank had failed" if self._one_failed else late
+            self._over = True
+            for rank in self._ranks:
+                rank.worker.child.stop()
+
+    def report_ready(self):
+        if self._tell is None or self._reported:
+            return
+        self._reported = True
+        runs = [rank.reader.run for rank in self._ranks]
+        versions = [one["framework_version"] for one in runs if "framework_version" in one]
+        seconds = max(one.get("import_seconds", 0.0) for one in runs)
+        self._tell.begin(seconds, versions[0] if versions else None)

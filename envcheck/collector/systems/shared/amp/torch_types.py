@@ -1,0 +1,114 @@
+"""Autocast and GradScaler of all PyTorches, and the types in which what they govern computes."""
+
+import importlib
+
+from ....kernels.failures import NotSupported
+
+CONVOLUTIONS = ("convolution",)
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "linear", "matmul")
+
+
+def type_for(torch, device):
+    return torch.float16 if device == "cuda" else torch.bfloat16
+
+
+def cast(torch, device, enabled=True, dtype=None):
+    """The context of automatic mixed precision."""
+    if hasattr(torch, "autocast"):  # 1.10
+        return torch.autocast(device, dtype=dtype or type_for(torch, device), enabled=enabled)
+    if device == "cpu":
+        raise NotSupported("autocast for the CPU came with PyTorch 1.10")
+    if not hasattr(torch.cuda, "amp") or not hasattr(torch.cuda.amp, "autocast"):
+        raise NotSupported("autocast came with PyTorch 1.6")
+    if dtype is not None and dtype != torch.float16:
+        raise NotSupported("autocast to %s came with PyTorch 1.10" % name(dtype))
+    return torch.cuda.amp.autocast(enabled=enabled)
+
+
+def make_scaler(torch, device, **options):
+    amp = getattr(torch, "amp", None)
+    if hasattr(amp, "GradScaler"):  # 2.3
+        return amp.GradScaler(device, **options)
+    if device == "cpu":
+        raise NotSupported("GradScaler for the CPU came with PyTorch 2.3")
+    if not hasattr(torch.cuda, "amp") or not hasattr(torch.cuda.amp, "GradScaler"):
+        raise NotSupported("GradScaler came with PyTorch 1.6")
+    return torch.cuda.amp.GradScaler(**options)
+
+
+def name(dtype):
+    return str(dtype).split(".")[-1]
+
+
+def version(torch):
+    numbers = []
+    for word in str(torch.__version__).split("+")[0].split(".")[:2]:
+        numbers.append(int(word) if word.isdecimal() else 0)
+    return tuple(numbers)
+
+
+def watched(torch, net):
+    """A context that notes what runs in it, in ``seen``: [(operation, type of its result)]."""
+    try:
+        dispatch = importlib.import_module("torch.utils._python_dispatch")
+        mode = dispatch.TorchDispatchMode
+    except (ImportError, AttributeError):
+        return _ByModules(torch, net)
+    if version(torch) < (1, 13):  # the mode of 1.12 is another
+        return _ByModules(torch, net)
+
+    class ByDispatch(mode):
+        how = "TorchDispatchMode"
+
+        @classmethod
+        def _should_skip_dynamo(cls):
+            return False  # else the whole of torch._dynamo is imported for nothing
+
+        def __init__(self):
+            mode.__init__(self)
+            self.seen = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            # "aten.convolution_backward.default"
+            words = str(function).split(".")
+            what = words[1] if len(words) > 1 else words[0]
+            results = result if isinstance(result, (tuple, list)) else [result]
+            kinds = [one.dtype for one in results if isinstance(one, torch.Tensor)]
+            if kinds:
+                self.seen.append((what.replace("_backward", ""), kinds[0]))
+            return result
+
+    return ByDispatch()
+
+
+class _ByModules(object):
+    """What modules return: of a version whose operations cannot be seen one by one."""
+
+    how = "modules' results"
+
+    def __init__(self, torch, net):
+        self.seen = []
+        self._hooks = []
+        nn = torch.nn
+        kinds = (nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+        self._parts = [
+            (part, "convolution" if isinstance(part, kinds) else "linear")
+            for part in net.modules()
+            if isinstance(part, kinds + (nn.Linear,))
+        ]
+
+    def __enter__(self):
+        for part, what in self._parts:
+            self._hooks.append(part.register_forward_hook(self._noting(what)))
+        return self
+
+    def _noting(self, what):
+        def note(_module, _inputs, result):
+            self.seen.append((what, result.dtype))
+
+        return note
+
+    def __exit__(self, *_raised):
+        for hook in self._hooks:
+            hook.remove()

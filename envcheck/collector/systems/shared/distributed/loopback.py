@@ -1,0 +1,84 @@
+"""What processes that talk to each other on this machine need: ports, and a loopback that lets them."""
+
+import json
+import os
+import socket
+from contextlib import ExitStack
+
+from ...running.records import CouldNotRun
+
+HOST = "127.0.0.1"
+_SECONDS = 3.0
+_PROXIED = 8.0  # for work that takes one where nothing is in the way
+# gRPC reads these, in this order, in lower case alone.
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+_WITHOUT = ("no_grpc_proxy", "no_proxy")
+
+
+def free_ports(number):
+    """So many different ports of the loopback that nobody listens on now."""
+    with ExitStack() as stack:
+        found = []
+        for _each in range(number):
+            listener = stack.enter_context(socket.socket())
+            listener.bind((HOST, 0))
+            found.append(listener.getsockname()[1])
+        return found
+
+
+def need():
+    """Raises CouldNotRun where one process cannot reach another by TCP on the loopback."""
+    try:
+        with socket.socket() as listener, socket.socket() as caller:
+            listener.settimeout(_SECONDS)
+            caller.settimeout(_SECONDS)
+            listener.bind((HOST, 0))
+            listener.listen(1)
+            caller.connect(listener.getsockname())
+            accepted, _address = listener.accept()
+            accepted.close()
+    except OSError as error:
+        words = error.strerror or str(error) or type(error).__name__
+        raise CouldNotRun("no TCP connection from 127.0.0.1 to itself: %s" % words)
+
+
+def proxy(environ, host=HOST):
+    """The variable by which gRPC goes to a proxy even for this machine: "http_proxy"; "" without one."""
+    named = next((name for name in _PROXIES if environ.get(name)), "")
+    without = next((environ[name] for name in _WITHOUT if environ.get(name)), "")
+    excepted = [word.strip().rstrip(".") for word in without.split(",")]
+    return "" if any(word and host.endswith(word) for word in excepted) else named
+
+
+def attempts(environ, seconds):
+    """[(words for its trial's name, variables for its ranks, seconds)]: the first that succeeds is enough.
+
+    Where a proxy is in the way, a second attempt goes around it: if that succeeds, the proxy was the cause.
+    """
+    if not proxy(environ):
+        return [("", {}, seconds)]
+    around = {"no_proxy": HOST, "no_grpc_proxy": HOST}
+    return [("", {}, min(_PROXIED, seconds)), (", no_proxy", around, seconds)]
+
+
+def config(environ):
+    """Whether the user's own TF_CONFIG names a cluster, in words: "worker 0 of 2"; "" without one."""
+    try:
+        told = json.loads(environ.get("TF_CONFIG") or "{}")
+        tasks = {job: len(of_it) for job, of_it in told["cluster"].items()}
+        task = told.get("task") or {}
+        return "%s %s of %d" % (task.get("type"), task.get("index"), sum(tasks.values()))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "unreadable" if environ.get("TF_CONFIG") else ""
+
+
+def surroundings(trial, environ):
+    """Into a trial's evidence: what of the user's environment matters to processes that work together."""
+    trial["proxy"] = proxy(environ) or None
+    trial["tf_config"] = config(environ) or None
+
+
+def one_gpu(rank):
+    """The variables by which a rank sees that GPU of its parent's, and no other."""
+    visible = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word]
+    return {"CUDA_VISIBLE_DEVICES": visible[rank]} if rank < len(visible) > 1 else {}

@@ -1,0 +1,79 @@
+"""A pattern over a part of a GPU's memory: written all over, then looked at all over."""
+
+import array
+import contextlib
+import time
+
+from ....cuda.libcuda import CudaError
+from ....kernels.driver import is_out_of_memory
+from .pattern_ptx import FACTOR, MASK, STEP, word
+
+CHUNK = 1 << 30  # bytes of one allocation
+ON_HOST = 1 << 20  # bytes that the host compares itself
+_SHOWN = 4  # areas that are named
+
+
+@contextlib.contextmanager
+def chunks(device, size):
+    """[(device pointer, bytes)], as much of ``size`` as is there; raises CudaError where none is."""
+    made = []
+    try:
+        left = max(STEP, size // STEP * STEP)
+        while left:
+            part = min(left, CHUNK)
+            try:
+                made.append((device.allocate(part), part))
+            except CudaError as error:
+                if not made or not is_out_of_memory(error):
+                    raise
+                break
+            left -= part
+        yield made
+    finally:
+        with contextlib.suppress(CudaError):
+            for pointer, _part in made:
+                device.free(pointer)
+
+
+def write_and_check(device, areas, mask, result, until):
+    """Evidence of one pattern. until: a time (monotonic) after which no further area is looked at."""
+    for number, (pointer, size) in enumerate(areas):
+        device.write(pointer, size, _seed(number), mask)
+    device.synchronize()
+    told = {"MiB": 0, "wrong": 0}
+    where, bits = [], 0
+    for number, (pointer, size) in enumerate(areas):
+        if number and time.monotonic() > until:
+            break
+        words, first, last, differs = device.wrong(pointer, size, _seed(number), mask, result)
+        told["MiB"] += size >> 20
+        told["wrong"] += words
+        bits |= differs
+        if words:
+            where.append("0x%x to 0x%x" % (pointer + first, pointer + last + 7))
+    if where:
+        told.update(where=where[:_SHOWN], bits="0x%016x" % bits)
+    return told
+
+
+def with_the_host(device, area, result):
+    """Evidence of what the host wrote and the GPU checks, and the other way round."""
+    pointer, size = area
+    size = min(size, STEP)
+    seed = _seed(1 << 20)
+    words = [word(index, seed, 0) for index in range(ON_HOST // 8)]
+    device.write(pointer, size, seed, MASK)
+    device.upload(pointer, array.array("Q", [one ^ MASK for one in words]).tobytes())
+    to_device = device.wrong(pointer, size, seed, MASK, result)[0]
+    device.write(pointer, size, seed, 0)
+    back = array.array("Q", device.download(pointer, ON_HOST))
+    from_device = sum(one != other for one, other in zip(words, back))
+    told = {"MiB": ON_HOST >> 20, "wrong": to_device + from_device}
+    if told["wrong"]:
+        told.update(wrong_to_the_gpu=to_device, wrong_from_the_gpu=from_device)
+    return told
+
+
+def _seed(number):
+    """Of an area: no word of it is a word of another one."""
+    return number * (CHUNK // 8) * FACTOR & MASK

@@ -1,0 +1,173 @@
+"""The PTX of memory tests: write a pattern, count what differs from it, read, and a = b + 3 c.
+
+Word number i of a pattern is (i * FACTOR + seed) ^ mask: no two words of an area are equal, so that what
+landed at another address shows, too. Each kernel runs on GRID blocks, and each iteration of its loop takes
+one place a thread, beside its neighbours' places; areas are multiples of STEP bytes.
+"""
+
+import struct
+
+from ....kernels.ptx import Product, entry, header
+
+FACTOR = 2177342782468422677  # odd, below 2^63
+MASK = (1 << 64) - 1
+GRID, BLOCK = 1024, 256
+STEP = GRID * BLOCK * 16  # bytes: of one iteration of the widest loop
+RESULT = struct.Struct("<IIIII")  # wrong words, first, last, differing bits low and high
+NOTHING_WRONG = (0, 0xFFFFFFFF, 0, 0, 0)
+
+# Driver 384 and later take it, for all chips since Kepler.
+_LANGUAGE = Product((0, 0), (99, 9), "6.0", "sm_30", ())
+_THREAD = [
+    "mov.u32 %thread, %tid.x",
+    "mov.u32 %block, %ctaid.x",
+]
+_DECLARED = [
+    ".reg .pred %more",
+    ".reg .b32 %thread, %block, %count",
+    ".reg .b64 %place, %wide",
+]
+
+
+def word(index, seed, mask):
+    """What the pattern's word at this index is."""
+    return ((index * FACTOR + seed) & MASK) ^ mask
+
+
+def text(grid=GRID, block=BLOCK):
+    """The PTX of all kernels. grid, block: smaller ones are for simulators."""
+    kernels = [_write(grid, block), _check(grid, block), _read(grid, block), _triad(grid, block)]
+    return "\n".join([header(_LANGUAGE)] + kernels)
+
+
+def places(block, size, *names):
+    """Each address moves to the thread's own place, ``size`` bytes wide."""
+    body = list(_THREAD) + ["mad.lo.u32 %%thread, %%block, %d, %%thread" % block]
+    for name in names:
+        body += [
+            "ld.param.u64 %%%s, [%s_address]" % (name, name),
+            "cvta.to.global.u64 %%%s, %%%s" % (name, name),
+            "mul.wide.u32 %%wide, %%thread, %d" % size,
+            "add.u64 %%%s, %%%s, %%wide" % (name, name),
+        ]
+    return body + ["ld.param.u32 %count, [iteration_count]"]
+
+
+def loop(lines):
+    body = ["NEXT:"] + lines
+    return body + ["sub.u32 %count, %count, 1", "setp.ne.u32 %more, %count, 0", "@%more bra NEXT"]
+
+
+_PATTERN = (("u64", "place_address"), ("u64", "seed"), ("u64", "mask"))
+_WORDS = [".reg .b64 %index, %factor, %seed, %mask, %value"]
+_FIRST_WORD = [
+    "ld.param.u64 %seed, [seed]",
+    "ld.param.u64 %mask, [mask]",
+    "mov.u64 %%factor, %d" % FACTOR,
+    "cvt.u64.u32 %index, %thread",
+]
+_VALUE = ["mad.lo.u64 %value, %index, %factor, %seed", "xor.b64 %value, %value, %mask"]
+
+
+def _write(grid, block):
+    parameters = _PATTERN + (("u32", "iteration_count"),)
+    lines = _VALUE + [
+        "st.global.u64 [%place], %value",
+        "add.u64 %%place, %%place, %d" % (8 * grid * block),
+        "add.u64 %%index, %%index, %d" % (grid * block),
+    ]
+    body = places(block, 8, "place") + _FIRST_WORD + loop(lines) + ["ret"]
+    return entry("write", parameters, block, _DECLARED + _WORDS, body)
+
+
+def _check(grid, block):
+    parameters = _PATTERN + (("u64", "result_address"), ("u32", "iteration_count"))
+    declared = (
+        _DECLARED
+        + _WORDS
+        + [
+            ".reg .pred %bad",
+            ".reg .b32 %wrong, %one, %number, %low, %high, %seen, %left, %right",
+            ".reg .b64 %found, %differs, %bits, %result",
+        ]
+    )
+    before = [
+        "ld.param.u64 %result, [result_address]",
+        "cvta.to.global.u64 %result, %result",
+        "mov.u32 %wrong, 0",
+        "mov.u32 %low, 4294967295",
+        "mov.u32 %high, 0",
+        "mov.u64 %bits, 0",
+    ]
+    lines = (
+        ["ld.global.u64 %found, [%place]"]
+        + _VALUE
+        + [
+            "xor.b64 %differs, %found, %value",
+            "setp.ne.u64 %bad, %differs, 0",
+            "selp.u32 %one, 1, 0, %bad",
+            "add.u32 %wrong, %wrong, %one",
+            "cvt.u32.u64 %number, %index",
+            "selp.u32 %seen, %number, %low, %bad",
+            "min.u32 %low, %low, %seen",
+            "selp.u32 %seen, %number, %high, %bad",
+            "max.u32 %high, %high, %seen",
+            "or.b64 %bits, %bits, %differs",
+            "add.u64 %%place, %%place, %d" % (8 * grid * block),
+            "add.u64 %%index, %%index, %d" % (grid * block),
+        ]
+    )
+    after = [
+        "cvt.u32.u64 %left, %bits",
+        "shr.u64 %bits, %bits, 32",
+        "cvt.u32.u64 %right, %bits",
+        "setp.ne.u32 %bad, %wrong, 0",
+        "@%bad red.global.add.u32 [%result], %wrong",
+        "@%bad red.global.min.u32 [%result+4], %low",
+        "@%bad red.global.max.u32 [%result+8], %high",
+        "@%bad red.global.or.b32 [%result+12], %left",
+        "@%bad red.global.or.b32 [%result+16], %right",
+        "ret",
+    ]
+    body = places(block, 8, "place") + _FIRST_WORD + before + loop(lines) + after
+    return entry("check", parameters, block, declared, body)
+
+
+def _read(grid, block):
+    """Reads all, and would write it down if it came to one certain value: the compiler must read."""
+    parameters = (("u64", "place_address"), ("u64", "result_address"), ("u32", "iteration_count"))
+    declared = _DECLARED + [".reg .pred %rare", ".reg .b64 %left, %right, %sum, %result"]
+    before = [
+        "ld.param.u64 %result, [result_address]",
+        "cvta.to.global.u64 %result, %result",
+        "mov.u64 %sum, 0",
+    ]
+    lines = [
+        "ld.global.v2.u64 {%left, %right}, [%place]",
+        "xor.b64 %sum, %sum, %left",
+        "xor.b64 %sum, %sum, %right",
+        "add.u64 %%place, %%place, %d" % (16 * grid * block),
+    ]
+    after = ["setp.eq.u64 %%rare, %%sum, %d" % FACTOR, "@%rare st.global.u64 [%result], %sum"]
+    body = places(block, 16, "place") + before + loop(lines) + after + ["ret"]
+    return entry("read", parameters, block, declared, body)
+
+
+def _triad(grid, block):
+    names = ("sum", "first", "second")
+    parameters = tuple(("u64", name + "_address") for name in names) + (("u32", "iteration_count"),)
+    declared = [
+        ".reg .pred %more",
+        ".reg .b32 %thread, %block, %count",
+        ".reg .b64 %sum, %first, %second, %wide",
+        ".reg .f32 %a<4>, %b<4>, %three",
+    ]
+    lines = [
+        "ld.global.v4.f32 {%a0, %a1, %a2, %a3}, [%first]",
+        "ld.global.v4.f32 {%b0, %b1, %b2, %b3}, [%second]",
+    ]
+    lines += ["fma.rn.f32 %%a%d, %%b%d, %%three, %%a%d" % (i, i, i) for i in range(4)]
+    lines += ["st.global.v4.f32 [%sum], {%a0, %a1, %a2, %a3}"]
+    lines += ["add.u64 %%%s, %%%s, %d" % (name, name, 16 * grid * block) for name in names]
+    body = places(block, 16, *names) + ["mov.f32 %three, 0f40400000"] + loop(lines) + ["ret"]
+    return entry("triad", parameters, block, declared, body)

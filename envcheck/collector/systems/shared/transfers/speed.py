@@ -1,0 +1,120 @@
+"""Rates of copies and kernels by CUDA events; NVML is asked for the link and the clocks while they run."""
+
+import time
+
+from ....kernels import timing
+from ....kernels.nvml_device import open_device, within
+from ....kernels.summaries import median, spread
+
+GIGA = 1e9
+SECONDS = 0.08  # of one measurement
+_LIMIT = 1.5  # seconds, however slow it is
+_WARM_UP = (0.05, 0.25)  # seconds at least and at most
+_RISING = 1.03  # times the speed before
+_BOTH_RUNS = 5
+_ASK = 2.0  # seconds for NVML
+
+
+def measured(device, work, size, watch=None, seconds=SECONDS):
+    """Evidence of what ``work``, a function that queues it, moves: ``size`` bytes, read and written."""
+    told = timing.measure(device, work, sampler=watch, seconds=seconds, limit=_LIMIT)
+    return _rates(told["seconds"], told["spread"], told["runs"], size)
+
+
+def _rates(seconds, spread_, runs, size):
+    if not seconds > 0:
+        raise ValueError("no time passed between two events")
+    told = {"GB/s": round(size / seconds / GIGA, 3), "runs": runs, "MiB": size >> 20}
+    if spread_ is not None:
+        told["spread"] = round(spread_, 3)
+    return told
+
+
+def warm_up(device, work):
+    """Run it until it becomes no faster: an idle GPU has lowered its link and its clocks."""
+    first, second = device.event(), device.event()
+    began, before = time.monotonic(), None
+    try:
+        while time.monotonic() - began < _WARM_UP[1]:
+            device.record(first)
+            work()
+            device.record(second)
+            device.wait(second)
+            seconds = device.elapsed(first, second)
+            steady = before is not None and seconds * _RISING >= before
+            if steady and time.monotonic() - began > _WARM_UP[0]:
+                return
+            before = seconds
+    finally:
+        device.destroy_event(first)
+        device.destroy_event(second)
+
+
+def both_ways(device, there, back, size):
+    """Evidence of two copies of ``size`` bytes at once; there(stream) and back(stream) queue them."""
+    times = []
+    with device.streams(2) as streams:
+        marks = [device.event() for _ in range(3)]
+        try:
+            for _ in range(_BOTH_RUNS + 1):
+                device.record(marks[0], streams[0])
+                device.hold(streams[1], marks[0])
+                there(streams[0])
+                back(streams[1])
+                device.record(marks[1], streams[0])
+                device.record(marks[2], streams[1])
+                device.wait(marks[1])
+                device.wait(marks[2])
+                times.append(max(device.elapsed(marks[0], mark) for mark in marks[1:]))
+        finally:
+            for mark in marks:
+                device.destroy_event(mark)
+    times = times[1:]
+    return _rates(median(times), spread(times), len(times), 2 * size)
+
+
+def watch(params, device):
+    """A LinkWatch of this device."""
+    return LinkWatch(params, device.address, device.identity(device.cuda.uuid))
+
+
+class LinkWatch(object):
+    """Asks NVML a few times while something runs: the PCIe link, and the clocks. Never raises."""
+
+    def __init__(self, params, address, uuid):
+        self.told = {}
+        self._asked = 0
+        self._device = None
+        try:
+            self._device = open_device(params.get("pynvml"), address, uuid)
+        except Exception:
+            return  # without NVML there is nothing to tell
+
+    def sample(self):
+        if self._device is None or self._asked >= 3:
+            return
+        self._asked += 1
+        try:
+            within(_ASK, self._ask)
+        except Exception:
+            self._device = None
+
+    def _ask(self):
+        nvml, handle = self._device.nvml, self._device.handle
+        for name, function, more in (
+            ("pcie_gen", "nvmlDeviceGetCurrPcieLinkGeneration", ()),
+            ("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth", ()),
+            ("sm_mhz", "nvmlDeviceGetClockInfo", (1,)),
+            ("memory_mhz", "nvmlDeviceGetClockInfo", (2,)),
+        ):
+            try:
+                value = int(nvml.call(function, handle, *more))
+            except Exception:
+                continue  # this GPU, or this driver, does not tell
+            self.told[name] = max(value, self.told.get(name, 0))
+
+    def taken(self, *names):
+        """What was seen of these; and begin anew."""
+        told = {name: self.told[name] for name in names if name in self.told}
+        self.told, self._asked = {}, 0
+        return told

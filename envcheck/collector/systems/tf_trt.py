@@ -1,0 +1,256 @@
+"""TF-TRT: a small graph, converted by TensorFlow's converter in each precision, run beside what it was.
+
+An operation of TensorRT's in the converted graph is no engine yet: one whose engine cannot be built runs what
+it replaced, and nobody is told. Engines are therefore counted where the converter writes them down.
+"""
+
+import importlib
+import os
+import struct
+import tempfile
+
+from ..kernels.failures import NotSupported
+from .running import records
+
+SYSTEM = "tf-trt"
+FRAMEWORK = "tensorflow"
+BUILT_WITH = ("tensorrt_build", "TensorRT")
+GPUS = 1
+DEADLINE = 30.0
+
+PRECISIONS = ("FP32", "FP16", "INT8")
+_BATCH, _SIDE, _CHANNELS = 8, 16, 4
+_FEWEST = 3  # operations that TensorRT takes over; the graph has six
+_WORKSPACE_MIB = 64
+_RECORD = struct.Struct("<QI")  # of a TFRecord file: the length, and a sum of it
+
+
+def run(tf, params, tell):
+    told = utils()
+    linked = version(told.get_linked_tensorrt_version())
+    if linked == "0.0.0":
+        raise records.NotApplicable("this tensorflow is built without TensorRT")
+    if not told.is_tensorrt_enabled():
+        raise records.NotApplicable("TensorRT %s, which it is linked with, is not found" % linked)
+    with tell.trial("TensorRT linked") as trial:
+        trial["version"] = linked
+    with tell.trial("TensorRT loaded") as trial:
+        trial["version"] = version(told.get_loaded_tensorrt_version())
+    with tempfile.TemporaryDirectory() as folder:
+        mib = min(_WORKSPACE_MIB, (params["memory_mib"] or _WORKSPACE_MIB) // 2)
+        side = (_FrozenGraphs if tf.__version__.startswith("1.") else _SavedModels)(
+            tf, folder, mib << 20
+        )
+        reference = None
+        with tell.trial("graph", control=True) as trial:
+            reference, operations = side.plain()
+            trial["operations"] = operations
+            trial["engines"] = 0
+            trial["result"] = float(reference.sum())
+        for precision in PRECISIONS:
+            with tell.trial(precision) as trial:
+                values, operations, engines = side.converted(precision)
+                trial["operations"] = operations
+                if engines is not None:
+                    trial["engines"] = engines
+                trial["result"] = float(values.sum())
+                if reference is not None:
+                    largest = float(abs(reference).max())
+                    trial["difference"] = float(abs(values - reference).max()) / largest
+
+
+def utils():
+    """The module that tells versions; it has had two names."""
+    for name in ("_pywrap_py_utils", "wrap_py_utils"):
+        try:
+            return importlib.import_module("tensorflow.compiler.tf2tensorrt." + name)
+        except ImportError:
+            continue
+    raise records.NotApplicable("this tensorflow has no converter for TensorRT")
+
+
+def versions_for_bench():
+    """{"tensorrt_linked", "tensorrt_loaded"}. Raises NotSupported where TensorRT is not there."""
+    try:
+        found = utils()
+    except records.NotApplicable as error:
+        raise NotSupported(str(error))
+    linked = version(found.get_linked_tensorrt_version())
+    if linked == "0.0.0":
+        raise NotSupported("this tensorflow is built without TensorRT")
+    if not found.is_tensorrt_enabled():
+        raise NotSupported("TensorRT %s, which it is linked with, is not found" % linked)
+    loaded = version(found.get_loaded_tensorrt_version())
+    return {"tensorrt_linked": linked, "tensorrt_loaded": loaded}
+
+
+def converters():
+    return importlib.import_module("tensorflow.python.compiler.tensorrt.trt_convert")
+
+
+def version(numbers):
+    return ".".join(str(number) for number in numbers)
+
+
+def _data():
+    """(the input, two kernels): none below 0, so that no sum is small for its terms."""
+    random = importlib.import_module("numpy").random.RandomState(0)
+    shapes = (
+        (_BATCH, _SIDE, _SIDE, _CHANNELS),
+        (3, 3, _CHANNELS, 2 * _CHANNELS),
+        (3, 3, 2 * _CHANNELS, 2 * _CHANNELS),
+    )
+    return [random.uniform(0, 1, shape).astype("float32") for shape in shapes]
+
+
+def _net(tf, x, kernels):
+    for kernel in kernels:
+        bias = tf.constant([0.25] * kernel.shape[-1])
+        y = tf.nn.conv2d(x, tf.constant(kernel), strides=[1, 1, 1, 1], padding="SAME")
+        x = tf.nn.relu(tf.nn.bias_add(y, bias))
+    return tf.identity(x, name="out")
+
+
+def operations(graph_def):
+    nodes = list(graph_def.node)
+    for function in graph_def.library.function:
+        nodes += function.node_def
+    return [node for node in nodes if node.op == "TRTEngineOp"]
+
+
+def engines(folder):
+    """How many engines lie in the files there; each holds those that one operation has built."""
+    number = 0
+    for place, _folders, names in os.walk(folder):
+        for name in names:
+            if name.startswith("trt-serialized-engine."):
+                number += records_in(os.path.join(place, name))
+    return number
+
+
+def records_in(path):
+    """How many there are in a TFRecord file."""
+    number = 0
+    with open(path, "rb") as file:
+        while True:
+            head = file.read(_RECORD.size)
+            if len(head) < _RECORD.size:
+                return number
+            number += 1
+            file.seek(_RECORD.unpack(head)[0] + 4, os.SEEK_CUR)
+
+
+class _FrozenGraphs(object):
+    """TensorFlow 1: graphs."""
+
+    def __init__(self, tf, folder, workspace):
+        self._v1 = tf.compat.v1
+        self._folder = folder
+        self._workspace = workspace
+        self._data, self._kernels = _data()[0], _data()[1:]
+        with tf.Graph().as_default() as graph:
+            x = self._v1.placeholder(tf.float32, self._data.shape, name="x")
+            _net(tf, x, self._kernels)
+            self._graph_def = graph.as_graph_def()
+
+    def plain(self):
+        return self._run(self._graph_def)[0], len(operations(self._graph_def))
+
+    def converted(self, precision):
+        trt_convert = converters()
+        calibrated = precision == "INT8"
+        settings = {
+            "input_graph_def": self._graph_def,
+            "max_batch_size": _BATCH,
+            "max_workspace_size_bytes": self._workspace,
+            "precision_mode": precision,
+            "minimum_segment_size": _FEWEST,
+            # Engines are then in the graph; those that are calibrated are built when it runs.
+            "is_dynamic_op": calibrated,
+            "use_calibration": calibrated,
+        }
+        try:
+            converter = trt_convert.TrtGraphConverter(nodes_blacklist=["out"], **settings)
+        except TypeError:  # NVIDIA's later builds
+            converter = trt_convert.TrtGraphConverter(nodes_denylist=["out"], **settings)
+        graph_def = converter.convert()
+        if calibrated:
+            feed = lambda: {"x:0": self._data}  # noqa: E731
+            graph_def = converter.calibrate(fetch_names=["out:0"], num_runs=2, feed_dict_fn=feed)
+        found = operations(graph_def)
+        values, built = self._run(graph_def, found if calibrated else (), trt_convert)
+        if not calibrated:
+            built = sum(1 for node in found if node.attr["serialized_segment"].s)
+        return values, len(found), built
+
+    def _run(self, graph_def, dynamic=(), trt_convert=None):
+        """(values, how many engines the dynamic operations have built, None where that is not told)."""
+        graph = self._v1.Graph()
+        with graph.as_default():
+            self._v1.import_graph_def(graph_def, name="")
+            with self._v1.Session(graph=graph) as session:
+                values = session.run("out:0", {"x:0": self._data})
+                built = self._written(session, dynamic, trt_convert) if dynamic else 0
+        return values, built
+
+    def _written(self, session, dynamic, trt_convert):
+        write = getattr(trt_convert.gen_trt_ops, "serialize_trt_resource", None)
+        if write is None:
+            return None
+        number = 0
+        for place, node in enumerate(dynamic):
+            path = os.path.join(self._folder, "engines.%d" % place)
+            with self._v1.device(node.device or "/GPU:0"):
+                session.run(write(resource_name=node.name.split("/")[-1], filename=path))
+            number += records_in(path)
+        return number
+
+
+class _SavedModels(object):
+    """TensorFlow 2: SavedModels."""
+
+    def __init__(self, tf, folder, workspace):
+        self._tf = tf
+        self._folder = folder
+        self._workspace = workspace
+        self._graph = os.path.join(folder, "graph")
+        self._data, kernels = _data()[0], _data()[1:]
+        module = tf.Module()
+        shape = tf.TensorSpec(self._data.shape, tf.float32, name="x")
+        module.step = tf.function(lambda x: _net(tf, x, kernels), input_signature=[shape])
+        tf.saved_model.save(module, self._graph, signatures=module.step.get_concrete_function())
+
+    def plain(self):
+        return self._run(self._graph)
+
+    def converted(self, precision):
+        trt_convert = converters()
+        calibrated = precision == "INT8"
+        settings = trt_convert.DEFAULT_TRT_CONVERSION_PARAMS._replace(
+            precision_mode=precision,
+            minimum_segment_size=_FEWEST,
+            max_workspace_size_bytes=self._workspace,
+            use_calibration=calibrated,
+        )
+        converter = trt_convert.TrtGraphConverterV2(
+            input_saved_model_dir=self._graph, conversion_params=settings
+        )
+        if calibrated:
+            converter.convert(calibration_input_fn=self._feed)
+        else:
+            converter.convert()
+        converter.build(input_fn=self._feed)
+        folder = os.path.join(self._folder, precision)
+        converter.save(folder)
+        values, operations = self._run(folder)
+        return values, operations, engines(folder)
+
+    def _feed(self):
+        yield (self._tf.constant(self._data),)
+
+    def _run(self, folder):
+        """(values, how many operations of TensorRT's it has) of a SavedModel."""
+        loaded = self._tf.saved_model.load(folder)
+        function = loaded.signatures["serving_default"]
+        (result,) = function(self._tf.constant(self._data)).values()
+        return result.numpy(), len(operations(function.graph.as_graph_def()))

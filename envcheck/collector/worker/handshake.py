@@ -1,0 +1,212 @@
+"""The first word with a target: is there a Python at all, which one, and what is in reach of it."""
+
+import os
+
+from ..facts import Facts, unavailable
+from . import messages
+
+OLDEST = (3, 6)
+_SANE = 4 << 20  # bytes of an answer
+
+# Runs in whatever the target's interpreter is, as `python -c SCRIPT`: Python 2.7 must get through it too,
+# to say how old it is. It answers as a worker does, and leaves by os._exit, so that no exit handler can
+# spoil an answer that is out.
+SCRIPT = """\
+import os, sys
+path = list(sys.path)  # PYTHONPATH may hold a json.py; what it does to the target, others tell
+if not sys.flags.ignore_environment:
+    theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [entry for entry in path if entry not in theirs]
+import json
+sys.path[:] = path
+answer = {"version": sys.version.split()[0].rstrip("+")}
+def libc():
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION")
+    except (AttributeError, OSError, ValueError):
+        pass
+    try:
+        with open("/proc/self/maps") as maps:
+            return "musl" if "ld-musl" in maps.read() else None
+    except (OSError, ValueError):
+        return None
+def find(name):
+    from importlib.util import find_spec
+    try:
+        spec = find_spec(name)
+    except Exception:
+        return None
+    if spec is None:
+        return None
+    return spec.origin or "namespace"
+if sys.version_info >= (3, 6):
+    site = sys.modules.get("site")
+    base = getattr(sys, "base_prefix", sys.prefix)
+    answer.update({
+        "implementation": sys.implementation.name,
+        "executable": sys.executable,
+        "prefix": sys.prefix,
+        "base_prefix": base,
+        "virtualenv": sys.prefix != base,
+        "conda": os.path.isdir(os.path.join(sys.prefix, "conda-meta")),
+        "machine": os.uname()[4],
+        "bits": 64 if sys.maxsize > 2 ** 32 else 32,
+        "libc": libc(),
+        "sys_path": [entry for entry in sys.path if entry],
+        "user_site": bool(site) and getattr(site, "USER_SITE", None) in sys.path,
+        "frameworks": dict((name, find(name)) for name in ("tensorflow", "torch", "jax")
+                           if find(name)),
+    })
+text = ("\\n@envcheck " + json.dumps({"result": answer, "of": "handshake"}) + "\\n").encode("ascii")
+while text:
+    text = text[os.write(1, text):]
+os._exit(0)
+"""
+
+_IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy", "graalpy": "GraalPy"}
+_NARROW = {"x86_64": "i686", "aarch64": "armv8l"}  # what a 32-bit interpreter on such a kernel is
+_TEXTS = ("implementation", "executable", "prefix", "base_prefix", "machine")
+
+
+def parse(stdout):
+    """The answer (dict) in what the script printed (bytes). Raises ValueError where there is none.
+
+    Of an interpreter older than 3.6 it holds the version alone.
+    """
+    found = [
+        message["result"]
+        for message in messages.read(stdout[-_SANE:].splitlines())
+        if message.get("of") == "handshake" and "result" in message
+    ]
+    if not found:
+        raise ValueError("no handshake in its output")
+    answer = found[-1]
+    try:
+        release = version_of(answer)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ValueError("a broken handshake in its output")
+    if release >= OLDEST:
+        right = (
+            all(isinstance(answer.get(key), str) for key in _TEXTS)
+            and _all_texts(answer.get("sys_path"))
+            and isinstance(answer.get("frameworks"), dict)
+        )
+        if not right:
+            raise ValueError("a broken handshake in its output")
+    return answer
+
+
+def version_of(answer):
+    """(major, minor) of an answer's Python."""
+    major, minor = answer["version"].split(".")[:2]
+    return int(major), int(minor)
+
+
+def check(result):
+    """The answer in a process.Result of the script. Raises ValueError with one sentence saying why not."""
+    path = result.argv[0]
+    if not result.ok:
+        words = result.words_of_python()
+        if result.outcome == "exited" and result.code > 0 and not words:
+            raise ValueError("%s is not a Python interpreter" % path)
+        sentence = "%s cannot be used as a target: it %s" % (path, result.describe())
+        raise ValueError(sentence + (" (%s)" % words if words else ""))
+    try:
+        answer = parse(result.stdout)
+    except ValueError:
+        raise ValueError("%s is not a Python interpreter: it does not answer as one does" % path)
+    if version_of(answer) < OLDEST:
+        raise ValueError(
+            "%s cannot be used as a target: it is Python %s, and envcheck needs %d.%d or "
+            "newer there" % ((path, answer["version"]) + OLDEST)
+        )
+    return answer
+
+
+def resolve(path):
+    """(interpreter, kind) of what a user names as a target; kind is one of Interpreter.kind's.
+
+    path: an interpreter, a virtual environment or a conda prefix. Raises ValueError with one sentence.
+    """
+    if not path or "\0" in path:
+        raise ValueError(
+            "%r is no path: name an interpreter, a virtual environment or a conda prefix" % path
+        )
+    path = os.path.abspath(path)
+    try:
+        os.stat(path)
+    except PermissionError:
+        raise ValueError("%s may not be looked into by this user" % path)
+    except OSError:
+        raise ValueError(_why_missing(path))
+    if os.path.isdir(path):
+        return _in_directory(path), _kind(path)
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        raise ValueError(
+            "%s is not a Python interpreter: it is not a program that this user may run" % path
+        )
+    # No realpath: a virtual environment's python is a link, and is known by where the link stands.
+    return path, _kind(os.path.dirname(os.path.dirname(path)))
+
+
+def _in_directory(path):
+    seen = None
+    for name in ("bin/python", "bin/python3"):
+        candidate = os.path.join(path, name)
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+        if os.path.lexists(candidate):
+            seen = seen or candidate
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise ValueError("%s may not be looked into by this user" % path)
+    if seen is None:
+        raise ValueError(
+            "%s is a directory without a Python: it has neither bin/python nor bin/python3" % path
+        )
+    if os.path.exists(seen):
+        raise ValueError("%s is not a program that this user may run" % seen)
+    raise ValueError(_why_missing(seen))
+
+
+def _why_missing(path):
+    if os.path.islink(path):
+        return "%s is a link to %s, which does not exist" % (path, os.readlink(path))
+    return "%s does not exist" % path
+
+
+def _kind(prefix):
+    if os.path.isdir(os.path.join(prefix, "conda-meta")):
+        return "conda"
+    if any(
+        os.path.isfile(os.path.join(prefix, mark))
+        for mark in ("pyvenv.cfg", "bin/activate_this.py")
+    ):
+        return "virtualenv"
+    return "interpreter"
+
+
+def facts(handshake, kind, path):
+    """The Interpreter facts of an answer. kind, path: what ``resolve`` gave."""
+    told = Facts(source="the interpreter itself")
+    name = handshake["implementation"]
+    machine = handshake["machine"]
+    told.put("executable", handshake["executable"] or path)
+    told.put("version", handshake["version"])
+    told.put("implementation", _IMPLEMENTATIONS.get(name, name))
+    told.put("kind", kind, "files at the target's path")
+    told.put("prefix", handshake["prefix"])
+    told.put("base_prefix", handshake["base_prefix"])
+    told.put(
+        "architecture", _NARROW.get(machine, machine) if handshake.get("bits") == 32 else machine
+    )
+    libc = handshake.get("libc")
+    told.put(
+        "libc", libc if isinstance(libc, str) else unavailable("absent", "not glibc"), "os.confstr"
+    )
+    told.put("user_site", bool(handshake.get("user_site")))
+    told.put("sys_path", handshake["sys_path"])
+    return told
+
+
+def _all_texts(value):
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -1,0 +1,143 @@
+"""Causes: what can be wrong, each declared once with its words, its remedy and its source.
+
+A check declares its causes beside it and yields what it found of them::
+
+    DROPPED = Cause(
+        "gpu-dropped",
+        "fail",
+        headline="is not listed by NVML",
+        sentence="The GPU at {address} is on the PCI bus and NVML does not list it.",
+        remedy="Look in the kernel's log for the reason.",
+        commands=["sudo dmesg | grep -i nvrm"],
+    )
+    ...
+    yield DROPPED.found(about_device(device), [view.evidence("machine.pci.devices")], address=device.address)
+
+Reports make the words (`Finding.message`, `Finding.headline`); other code compares keys and parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from string import Formatter
+from typing import Literal
+
+import msgspec
+
+from ..facts.evidence import Evidence
+from .remedy import Remedy
+from .subjects import Subject, joined
+
+Level = Literal["fail", "warn"]
+Param = str | int | float | None
+
+_KEY = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+# A plug-in's templates are filled in here: no attributes, no items, no padding to a million blanks.
+_FIELD = re.compile(r"[a-z_]{1,40}")
+_FORMAT = re.compile(r",?(\.\d)?[a-z%]?")
+
+
+class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that can be wrong.
+
+    key: its name for programs, unique among the causes of a check.
+    headline: short, for a verdict of one line: a predicate that follows a device
+        ("is throttled by heat"), or a phrase that stands alone.
+    sentence: what is wrong, and what it does to the user.
+    remedy: what to do, in one sentence; "" where only the finding can say it.
+    commands: what to paste, where it is the same on every machine.
+    source: where the knowledge comes from, if the check's sources do not say it.
+    cases: parameters that make it another problem in a fleet ("xid"); others do not ("seen" of 8 GPUs).
+
+    headline, sentence and remedy are templates of str.format, filled with the finding's parameters.
+    """
+
+    key: str
+    severity: Level
+    headline: str
+    sentence: str
+    remedy: str = ""
+    commands: Sequence[str] = ()
+    source: str = ""
+    cases: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not _KEY.fullmatch(self.key):
+            raise ValueError(f"{self.key!r} is not a cause's key such as gpu-dropped")
+        for template in (self.headline, self.sentence, self.remedy):
+            for _, name, form, conversion in Formatter().parse(template):
+                plain = name is None or (_FIELD.fullmatch(name) and _FORMAT.fullmatch(form or ""))
+                if not plain or conversion:
+                    raise ValueError(f"{self.key}: {{{name}}} is not a parameter such as {{gpus}}")
+
+    def parameters(self) -> set[str]:
+        """The names of the parameters that its templates ask for."""
+        return {
+            name
+            for template in (self.headline, self.sentence, self.remedy)
+            for _, name, _, _ in Formatter().parse(template)
+            if name
+        }
+
+    def found(
+        self,
+        subjects: Sequence[Subject] = (),
+        evidence: Sequence[Evidence] = (),
+        *,
+        commands: Sequence[str] | None = None,
+        advice: Remedy | None = None,
+        **params: Param,
+    ) -> Finding:
+        """This cause, found on the subjects.
+
+        commands: those for this machine, instead of the declared ones.
+        advice: a remedy that only the check can make, instead of the declared one.
+        params: the values of the templates' parameters, and others that programs want to know.
+        Raises TypeError where a parameter is missing.
+        """
+        if missing := self.parameters() - params.keys():
+            raise TypeError(f"the cause {self.key} lacks {', '.join(sorted(missing))}")
+        if advice is None and self.remedy:
+            advice = Remedy(
+                self.remedy.format(**params), list(self.commands if commands is None else commands)
+            )
+        return Finding(self, params, list(subjects), list(evidence), advice)
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A cause that was found, with the values of its parameters.
+
+    subjects: what it is about; none for the whole machine or target. remedy: as it is on this machine.
+    """
+
+    cause: Cause
+    params: dict[str, Param] = {}
+    subjects: list[Subject] = []
+    evidence: list[Evidence] = []
+    remedy: Remedy | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            _ = self.headline, self.message
+        except (LookupError, ValueError, TypeError) as error:
+            raise ValueError(
+                f"the cause {self.cause.key} cannot be put into words: {error!r}"
+            ) from None
+
+    @property
+    def level(self) -> Level:
+        return self.cause.severity
+
+    @property
+    def headline(self) -> str:
+        return self.cause.headline.format(**self.params)
+
+    @property
+    def message(self) -> str:
+        """One sentence: what is wrong, and what it does to the user."""
+        return self.cause.sentence.format(**self.params)
+
+    @property
+    def subject(self) -> str:
+        return joined(self.subjects)

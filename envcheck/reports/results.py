@@ -1,0 +1,77 @@
+"""Results as reports have them: causes and parameters made into words."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..facts.evidence import Evidence
+from ..findings.causes import Finding, Level, Param
+from ..findings.model import CheckResult, Diagnosis, Outcome, Unjudged
+from ..findings.remedy import Remedy
+from ..findings.subjects import Subject, joined
+
+
+class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A Finding in words. cause: its key; params: what its sentence was made of."""
+
+    cause: str
+    level: Level
+    headline: str
+    message: str
+    params: dict[str, Param] = {}
+    subjects: list[Subject] = []
+    evidence: list[Evidence] = []
+    remedy: Remedy | None = None
+
+    @property
+    def subject(self) -> str:
+        return joined(self.subjects)
+
+
+class ReportedResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A CheckResult whose findings are in words."""
+
+    code: str
+    area: str
+    title: str
+    outcome: Outcome
+    reason: str = ""
+    detail: str = ""
+    consequence_of: str = ""
+    findings: list[ReportedFinding] = []
+    unjudged: list[Unjudged] = []
+
+
+# What code that only counts outcomes takes.
+AnyResult = CheckResult | ReportedResult
+
+
+def reported_results(diagnosis: Diagnosis) -> list[ReportedResult]:
+    return [reported(result) for result in diagnosis.results]
+
+
+def reported(result: CheckResult) -> ReportedResult:
+    return ReportedResult(
+        code=result.code,
+        area=result.area,
+        title=result.title,
+        outcome=result.outcome,
+        reason=result.reason,
+        detail=result.detail,
+        consequence_of=result.consequence_of,
+        findings=[reported_finding(finding) for finding in result.findings],
+        unjudged=result.unjudged,
+    )
+
+
+def reported_finding(finding: Finding) -> ReportedFinding:
+    return ReportedFinding(
+        cause=finding.cause.key,
+        level=finding.level,
+        headline=finding.headline,
+        message=finding.message,
+        params=finding.params,
+        subjects=finding.subjects,
+        evidence=finding.evidence,
+        remedy=finding.remedy,
+    )

@@ -1,0 +1,37 @@
+(() => {
+  "use strict";
+  const say = document.createElement("p");
+  say.setAttribute("role", "status");
+  say.className = "unseen";
+  if (navigator.clipboard) {
+    document.querySelector("main").append(say);
+    for (const block of document.querySelectorAll("pre.command")) {
+      const button = document.createElement("button"), around = document.createElement("div");
+      button.type = "button";
+      button.className = "copy";
+      button.textContent = "Copy";
+      button.setAttribute("aria-label", "Copy these commands");
+      button.addEventListener("click", async () => {
+        let told = "Copied";
+        try {
+          await navigator.clipboard.writeText(block.textContent);
+        } catch {
+          told = "Not allowed";
+        }
+        button.textContent = say.textContent = told;
+        setTimeout(() => { button.textContent = "Copy"; say.textContent = ""; }, 1600);
+      });
+      around.className = "copied";
+      block.replaceWith(around);
+      around.append(block, button);
+    }
+  }
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const one of opened) one.open = false;
+  });
+})();

@@ -1,0 +1,179 @@
+"""Files that envcheck fetches itself, kept by their sha256: for bundles and for pip. uv has its own cache.
+
+A file gets its name after its hash was verified, so that complete files survive a kill.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import math
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..exit_codes import PutBack
+from . import places
+from .lockfile import LockedFile
+from .progress import Meter
+
+if TYPE_CHECKING:
+    from urllib3.util import Retry
+
+    from .network.session import Session
+
+_ATTEMPTS = 6  # for one file, each from its beginning
+_PIECE = 1 << 20
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"[^./\0][^/\0]{0,250}")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Downloads:
+    """The files below ``places.downloads()``; several processes may use them."""
+
+    def __init__(
+        self, session: Session | None = None, jobs: int = 8, *, retries: Retry | None = None
+    ) -> None:
+        """session: needed to ``fetch``. jobs: files at once. retries: of one file, from its beginning."""
+        self.root = places.downloads()
+        self._session = session
+        self._retries = retries
+        self._jobs = jobs
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._done = 0
+
+    def path(self, file: LockedFile) -> Path:
+        """Where the complete file is or will be. Raises PutBack for a name or hash that is none."""
+        name = file.name.replace("/", "-")  # of a layer, which is called by its image
+        if not _SHA256.fullmatch(file.sha256) or not _NAME.fullmatch(name):
+            raise PutBack(f"{file.name[:80]!a} with sha256 {file.sha256[:80]!a} is not a file")
+        return self.root / file.sha256 / name
+
+    def has(self, file: LockedFile) -> bool:
+        try:
+            return file.size in (None, self.path(file).stat().st_size)
+        except OSError:
+            return False
+
+    def fetch(self, files: Iterable[LockedFile], meter: Meter | None = None) -> None:
+        """Fetch those that are missing, verified. From the main thread. Raises PutBack."""
+        missing = list({file.sha256: file for file in files if not self.has(file)}.values())
+        total = sum(file.size or 0 for file in missing)
+        self._done, whole = 0, total if all(file.size for file in missing) else None
+        pool = ThreadPoolExecutor(self._jobs)
+        try:
+            largest_first = sorted(missing, key=lambda file: -(file.size or 0))
+            waiting = {pool.submit(self._fetch, file) for file in largest_first}
+            while waiting:
+                done, waiting = wait(waiting, 0.2, FIRST_EXCEPTION)
+                for one in done:
+                    one.result()
+                if meter is not None:
+                    meter(self._done, whole)
+        finally:
+            self._stop.set()
+            pool.shutdown(cancel_futures=True)
+            self._stop.clear()
+        if meter is not None:
+            meter.keep()
+
+    def add(self, file: LockedFile, pieces: Iterable[bytes]) -> str:
+        """Write a file: its sha256, and only if that is the right one, it is kept.
+
+        Raises OSError, and what reading the pieces raises.
+        """
+        target, found, size = self.path(file), hashlib.sha256(), 0
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{os.getpid()}")
+        try:
+            with temporary.open("wb") as written:
+                for piece in pieces:
+                    size += len(piece)
+                    if size > (file.size or size):
+                        return f"more than {file.size} bytes"
+                    found.update(piece)
+                    written.write(piece)
+            if found.hexdigest() == file.sha256:
+                temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return found.hexdigest()
+
+    def discard(self, files: Iterable[LockedFile]) -> None:
+        for file in files:
+            shutil.rmtree(self.path(file).parent, ignore_errors=True)
+
+    @contextmanager
+    def disk_errors(self, what: str, missing: int) -> Iterator[None]:
+        """Raise OSErrors of this block as PutBack. missing: bytes that are still to be written."""
+        try:
+            yield
+        except OSError as error:
+            needed = ""
+            if error.errno in _FULL:
+                with suppress(OSError):
+                    lacking = max(0, missing - shutil.disk_usage(self.root).free)
+                    needed = f"; {math.ceil(lacking / (1 << 20))} MiB more are needed there"
+            raise PutBack(
+                f"{what} cannot be written to {self.root}: {error.strerror}{needed}",
+                "make room (envcheck prune removes what is not used), or name another place in"
+                " XDG_CACHE_HOME; complete downloads are kept",
+            ) from None
+
+    def _fetch(self, file: LockedFile) -> None:
+        from .network.errors import HttpError
+        from .network.retries import Attempts, retry_policy
+        from .network.transport import pieces
+
+        assert self._session is not None, "only what is there already is read without one"
+        attempts = Attempts(self._retries or retry_policy(_ATTEMPTS, _ATTEMPTS), self._stop)
+        while True:
+            before = self._done
+            try:
+                self._session.permit(file.url)
+                with (
+                    self.disk_errors(file.name, file.size or 0),
+                    self._session.get(
+                        file.url, headers={"Accept-Encoding": "identity"}, attempts=1, file=True
+                    ) as answer,
+                ):
+                    found = self.add(file, map(self._counted, pieces(answer)))
+            except HttpError as error:
+                with self._lock:
+                    self._done = min(self._done, before)
+                try:
+                    attempts.failed(error)
+                except HttpError:
+                    raise PutBack(
+                        f"{file.name} could not be fetched: {error}", error.hint
+                    ) from None
+                continue
+            if found != file.sha256:
+                raise PutBack(
+                    f"{file.name} is not the file that was asked for: its sha256 is {found}, and should"
+                    f" be {file.sha256}",
+                    "its server changed the file, or somebody in between did",
+                )
+            return
+
+    def _counted(self, piece: bytes) -> bytes:
+        if self._stop.is_set():
+            raise PutBack("fetching was stopped; complete downloads are kept")
+        with self._lock:
+            self._done += len(piece)
+        return piece
+
+
+def read(path: Path) -> Iterator[bytes]:
+    """A file in pieces. Raises OSError."""
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece

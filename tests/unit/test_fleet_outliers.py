@@ -1,0 +1,246 @@
+"""Outliers of a fleet: what differs, what is slow, and what is neither."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from envcheck.attributes.model import Attribute, Measurement
+from envcheck.fleet.attribute_outliers import attribute_outliers
+from envcheck.fleet.model import JudgedMachine, MachineProblem
+from envcheck.fleet.products import products
+from envcheck.fleet.rate_outliers import rate_outliers
+
+
+def machine(name: str, *attributes: Attribute, **changes: Any) -> JudgedMachine:
+    facts: dict[str, Any] = {"state": "healthy", "product": "8 × H100"} | changes
+    return JudgedMachine(name=name, attributes=list(attributes), **facts)
+
+
+def told(value: str, key: str = "driver.version", device: str = "") -> Attribute:
+    return Attribute(key=key, words=key, value=value, device=device)
+
+
+def valued(*values: str) -> list[JudgedMachine]:
+    return [machine(f"m{number}", told(value)) for number, value in enumerate(values)]
+
+
+def test_one_of_four_is_the_odd_one() -> None:
+    odd, splits = attribute_outliers("p", valued("570", "570", "550", "570"))
+    assert [(one.machine, one.value, one.usual, one.agree, one.of) for one in odd] == [
+        ("m2", "550", "570", 3, 4)
+    ]
+    assert splits == []
+
+
+@pytest.mark.parametrize("values", [("570", "550"), ("570", "570", "550"), ("570",)])
+def test_a_few_machines_have_no_usual_value(values: tuple[str, ...]) -> None:
+    assert attribute_outliers("p", valued(*values)) == ([], [])
+
+
+def test_two_camps_are_a_split_and_nobody_is_odd() -> None:
+    odd, (split,) = attribute_outliers("p", valued("570", "550", "570", "550", "570"))
+    assert odd == []
+    assert [(camp.value, camp.hosts) for camp in split.camps] == [
+        ("570", "m[0,2,4]"),
+        ("550", "m[1,3]"),
+    ]
+
+
+def test_what_all_have_of_their_own_is_neither() -> None:
+    assert attribute_outliers("p", valued(*"abcdefgh")) == ([], [])
+
+
+def test_a_gpu_that_differs_from_its_own_machine_s_others_is_told_of_one_machine() -> None:
+    gpus = [told("B" if n == 3 else "A", "gpus.vbios", f"GPU {n}") for n in range(8)]
+    (odd,), splits = attribute_outliers("p", [machine("m", *gpus)])
+    assert (odd.devices, odd.value, odd.usual, odd.of) == (["GPU 3"], "B", "A", 8)
+    assert odd.per == "device" and splits == []
+
+
+def test_all_gpus_of_a_machine_are_one_odd_attribute() -> None:
+    machines = [
+        machine(
+            f"m{m}", *(told("B" if m == 1 else "A", "gpus.vbios", f"GPU {n}") for n in range(4))
+        )
+        for m in range(5)
+    ]
+    (odd,), _ = attribute_outliers("p", machines)
+    assert odd.machine == "m1" and odd.devices == ["GPU 0", "GPU 1", "GPU 2", "GPU 3"]
+
+
+def nodes(swapped: str = "") -> list[JudgedMachine]:
+    """GPUs 0 and 1 are on another NUMA node than 2 and 3, on every machine."""
+    return [
+        machine(
+            name,
+            *(
+                told(str(int((n < 2) == (name == swapped))), "gpus.numa", f"GPU {n}")
+                for n in range(4)
+            ),
+        )
+        for name in ("m0", "m1", "m2", "m3", "m4")
+    ]
+
+
+def test_what_belongs_to_a_gpu_s_place_is_not_odd() -> None:
+    assert attribute_outliers("p", nodes()) == ([], [])
+    odd, _ = attribute_outliers("p", nodes("m3"))
+    assert {one.machine for one in odd} == {"m3"}
+
+
+def test_a_package_that_one_machine_does_not_have() -> None:
+    numpy, torch = told("1.26", "packages.numpy"), told("2.6", "packages.torch")
+    machines = [machine(f"m{n}", numpy, torch) for n in range(4)]
+    machines += [machine("bare", numpy), machine("unlooked", told("570"))]
+    (odd,), _ = attribute_outliers("p", machines)
+    assert (odd.machine, odd.value, odd.usual, odd.of) == ("bare", "", "2.6", 5)
+
+
+def test_a_setting_that_one_machine_alone_has() -> None:
+    target = told("3.12", "target.python")
+    machines = [machine(f"m{n}", target) for n in range(4)]
+    machines.append(machine("set", target, told("1", "settings.NCCL_P2P_DISABLE")))
+    (odd,), _ = attribute_outliers("p", machines)
+    assert (odd.machine, odd.value, odd.usual) == ("set", "1", "")
+
+
+def test_a_problem_about_the_same_is_pointed_to() -> None:
+    problem = MachineProblem(
+        code="PCI-008",
+        level="warn",
+        title="PCIe link",
+        headline="has a slower PCIe link",
+        message="",
+        devices=["GPU 3 H100 at 0000:01:00.0"],
+    )
+    wide = [told("16", "gpus.pcie_lanes", f"GPU {n}") for n in range(4)]
+    narrow = [*wide[:3], told("8", "gpus.pcie_lanes", "GPU 3")]
+    (odd,), _ = attribute_outliers(
+        "p", [machine("m", *narrow, problems=[problem]), machine("n", *wide)]
+    )
+    assert odd.because == "PCI-008"
+
+
+def test_a_machine_that_has_lost_a_gpu_is_held_against_the_whole_ones() -> None:
+    whole = [machine(f"m{n}", product="8 × H100") for n in range(4)]
+    lost, small = machine("lost", product="7 × H100"), machine("small", product="1 × H100")
+    dead = machine("dead", state="unanswered")
+    found = products([*whole, lost, small, dead, machine("blind", product="")])
+    assert {name: len(these) for name, these in found.items()} == {"8 × H100": 5, "1 × H100": 1}
+
+
+def measured(
+    count: int,
+    slow: dict[tuple[str, int], float] | None = None,
+    keys: Iterable[str] = ("kernels.a", "kernels.b", "kernels.c", "memory.copy"),
+    seed: int = 0,
+    **changes: Any,
+) -> list[JudgedMachine]:
+    """Machines of 8 GPUs whose figures are normal around 900, by 0.6 % in each GPU and figure."""
+    chance = random.Random(seed)
+    machines = []
+    for number in range(count):
+        name, rates = f"m{number}", []
+        for gpu in range(8):
+            share = (1 - (slow or {}).get((name, gpu), 0)) * chance.gauss(1, 0.006)
+            for key in keys:
+                value = 900 * share * chance.gauss(1, 0.006)
+                rates.append(
+                    Measurement(key=key, words=key, value=value, unit="T", device=f"GPU {gpu}")
+                )
+        machines.append(machine(name, rates=rates, **changes))
+    return machines
+
+
+@pytest.mark.parametrize("count", [4, 20, 100])
+def test_five_percent_on_one_gpu_is_found(count: int) -> None:
+    for seed in range(5):
+        odd, splits = rate_outliers({"p": measured(count, {("m1", 6): 0.06}, seed=seed)})
+        assert [(one.machine, one.devices) for one in odd] == [("m1", ["GPU 6"])]
+        assert splits == [] and 0.03 <= odd[0].below < 0.1
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 30])
+def test_noise_is_not_odd(count: int) -> None:
+    for seed in range(10):
+        assert rate_outliers({"p": measured(count, seed=seed)}) == ([], [])
+
+
+def test_a_slow_machine_is_one_odd_rate() -> None:
+    slow = {("m7", gpu): 0.1 for gpu in range(8)}
+    (odd,), _ = rate_outliers({"p": measured(40, slow)})
+    assert odd.machine == "m7" and len(odd.devices) == 8 and len(odd.also) == 3
+
+
+def test_a_slow_gpu_of_one_machine_is_found_beside_its_mates() -> None:
+    (odd,), _ = rate_outliers({"p": measured(1, {("m0", 2): 0.3})})
+    assert odd.devices == ["GPU 2"] and odd.of == 8
+
+
+def test_figures_under_other_circumstances_are_not_compared() -> None:
+    machines = measured(6)
+    for one in measured(2, {(f"m{m}", gpu): 0.2 for m in range(2) for gpu in range(8)}):
+        rates = [
+            Measurement(key=r.key, words=r.words, value=r.value, unit=r.unit, device=r.device,
+                        under="cuBLAS 11")
+            for r in one.rates
+        ]  # fmt: skip
+        machines.append(machine(f"old-{one.name}", rates=rates))
+    assert rate_outliers({"p": machines}) == ([], [])
+
+
+def test_nothing_is_odd_that_a_third_of_the_machines_have() -> None:
+    slow = {(f"m{m}", gpu): 0.2 for m in range(7) for gpu in range(8)}
+    odd, splits = rate_outliers({"p": measured(20, slow)})
+    assert odd == [] and len(splits) == 4
+    assert [len(camp.machines) for camp in splits[0].camps] == [13, 7]
+
+
+def test_times_are_slow_where_they_are_longer() -> None:
+    machines = measured(10)
+    late = machines[3]
+    rates = [
+        Measurement(key="copy.us", words="copy", unit="us", lower_is_better=True,
+                    value=10.0 * (1.3 if one is late else 1.0), device=one.name)
+        for one in machines
+    ]  # fmt: skip
+    those = [machine(one.name, rates=[rate]) for one, rate in zip(machines, rates, strict=True)]
+    (odd,), _ = rate_outliers({"p": those})
+    assert odd.machine == "m3" and odd.median == pytest.approx(10.0)
+
+
+def test_what_varies_by_itself_is_not_odd() -> None:
+    machines = measured(20, {("m1", 1): 0.1}, keys=["bench.a"])
+    noisy = [
+        machine(one.name, rates=[_with_spread(rate, 0.3) for rate in one.rates]) for one in machines
+    ]
+    assert rate_outliers({"p": noisy}) == ([], [])
+
+
+def _with_spread(rate: Measurement, spread: float) -> Measurement:
+    return Measurement(
+        key=rate.key, words=rate.words, value=rate.value, unit=rate.unit, device=rate.device,
+        spread=spread,
+    )  # fmt: skip
+
+
+def test_a_problem_of_the_slow_gpu_is_pointed_to() -> None:
+    machines = measured(10, {("m1", 3): 0.2})
+    hot = MachineProblem(
+        code="GPU-008", level="warn", title="", headline="is throttled", message="",
+        devices=["GPU 3 NVIDIA H100 at 0000:61:00.0"],
+    )  # fmt: skip
+    machines[1] = machine("m1", rates=machines[1].rates, problems=[hot])
+    (odd,), _ = rate_outliers({"p": machines})
+    assert odd.because == "GPU-008"
+
+
+def test_hostile_figures_crash_nothing() -> None:
+    machines = measured(4)
+    values = [0.0, -1.0, float("inf"), float("nan"), 1e308, 5e-324]
+    rates = [Measurement(key="kernels.a", words="", value=v, unit="") for v in values]
+    rate_outliers({"p": [*machines, machine("hostile", rates=rates)]})

@@ -1,0 +1,176 @@
+"""A worker's parent on a made-up clock and child: messages, limits, and what is said of each end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker import messages
+from envcheck.collector.worker.parent import Limits, Worker
+
+
+class Child:
+    """Takes messages from a list, and ends when it is stopped or told to."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+        self.result: Result | None = None
+
+    def send(self, *told: Any) -> None:
+        self.messages += told
+
+    def new_stdout(self) -> bytes:
+        lines = [messages.MARK.decode() + json.dumps(one) for one in self.messages]
+        self.messages = []
+        return ("noise\n" + "\n".join(lines) + "\n").encode()
+
+    def end(self, outcome: str = "exited", code: int | None = 0, **more: Any) -> None:
+        self.result = Result(["x"], outcome, code, b"", b"words\n", 1.0, **more)
+
+    def stop(self) -> None:
+        self.end("stopped", None)
+
+    def poll(self) -> Result | None:
+        return self.result
+
+
+class World:
+    def __init__(self, ordered: bool = False, **limits: Any) -> None:
+        self.now = 100.0
+        self.child = Child()
+        self.taken: list[Any] = []
+        orders = self if ordered else None
+        self.worker = Worker(
+            self.child, Limits(**limits), self.take, orders=orders, clock=lambda: self.now
+        )
+
+    def take(self, kind: str, value: Any, key: str) -> None:
+        if value == "malformed":
+            raise KeyError(value)
+        self.taken.append((kind, value, key))
+
+    def send(self, order: Any) -> None:
+        self.taken.append(order)
+
+    def close(self) -> None: ...
+
+    def after(self, seconds: float, *told: Any) -> bool:
+        self.now += seconds
+        self.child.send(*told)
+        return self.worker.step()
+
+    def end(self, *arguments: Any, **more: Any) -> tuple[str, str]:
+        self.child.end(*arguments, **more)
+        while self.worker.step():
+            pass
+        return self.worker.outcome, self.worker.reason
+
+
+BEGIN: dict[str, Any] = {"begin": {"a": 1}}
+
+
+def test_messages_reach_the_taker_and_results_end_their_stage() -> None:
+    world = World()
+    world.after(1, BEGIN, {"stage": "bits", "of": "fp32"}, "no message", {"result": 1, "of": "x"})
+    assert world.worker.stage == ("bits", "fp32")
+    world.after(1, {"result": "malformed", "of": "y"}, {"result": 2, "of": "fp32"}, {"done": {}})
+    assert world.worker.stage is None
+    assert world.taken == [("begin", {"a": 1}, ""), ("result", 1, "x"), ("result", 2, "fp32")]
+    assert world.end("exited", -11) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("limits", "steps"),
+    [
+        ({"start": 10}, [(9, []), (2, [])]),
+        ({"start": 10, "stage": 5}, [(9, [BEGIN]), (4, [{"result": 1}]), (6, [])]),
+        ({"total": 10, "stage": 7}, [(1, [BEGIN]), (6, [{"result": 1}]), (5, [{"result": 2}])]),
+        (
+            {"stage": 5, "total": 9, "stages": {"compile": 30}},
+            [
+                (1, [BEGIN, {"stage": "compile", "of": "a"}]),
+                (20, [{"result": 1, "of": "a"}, {"stage": "compile", "of": "b"}]),
+                (11, []),
+            ],
+        ),
+    ],
+)
+def test_past_a_limit_it_is_stopped(limits: dict[str, Any], steps: list[Any]) -> None:
+    world = World(**limits)
+    for seconds, told in steps[:-1]:
+        assert world.after(seconds, *told)
+        assert world.child.result is None
+    world.after(steps[-1][0], *steps[-1][1])
+    assert world.child.result is not None
+    world.worker.step()
+    assert world.worker.outcome == "timeout"
+
+
+def test_stages_of_their_own_limit_take_nothing_from_the_total() -> None:
+    world = World(total=10, stage=5, stages={"compile": 300})
+    world.after(1, BEGIN, {"stage": "compile", "of": "a"})
+    world.after(250, {"result": 1, "of": "a"})
+    assert world.worker.spent == {"compile": 250}
+    assert world.after(4, {"result": 1})
+    assert world.child.result is None
+
+
+def test_orders_have_limits_and_a_waiting_worker_has_none() -> None:
+    world = World(ordered=True, start=10, stage=1)
+    world.after(1, BEGIN)
+    assert world.worker.is_waiting
+    world.after(1000)
+    world.worker.order(20, measure=3)
+    assert world.taken[-1] == {"measure": 3}
+    assert not world.worker.is_waiting
+    world.after(19, {"result": 1, "of": messages.ORDER})
+    assert world.worker.is_waiting
+    world.worker.order(20, end=True)
+    world.after(21)
+    world.worker.step()
+    assert world.worker.outcome == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("told", "ending", "outcome", "words"),
+    [
+        ([], ("exited", -9), "crashed", "signal 9"),
+        (
+            [{"done": {"outcome": "not-run", "reason": "no GPU"}}],
+            ("exited", 4),
+            "not-run",
+            "no GPU",
+        ),
+        ([{"done": None}], ("exited", 0), "ok", ""),
+        ([], ("timeout", None), "timeout", "not done"),
+        ([], ("not-started", None), "error", "could not be started"),
+    ],
+)
+def test_each_end_has_its_outcome(told: Any, ending: Any, outcome: str, words: str) -> None:
+    world = World()
+    world.after(1, BEGIN, {"stage": "rate", "of": "fp16"}, *told)
+    found = world.end(*ending, stuck={"pid": 7})
+    assert found[0] == outcome and words in found[1]
+    assert world.worker.stuck == {"pid": 7}
+    assert world.worker.stage == (None if outcome == "ok" else ("rate", "fp16"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"{}", messages.MARK, messages.MARK + b"[" * 5000, messages.MARK + b"[1]", b"\xff\n"],
+)
+def test_what_is_no_message_is_skipped(line: bytes) -> None:
+    assert list(messages.read([line])) == []
+
+
+def test_one_line_is_short_and_printable() -> None:
+    class Nasty:
+        def __str__(self) -> str:
+            raise ValueError("no")
+
+    assert messages.one_line("a\x1b[31m\nb  c\udcff") == "a [31m b c\ufffd"
+    assert len(messages.one_line("x" * 9999)) == messages.LENGTH
+    assert "cannot be shown" in messages.one_line(Nasty())
