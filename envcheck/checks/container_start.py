@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..facts.view import SnapshotView
-from ..findings.model import Remedy
 from .driver_state import container
+from .reading import SnapshotView
 from .system_commands import in_engine
+from .verdicts import Remedy
 
 LINKS = "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
 DEFAULT_IN_CONTAINERD = (

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..facts.base import Unavailable, known
 from ..facts.containers import CdiSpec, Containers, Engine, Kubernetes
-from ..facts.evidence import Evidence
-from ..facts.missing import Skip
-from ..facts.view import SnapshotView, facts_of
-from ..findings.commands import TRADE
-from ..findings.shell import word
+from .reading import Skip, SnapshotView, Unavailable, facts_of, known
+from .verdicts import TRADE, Evidence, word
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)

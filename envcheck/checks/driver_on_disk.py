@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..facts.base import known
-from ..facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
-from ..facts.view import SnapshotView
+from ..facts.kernel import DkmsState, DriverFile, ModuleFile
 from .driver_state import branch
+from .reading import Kernel, SnapshotView, known
 from .system_commands import on_system
 
 MODPROBE = "sudo modprobe nvidia"

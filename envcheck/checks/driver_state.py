@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ..data.versions import parse_version
-from ..facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ..facts.kernel import DeviceNode, Service
-from ..facts.view import SnapshotView
+from .reading import NOT_COLLECTED, Maybe, SnapshotView, Unavailable, known
 from .system_commands import on_system
 
 # Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..facts.base import known
-from ..facts.kernel import DriverPackage, Kernel
-from ..facts.view import SnapshotView
-from ..findings.model import Remedy
-from ..findings.shell import word
+from ..facts.kernel import DriverPackage
 from .driver_on_disk import (
     DRIVER_PACKAGE,
     dkms,
@@ -20,7 +16,9 @@ from .driver_on_disk import (
 )
 from .driver_state import HOLDERS, REBOOT, branch, service, then_reboot
 from .module_builds import failed_build, rebuild
+from .reading import Kernel, SnapshotView, known
 from .system_commands import on_system
+from .verdicts import Remedy, word
 
 # Packages that bring the module, or make DKMS or akmods build it.
 MODULE_PACKAGE = re.compile(

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
 from typing import Any
 
 import msgspec
 
-from ..facts.base import Unavailable, known
-from ..facts.evidence import Evidence
-from ..facts.gpu import Gpu
-from ..facts.missing import CannotJudge, Skip
-from ..facts.view import SnapshotView, need, show
-from ..findings.causes import Cause, Param
-from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
-from ..findings.shell import word
-from ..findings.subjects import about_gpu
 from .driver_state import HOLDERS, NO_GPUS, REPORT
-from .registry import check
+from .reading import CannotJudge, Gpu, Skip, SnapshotView, Unavailable, known, need, show
+from .verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Param,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    about_gpu,
+    check,
+    unjudged,
+    word,
+)
 
 # Facts that every working GPU has on every driver: an error on one of them is about the GPU.
 VITAL = ("uuid", "name", "memory_total_mib", "pci_address", "temperature_c")
@@ -46,7 +52,7 @@ def gpu_check(code: str, *, follows: Iterable[str] = (), **texts: Any) -> Callab
 
     def register(judge: Judge) -> Judge:
         @wraps(judge)
-        def of_all(view: SnapshotView) -> Iterator[Verdict]:
+        def of_all(view: SnapshotView) -> Verdicts:
             return judge_gpus(view, lambda gpu: judge(view, gpu))
 
         check(code, follows=(*NO_GPUS, *follows), **texts)(of_all)
@@ -55,7 +61,7 @@ def gpu_check(code: str, *, follows: Iterable[str] = (), **texts: Any) -> Callab
     return register
 
 
-def judge_gpus(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> Iterator[Verdict]:
+def judge_gpus(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> Verdicts:
     """Judge each GPU that is not lost (GPU-001); equal verdicts become one."""
     lost = lost_gpus(view)
 
@@ -67,7 +73,7 @@ def judge_gpus(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) ->
     return together(each_gpu(view, of_one))
 
 
-def each_gpu(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> Iterator[Verdict]:
+def each_gpu(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> Verdicts:
     """Judge each GPU: a missing fact leaves that GPU unjudged, and no other."""
     if not view.gpus:
         raise Skip("the driver reports no GPU")
@@ -125,7 +131,7 @@ def need_any(gpu: Gpu, fields: Iterable[str], what: str) -> None:
         raise Skip(f"{what}: not known")
 
 
-def together(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+def together(verdicts: Iterable[Verdict]) -> Verdicts:
     """The verdicts; those with the same words for several GPUs are merged into one."""
     groups: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in verdicts:

@@ -6,15 +6,12 @@ import re
 from typing import NamedTuple
 
 from ..data.build_errors import BuildError, build_error
-from ..facts.base import known
-from ..facts.evidence import Evidence
-from ..facts.kernel import BuildLog, Kernel
-from ..facts.view import SnapshotView
-from ..findings.model import Remedy
-from ..findings.shell import word
+from ..facts.kernel import BuildLog
 from .driver_on_disk import dkms, reload_modules
 from .nvidia_devices import known_kernel
+from .reading import Kernel, SnapshotView, known
 from .system_commands import ShellText, on_system
+from .verdicts import Evidence, Remedy, word
 
 RUNNING = ShellText("$(uname -r)")
 # Ubuntu's that are built and signed for one kernel: linux-modules-nvidia-535-server-open-6.8.0-45-generic.

@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from ..facts.base import Unavailable, known
-from ..facts.evidence import Evidence
 from ..facts.host import Host
-from ..facts.kernel import DeviceNode, Kernel, KernelEvent
-from ..facts.missing import CannotJudge, Skip
-from ..facts.pci import PciDevice
-from ..facts.view import SnapshotView, facts_of, need
+from ..facts.kernel import DeviceNode
 from .driver_state import on_wsl
+from .reading import (
+    CannotJudge,
+    Kernel,
+    KernelEvent,
+    PciDevice,
+    Skip,
+    SnapshotView,
+    Unavailable,
+    facts_of,
+    known,
+    need,
+)
 from .system_commands import on_system
+from .verdicts import Evidence
 
 ON_WSL = "on WSL the GPU's kernel driver is Windows' own"
 # sysfs name of NVIDIA's own drivers, by what they drive.

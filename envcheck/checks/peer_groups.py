@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..facts.base import known
-from ..facts.gpu import Gpu
-from ..facts.missing import Skip
-from ..facts.view import SnapshotView
 from .gpus import lost_gpus
+from .reading import Gpu, Skip, SnapshotView, known
 
 
 class Outlier(NamedTuple):

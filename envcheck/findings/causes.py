@@ -2,13 +2,12 @@
 
 A check declares its causes beside it and yields what it found of them::
 
-    DROPPED = Cause(
+    DROPPED = fail(
         "gpu-dropped",
-        "fail",
-        headline="is not listed by NVML",
-        sentence="The GPU at {address} is on the PCI bus and NVML does not list it.",
-        remedy="Look in the kernel's log for the reason.",
-        commands=["sudo dmesg | grep -i nvrm"],
+        "is not listed by NVML",
+        "The GPU at {address} is on the PCI bus and NVML does not list it.",
+        "Look in the kernel's log for the reason.",
+        "sudo dmesg | grep -i nvrm",
     )
     ...
     yield DROPPED.found(about_device(device), [view.evidence("machine.pci.devices")], address=device.address)
@@ -21,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from string import Formatter
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -80,6 +79,10 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
             if name
         }
 
+    def variant(self, key: str, **changes: Any) -> Cause:
+        """The same with another key, and what else differs, such as the severity."""
+        return msgspec.structs.replace(self, key=key, **changes)
+
     def found(
         self,
         subjects: Sequence[Subject] = (),
@@ -103,6 +106,18 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
                 self.remedy.format(**params), list(self.commands if commands is None else commands)
             )
         return Finding(self, params, list(subjects), list(evidence), advice)
+
+
+def fail(
+    key: str, headline: str, sentence: str, remedy: str = "", *commands: str, **more: Any
+) -> Cause:
+    return Cause(key, "fail", headline, sentence, remedy, commands, **more)
+
+
+def warn(
+    key: str, headline: str, sentence: str, remedy: str = "", *commands: str, **more: Any
+) -> Cause:
+    return Cause(key, "warn", headline, sentence, remedy, commands, **more)
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,12 +6,9 @@ import re
 
 from ...data.releases import by_month
 from ...facts.kernel import DeviceNode
-from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, fact
-from ...findings.commands import fill_in
-from ...findings.model import Remedy
-from ...findings.shell import word
 from ..containers import CDI_GENERATE, docker_uses_cdi, nvidia_specs
+from ..reading import CannotJudge, Skip, SnapshotView, fact
+from ..verdicts import Remedy, fill_in, word
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 _GPU_NODE = re.compile(r"/dev/nvidia\d+$")

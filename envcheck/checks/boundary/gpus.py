@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.gpu import CudaDevice, Gpu
-from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, driver_gpus, fact, facts_of
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.subjects import about, gpu_subject
+from ...facts.gpu import CudaDevice
+from ...facts.view import driver_gpus
 from ..driver_state import NO_GPUS
-from ..registry import check
+from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known
+from ..verdicts import Passed, Verdicts, about, check, fail, gpu_subject
 from .common import VARIABLE, fresh, need_host_gpus, nodes, with_gpus
 
 
@@ -23,17 +17,16 @@ from .common import VARIABLE, fresh, need_host_gpus, nodes, with_gpus
     about="envcheck sends its collector into the container, where it runs in the first Python of 3.6 or"
     " newer on the PATH that the image's entrypoint sets. Whatever keeps it from answering (the engine"
     " starts nothing, memory runs out, no answer in time) leaves everything inside unknown.",
-    sources=("envcheck collect --target image:REF",),
+    sources=["envcheck collect --target image:REF"],
     follows=("BND-010",),
 )
-def can_be_looked_into(view: SnapshotView) -> Iterator[Verdict]:
+def can_be_looked_into(view: SnapshotView) -> Verdicts:
     interpreter = facts_of(view.inside.interpreter, "the container's inside")
     yield Passed(f"Python {interpreter.version} at {interpreter.executable}")
 
 
-MISSING = Cause(
+MISSING = fail(
     "gpus-missing",
-    "fail",
     "the container lacks GPUs of its host",
     "{arrived} of the host's {total} GPUs arrived in the container: {missing} did not.",
     "Start the container with all GPUs.",
@@ -46,12 +39,11 @@ MISSING = Cause(
     causes=[MISSING],
     about="GPUs come into a container by CDI, by NVIDIA's runtime or hook, or by hand, and what does not"
     " come is not there: no engine warns. podman before 5 accepts --gpus and does nothing. GPUs of the host"
-    " and of the inside are matched by PCI address and UUID. It passes, and says so, if"
-    " NVIDIA_VISIBLE_DEVICES or a choice of CDI devices names a part of them.",
-    sources=("podman-run(1), --gpus", "NVIDIA Container Toolkit's documentation", "cdi.md"),
+    " and of the inside are matched by PCI address and UUID.",
+    sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation; cdi.md"],
     follows=(*NO_GPUS, "BND-003", "BND-005"),
 )
-def gpus_arrive(view: SnapshotView) -> Iterator[Verdict]:
+def gpus_arrive(view: SnapshotView) -> Verdicts:
     need_host_gpus(view)
     path, seen = _listed(view)
     total = len(view.gpus)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import CudaDriver
-from ...facts.missing import CouldNotRun, Skip
-from ...facts.view import SnapshotView, fact, facts_of
-from ...findings.causes import Cause, Param
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.subjects import about
 from ..container.cgroups import UDEV_RULE
 from ..containers import CDI_GENERATE, DEVICES_FOR_CONTAINERS
 from ..driver.libcuda import library_version
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS
-from ..registry import check
+from ..reading import CouldNotRun, CudaDriver, Skip, SnapshotView, fact, facts_of, known
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Param,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    about,
+    check,
+    fail,
+    warn,
+)
 from .common import image, need_host_gpus, nodes, release_branches, with_gpus
 
 _STUB = re.compile(r"/stubs/")
@@ -27,9 +32,8 @@ _MISFIT = (803, 804)  # cuInit: the library does not go with the driver; this GP
 _UNKNOWN = 999  # NVML's Unknown Error, CUDA_ERROR_UNKNOWN
 _FORBIDDEN = 4  # NVML_ERROR_NO_PERMISSION
 
-NO_LIBCUDA = Cause(
+NO_LIBCUDA = fail(
     "no-libcuda",
-    "fail",
     "the container lacks libraries of the driver",
     "The engine brought no libcuda into the container: nothing inside can use a GPU.",
     "Start the container in a way that brings the driver's libraries.",
@@ -43,10 +47,10 @@ NO_LIBCUDA = Cause(
     about="libcuda belongs to the host's driver, and no image holds the right one: the engine brings it in,"
     " by CDI or by NVIDIA's runtime or hook. Without that (podman before 5 accepts --gpus all and does"
     " nothing; NVIDIA_DRIVER_CAPABILITIES without compute), the image's framework runs on the CPU.",
-    sources=("podman-run(1), --gpus", "NVIDIA Container Toolkit's documentation"),
+    sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
     follows=(*NO_GPUS, "ENV-009"),
 )
-def libraries_arrive(view: SnapshotView) -> Iterator[Verdict]:
+def libraries_arrive(view: SnapshotView) -> Verdicts:
     cuda = facts_of(view.inside.cuda, "libcuda inside")
     need_host_gpus(view)
     if not fact(view.machine.cuda, "library_path"):
@@ -62,37 +66,33 @@ def libraries_arrive(view: SnapshotView) -> Iterator[Verdict]:
 
 
 _UNFIT = "the container's libcuda does not fit the driver"
-STUB = Cause(
+STUB = fail(
     "stub-inside",
-    "fail",
     _UNFIT,
     "The loader inside finds the toolkit's libcuda stub, which is for linking only: no CUDA program can"
     " start.",
     "Remove the stubs directory from LD_LIBRARY_PATH in the image.",
 )
-OTHER_DRIVER = Cause(
+OTHER_DRIVER = fail(
     "libcuda-of-another-driver",
-    "fail",
     _UNFIT,
     "libcuda inside is of driver {version}, and the host's kernel runs {module}: CUDA does not start.",
     "The driver was upgraded after the container was started, or the CDI specification was written: write it"
     " again and restart the container.",
-    [CDI_GENERATE],
+    CDI_GENERATE,
 )
 _WITHOUT_COMPAT = (
     "Upgrade the host's driver to one that has this image's CUDA itself, or use an image for this driver"
     " (envcheck releases); and remove the compat directory from the loader's path inside."
 )
-COMPAT_FAILS = Cause(
+COMPAT_FAILS = fail(
     "compat-does-not-start",
-    "fail",
     _UNFIT,
     "The image's compat libcuda does not start on this machine (error {code}): {why}.",
     _WITHOUT_COMPAT,
 )
-COMPAT_OLDER = Cause(
+COMPAT_OLDER = warn(
     "compat-older-than-driver",
-    "warn",
     _UNFIT,
     "The image's compat libcuda {version} hides the host's newer one ({module}): programs get an older CUDA"
     " than the driver has.",
@@ -104,20 +104,15 @@ COMPAT_OLDER = Cause(
     "BND-004",
     title="libcuda inside goes with the host's driver",
     causes=[STUB, OTHER_DRIVER, COMPAT_FAILS, COMPAT_OLDER],
-    about="The kernel's module is the host's, so the libcuda inside must be of its version: an injected copy"
-    " that is older or newer dates from before a driver upgrade (a CDI specification that names old files, a"
-    " container that was started before). NVIDIA's images also carry a newer libcuda in"
+    about="The kernel's module is the host's, so the libcuda inside must be of its version: an injected"
+    " copy that is older or newer dates from before a driver upgrade (a CDI specification that names old"
+    " files, a container that was started before). NVIDIA's images also carry a newer libcuda in"
     " /usr/local/cuda/compat for older drivers: forward compatibility, for data-centre GPUs and the driver"
-    " branches that the image names. It passes if CUDA starts with it; 803 and 804 say that it may not.",
-    sources=(
-        "NVIDIA CUDA Compatibility guide, Forward Compatibility",
-        "releases.csv (compat_driver_branches)",
-        "mistral-inference#144",
-        "numba#9732 (stubs)",
-    ),
+    " branches that the image names.",
+    sources=["NVIDIA CUDA Compatibility guide, Forward Compatibility; mistral-inference#144"],
     follows=(*NO_GPUS, "BND-003", "CTR-012"),
 )
-def libcuda_fits(view: SnapshotView) -> Iterator[Verdict]:
+def libcuda_fits(view: SnapshotView) -> Verdicts:
     cuda = facts_of(view.inside.cuda, "libcuda inside")
     path = known(cuda.library_path)
     if not path:
@@ -180,33 +175,29 @@ def _unfit(view: SnapshotView, cause: Cause, **params: Param) -> Finding:
 
 
 _FAILS = "CUDA fails inside the container"
-NO_NODES = Cause(
+NO_NODES = fail(
     "no-device-nodes",
-    "fail",
     _FAILS,
     "The driver's libraries are in the container, and no device node of a GPU is.",
     "Start the container with its devices.",
 )
-FORBIDDEN = Cause(
+FORBIDDEN = fail(
     "device-nodes-forbidden",
-    "fail",
     _FAILS,
     "The GPUs' device nodes are in the container, and its user may not open them.",
     "Run it as a user or group that may: rootless podman keeps the caller's groups with the first command. If"
     f" SELinux refuses it, allow containers to use devices. {DEVICES_FOR_CONTAINERS}",
 )
-LOST = Cause(
+LOST = fail(
     "gpus-lost",
-    "fail",
     _FAILS,
     "The container has lost its GPUs: the device nodes are there and may not be opened any more, while"
     " everything works on the host; `systemctl daemon-reload` does that.",
     "Create the container again, with its GPUs by CDI, which survives it; for NVIDIA's hook, create the links"
     " that systemd looks for.",
 )
-FAILS = Cause(
+FAILS = fail(
     "cuda-fails-inside",
-    "fail",
     _FAILS,
     "CUDA starts on the host and not in the container (error {code}).",
     "Start a new one with its GPUs.",
@@ -220,12 +211,11 @@ FAILS = Cause(
     about="With the libraries there and the host healthy, CUDA or NVML may still fail inside: the device"
     " nodes did not come along, this user may not open them, or the container has lost its GPUs. The last"
     " happens in the middle of a run, after `systemctl daemon-reload`: systemd rewrites the device rules,"
-    " and does not know what NVIDIA's hook added. The nodes are still there, and opening them fails: NVML"
-    " says Unknown Error.",
-    sources=("nvidia-container-toolkit#48", "nvidia-container-toolkit#1227"),
+    " and does not know what NVIDIA's hook added.",
+    sources=["nvidia-container-toolkit#48; nvidia-container-toolkit#1227"],
     follows=(*NO_GPUS, "KRN-006", "DRV-004", "BND-003", "BND-004"),
 )
-def answers_inside(view: SnapshotView) -> Iterator[Verdict]:
+def answers_inside(view: SnapshotView) -> Verdicts:
     cuda = facts_of(view.inside.cuda, "libcuda inside")
     need_host_gpus(view)
     if not known(cuda.library_path):

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeVar
 
-from ...facts.base import Maybe, Unavailable, known
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, fact, facts_of, need
-from ...findings.causes import Cause, Param
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.subjects import about
 from ..host.limits import DEFAULT_SHM_MIB
-from ..registry import check
+from ..reading import Maybe, Skip, SnapshotView, Unavailable, fact, facts_of, known, need
+from ..verdicts import Cause, Finding, Param, Passed, Remedy, Verdicts, about, check, warn
 from .common import engine, image
 
 T = TypeVar("T")
@@ -37,9 +31,8 @@ def _absent(value: Maybe[T]) -> bool:
     return isinstance(value, Unavailable) and value.unavailable == "absent"
 
 
-SMALL_SHM = Cause(
+SMALL_SHM = warn(
     "shm-too-small",
-    "warn",
     "/dev/shm in the container is too small",
     "/dev/shm has {mib} MiB in the container: NCCL between GPUs and data loaders with workers need more, and"
     " die or hang.",
@@ -51,11 +44,12 @@ SMALL_SHM = Cause(
     "BND-006",
     title="/dev/shm inside is large enough",
     causes=[SMALL_SHM],
-    about="As HOST-008, for the container that was looked into: NCCL, and data loaders with worker processes,"
-    " exchange data through /dev/shm, of which a container gets 64 MB unless its engine is told otherwise.",
-    sources=("nccl#290", "nccl#342", "NVIDIA containers user guide, --shm-size"),
+    about="As HOST-008, for the container that was looked into: NCCL, and data loaders with worker"
+    " processes, exchange data through /dev/shm, of which a container gets 64 MB unless its engine is told"
+    " otherwise.",
+    sources=["nccl#290; nccl#342; NVIDIA containers user guide, --shm-size"],
 )
-def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
+def shared_memory(view: SnapshotView) -> Verdicts:
     host = facts_of(view.inside.host, "the container's limits")
     total = need(host.shm_total_mib, "/dev/shm inside")
     if 0 < total <= DEFAULT_SHM_MIB:  # 0: tmpfs without a limit
@@ -64,9 +58,8 @@ def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"{total} MiB" if total else "no limit")
 
 
-LOCKED = Cause(
+LOCKED = warn(
     "locked-memory-too-small",
-    "warn",
     "the container may lock too little memory",
     "The container may lock only {kib} KiB of memory, and {devices} need more: NCCL over RDMA cannot register"
     " its buffers.",
@@ -81,9 +74,9 @@ LOCKED = Cause(
     about="As HOST-009, for the container that was looked into: RDMA (InfiniBand, RoCE), which NCCL uses"
     " between machines, pins the memory it registers, and the limit on locked memory counts that. Judged if"
     " the host has an RDMA device.",
-    sources=("NVIDIA containers user guide, --ulimit memlock", "getrlimit(2)"),
+    sources=["NVIDIA containers user guide, --ulimit memlock; getrlimit(2)"],
 )
-def locked_memory(view: SnapshotView) -> Iterator[Verdict]:
+def locked_memory(view: SnapshotView) -> Verdicts:
     host = facts_of(view.inside.host, "the container's limits")
     limit = need(host.memlock_kib, "the limit on locked memory inside")
     devices = fact(view.machine.host, "rdma_devices")
@@ -97,9 +90,8 @@ def locked_memory(view: SnapshotView) -> Iterator[Verdict]:
     yield _found(view, LOCKED, paths, "--ulimit memlock=-1", kib=limit, devices=shown)
 
 
-PROCESSES = Cause(
+PROCESSES = warn(
     "too-few-processes",
-    "warn",
     "the container may have too few processes and threads",
     "The container may have only {limit} processes and threads: data loaders with many workers, and the"
     " thread pools of several GPUs, need more.",
@@ -111,12 +103,12 @@ PROCESSES = Cause(
     "BND-008",
     title="The container may have enough processes and threads",
     causes=[PROCESSES],
-    about="podman limits a container to 2048 processes and threads, unless told otherwise; docker sets none."
-    " The data loaders of several GPUs, each with workers that have a thread for every core, reach that:"
-    " 'can't start new thread', 'Resource temporarily unavailable'. Judged by pids.max of its control group.",
-    sources=("podman-run(1), --pids-limit", "kernel.org: cgroup-v2, pids.max"),
+    about="podman limits a container to 2048 processes and threads, unless told otherwise; docker sets"
+    " none. The data loaders of several GPUs, each with workers that have a thread for every core, reach"
+    " that: 'can't start new thread', 'Resource temporarily unavailable'.",
+    sources=["podman-run(1), --pids-limit; kernel.org: cgroup-v2, pids.max"],
 )
-def processes(view: SnapshotView) -> Iterator[Verdict]:
+def processes(view: SnapshotView) -> Verdicts:
     host = facts_of(view.inside.host, "the container's limits")
     if _absent(host.cgroup_pids_limit):
         yield Passed("no limit")
@@ -128,9 +120,8 @@ def processes(view: SnapshotView) -> Iterator[Verdict]:
     yield _found(view, PROCESSES, ["target.host.cgroup_pids_limit"], "--pids-limit=-1", limit=limit)
 
 
-RDMA = Cause(
+RDMA = warn(
     "rdma-devices-missing",
-    "warn",
     "RDMA devices did not arrive in the container",
     "{devices} of the host did not arrive in the container: NCCL between machines falls back to TCP.",
     _MORE,
@@ -144,9 +135,9 @@ RDMA = Cause(
     about="NCCL and MPI open /dev/infiniband/uverbs* to talk to InfiniBand and RoCE adapters. A container"
     " has no device that is not passed to it; without them traffic between machines falls back to TCP,"
     " several times slower, and only NCCL_DEBUG=INFO says so ('NET/Socket').",
-    sources=("NCCL user guide, environment variables: NCCL_IB_DISABLE", "rdma-core: libibverbs"),
+    sources=["NCCL user guide, environment variables: NCCL_IB_DISABLE; rdma-core: libibverbs"],
 )
-def rdma_devices(view: SnapshotView) -> Iterator[Verdict]:
+def rdma_devices(view: SnapshotView) -> Verdicts:
     outside = facts_of(view.machine.host, "the host's devices")
     nodes = [name for name in known(outside.rdma_nodes) or [] if name.startswith("uverbs")]
     if not nodes:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.engine_errors import explain
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.subjects import about
 from ..driver_state import branch, driver_version
-from ..registry import check
+from ..reading import Skip, SnapshotView, known
 from ..system_commands import on_system
+from ..verdicts import Passed, Remedy, Verdicts, about, check, fail
 from .common import image
 
-NOT_STARTED = Cause(
+NOT_STARTED = fail(
     "container-does-not-start",
-    "fail",
     "the container does not start with its GPUs",
     "The container does not start: {why}.",
 )
@@ -32,10 +24,10 @@ NOT_STARTED = Cause(
     " if they fail, the engine ends with a long line whose last words are the reason: 'libnvidia-ml.so.1:"
     " file exists' for an image with a driver of its own on WSL, 'cgroup subsystem devices not found' for a"
     " library that is too old, 'unsatisfied condition: cuda>=12.8' for a driver that is.",
-    sources=("engine_errors.csv", "nvidia-docker#1699, #1551; nvidia-container-toolkit#289"),
+    sources=["engine_errors.csv; nvidia-docker#1699, #1551; nvidia-container-toolkit#289"],
     follows=("KRN-001", "KRN-002", "CTR-002", "CTR-004", "CTR-007", "CTR-008", "CTR-011"),
 )
-def container_starts(view: SnapshotView) -> Iterator[Verdict]:
+def container_starts(view: SnapshotView) -> Verdicts:
     probe = view.inside.interpreter
     if probe is None:
         raise Skip("the container's inside: not in this snapshot")

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data import cdi_versions
-from ...facts.base import known
 from ...facts.containers import CdiSpec, Engine
-from ...facts.gpu import Nvml
-from ...facts.kernel import Kernel
-from ...facts.missing import CannotJudge, NotKnown, Skip
-from ...facts.view import SnapshotView, facts_or, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Unjudged, Verdict, unjudged
-from ...findings.shell import word
-from ...findings.subjects import about, about_file
 from ..containers import (
     KIND,
     NO_DEVICE_NODES,
@@ -26,8 +15,21 @@ from ..containers import (
     need_gpus,
     serving,
 )
-from ..registry import check
+from ..reading import CannotJudge, Kernel, NotKnown, Nvml, Skip, SnapshotView, facts_or, known, need
 from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Passed,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    about,
+    about_file,
+    check,
+    unjudged,
+    warn,
+    word,
+)
 
 # podman reads one directory alone in between, and what containers.conf names from the first on.
 _PODMAN_ONE_FOLDER = (5, 5)
@@ -35,12 +37,11 @@ _PODMAN_BOTH_AGAIN = (5, 6)
 
 
 def _outdated(key: str, remedy: str) -> Cause:
-    return Cause(
+    return warn(
         key,
-        "warn",
-        headline="a CDI specification does not fit this machine",
-        sentence="{path} names {missing}: containers that ask for a GPU by CDI do not start.",
-        remedy=remedy,
+        "a CDI specification does not fit this machine",
+        "{path} names {missing}: containers that ask for a GPU by CDI do not start.",
+        remedy,
     )
 
 
@@ -51,13 +52,12 @@ NO_NODES = _outdated(
 NO_FILES = _outdated(
     "cdi-files-missing", "Write the specification again for the driver that is installed now."
 )
-OTHER_DRIVER = Cause(
+OTHER_DRIVER = warn(
     "cdi-of-other-driver",
-    "warn",
-    headline="a CDI specification is of another driver",
-    sentence="{path} brings the libraries of driver {named} into containers, and {driver} runs: they report"
+    "a CDI specification is of another driver",
+    "{path} brings the libraries of driver {named} into containers, and {driver} runs: they report"
     " 'Driver/library version mismatch'.",
-    remedy="Write the specification again for the driver that runs now.",
+    "Write the specification again for the driver that runs now.",
 )
 
 
@@ -67,11 +67,11 @@ OTHER_DRIVER = Cause(
     causes=[NO_NODES, NO_FILES, OTHER_DRIVER],
     about="A CDI specification lists the driver's files by their full names, with the driver's version."
     " After a driver upgrade or a change of GPUs it names files that are gone, and no container that asks"
-    " for a GPU by CDI starts. Judged by whether each host path that it names is there.",
-    sources=("nvidia-container-toolkit#450, #885; webkit-container-sdk#23", "CDI SPEC.md"),
+    " for a GPU by CDI starts.",
+    sources=["nvidia-container-toolkit#450, #885; webkit-container-sdk#23; CDI SPEC.md"],
     follows=(*NO_DEVICE_NODES, "DRV-002"),
 )
-def cdi_is_current(view: SnapshotView) -> Iterator[Verdict]:
+def cdi_is_current(view: SnapshotView) -> Verdicts:
     for place, spec in _specifications(view, KIND, None):
         try:
             yield _judge(view, f"machine.containers.cdi_specs[{place}]", spec)
@@ -120,13 +120,12 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
     return Passed(f"{spec.path}, {len(known(spec.devices) or [])} devices")
 
 
-UNREAD = Cause(
+UNREAD = warn(
     "cdi-version-not-read",
-    "warn",
-    headline="podman cannot read the CDI specification",
-    sentence="{path} is of CDI version {version}, and podman {podman} reads none from {least} on: `podman run"
+    "podman cannot read the CDI specification",
+    "{path} is of CDI version {version}, and podman {podman} reads none from {least} on: `podman run"
     " --device nvidia.com/gpu=all` ends with 'unresolvable CDI devices'.",
-    remedy="Upgrade podman; or write the specification with a toolkit that is older (1.18.2 writes one that"
+    "Upgrade podman; or write the specification with a toolkit that is older (1.18.2 writes one that"
     " podman 4.9 reads).",
 )
 
@@ -138,10 +137,10 @@ UNREAD = Cause(
     about="podman silently ignores a CDI specification of a newer format version than its own, and then"
     " reports 'unresolvable CDI devices nvidia.com/gpu=all': toolkit 1.19.1 writes 0.7.0, which the podman"
     " of Debian 12 and Ubuntu 24.04 does not read. Judged by the versions of specifications and podman.",
-    sources=("nvidia-container-toolkit#1860, #1940, #38", "CDI SPEC.md"),
+    sources=["nvidia-container-toolkit#1860, #1940, #38; CDI SPEC.md"],
     follows=NO_DEVICE_NODES,
 )
-def cdi_version_is_read(view: SnapshotView) -> Iterator[Verdict]:
+def cdi_version_is_read(view: SnapshotView) -> Verdicts:
     judged = _specifications(view, KIND)
     engine = next((engine for engine in serving(view) if engine.name == "podman"), None)
     if engine is None:
@@ -172,13 +171,12 @@ def cdi_version_is_read(view: SnapshotView) -> Iterator[Verdict]:
             )
 
 
-ELSEWHERE = Cause(
+ELSEWHERE = warn(
     "cdi-elsewhere",
-    "warn",
-    headline="an engine looks elsewhere for CDI specifications",
-    sentence="{engine} {version} reads CDI specifications from {folders}, and NVIDIA's is in {here}: it ends"
+    "an engine looks elsewhere for CDI specifications",
+    "{engine} {version} reads CDI specifications from {folders}, and NVIDIA's is in {here}: it ends"
     " with 'unresolvable CDI devices nvidia.com/gpu=all'.",
-    remedy="Write the specification where {engine} looks, or name the directory to it: {how}.",
+    "Write the specification where {engine} looks, or name the directory to it: {how}.",
 )
 _HOW = {
     "docker": '"cdi-spec-dirs" in /etc/docker/daemon.json',
@@ -193,15 +191,12 @@ _HOW = {
     causes=[ELSEWHERE],
     about="CDI specifications lie in /etc/cdi and /var/run/cdi (which is /run/cdi), and an engine reads the"
     " directories that it is configured for: podman 5.5 reads /etc/cdi alone unless containers.conf names"
-    " more, while NVIDIA's toolkit from 1.18 on, and NixOS, write to /var/run/cdi. Judged by what each engine"
-    " reports, by containers.conf, and by what is known of podman's releases.",
-    sources=(
-        "nixpkgs#420638, #417312; podman#26569, #25717; containers/common#2460, #2462",
-        "docker documentation, dockerd: cdi-spec-dirs",
-    ),
+    " more, while NVIDIA's toolkit from 1.18 on, and NixOS, write to /var/run/cdi. Judged by what each"
+    " engine reports, by containers.conf, and by what is known of podman's releases.",
+    sources=["nixpkgs#420638, #417312; podman#26569, #25717; containers/common#2460, #2462"],
     follows=NO_DEVICE_NODES,
 )
-def cdi_is_where_engines_look(view: SnapshotView) -> Iterator[Verdict]:
+def cdi_is_where_engines_look(view: SnapshotView) -> Verdicts:
     paths = [spec.path for _place, spec in _specifications(view, KIND)]
     readers = {engine.name: (engine, _directories(engine)) for engine in serving(view)}
     if not any(folders for _, folders in readers.values()):

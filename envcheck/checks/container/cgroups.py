@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
 from ...facts.containers import Kubernetes
-from ...facts.evidence import Evidence
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Unjudged, Verdict
-from ...findings.subjects import about, about_file
 from ..container_start import LINKS
 from ..containers import (
     CDI_GENERATE,
@@ -28,8 +19,20 @@ from ..containers import (
     serving,
 )
 from ..driver_state import on_wsl
-from ..registry import check
+from ..reading import NotKnown, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import in_engine, on_system
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    about,
+    about_file,
+    check,
+    warn,
+)
 
 _CGROUP_V2 = (1, 8)  # libnvidia-container knows it from here on
 UDEV_RULE = (
@@ -38,22 +41,20 @@ UDEV_RULE = (
     " | sudo tee /lib/udev/rules.d/71-nvidia-dev-char.rules"
 )
 
-RELOAD = Cause(
+RELOAD = warn(
     "gpus-lost-on-reload",
-    "warn",
-    headline="running containers can lose their GPUs",
-    sentence="Running {containers} lose their GPUs at the next `systemctl daemon-reload`: {engine} uses the"
+    "running containers can lose their GPUs",
+    "Running {containers} lose their GPUs at the next `systemctl daemon-reload`: {engine} uses the"
     " systemd cgroup driver, and /dev/char has no link to {node}.",
-    remedy="Create the links, now and at every boot{or_cdi}; {containers} that run already must be created"
+    "Create the links, now and at every boot{or_cdi}; {containers} that run already must be created"
     " again.",
 )
-REWRITTEN = Cause(
+REWRITTEN = warn(
     "gpus-lost-to-cpu-manager",
-    "warn",
-    headline="running pods lose their GPUs",
-    sentence="Running pods lose their GPUs: the kubelet's CPU manager has the policy static and rewrites the"
+    "running pods lose their GPUs",
+    "Running pods lose their GPUs: the kubelet's CPU manager has the policy static and rewrites the"
     " control groups of containers, and NVIDIA's device plugin does not name the devices to it.",
-    remedy="Let the device plugin name the devices (--pass-device-specs), and create the pods again.",
+    "Let the device plugin name the devices (--pass-device-specs), and create the pods again.",
 )
 
 
@@ -62,14 +63,13 @@ REWRITTEN = Cause(
     title="Running containers keep their GPUs",
     causes=[RELOAD, REWRITTEN],
     about="With the systemd cgroup driver, a `systemctl daemon-reload` (which every package upgrade may do)"
-    " makes systemd rewrite a container's device rules by the links in /dev/char. NVIDIA's driver makes none,"
-    " so a container that got its GPU from NVIDIA's hook loses it in the middle of a run: 'Failed to"
-    " initialize NVML: Unknown Error'. On a node of Kubernetes a CPU manager with the policy static does the"
-    " same to pods, unless NVIDIA's device plugin names the devices itself (compatWithCPUManager).",
-    sources=("nvidia-container-toolkit#48, #1227", "nvidia-docker#1730, #1671, #1618"),
+    " makes systemd rewrite a container's device rules by the links in /dev/char. NVIDIA's driver makes"
+    " none, so a container that got its GPU from NVIDIA's hook loses it in the middle of a run: 'Failed to"
+    " initialize NVML: Unknown Error'.",
+    sources=["nvidia-container-toolkit#48, #1227; nvidia-docker#1730, #1671, #1618"],
     follows=NO_DEVICE_NODES,
 )
-def containers_keep_gpus(view: SnapshotView) -> Iterator[Verdict]:
+def containers_keep_gpus(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     node = containers_of(view).kubernetes
     if node is not None and known(node.engine) in ("containerd", "cri-o"):
@@ -157,23 +157,23 @@ _SETTING = (
     "Change the setting, or give containers their GPUs by CDI, which works without device rules."
 )
 _SET = "sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups={} --in-place"
-NO_RULES = Cause(
+NO_RULES = warn(
     "no-cgroups-under-root",
-    "warn",
-    headline="the toolkit's no-cgroups does not fit docker",
-    sentence="The toolkit's no-cgroups is true and docker's server runs as root: its containers see GPUs that"
+    "the toolkit's no-cgroups does not fit docker",
+    "The toolkit's no-cgroups is true and docker's server runs as root: its containers see GPUs that"
     " they may not open (NVML: Unknown Error).",
-    remedy=_SETTING,
-    commands=[_SET.format("false"), CDI_GENERATE],
+    _SETTING,
+    _SET.format("false"),
+    CDI_GENERATE,
 )
-RULES = Cause(
+RULES = warn(
     "cgroups-when-rootless",
-    "warn",
-    headline="the toolkit's no-cgroups does not fit docker",
-    sentence="docker runs rootless and the toolkit's no-cgroups is not true: NVIDIA's hook may not write"
+    "the toolkit's no-cgroups does not fit docker",
+    "docker runs rootless and the toolkit's no-cgroups is not true: NVIDIA's hook may not write"
     " device rules, and no container with a GPU starts.",
-    remedy=_SETTING,
-    commands=[_SET.format("true"), CDI_GENERATE],
+    _SETTING,
+    _SET.format("true"),
+    CDI_GENERATE,
 )
 
 
@@ -181,14 +181,13 @@ RULES = Cause(
     "CTR-005",
     title="The toolkit's no-cgroups setting fits the engine",
     causes=[NO_RULES, RULES],
-    about="With no-cgroups = true in the toolkit's configuration, NVIDIA's hook does not touch a container's"
-    " device rules. A rootless engine needs that, for it may not write them; under docker's own root server"
-    " the container has no access: 'Failed to initialize NVML: Unknown Error' from the start. Judged where"
-    " docker would call the hook: not in CDI mode, not in WSL2, and not where docker's --gpus goes by CDI.",
-    sources=("nvidia-container-toolkit#381, #85", "libnvidia-container#154"),
+    about="With no-cgroups = true in the toolkit's configuration, NVIDIA's hook does not touch a"
+    " container's device rules. A rootless engine needs that, for it may not write them; under docker's own"
+    " root server the container has no access: 'Failed to initialize NVML: Unknown Error' from the start.",
+    sources=["nvidia-container-toolkit#381, #85; libnvidia-container#154"],
     follows=NO_GPU,
 )
-def no_cgroups_fits(view: SnapshotView) -> Iterator[Verdict]:
+def no_cgroups_fits(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     containers = containers_of(view)
     need(containers.toolkit_config, "the toolkit's configuration")
@@ -212,13 +211,12 @@ def no_cgroups_fits(view: SnapshotView) -> Iterator[Verdict]:
     yield cause.found(about("engine", "docker"), [shown, evidence(view, docker, "rootless")])
 
 
-OLD_LIBRARY = Cause(
+OLD_LIBRARY = warn(
     "library-before-cgroup-v2",
-    "warn",
-    headline="NVIDIA's container library is too old for cgroup v2",
-    sentence="libnvidia-container {version} does not know cgroup v2, which this system has, and 1.8 is the"
+    "NVIDIA's container library is too old for cgroup v2",
+    "libnvidia-container {version} does not know cgroup v2, which this system has, and 1.8 is the"
     " first that does: no container with a GPU starts ('cgroup subsystem devices not found').",
-    remedy="Upgrade NVIDIA's container toolkit. Where that is not possible, boot with cgroup v1"
+    "Upgrade NVIDIA's container toolkit. Where that is not possible, boot with cgroup v1"
     " (systemd.unified_cgroup_hierarchy=0), or set no-cgroups = true in"
     " /etc/nvidia-container-runtime/config.toml and give containers the device nodes by --device.",
 )
@@ -229,13 +227,12 @@ OLD_LIBRARY = Cause(
     title="NVIDIA's container library knows this system's control groups",
     causes=[OLD_LIBRARY],
     about="libnvidia-container gives a container the right to open the GPUs' device nodes by its control"
-    " group, and knows version 2 of those since 1.8. With an older one on a system with cgroup v2 (Debian 11,"
-    " Ubuntu 21.10, RHEL 9 and newer) no container with GPUs starts. Judged by both versions, where docker,"
-    " podman's hook or Kubernetes call it.",
-    sources=("libnvidia-container#111; nvidia-docker#1447, #1660", "k8s-device-plugin#273"),
+    " group, and knows version 2 of those since 1.8. With an older one on a system with cgroup v2 (Debian"
+    " 11, Ubuntu 21.10, RHEL 9 and newer) no container with GPUs starts.",
+    sources=["libnvidia-container#111; nvidia-docker#1447, #1660; k8s-device-plugin#273"],
     follows=NO_GPU,
 )
-def library_knows_cgroups(view: SnapshotView) -> Iterator[Verdict]:
+def library_knows_cgroups(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     containers = containers_of(view)
     version = need(containers.cli_version, "libnvidia-container")
@@ -269,13 +266,12 @@ def library_knows_cgroups(view: SnapshotView) -> Iterator[Verdict]:
         )
 
 
-NO_LDCONFIG = Cause(
+NO_LDCONFIG = warn(
     "ldconfig-missing",
-    "warn",
-    headline="the toolkit's ldconfig is missing",
-    sentence="The toolkit is told to run {path}, which is not on this machine: no container with a GPU starts"
+    "the toolkit's ldconfig is missing",
+    "The toolkit is told to run {path}, which is not on this machine: no container with a GPU starts"
     " (ldcache error).",
-    remedy="Name the ldconfig that this system has.",
+    "Name the ldconfig that this system has.",
 )
 
 
@@ -285,11 +281,11 @@ NO_LDCONFIG = Cause(
     causes=[NO_LDCONFIG],
     about="NVIDIA's container library runs the host's ldconfig on a container's files, by the path in its"
     " configuration. Ubuntu calls it /sbin/ldconfig.real, others /sbin/ldconfig: with the wrong one each"
-    " start with a GPU ends in 'ldcache error: open failed'. CDI works without it.",
-    sources=("nvidia-docker#614, #1399",),
+    " start with a GPU ends in 'ldcache error: open failed'.",
+    sources=["nvidia-docker#614, #1399"],
     follows=NO_GPU,
 )
-def ldconfig_is_there(view: SnapshotView) -> Iterator[Verdict]:
+def ldconfig_is_there(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     containers = containers_of(view)
     need(containers.toolkit_config, "the toolkit's configuration")

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import Unavailable, known
 from ...facts.containers import Engine
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Remedy, Unjudged, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about
 from ..containers import (
     CDI_GENERATE,
     NO_GPU,
@@ -26,8 +18,20 @@ from ..containers import (
     serving,
 )
 from ..driver_state import container, on_wsl
-from ..registry import check
+from ..reading import NotKnown, Skip, SnapshotView, Unavailable, known
 from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdicts,
+    about,
+    check,
+    warn,
+    word,
+)
 
 _SETTINGS = re.compile(
     r"(?:registries|containers|storage|policy|short-name-aliases)\.(?:conf|json)"
@@ -44,11 +48,10 @@ _CONFIGURE_ROOTLESS = (
     "sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",
 )
 
-SILENT = Cause(
+SILENT = warn(
     "engine-silent",
-    "warn",
-    headline="a container engine does not answer",
-    sentence="{engine} is installed and does not answer{error}: no container can be started with it.",
+    "a container engine does not answer",
+    "{engine} is installed and does not answer{error}: no container can be started with it.",
 )
 
 
@@ -56,13 +59,12 @@ SILENT = Cause(
     "CTR-001",
     title="The container engines answer",
     causes=[SILENT],
-    about="docker is a client that asks a server, through a socket that only root and the group docker"
-    " may open; podman needs its configuration and storage. An engine that does not answer can run nothing."
-    " Judged by `docker info` or `podman info`.",
-    sources=("docker documentation, post-installation steps for Linux", "podman-info(1)"),
+    about="docker is a client that asks a server, through a socket that only root and the group docker may"
+    " open; podman needs its configuration and storage. An engine that does not answer can run nothing.",
+    sources=["docker documentation, post-installation steps for Linux; podman-info(1)"],
     follows=NO_GPU,
 )
-def engines_answer(view: SnapshotView) -> Iterator[Verdict]:
+def engines_answer(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     engines = containers_of(view).engines
     if not engines:
@@ -114,7 +116,7 @@ _INSTALL = "Install NVIDIA's container toolkit and tell the engine about it."
 
 
 def _cannot(key: str, sentence: str, remedy: str = _INSTALL) -> Cause:
-    return Cause(key, "warn", "a container engine cannot hand out the GPUs", sentence, remedy)
+    return warn(key, "a container engine cannot hand out the GPUs", sentence, remedy)
 
 
 DESKTOP = _cannot(
@@ -156,17 +158,12 @@ NO_CLI = _cannot(
     title="The container engines can hand out the GPUs",
     causes=[DESKTOP, SNAP, RUNTIME_GONE, NO_RUNTIME, NO_CDI, NO_CLI],
     about="No engine gives a container a GPU by itself: docker needs NVIDIA's hook, its runtime or a CDI"
-    " specification, podman a CDI specification (or the older hook), enroot nvidia-container-cli;"
-    " apptainer brings its own way (--nv). Judged by the runtimes that the server names and by what is"
-    " installed.",
-    sources=(
-        "nvidia-container-toolkit#854, #522; nvidia-container-runtime#190; docker-snap#148",
-        "NVIDIA Container Toolkit installation guide",
-        "Docker documentation, GPU support in Docker Desktop",
-    ),
+    " specification, podman a CDI specification (or the older hook), enroot nvidia-container-cli; apptainer"
+    " brings its own way (--nv). Judged by the runtimes that the server names and by what is installed.",
+    sources=["nvidia-container-toolkit#854, #522; nvidia-container-runtime#190; docker-snap#148"],
     follows=NO_GPU,
 )
-def engines_give_gpus(view: SnapshotView) -> Iterator[Verdict]:
+def engines_give_gpus(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     for engine in containers_of(view).engines:
         if known(engine.desktop) is True and not on_wsl(view):
@@ -240,13 +237,12 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
     )
 
 
-PODMAN_OLD = Cause(
+PODMAN_OLD = warn(
     "podman-before-cdi",
-    "warn",
-    headline="podman is too old for CDI",
-    sentence="podman {version} is older than 4.1, which knows CDI first: no option gives its containers a"
+    "podman is too old for CDI",
+    "podman {version} is older than 4.1, which knows CDI first: no option gives its containers a"
     " GPU, and it silently ignores --gpus.",
-    remedy="Upgrade podman (Debian 12 and Ubuntu 24.04 bring one that is new enough), or use docker.",
+    "Upgrade podman (Debian 12 and Ubuntu 24.04 bring one that is new enough), or use docker.",
 )
 
 
@@ -256,11 +252,11 @@ PODMAN_OLD = Cause(
     causes=[PODMAN_OLD],
     about="podman takes GPUs by CDI (--device nvidia.com/gpu=all) since 4.1; an older one reports 'stat"
     " nvidia.com/gpu=all: no such file or directory'. Its --gpus option is accepted and silently ignored"
-    " before 5.0. Judged by podman's version, where no OCI hook of NVIDIA's is installed.",
-    sources=("podman#19330, #20257, #21180", "nvidia-container-toolkit#63"),
+    " before 5.0.",
+    sources=["podman#19330, #20257, #21180; nvidia-container-toolkit#63"],
     follows=NO_GPU,
 )
-def podman_version(view: SnapshotView) -> Iterator[Verdict]:
+def podman_version(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     engine = next((one for one in containers_of(view).engines if one.name == "podman"), None)
     if engine is None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import CudaDriver, NvidiaSmi, Nvml
-from ...facts.kernel import DriverFile, Kernel
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, facts_or, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word, words
-from ...findings.subjects import about_file
+from ...facts.gpu import NvidiaSmi
+from ...facts.kernel import DriverFile
 from ..driver_on_disk import driver_files, upstream
-from ..registry import check
+from ..reading import CudaDriver, Kernel, Nvml, Skip, SnapshotView, facts_of, facts_or, known, need
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    warn,
+    word,
+    words,
+)
 
 # They boot a system of their own, in which the driver's libraries may well be installed.
 _SYSTEM_CONTAINERS = ("lxc", "lxc-libvirt", "systemd-nspawn")
@@ -26,26 +29,22 @@ _CUDA_MISFIT = (803, 804)  # the library does not fit the driver
 _EMPTY_LIBRARY = "file too short"  # ld.so's error for a library without bytes
 _HOLDS = "The image holds {libraries} of driver {versions} at {path}, and the host's module is {module}: "
 
-OWN_DRIVER = Cause(
+OWN_DRIVER = fail(
     "image-driver-in-use",
-    "fail",
-    headline="programs use the image's own driver libraries",
-    sentence=_HOLDS + "programs get the image's, and no GPU.",
+    "programs use the image's own driver libraries",
+    _HOLDS + "programs get the image's, and no GPU.",
 )
-OWN_LIBRARIES = Cause(
+OWN_LIBRARIES = warn(
     "image-has-driver",
-    "warn",
-    headline="the image holds a driver of its own",
-    sentence=_HOLDS
-    + "programs get the driver's own now; another order of paths, and they get the image's.",
+    "the image holds a driver of its own",
+    _HOLDS + "programs get the driver's own now; another order of paths, and they get the image's.",
 )
-EMPTY = Cause(
+EMPTY = fail(
     "image-has-empty-libraries",
-    "fail",
-    headline="the image holds empty driver libraries",
-    sentence="The image keeps empty files instead of the driver's libraries, as a `docker commit` of a"
+    "the image holds empty driver libraries",
+    "The image keeps empty files instead of the driver's libraries, as a `docker commit` of a"
     " container with GPUs makes them, and nothing was mounted over them.",
-    remedy="Start the container with its GPUs, so that the driver is mounted over them; for good: take them"
+    "Start the container with its GPUs, so that the driver is mounted over them; for good: take them"
     " out of the image.",
 )
 
@@ -54,18 +53,14 @@ EMPTY = Cause(
     "CTR-012",
     title="The image holds no driver of its own",
     causes=[OWN_DRIVER, OWN_LIBRARIES, EMPTY],
-    about="libcuda and libnvidia-ml belong to the host's driver: the engine mounts them into a container. An"
-    " image that has its own (an installed driver package, a `docker commit` of a container with GPUs, a"
+    about="libcuda and libnvidia-ml belong to the host's driver: the engine mounts them into a container."
+    " An image that has its own (an installed driver package, a `docker commit` of a container with GPUs, a"
     " build on WSL) gives programs the wrong ones as soon as they come first in LD_LIBRARY_PATH or in"
-    " ldconfig's order. Judged by whether a driver library inside is a mount or a file of the image, and by"
-    " its version against the module's: a failure where the driver does not work with it, else a warning.",
-    sources=(
-        "apptainer#846; E4S-Project/e4s#172; tensorflow/build#59",
-        "nvidia-docker#1699, #1551; nvidia-container-toolkit#289",
-    ),
+    " ldconfig's order.",
+    sources=["apptainer#846; E4S-Project/e4s#172; tensorflow/build#59"],
     follows=("PCI-001",),
 )
-def image_has_no_driver(view: SnapshotView) -> Iterator[Verdict]:
+def image_has_no_driver(view: SnapshotView) -> Verdicts:
     kind = _kind(view)
     if kind is None:
         raise Skip("not in a container")

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import Unavailable, known
 from ...facts.containers import Kubernetes
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about, about_file
 from ..containers import (
     NO_DEVICE_NODES,
     containers_of,
@@ -20,8 +11,21 @@ from ..containers import (
     need_gpus,
     node_evidence,
 )
-from ..registry import check
+from ..reading import Skip, SnapshotView, Unavailable, known, need
 from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    about,
+    about_file,
+    check,
+    warn,
+    word,
+)
 
 _DOCKER_DEFAULT = (
     "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default",
@@ -37,7 +41,7 @@ _PLUGINS_OWN = ("k8s.device-plugin.nvidia.com/", "runtime.nvidia.com/", "managem
 
 def _without_nvidia(key: str, sentence: str, remedy: str = "") -> Cause:
     headline = "Kubernetes' engine does not use NVIDIA's runtime"
-    return Cause(key, "warn", headline, sentence, remedy)
+    return warn(key, headline, sentence, remedy)
 
 
 DEFAULT = _without_nvidia(
@@ -67,19 +71,15 @@ NO_PROGRAM = _without_nvidia(
     "CTR-009",
     title="Kubernetes' engine starts containers with NVIDIA's runtime",
     causes=[DEFAULT, NO_RUNTIME, UNREAD, NO_PROGRAM],
-    about="containerd and CRI-O start a pod's containers with a runtime that their configuration names; where"
-    " none of them is NVIDIA's, no driver comes into a pod and the node offers 0 GPUs, though `docker run"
-    " --gpus all` may work beside it. docker starts pods with its default runtime and no other. k3s and RKE2"
-    " look for NVIDIA's runtime themselves when they start. Judged where a kubelet runs, by the configuration"
-    " that its engine reads, drop-ins included.",
-    sources=(
-        "k8s-device-plugin#23, #107, #406; gpu-operator#1285 (CRI-O's hooks, CDI)",
-        "NVIDIA Container Toolkit installation guide",
-        "k3s documentation, Advanced: NVIDIA container runtime support",
-    ),
+    about="containerd and CRI-O start a pod's containers with a runtime that their configuration names;"
+    " where none of them is NVIDIA's, no driver comes into a pod and the node offers 0 GPUs, though `docker"
+    " run --gpus all` may work beside it. docker starts pods with its default runtime and no other. k3s and"
+    " RKE2 look for NVIDIA's runtime themselves when they start. Judged where a kubelet runs, by the"
+    " configuration that its engine reads, drop-ins included.",
+    sources=["k8s-device-plugin#23, #107, #406; gpu-operator#1285 (CRI-O's hooks, CDI)"],
     follows=NO_DEVICE_NODES,
 )
-def engine_uses_nvidia(view: SnapshotView) -> Iterator[Verdict]:
+def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     node = kubernetes_node(view)
     engine = need(node.engine, "the kubelet's engine")
@@ -193,13 +193,12 @@ def _configure(
     )
 
 
-NOTHING_OFFERED = Cause(
+NOTHING_OFFERED = warn(
     "no-gpu-offered",
-    "warn",
-    headline="the kubelet has no GPU to hand out",
-    sentence="No device plugin has told this node's kubelet of a GPU: it offers nvidia.com/gpu: 0, and pods"
+    "the kubelet has no GPU to hand out",
+    "No device plugin has told this node's kubelet of a GPU: it offers nvidia.com/gpu: 0, and pods"
     " that ask for one wait.{by_class}",
-    remedy="See whether NVIDIA's device plugin runs on this node and what it says, or install it.",
+    "See whether NVIDIA's device plugin runs on this node and what it says, or install it.",
 )
 
 
@@ -207,14 +206,12 @@ NOTHING_OFFERED = Cause(
     "CTR-010",
     title="The kubelet has this node's GPUs to hand out",
     causes=[NOTHING_OFFERED],
-    about="A pod gets a GPU where NVIDIA's device plugin told the kubelet of it (nvidia.com/gpu). Where none"
-    " did, the node shows 0 of them, and every pod that asks waits as 'Insufficient nvidia.com/gpu'. Judged"
-    " by the kubelet's own record of its device plugins, which only root may read; NVIDIA's DRA driver, which"
-    " works without it, passes.",
-    sources=("Kubernetes documentation, Device plugins", "k8s-device-plugin#107, #406, #788"),
+    about="A pod gets a GPU where NVIDIA's device plugin told the kubelet of it (nvidia.com/gpu). Where"
+    " none did, the node shows 0 of them, and every pod that asks waits as 'Insufficient nvidia.com/gpu'.",
+    sources=["Kubernetes documentation, Device plugins; k8s-device-plugin#107, #406, #788"],
     follows=(*NO_DEVICE_NODES, "CTR-009", "DRV-001", "DRV-002"),
 )
-def kubelet_has_gpus(view: SnapshotView) -> Iterator[Verdict]:
+def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     node = kubernetes_node(view)
     offered = need(node.offered, "what device plugins told the kubelet")

@@ -4,33 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import is_absent, known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu, NvidiaSmi, Nvml
-from ...facts.kernel import Kernel
-from ...facts.missing import CannotJudge, Skip
-from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of, facts_or, need, show
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict, unjudged
-from ...findings.shell import word
-from ...findings.subjects import about_device, gpu_subject, joined
+from ...facts.gpu import NvidiaSmi
 from ..driver_state import NO_GPUS, container, on_wsl
 from ..nvidia_devices import kept_closed, known_kernel
-from ..registry import check
+from ..reading import (
+    CannotJudge,
+    Gpu,
+    Kernel,
+    Nvml,
+    PciDevice,
+    Skip,
+    SnapshotView,
+    facts_of,
+    facts_or,
+    is_absent,
+    known,
+    need,
+    show,
+)
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Verdicts,
+    about_device,
+    check,
+    fail,
+    gpu_subject,
+    joined,
+    unjudged,
+    warn,
+    word,
+)
 
 # What does not change from one moment to the next, and the difference that rounding may make.
 _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
 
 
-DISAGREE = Cause(
+DISAGREE = warn(
     "nvml-smi-disagree",
-    "warn",
-    headline="NVML and nvidia-smi disagree",
-    sentence="NVML and nvidia-smi report different values ({fields}): one of them belongs to another driver,"
+    "NVML and nvidia-smi disagree",
+    "NVML and nvidia-smi report different values ({fields}): one of them belongs to another driver,"
     " or the GPUs changed between the two.",
-    remedy="Check which nvidia-smi and which libnvidia-ml are found, then run envcheck again.",
-    commands=["type -a nvidia-smi", "ldconfig -p | grep libnvidia-ml", "nvidia-smi -L"],
+    "Check which nvidia-smi and which libnvidia-ml are found, then run envcheck again.",
+    "type -a nvidia-smi",
+    "ldconfig -p | grep libnvidia-ml",
+    "nvidia-smi -L",
 )
 
 
@@ -41,11 +60,11 @@ DISAGREE = Cause(
     about="nvidia-smi is a program over NVML, so both must tell the same: driver version, number of GPUs,"
     " and for each GPU (matched by its PCI address) UUID, name, memory and MIG mode. Where they do not, an"
     " nvidia-smi or a libnvidia-ml of another driver is in the way, and tools built on one will not fit"
-    " those built on the other. What changes by the moment, such as temperature, is not compared.",
-    sources=("nvidia-smi(1)", "nvml.h"),
+    " those built on the other.",
+    sources=["nvidia-smi(1); nvml.h"],
     follows=(*NO_GPUS, "DRV-003", "DRV-010", "GPU-001"),
 )
-def nvml_and_smi_agree(view: SnapshotView) -> Iterator[Verdict]:
+def nvml_and_smi_agree(view: SnapshotView) -> Verdicts:
     nvml = facts_of(view.machine.nvml, "NVML")
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
     need(nvml.gpus, "NVML's GPUs")
@@ -95,30 +114,29 @@ def _differ(here: object, there: object, rounding: int) -> bool:
     return first != second
 
 
-DROPPED = Cause(
+DROPPED = fail(
     "driver-dropped-gpu",
-    "fail",
-    headline="is not listed by NVML",
-    sentence="The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it"
+    "is not listed by NVML",
+    "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it"
     " up, so no program can use it.",
-    remedy="Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
+    "Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
 )
-EXCLUDED = Cause(
+EXCLUDED = warn(
     "gpu-excluded",
-    "warn",
-    headline="is excluded by a module parameter",
-    sentence="The GPU at {address} is on the PCI bus and NVML does not list it: the module parameter"
+    "is excluded by a module parameter",
+    "The GPU at {address} is on the PCI bus and NVML does not list it: the module parameter"
     " ExcludedGpus is {excluded}, so no program can use it.",
-    remedy="If it should be used, remove ExcludedGpus from the module's options and reboot.",
-    commands=["grep -rn ExcludedGpus /etc/modprobe.d /proc/cmdline"],
+    "If it should be used, remove ExcludedGpus from the module's options and reboot.",
+    "grep -rn ExcludedGpus /etc/modprobe.d /proc/cmdline",
 )
-HIDDEN = Cause(
+HIDDEN = fail(
     "hidden-from-cuda",
-    "fail",
-    headline="is not visible to CUDA",
-    sentence="NVML lists {listed} and CUDA sees {seen}: no program can compute on {missing}.",
-    remedy="Look in the kernel's log, and check whether this user may open their device nodes.",
-    commands=["ls -l /dev/nvidia*", "nvidia-smi -L", "sudo dmesg | grep -iE 'nvrm|xid'"],
+    "is not visible to CUDA",
+    "NVML lists {listed} and CUDA sees {seen}: no program can compute on {missing}.",
+    "Look in the kernel's log, and check whether this user may open their device nodes.",
+    "ls -l /dev/nvidia*",
+    "nvidia-smi -L",
+    "sudo dmesg | grep -iE 'nvrm|xid'",
 )
 
 
@@ -127,17 +145,11 @@ HIDDEN = Cause(
     title="Every GPU on the bus reaches CUDA",
     causes=[DROPPED, EXCLUDED, HIDDEN],
     about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first"
-    " link that drops it is the finding. Counted are GPUs that are bound to the nvidia driver: those handed"
-    " to vfio-pci are meant to be elsewhere, and one that no driver took is PCI-003's. A container sees the"
-    " GPUs that it was given, so there the bus is not compared; a GPU with MIG on is not compared with"
-    " CUDA, which shows one MIG instance at most.",
-    sources=(
-        "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
-        "CUDA C Programming Guide, device enumeration",
-    ),
+    " link that drops it is the finding.",
+    sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
     follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001"),
 )
-def chain_drops_no_gpu(view: SnapshotView) -> Iterator[Verdict]:
+def chain_drops_no_gpu(view: SnapshotView) -> Verdicts:
     nvml = facts_of(view.machine.nvml, "NVML")
     gpus = need(nvml.gpus, "NVML's GPUs")
     for link in (_bus_to_driver, _driver_to_cuda):
@@ -147,7 +159,7 @@ def chain_drops_no_gpu(view: SnapshotView) -> Iterator[Verdict]:
             yield unjudged(why)
 
 
-def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator[Verdict]:
+def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts:
     if container(view):
         raise Skip("PCI against NVML: a container sees the GPUs that it was given")
     if on_wsl(view):
@@ -214,7 +226,7 @@ def _dropped_by_driver(view: SnapshotView, device: PciDevice, excluded: str) -> 
     return DROPPED.found(about, evidence, commands=commands, address=address)
 
 
-def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator[Verdict]:
+def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts:
     cuda = facts_of(view.machine.cuda, "libcuda")
     if known(cuda.init_code) not in (0, None):
         raise Skip("NVML against CUDA: CUDA does not start (DRV-004)")

@@ -14,34 +14,25 @@ from ...data.cuda import (
     rows_for,
 )
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import CudaDriver
-from ...facts.kernel import Kernel
-from ...facts.missing import NotKnown
-from ...facts.view import SnapshotView, facts_or, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
-from ..registry import check
+from ..reading import CudaDriver, Kernel, NotKnown, SnapshotView, facts_or, known, need
 from ..system_commands import on_system
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
 
-TOO_OLD = Cause(
+TOO_OLD = warn(
     "no-minor-version-compatibility",
-    "warn",
-    headline="the driver is too old for newer CUDA minor versions",
-    sentence="Driver {driver} has no minor-version compatibility (that begins with {first}): {limit}, and"
+    "the driver is too old for newer CUDA minor versions",
+    "Driver {driver} has no minor-version compatibility (that begins with {first}): {limit}, and"
     " newer frameworks will not see the GPU.",
-    remedy="Upgrade the driver to a current branch that still supports the GPU.",
+    "Upgrade the driver to a current branch that still supports the GPU.",
 )
 NEWER, OLDER = (
-    Cause(
+    warn(
         key,
-        "warn",
-        headline="the driver's branch and its CUDA do not match",
-        sentence="libcuda reports CUDA {cuda}, which came with driver branch {branch}, and the driver is"
+        "the driver's branch and its CUDA do not match",
+        "libcuda reports CUDA {cuda}, which came with driver branch {branch}, and the driver is"
         f" {{driver}}: {what}.",
-        remedy="See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
+        "See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
     )
     for key, what in (
         (
@@ -57,19 +48,14 @@ NEWER, OLDER = (
     "DRV-008",
     title="The driver's branch and the CUDA it runs",
     causes=[TOO_OLD, NEWER, OLDER],
-    about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on,"
-    " newer minor versions of the same major one (minor-version compatibility: everything but PTX and"
-    " features that need the newer driver). An older driver is a warning, since each CUDA then needs its"
-    " own toolkit's driver. Where the CUDA version that libcuda reports belongs to another branch than"
-    " the driver, a libcuda of another driver hides its own: a warning, unless it is a newer one on"
-    " data-centre GPUs alone, or one that was seen to start (forward compatibility).",
-    sources=(
-        "NVIDIA CUDA Toolkit release notes, tables 2 and 3",
-        "NVIDIA CUDA Compatibility guide",
-    ),
+    about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on, newer"
+    " minor versions of the same major one (minor-version compatibility: everything but PTX and features"
+    " that need the newer driver). An older driver is a warning, since each CUDA then needs its own"
+    " toolkit's driver.",
+    sources=["NVIDIA CUDA Toolkit release notes, tables 2 and 3; NVIDIA CUDA Compatibility guide"],
     follows=(*NO_GPUS, "DRV-005", "FRM-003"),
 )
-def driver_branch(view: SnapshotView) -> Iterator[Verdict]:
+def driver_branch(view: SnapshotView) -> Verdicts:
     version, path = driver_version(view)
     driver = need(version, "the driver's version")
     parsed = parse_version(driver)

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import is_absent, known
-from ...facts.evidence import Evidence
-from ...facts.gpu import CudaDriver, Nvml
 from ...facts.host import Host
-from ...facts.kernel import DeviceNode, Kernel
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, facts_or, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
+from ...facts.kernel import DeviceNode
 from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
 from ..driver_state import (
@@ -28,8 +19,30 @@ from ..driver_state import (
     on_wsl,
     service,
 )
-from ..registry import check
+from ..reading import (
+    CudaDriver,
+    Kernel,
+    Nvml,
+    Skip,
+    SnapshotView,
+    facts_of,
+    facts_or,
+    is_absent,
+    known,
+    need,
+)
 from ..system_commands import in_engine
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    check,
+    fail,
+    word,
+)
 from .error_codes import CUDA, causes
 from .hang import silent
 
@@ -43,7 +56,7 @@ _CODES = causes(CUDA, _HEADLINE, _SENTENCE)
 
 
 def _fails(key: str, meaning: str, remedy: str = "", commands: tuple[str, ...] = ()) -> Cause:
-    return Cause(key, "fail", _HEADLINE, _SENTENCE.replace("{meaning}", meaning), remedy, commands)
+    return fail(key, _HEADLINE, _SENTENCE.replace("{meaning}", meaning), remedy, *commands)
 
 
 _OTHER = _fails(
@@ -74,27 +87,26 @@ _NODE_LOST = _fails(
     "container-lost-device-node",
     "the container has lost, or never had, a device node that CUDA needs",
 )
-_NO_LIBCUDA = Cause(
+_NO_LIBCUDA = fail(
     "libcuda-not-found",
-    "fail",
-    headline="the loader finds no libcuda",
-    sentence="The loader finds no libcuda.so.1, the driver's CUDA library{where}: no framework can use a"
+    "the loader finds no libcuda",
+    "The loader finds no libcuda.so.1, the driver's CUDA library{where}: no framework can use a"
     " GPU.",
 )
-_CRASHES = Cause(
+_CRASHES = fail(
     "cuinit-crashes",
-    "fail",
-    headline="cuInit crashes",
-    sentence="Loading libcuda and calling cuInit crashes ({reason}): so will every CUDA program.",
-    remedy="See which libcuda the loader finds, and reinstall the driver's libraries.",
+    "cuInit crashes",
+    "Loading libcuda and calling cuInit crashes ({reason}): so will every CUDA program.",
+    "See which libcuda the loader finds, and reinstall the driver's libraries.",
 )
-_SILENT = Cause(
+_SILENT = fail(
     "cuinit-hangs",
-    "fail",
-    headline="cuInit hangs",
-    sentence="cuInit does not come back ({reason}): every CUDA program will hang.",
-    remedy="See what the kernel's log says about a GPU or the NVSwitch fabric; reset the GPUs, or reboot.",
-    commands=[NVRM_LOG, "nvidia-smi -L", REBOOT],
+    "cuInit hangs",
+    "cuInit does not come back ({reason}): every CUDA program will hang.",
+    "See what the kernel's log says about a GPU or the NVSwitch fabric; reset the GPUs, or reboot.",
+    NVRM_LOG,
+    "nvidia-smi -L",
+    REBOOT,
 )
 
 
@@ -105,24 +117,18 @@ _SILENT = Cause(
         *(*_CODES.values(), _OTHER, _UVM_MISSING, _UVM_CLOSED, _FABRIC, _NODE_LOST),
         *(_NO_LIBCUDA, _CRASHES, _SILENT),
     ],
-    about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and"
-    " NVML do not go through it, so they may be fine where CUDA is not: without the nvidia-uvm module it"
-    " returns 999, without a running fabric manager 802, with a libcuda that does not belong to the"
-    " loaded module 803 or 804, and where it finds no GPU 100. Judged by what cuInit returned in a"
-    " process of its own, without CUDA_VISIBLE_DEVICES; the likely cause is taken from the device nodes,"
-    " services and modules.",
-    sources=(
-        "cuda.h, CUresult",
-        "gpu-burn#60; gorgonia/cu#2 (999 without nvidia-uvm)",
-        "pytorch#35710 (802 without the fabric manager)",
-        "numba#9732; mistral-inference#144 (803, 804)",
-    ),
+    about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML"
+    " do not go through it, so they may be fine where CUDA is not: without the nvidia-uvm module it returns"
+    " 999, without a running fabric manager 802, with a libcuda that does not belong to the loaded module"
+    " 803 or 804, and where it finds no GPU 100. Judged by what cuInit returned in a process of its own,"
+    " without CUDA_VISIBLE_DEVICES; the likely cause is taken from the device nodes, services and modules.",
+    sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2 (999 without nvidia-uvm)"],
     follows=(
         *(*NO_GPUS, "KRN-006", "KRN-007", "DRV-005", "DRV-009", "DRV-010", "GPU-001", "GPU-011"),
         *("GPU-012", "KRN-009", "KRN-013", "ENV-002", "ENV-009"),
     ),
 )
-def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
+def cuda_starts(view: SnapshotView) -> Verdicts:
     probe = view.machine.cuda
     if probe is not None and probe.outcome == "crashed" and "signal" in probe.reason:
         yield _CRASHES.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...data import table
-from ...findings.causes import Cause
+from ..verdicts import Cause, fail
 
 
 class ErrorCode(NamedTuple):
@@ -20,7 +20,7 @@ class ErrorCode(NamedTuple):
     def cause(self, headline: str, sentence: str) -> Cause:
         """sentence: a template with {meaning}; its other parameters are the finding's."""
         worded = sentence.replace("{meaning}", self.meaning)
-        return Cause(self.key, "fail", headline, worded, self.remedy, self.commands)
+        return fail(self.key, headline, worded, self.remedy, *self.commands)
 
 
 def _codes(of: str) -> dict[int, ErrorCode]:

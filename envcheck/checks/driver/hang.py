@@ -6,14 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...facts.base import Probe, StuckProcess
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.subjects import about_processes
+from ...facts.base import StuckProcess
 from ..driver_state import NVRM_LOG, REBOOT
-from ..registry import check
+from ..reading import Probe, Skip, SnapshotView
+from ..verdicts import Passed, Verdicts, about_processes, check, fail
 
 _ASKING = (
     ("machine", ("nvml", "nvidia_smi", "cuda")),
@@ -22,13 +18,12 @@ _ASKING = (
 _CRASH = re.compile(r"SIG(?:SEGV|BUS|ABRT|ILL|FPE|TRAP)")
 _LONG = 3.0  # seconds; a shorter deadline says nothing about the driver
 
-HANGS = Cause(
+HANGS = fail(
     "driver-hangs",
-    "fail",
-    headline="the driver hangs in the kernel",
-    sentence="Processes that ask the driver hang in the kernel and cannot be killed: the driver or a GPU"
+    "the driver hangs in the kernel",
+    "Processes that ask the driver hang in the kernel and cannot be killed: the driver or a GPU"
     " does not answer, and every further one will hang too.",
-    remedy="Look at the kernel's log for the reason, then reboot: nothing else ends such a process.",
+    "Look at the kernel's log for the reason, then reboot: nothing else ends such a process.",
 )
 
 
@@ -36,14 +31,14 @@ HANGS = Cause(
     "DRV-010",
     title="Nothing that asks the driver hangs in the kernel",
     causes=[HANGS],
-    about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel, where"
-    " not even SIGKILL ends it: nvidia-smi, monitoring and training then hang one after the other,"
+    about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel,"
+    " where not even SIGKILL ends it: nvidia-smi, monitoring and training then hang one after the other,"
     " and stay until a reboot. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"
     " libcuda and the frameworks, and which it could not end.",
-    sources=("leptonai/gpud#117", "NVIDIA/gpu-monitoring-tools#46"),
+    sources=["leptonai/gpud#117; NVIDIA/gpu-monitoring-tools#46"],
     follows=("PCI-001",),
 )
-def nothing_hangs(view: SnapshotView) -> Iterator[Verdict]:
+def nothing_hangs(view: SnapshotView) -> Verdicts:
     asked = dict(_asked(view))
     if not asked:
         raise Skip("nothing asked the driver in this snapshot")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import CudaDriver
-from ...facts.kernel import Kernel
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, facts_or, need
-from ...findings.causes import Cause, Level
-from ...findings.model import Passed, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about_file
 from ..driver_state import NO_GPUS, container, on_wsl
-from ..registry import check
+from ..reading import CudaDriver, Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Level,
+    Passed,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    warn,
+    word,
+)
 
 _STUB = re.compile(r"/stubs/")
 _COMPAT = re.compile(r"/compat(-[^/]*)?/|/cuda-compat[^/]*/")
@@ -34,34 +35,31 @@ _PATHS = (
     "sudo ldconfig",
 )
 
-STUB = Cause(
+STUB = fail(
     "libcuda-stub",
-    "fail",
-    headline="libcuda is a stub",
-    sentence="The loader finds the toolkit's libcuda stub instead of the driver's library: no CUDA program"
+    "libcuda is a stub",
+    "The loader finds the toolkit's libcuda stub instead of the driver's library: no CUDA program"
     " can start.",
-    remedy="Take the stubs directory out of LD_LIBRARY_PATH and the loader's configuration; it is for"
+    "Take the stubs directory out of LD_LIBRARY_PATH and the loader's configuration; it is for"
     " linking only.",
-    commands=_PATHS,
+    *_PATHS,
 )
-REFUSED = Cause(
+REFUSED = fail(
     "compat-refused",
-    "fail",
-    headline="libcuda is a compat package's, and refused",
-    sentence="libcuda comes from a compat directory and CUDA does not start with it (error {code}):"
+    "libcuda is a compat package's, and refused",
+    "libcuda comes from a compat directory and CUDA does not start with it (error {code}):"
     " forward compatibility needs a data-centre GPU and a driver branch that it was made for.",
-    remedy="Take the compat directory off the loader's path, and upgrade the driver if its own CUDA is too"
+    "Take the compat directory off the loader's path, and upgrade the driver if its own CUDA is too"
     " old.",
-    commands=_PATHS,
+    *_PATHS,
 )
-OLDER = Cause(
+OLDER = warn(
     "compat-older-than-driver",
-    "warn",
-    headline="an old compat libcuda hides the driver's own",
-    sentence="libcuda {mapped} from a compat directory hides the newer one of driver {driver}: programs get"
+    "an old compat libcuda hides the driver's own",
+    "libcuda {mapped} from a compat directory hides the newer one of driver {driver}: programs get"
     " an older CUDA than the driver has.",
-    remedy="Take the compat directory off the loader's path.",
-    commands=_PATHS,
+    "Take the compat directory off the loader's path.",
+    *_PATHS,
 )
 
 
@@ -69,19 +67,12 @@ OLDER = Cause(
     "DRV-005",
     title="libcuda is the driver's own",
     causes=[STUB, REFUSED, OLDER],
-    about="libcuda.so.1 belongs to the driver. Toolkits carry a stub of it for linking, and compat"
-    " packages carry a newer one for older drivers, which works on data-centre GPUs only. A path to"
-    " either of them in LD_LIBRARY_PATH or the loader's cache makes CUDA fail with 34, 803 or 804, or"
-    " hides a newer driver behind an older compat library. Judged by the file that a process really"
-    " mapped, and by what cuInit returns with it; a compat library with which CUDA starts is no failure.",
-    sources=(
-        "numba#9732 (stubs)",
-        "mistral-inference#144 (compat)",
-        "NVIDIA CUDA Compatibility guide, Forward Compatibility",
-    ),
+    about="libcuda.so.1 belongs to the driver. Toolkits carry a stub of it for linking, and compat packages"
+    " carry a newer one for older drivers, which works on data-centre GPUs only.",
+    sources=["numba#9732 (stubs); mistral-inference#144 (compat)"],
     follows=NO_GPUS,
 )
-def libcuda_is_the_drivers(view: SnapshotView) -> Iterator[Verdict]:
+def libcuda_is_the_drivers(view: SnapshotView) -> Verdicts:
     cuda = facts_of(view.machine.cuda, "libcuda")
     path = need(cuda.library_path, "the libcuda that is mapped")
     code = known(cuda.init_code)
@@ -137,12 +128,12 @@ HIDES_WORKING = _hides("linux-libcuda-in-wsl", "warn", " starts with another ver
     "DRV-009",
     title="On WSL, CUDA goes through Windows' driver",
     causes=[HIDES, HIDES_WORKING],
-    about="On WSL2 the NVIDIA driver is Windows' own, and its libraries are mounted at /usr/lib/wsl/lib."
-    " A Linux driver that is installed inside WSL hides that libcuda behind its own, and CUDA no"
-    " longer starts. Judged by the libcuda that a process mapped and by the driver packages inside.",
-    sources=("NVIDIA CUDA on WSL User Guide",),
+    about="On WSL2 the NVIDIA driver is Windows' own, and its libraries are mounted at /usr/lib/wsl/lib. A"
+    " Linux driver that is installed inside WSL hides that libcuda behind its own, and CUDA no longer"
+    " starts.",
+    sources=["NVIDIA CUDA on WSL User Guide"],
 )
-def wsl_uses_windows_driver(view: SnapshotView) -> Iterator[Verdict]:
+def wsl_uses_windows_driver(view: SnapshotView) -> Verdicts:
     if not on_wsl(view):
         raise Skip("this is not WSL")
     if container(view):

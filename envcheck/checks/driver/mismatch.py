@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.evidence import Evidence
 from ...facts.gpu import NvidiaSmi
-from ...facts.kernel import Kernel
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, facts_or, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
 from ..containers import CDI_GENERATE
 from ..driver_on_disk import modules_on_disk
 from ..driver_state import container, on_wsl
 from ..driver_upgrade import bring_together
-from ..registry import check
+from ..reading import Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import in_engine, on_system
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, fail
 from .error_codes import NVML
 from .nvml import nvml_code
 
 _CODE = 18
 _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/lib32/")
 
-MISMATCH = Cause(
+MISMATCH = fail(
     "driver-library-mismatch",
-    "fail",
-    headline="kernel module and driver libraries do not match",
-    sentence="Kernel module ({module}) and driver libraries ({libraries}) have different versions: no program"
+    "kernel module and driver libraries do not match",
+    "Kernel module ({module}) and driver libraries ({libraries}) have different versions: no program"
     " can use a GPU.",
 )
 
@@ -38,22 +30,13 @@ MISMATCH = Cause(
     "DRV-002",
     title="Kernel module and driver libraries are of one version",
     causes=[MISMATCH],
-    about="The driver's kernel module and its user-space libraries must be of the same version."
-    " After an upgrade the new libraries are on disk while the old module is still loaded; from then on"
-    " no new program can use the GPU, though running ones go on. Judged by NVML's and nvidia-smi's own"
-    " error (18, 'Driver/library version mismatch'), and by the module's version against that of"
-    " libnvidia-ml on disk where NVML does not answer. If the module on disk is of the libraries' version,"
-    " a reload or a reboot loads it; if not, the upgrade stopped half-way, or the two come from two"
-    " installations, and a reboot alone changes nothing.",
-    sources=(
-        "lyulyul/shine-cluster#30",
-        "mozilla/translations#1167",
-        "illinois-scicomp/machine-shop-maintenance#70",
-        "nvml.h, nvmlReturn_t 18",
-    ),
+    about="The driver's kernel module and its user-space libraries must be of the same version. After an"
+    " upgrade the new libraries are on disk while the old module is still loaded; from then on no new"
+    " program can use the GPU, though running ones go on.",
+    sources=["lyulyul/shine-cluster#30; mozilla/translations#1167; nvml.h, nvmlReturn_t 18"],
     follows=("PCI-001", "KRN-001", "CTR-012"),
 )
-def module_matches_libraries(view: SnapshotView) -> Iterator[Verdict]:
+def module_matches_libraries(view: SnapshotView) -> Verdicts:
     if on_wsl(view):
         raise Skip("on WSL the kernel module is Windows' own")
     kernel = facts_or(view.machine.kernel, Kernel)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import Probe, Unavailable, is_absent, known
-from ...facts.evidence import Evidence
 from ...facts.gpu import NvidiaSmi
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.subjects import about_device_at, about_file
 from ..driver_state import NO_GPUS, NVRM_LOG, driver_libraries
 from ..on_the_bus import NVIDIA_DEVICES
-from ..registry import check
+from ..reading import Probe, Skip, SnapshotView, Unavailable, facts_of, is_absent, known, need
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    about_device_at,
+    about_file,
+    check,
+    fail,
+    warn,
+)
 from .error_codes import NVIDIA_SMI, NVML, causes
 from .hang import silent, stuck_in
 from .nvml import nvml_code
@@ -44,51 +49,50 @@ _HANDLE = re.compile(
 )
 
 _PRINTED = causes(NVML, _BROKEN, "nvidia-smi printed an error and no GPUs: {meaning}.")
-_PRINTED_OTHER = Cause(
-    "other-error", "fail", _BROKEN, "nvidia-smi printed an error and no GPUs.", _BY_HAND, _RUN
+_PRINTED_OTHER = fail(
+    "other-error", _BROKEN, "nvidia-smi printed an error and no GPUs.", _BY_HAND, *_RUN
 )
-_NOT_THERE = Cause(
+_NOT_THERE = fail(
     "nvidia-smi-not-there",
-    "fail",
-    headline="there was no nvidia-smi",
-    sentence="There was no nvidia-smi: the driver is not installed, or a container was started without it.",
-    remedy="Install the NVIDIA driver; start a container with the GPUs, and with the driver capability"
+    "there was no nvidia-smi",
+    "There was no nvidia-smi: the driver is not installed, or a container was started without it.",
+    "Install the NVIDIA driver; start a container with the GPUs, and with the driver capability"
     " utility; in WSL nvidia-smi is in a directory of its own.",
-    commands=[NVIDIA_DEVICES, "cat /proc/driver/nvidia/version", "ls /usr/lib/wsl/lib/nvidia-smi"],
+    NVIDIA_DEVICES,
+    "cat /proc/driver/nvidia/version",
+    "ls /usr/lib/wsl/lib/nvidia-smi",
 )
-_MISSING = Cause(
+_MISSING = warn(
     "nvidia-smi-missing",
-    "warn",
-    headline="nvidia-smi is not installed",
-    sentence="nvidia-smi is not installed though the driver works: scripts and health checks that call it"
+    "nvidia-smi is not installed",
+    "nvidia-smi is not installed though the driver works: scripts and health checks that call it"
     " will fail.",
-    remedy="Install the driver's tools (in a container: start it with the driver capability utility).",
+    "Install the driver's tools (in a container: start it with the driver capability utility).",
 )
-_SILENT = Cause(
+_SILENT = warn(
     "nvidia-smi-silent",
-    "warn",
-    headline="nvidia-smi does not answer",
-    sentence="{late}, though NVML answers: scripts and health checks that call it hang.",
-    remedy="See where it hangs, and whether another program has its name.",
-    commands=["type -a nvidia-smi", "timeout 60 strace -f nvidia-smi -L", NVRM_LOG],
+    "nvidia-smi does not answer",
+    "{late}, though NVML answers: scripts and health checks that call it hang.",
+    "See where it hangs, and whether another program has its name.",
+    "type -a nvidia-smi",
+    "timeout 60 strace -f nvidia-smi -L",
+    NVRM_LOG,
 )
-_NONSENSE = Cause(
+_NONSENSE = warn(
     "not-nvidia-smi",
-    "warn",
-    headline="nvidia-smi prints something else",
-    sentence="nvidia-smi reports success and prints something that is not its document: scripts that"
+    "nvidia-smi prints something else",
+    "nvidia-smi reports success and prints something that is not its document: scripts that"
     " rely on it read nonsense.",
-    remedy="See whether another program has its name.",
-    commands=["type -a nvidia-smi"],
+    "See whether another program has its name.",
+    "type -a nvidia-smi",
 )
-_FAILS = Cause("nvidia-smi-fails", "fail", _BROKEN, "nvidia-smi {what}.", _BY_HAND, _RUN)
-_FAILS_ALONE = Cause(
+_FAILS = fail("nvidia-smi-fails", _BROKEN, "nvidia-smi {what}.", _BY_HAND, *_RUN)
+_FAILS_ALONE = warn(
     "nvidia-smi-fails-alone",
-    "warn",
-    headline=_BROKEN,
-    sentence="nvidia-smi {what}, though NVML answers: scripts that call it will fail.",
-    remedy=_BY_HAND,
-    commands=_RUN,
+    _BROKEN,
+    "nvidia-smi {what}, though NVML answers: scripts that call it will fail.",
+    _BY_HAND,
+    *_RUN,
 )
 
 
@@ -99,13 +103,12 @@ _FAILS_ALONE = Cause(
         *(*_PRINTED.values(), _PRINTED_OTHER, _NOT_THERE, _MISSING, _SILENT),
         *(_NONSENSE, _FAILS, _FAILS_ALONE),
     ],
-    about="nvidia-smi is what people and scripts ask first. Where it is missing or broken while NVML"
-    " works, training is not affected, yet scripts, health checks and container tools are: a warning."
-    " Its exit code tells the reason; output that is no document means that another program has its name.",
-    sources=("nvidia-smi(1), RETURN VALUE",),
+    about="nvidia-smi is what people and scripts ask first. Where it is missing or broken while NVML works,"
+    " training is not affected, yet scripts, health checks and container tools are: a warning.",
+    sources=["nvidia-smi(1), RETURN VALUE"],
     follows=(*NO_GPUS, "DRV-010", "GPU-001", "KRN-009", "KRN-013"),
 )
-def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
+def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
     works, probe = nvml_code(view) == 0, view.machine.nvidia_smi
     if works and probe is not None and silent(probe):
         yield _silent(view, probe, NvidiaSmi())
@@ -172,11 +175,10 @@ def _failed(view: SnapshotView, smi: NvidiaSmi, code: int, works: bool) -> Findi
     return cause.found(about_file(known(smi.path)), evidence, what=what, code=code)
 
 
-CUT = Cause(
+CUT = warn(
     "document-cut",
-    "warn",
-    headline="nvidia-smi's document was cut",
-    sentence="nvidia-smi's document ends in the middle of GPU {seen}{of}: nothing after that is known.",
+    "nvidia-smi's document was cut",
+    "nvidia-smi's document ends in the middle of GPU {seen}{of}: nothing after that is known.",
 )
 _SENT = Remedy("Write it into a file and send that.", ["nvidia-smi -q > nvidia-smi.txt 2>&1"])
 _LIVE = Remedy(
@@ -196,9 +198,9 @@ _LIVE = Remedy(
     about="A truncated nvidia-smi document may end in the middle of a GPU: nothing is judged of what comes"
     " after, nor of further GPUs. Judged by its end, which XML has to close, and in which text has a GPU's"
     " processes.",
-    sources=("nvidia-smi(1)",),
+    sources=["nvidia-smi(1)"],
 )
-def document_is_whole(view: SnapshotView) -> Iterator[Verdict]:
+def document_is_whole(view: SnapshotView) -> Verdicts:
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
     if known(smi.form) not in ("xml", "text"):
         raise Skip("nvidia-smi's document: there is none")

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.gpu import Nvml
-from ...facts.view import SnapshotView, facts_of, facts_or, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
 from ..container_start import lost_gpus, start_with_gpus
 from ..driver_state import (
     HOLDERS,
@@ -19,45 +12,45 @@ from ..driver_state import (
     device_node,
     driver_libraries,
 )
-from ..registry import check
+from ..reading import Nvml, SnapshotView, facts_of, facts_or, known, need
+from ..verdicts import Passed, Remedy, Verdict, Verdicts, check, fail
 from .error_codes import NVML, ErrorCode, causes
 from .hang import died, silent, stuck_in
 
 _SENTENCE = "NVML does not start: {meaning}; no tool can see the GPUs."
 _CODES = causes(NVML, "NVML does not answer", _SENTENCE)
-_OTHER = Cause(
+_OTHER = fail(
     "other-error",
-    "fail",
-    headline="NVML does not answer",
-    sentence="NVML does not start: {error}; no tool can see the GPUs.",
-    remedy=NVML[999].remedy,
-    commands=NVML[999].commands,
+    "NVML does not answer",
+    "NVML does not start: {error}; no tool can see the GPUs.",
+    NVML[999].remedy,
+    *NVML[999].commands,
 )
-_LOST = Cause(
+_LOST = fail(
     "container-lost-gpus",
-    "fail",
-    headline="the container has lost its GPUs",
-    sentence="NVML does not start: the device nodes are in this container, and opening them fails, as where"
+    "the container has lost its GPUs",
+    "NVML does not start: the device nodes are in this container, and opening them fails, as where"
     " it has lost its GPUs; no tool can see the GPUs.",
 )
-_HANGS = Cause(
+_HANGS = fail(
     "nvml-hangs",
-    "fail",
-    headline="NVML hangs in the kernel",
-    sentence="NVML hangs in the kernel: no tool can see the GPUs.",
-    remedy="See DRV-010.",
-    commands=[HOLDERS, REBOOT],
+    "NVML hangs in the kernel",
+    "NVML hangs in the kernel: no tool can see the GPUs.",
+    "See DRV-010.",
+    HOLDERS,
+    REBOOT,
 )
 _CRASHES, _SILENT = (
-    Cause(
+    fail(
         key,
-        "fail",
-        headline=f"NVML {what}",
-        sentence=f"A process that asks NVML for the GPUs {what} ({{reason}}): monitoring and schedulers will"
+        f"NVML {what}",
+        f"A process that asks NVML for the GPUs {what} ({{reason}}): monitoring and schedulers will"
         " do no better.",
-        remedy="See whether nvidia-smi comes back, and what the kernel's log says about a GPU; where nothing"
+        "See whether nvidia-smi comes back, and what the kernel's log says about a GPU; where nothing"
         " helps, reboot, and if it stays so install the driver again.",
-        commands=["time nvidia-smi -L", NVRM_LOG, REBOOT],
+        "time nvidia-smi -L",
+        NVRM_LOG,
+        REBOOT,
     )
     for key, what in (("nvml-crashes", "crashes"), ("nvml-silent", "never answers"))
 )
@@ -67,14 +60,12 @@ _CRASHES, _SILENT = (
     "DRV-001",
     title="NVML answers",
     causes=[*_CODES.values(), _OTHER, _LOST, _HANGS, _CRASHES, _SILENT],
-    about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver."
-    " Where it does not start, no tool can list a GPU, and CUDA usually does not start either."
-    " Judged by what nvmlInit returns in a process of its own; its error code tells a missing library"
-    " from a module that is not loaded, a version mismatch, a lack of permission and a lost GPU.",
-    sources=("nvml.h, nvmlReturn_t", "nvidia-container-toolkit#33, #48, #1227"),
+    about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver. Where it"
+    " does not start, no tool can list a GPU, and CUDA usually does not start either.",
+    sources=["nvml.h, nvmlReturn_t; nvidia-container-toolkit#33, #48, #1227"],
     follows=(*NO_DRIVER, "KRN-006", "DRV-010", "DRV-002", "ENV-002", "ENV-009"),
 )
-def nvml_answers(view: SnapshotView) -> Iterator[Verdict]:
+def nvml_answers(view: SnapshotView) -> Verdicts:
     probe = view.machine.nvml
     if stuck_in(probe):
         yield _HANGS.found(evidence=[view.evidence("machine.nvml")])

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.versions import parse_version
-from ...facts.base import Maybe, Unavailable, known
-from ...facts.gpu import Gpu
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
 from ..driver_state import DATA_CENTRE_BRANDS, REBOOT, REPORT, driver_version, on_windows, on_wsl
 from ..gpus import errors_of, found, gpu_check
 from ..nvidia_devices import known_kernel
 from ..peer_groups import is_vgpu
+from ..reading import Gpu, Maybe, Skip, SnapshotView, Unavailable, known, need
 from ..system_commands import on_system
+from ..verdicts import Passed, Remedy, Verdicts, fail, warn, word
 
-CORRUPT = Cause(
+CORRUPT = fail(
     "inforom-corrupt",
-    "fail",
     "has a corrupt InfoROM",
     "The InfoROM is corrupt: the board's configuration and its records of memory errors and repairs cannot"
     " be relied on.",
     "Switch the machine off and on again; if it stays corrupt, the vendor has to rewrite the InfoROM or"
     " replace the board.",
-    ("nvidia-smi -q -i {gpu}", REPORT),
+    "nvidia-smi -q -i {gpu}",
+    REPORT,
 )
-UNREADABLE = Cause(
+UNREADABLE = warn(
     "inforom-unreadable",
-    "warn",
     "has an InfoROM that cannot be read",
     "The InfoROM cannot be read: the board's records of memory errors and repairs are missing.",
     "Look in the kernel's log; switch the machine off and on again, and ask the vendor if that does not"
     " help.",
-    ("sudo dmesg | grep -iE 'nvrm|xid|inforom'", "nvidia-smi -q -i {gpu}"),
+    "sudo dmesg | grep -iE 'nvrm|xid|inforom'",
+    "nvidia-smi -q -i {gpu}",
 )
 
 
@@ -46,12 +39,9 @@ UNREADABLE = Cause(
     about="The InfoROM is the board's own small memory: its configuration, and the ECC errors, retired"
     " pages and remapped rows of its life. If its checksums are wrong (nvidia-smi warns 'infoROM is"
     " corrupted'), those records and the repairs that rest on them are lost.",
-    sources=(
-        "nvml.h, nvmlDeviceValidateInforom, NVML_ERROR_CORRUPTED_INFOROM",
-        "nvidia-smi(1), RETURN VALUE",
-    ),
+    sources=["nvml.h, nvmlDeviceValidateInforom, NVML_ERROR_CORRUPTED_INFOROM"],
 )
-def inforom_is_whole(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def inforom_is_whole(view: SnapshotView, gpu: Gpu) -> Verdicts:
     corrupt = errors_of(gpu, ("corrupted inforom",))
     unreadable = [
         name
@@ -92,9 +82,8 @@ def _is_na(fact: Maybe[str]) -> bool:
 _GSP_ALWAYS = ("Hopper", "Blackwell", "Rubin")
 _GSP_SINCE_TURING = ("Turing", "Ampere", "Ada Lovelace")
 _GSP_DEFAULT_DRIVER = "580"
-NO_GSP = Cause(
+NO_GSP = warn(
     "gsp-firmware-off",
-    "warn",
     "runs without GSP firmware",
     "The GPU runs without its GSP firmware, which is the default for it: the driver is in a mode that NVIDIA"
     " does not test for this GPU.",
@@ -107,12 +96,12 @@ NO_GSP = Cause(
     causes=(NO_GSP,),
     about="Since Turing a processor on the GPU (GSP) does initialisation and management, and the driver"
     " runs its firmware by default on the GPUs that are made for it; NVIDIA does not test the other mode"
-    " for them. It is off if somebody switched it off (NVreg_EnableGpuFirmware=0), or the firmware's"
-    " files are missing.",
-    sources=("NVIDIA Linux driver README, GSP Firmware", "nvml.h, nvmlDeviceGetGspFirmwareMode"),
+    " for them. It is off if somebody switched it off (NVreg_EnableGpuFirmware=0), or the firmware's files"
+    " are missing.",
+    sources=["NVIDIA Linux driver README, GSP Firmware; nvml.h, nvmlDeviceGetGspFirmwareMode"],
     follows=("GPU-001",),
 )
-def gsp_runs(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def gsp_runs(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if on_windows(view) or on_wsl(view):
         raise Skip("the driver is Windows' own")
     if is_vgpu(gpu):

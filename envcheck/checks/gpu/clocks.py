@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
 from ..driver_state import REPORT
 from ..gpus import found, gpu_check, need_any
+from ..reading import Gpu, Skip, SnapshotView, known, need
+from ..verdicts import Finding, Passed, Verdicts, warn
 from .heat import COOLING, SHOW_HEAT
 from .power import POWER_SUPPLY, SHOW_POWER
 
@@ -27,40 +23,37 @@ _PAST = {
     "slowdown_hw_thermal_us": (
         "hw_thermal_slowdown",
         1,
-        Cause(
+        warn(
             "was-throttled-by-heat",
-            "warn",
             "has been throttled by heat",
             "Heat made the hardware cut the clocks to half or less for {time} since the driver was loaded:"
             " under load the GPU gets too hot, and what ran then was slow.",
             COOLING,
-            SHOW_HEAT,
+            *SHOW_HEAT,
         ),
     ),
     "slowdown_hw_power_brake_us": (
         "hw_power_brake_slowdown",
         1,
-        Cause(
+        warn(
             "was-throttled-by-power-brake",
-            "warn",
             "has been throttled by the power brake",
             "The machine's power brake cut the clocks to half or less for {time} since the driver was"
             " loaded: its power supply or rack could not give what the GPU wanted.",
             POWER_SUPPLY,
-            SHOW_POWER,
+            *SHOW_POWER,
         ),
     ),
     "slowdown_sw_thermal_us": (
         "sw_thermal_slowdown",
         60 * _SECOND,
-        Cause(
+        warn(
             "was-slowed-by-heat",
-            "warn",
             "has been slowed down by heat",
             "Heat held the clocks down for {time} since the driver was loaded: under load the GPU or its"
             " memory gets as hot as it may.",
             COOLING,
-            SHOW_HEAT,
+            *SHOW_HEAT,
         ),
     ),
 }
@@ -71,16 +64,12 @@ _PAST = {
     title="Nothing has throttled the GPUs since the driver was loaded",
     causes=[cause for _reason, _least, cause in _PAST.values()],
     about="The driver counts for how long heat and the machine's power brake have cut the clocks, so a"
-    " slowdown is seen after the load is gone. The hardware's two counters are zero on healthy machines;"
-    " a minute in the driver's own slowdown for heat counts too. The power cap's counter is not judged:"
-    " at full load it is normal.",
-    sources=(
-        "nvidia-smi(1), Clocks Event Reasons Counters",
-        "nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*",
-    ),
+    " slowdown is seen after the load is gone. The hardware's two counters are zero on healthy machines; a"
+    " minute in the driver's own slowdown for heat counts too.",
+    sources=["nvidia-smi(1), Clocks Event Reasons Counters"],
     follows=("GPU-007", "GPU-008", "GPU-030"),
 )
-def clocks_were_free(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def clocks_were_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, _PAST, "the time of slowdowns")
     active = known(gpu.clock_event_reasons) or []
     slowed = False
@@ -105,21 +94,18 @@ def duration(microseconds: int) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-STUCK = Cause(
+STUCK = warn(
     "low-clocks-without-reason",
-    "warn",
     "runs at low clocks without a reason",
     "The GPU is busy ({use} %) and {low}, and the driver gives no reason: it computes at a fraction of its"
     " speed.",
     "Check whether its clocks are locked, undo that, and watch it under load; if they stay low, reset it,"
     " and look at its power cables and the machine's firmware.",
-    (
-        "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER -i {gpu}",
-        "sudo nvidia-smi -i {gpu} -rgc",
-        "sudo nvidia-smi -i {gpu} -rmc",
-        REPORT,
-        "sudo nvidia-smi --gpu-reset -i {gpu}",
-    ),
+    "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER -i {gpu}",
+    "sudo nvidia-smi -i {gpu} -rgc",
+    "sudo nvidia-smi -i {gpu} -rmc",
+    REPORT,
+    "sudo nvidia-smi --gpu-reset -i {gpu}",
 )
 
 
@@ -129,11 +115,11 @@ STUCK = Cause(
     causes=(STUCK,),
     about="A busy GPU raises its clocks, and if something holds them down the driver says what (GPU-008,"
     " GPU-029). Low clocks without a reason come from a stuck driver, a power connector or a firmware"
-    " fault. GPUs that only draw, and those of unknown utilization (MIG), are not judged.",
-    sources=("nvidia-smi(1), Performance State, Utilization, Clocks Event Reasons", "mcx#18"),
+    " fault.",
+    sources=["nvidia-smi(1), Performance State, Utilization, Clocks Event Reasons; mcx#18"],
     follows=("GPU-006", "GPU-007", "GPU-008", "GPU-009", "GPU-029", "GPU-034"),
 )
-def busy_gpus_are_fast(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def busy_gpus_are_fast(view: SnapshotView, gpu: Gpu) -> Verdicts:
     use = need(gpu.utilization_percent, "the utilization")
     if use < BUSY or not _computes(gpu):
         raise Skip("the GPU is not busy")
@@ -184,22 +170,22 @@ _CLOCKS = {
         "rmc",
     ),
 }
-SET_LOW = Cause(
+SET_LOW = warn(
     "clock-set-low",
-    "warn",
     "has its clocks set low",
     "The {clock} is set to {mhz} MHz and {usual}: programs run slower than they could.",
     "Set the default again, unless somebody needs the setting; newer drivers have locked clocks instead.",
-    ("sudo nvidia-smi -i {gpu} -rac", "sudo nvidia-smi -i {gpu} -{option}"),
+    "sudo nvidia-smi -i {gpu} -rac",
+    "sudo nvidia-smi -i {gpu} -{option}",
 )
-LOCKED_LOW = Cause(
+LOCKED_LOW = warn(
     "clock-locked-low",
-    "warn",
     "has its clocks set low",
     "The {clock} is at {mhz} of {most} MHz because it is set or locked: programs run at a fraction of the"
     " GPU's speed.",
     "Undo the setting, unless somebody needs it.",
-    ("sudo nvidia-smi -i {gpu} -{option}", "sudo nvidia-smi -i {gpu} -rac"),
+    "sudo nvidia-smi -i {gpu} -{option}",
+    "sudo nvidia-smi -i {gpu} -rac",
 )
 
 
@@ -210,12 +196,9 @@ LOCKED_LOW = Cause(
     about="Clocks can be set (applications clocks, nvidia-smi -ac) and locked (-lgc, -lmc), and stay so"
     " until somebody undoes it or the driver is reloaded. Some boards' defaults are below their maximum,"
     " which is normal.",
-    sources=(
-        "nvidia-smi(1), Applications Clocks, --lock-gpu-clocks",
-        "nvml.h, nvmlClocksEventReasons",
-    ),
+    sources=["nvidia-smi(1), Applications Clocks, --lock-gpu-clocks"],
 )
-def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, ("clock_event_reasons", "clock_set_mhz"), "the clock-event reasons")
     low = list(_set_low(view, gpu)) or list(_locked_low(view, gpu))
     yield from low

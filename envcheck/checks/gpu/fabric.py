@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
-from ...findings.subjects import gpu_subject
 from ..driver.cuinit import fabric_remedy
 from ..driver_state import NO_GPUS, service
 from ..gpus import RESET, RESETS, found, judge_gpus
-from ..registry import check
+from ..reading import Gpu, NotKnown, Skip, SnapshotView, facts_of, known, need
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Verdicts,
+    check,
+    fail,
+    gpu_subject,
+    warn,
+)
 from .fabric_faults import FAULTS, LOG, MANAGER, OTHER, partition, rejoin
 
 _UNFINISHED = ("not started", "in progress")
@@ -23,51 +25,46 @@ _NONE_HERE = ("n/a", "not supported", "")
 _NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
 
 _HEADLINE = "has not joined the NVSwitch fabric"
-NOT_JOINED = Cause(
+NOT_JOINED = fail(
     "not-joined",
-    "fail",
     _HEADLINE,
     "The GPU has not joined the NVSwitch fabric (state '{state}'; right after boot that takes a minute or"
     " two): CUDA programs do not start (error 802), or GPUs reach each other over PCIe alone, many times"
     " slower.",
 )
-NOT_JOINED_ALONE = Cause(
+NOT_JOINED_ALONE = warn(
     "not-joined-alone",
-    "warn",
     _HEADLINE,
     "The GPU has not joined the NVSwitch fabric (state '{state}'): CUDA starts on it nevertheless, and would"
     " not together with other GPUs.",
 )
-JOIN_ERROR = Cause(
+JOIN_ERROR = fail(
     "join-failed",
-    "fail",
     "has not joined the NVSwitch fabric",
     "Joining the NVSwitch fabric ended in an error ('{status}'): GPUs reach each other over PCIe alone, many"
     " times slower.",
 )
-UNHEALTHY = Cause(
+UNHEALTHY = fail(
     "fabric-unhealthy",
-    "fail",
     "has an unhealthy NVSwitch fabric",
     "The NVSwitch fabric is unhealthy at this GPU: exchange between GPUs is slow or fails.",
     f"Read the fabric manager's log, and reset the GPUs and NVSwitches. {RESET}",
-    RESETS,
+    *RESETS,
 )
-LIMITED = Cause(
+LIMITED = warn(
     "fabric-limited",
-    "warn",
     "has an NVSwitch fabric of limited capacity",
     "The NVSwitch fabric has limited capacity at this GPU: exchange between GPUs is slower.",
     "Read the fabric manager's log.",
-    (LOG,),
+    LOG,
 )
 _NO_MANAGER = (
     "This machine has NVSwitches and its fabric manager is not running: CUDA does not start, or GPUs reach"
     " each other over PCIe alone."
 )
-NO_MANAGER = Cause("no-fabric-manager", "fail", "the fabric manager is not running", _NO_MANAGER)
-MAYBE_NO_MANAGER = Cause(
-    "no-fabric-manager-cuda-unknown", "warn", "the fabric manager is not running", _NO_MANAGER
+NO_MANAGER = fail("no-fabric-manager", "the fabric manager is not running", _NO_MANAGER)
+MAYBE_NO_MANAGER = warn(
+    "no-fabric-manager-cuda-unknown", "the fabric manager is not running", _NO_MANAGER
 )
 
 
@@ -81,18 +78,12 @@ MAYBE_NO_MANAGER = Cause(
     about="On machines with NVSwitch the fabric manager has to join each GPU to the fabric before CUDA"
     " starts: until then cuInit returns 802, or GPUs reach each other over PCIe alone, many times slower"
     " and without any error; nvidia-smi -L and the NVLink states look fine. If the driver does not report"
-    " the fabric's state (before Hopper), an NVSwitch without a running fabric manager is judged by"
-    " whether CUDA starts.",
-    sources=(
-        "pytorch#35710",
-        "NVIDIA Fabric Manager User Guide",
-        "NVSentinel#883 (Completed, with an error as status)",
-        "nvidia-smi(1), Fabric; nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*",
-        "gpud#1106 (GB200: no fabric manager on the node)",
-    ),
+    " the fabric's state (before Hopper), an NVSwitch without a running fabric manager is judged by whether"
+    " CUDA starts.",
+    sources=["pytorch#35710; NVIDIA Fabric Manager User Guide"],
     follows=(*NO_GPUS, "KRN-011", "KRN-016"),
 )
-def fabric_is_set_up(view: SnapshotView) -> Iterator[Verdict]:
+def fabric_is_set_up(view: SnapshotView) -> Verdicts:
     verdicts = list(judge_gpus(view, lambda gpu: _fabric(view, gpu)))
     if any(isinstance(verdict, (Finding, Passed)) for verdict in verdicts):
         yield from verdicts
@@ -100,7 +91,7 @@ def fabric_is_set_up(view: SnapshotView) -> Iterator[Verdict]:
         yield from list(_manager_missing(view)) or verdicts
 
 
-def _fabric(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def _fabric(view: SnapshotView, gpu: Gpu) -> Verdicts:
     state = need(gpu.fabric_state, "the fabric's state").strip()
     status = (known(gpu.fabric_status) or "").strip()
     health = (known(gpu.fabric_health) or "").strip().lower()
@@ -182,14 +173,14 @@ def _manager_missing(view: SnapshotView) -> Iterator[Finding]:
     )
 
 
-NO_P2P = Cause(
+NO_P2P = warn(
     "no-peer-to-peer",
-    "warn",
     "GPUs have no peer-to-peer access",
     "{bad} of {pairs} pairs of GPUs have no peer-to-peer access though the machine has NVSwitches: exchange"
     " between them goes through the host, many times slower.",
     "Check the topology, and the fabric manager's log.",
-    ("nvidia-smi topo -p2p r", LOG),
+    "nvidia-smi topo -p2p r",
+    LOG,
 )
 
 
@@ -198,12 +189,11 @@ NO_P2P = Cause(
     title="GPUs on one NVSwitch fabric reach each other directly",
     causes=(NO_P2P,),
     about="On a machine with NVSwitches every GPU reads every other's memory directly (peer to peer). On"
-    " machines without, that depends on chipset, board and product line, and its lack is no fault. GPUs"
-    " with MIG on have no peer-to-peer access by design.",
-    sources=("nvml.h, nvmlDeviceGetP2PStatus", "NVIDIA Fabric Manager User Guide"),
+    " machines without, that depends on chipset, board and product line, and its lack is no fault.",
+    sources=["nvml.h, nvmlDeviceGetP2PStatus; NVIDIA Fabric Manager User Guide"],
     follows=(*NO_GPUS, "GPU-012"),
 )
-def peers_are_reached(view: SnapshotView) -> Iterator[Verdict]:
+def peers_are_reached(view: SnapshotView) -> Verdicts:
     pairs = need(facts_of(view.machine.nvml, "NVML").pairs, "the GPUs' topology")
     if len(view.gpus) < 2:
         raise Skip("there is one GPU alone")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Level
-from ...findings.model import Remedy
 from ..driver.cuinit import fabric_remedy
 from ..driver_state import REPORT, driver_version, service
 from ..gpus import RESET, RESETS, address_of
+from ..reading import Gpu, SnapshotView, known
+from ..verdicts import Cause, Level, Remedy
 
 MANAGER = "nvidia-fabricmanager"
 LOG = f"journalctl -u {MANAGER} -n 100"

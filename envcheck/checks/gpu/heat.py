@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.memory_temperatures import memory_temperature_limit
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..gpus import found, gpu_check, plural
+from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
+from ..verdicts import Passed, Verdicts, fail, warn
 from .power import POWER_SUPPLY, SHOW_POWER
 
 FAN_C = 75  # fans that stop on idle boards start well below it
@@ -23,30 +17,28 @@ COOLING = (
 )
 SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
 
-FAN = Cause(
+FAN = warn(
     "fan-stopped",
-    "warn",
     "has a fan that stands still",
     "The GPU is at {celsius} °C and its fan stands still: it will lower its clocks, and then switch off.",
     "Check whether the fan turns, its cable is plugged in, and a program sets its speed.",
-    ("nvidia-smi -q -d TEMPERATURE -i {gpu}", "nvidia-settings -q fans"),
+    "nvidia-smi -q -d TEMPERATURE -i {gpu}",
+    "nvidia-settings -q fans",
 )
-TOO_HOT = Cause(
+TOO_HOT = fail(
     "too-hot",
-    "fail",
     "is too hot",
     "The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training slows down"
     " with it.",
     COOLING,
-    SHOW_HEAT,
+    *SHOW_HEAT,
 )
-NEARLY_TOO_HOT = Cause(
+NEARLY_TOO_HOT = warn(
     "nearly-too-hot",
-    "warn",
     "is nearly too hot",
     "The GPU is {left} below its slowdown temperature{at}: under more load it will lower its clocks.",
     COOLING,
-    SHOW_HEAT,
+    *SHOW_HEAT,
 )
 
 
@@ -55,12 +47,11 @@ NEARLY_TOO_HOT = Cause(
     title="The GPUs are cool enough",
     causes=(FAN, TOO_HOT, NEARLY_TOO_HOT),
     about="At its slowdown temperature a GPU lowers its clocks, a few degrees above that it switches off."
-    " Judged against the GPU's own threshold, as a temperature or as the degrees left (T.Limit). A"
-    " healthy value without load says nothing about training.",
-    sources=("nvidia-smi(1), Temperature", "NVSentinel#890; pytorch#153195"),
+    " Judged against the GPU's own threshold, as a temperature or as the degrees left (T.Limit).",
+    sources=["nvidia-smi(1), Temperature; NVSentinel#890; pytorch#153195"],
     follows=("GPU-008",),
 )
-def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     now, left = known(gpu.temperature_c), _degrees_left(gpu)
     fields = "temperature_c temperature_slowdown_c temperature_margin_c"
     still = known(gpu.fan_percent) == 0 and now is not None and now >= FAN_C
@@ -93,23 +84,21 @@ def memory_limit(gpu: Gpu) -> int | None:
     return memory_temperature_limit(known(gpu.architecture) or "") if own is None else own
 
 
-MEMORY_HOT = Cause(
+MEMORY_HOT = fail(
     "memory-too-hot",
-    "fail",
     "has memory that is too hot",
     "The memory is at {celsius} °C, and from {limit} °C on it is slowed down: training slows down with it,"
     " and memory errors become more likely.",
     COOLING,
-    SHOW_HEAT,
+    *SHOW_HEAT,
 )
-MEMORY_WARM = Cause(
+MEMORY_WARM = warn(
     "memory-nearly-too-hot",
-    "warn",
     "has memory that is nearly too hot",
     "The memory is {left} below its limit ({celsius} of {limit} °C): under more load it will be slowed"
     " down.",
     COOLING,
-    SHOW_HEAT,
+    *SHOW_HEAT,
 )
 
 
@@ -118,16 +107,12 @@ MEMORY_WARM = Cause(
     title="The GPUs' memory is cool enough",
     causes=(MEMORY_HOT, MEMORY_WARM),
     about="The memory has a sensor and a limit of its own: above it the driver slows the memory down, and"
-    " errors become more frequent, while the GPU itself may be cool. Judged against the board's own"
-    " limit, or, if the driver does not give one (since Hopper), against its generation's.",
-    sources=(
-        "nvidia-smi(1), Temperature",
-        "nvml.h, NVML_TEMPERATURE_THRESHOLD_MEM_MAX",
-        "envcheck/data: memory_temperatures.csv",
-    ),
+    " errors become more frequent, while the GPU itself may be cool. Judged against the board's own limit,"
+    " or, if the driver does not give one (since Hopper), against its generation's.",
+    sources=["nvidia-smi(1), Temperature; nvml.h, NVML_TEMPERATURE_THRESHOLD_MEM_MAX"],
     follows=("GPU-007",),
 )
-def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     now = need(gpu.memory_temperature_c, "the memory's temperature")
     limit = memory_limit(gpu)
     if limit is None:
@@ -144,41 +129,37 @@ def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
 
 # By clock-event reason.
 THROTTLED = {
-    "hw_thermal_slowdown": Cause(
+    "hw_thermal_slowdown": fail(
         "throttled-by-heat",
-        "fail",
         "is throttled by heat",
         "The hardware holds the clocks down because of heat (half or less): training runs at a fraction of"
         " the GPU's speed.",
         COOLING,
-        SHOW_HEAT,
+        *SHOW_HEAT,
     ),
-    "hw_power_brake_slowdown": Cause(
+    "hw_power_brake_slowdown": fail(
         "throttled-by-power-brake",
-        "fail",
         "is throttled by the power brake",
         "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow"
         " down, and training runs at a fraction of the GPU's speed.",
         POWER_SUPPLY,
-        SHOW_POWER,
+        *SHOW_POWER,
     ),
-    "hw_slowdown": Cause(
+    "hw_slowdown": warn(
         "throttled-by-hardware",
-        "warn",
         "is throttled by its hardware",
         "The hardware holds the clocks down, and does not say whether for heat or power: training runs"
         " slower than it could.",
         "Watch the reasons under load, and look at cooling and power.",
-        ("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",),
+        "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     ),
-    "sw_thermal_slowdown": Cause(
+    "sw_thermal_slowdown": warn(
         "slowed-by-heat",
-        "warn",
         "is throttled by heat",
         "The driver holds the clocks down to keep the GPU or its memory below the temperature allowed:"
         " training runs slower than it could.",
         COOLING,
-        SHOW_HEAT,
+        *SHOW_HEAT,
     ),
 }
 _COUNTERS = {
@@ -196,11 +177,10 @@ _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
     title="Nothing but the power cap holds the clocks back",
     causes=THROTTLED.values(),
     about="The driver says why a GPU's clocks are below their maximum. Idle, the software power cap, the"
-    " board's limit and the highest reliable voltage are normal. A hardware thermal slowdown or a power"
-    " brake cut the clocks to half or less, a common reason for a machine that is silently slow.",
-    sources=("nvml.h, nvmlClocksEventReasons", "NVSentinel#890; pytorch#153195; tensorflow#42572"),
+    " board's limit and the highest reliable voltage are normal.",
+    sources=["nvml.h, nvmlClocksEventReasons; NVSentinel#890; pytorch#153195; tensorflow#42572"],
 )
-def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     active = set(need(gpu.clock_event_reasons, "the clock-event reasons"))
     reasons = [reason for reason in THROTTLED if reason in active]
     if "hw_slowdown" in reasons and reasons[0] != "hw_slowdown":

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.products import product
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.missing import Skip
-from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..gpus import found, gpu_check
 from ..on_the_bus import link_state
+from ..reading import Gpu, PciDevice, Skip, SnapshotView, known, need
+from ..verdicts import Passed, Verdicts, fail, warn
 
 BUSY_PERCENT = 50
 BUSY_STATES = ("P0", "P1", "P2")
@@ -34,16 +27,15 @@ _RESEAT = (
     " slot; check the slot's width and generation in the firmware, and compare with the other GPUs."
 )
 _HEADLINE = "has a slow PCIe link under load"
-BROKEN = Cause("link-broken", "fail", _HEADLINE, _SLOW, _RESEAT, _SHOW)
-NARROW = Cause("link-slow", "warn", _HEADLINE, _SLOW, _RESEAT, _SHOW)
-SMALL_SLOT = Cause(
+BROKEN = fail("link-broken", _HEADLINE, _SLOW, _RESEAT, *_SHOW)
+NARROW = warn("link-slow", _HEADLINE, _SLOW, _RESEAT, *_SHOW)
+SMALL_SLOT = warn(
     "small-slot",
-    "warn",
     "is in a slot with too few lanes",
     "The slot or riser has x{wired} of the card's x{lanes}: copies between host and GPU take that much"
     " longer, and jobs on several GPUs wait for this one, or stop with it.",
     "Put the GPU into a slot with 16 (or 8) lanes, without a riser of one lane.",
-    _SHOW,
+    *_SHOW,
 )
 
 
@@ -53,17 +45,11 @@ SMALL_SLOT = Cause(
     causes=(BROKEN, NARROW, SMALL_SLOT),
     about="A link with fewer lanes or a lower generation than card and slot have slows down data loading"
     " and, without NVLink, the exchange of gradients. An idle GPU lowers its link and many slots have 8"
-    " lanes, so the link is judged under load, and against the slot if that is known. A quarter of the"
-    " card's lanes or less, or generation 1, is reported in virtual machines too. A quarter of the lanes"
-    " or less in a slot that has more is a failure, everything else a warning.",
-    sources=(
-        "NVSentinel#890 (silently slow)",
-        "AlexeyAB/darknet#2807 (training stops with a GPU on a riser of one lane)",
-        "nvidia-smi(1), GPU Link information",
-    ),
+    " lanes, so the link is judged under load, and against the slot if that is known.",
+    sources=["NVSentinel#890 (silently slow); nvidia-smi(1), GPU Link information"],
     follows=("PCI-005",),
 )
-def link_is_full(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
     width = need(gpu.pcie_width, "the PCIe link's width")
     generation = need(gpu.pcie_gen, "the PCIe link's generation")
     virtual = in_virtual_machine(view, gpu)
@@ -164,14 +150,14 @@ def fastest_of(gpu: Gpu, slot: PciDevice | None) -> int | None:
     return min(most, of_slot or most) if most is not None else None
 
 
-REPLAYS = Cause(
+REPLAYS = warn(
     "pcie-replays",
-    "warn",
     "has errors on its PCIe link",
     "{replays} packets on the PCIe link had to be sent again since the last reset: the contact is bad, and"
     " bandwidth is lost.",
     "Reseat the GPU, its riser or cable, and check whether the count still rises under load.",
-    ("nvidia-smi -q -i {gpu} | grep -i replay", "sudo dmesg | grep -i 'pcie.*aer'"),
+    "nvidia-smi -q -i {gpu} | grep -i replay",
+    "sudo dmesg | grep -i 'pcie.*aer'",
 )
 
 
@@ -181,9 +167,9 @@ REPLAYS = Cause(
     causes=(REPLAYS,),
     about="A PCIe link sends a packet again if it arrived damaged. A few replays are normal; thousands"
     " indicate a bad contact, riser or cable, and cost bandwidth before the GPU falls off the bus.",
-    sources=("nvidia-smi(1), Replays Since Reset",),
+    sources=["nvidia-smi(1), Replays Since Reset"],
 )
-def link_is_clean(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def link_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
     replays = need(gpu.pcie_replays, "the replays on the PCIe link")
     if replays >= REPLAYS_LIMIT:
         yield found(view, REPLAYS, gpu, "pcie_replays", replays=replays)

@@ -6,14 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...facts.base import NOT_COLLECTED, known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu, LostGpu
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.shell import word
-from ...findings.subjects import gpu_subject
+from ...facts.gpu import LostGpu
 from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import NO_GPUS, REBOOT, REPORT, container
@@ -34,7 +27,19 @@ from ..gpus import (
     troubled,
 )
 from ..on_the_bus import NVIDIA_DEVICES
-from ..registry import check
+from ..reading import NOT_COLLECTED, Gpu, SnapshotView, known
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    check,
+    fail,
+    gpu_subject,
+    warn,
+    word,
+)
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
@@ -42,40 +47,39 @@ _PERMISSION = 4
 _OWN_REMEDY = (8, 14)  # INSUFFICIENT_POWER, CORRUPTED_INFOROM
 _RESET = 16  # RESET_REQUIRED
 
-CLOSED = Cause(
+CLOSED = warn(
     "gpu-closed-to-user",
-    "warn",
     "is closed to this user",
     "{gpu} is closed to this user, whose programs do not find it.",
 )
-LOST = Cause(
+LOST = fail(
     "gpu-lost",
-    "fail",
     "is lost",
     "{gpu} does not answer the driver: {meaning}; what runs on it hangs or dies.",
 )
-ONLY_ERRORS = Cause(
+ONLY_ERRORS = fail(
     "gpu-answers-with-errors",
-    "fail",
     "is lost",
     "The GPU is still listed and answers with errors alone: it is lost, and what runs on it hangs or dies.",
 )
-SIDE_ERROR = Cause(
+SIDE_ERROR = warn(
     "gpu-fact-error",
-    "warn",
     "answers with an error",
     "The driver reports an error for {facts} of a GPU that otherwise answers: it may be about to fail.",
     "Look in the kernel's log; reset the GPU if it stays.",
-    (_KERNEL_LOG,),
+    _KERNEL_LOG,
 )
-LEFT_OUT = Cause(
+LEFT_OUT = warn(
     "smi-left-gpus-out",
-    "warn",
     "nvidia-smi describes fewer GPUs than are attached",
     "nvidia-smi counts {attached} GPUs and describes {described}: the driver could not ask the others, which"
     " are lost, unless they were left out on purpose (-i) or the document was cut.",
     "Find out which one is missing, and look for it in the kernel's log; reset it or reboot.",
-    ("nvidia-smi -L", NVIDIA_DEVICES, _KERNEL_LOG, REPORT, REBOOT),
+    "nvidia-smi -L",
+    NVIDIA_DEVICES,
+    _KERNEL_LOG,
+    REPORT,
+    REBOOT,
 )
 
 
@@ -85,15 +89,11 @@ LEFT_OUT = Cause(
     causes=(CLOSED, LOST, ONLY_ERRORS, SIDE_ERROR, LEFT_OUT),
     about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted and does not"
     " answer. The signs are NVML errors other than 'not supported': GPU is lost, unknown error, reset"
-    " required. An error on a fact that every GPU has (UUID, name, memory, temperature) is a failure, one"
-    " on another fact a warning.",
-    sources=(
-        "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
-        "NVIDIA GPU debug guidelines; XID 79",
-    ),
+    " required.",
+    sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
     follows=(*NO_GPUS, "PCI-004", "KRN-006", "GPU-032"),
 )
-def no_gpu_is_lost(view: SnapshotView) -> Iterator[Verdict]:
+def no_gpu_is_lost(view: SnapshotView) -> Verdicts:
     probe = view.machine.nvml
     lost = probe.facts.lost if probe is not None and probe.facts is not None else []
     for place, entry in enumerate(lost):
@@ -188,7 +188,7 @@ def _log_evidence(view: SnapshotView, address: str | None) -> list[Evidence]:
     return [view.evidence("machine.kernel.log", text) for text in about[-2:]]
 
 
-def _troubled(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
     errors = [name for name, _fact in troubled(gpu)]
     if not errors:
         yield Passed("every GPU answers")
@@ -217,27 +217,24 @@ _ACTIONS = {
     "bus reset": "The driver asks for a reset of the GPU through its bus (--gpu-reset bus).",
     "drain and reset": "The driver asks that the GPU be drained of work and reset.",
 }
-RECOVERY = Cause(
+RECOVERY = fail(
     "recovery-action",
-    "fail",
     "needs a recovery",
     "The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
 )
-RESET_REQUIRED = Cause(
+RESET_REQUIRED = fail(
     "reset-required",
-    "fail",
     "needs a reset",
     "The GPU must be reset before it can be used again.",
     f"The driver asks for it. {RESET}",
-    RESETS,
+    *RESETS,
 )
-DRAIN = Cause(
+DRAIN = fail(
     "drain-and-reset",
-    "fail",
     "needs a reset",
     "The driver recommends that the GPU be drained of work and reset: parts of it are out of use until then.",
     f"Let the jobs on it end and start no new ones. {RESET}",
-    RESETS,
+    *RESETS,
 )
 
 
@@ -248,10 +245,10 @@ DRAIN = Cause(
     about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or to be drained"
     " of work first (recovery action, drivers from 560 on; 'reset required' in older ones). Until it is"
     " done neither the GPU's results nor its neighbours' are reliable.",
-    sources=("nvml.h, nvmlDeviceGpuRecoveryAction_t", "nvidia-smi(1), GPU Recovery Action"),
+    sources=["nvml.h, nvmlDeviceGpuRecoveryAction_t; nvidia-smi(1), GPU Recovery Action"],
     follows=("GPU-001", "KRN-008", *_ASKED_FOR_BY),
 )
-def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     action = known(gpu.recovery_action)
     if action is not None and action.strip().lower() not in ("none", "n/a", ""):
         advice = _recovery(gpu, action)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..gpus import REPLACE, REPLACES, RESET, RESETS, found, gpu_check, need_any, plural
+from ..reading import Gpu, SnapshotView, known, need
+from ..verdicts import Passed, Verdicts, fail, warn
 
 _MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
 # Volta and older retire pages, of which a board has 64; with 60 gone it is due for replacement.
@@ -18,30 +13,27 @@ RETIRED_PAGES_LIMIT = 60
 # On-chip memory by its protection: the fields' name, and the errors in one bank that NVIDIA tolerates.
 _SRAM = {"parity": ("parity", 4), "SEC-DED": ("secded", 2)}
 
-ECC_PENDING = Cause(
+ECC_PENDING = warn(
     "ecc-change-pending",
-    "warn",
     "has a change of its ECC mode pending",
     "ECC will be turned {mode} at the GPU's next reset: memory and speed will differ after it.",
     f"The change waits for a reset. {RESET}",
-    RESETS,
+    *RESETS,
 )
-UNCORRECTABLE = Cause(
+UNCORRECTABLE = fail(
     "uncorrectable-errors",
-    "fail",
     "has uncorrectable memory errors",
     "{errors} since the driver was loaded: programs that met them died or computed wrongly.",
     "A reset retires or remaps the bad memory; if the errors come back, ask for a replacement (RMA)."
     f" {RESET}",
-    RESETS,
+    *RESETS,
 )
-PAST_UNCORRECTABLE = Cause(
+PAST_UNCORRECTABLE = warn(
     "past-uncorrectable-errors",
-    "warn",
     "has had uncorrectable memory errors",
     "{errors} in the board's life, {since}: watch whether more come.",
     "Nothing now; check again after some days of load.",
-    ("nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",),
+    "nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",
 )
 
 
@@ -51,12 +43,11 @@ PAST_UNCORRECTABLE = Cause(
     causes=(ECC_PENDING, UNCORRECTABLE, PAST_UNCORRECTABLE),
     about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met"
     " it, and if it was not contained the results of others are wrong. One in the board's life alone"
-    " (aggregate) is a warning. Corrected errors are what ECC is for. Errors of on-chip memory are"
-    " GPU-031's.",
+    " (aggregate) is a warning.",
     sources=(_MEMORY_ERRORS, "XID 48, 94, 95"),
     follows=("GPU-003", "GPU-004", "GPU-005"),
 )
-def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
     enabled, pending = known(gpu.ecc_enabled), known(gpu.ecc_pending)
     if None not in (enabled, pending) and pending != enabled:
         mode = "on" if pending else "off"
@@ -86,24 +77,22 @@ def _sram(gpu: Gpu, period: str) -> int:
     return sum(known(getattr(gpu, f"sram_{name}_{period}")) or 0 for name, _most in _SRAM.values())
 
 
-SRAM_ERRORS = Cause(
+SRAM_ERRORS = fail(
     "sram-errors",
-    "fail",
     "has uncorrectable errors in on-chip memory",
     "{errors} in on-chip memory since the driver was loaded: programs that met them died or computed"
     " wrongly.",
     "A reset clears the error and repairs nothing, because on-chip memory has no spare rows: if more than"
     f" {{tolerated}} come in one bank, run the field diagnostic and ask for a replacement (RMA). {RESET}",
-    RESETS,
+    *RESETS,
 )
-PAST_SRAM_ERRORS = Cause(
+PAST_SRAM_ERRORS = warn(
     "past-sram-errors",
-    "warn",
     "has had errors in on-chip memory",
     "{errors} in on-chip memory in the board's life, none since the driver was loaded: more than {tolerated}"
     " in one bank call for a replacement.",
     "Nothing now; check again after some days of load.",
-    ("nvidia-smi -q -d ECC -i {gpu}",),
+    "nvidia-smi -q -d ECC -i {gpu}",
 )
 
 
@@ -117,7 +106,7 @@ PAST_SRAM_ERRORS = Cause(
     sources=(f"{_MEMORY_ERRORS}, RMA Policy", "nvidia-smi(1), ECC Errors", "XID 48, 94, 95"),
     follows=("GPU-005",),
 )
-def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
     periods = ("volatile", "aggregate")
     counters = [f"sram_{name}_{period}" for name, _ in _SRAM.values() for period in periods]
     need_any(gpu, counters, "errors of on-chip memory")
@@ -137,32 +126,30 @@ def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         yield Passed("no uncorrectable error in on-chip memory")
 
 
-REMAP_FAILED = Cause(
+REMAP_FAILED = fail(
     "remapping-failed",
-    "fail",
     "has a row of memory that could not be remapped",
     "A row of memory could not be remapped, for lack of spare rows or because it had been remapped before:"
     " errors will go on.",
     f"The row-remapping failure flag is NVIDIA's criterion for an RMA. {REPLACE}",
-    REPLACES,
+    *REPLACES,
 )
-REMAP_PENDING = Cause(
+REMAP_PENDING = fail(
     "remapping-pending",
-    "fail",
     "has a row of memory that waits for its remapping",
     "A row of memory waits for its remapping: the memory has had errors, and the repair takes effect only at"
     " a reset.",
     f"The reset puts the spare row in place. {RESET}",
-    RESETS,
+    *RESETS,
 )
-FEW_SPARE_ROWS = Cause(
+FEW_SPARE_ROWS = warn(
     "few-spare-rows",
-    "warn",
     "is running out of spare memory rows",
     "{banks} left: nothing fails yet, and the next errors there cannot be repaired.",
     "Run the vendor's field diagnostic when the machine is free, and plan for a replacement; watch for XID"
     " 63 and 64.",
-    ("nvidia-smi -q -d ROW_REMAPPER -i {gpu}", "sudo dcgmi diag -r 3"),
+    "nvidia-smi -q -d ROW_REMAPPER -i {gpu}",
+    "sudo dcgmi diag -r 3",
 )
 _HISTOGRAM = "remap_banks_none remap_banks_low remap_banks_partial remap_banks_high remap_banks_max"
 
@@ -172,15 +159,14 @@ _HISTOGRAM = "remap_banks_none remap_banks_low remap_banks_partial remap_banks_h
     title="Row remapping is complete",
     causes=(REMAP_FAILED, REMAP_PENDING, FEW_SPARE_ROWS),
     about="GPUs since Ampere replace a bad row of memory by a spare one at the next reset. It fails for a"
-    " bank without spare rows, a row that had been remapped before, or after 512 rows in all. Rows that"
-    " were remapped in the past are no fault.",
+    " bank without spare rows, a row that had been remapped before, or after 512 rows in all.",
     sources=(
         f"{_MEMORY_ERRORS}, RMA Policy",
         "nvidia-smi(1), Remapped Rows, Bank Remap Availability Histogram",
         "XID 63, 64",
     ),
 )
-def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     failed, pending = known(gpu.remap_failed), known(gpu.remap_pending)
     if failed is None and pending is None:
         need(gpu.remap_failed, "row remapping")
@@ -203,21 +189,19 @@ def _have(banks: int) -> str:
     return f"{plural(banks, 'memory bank')} {'has' if banks == 1 else 'have'}"
 
 
-RETIREMENT_PENDING = Cause(
+RETIREMENT_PENDING = fail(
     "retirement-pending",
-    "fail",
     "has a bad memory page still in use",
     "A page of memory waits for its retirement: it is known to be bad, and still in use.",
     f"The page is retired when the GPU is reset or the driver reloaded. {RESET}",
-    RESETS,
+    *RESETS,
 )
-PAGES_USED_UP = Cause(
+PAGES_USED_UP = fail(
     "too-many-retired-pages",
-    "fail",
     "has too many retired memory pages",
     "{pages} pages of memory are retired, of 64 that a board can retire: soon bad memory will stay in use.",
     f"A board with {RETIRED_PAGES_LIMIT} retired pages is due for replacement. {REPLACE}",
-    REPLACES,
+    *REPLACES,
 )
 
 
@@ -228,9 +212,9 @@ PAGES_USED_UP = Cause(
     about="GPUs before Ampere retire a page of memory after a double-bit error or two single-bit ones, when"
     " the driver is reloaded or the GPU is reset. A board has room for 64 retired pages; at 60 it is due"
     " for replacement.",
-    sources=("NVIDIA Dynamic Page Retirement", "XID 48, 63"),
+    sources=["NVIDIA Dynamic Page Retirement; XID 48, 63"],
 )
-def retirement_is_complete(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def retirement_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     pending = known(gpu.retired_pending)
     counts = [known(gpu.retired_single_bit), known(gpu.retired_double_bit)]
     if pending is None and counts == [None, None]:
@@ -247,38 +231,34 @@ def retirement_is_complete(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
 
 # By the fact that reports it.
 _REPAIRS = {
-    "unrepairable_memory": Cause(
+    "unrepairable_memory": fail(
         "memory-unrepairable",
-        "fail",
         "has memory that cannot be repaired",
         "The GPU's memory has a fault that its own repair cannot mend: errors will go on.",
         f"The driver calls the memory unrepairable. {REPLACE}",
-        REPLACES,
+        *REPLACES,
     ),
-    "sram_threshold_exceeded": Cause(
+    "sram_threshold_exceeded": fail(
         "sram-threshold-exceeded",
-        "fail",
         "has too many errors in on-chip memory",
         "Uncorrectable errors in the GPU's on-chip memory are past the threshold for replacement.",
         f"The SRAM threshold flag is NVIDIA's criterion for an RMA. {REPLACE}",
-        REPLACES,
+        *REPLACES,
     ),
-    "channel_repair_pending": Cause(
+    "channel_repair_pending": fail(
         "channel-repair-pending",
-        "fail",
         "has a pending memory repair",
         "A memory channel waits for its repair: the memory has had errors, and the repair takes effect only"
         " at a reset.",
         f"The reset repairs the channel. {RESET}",
-        RESETS,
+        *RESETS,
     ),
-    "tpc_repair_pending": Cause(
+    "tpc_repair_pending": fail(
         "tpc-repair-pending",
-        "fail",
         "has multiprocessors that wait for their repair",
         "A group of multiprocessors waits for its repair, which takes effect only at a reset.",
         f"The reset repairs it. {RESET}",
-        RESETS,
+        *RESETS,
     ),
 }
 
@@ -291,7 +271,7 @@ _REPAIRS = {
     " they cannot any more.",
     sources=(_MEMORY_ERRORS, "nvidia-smi(1), ECC Errors"),
 )
-def no_repair_pending(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def no_repair_pending(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, _REPAIRS, "the repair status")
     faults = [field for field in _REPAIRS if known(getattr(gpu, field))]
     yield from (found(view, _REPAIRS[field], gpu, field) for field in faults)

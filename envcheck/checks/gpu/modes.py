@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from packaging.version import Version
 
 from ...data.capabilities import capability
 from ...data.cuda import rows
 from ...data.versions import parse_version
-from ...facts.base import Unavailable, known
-from ...facts.gpu import Gpu
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..driver_state import DATA_CENTRE_BRANDS, HOLDERS, container, on_windows, on_wsl, service
 from ..gpus import found, gpu_check, plural
+from ..reading import Gpu, NotKnown, Skip, SnapshotView, Unavailable, known, need
+from ..verdicts import Cause, Passed, Verdicts, fail, warn
 
-MIG_PENDING = Cause(
+MIG_PENDING = warn(
     "mig-change-pending",
-    "warn",
     "has a change of its MIG mode pending",
     "MIG will be turned {mode} at the GPU's next reset: what programs see of it will change.",
     "Stop what uses the GPU and reset it, or set the current mode again.",
-    (
-        "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv",
-        HOLDERS,
-        "sudo nvidia-smi --gpu-reset -i {gpu}",
-    ),
+    "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv",
+    HOLDERS,
+    "sudo nvidia-smi --gpu-reset -i {gpu}",
 )
-MIG_EMPTY = Cause(
+MIG_EMPTY = fail(
     "mig-without-instances",
-    "fail",
     "has a MIG mode without instances",
     "MIG is on and the GPU has no instance: CUDA and every framework see no device on it.",
     "Create instances. If nobody wants the GPU divided, its owner can turn MIG off.",
-    (
-        "nvidia-smi mig -i {gpu} -lgip  # what it can be divided into",
-        "sudo nvidia-smi mig -i {gpu} -cgi 0 -C  # one instance, the whole GPU",
-    ),
+    "nvidia-smi mig -i {gpu} -lgip  # what it can be divided into",
+    "sudo nvidia-smi mig -i {gpu} -cgi 0 -C  # one instance, the whole GPU",
 )
 
 
@@ -49,9 +37,9 @@ MIG_EMPTY = Cause(
     causes=(MIG_PENDING, MIG_EMPTY),
     about="With MIG on, a GPU offers its instances and not itself. Without any, CUDA and every framework"
     " see no device although nvidia-smi lists the GPU.",
-    sources=("pytorch#95784", "NVIDIA Multi-Instance GPU User Guide"),
+    sources=["pytorch#95784; NVIDIA Multi-Instance GPU User Guide"],
 )
-def mig_has_instances(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def mig_has_instances(view: SnapshotView, gpu: Gpu) -> Verdicts:
     enabled = need(gpu.mig_enabled, "MIG")
     pending = known(gpu.mig_pending)
     if pending is not None and pending != enabled:
@@ -91,9 +79,9 @@ EXCLUSIVE = Cause(
     causes=(PROHIBITED, EXCLUSIVE),
     about="In compute mode Prohibited no CUDA program can use the GPU. In Exclusive_Process one process at"
     " a time can, which a scheduler or MPS may need.",
-    sources=("nvidia-smi(1), Compute Mode", "cuda.h, CUDA_ERROR_DEVICE_UNAVAILABLE"),
+    sources=["nvidia-smi(1), Compute Mode; cuda.h, CUDA_ERROR_DEVICE_UNAVAILABLE"],
 )
-def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Verdicts:
     mode = need(gpu.compute_mode, "the compute mode")
     name = mode.lower().replace(" ", "_")
     if "prohibited" in name:
@@ -114,14 +102,13 @@ def _is_taken(view: SnapshotView, gpu: Gpu) -> bool:
     return any(process.kind in ("C", "C+G") for process in known(gpu.processes) or [])
 
 
-NOT_PERSISTENT = Cause(
+NOT_PERSISTENT = warn(
     "persistence-off",
-    "warn",
     "has persistence mode off",
     "Persistence mode is off on a data-centre GPU: every first program waits for the driver to start the GPU,"
     " and settings are lost in between.",
     "Run the persistence daemon, which comes with the driver.",
-    ("sudo systemctl enable --now nvidia-persistenced",),
+    "sudo systemctl enable --now nvidia-persistenced",
 )
 
 
@@ -131,11 +118,11 @@ NOT_PERSISTENT = Cause(
     causes=(NOT_PERSISTENT,),
     about="Without persistence mode, or the persistence daemon, the driver stops a GPU when its last"
     " program ends and starts it for the next, which takes seconds on large machines and loses settings"
-    " such as power limits. Judged on data-centre boards without a display: elsewhere the desktop keeps"
-    " the driver ready. Windows has no such mode.",
-    sources=("NVIDIA Driver Persistence",),
+    " such as power limits. Judged on data-centre boards without a display: elsewhere the desktop keeps the"
+    " driver ready.",
+    sources=["NVIDIA Driver Persistence"],
 )
-def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if on_windows(view) or on_wsl(view):
         raise Skip("Windows has no persistence mode")
     daemon = service(view, "nvidia-persistenced")
@@ -167,9 +154,9 @@ UNLICENSED = Cause("vgpu-unlicensed", "warn", "has no vGPU licence", _UNLICENSED
     causes=(RESTRICTED, UNLICENSED),
     about="A virtual GPU without a licence starts at full speed and is slowed down more and more after some"
     " minutes; CUDA is refused in the end.",
-    sources=("NVIDIA Virtual GPU Client Licensing User Guide",),
+    sources=["NVIDIA Virtual GPU Client Licensing User Guide"],
 )
-def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     licence = need(gpu.vgpu_licence, "a vGPU licence")
     status = licence.lower()
     if status.startswith("licensed"):
@@ -184,9 +171,8 @@ def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     yield found(view, cause, gpu, fields, licence=licence, effect=effect)
 
 
-TOO_OLD = Cause(
+TOO_OLD = warn(
     "too-old-for-cuda",
-    "warn",
     "is too old for current CUDA",
     "CUDA {cuda} is the last that makes code for compute capability {capability} ({architecture}): no current"
     " framework runs on this GPU.",
@@ -200,9 +186,9 @@ TOO_OLD = Cause(
     causes=(TOO_OLD,),
     about="Each CUDA toolkit makes code for a range of compute capabilities; old ones are dropped, and what"
     " a newer toolkit built does not run on them. The framework's checks say which wheels fit.",
-    sources=("CMake, CMakeCUDAArchitecturesAll", "NVIDIA CUDA Toolkit 13.0 release notes"),
+    sources=["CMake, CMakeCUDAArchitecturesAll; NVIDIA CUDA Toolkit 13.0 release notes"],
 )
-def capability_is_current(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:
     own = need(gpu.compute_capability, "the compute capability")
     entry = capability(own)
     if entry is None:

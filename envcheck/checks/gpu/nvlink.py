@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.products import product
-from ...facts.base import Maybe, Unavailable, known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
 from ..driver_state import NO_GPUS, on_wsl
 from ..gpus import found, gpu_path, judge_gpus
 from ..nvidia_devices import known_kernel
 from ..on_the_bus import BRIDGES
 from ..peer_groups import is_vgpu
-from ..registry import check
+from ..reading import Gpu, Maybe, Skip, SnapshotView, Unavailable, known, need
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
 from .fabric import has_nvswitch
 from .link import in_virtual_machine
 
@@ -35,54 +27,49 @@ _CHECK_LINKS = (
 _NO_LINK = (
     "No NVLink is up, {beside}: it exchanges data with other GPUs over PCIe, many times slower."
 )
-FEWER = Cause(
+FEWER = warn(
     "nvlinks-down",
-    "warn",
     "has NVLinks that are down",
     "{up} NVLinks are up, {beside}: exchange with other GPUs is slower.",
     _CHECK_LINKS,
-    _LINKS,
+    *_LINKS,
 )
-ALL_DOWN = Cause(
+ALL_DOWN = warn(
     "no-nvlink",
-    "warn",
     "has no NVLink",
     _NO_LINK,
     "Check whether the NVSwitches are on the bus and their fabric manager runs, then reset all GPUs together"
     " or reboot; if that does not help, have the baseboard checked.",
-    (
-        "nvidia-smi topo -m",
-        _LINKS[0],
-        "systemctl status nvidia-fabricmanager --no-pager",
-        "sudo dmesg | grep -iE 'nvlink|nvswitch|sxid'",
-    ),
+    "nvidia-smi topo -m",
+    _LINKS[0],
+    "systemctl status nvidia-fabricmanager --no-pager",
+    "sudo dmesg | grep -iE 'nvlink|nvswitch|sxid'",
 )
-IN_GUEST = Cause(
+IN_GUEST = warn(
     "no-nvlink-in-guest",
-    "warn",
     "has no NVLink",
     _NO_LINK,
     "The host decides this: its fabric manager must run and put these GPUs into one partition (shared"
     " NVSwitch model), or the NVSwitches must be passed into this machine together with all GPUs of the"
     " board; with a cloud, take the type of machine that has NVLink.",
-    ("nvidia-smi topo -m", "nvidia-smi nvlink -s", BRIDGES),
+    "nvidia-smi topo -m",
+    "nvidia-smi nvlink -s",
+    BRIDGES,
 )
-SWITCHED_OFF = Cause(
+SWITCHED_OFF = warn(
     "nvlink-disabled",
-    "warn",
     "has no NVLink",
     _NO_LINK,
     "NVLink is switched off by a parameter of the nvidia module (NVreg_NvLinkDisable): remove it, rebuild the"
     " initial RAM disk, and reboot.",
-    ("grep -rs NVreg_NvLinkDisable /etc/modprobe.d /run/modprobe.d /proc/cmdline",),
+    "grep -rs NVreg_NvLinkDisable /etc/modprobe.d /run/modprobe.d /proc/cmdline",
 )
-NOISY = Cause(
+NOISY = warn(
     "nvlink-errors",
-    "warn",
     "has NVLinks with errors",
     "NVLink counts many errors: bandwidth is lost, and collectives may hang.",
     _CHECK_LINKS,
-    _LINKS,
+    *_LINKS,
 )
 
 
@@ -91,20 +78,12 @@ NOISY = Cause(
     title="Every NVLink is up and clean",
     causes=(FEWER, ALL_DOWN, IN_GUEST, SWITCHED_OFF, NOISY),
     about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
-    " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its"
-    " name and with its product. GPUs on a baseboard (SXM) have all of their links wired: without any"
-    " they exchange data over PCIe, many times slower. Cards have links only if a bridge joins two;"
-    " neither a card without any nor a single GPU of a baseboard is a fault.",
-    sources=(
-        "nvidia-smi nvlink -s, -e",
-        "NVSentinel#890",
-        "stanford_alpaca#32 (A100-SXM without NVLink in a virtual machine)",
-        "vllm#16336 (one of eight B200 without any)",
-        "NVIDIA Fabric Manager User Guide, Shared NVSwitch Virtualization Model",
-    ),
+    " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its name"
+    " and with its product.",
+    sources=["nvidia-smi nvlink -s, -e; NVSentinel#890"],
     follows=(*NO_GPUS, "GPU-012"),
 )
-def nvlinks_are_up(view: SnapshotView) -> Iterator[Verdict]:
+def nvlinks_are_up(view: SnapshotView) -> Verdicts:
     named: dict[Maybe[str], dict[int, int | None]] = {}
     for gpu in view.gpus:
         if not known(gpu.mig_enabled):
@@ -112,7 +91,7 @@ def nvlinks_are_up(view: SnapshotView) -> Iterator[Verdict]:
     return judge_gpus(view, lambda gpu: _links(view, gpu, named.get(gpu.name, {})))
 
 
-def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Iterator[Verdict]:
+def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdicts:
     """peers: the number of links up of each GPU of this name, itself included, by its id."""
     if known(gpu.mig_enabled):
         raise Skip("MIG is on: its instances do not use NVLink")

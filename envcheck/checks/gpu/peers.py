@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
 from ...data.data_centre_gpus import is_data_centre
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Unjudged, Verdict
-from ...findings.subjects import gpu_subject
 from ..driver_state import HOLDERS, NO_GPUS
 from ..gpus import address_of, found, judge_gpus
 from ..peer_groups import Outlier, groups, is_vgpu, of_many_makers, outliers
-from ..registry import check
+from ..reading import Gpu, SnapshotView, known, need
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Unjudged,
+    Verdicts,
+    check,
+    gpu_subject,
+    warn,
+)
 
 _QUERY = "nvidia-smi --query-gpu=index,pci.bus_id,{} --format=csv"
 _NEAR = 0.02  # the share of a value by which boards may differ
@@ -66,7 +70,7 @@ class Compared(NamedTuple):
     less: Cause | None = None
 
 
-def _judge(view: SnapshotView, of: Compared) -> Iterator[Verdict]:
+def _judge(view: SnapshotView, of: Compared) -> Verdicts:
     """One finding for each GPU that differs from its peers, one for all that have no majority."""
     for gpus in groups(view):
         name = known(gpus[0].name)
@@ -150,12 +154,12 @@ def _peer_check(
     key, headline, effect, remedy, commands = cause
     one = f"It differs from the other GPUs of its name: {{values}}. {effect}"
     several = f"GPUs of one name differ: {{gpus}}. {effect}"
-    differs = Cause(key, "warn", headline, one, remedy, commands)
-    split = Cause(f"{key}-split", "warn", headline, several, remedy, commands)
+    differs = warn(key, headline, one, remedy, *commands)
+    split = warn(f"{key}-split", headline, several, remedy, *commands)
     worse = msgspec.structs.replace(differs, key=less, severity="fail") if less else None
     compared = Compared(shared, differs, split, worse)
 
-    def judge(view: SnapshotView) -> Iterator[Verdict]:
+    def judge(view: SnapshotView) -> Verdicts:
         return _judge(view, compared)
 
     check(
@@ -255,9 +259,8 @@ _peer_check(
 )
 
 
-ECC_OFF = Cause(
+ECC_OFF = warn(
     "ecc-off",
-    "warn",
     "has ECC off",
     "ECC is off, and this product is sold with ECC on: memory errors go unnoticed, and results may be wrong.",
     "Switch it on, stop what uses the GPUs, and reset them (or reboot).",
@@ -270,12 +273,11 @@ ECC_OFF = Cause(
     causes=(ECC_OFF,),
     about="Data-centre GPUs come with ECC on: if it is off, memory errors go unnoticed. The mode is stored"
     " in the board's InfoROM and comes with it from another machine; a change takes effect at the next"
-    " reset. Other products have it on or off as their owner likes; they are reported only if GPUs of one"
-    " name differ.",
-    sources=("nvidia-smi(1), Ecc Mode", "envcheck/data/data_centre_gpus.csv"),
+    " reset.",
+    sources=["nvidia-smi(1), Ecc Mode; envcheck/data/data_centre_gpus.csv"],
     follows=NO_GPUS,
 )
-def ecc_is_as_sold(view: SnapshotView) -> Iterator[Verdict]:
+def ecc_is_as_sold(view: SnapshotView) -> Verdicts:
     off: list[Gpu] = []
     verdicts = list(judge_gpus(view, lambda gpu: _ecc(gpu, off)))
     if off:
@@ -295,7 +297,7 @@ def _mode(gpu: Gpu) -> bool | None:
     return None if pending is not None and pending != mode else mode
 
 
-def _ecc(gpu: Gpu, off: list[Gpu]) -> Iterator[Verdict]:
+def _ecc(gpu: Gpu, off: list[Gpu]) -> Verdicts:
     """Adds to ``off`` a GPU whose product has ECC on."""
     need(gpu.ecc_enabled, "ECC")
     mode = _mode(gpu)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import Unavailable, known
-from ...facts.gpu import Gpu
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..gpus import errors_of, found, gpu_check
+from ..reading import Gpu, SnapshotView, Unavailable, known, need
+from ..verdicts import Passed, Verdicts, fail, warn
 
 _LOWERED = 0.99  # of the default limit: rounding and the driver's own steps take less than the rest
 _NO_POWER = ("insufficient external power", "insufficient power")
@@ -24,23 +19,21 @@ SHOW_POWER = (
 )
 _SET_AGAIN = "Set the default again, unless somebody needs the lower limit."
 
-MODULE_LOW = Cause(
+MODULE_LOW = warn(
     "module-power-limit-lowered",
-    "warn",
     "is on a module with a lowered power limit",
     "The module's power limit is {limit:g} W and its default {default:g} W: under load GPU and CPU share"
     " less power than they could have.",
     _SET_AGAIN,
-    ("sudo nvidia-smi -i {gpu} -pl {default:g} -sc 1",),
+    "sudo nvidia-smi -i {gpu} -pl {default:g} -sc 1",
 )
-LOWERED = Cause(
+LOWERED = warn(
     "power-limit-lowered",
-    "warn",
     "has a lowered power limit",
     "The power limit is {limit:g} W and the board's default {default:g} W: under load the GPU runs at lower"
     " clocks than it could.",
     _SET_AGAIN,
-    ("sudo nvidia-smi -i {gpu} -pl {default:g}",),
+    "sudo nvidia-smi -i {gpu} -pl {default:g}",
 )
 
 
@@ -50,9 +43,9 @@ LOWERED = Cause(
     causes=(MODULE_LOW, LOWERED),
     about="A power limit below the board's default caps the clocks under load, often without anybody"
     " remembering who set it. A limit above the default is the owner's business.",
-    sources=("nvidia-smi(1), Power Readings", "NVSentinel#890"),
+    sources=["nvidia-smi(1), Power Readings; NVSentinel#890"],
 )
-def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Verdicts:
     module, usual = known(gpu.module_power_limit_w), known(gpu.module_power_default_limit_w)
     if module and usual and module < usual * _LOWERED:
         fields = "module_power_limit_w module_power_default_limit_w"
@@ -66,9 +59,8 @@ def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         yield Passed("no lower than the default")
 
 
-UNPLUGGED = Cause(
+UNPLUGGED = fail(
     "external-power-missing",
-    "fail",
     "lacks external power",
     "The board says that its external power cables are not properly attached: it runs at the lowest clocks,"
     " or not at all.",
@@ -82,9 +74,9 @@ UNPLUGGED = Cause(
     causes=(UNPLUGGED,),
     about="A board that needs more power than its slot gives reports a cable that is missing or loose: it"
     " runs at the lowest clocks, or not at all.",
-    sources=("nvml.h, NVML_ERROR_INSUFFICIENT_POWER", "nvidia-smi(1), RETURN VALUE 8"),
+    sources=["nvml.h, NVML_ERROR_INSUFFICIENT_POWER; nvidia-smi(1), RETURN VALUE 8"],
 )
-def power_is_attached(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def power_is_attached(view: SnapshotView, gpu: Gpu) -> Verdicts:
     errors = errors_of(gpu, _NO_POWER)
     if errors:
         yield found(view, UNPLUGGED, gpu, " ".join(errors[:3]))

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.products import product
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..gpus import found, gpu_check
 from ..peer_groups import is_vgpu
+from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
+from ..verdicts import Passed, Verdicts, fail, warn
 
 _MEMORY = 0.9  # of the product's: ECC of GDDR and the driver take up to 8 %
 _POWER = 0.75  # of the product's: clouds and vendors order boards with somewhat lower defaults
 
-LESS_MEMORY = Cause(
+LESS_MEMORY = fail(
     "less-memory-than-product",
-    "fail",
     "has less memory than its product",
     "It has {mib} MiB of memory, its product {gb} GB: a part of the memory is missing.",
     "Power the machine off and on; if the memory is still missing, have the board diagnosed by its vendor.",
-    ("nvidia-smi -q -d MEMORY,ROW_REMAPPER -i {gpu}",),
+    "nvidia-smi -q -d MEMORY,ROW_REMAPPER -i {gpu}",
 )
-LESS_POWER = Cause(
+LESS_POWER = warn(
     "less-power-than-product",
-    "warn",
     "has a lower default power limit than its product",
     "Its default power limit is {own:g} W, its product's {sold:g} W: under load its clocks stay far below the"
     " product's.",
     "Ask the vendor whether the board was ordered so; if not, for the VBIOS that belongs to it.",
-    ("nvidia-smi --query-gpu=pci.bus_id,vbios_version,power.default_limit --format=csv",),
+    "nvidia-smi --query-gpu=pci.bus_id,vbios_version,power.default_limit --format=csv",
 )
 
 
@@ -42,11 +34,11 @@ LESS_POWER = Cause(
     causes=(LESS_MEMORY, LESS_POWER),
     about="A GPU is compared with what NVIDIA and others publish about its product: a fault that all GPUs"
     " of a machine share is not seen by comparing them. NVLinks are judged by GPU-013, the PCIe link by"
-    " GPU-010. Unknown products and virtual GPUs are not judged.",
-    sources=("envcheck/data/products.csv",),
+    " GPU-010.",
+    sources=["envcheck/data/products.csv"],
     follows=("GPU-021", "GPU-024"),
 )
-def gpu_is_its_product(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def gpu_is_its_product(view: SnapshotView, gpu: Gpu) -> Verdicts:
     name = need(gpu.name, "the product's name")
     sold = product(name)
     if is_vgpu(gpu):

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.gpu import Gpu, GpuProcess
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...facts.gpu import GpuProcess
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, found, judge_gpus
-from ..registry import check
+from ..reading import CannotJudge, Gpu, SnapshotView, known, need
 from ..target import installed, tensorflows
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, warn
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
 HELD = 0.25  # of the memory in use without a process that owns it
@@ -24,35 +20,31 @@ _GROWTH = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # JAX",
 }
 
-MEMORY_FULL = Cause(
+MEMORY_FULL = warn(
     "memory-full",
-    "warn",
     "has little free memory",
     "{used} of {total} MiB are in use{by}: what starts now will run out of memory.",
 )
-ORPHANED = Cause(
+ORPHANED = warn(
     "memory-without-process",
-    "warn",
     "has memory in use without a process",
     "{used} MiB are in use and no process is listed: a crashed job may hold them, or a process in a"
     " container.",
     "Find out who has the device open, and stop it if it is a leftover.",
-    ("sudo fuser -v /dev/nvidia*", "docker ps"),
+    "sudo fuser -v /dev/nvidia*",
+    "docker ps",
 )
-IDLE_MPS = Cause(
+IDLE_MPS = warn(
     "idle-mps-daemon",
-    "warn",
     "an unused MPS daemon is running",
     "An MPS control daemon is running, nothing uses it, and its GPUs are not in the compute mode"
     " EXCLUSIVE_PROCESS, which is meant for it: CUDA programs of its user go through its server, and hang or"
     " fail with it.",
     "Stop it, unless somebody needs it; if it is wanted, set the mode, so that only its server opens the"
     " GPUs, and start it again.",
-    (
-        "echo quit | sudo nvidia-cuda-mps-control",
-        "sudo nvidia-smi -c EXCLUSIVE_PROCESS  # where MPS is wanted, then",
-        "sudo nvidia-cuda-mps-control -d",
-    ),
+    "echo quit | sudo nvidia-cuda-mps-control",
+    "sudo nvidia-smi -c EXCLUSIVE_PROCESS  # where MPS is wanted, then",
+    "sudo nvidia-cuda-mps-control -d",
 )
 
 
@@ -61,23 +53,16 @@ IDLE_MPS = Cause(
     title="The GPUs' memory is free",
     causes=(MEMORY_FULL, ORPHANED, IDLE_MPS),
     about="What other processes hold is missing when training starts, and TensorFlow and JAX ask for nearly"
-    " all of it. Memory in use without a listed process belongs to a crashed job, or to another"
-    " container. A TensorFlow that finds no memory left says 'cuDNN failed to initialize', and not that.",
-    sources=(
-        "nvidia-smi(1), Processes",
-        "NVIDIA Multi-Process Service",
-        "tensorflow#32548",
-        "TensorFlow guide, Use a GPU: limiting GPU memory growth",
-        "JAX documentation, GPU memory allocation",
-    ),
+    " all of it. Memory in use without a listed process belongs to a crashed job, or to another container.",
+    sources=["nvidia-smi(1), Processes; NVIDIA Multi-Process Service; tensorflow#32548"],
     follows=NO_GPUS,
 )
-def memory_is_free(view: SnapshotView) -> Iterator[Verdict]:
+def memory_is_free(view: SnapshotView) -> Verdicts:
     yield from judge_gpus(view, lambda gpu: _memory(view, gpu))
     yield from _idle_mps(view)
 
 
-def _memory(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
     total = need(gpu.memory_total_mib, "the memory")
     used = need(gpu.memory_used_mib, "the memory in use")
     processes = known(gpu.processes)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
 from ...facts.host import Disk
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.commands import fill_in
-from ...findings.model import Passed, Verdict, unjudged
-from ...findings.shell import word
-from ...findings.subjects import about_file
-from ..registry import check
+from ..reading import CannotJudge, SnapshotView, known, need
+from ..verdicts import (
+    Cause,
+    Passed,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    fill_in,
+    unjudged,
+    warn,
+    word,
+)
 from .places import (
     DEAD,
     NAMES,
@@ -37,16 +39,14 @@ USES = ("home", "cache", "environments", "temporary")
 
 
 _MAKE_ROOM = "Make room, or send environments, caches and temporary files to a larger disk."
-FULL = Cause(
+FULL = fail(
     "disk-full",
-    "fail",
     "too little disk space",
     "{where} is full, {mib} MiB {free}: every program that writes there fails.",
     _MAKE_ROOM,
 )
-TIGHT = Cause(
+TIGHT = warn(
     "little-disk-space",
-    "warn",
     "too little disk space",
     "{where} has {gb} {free}: installing TensorFlow with its CUDA libraries takes up to {needed} there and"
     " would stop with 'No space left on device'.",
@@ -68,12 +68,11 @@ FEW_INODES = Cause("few-inodes", "warn", *_INODES)
     causes=(FULL, TIGHT, NO_INODES, FEW_INODES),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from"
     " 3.28 GB, in the installer's cache or among the temporary files. Judged by what this user may still"
-    " write on each file system: free blocks, free inodes, and the quota. A target that has a framework"
-    " already needs no such room.",
-    sources=("measured: tensorflow[and-cuda] 2.21, 43 packages", "pip#5816", "pip#12868"),
+    " write on each file system: free blocks, free inodes, and the quota.",
+    sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
     follows=(DEAD,),
 )
-def room(view: SnapshotView) -> Iterator[Verdict]:
+def room(view: SnapshotView) -> Verdicts:
     for group in by_mount(disks(view, *USES)):
         try:
             yield from _space(view, group)
@@ -89,7 +88,7 @@ def _needed(held: list[str]) -> int:
     return environment + (WHEELS_MIB if "cache" in held or "temporary" in held else 0)
 
 
-def _space(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
+def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk, held = group[0], roles(*group)
     field, left = "free_mib", "free"
     free = need(disk.free_mib, f"free space of {disk.path}")
@@ -117,7 +116,7 @@ def _space(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
     )
 
 
-def _inodes(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
+def _inodes(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk = group[0]
     free = known(disk.free_inodes)
     installing = "environments" in roles(*group) and not framework_installed(view)

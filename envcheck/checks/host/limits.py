@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import Unavailable, known
-from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..containers import DEVICES_FOR_CONTAINERS
 from ..nvidia_devices import mode_bits
-from ..registry import check
+from ..reading import CannotJudge, Skip, SnapshotView, Unavailable, facts_of, known, need
 from ..system_commands import in_engine
+from ..verdicts import Passed, Verdicts, check, warn
 from .places import host_of
 
 DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that asks for nothing
@@ -21,19 +15,18 @@ LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
 
 
 _HEADLINE = "/dev/shm is too small"
-SMALL_ON_HOST = Cause(
+SMALL_ON_HOST = warn(
     "small-shared-memory",
-    "warn",
     _HEADLINE,
     "/dev/shm has {mib} MiB for {gpus} GPUs: NCCL between them and data loaders with workers need more ('No"
     " space left on device'), and die or hang.",
     "Make it larger, and remove the size where it is set: its line of /etc/fstab, or what else mounts it at"
     " boot.",
-    ("sudo mount -o remount,size=50% /dev/shm", "grep /dev/shm /etc/fstab"),
+    "sudo mount -o remount,size=50% /dev/shm",
+    "grep /dev/shm /etc/fstab",
 )
-SMALL_IN_CONTAINER = Cause(
+SMALL_IN_CONTAINER = warn(
     "small-shared-memory-in-container",
-    "warn",
     _HEADLINE,
     "/dev/shm has {mib} MiB in this container: NCCL between GPUs and data loaders with workers need more, and"
     " die or hang.",
@@ -46,16 +39,11 @@ SMALL_IN_CONTAINER = Cause(
     title="/dev/shm is large enough",
     causes=(SMALL_ON_HOST, SMALL_IN_CONTAINER),
     about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets"
-    " 64 MB of it by default; what does not fit ends in 'No space left on device', a bus error or a hang"
-    " of all ranks. A machine gives half of its memory, unless somebody made it small.",
-    sources=(
-        "nccl#290",
-        "nccl#342 (10 MB for each connection of a ring)",
-        "NVIDIA containers user guide, --shm-size",
-        "Linux kernel documentation, tmpfs: half of the memory",
-    ),
+    " 64 MB of it by default; what does not fit ends in 'No space left on device', a bus error or a hang of"
+    " all ranks.",
+    sources=["nccl#290; nccl#342 (10 MB for each connection of a ring)"],
 )
-def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
+def shared_memory(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     total = need(host.shm_total_mib, "/dev/shm")
     container = known(host.container)
@@ -97,17 +85,15 @@ def _is_small(view: SnapshotView, total: int) -> bool:
     return is_absent and several and total < ENOUGH_SHM_MIB and total * 8 < (memory or 0)
 
 
-LOCKED_MEMORY = Cause(
+LOCKED_MEMORY = warn(
     "low-memlock-limit",
-    "warn",
     "the limit on locked memory is too low",
     "This container may lock only {kib} KiB of memory, and {devices} need more: NCCL over RDMA cannot"
     " register its buffers.",
     "Start the container without that limit.",
 )
-FEW_FILES = Cause(
+FEW_FILES = warn(
     "low-file-limit",
-    "warn",
     "the limit on open files is too low",
     "A process may open only {files} files: data loaders run into 'Too many open files'.",
     "Raise the limit.",
@@ -121,9 +107,9 @@ FEW_FILES = Cause(
     about="RDMA (InfiniBand, RoCE), which NCCL uses between machines, pins the memory it registers, and the"
     " limit on locked memory counts that: in a container without --ulimit memlock=-1 registration fails."
     " Fewer than 1024 open files is less than any distribution gives.",
-    sources=("NVIDIA containers user guide, --ulimit memlock", "getrlimit(2)"),
+    sources=["NVIDIA containers user guide, --ulimit memlock; getrlimit(2)"],
 )
-def limits(view: SnapshotView) -> Iterator[Verdict]:
+def limits(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     memlock = need(host.memlock_kib, "the limit on locked memory")
     files = known(host.open_files)
@@ -153,14 +139,14 @@ def limits(view: SnapshotView) -> Iterator[Verdict]:
     )
 
 
-CONFINED = Cause(
+CONFINED = warn(
     "selinux-denies-gpu",
-    "warn",
     "SELinux keeps the container from the GPUs",
     "{node} is open to everybody by its mode, and this process may not use it: SELinux keeps the container"
     " from the GPU.",
     f"Allow containers to use devices on the host. {DEVICES_FOR_CONTAINERS}",
-    ("sudo getsebool container_use_devices", "sudo setsebool -P container_use_devices on"),
+    "sudo getsebool container_use_devices",
+    "sudo setsebool -P container_use_devices on",
 )
 
 
@@ -171,10 +157,10 @@ CONFINED = Cause(
     about="If the host enforces SELinux, a container's label (container_t) may not open device nodes that"
     " are not labelled for it: NVML then reports 'Insufficient Permissions'. Judged by device nodes that"
     " every user may open by their mode, and this process may not.",
-    sources=("nvidia-container-toolkit#33", "container-selinux, boolean container_use_devices"),
+    sources=["nvidia-container-toolkit#33; container-selinux, boolean container_use_devices"],
     follows=("PCI-001", "KRN-001", "KRN-006"),
 )
-def selinux(view: SnapshotView) -> Iterator[Verdict]:
+def selinux(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     if known(host.container) is None:
         raise Skip("not in a container")

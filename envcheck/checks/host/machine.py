@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 
 from packaging.version import Version
 
 from ...data import table
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.commands import fill_in
-from ...findings.model import Passed, Verdict
-from ..registry import check
+from ..reading import Skip, SnapshotView, known, need
 from ..system_commands import in_engine
+from ..verdicts import Passed, Verdicts, check, fail, fill_in, warn
 from .places import gigabytes, host_of
 
 # The machine names, as uname has them, that GPU builds of TensorFlow exist for.
@@ -25,9 +19,8 @@ CONTAINERS_FOR = ("x86_64", "aarch64")
 LEAST_MEMORY_MIB = 4096
 
 
-NO_BUILD = Cause(
+NO_BUILD = fail(
     "architecture-without-builds",
-    "fail",
     "no NVIDIA software exists for this architecture",
     "This system is {architecture}: no GPU build of TensorFlow exists for it, neither as wheels nor as"
     " NVIDIA's containers.",
@@ -41,12 +34,9 @@ NO_BUILD = Cause(
     causes=(NO_BUILD,),
     about="GPU builds of TensorFlow exist as wheels for x86_64, and NVIDIA's containers for x86_64 and"
     " aarch64. Judged by what the kernel calls the machine.",
-    sources=(
-        "wheel file names of tensorflow 2.13 to 2.22 and nvidia-tensorflow 20.10 to 23.03",
-        "NVIDIA NGC catalogue, multi-arch images",
-    ),
+    sources=["wheel file names of tensorflow 2.13 to 2.22 and nvidia-tensorflow 20.10 to 23.03"],
 )
-def architecture(view: SnapshotView) -> Iterator[Verdict]:
+def architecture(view: SnapshotView) -> Verdicts:
     machine = need(host_of(view).architecture, "the architecture")
     if machine in WHEELS_FOR:
         yield Passed(machine)
@@ -64,16 +54,14 @@ _NO_AVX = (
     "There is no AVX on {cpu}: TensorFlow's wheels die with 'Illegal instruction' when imported."
 )
 _HEADLINE = "the CPU lacks instructions that the wheels use"
-NO_AVX = Cause(
+NO_AVX = fail(
     "no-avx",
-    "fail",
     _HEADLINE,
     _NO_AVX,
     "Use a machine with a newer CPU: every Intel and AMD server CPU since 2011 has AVX.",
 )
-AVX_HIDDEN = Cause(
+AVX_HIDDEN = fail(
     "avx-hidden",
-    "fail",
     _HEADLINE,
     _NO_AVX,
     "Let the virtual machine see the host's CPU, on the host of the virtual machine; then stop it and start"
@@ -87,9 +75,9 @@ AVX_HIDDEN = Cause(
     causes=(NO_AVX, AVX_HIDDEN),
     about="TensorFlow's x86 wheels have been built with AVX since 1.6. On a CPU without it, or in a virtual"
     " machine whose hypervisor hides it, importing TensorFlow ends with SIGILL ('Illegal instruction').",
-    sources=("tensorflow#17411", "tensorflow#19766", "tensorflow#46496", "tensorflow#62342"),
+    sources=["tensorflow#17411; tensorflow#19766; tensorflow#46496; tensorflow#62342"],
 )
-def cpu_instructions(view: SnapshotView) -> Iterator[Verdict]:
+def cpu_instructions(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     machine = need(host.architecture, "the architecture")
     if machine != "x86_64":
@@ -125,25 +113,22 @@ def _glibc_floors() -> tuple[tuple[Version, tuple[int, int]], ...]:
     return tuple(sorted(floors, reverse=True))
 
 
-MUSL = Cause(
+MUSL = fail(
     "musl",
-    "fail",
     "the C library is not glibc",
     "The C library is musl, and every GPU build of TensorFlow needs glibc: no wheel installs here.",
     "Use a distribution with glibc (Debian, Ubuntu, Rocky), or an image of one.",
 )
 _UPGRADE = "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc."
-OLD_GLIBC = Cause(
+OLD_GLIBC = warn(
     "old-glibc",
-    "warn",
     "the C library is old",
     "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs: the newest that installs here"
     " is {fitting}.",
     _UPGRADE,
 )
-TOO_OLD_GLIBC = Cause(
+TOO_OLD_GLIBC = fail(
     "glibc-too-old",
-    "fail",
     "the C library is too old",
     "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in envcheck's"
     " tables installs here.",
@@ -156,15 +141,10 @@ TOO_OLD_GLIBC = Cause(
     title="The C library runs the wheels",
     causes=(MUSL, OLD_GLIBC, TOO_OLD_GLIBC),
     about="Wheels for Linux name the oldest glibc that they run on: manylinux2014 is glibc 2.17,"
-    " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution, or an import fails. No"
-    " GPU build exists for musl (Alpine). Judged by the glibc that the interpreter runs on.",
-    sources=(
-        "wheel file names of tensorflow 2.13 to 2.22 on PyPI",
-        "PEP 600",
-        "NVIDIA/tensorflow#32 (wheels before 22.01 asked for glibc 2.29)",
-    ),
+    " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution, or an import fails.",
+    sources=["wheel file names of tensorflow 2.13 to 2.22 on PyPI; PEP 600"],
 )
-def c_library(view: SnapshotView) -> Iterator[Verdict]:
+def c_library(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     if need(host.libc, "the C library") == "musl":
         yield MUSL.found(evidence=[view.evidence("machine.host.libc")])
@@ -192,16 +172,14 @@ def c_library(view: SnapshotView) -> Iterator[Verdict]:
     )
 
 
-LITTLE_MEMORY = Cause(
+LITTLE_MEMORY = warn(
     "little-memory",
-    "warn",
     "too little memory",
     "Only {memory} of memory: a framework with the CUDA libraries may be killed while it loads.",
     "Train on a machine with more memory, or with smaller batches and prefetch buffers.",
 )
-LOW_LIMIT = Cause(
+LOW_LIMIT = warn(
     "low-memory-limit",
-    "warn",
     "too little memory",
     "Only {memory} of memory (limited by its control group): a framework with the CUDA libraries may be"
     " killed while it loads.",
@@ -214,12 +192,11 @@ LOW_LIMIT = Cause(
     title="Enough memory for a training process",
     causes=(LITTLE_MEMORY, LOW_LIMIT),
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
-    " reaches the GPU. If a cgroup (a container, a batch job) allows less than the machine has, the"
-    " kernel kills the process at the limit with no more than 'Killed'. The line of 4 GiB is envcheck's"
-    " own.",
-    sources=("Linux kernel documentation, cgroup v1 and v2 memory controllers",),
+    " reaches the GPU. If a cgroup (a container, a batch job) allows less than the machine has, the kernel"
+    " kills the process at the limit with no more than 'Killed'.",
+    sources=["Linux kernel documentation, cgroup v1 and v2 memory controllers"],
 )
-def memory(view: SnapshotView) -> Iterator[Verdict]:
+def memory(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     total = need(host.memory_total_mib, "the machine's memory")
     limit = known(host.cgroup_memory_limit_mib)
@@ -245,14 +222,11 @@ def memory(view: SnapshotView) -> Iterator[Verdict]:
     "HOST-011",
     title="Where this system runs",
     about="Shows whether this is bare metal, a virtual machine, a container or WSL2, and whether Secure"
-    " Boot and lockdown ask for signed kernel modules: much of what the other checks say depends on it."
-    " It never fails.",
-    sources=(
-        "systemd-detect-virt(1), for the signs of each",
-        "microsoft/WSL documentation, GPU support",
-    ),
+    " Boot and lockdown ask for signed kernel modules: much of what the other checks say depends on it. It"
+    " never fails.",
+    sources=["systemd-detect-virt(1), for the signs of each"],
 )
-def place(view: SnapshotView) -> Iterator[Verdict]:
+def place(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     words = []
     if known(host.wsl):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import Unavailable, known
 from ...facts.host import Disk
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.commands import fill_in
-from ...findings.model import Finding, Level, Passed, Verdict, unjudged
-from ...findings.shell import word
-from ...findings.subjects import about_file
-from ..registry import check
+from ..reading import CannotJudge, SnapshotView, Unavailable, known, need
+from ..verdicts import (
+    Cause,
+    Finding,
+    Level,
+    Passed,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    fill_in,
+    unjudged,
+    warn,
+    word,
+)
 from .places import (
     DEAD,
     NAMES,
@@ -27,15 +31,14 @@ from .places import (
     roles,
 )
 
-NOEXEC = Cause(
+NOEXEC = fail(
     "mounted-noexec",
-    "fail",
     "a directory is noexec",
     "{mount} is mounted noexec, and {role} is there ({path}): no library of an environment can be loaded from"
     " it.",
     "Keep environments on another disk. If noexec is no rule of this machine, its owner can remove it from"
     " /etc/fstab.",
-    (f"export XDG_DATA_HOME={fill_in('DIRECTORY', 'one on another disk')}",),
+    f"export XDG_DATA_HOME={fill_in('DIRECTORY', 'one on another disk')}",
 )
 
 
@@ -69,11 +72,11 @@ CLOSED = {
     causes=(NOEXEC, *CLOSED.values()),
     about="An environment's libraries are mapped into memory as programs. On a file system mounted noexec"
     " that fails with 'failed to map segment from shared object', after an installation that seemed to"
-    " succeed. A noexec directory for temporary files is common hardening and no failure.",
-    sources=("mount(8), noexec", "mmap(2), EPERM", "Python's tempfile documentation, TMPDIR"),
+    " succeed.",
+    sources=["mount(8), noexec; mmap(2), EPERM; Python's tempfile documentation, TMPDIR"],
     follows=(DEAD,),
 )
-def usable(view: SnapshotView) -> Iterator[Verdict]:
+def usable(view: SnapshotView) -> Verdicts:
     places = disks(view, "environments", "cache", "temporary", "target")
     for disk in places:
         try:
@@ -86,7 +89,7 @@ def usable(view: SnapshotView) -> Iterator[Verdict]:
     yield Passed("writable and executable" + note)
 
 
-def _noexec(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
+def _noexec(view: SnapshotView, disk: Disk) -> Verdicts:
     libraries = [role for role in roles(disk) if role in ("environments", "target")]
     if not libraries or not need(disk.noexec, f"mount options of {disk.path}"):
         return
@@ -99,7 +102,7 @@ def _noexec(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
     )
 
 
-def _closed(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
+def _closed(view: SnapshotView, disk: Disk) -> Verdicts:
     role = next((role for role in CLOSED if role in disk.roles), None)
     if role is None or (role == "environments" and framework_installed(view)):
         return
@@ -121,16 +124,14 @@ def _closed(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
     )
 
 
-SILENT = Cause(
+SILENT = fail(
     "mount-does-not-answer",
-    "fail",
     "a disk does not answer",
     "The file system at {mount} does not answer: every program that opens a file in {roles} hangs.",
     "Check whether its server is up and reachable; unmount it lazily if it is gone for good.",
 )
-WINDOWS = Cause(
+WINDOWS = warn(
     "on-windows-drive",
-    "warn",
     "environments or caches are on a Windows drive",
     "{roles} ({path}) is on a Windows drive: installing and importing many small files is slow there, and"
     " cache locks may not work.",
@@ -143,13 +144,11 @@ WINDOWS = Cause(
     title="Environments and caches are on disks that answer",
     causes=(SILENT, WINDOWS),
     about="A mount whose server is gone is a failure: every program that touches it hangs. On a network"
-    " file system, installing and importing the many small files of an environment is slow, and the"
-    " locks of pip's and uv's caches may not work; clusters are built that way, so that it is a detail."
-    " In WSL2 a Windows drive (9p) is slower still and has Linux' own disk beside it: a warning. Judged"
-    " by the file system's type, and by whether it answered in time.",
-    sources=("proc(5), mountinfo", "uv documentation, cache directory", "microsoft/WSL#4197"),
+    " file system, installing and importing the many small files of an environment is slow, and the locks"
+    " of pip's and uv's caches may not work; clusters are built that way, so that it is a detail.",
+    sources=["proc(5), mountinfo; uv documentation, cache directory; microsoft/WSL#4197"],
 )
-def local(view: SnapshotView) -> Iterator[Verdict]:
+def local(view: SnapshotView) -> Verdicts:
     for group in by_mount(host_of(view).disks):
         free = group[0].free_mib
         if isinstance(free, Unavailable) and free.unavailable == "timeout":
@@ -173,7 +172,7 @@ def _dead(view: SnapshotView, group: list[Disk]) -> Finding:
     )
 
 
-def _remote(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
+def _remote(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk = group[0]
     filesystem = known(disk.filesystem)
     windows = filesystem == "9p" and known(host_of(view).wsl) is True

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ...facts.base import known
-from ...facts.evidence import Evidence
 from ...facts.host import Disk, Host
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of
+from ..reading import Skip, SnapshotView, facts_of, known
+from ..verdicts import Evidence
 
 NAMES = {
     "home": "the home directory",

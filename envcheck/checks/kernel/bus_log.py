@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.kernel import KernelEvent
-from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about_device
 from ..driver_state import REPORT
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus, pci_gpus
 from ..on_the_bus import error_counts
 from ..pci.link import IOMMU_PASSES
-from ..registry import check
+from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
+from ..verdicts import Passed, Verdicts, about_device, check, fail, warn, word
 
 _ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 _UNCORRECTED = re.compile(
@@ -33,41 +25,35 @@ _EXAMINE = (
     "Power the machine off; check the GPU's seating, riser or cable, slot and power; bring the machine's"
     " firmware up to date. Where it comes back in another slot, too, replace the board."
 )
-FATAL = Cause(
+FATAL = fail(
     "pcie-fatal",
-    "fail",
-    headline="has fatal PCIe errors in the kernel log",
-    sentence=_ERRORS + "jobs on it end or hang, and it may fall off the bus.",
-    remedy=_EXAMINE,
+    "has fatal PCIe errors in the kernel log",
+    _ERRORS + "jobs on it end or hang, and it may fall off the bus.",
+    _EXAMINE,
 )
-UNCORRECTED = Cause(
+UNCORRECTED = warn(
     "pcie-uncorrected",
-    "warn",
-    headline="has uncorrected PCIe errors in the kernel log",
-    sentence=_ERRORS + "none of them was fatal, and the driver lists the GPU.",
-    remedy=_EXAMINE,
+    "has uncorrected PCIe errors in the kernel log",
+    _ERRORS + "none of them was fatal, and the driver lists the GPU.",
+    _EXAMINE,
 )
-REFUSED = Cause(
+REFUSED = warn(
     "iommu-refused",
-    "warn",
-    headline="has accesses that the IOMMU refused",
-    sentence="The IOMMU refused accesses of this GPU ({times} times): transfers between GPUs, or to a network"
+    "has accesses that the IOMMU refused",
+    "The IOMMU refused accesses of this GPU ({times} times): transfers between GPUs, or to a network"
     " card, give wrong data or hang.",
-    remedy="On bare metal let the IOMMU pass addresses through (iommu=pt); in a virtual machine do so on its"
+    "On bare metal let the IOMMU pass addresses through (iommu=pt); in a virtual machine do so on its"
     f" host. Then reboot. {IOMMU_PASSES}",
-    commands=["cat /proc/cmdline"],
+    "cat /proc/cmdline",
 )
-MACHINE_CHECK = Cause(
+MACHINE_CHECK = warn(
     "machine-check",
-    "warn",
-    headline="the machine has hardware errors in the kernel log",
-    sentence="The machine itself (CPU, memory or PCIe root) reported a hardware error that it could not"
+    "the machine has hardware errors in the kernel log",
+    "The machine itself (CPU, memory or PCIe root) reported a hardware error that it could not"
     " correct.",
-    remedy="Read what it was; have the memory module, CPU or board that it names examined.",
-    commands=[
-        "sudo dmesg | grep -F '[Hardware Error]'",
-        "sudo ras-mc-ctl --errors  # where rasdaemon runs",
-    ],
+    "Read what it was; have the memory module, CPU or board that it names examined.",
+    "sudo dmesg | grep -F '[Hardware Error]'",
+    "sudo ras-mc-ctl --errors  # where rasdaemon runs",
 )
 
 
@@ -77,18 +63,12 @@ MACHINE_CHECK = Cause(
     causes=[FATAL, UNCORRECTED, REFUSED, MACHINE_CHECK],
     about="The kernel itself logs what goes wrong between it and a GPU: PCIe errors (AER) of the GPU or of"
     " the port above it, a link that went down, accesses of the GPU that the IOMMU refused, machine checks."
-    " Fatal PCIe errors and links that went down are a failure: they end jobs, often without an Xid,"
-    " and come from cables, risers, slots, power or the board. Corrected errors are counted by another"
-    " check; those of other devices do not count here.",
-    sources=(
-        "wilicc/gpu-burn#1",
-        "rwth-i6/returnn#1500",
-        "Linux kernel, PCI/pcieaer-howto",
-        "NVIDIA/cuda-samples#48 (IO_PAGE_FAULT)",
-    ),
+    " Fatal PCIe errors and links that went down are a failure: they end jobs, often without an Xid, and"
+    " come from cables, risers, slots, power or the board.",
+    sources=["wilicc/gpu-burn#1; rwth-i6/returnn#1500; Linux kernel, PCI/pcieaer-howto"],
     follows=("PCI-001", "PCI-004"),
 )
-def no_bus_errors(view: SnapshotView) -> Iterator[Verdict]:
+def no_bus_errors(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     gpus = pci_gpus(view)
     for gpu in gpus:
@@ -100,7 +80,7 @@ def no_bus_errors(view: SnapshotView) -> Iterator[Verdict]:
     yield Passed(f"none of {len(gpus)} GPUs since boot")
 
 
-def _of_gpu(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Iterator[Verdict]:
+def _of_gpu(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Verdicts:
     broken = [
         event
         for event in events

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.gpu import CudaDriver, Gpu, Nvml
-from ...facts.kernel import DeviceNode, Kernel
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_or, need
-from ...findings.causes import Cause, Finding
-from ...findings.commands import fill_in
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about_file, about_gpu
+from ...facts.kernel import DeviceNode
 from ..container_start import start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_on_disk import (
@@ -32,8 +21,23 @@ from ..nvidia_devices import (
     kernel_facts,
     mode_bits,
 )
-from ..registry import check
+from ..reading import CudaDriver, Gpu, Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
 from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    about_file,
+    about_gpu,
+    check,
+    fail,
+    fill_in,
+    warn,
+    word,
+)
 
 # How a container's user gets a group of the host's.
 _GROUPS = {
@@ -52,40 +56,36 @@ _OF_A_GROUP = (
 _AGAIN = "Start the container again, with the GPUs: few engines add nodes to a running one."
 _MAKE = "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot."
 
-LACKING = Cause(
+LACKING = fail(
     "gpu-node-missing",
-    "fail",
-    headline="has no device node",
-    sentence="There is no {paths}: CUDA does not find the GPU.",
-    remedy=_MAKE,
+    "has no device node",
+    "There is no {paths}: CUDA does not find the GPU.",
+    _MAKE,
 )
-NO_NODES = Cause(
+NO_NODES = fail(
     "nodes-missing",
-    "fail",
-    headline="the driver's device nodes are missing",
-    sentence="There is no {path}: no program reaches the driver, though its module is loaded.",
-    remedy=_MAKE,
-    commands=["sudo nvidia-modprobe -c 0 -u", "sudo systemctl enable --now nvidia-persistenced"],
+    "the driver's device nodes are missing",
+    "There is no {path}: no program reaches the driver, though its module is loaded.",
+    _MAKE,
+    "sudo nvidia-modprobe -c 0 -u",
+    "sudo systemctl enable --now nvidia-persistenced",
 )
-CLOSED = Cause(
+CLOSED = fail(
     "nodes-closed",
-    "fail",
-    headline="the GPUs' device nodes are closed to this user",
-    sentence="This user may not read and write the driver's device nodes: no program of this user finds a"
+    "the GPUs' device nodes are closed to this user",
+    "This user may not read and write the driver's device nodes: no program of this user finds a"
     " GPU.",
 )
-SOME_CLOSED = Cause(
+SOME_CLOSED = warn(
     "some-nodes-closed",
-    "warn",
-    headline="some GPUs' device nodes are closed to this user",
-    sentence="This user may not read and write some GPUs' device nodes: programs of this user do not find"
+    "some GPUs' device nodes are closed to this user",
+    "This user may not read and write some GPUs' device nodes: programs of this user do not find"
     " those GPUs.",
 )
-CGROUP = Cause(
+CGROUP = fail(
     "device-cgroup",
-    "fail",
-    headline="a device cgroup keeps this process off the GPUs",
-    sentence="A device cgroup keeps this process off the GPUs, though the nodes are open to all: no"
+    "a device cgroup keeps this process off the GPUs",
+    "A device cgroup keeps this process off the GPUs, though the nodes are open to all: no"
     " program that is started here finds a GPU.",
 )
 
@@ -94,14 +94,12 @@ CGROUP = Cause(
     "KRN-006",
     title="The device nodes exist, and this user may use them",
     causes=[LACKING, NO_NODES, CLOSED, SOME_CLOSED, CGROUP],
-    about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU. They are"
-    " made when the driver is first used; in a container, when it is started. Where this user may not"
-    " read and write them, every program of the user finds no GPU, while root's do. Nodes under"
-    " /dev/nvidia-caps belong to MIG and are closed on purpose: they are not judged.",
-    sources=("nvidia-container-toolkit#33", "NVIDIA driver README, device node access"),
+    about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU. They are made"
+    " when the driver is first used; in a container, when it is started.",
+    sources=["nvidia-container-toolkit#33; NVIDIA driver README, device node access"],
     follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "ENV-002"),
 )
-def nodes_usable(view: SnapshotView) -> Iterator[Verdict]:
+def nodes_usable(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     if is_loaded(kernel) is False:
         raise Skip("the nvidia module is not loaded")
@@ -242,11 +240,10 @@ def _open(view: SnapshotView, node: DeviceNode) -> Remedy:
     )
 
 
-UVM_NOT_READY = Cause(
+UVM_NOT_READY = fail(
     "uvm-not-ready",
-    "fail",
-    headline="the nvidia-uvm module is not loaded",
-    sentence="The module nvidia-uvm is not ready, and cuInit fails with error {code}: nvidia-smi works, and"
+    "the nvidia-uvm module is not loaded",
+    "The module nvidia-uvm is not ready, and cuInit fails with error {code}: nvidia-smi works, and"
     " no CUDA program does.",
 )
 
@@ -256,13 +253,11 @@ UVM_NOT_READY = Cause(
     title="nvidia-uvm is loaded",
     causes=[UVM_NOT_READY, CLOSED],
     about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
-    " nvidia-smi is fine, and cuInit fails with error 999 ('unknown'): frameworks report no GPU. It is"
-    " loaded on demand by nvidia-modprobe where that is installed setuid root, so this passes where cuInit"
-    " works.",
-    sources=("gpu-burn#60", "gorgonia/cu#2"),
+    " nvidia-smi is fine, and cuInit fails with error 999 ('unknown'): frameworks report no GPU.",
+    sources=["gpu-burn#60; gorgonia/cu#2"],
     follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "DRV-002", "KRN-006", "KRN-011"),
 )
-def uvm_loaded(view: SnapshotView) -> Iterator[Verdict]:
+def uvm_loaded(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     if is_loaded(kernel) is False:
         raise Skip("the nvidia module is not loaded")

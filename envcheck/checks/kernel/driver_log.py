@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.kernel import KernelEvent
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Verdict
 from ..driver_state import NO_DRIVER, REPORT, branch, driver_version
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
-from ..registry import check
+from ..reading import KernelEvent, SnapshotView, known, need
 from ..system_commands import on_system
+from ..verdicts import Finding, Passed, Verdicts, check, fail, warn
 from .events import (
     address_of_event,
     gpu_at,
@@ -31,83 +26,74 @@ _RESET = (
     " power the machine off and on."
 )
 
-RESET = Cause(
+RESET = fail(
     "reset-required",
-    "fail",
-    headline="has to be reset, says the driver",
-    sentence="The driver says that this GPU has to be reset: until then programs on it fail ('busy or"
+    "has to be reset, says the driver",
+    "The driver says that this GPU has to be reset: until then programs on it fail ('busy or"
     " unavailable'), or their results are wrong.",
-    remedy=_RESET,
+    _RESET,
 )
-RESET_BEFORE = Cause(
+RESET_BEFORE = warn(
     "reset-was-required",
-    "warn",
-    headline="had to be reset, said the driver",
-    sentence="The driver said that this GPU has to be reset (it does not ask for it any more): look whether"
+    "had to be reset, said the driver",
+    "The driver said that this GPU has to be reset (it does not ask for it any more): look whether"
     " programs on it work.",
-    remedy=_RESET,
+    _RESET,
 )
-LOST = Cause(
+LOST = fail(
     "gpu-lost",
-    "fail",
-    headline="was lost by the driver",
-    sentence="The driver says that it has lost this GPU: jobs on it hang or die.",
-    remedy="Power the machine off and on; where it comes back, check power cables, seating and temperature,"
+    "was lost by the driver",
+    "The driver says that it has lost this GPU: jobs on it hang or die.",
+    "Power the machine off and on; where it comes back, check power cables, seating and temperature,"
     " then replace the board.",
-    commands=[REPORT, "sudo poweroff"],
+    REPORT,
+    "sudo poweroff",
 )
-GSP = Cause(
+GSP = fail(
     "gsp-not-started",
-    "fail",
-    headline="does not start its firmware (GSP)",
-    sentence="The firmware that the driver loads into the GPU (GSP) does not come up: nothing can use it.",
-    remedy="Power the machine off and on; where it stays so, install another version of the driver, newer"
+    "does not start its firmware (GSP)",
+    "The firmware that the driver loads into the GPU (GSP) does not come up: nothing can use it.",
+    "Power the machine off and on; where it stays so, install another version of the driver, newer"
     " first.",
 )
-UVM = Cause(
+UVM = fail(
     "uvm-stopped",
-    "fail",
-    headline="unified memory (nvidia-uvm) has stopped",
-    sentence="Unified memory (the module nvidia-uvm) has stopped for good after an error: no CUDA program"
+    "unified memory (nvidia-uvm) has stopped",
+    "Unified memory (the module nvidia-uvm) has stopped for good after an error: no CUDA program"
     " starts until the module is loaded again.",
-    remedy="Stop every CUDA program and load the module again, or reboot; look in the log for what came"
+    "Stop every CUDA program and load the module again, or reboot; look in the log for what came"
     " before it.",
-    commands=[
-        "sudo fuser -v /dev/nvidia-uvm",
-        "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
-        "sudo dmesg | grep -iE 'nvrm|xid|uvm'",
-    ],
+    "sudo fuser -v /dev/nvidia-uvm",
+    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+    "sudo dmesg | grep -iE 'nvrm|xid|uvm'",
 )
-NVLINK = Cause(
+NVLINK = warn(
     "nvlink-not-trained",
-    "warn",
-    headline="could not train an NVLink",
-    sentence="The driver could not train an NVLink of this GPU: exchange with its peers is slower, or goes"
+    "could not train an NVLink",
+    "The driver could not train an NVLink of this GPU: exchange with its peers is slower, or goes"
     " over PCIe.",
-    remedy="Reset the GPUs of that link together, or reboot; where it comes back, have bridge, board or"
+    "Reset the GPUs of that link together, or reboot; where it comes back, have bridge, board or"
     " baseboard examined.",
-    commands=["nvidia-smi nvlink --status", REPORT, "sudo nvidia-smi --gpu-reset"],
+    "nvidia-smi nvlink --status",
+    REPORT,
+    "sudo nvidia-smi --gpu-reset",
 )
-PEERMEM = Cause(
+PEERMEM = warn(
     "peermem-invalid-context",
-    "warn",
-    headline="nvidia-peermem reports an invalid context",
-    sentence="nvidia-peermem (GPUDirect RDMA) reports an invalid context, {times} times: harmless by itself,"
+    "nvidia-peermem reports an invalid context",
+    "nvidia-peermem (GPUDirect RDMA) reports an invalid context, {times} times: harmless by itself,"
     f" says NVIDIA, and fixed in drivers from {_PEERMEM_FIXED} on; some saw jobs fail along with it.",
-    remedy=f"If jobs over InfiniBand fail, upgrade the driver to {_PEERMEM_FIXED} or later.",
+    f"If jobs over InfiniBand fail, upgrade the driver to {_PEERMEM_FIXED} or later.",
 )
-MISMATCH = Cause(
+MISMATCH = warn(
     "program-with-other-libraries",
-    "warn",
-    headline="a program came with another driver's libraries",
-    sentence="A program came with driver libraries of version {client}, and the kernel module is {module}: it"
+    "a program came with another driver's libraries",
+    "A program came with driver libraries of version {client}, and the kernel module is {module}: it"
     " could not use the GPU.",
-    remedy="It was most likely in a container whose image holds libraries of a driver, or was started before"
+    "It was most likely in a container whose image holds libraries of a driver, or was started before"
     " the driver was changed: take them out of the image (the engine brings the host's), or start it again.",
-    commands=[
-        "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null"
-        "  # in the image or environment of that program",
-    ],
+    "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null"
+    "  # in the image or environment of that program",
 )
 _BY_KIND = {
     "reset-required": RESET,
@@ -131,18 +117,13 @@ _MENTIONED = {
     title="The driver logs no errors besides Xids",
     causes=[*_BY_KIND.values(), RESET_BEFORE],
     about="Some faults leave no Xid: the driver says that a GPU needs a reset or is lost, that the GPU's"
-    " system processor does not start, that unified memory (nvidia-uvm) has stopped for good, that an NVLink"
-    " could not be trained, or that a program came with driver libraries of another version. Judged by the"
-    " kernel log since the driver was loaded; a GPU that needs no recovery now is a warning at most.",
-    sources=(
-        "scitix/sichek#51",
-        "NVIDIA/DCGM#134",
-        "NVIDIA/open-gpu-kernel-modules#1230, kernel-open/nvidia-uvm/uvm_global.c",
-        "Mellanox/nv_peer_memory#112, #120",
-    ),
+    " system processor does not start, that unified memory (nvidia-uvm) has stopped for good, that an"
+    " NVLink could not be trained, or that a program came with driver libraries of another version. Judged"
+    " by the kernel log since the driver was loaded; a GPU that needs no recovery now is a warning at most.",
+    sources=["scitix/sichek#51; NVIDIA/DCGM#134; Mellanox/nv_peer_memory#112, #120"],
     follows=(*NO_DRIVER, "PCI-004", "KRN-008", "KRN-013", "DRV-002", "GPU-001", "GPU-006"),
 )
-def no_other_errors(view: SnapshotView) -> Iterator[Verdict]:
+def no_other_errors(view: SnapshotView) -> Verdicts:
     events = since_driver_load(need(kernel_facts(view).log, "the kernel log"))
     lines: dict[tuple[str, str | None], list[KernelEvent]] = {}
     for event in events:

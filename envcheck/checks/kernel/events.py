@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.kernel import KernelEvent
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView
-from ...findings.shell import word
-from ...findings.subjects import Subject, about_device_at, about_gpu
 from ..driver_state import REBOOT, REPORT
+from ..reading import CannotJudge, Gpu, KernelEvent, SnapshotView, known
+from ..verdicts import Subject, about_device_at, about_gpu, word
 
 NEAR = 5.0  # seconds: lines that belong together
 _DRIVERS = ("xid", "nvrm", "gsp", "reset-required", "gpu-lost", "fallen-off-bus", "nvlink")

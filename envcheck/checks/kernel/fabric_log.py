@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from ...data.kernel import FabricManagerWords, fabric_manager_words, sxids
-from ...facts.base import known
-from ...facts.evidence import Evidence
 from ...facts.kernel import FabricManagerEvent
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import NO_DRIVER, REBOOT, REPORT, install_fabric_manager
 from ..nvidia_devices import kernel_facts
 from ..on_the_bus import BRIDGES
-from ..registry import check
+from ..reading import CannotJudge, SnapshotView, known, need
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    check,
+    fail,
+    warn,
+)
 
 START = "sudo systemctl restart nvidia-fabricmanager"
 LOOK = "sudo tail -n 50 /var/log/fabricmanager.log"
@@ -36,26 +40,27 @@ _BY_WORDS = {
     for words in fabric_manager_words()
     if words.severity != "info"
 }
-_ELSEWHERE = Cause(
+_ELSEWHERE = fail(
     "switches-not-here",
-    "fail",
-    headline="the GPUs' fabric is not set up: no switches here",
-    sentence="The GPUs wait to be joined to an NVSwitch fabric (no CUDA program starts, error 802), and the"
+    "the GPUs' fabric is not set up: no switches here",
+    "The GPUs wait to be joined to an NVSwitch fabric (no CUDA program starts, error 802), and the"
     " fabric manager finds no NVSwitch on this machine: the switches are managed elsewhere, or their"
     " management device was not seen.",
-    remedy="In a virtual machine have the partition of these GPUs activated where the switches are (the"
+    "In a virtual machine have the partition of these GPUs activated where the switches are (the"
     " host, or its service virtual machine); on a rack with switch trays have its controller set up"
     " the fabric; on HGX B200 and later load mlx5_ib and ib_umad and start the fabric manager again.",
-    commands=["nvidia-smi -q | grep -A 3 -w Fabric", "lsmod | grep -E 'mlx5_ib|ib_umad'", START],
+    "nvidia-smi -q | grep -A 3 -w Fabric",
+    "lsmod | grep -E 'mlx5_ib|ib_umad'",
+    START,
 )
-_OTHER = Cause(
+_OTHER = warn(
     "other-errors",
-    "warn",
-    headline=_HEADLINE,
-    sentence="The fabric manager logs errors since it was started: exchange between GPUs may be slow or"
+    _HEADLINE,
+    "The fabric manager logs errors since it was started: exchange between GPUs may be slow or"
     " fail.",
-    remedy="Look at them in its log, with what came before.",
-    commands=[LOOK, "nvidia-smi -q | grep -A 3 -w Fabric"],
+    "Look at them in its log, with what came before.",
+    LOOK,
+    "nvidia-smi -q | grep -A 3 -w Fabric",
 )
 
 
@@ -63,19 +68,14 @@ _OTHER = Cause(
     "KRN-016",
     title="The fabric manager logs no errors",
     causes=[*_BY_WORDS.values(), _ELSEWHERE, _OTHER],
-    about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does not"
-    " start (another version than the driver's, a missing NVSwitch) and what goes wrong later: errors of"
-    " switches, links that fail, unknown GPUs. Judged by a table of its messages, over the errors since it"
-    " was last started; errors that are not in the table are a warning. That it found no NVSwitch is no"
-    " error, except if GPUs wait for a fabric, which another machine has to set up then.",
-    sources=(
-        "NVIDIA fabric manager user guide",
-        "NVIDIA/gpu-operator#544, #610",
-        "NVIDIA/nccl#1488, #1562",
-    ),
+    about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does"
+    " not start (another version than the driver's, a missing NVSwitch) and what goes wrong later: errors"
+    " of switches, links that fail, unknown GPUs. Judged by a table of its messages, over the errors since"
+    " it was last started; errors that are not in the table are a warning.",
+    sources=["NVIDIA fabric manager user guide; NVIDIA/gpu-operator#544, #610"],
     follows=(*NO_DRIVER, "PCI-004", "DRV-002", "KRN-008"),
 )
-def fabric_manager_log(view: SnapshotView) -> Iterator[Verdict]:
+def fabric_manager_log(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).fabric_manager_log, "the fabric manager's log")
     mentioned, others = [], []
     for event in events:

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.gpu import Nvml
-from ...facts.kernel import DriverFile, Kernel
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_or, need
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.subjects import about_file
+from ...facts.kernel import DriverFile
 from ..driver_on_disk import driver_files, driver_packages, upstream
 from ..driver_state import HOLDERS, REBOOT, container, install_fabric_manager, service
 from ..driver_upgrade import replace_runfile
 from ..nvidia_devices import kernel_facts, pci_devices
-from ..registry import check
+from ..reading import Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
 from ..system_commands import on_system
+from ..verdicts import (
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    warn,
+)
 
 _GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
 _MANAGER = "nvidia-fabricmanager"
 _START = f"sudo systemctl enable --now {_MANAGER}"
 
-PENDING = Cause(
+PENDING = warn(
     "reboot-pending",
-    "warn",
-    headline="a reboot is pending",
-    sentence="A reboot is pending after an upgrade{of}: what runs now is not what is installed.",
-    remedy="Reboot when the machine is idle.",
-    commands=[HOLDERS, REBOOT],
+    "a reboot is pending",
+    "A reboot is pending after an upgrade{of}: what runs now is not what is installed.",
+    "Reboot when the machine is idle.",
+    HOLDERS,
+    REBOOT,
 )
 
 
@@ -38,13 +40,13 @@ PENDING = Cause(
     "KRN-004",
     title="No reboot is pending for the kernel or the driver",
     causes=[PENDING],
-    about="After an upgrade of the kernel or the driver, Debian's and Ubuntu's tools note that a reboot"
-    " is needed. Until then the old kernel and the old module run beside the new files; what breaks then"
-    " breaks at the next reload or reboot. Other packages that ask for a reboot do not count here.",
-    sources=("lyulyul/shine-cluster#30", "update-notifier's /run/reboot-required"),
+    about="After an upgrade of the kernel or the driver, Debian's and Ubuntu's tools note that a reboot is"
+    " needed. Until then the old kernel and the old module run beside the new files; what breaks then"
+    " breaks at the next reload or reboot.",
+    sources=["lyulyul/shine-cluster#30; update-notifier's /run/reboot-required"],
     follows=("PCI-001", "DRV-002", "KRN-003", "KRN-012"),
 )
-def no_reboot_pending(view: SnapshotView) -> Iterator[Verdict]:
+def no_reboot_pending(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     if not need(kernel.reboot_required, "whether a reboot is pending"):
         yield Passed("none")
@@ -60,20 +62,18 @@ def no_reboot_pending(view: SnapshotView) -> Iterator[Verdict]:
     yield PENDING.found(evidence=evidence, of=f" of {', '.join(ours[:4])}" if ours else "")
 
 
-TWO_INSTALLERS = Cause(
+TWO_INSTALLERS = warn(
     "runfile-and-packages",
-    "warn",
-    headline="two driver installations are mixed",
-    sentence="The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each"
+    "two driver installations are mixed",
+    "The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each"
     " other, and the next upgrade leaves a mixture that does not work.",
-    remedy="Replace the runfile's installation by the packages, with their kernel module: they are"
+    "Replace the runfile's installation by the packages, with their kernel module: they are"
     " fetched before anything is removed.",
 )
-TWO_VERSIONS = Cause(
+TWO_VERSIONS = warn(
     "libraries-of-two-versions",
-    "warn",
-    headline="driver libraries of several versions are mixed",
-    sentence="Driver libraries of {count} versions, {versions}, are where the loader looks: programs may get"
+    "driver libraries of several versions are mixed",
+    "Driver libraries of {count} versions, {versions}, are where the loader looks: programs may get"
     " the wrong one.",
 )
 
@@ -82,14 +82,13 @@ TWO_VERSIONS = Cause(
     "KRN-005",
     title="One driver installation, not two",
     causes=[TWO_INSTALLERS, TWO_VERSIONS],
-    about="A driver from NVIDIA's runfile installer and one from packages overwrite each other's files,"
-    " and the next upgrade of the packages breaks the mixture. Driver libraries of two versions in the"
-    " loader's directories are the same trouble: which one a program gets is a matter of chance. CUDA's"
-    " compat directories, WSL's and 32-bit ones are not counted.",
-    sources=("NVIDIA driver README, installation", "lyulyul/shine-cluster#30"),
+    about="A driver from NVIDIA's runfile installer and one from packages overwrite each other's files, and"
+    " the next upgrade of the packages breaks the mixture. Driver libraries of two versions in the loader's"
+    " directories are the same trouble: which one a program gets is a matter of chance.",
+    sources=["NVIDIA driver README, installation; lyulyul/shine-cluster#30"],
     follows=("PCI-001", "DRV-002", "CTR-012"),
 )
-def one_installation(view: SnapshotView) -> Iterator[Verdict]:
+def one_installation(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     runfile, packages = known(kernel.runfile_installer), driver_packages(kernel)
     if runfile and packages:
@@ -133,30 +132,26 @@ def _extra_libraries(view: SnapshotView, kernel: Kernel, files: list[DriverFile]
 
 
 _ERROR_802 = "nvidia-smi lists the GPUs, and every CUDA program fails with error 802."
-STOPPED = Cause(
+STOPPED = fail(
     "fabric-manager-stopped",
-    "fail",
-    headline="the fabric manager does not run",
-    sentence="The fabric manager does not run on this machine with {switches} NVSwitches: "
-    + _ERROR_802,
-    remedy="Start it; it has to be of exactly the driver's version, {driver}.",
-    commands=[_START, f"journalctl -u {_MANAGER} -n 30"],
+    "the fabric manager does not run",
+    "The fabric manager does not run on this machine with {switches} NVSwitches: " + _ERROR_802,
+    "Start it; it has to be of exactly the driver's version, {driver}.",
+    _START,
+    f"journalctl -u {_MANAGER} -n 30",
 )
-NOT_INSTALLED = Cause(
+NOT_INSTALLED = fail(
     "fabric-manager-not-installed",
-    "fail",
-    headline="the fabric manager is not installed",
-    sentence="The fabric manager is not installed on this machine with {switches} NVSwitches: "
-    + _ERROR_802,
-    remedy="Install and start it; it has to be of exactly the driver's version, {driver}.",
+    "the fabric manager is not installed",
+    "The fabric manager is not installed on this machine with {switches} NVSwitches: " + _ERROR_802,
+    "Install and start it; it has to be of exactly the driver's version, {driver}.",
 )
-OTHER_VERSION = Cause(
+OTHER_VERSION = fail(
     "fabric-manager-of-other-version",
-    "fail",
-    headline="the fabric manager is of another version",
-    sentence="The fabric manager is {version} and the driver {driver}: it refuses to work with another"
+    "the fabric manager is of another version",
+    "The fabric manager is {version} and the driver {driver}: it refuses to work with another"
     " version, and CUDA programs fail with error 802.",
-    remedy="Install the fabric manager of the driver's version.",
+    "Install the fabric manager of the driver's version.",
 )
 
 
@@ -167,11 +162,11 @@ OTHER_VERSION = Cause(
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
     " version, before CUDA can start: without it nvidia-smi lists the GPUs, and every CUDA program fails"
     " with error 802. Where the GPUs report their fabric as completed, it was set up, perhaps by another"
-    " machine, and this passes. In a container the host's services cannot be seen.",
-    sources=("pytorch#35710", "NVIDIA fabric manager user guide"),
+    " machine, and this passes.",
+    sources=["pytorch#35710; NVIDIA fabric manager user guide"],
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "KRN-016"),
 )
-def fabric_manager(view: SnapshotView) -> Iterator[Verdict]:
+def fabric_manager(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     switches = sum(device.kind == "nvswitch" for device in pci_devices(view))
     if not switches:

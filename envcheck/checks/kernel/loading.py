@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.kernel import flavour_for
 from ...data.system_commands import system_commands
-from ...facts.base import Unavailable, known
-from ...facts.evidence import Evidence
-from ...facts.kernel import Kernel, KernelEvent
-from ...facts.missing import CannotJudge, NotKnown
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause, Finding
-from ...findings.commands import TRADE
-from ...findings.model import Passed, Remedy, Verdict, unjudged
-from ...findings.shell import word
-from ...findings.subjects import Subject, about_device, about_device_at
 from ..driver_on_disk import (
     LOG,
     MODPROBE,
@@ -38,8 +27,33 @@ from ..nvidia_devices import (
     listed_gpus,
     pci_gpus,
 )
-from ..registry import check
+from ..reading import (
+    CannotJudge,
+    Kernel,
+    KernelEvent,
+    NotKnown,
+    SnapshotView,
+    Unavailable,
+    known,
+    need,
+)
 from ..system_commands import on_system
+from ..verdicts import (
+    TRADE,
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Subject,
+    Verdicts,
+    about_device,
+    about_device_at,
+    check,
+    fail,
+    unjudged,
+    word,
+)
 from .unsupported import CAUSES as UNSUPPORTED
 from .unsupported import is_unsupported, unsupported
 
@@ -55,7 +69,7 @@ _WRONG_FLAVOUR = {
 def _refusal(key: str, meaning: str, remedy: str = "") -> Cause:
     sentence = f"{meaning}: {{consequence}}."
     headline = "the kernel refuses the driver's module"
-    return Cause(key, "fail", headline, sentence, remedy, [LOG])
+    return fail(key, headline, sentence, remedy, LOG)
 
 
 OTHER_KERNEL = _refusal(
@@ -99,17 +113,11 @@ _LOAD_ERRORS = {
     ],
     about="With Secure Boot the kernel refuses a module that is not signed by a key it knows: DKMS says"
     " 'installed' and the module is not loaded. Other refusals have their own words in the kernel log: a"
-    " module of another kernel, missing symbols, a GPU that this branch does not support. Judged by the"
-    " kernel log since boot, and only where the module in question is not loaded now; a mere 'module"
-    " verification failed' is no refusal.",
-    sources=(
-        "canonical/nvidia-graphics-drivers#61",
-        "lcp/mokutil#69",
-        "Linux kernel, module loader",
-    ),
+    " module of another kernel, missing symbols, a GPU that this branch does not support.",
+    sources=["canonical/nvidia-graphics-drivers#61; lcp/mokutil#69; Linux kernel, module loader"],
     follows=("PCI-001", "PCI-002", "KRN-009"),
 )
-def module_accepted(view: SnapshotView) -> Iterator[Verdict]:
+def module_accepted(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     runs = driver_runs(view, kernel)
     if runs is None:
@@ -235,13 +243,12 @@ def _signed_modules(view: SnapshotView, kernel: Kernel) -> list[str]:
 
 
 NEEDS = {
-    needed: Cause(
+    needed: fail(
         f"needs-{needed}-module",
-        "fail",
-        headline=f"needs NVIDIA's {needed} kernel module",
-        sentence=f"This GPU works with NVIDIA's {needed} kernel module only, and the {other} one is"
+        f"needs NVIDIA's {needed} kernel module",
+        f"This GPU works with NVIDIA's {needed} kernel module only, and the {other} one is"
         " installed: the driver cannot start it, and nvidia-smi does not list it.",
-        remedy=f"Install the {needed} flavour instead of the other one, and reboot.",
+        f"Install the {needed} flavour instead of the other one, and reboot.",
     )
     for needed, other in (("open", "proprietary"), ("proprietary", "open"))
 }
@@ -252,18 +259,11 @@ NEEDS = {
     title="The module's flavour fits the GPUs",
     causes=NEEDS.values(),
     about="NVIDIA's kernel modules come in two flavours. Blackwell and newer GPUs, and Grace Hopper, work"
-    " with the open one only; GPUs before Turing with the proprietary one only; the others with both."
-    " With the wrong one the module loads, cannot start the GPU, and nvidia-smi finds no devices. Judged"
-    " by the device's PCI id against a table, and by the driver's own words in the kernel log; a GPU that"
-    " the driver lists is healthy.",
-    sources=(
-        "NVIDIA driver installation guide, Kernel Modules",
-        "NVIDIA developer blog, transition to open-source GPU kernel modules",
-        "NVIDIA/open-gpu-kernel-modules#19",
-    ),
+    " with the open one only; GPUs before Turing with the proprietary one only; the others with both.",
+    sources=["NVIDIA driver installation guide, Kernel Modules"],
     follows=("PCI-001", "PCI-002"),
 )
-def flavour_fits(view: SnapshotView) -> Iterator[Verdict]:
+def flavour_fits(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     logged = _logged_flavours(view, kernel)
     try:

@@ -6,19 +6,24 @@ import re
 from collections.abc import Iterator
 
 from ...data.kernel import Xid, sxids, xids
-from ...facts.base import known
-from ...facts.kernel import KernelEvent
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause, Finding, Level
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about_device_at
 from ..driver_state import NVRM_LOG, REBOOT, REPORT
 from ..gpus import DRAIN_P2P, drain_p2p
 from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
-from ..registry import check
+from ..reading import CannotJudge, KernelEvent, SnapshotView, known, need
 from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Finding,
+    Level,
+    Passed,
+    Remedy,
+    Verdicts,
+    about_device_at,
+    check,
+    fail,
+    warn,
+    word,
+)
 from .events import address_of_event, gpu_at, reset_commands, subjects_at
 from .unsupported import CAUSES as UNSUPPORTED
 from .unsupported import is_unsupported, unsupported
@@ -48,35 +53,33 @@ _XIDS: dict[tuple[int, str], Cause] = {
     for level in _LEVELS
     if level in (xid.severity, xid.nonfatal_severity)
 }
-_UNKNOWN = Cause(
+_UNKNOWN = warn(
     "unknown-xid",
-    "warn",
-    headline="has Xid {xid} in the kernel log",
-    sentence="Xid {xid}{times}, which is not in envcheck's table.",
-    remedy="Look it up in NVIDIA's Xid catalogue; the report holds what the driver saw.",
-    commands=[REPORT],
+    "has Xid {xid} in the kernel log",
+    "Xid {xid}{times}, which is not in envcheck's table.",
+    "Look it up in NVIDIA's Xid catalogue; the report holds what the driver saw.",
+    REPORT,
 )
-_RECOVERY = Cause(
+_RECOVERY = fail(
     "recovery-wanted",
-    "fail",
-    headline="asks for recovery ({action})",
-    sentence="The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
-    remedy="Do what it asks for, once no process uses the GPU.",
+    "asks for recovery ({action})",
+    "The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
+    "Do what it asks for, once no process uses the GPU.",
 )
-_FATAL_SXID = Cause(
+_FATAL_SXID = fail(
     "sxid-fatal",
-    "fail",
-    headline="has a fatal NVSwitch error in the kernel log",
-    sentence="An NVSwitch reported a fatal error (SXid {sxid}{meaning}): transfers between GPUs fail, and"
+    "has a fatal NVSwitch error in the kernel log",
+    "An NVSwitch reported a fatal error (SXid {sxid}{meaning}): transfers between GPUs fail, and"
     " jobs on them hang or die.",
-    remedy="Reboot; where it comes back, have the baseboard examined.",
-    commands=[REPORT, _MANAGER, REBOOT],
+    "Reboot; where it comes back, have the baseboard examined.",
+    REPORT,
+    _MANAGER,
+    REBOOT,
 )
-_SXID = Cause(
+_SXID = warn(
     "sxid-nonfatal",
-    "warn",
-    headline="has an NVSwitch error in the kernel log",
-    sentence="An NVSwitch reported an error (SXid {sxid}{meaning}): transfers between GPUs may suffer.",
+    "has an NVSwitch error in the kernel log",
+    "An NVSwitch reported an error (SXid {sxid}{meaning}): transfers between GPUs may suffer.",
 )
 
 
@@ -85,20 +88,12 @@ _SXID = Cause(
     title="No serious GPU errors in the kernel log",
     causes=[*_XIDS.values(), _UNKNOWN, _RECOVERY, _FATAL_SXID, _SXID],
     about="The driver logs each GPU error with a number, the Xid; NVSwitches log SXids. Some call for a"
-    " reset or a new board (uncorrectable memory errors, a system processor that does not answer), some"
-    " are to be watched, and some (13, 31, 43, 45) are mostly faults of an application and are only"
-    " mentioned. Judged by a table of codes after NVIDIA's catalog, over the kernel log since boot. Xid 79"
-    " is reported by the check on the bus, and a memory error that the GPU's own counters show by"
-    " theirs, and Xid 154 counts where the GPU does not report itself which recovery it needs now; a code"
-    " that is not in the table is a warning. Errors before the driver was last loaded, or before it withdrew"
-    " that a GPU needs recovery, are only mentioned.",
-    sources=(
-        "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",
-        "NVIDIA fabric manager user guide, SXids",
-    ),
+    " reset or a new board (uncorrectable memory errors, a system processor that does not answer), some are"
+    " to be watched, and some (13, 31, 43, 45) are mostly faults of an application and are only mentioned.",
+    sources=["NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors"],
     follows=("PCI-001", "PCI-004", "GPU-001"),
 )
-def xids_in_log(view: SnapshotView) -> Iterator[Verdict]:
+def xids_in_log(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     mentioned = []
     advice: dict[str | None, KernelEvent] = {}  # the last of each GPU
@@ -212,32 +207,31 @@ def _sxid(view: SnapshotView, event: KernelEvent, code: int) -> Finding | None:
 
 
 _CANNOT_START = "The driver could not start this GPU"
-NO_ROOM = Cause(
+NO_ROOM = fail(
     "no-room-for-bar",
-    "fail",
-    headline="was not started by the driver",
-    sentence=f"{_CANNOT_START}, since the firmware has given it no room for its memory: nothing can use it.",
-    remedy="Switch on 'Above 4G decoding' (64-bit BARs) in the firmware; in a virtual machine, give it"
+    "was not started by the driver",
+    f"{_CANNOT_START}, since the firmware has given it no room for its memory: nothing can use it.",
+    "Switch on 'Above 4G decoding' (64-bit BARs) in the firmware; in a virtual machine, give it"
     " 64-bit memory space for devices; else boot with pci=realloc.",
 )
-FIRMWARE = Cause(
+FIRMWARE = fail(
     "gsp-not-started",
-    "fail",
-    headline="was not started by the driver (GSP)",
-    sentence=f"{_CANNOT_START}, since the firmware that it loads into it (GSP) did not come up: nothing can"
+    "was not started by the driver (GSP)",
+    f"{_CANNOT_START}, since the firmware that it loads into it (GSP) did not come up: nothing can"
     " use it.",
-    remedy="Power the machine off and on, since a reboot does not clear a failed start; where it stays so,"
+    "Power the machine off and on, since a reboot does not clear a failed start; where it stays so,"
     " install another version of the driver (newer first: several releases fix it for new GPUs), and bring"
     " the machine's firmware up to date.",
 )
-NOT_STARTED = Cause(
+NOT_STARTED = fail(
     "gpu-not-started",
-    "fail",
-    headline="was not started by the driver",
-    sentence=f"{_CANNOT_START}, and says so: nothing can use it.",
-    remedy="Power the machine off and on; where it stays so, try another version of the driver, then"
+    "was not started by the driver",
+    f"{_CANNOT_START}, and says so: nothing can use it.",
+    "Power the machine off and on; where it stays so, try another version of the driver, then"
     " another slot, then the vendor.",
-    commands=[NVRM_LOG, REPORT, "sudo poweroff"],
+    NVRM_LOG,
+    REPORT,
+    "sudo poweroff",
 )
 
 
@@ -246,18 +240,13 @@ NOT_STARTED = Cause(
     title="The driver started every GPU",
     causes=[NO_ROOM, FIRMWARE, NOT_STARTED, *UNSUPPORTED],
     about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, the"
-    " machine's firmware has given it no room for its memory (BAR1 is 0M), or this release of the driver does"
-    " not know the GPU. nvidia-smi then lists fewer GPUs than there are, or none. Judged by the driver's own"
-    " lines in the kernel log; a GPU that the driver lists now has been started since.",
-    sources=(
-        "NVIDIA/open-gpu-kernel-modules#789, #876, #1230",
-        "NVIDIA/gpu-operator#492",
-        "NVIDIA/cuda-samples#104",
-        "ZaidQureshi/bam#38 (a GPU that the release does not support)",
-    ),
+    " machine's firmware has given it no room for its memory (BAR1 is 0M), or this release of the driver"
+    " does not know the GPU. nvidia-smi then lists fewer GPUs than there are, or none. Judged by the"
+    " driver's own lines in the kernel log; a GPU that the driver lists now has been started since.",
+    sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-002", "KRN-009", "DRV-002"),
 )
-def every_gpu_started(view: SnapshotView) -> Iterator[Verdict]:
+def every_gpu_started(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     healthy = {*listed_gpus(view), *_held(view)}
     failed: dict[str, list[KernelEvent]] = {}

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.build_errors import build_errors
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.kernel import Kernel
-from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, need, show
-from ...findings.causes import Cause, Finding
-from ...findings.model import Passed, Verdict
-from ...findings.subjects import about
 from ..driver_on_disk import (
     LOG,
     MODPROBE,
@@ -45,7 +35,8 @@ from ..nvidia_devices import (
     pci_gpus,
     rebuild_initramfs,
 )
-from ..registry import check
+from ..reading import CannotJudge, Kernel, Skip, SnapshotView, known, need, show
+from ..verdicts import Cause, Evidence, Finding, Passed, Verdicts, about, check, fail, warn
 
 _FIND_BLACKLIST = (
     "grep -rnE '(blacklist|alias|install) +nvidia' /etc/modprobe.d /run/modprobe.d"
@@ -55,7 +46,7 @@ _FIND_BLACKLIST = (
 
 def _not_loaded(key: str, what: str, remedy: str, commands: tuple[str, ...] = ()) -> Cause:
     sentence = f"{what}: nothing can use the GPU."
-    return Cause(key, "fail", "the nvidia kernel module is not loaded", sentence, remedy, commands)
+    return fail(key, "the nvidia kernel module is not loaded", sentence, remedy, *commands)
 
 
 BLACKLISTED = _not_loaded(
@@ -93,13 +84,11 @@ NO_DRIVER = _not_loaded(
     title="The nvidia kernel module is loaded",
     causes=[BLACKLISTED, NOT_LOADED, NOT_BUILT, NO_MODULE, NO_DRIVER],
     about="Everything that uses the GPU goes through the kernel module nvidia. Where it is not loaded,"
-    " nvidia-smi, CUDA and every framework find no GPU. The finding tells the cases apart: no driver is"
-    " installed, only its user-space part is, the module is kept out by a blacklist, or it is there and"
-    " was not loaded. Where it was built for another kernel or refused by this one, those checks say so.",
-    sources=("NVIDIA driver README, common problems", "modprobe.d(5)"),
+    " nvidia-smi, CUDA and every framework find no GPU.",
+    sources=["NVIDIA driver README, common problems; modprobe.d(5)"],
     follows=("PCI-001", "PCI-002", "KRN-002", "KRN-003", "KRN-009"),
 )
-def module_loaded(view: SnapshotView) -> Iterator[Verdict]:
+def module_loaded(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     runs = driver_runs(view, kernel)
     if runs is None:
@@ -165,7 +154,7 @@ def _not_built(key: str, why: str) -> Cause:
         f"The driver's module was not built for the running kernel {{release}}, {{others}}{why}: it cannot"
         " be loaded, and nothing can use the GPU."
     )
-    return Cause(key, "fail", _NOT_BUILT, sentence)
+    return fail(key, _NOT_BUILT, sentence)
 
 
 NOT_BUILT_HERE = _not_built("module-not-built", "")
@@ -175,20 +164,19 @@ BUILD_ERRORS = {
     error: _not_built(f"build-{error.cause}", f" (the build failed: {error.says})")
     for error in build_errors()
 }
-MODULES_GONE = Cause(
+MODULES_GONE = fail(
     "kernel-modules-gone",
-    "fail",
-    headline="the running kernel's modules are gone",
-    sentence="The modules of the running kernel {release} are not on disk any more, as after an upgrade of"
+    "the running kernel's modules are gone",
+    "The modules of the running kernel {release} are not on disk any more, as after an upgrade of"
     " the kernel: no module can be loaded until the reboot, and nothing can use the GPU.",
-    remedy="Reboot into the kernel that is installed now.",
-    commands=[HOLDERS, REBOOT],
+    "Reboot into the kernel that is installed now.",
+    HOLDERS,
+    REBOOT,
 )
-NEXT_KERNEL = Cause(
+NEXT_KERNEL = warn(
     "next-kernel-without-module",
-    "warn",
-    headline="no nvidia module for the next kernel",
-    sentence="Kernel {release} is installed and has no nvidia module: once it is booted, the driver is"
+    "no nvidia module for the next kernel",
+    "Kernel {release} is installed and has no nvidia module: once it is booted, the driver is"
     " gone.",
 )
 
@@ -201,21 +189,12 @@ NEXT_KERNEL = Cause(
         *(MODULES_GONE, NEXT_KERNEL),
     ],
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"
-    " rebuilds it, if the new kernel's headers are installed; where that did not happen, the driver"
-    " is gone after the reboot. Judged by the module files under /lib/modules and by DKMS's records. A"
-    " newer kernel without the module, to be booted next, is a warning. Where a build failed, its log"
-    " (DKMS's make.log, akmods', the installer's) tells why: missing headers, another compiler than the"
-    " kernel's, a driver that is older than the kernel; where the running kernel's own modules are gone,"
-    " as after an upgrade on Arch, a reboot is all that is missing.",
-    sources=(
-        "dkms(8)",
-        "Ubuntu and Debian documentation of the NVIDIA driver",
-        "clearlinux/distribution#1835; zen-kernel/zen-kernel#305; CachyOS/linux-cachyos#118",
-        "ArchWiki, System maintenance",
-    ),
+    " rebuilds it, if the new kernel's headers are installed; where that did not happen, the driver is gone"
+    " after the reboot.",
+    sources=["dkms(8); Ubuntu and Debian documentation of the NVIDIA driver"],
     follows=("PCI-001", "PCI-002"),
 )
-def module_for_running_kernel(view: SnapshotView) -> Iterator[Verdict]:
+def module_for_running_kernel(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     release = need(kernel.release, "the running kernel's release")
     kernels, runs = built_for(kernel), driver_runs(view, kernel)
@@ -300,21 +279,19 @@ def _kernel_flavour(release: str) -> str:
 
 
 _LOADED = "The loaded nvidia module is {loaded}, and {on_disk} is on disk: "
-OTHER_ON_DISK = Cause(
+OTHER_ON_DISK = warn(
     "other-module-on-disk",
-    "warn",
-    headline="the loaded module is not the one on disk",
-    sentence=_LOADED
+    "the loaded module is not the one on disk",
+    _LOADED
     + "programs that start with newer libraries will not find a GPU until the module is reloaded.",
-    remedy="Reboot when the machine is idle.",
-    commands=[HOLDERS, REBOOT],
+    "Reboot when the machine is idle.",
+    HOLDERS,
+    REBOOT,
 )
-HALF_UPGRADED = Cause(
+HALF_UPGRADED = warn(
     "driver-half-upgraded",
-    "warn",
-    headline="the driver is upgraded half-way",
-    sentence=_LOADED
-    + "the libraries are {libraries}, so after the next reboot no program finds a GPU.",
+    "the driver is upgraded half-way",
+    _LOADED + "the libraries are {libraries}, so after the next reboot no program finds a GPU.",
 )
 
 
@@ -322,13 +299,12 @@ HALF_UPGRADED = Cause(
     "KRN-012",
     title="The loaded module is the one on disk",
     causes=[OTHER_ON_DISK, HALF_UPGRADED],
-    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries"
-    " and tools are on disk. It works until the two meet, and then no new program can use the GPU."
-    " Judged by the version of the loaded module against those on disk for the running kernel.",
-    sources=("lyulyul/shine-cluster#30", "mozilla/translations#1167"),
+    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries and"
+    " tools are on disk. It works until the two meet, and then no new program can use the GPU.",
+    sources=["lyulyul/shine-cluster#30; mozilla/translations#1167"],
     follows=("PCI-001", "KRN-001", "KRN-003", "DRV-002"),
 )
-def loaded_is_on_disk(view: SnapshotView) -> Iterator[Verdict]:
+def loaded_is_on_disk(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     loaded = need(kernel.driver_version, "the loaded module's version")
     need(kernel.release, "the running kernel's release")

@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...data.kernel import flavour_for
-from ...facts.base import known
-from ...facts.kernel import KernelEvent
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Finding
 from ..driver_on_disk import installed_version
 from ..driver_state import REBOOT
 from ..nvidia_devices import event_evidence, kernel_facts
 from ..on_the_bus import NVIDIA_DEVICES
+from ..reading import KernelEvent, SnapshotView, known
 from ..system_commands import on_system
+from ..verdicts import Cause, Finding, fail
 from .events import subjects_at
 
 _WORDS = re.compile(r"Legacy drivers|not supported by the (?:\d[\d.]{2,20} )?NVIDIA")
@@ -25,12 +23,11 @@ _BEFORE_TURING = "proprietary"
 
 
 def _cause(key: str, why: str, install: str) -> Cause:
-    return Cause(
+    return fail(
         key,
-        "fail",
-        headline="is not supported by {driver}",
-        sentence=f"This GPU is not supported by {{driver}}: {why}. Nothing can use it.",
-        remedy=f"{install} Where the list of this release has it, the GPU may have been asleep when the"
+        "is not supported by {driver}",
+        f"This GPU is not supported by {{driver}}: {why}. Nothing can use it.",
+        f"{install} Where the list of this release has it, the GPU may have been asleep when the"
         " driver looked: boot with pcie_port_pm=off.",
     )
 

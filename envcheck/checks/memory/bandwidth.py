@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.bandwidth import memory_line, published_memory
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
 from ..acceleration.common import NOTHING_RUNS
 from ..gpu.link import pci_device
-from ..registry import check
+from ..reading import Skip, SnapshotView
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
 from .common import Measured, each_gpu_run, gb_s, spread_of, usual
 
 WAYS = ("copy", "read", "write", "triad")
@@ -21,14 +15,13 @@ _PUBLISHED = 0.5  # of what is published: below it is slow, whatever the product
 _PEERS = 0.85  # of what its peers reach
 
 
-SLOW = Cause(
+SLOW = warn(
     "slow-memory",
-    "warn",
     "has slow memory: {rate}",
     "The memory of {gpu} reaches {rate}, while {against}: what is bound by memory runs that much slower.",
     "Check what holds its memory's clock and its power down, and what else runs on it; compare with a GPU of"
     " the same name. If nothing explains it, ask the board's vendor.",
-    ("nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE,ECC -i {gpu}",),
+    "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE,ECC -i {gpu}",
 )
 
 
@@ -37,20 +30,15 @@ SLOW = Cause(
     title="Memory bandwidth",
     causes=(SLOW,),
     about="Copies, reads, writes and a = b + 3 c over the GPU's own memory: the fastest of the four."
-    " Healthy memory reaches 70 to 90 % of the published figure. Below DCGM's pass line for the product,"
-    " below half of the published figure, or 15 % below the GPUs of its name in the machine is a warning."
-    " A part of a GPU (MIG, vGPU) is not judged.",
-    sources=(
-        "github.com/NVIDIA/DCGM, nvvs/diag-skus.yaml.in (memory_bandwidth.minimum_bandwidth)",
-        "envcheck/data/gpus.csv, the published figures",
-    ),
+    " Healthy memory reaches 70 to 90 % of the published figure.",
+    sources=["github.com/NVIDIA/DCGM, nvvs/diag-skus.yaml.in (memory_bandwidth.minimum_bandwidth)"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-029", "GPU-008", "GPU-007", "GPU-030"),
     systems=("memory",),
 )
-def memory_bandwidth(view: SnapshotView) -> Iterator[Verdict]:
+def memory_bandwidth(view: SnapshotView) -> Verdicts:
     told: list[tuple[Measured, float]] = []
 
-    def collect(one: Measured) -> Iterator[Verdict]:
+    def collect(one: Measured) -> Verdicts:
         rates = [rate for way in WAYS if (rate := one.rate(way))]
         if not rates:
             yield one.why_not("copy")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from statistics import median
 
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
-from ...facts.missing import CannotJudge, CouldNotRun
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Param
-from ...findings.model import Finding, Unjudged, Verdict
-from ...findings.subjects import Subject, about_device_at, about_gpu
 from ..acceleration.common import Seen, died, each_run, failed, number
 from ..driver_state import on_wsl
 from ..gpus import address_of
 from ..peer_groups import is_vgpu
+from ..reading import CannotJudge, CouldNotRun, Gpu, SnapshotView, known
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Param,
+    Subject,
+    Unjudged,
+    Verdicts,
+    about_device_at,
+    about_gpu,
+)
 
 ABSENT = "no GPU was looked at"
 
@@ -104,11 +108,11 @@ class Measured:
 
 
 def each_gpu_run(
-    view: SnapshotView, system: str, judge: Callable[[Measured], Iterator[Verdict]]
-) -> Iterator[Verdict]:
+    view: SnapshotView, system: str, judge: Callable[[Measured], Verdicts]
+) -> Verdicts:
     """What ``judge`` says of each GPU's run of that system, and of those that did not come to trials."""
 
-    def of_run(seen: Seen) -> Iterator[Verdict]:
+    def of_run(seen: Seen) -> Verdicts:
         measured = Measured(view, seen)
         try:
             yield from judge(measured)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...data.bandwidth import PCIE_LANE
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Verdict
 from ..acceleration.common import NOTHING_RUNS, number
 from ..gpu.link import in_virtual_machine, pci_device
 from ..on_the_bus import link_state
-from ..registry import check
+from ..reading import Skip, SnapshotView, known
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Verdicts,
+    check,
+    fail,
+    fill_in,
+    warn,
+)
 from .common import Measured, each_gpu_run, gb_s, spread_of, trials_named, usual, words, words_of
 
 TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
@@ -62,24 +64,25 @@ def link_of(one: Measured) -> TrainedLink | None:
 _PROGRAM = fill_in("PROGRAM", "your program").replace("{", "{{").replace("}", "}}")
 
 
-DAMAGED = Cause(
+DAMAGED = fail(
     "damaged-over-link",
-    "fail",
     "gets and gives damaged data over its link",
     "{words} of 8 bytes came back different from a copy of {mib:,.0f} MiB to the host and back to {gpu}"
     " ({where}, bits that differ: {bits}): data is damaged on its way.",
     "Run this again with the memory check: if that passes, the link or the host's memory damages data. Check"
     " the link's errors, reseat the GPU or its riser, and test the host's memory.",
-    ("nvidia-smi -q -d PCIE -i {gpu}", "sudo dmesg | grep -iE 'aer|edac|mce|iommu'"),
+    "nvidia-smi -q -d PCIE -i {gpu}",
+    "sudo dmesg | grep -iE 'aer|edac|mce|iommu'",
 )
-SLOW = Cause(
+SLOW = warn(
     "slow-host-copies",
-    "warn",
     "is slow to copy to and from: {rate}",
     "Copies between pinned host memory and {gpu} reach {rate}, {why}.",
     "Check how the link came up and in which slot the GPU is, bind the job to the processors near it, and"
     " compare with the machine's other GPUs.",
-    ("nvidia-smi -q -d PCIE -i {gpu}", link_state("{gpu}"), "nvidia-smi topo -m"),
+    "nvidia-smi -q -d PCIE -i {gpu}",
+    link_state("{gpu}"),
+    "nvidia-smi topo -m",
 )
 
 
@@ -88,21 +91,16 @@ SLOW = Cause(
     title="Host to GPU",
     causes=(DAMAGED, SLOW),
     about="Copies between pinned host memory and the GPU, each way and both at once, while NVML is asked"
-    " for the link. Healthy machines reach 75 to 90 % of what the link carries; below half of it, far"
-    " below the GPUs of its name, or over a link that came up with less than card and slot have, is a"
-    " warning. Data that comes back different is a failure. MIG, vGPU and WSL are not judged.",
-    sources=(
-        "PCI Express Base Specification, the generations' rates",
-        "github.com/NVIDIA/nvbandwidth, README (host_to_device_memcpy_ce)",
-        "github.com/Azure/azurehpc-health-checks, conf: 9 to 10, 21 and 48 GB/s for generations 3, 4 and 5",
-    ),
+    " for the link. Healthy machines reach 75 to 90 % of what the link carries; below half of it, far below"
+    " the GPUs of its name, or over a link that came up with less than card and slot have, is a warning.",
+    sources=["PCI Express Base Specification, the generations' rates"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
     systems=("links",),
 )
-def host_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
+def host_to_gpu(view: SnapshotView) -> Verdicts:
     told: list[tuple[Measured, float]] = []
 
-    def collect(one: Measured) -> Iterator[Verdict]:
+    def collect(one: Measured) -> Verdicts:
         trial = one.seen.trial("round trip")
         if one.told("round trip", "wrong"):
             yield _wrong(one)
@@ -198,25 +196,24 @@ def _short(view: SnapshotView, one: Measured, link: TrainedLink | None) -> str:
     return " and ".join(short)
 
 
-FAR = Cause(
+FAR = warn(
     "far-numa-node",
-    "warn",
     "is {times:.1f} times as far from NUMA node {worst}",
     "Host memory of NUMA node {worst} reaches {gpu} at {far}, that of its own node {own} at {near}: a job"
     " that the scheduler puts on the wrong processors loads its data {times:.1f} times as slowly.",
     "Start what uses this GPU on its own node, and pin data loaders' workers there; check the links between"
     " the processors in the firmware.",
-    (f"numactl --cpunodebind={{own}} --membind={{own}} {_PROGRAM}", "numactl --hardware"),
+    f"numactl --cpunodebind={{own}} --membind={{own}} {_PROGRAM}",
+    "numactl --hardware",
 )
-MISPLACED = Cause(
+MISPLACED = warn(
     "wrong-numa-node",
-    "warn",
     "is near NUMA node {best}, and the kernel says {own}",
     "The kernel calls NUMA node {own} near to {gpu}, and memory of node {best} is faster ({rates}): whatever"
     " binds a job by that table binds it to the wrong processors.",
     "Update the firmware; in a virtual machine let its host give it the GPU's real node. Until then bind by"
     " measurement.",
-    (f"numactl --cpunodebind={{best}} --membind={{best}} {_PROGRAM}",),
+    f"numactl --cpunodebind={{best}} --membind={{best}} {_PROGRAM}",
 )
 
 
@@ -225,21 +222,15 @@ MISPLACED = Cause(
     title="NUMA",
     causes=(FAR, MISPLACED),
     about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others. Pinned"
-    " memory is put on each node in turn and copied. Half the speed or less from another node is a"
-    " warning: jobs must then be bound to the near node. So is a node that the kernel calls near and that"
-    " is slower than another one.",
-    sources=(
-        "Linux kernel documentation, sysfs-bus-pci, numa_node",
-        "numactl(8)",
-        "NVIDIA NCCL user guide, environment variables (NCCL_IGNORE_CPU_AFFINITY)",
-    ),
+    " memory is put on each node in turn and copied.",
+    sources=["Linux kernel documentation, sysfs-bus-pci, numa_node; numactl(8)"],
     follows=(*NOTHING_RUNS, "MEM-003"),
     systems=("links",),
 )
-def numa(view: SnapshotView) -> Iterator[Verdict]:
+def numa(view: SnapshotView) -> Verdicts:
     details: list[str] = []
 
-    def judge(one: Measured) -> Iterator[Verdict]:
+    def judge(one: Measured) -> Verdicts:
         nodes = nodes_of(one)
         device = one.seen.trial("device")
         if device is None or "nodes" not in device.evidence:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...facts.acceleration import SystemTrial
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
 from ..acceleration.common import NOTHING_RUNS, number
 from ..driver_state import REPORT
-from ..registry import check
+from ..reading import SnapshotView
+from ..verdicts import Cause, Finding, Passed, Verdicts, check
 from .common import Measured, each_gpu_run, words, words_of
 
 PATTERNS = ("pattern", "inverted pattern", "with the host")
@@ -50,19 +46,15 @@ UNCORRECTABLE = Cause(
     causes=(WRONG, UNCORRECTABLE),
     about="A pattern in which no two words are equal, and then its inverse, is written into a quarter of"
     " the GPU's free memory and compared afterwards; a part is written, and a part read, by the host. A"
-    " word that comes back different means broken or overclocked memory. Memory without ECC has no other"
-    " sign.",
-    sources=(
-        "NVIDIA DCGM documentation, Memory and Memtest plugins",
-        "NVIDIA GPU Memory Error Management, Error containment",
-    ),
+    " word that comes back different means broken or overclocked memory.",
+    sources=["NVIDIA DCGM documentation, Memory and Memtest plugins"],
     follows=NOTHING_RUNS,
     systems=("memory",),
 )
-def memory_pattern(view: SnapshotView) -> Iterator[Verdict]:
+def memory_pattern(view: SnapshotView) -> Verdicts:
     whole: list[Measured] = []
 
-    def judge(one: Measured) -> Iterator[Verdict]:
+    def judge(one: Measured) -> Verdicts:
         trials = [trial for name in PATTERNS if (trial := one.seen.trial(name)) is not None]
         wrong = [trial for trial in trials if number(trial, "wrong") > 0]
         broken = [trial for trial in one.seen.run.trials if _UNCORRECTABLE in trial.reason]

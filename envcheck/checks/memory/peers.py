@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
 from ...data.bandwidth import NVLINK, PCIE_LANE, peer_line
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Unjudged, Verdict
-from ...findings.subjects import Subject
 from ..acceleration.common import NOTHING_RUNS, Seen, died, each_run, failed, number
 from ..driver_state import on_wsl
 from ..pci.link import BELOW_SWITCHES
 from ..peer_groups import is_vgpu
-from ..registry import check
+from ..reading import Gpu, SnapshotView, known
+from ..verdicts import Cause, Finding, Passed, Subject, Unjudged, Verdicts, check, warn
 from .common import ABSENT, called, gb_s, gpu_at, spread_of, subjects, words, words_of
 
 DIRECTLY, BY_HOST = "directly ", "by way of the host "
@@ -60,14 +54,15 @@ def pairs_of(view: SnapshotView, seen: Seen, way: str) -> list[PeerCopy]:
     return found
 
 
-SLOW = Cause(
+SLOW = warn(
     "slow-peer-copies",
-    "warn",
     "are slow to copy to each other: {rate}",
     "Direct copies are slow: {pairs}, {why}: what several GPUs compute together waits for these.",
     "Check how the two are joined, whether all NVLinks are up, and whether Access Control Services or the"
     " IOMMU redirect what goes over PCIe.",
-    ("nvidia-smi topo -m", "nvidia-smi nvlink -s", "nvidia-smi topo -p2p r"),
+    "nvidia-smi topo -m",
+    "nvidia-smi nvlink -s",
+    "nvidia-smi topo -p2p r",
 )
 
 
@@ -77,13 +72,8 @@ SLOW = Cause(
     causes=(SLOW,),
     about="Every pair of GPUs copies to each other, directly if the driver allows it, and by way of the"
     " host. Pairs that NVSwitches join are compared with their NVLinks and with Azure's pass lines; pairs"
-    " of one PCIe switch with their links; and every pair with the others that are joined in the same"
-    " way. GPUs without direct access copy by way of the host, which is no fault.",
-    sources=(
-        "github.com/NVIDIA/nvbandwidth, README (device_to_device_memcpy)",
-        "github.com/Azure/azurehpc-health-checks, conf (P2P)",
-        "CUDA Driver API, Peer Context Memory Access",
-    ),
+    " of one PCIe switch with their links; and every pair with the others that are joined in the same way.",
+    sources=["github.com/NVIDIA/nvbandwidth, README (device_to_device_memcpy)"],
     follows=(
         *NOTHING_RUNS,
         "MEM-006",
@@ -96,8 +86,8 @@ SLOW = Cause(
     ),
     systems=("peers",),
 )
-def gpu_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def gpu_to_gpu(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         direct = [pair for pair in pairs_of(view, seen, DIRECTLY) if pair.rate]
         staged = [pair for pair in pairs_of(view, seen, BY_HOST) if pair.rate]
         if not direct and not staged:
@@ -253,19 +243,15 @@ HANGS = Cause(
     title="Peer pattern",
     causes=(DAMAGED, HANGS),
     about="A pattern is copied from each GPU to each other one and compared there; with direct access the"
-    " other GPU reads it in place, too. An IOMMU that translates, Access Control Services or a driver"
-    " that offers direct access where the board has none make collectives hang or results wrong, without"
-    " any error.",
-    sources=(
-        "NVIDIA CUDA programming guide, IOMMU on Linux",
-        "nccl#1637 (direct access on boards without it hangs)",
-        "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
-    ),
+    " other GPU reads it in place, too. An IOMMU that translates, Access Control Services or a driver that"
+    " offers direct access where the board has none make collectives hang or results wrong, without any"
+    " error.",
+    sources=["NVIDIA CUDA programming guide, IOMMU on Linux"],
     follows=(*NOTHING_RUNS, "MEM-001"),
     systems=("peers",),
 )
-def peer_pattern(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def peer_pattern(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         pairs = pairs_of(view, seen, DIRECTLY) + pairs_of(view, seen, BY_HOST)
         wrong = [pair for pair in pairs if _wrong(pair)]
         if wrong:

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import Unavailable, known
-from ...facts.evidence import Evidence
-from ...facts.missing import CannotJudge, Skip
-from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict, unjudged
-from ...findings.subjects import about_device, about_device_at
 from ..driver_state import REBOOT, REPORT, on_wsl, then_reboot
 from ..nvidia_devices import (
     NVIDIA_DRIVERS,
@@ -29,20 +19,33 @@ from ..nvidia_devices import (
     summary,
 )
 from ..on_the_bus import NVIDIA_DEVICES
-from ..registry import check
+from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, Unavailable, facts_of, known, need
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Verdicts,
+    about_device,
+    about_device_at,
+    check,
+    fail,
+    unjudged,
+    warn,
+)
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = ("nouveau", "nova_core")
 
-NO_GPU = Cause(
+NO_GPU = fail(
     "no-gpu",
-    "fail",
     "no NVIDIA GPU on the PCI bus",
     "{what}: nothing here can use CUDA.",
     "In a virtual machine or a cloud, choose a type with a GPU, or pass one through from the host. On a"
     " machine that does hold a card: check its seating and power cables, and the firmware settings for the"
     " slot and for memory mapped above 4 GB.",
-    (NVIDIA_DEVICES, "sudo dmesg | grep -i 'pci.*BAR'"),
+    NVIDIA_DEVICES,
+    "sudo dmesg | grep -i 'pci.*BAR'",
 )
 
 
@@ -50,12 +53,12 @@ NO_GPU = Cause(
     "PCI-001",
     title="An NVIDIA GPU is on the PCI bus",
     causes=(NO_GPU,),
-    about="Without an NVIDIA GPU that the kernel sees, nothing else about the driver, CUDA or a framework can"
-    " be judged. Judged by the PCI devices in /sys, which are there without any driver; a GPU that only the"
-    " driver lists (on an embedded system or in a sandbox that hides /sys) counts too.",
-    sources=("Linux kernel documentation, sysfs-pci", "lspci(8)"),
+    about="Without an NVIDIA GPU that the kernel sees, nothing else about the driver, CUDA or a framework"
+    " can be judged. Judged by the PCI devices in /sys, which are there without any driver; a GPU that only"
+    " the driver lists (on an embedded system or in a sandbox that hides /sys) counts too.",
+    sources=["Linux kernel documentation, sysfs-pci; lspci(8)"],
 )
-def gpu_present(view: SnapshotView) -> Iterator[Verdict]:
+def gpu_present(view: SnapshotView) -> Verdicts:
     if on_wsl(view):
         raise Skip(ON_WSL)
     listed = listed_gpus(view)
@@ -80,18 +83,16 @@ def gpu_present(view: SnapshotView) -> Iterator[Verdict]:
         yield NO_GPU.found(evidence=[view.evidence("machine.pci.devices")], what=what)
 
 
-RIVAL = Cause(
+RIVAL = fail(
     "held-by-kernel-driver",
-    "fail",
     "is held by another driver",
     "The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and nothing can use"
     " CUDA on it.",
     "Blacklist {driver}{already}, rebuild the initial RAM disk, and reboot; then install NVIDIA's driver if"
     " it is not installed yet.",
 )
-FOREIGN = Cause(
+FOREIGN = warn(
     "held-by-foreign-driver",
-    "warn",
     "is held by another driver",
     "A driver that is not NVIDIA's, {driver}, holds this GPU: CUDA cannot use it.",
 )
@@ -110,12 +111,11 @@ PASSED_THROUGH = Cause("held-for-guest", "warn", *_PASSTHROUGH)
     title="No other driver holds the GPUs",
     causes=(RIVAL, FOREIGN, ALL_PASSED_THROUGH, PASSED_THROUGH),
     about="The kernel's own drivers nouveau and nova_core take a GPU at boot, and NVIDIA's driver cannot"
-    " have it then. They have to be kept out, in the initial RAM disk too. A GPU bound to vfio-pci is"
-    " reserved for a virtual machine: a failure only if all of them are.",
-    sources=("NixOS/nixpkgs#16711", "beclab/Olares#3963"),
+    " have it then. They have to be kept out, in the initial RAM disk too.",
+    sources=["NixOS/nixpkgs#16711; beclab/Olares#3963"],
     follows=("PCI-001",),
 )
-def no_other_driver(view: SnapshotView) -> Iterator[Verdict]:
+def no_other_driver(view: SnapshotView) -> Verdicts:
     gpus = pci_gpus(view)
     held = [gpu for gpu in gpus if held_for_guests(gpu)]
     for gpu in gpus:
@@ -156,13 +156,14 @@ def _rival(view: SnapshotView, gpu: PciDevice, driver: str) -> Finding:
     )
 
 
-UNBOUND = Cause(
+UNBOUND = fail(
     "no-driver-bound",
-    "fail",
     "is not driven by NVIDIA's driver",
     "{why}; nothing can use it.",
     "Read the driver's messages in the kernel log; install the branch that supports this GPU.",
-    ("sudo dmesg | grep -iE 'nvrm|nvidia'", "nvidia-smi -L", "sudo modprobe nvidia"),
+    "sudo dmesg | grep -iE 'nvrm|nvidia'",
+    "nvidia-smi -L",
+    "sudo modprobe nvidia",
 )
 
 
@@ -171,12 +172,11 @@ UNBOUND = Cause(
     title="NVIDIA's driver is bound to every GPU",
     causes=(UNBOUND,),
     about="A GPU to which no driver is bound cannot be used. If the nvidia module is loaded, it has refused"
-    " this GPU: its branch does not support it, or could not start it; the kernel log says why. If it is not"
-    " loaded, this follows from that.",
-    sources=("Linux kernel documentation, sysfs-pci", "NVIDIA driver README, supported GPUs"),
+    " this GPU: its branch does not support it, or could not start it; the kernel log says why.",
+    sources=["Linux kernel documentation, sysfs-pci; NVIDIA driver README, supported GPUs"],
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "KRN-009", "KRN-013"),
 )
-def every_gpu_bound(view: SnapshotView) -> Iterator[Verdict]:
+def every_gpu_bound(view: SnapshotView) -> Verdicts:
     gpus, listed = pci_gpus(view), listed_gpus(view)
     unbound = [gpu for gpu in gpus if _is_unbound(gpu) and gpu.address not in listed]
     if not unbound:
@@ -207,15 +207,15 @@ def _is_unbound(gpu: PciDevice) -> bool:
     return isinstance(gpu.driver, Unavailable) and gpu.driver.unavailable == "absent"
 
 
-FALLEN = Cause(
+FALLEN = fail(
     "off-the-bus",
-    "fail",
     "has fallen off the PCI bus",
     "This device has fallen off the PCI bus: jobs on it hang or die, and its results are not reliable until"
     " it has been checked.",
     "Power the machine off and on (a warm reboot may not bring the device back). If it happens again: check"
     " power cables, seating and temperature, then replace the board.",
-    (f"{REPORT}  # for the vendor, before the reboot", "sudo poweroff"),
+    f"{REPORT}  # for the vendor, before the reboot",
+    "sudo poweroff",
 )
 
 
@@ -224,12 +224,11 @@ FALLEN = Cause(
     title="Every device answers on the bus",
     causes=(FALLEN,),
     about="A GPU that has fallen off the bus reads as all ones, and the driver logs Xid 79. Power, heat,"
-    " seating or a dying board are the causes. Judged by reading each device's identity, and by the"
-    " kernel log since boot; one event is enough.",
-    sources=("NVSentinel#155", "gpustack/runtime#26", "aws/eks-node-monitoring-agent#245"),
+    " seating or a dying board are the causes.",
+    sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
     follows=("PCI-001",),
 )
-def every_device_answers(view: SnapshotView) -> Iterator[Verdict]:
+def every_device_answers(view: SnapshotView) -> Verdicts:
     devices = [device for device in pci_devices(view) if device.kind in ("gpu", "nvswitch")]
     fallen = _fallen(view)
     if not devices and not fallen:

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from ...facts.base import known
 from ...facts.gpu import GpuPair
-from ...facts.missing import CannotJudge, Skip
-from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause
-from ...findings.commands import TRADE
-from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
-from ...findings.shell import word
-from ...findings.subjects import about_device
 from ..driver_state import REBOOT
 from ..gpu.link import under_load
 from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
 from ..on_the_bus import link_state
-from ..registry import check
+from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
+from ..verdicts import (
+    TRADE,
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    about_device,
+    check,
+    unjudged,
+    warn,
+    word,
+)
 from .topology import has_nvlink
 
 # Ways between two GPUs that pass only PCIe switches, and those by one processor's root ports.
@@ -29,9 +34,7 @@ BY_ROOT_PORTS = ("PHB", "NODE")
 TRANSLATING = ("DMA", "DMA-FQ")
 
 
-def _each(
-    gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]
-) -> Iterator[Verdict]:
+def _each(gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]) -> Verdicts:
     """Judge each GPU; a missing fact leaves that one unjudged. Equal passes are counted."""
     passed: Counter[str] = Counter()
     for gpu in gpus:
@@ -62,24 +65,18 @@ NARROW = Cause("link-narrow", "warn", *_NARROW)
     title="The PCIe link has all the lanes that card and slot share",
     causes=(BROKEN, NARROW),
     about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
-    " seating, a dirty contact or a damaged riser. An x16 card in an x8 slot is healthy at x8. A quarter"
-    " of the lanes or less, on a working GPU, is a failure. In a virtual machine the slot is made up, and"
-    " nothing is judged.",
-    sources=(
-        "pytorch#153195",
-        "Linux kernel documentation, sysfs-bus-pci",
-        "healthy T4 and L40S machines",
-    ),
+    " seating, a dirty contact or a damaged riser. An x16 card in an x8 slot is healthy at x8.",
+    sources=["pytorch#153195; Linux kernel documentation, sysfs-bus-pci"],
     follows=("PCI-001", "PCI-004"),
 )
-def link_width(view: SnapshotView) -> Iterator[Verdict]:
+def link_width(view: SnapshotView) -> Verdicts:
     gpus = pci_gpus(view)
     if is_virtual(view):
         raise Skip("a virtual machine's slots are made up")
     yield from _each(gpus, lambda gpu: _width(view, gpu))
 
 
-def _width(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
+def _width(view: SnapshotView, gpu: PciDevice) -> Verdicts:
     if known(gpu.answers) is False:
         raise Skip("it does not answer")
     if known(gpu.power_state) not in (None, "D0", "unknown"):
@@ -111,9 +108,8 @@ def _at_work(view: SnapshotView, device: PciDevice) -> bool:
     return any(known(gpu.pci_address) == device.address and under_load(gpu) for gpu in gpus)
 
 
-ERRORS = Cause(
+ERRORS = warn(
     "uncorrectable-pcie-errors",
-    "warn",
     "has PCIe errors",
     "The PCIe link has reported {fatal} fatal and {nonfatal} non-fatal uncorrectable errors since boot:"
     " transfers were lost, and jobs may have failed with them.",
@@ -128,14 +124,14 @@ ERRORS = Cause(
     about="The kernel counts the errors that a device reports on its link since boot. Correctable ones are"
     " repaired by the link itself and are not judged; uncorrectable ones lose a transfer, and mostly the"
     " job with it.",
-    sources=("Linux kernel documentation, sysfs-bus-pci-devices-aer_stats",),
+    sources=["Linux kernel documentation, sysfs-bus-pci-devices-aer_stats"],
     follows=("PCI-001", "PCI-004"),
 )
-def link_errors(view: SnapshotView) -> Iterator[Verdict]:
+def link_errors(view: SnapshotView) -> Verdicts:
     yield from _each(pci_gpus(view), lambda gpu: _errors(view, gpu))
 
 
-def _errors(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
+def _errors(view: SnapshotView, gpu: PciDevice) -> Verdicts:
     fatal = need(gpu.aer_fatal, "the PCIe error counters")
     nonfatal = need(gpu.aer_nonfatal, "the PCIe error counters")
     if not fatal and not nonfatal:
@@ -173,9 +169,8 @@ def acs_off(ports: list[str]) -> Remedy:
     )
 
 
-TRANSLATED = Cause(
+TRANSLATED = warn(
     "iommu-translates",
-    "warn",
     "transfers between GPUs are redirected",
     "The IOMMU translates the GPUs' addresses: direct transfers between them are not supported that way, and"
     " hang, fail or bring wrong data.",
@@ -183,16 +178,14 @@ TRANSLATED = Cause(
     " /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers."
     f" {IOMMU_PASSES}",
 )
-ACS_SWITCHES = Cause(
+ACS_SWITCHES = warn(
     "acs-in-switches",
-    "warn",
     "transfers between GPUs are redirected",
     "Access Control Services are on in the PCIe switches above the GPUs: transfers between GPUs of one switch"
     " go through the processor, at a fraction of the speed.",
 )
-ACS_ROOT_PORTS = Cause(
+ACS_ROOT_PORTS = warn(
     "acs-in-root-ports",
-    "warn",
     "transfers between GPUs are redirected",
     "Access Control Services are on in the processor's root ports above the GPUs: what NCCL sends from one"
     " GPU to the other is redirected to the IOMMU, and collectives can hang.",
@@ -204,18 +197,11 @@ ACS_ROOT_PORTS = Cause(
     title="Nothing redirects transfers between GPUs",
     causes=(TRANSLATED, ACS_SWITCHES, ACS_ROOT_PORTS),
     about="GPUs of one machine copy directly to each other over PCIe if no NVLink joins them. An IOMMU that"
-    " translates addresses breaks that on bare metal. Access Control Services on a PCIe switch send each"
-    " transfer up to the processor and back; on the root ports of AMD processors they make collectives"
-    " hang. Judged only for pairs that the driver says can reach each other directly.",
-    sources=(
-        "nccl#2079 (root ports of an AMD processor)",
-        "NCCL 2.28, graph/paths.cc: not across the host bridge of an Intel processor",
-        "NVIDIA CUDA programming guide, IOMMU on Linux",
-        "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
-    ),
+    " translates addresses breaks that on bare metal.",
+    sources=["nccl#2079 (root ports of an AMD processor)"],
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "DRV-001"),
 )
-def peer_transfers(view: SnapshotView) -> Iterator[Verdict]:
+def peer_transfers(view: SnapshotView) -> Verdicts:
     gpus = pci_gpus(view)
     if len(gpus) < 2:
         raise Skip("there is one GPU only")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..driver_state import NO_GPUS
 from ..gpu.link import GENERATION_OF, in_virtual_machine, pci_device, under_load
 from ..gpus import found
 from ..on_the_bus import link_state
 from ..peer_groups import groups, of_many_makers
-from ..registry import check
+from ..reading import Gpu, SnapshotView, known
+from ..verdicts import Passed, Verdicts, check, warn
 
 # So many boards of many makers in one machine are a server's, with equal slots.
 _SERVER = 4
@@ -52,15 +47,15 @@ _QUERY = (
     "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,"
     "pcie.link.width.max --format=csv"
 )
-SLOWER = Cause(
+SLOWER = warn(
     "link-slower-than-peers",
-    "warn",
     "has a slower PCIe link than its peers",
     "Its PCIe link is slower than those of the other GPUs of its name: {values}. Copies to it take longer,"
     " and jobs on all GPUs wait for it.",
     "Reseat the GPU, its riser or cable (in a virtual machine, on its host), and check the slot's width and"
     " generation in the firmware.",
-    (_QUERY, link_state("{gpu}")),
+    _QUERY,
+    link_state("{gpu}"),
 )
 
 
@@ -71,10 +66,10 @@ SLOWER = Cause(
     about="GPUs of one name in a server sit in equal slots: one with fewer lanes, or a lower generation,"
     " than most others has a bad contact, riser or cable, or a slot that the firmware split. Nothing is"
     " reported if most have no more, or if a desktop's slots are wired differently.",
-    sources=("NVSentinel#890 (silently slow)", "nvidia-smi(1), GPU Link information"),
+    sources=["NVSentinel#890 (silently slow); nvidia-smi(1), GPU Link information"],
     follows=(*NO_GPUS, "PCI-004", "PCI-005", "GPU-010"),
 )
-def links_are_equal(view: SnapshotView) -> Iterator[Verdict]:
+def links_are_equal(view: SnapshotView) -> Verdicts:
     for gpus in groups(view):
         slower: dict[int, list[tuple[Link, int]]] = {}
         for link in LINKS:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.gpu import Gpu, GpuPair
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Passed, Verdict
+from ...facts.gpu import GpuPair
 from ..driver_state import NO_GPUS
-from ..registry import check
+from ..reading import Gpu, Skip, SnapshotView, facts_of, known, need
+from ..verdicts import Passed, Verdicts, check
 
 _LEVELS = {
     "internal": "on one board",
@@ -28,13 +24,10 @@ _LEVELS = {
     title="How the GPUs reach each other",
     about="Shows what two GPUs send to each other by: NVLink, PCIe directly, or through the host's memory"
     " if the driver offers no direct access (GeForce boards since the 40 series). It never fails.",
-    sources=(
-        "nvidia-smi(1), topo",
-        "NVML, nvmlDeviceGetTopologyCommonAncestor and nvmlDeviceGetP2PStatus",
-    ),
+    sources=["nvidia-smi(1), topo"],
     follows=NO_GPUS,
 )
-def topology(view: SnapshotView) -> Iterator[Verdict]:
+def topology(view: SnapshotView) -> Verdicts:
     if len(view.gpus) < 2:
         raise Skip("there is one GPU only")
     nvml = facts_of(view.machine.nvml, "how the GPUs reach each other")
