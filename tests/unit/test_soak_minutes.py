@@ -262,7 +262,8 @@ def test_whose_result_is_not_the_others() -> None:
 def worker(gpu: str, *digests: str, name: str = "X", runs: bool = True) -> Any:
     seen: list[Any] = []
     rounds = {number: {"digest": one, "product": number} for number, one in enumerate(digests)}
-    return Struct(gpu=gpu, rounds=rounds, runs=runs, kind=(name,), mismatch=seen.append, seen=seen)
+    facts = {"name": name, "kind": (name,), "is_ready": True, "mismatch": seen.append}
+    return Struct(gpu=gpu, rounds=rounds, runs=runs, seen=seen, **facts)
 
 
 def test_gpus_are_held_together_in_each_round_that_all_of_a_name_have() -> None:
@@ -279,6 +280,16 @@ def test_gpus_are_held_together_in_each_round_that_all_of_a_name_have() -> None:
     two.rounds[1] = {"digest": "5", "product": 9}
     runner._hold_together([one, two, other, dead])
     assert [len(each.seen) for each in (one, two)] == [1, 1] and not one.rounds
+
+
+def test_the_first_round_waits_for_gpus_that_have_not_begun() -> None:
+    runner = SoakRunner({"seconds": 1}, Run(Request()), None, lambda: 5.0)
+    one, late = worker("a", "1"), worker("b")
+    late.kind, late.is_ready = ("X", ""), False
+    runner._hold_together([one, late])
+    late.kind, late.is_ready, late.rounds = one.kind, True, {0: {"digest": "2", "product": 0}}
+    runner._hold_together([one, late])
+    assert [len(each.seen) for each in (one, late)] == [1, 1]
 
 
 def watched(*minutes: SoakMinute, outcome: str = "ok") -> list[list[str]]:

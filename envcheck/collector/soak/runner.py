@@ -61,6 +61,7 @@ class SoakRunner(object):
                     one.look()
                 pause(_PAUSE)
             telemetry.close()
+        self._hold_together(workers)
         self._write(workers, began, started, ended_by, why)
 
     def _soak(self, workers, telemetry, began, pause):
@@ -125,7 +126,9 @@ class SoakRunner(object):
         Of two that differ nobody can say which is right, and both are told; unless one of them is what
         arithmetic gives.
         """
-        for kind in {one.kind for one in workers}:
+        # Until it has reported what it computes, a GPU may be one of any kind of its name.
+        unknown = {one.name for one in workers if one.runs and not one.is_ready}
+        for kind in {one.kind for one in workers if one.name not in unknown}:
             same = [one for one in workers if one.kind == kind]
             for number in sorted({number for one in same for number in one.rounds}):
                 if any(one.runs and number not in one.rounds for one in same):

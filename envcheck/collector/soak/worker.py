@@ -51,10 +51,19 @@ class SoakWorker(object):
         return self._worker is not None and self._worker.runs
 
     @property
+    def name(self):
+        return self.device.seed.get("name")
+
+    @property
+    def is_ready(self):
+        """Whether it has reported what it computes."""
+        return bool(self._facts)
+
+    @property
     def kind(self):
         """GPUs of one kind have equal results."""
         facts = [self._facts.get(name, "") for name in ("level", "call", "library_version")]
-        return (self.device.seed.get("name"),) + tuple(facts)
+        return (self.name,) + tuple(facts)
 
     def open(self):
         if self.outcome != "ok":
