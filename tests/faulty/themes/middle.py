@@ -212,17 +212,15 @@ add(
 
 
 def _vanishing(m: Machine) -> None:
-    """A file of a wheel goes away while the target is looked at: something else uninstalls it."""
+    """A file of a wheel goes away as soon as the target is looked at: something else uninstalls it.
+
+    With the target's first Python, so that it is gone for all probes, whatever their order.
+    """
     _tf()(m)
-    site = env.SITE
-    text = str(m.files[f"{site}/tensorflow/__init__.py"])
+    library = f"{env.SITE}/nvidia/cufft/lib/libcufft.so.11"
     m.write(
-        f"{site}/tensorflow/__init__.py",
-        text.replace(
-            "\ndef _load():",
-            "\nos.rename(os.path.join(_here, 'nvidia/cufft/lib/libcufft.so.11'), os.path.join(_here, 'gone'))\n\n\ndef _load():",
-            1,
-        ),
+        f"{env.SITE}/uninstalling.pth",
+        f"import os; os.path.exists({library!r}) and os.rename({library!r}, {library!r} + '.gone')\n",
     )
 
 
