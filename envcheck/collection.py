@@ -48,7 +48,6 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
     gpus: list[int] = []  # nvidia-smi's indices
     busy_ok: bool = False  # on GPUs that are in use, too
     sweep: bool = False  # systems that move data, with 8 bytes to 1 GiB
-    evidence: str = "quick"  # "full": with the GPUs' own counters, which takes longer
 
 
 class BenchWork(msgspec.Struct, frozen=True, kw_only=True):

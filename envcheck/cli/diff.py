@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="WHAT",
         help="exit with 1 where something became worse (default), on any change, or never",
     )
-    parser.set_defaults(kernels=None, gpu=None, modes=None, busy_ok=False, evidence=None)
+    parser.set_defaults(kernels=None, gpu=None, modes=None, busy_ok=False)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,16 +5,15 @@ import argparse
 from .kernels import LEVELS, MODES
 
 LOOKS = ("quick", "standard", "deep")  # facts; and micro-kernels; and acceleration systems
-EVIDENCE = ("quick", "full")
-_NAMES = ("kernels", "gpu", "modes", "busy_ok", "evidence")
+_NAMES = ("kernels", "gpu", "modes", "busy_ok")
 
 
 class Options(object):
     """What to run on the GPUs.
 
     products: the micro-kernels; levels, modes: of LEVELS and MODES, all where none is named. gpus:
-    nvidia-smi's indices, all where none is named. busy_ok: on GPUs that are in use, too. evidence: "full"
-    samples the GPUs' own counters, too. systems: names of acceleration systems. sweep: those of links and
+    nvidia-smi's indices, all where none is named. busy_ok: on GPUs that are in use, too.
+    systems: names of acceleration systems. sweep: those of links and
     collectives by size, too.
     """
 
@@ -24,7 +23,6 @@ class Options(object):
         modes=(),
         gpus=None,
         busy_ok=False,
-        evidence="quick",
         systems=(),
         sweep=False,
         products=True,
@@ -34,7 +32,6 @@ class Options(object):
         self.modes = [mode for mode in MODES if mode in (modes or MODES) or mode == "fp32"]
         self.gpus = sorted(set(gpus)) if gpus else None
         self.busy_ok = busy_ok
-        self.evidence = evidence
         self.systems = list(systems)
         self.sweep = sweep
         self.products = products
@@ -76,12 +73,6 @@ def add_arguments(parser, near=None):
         type=_words(MODES, near),
         help="these of %s; fp32, the control, always runs (default: all)" % ", ".join(MODES),
     )
-    group.add_argument(
-        "--evidence",
-        choices=EVIDENCE,
-        metavar="HOW",
-        help="quick (default), or full: sample the GPU's counters, too, which takes longer",
-    )
 
 
 def add_gpus(parser):
@@ -115,7 +106,6 @@ def chosen(arguments, systems=(), products=True):
         "modes": arguments.modes or [],
         "gpus": arguments.gpu or [],
         "busy_ok": arguments.busy_ok,
-        "evidence": arguments.evidence or EVIDENCE[0],
         "systems": list(systems),
     }
 

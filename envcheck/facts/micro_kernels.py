@@ -75,22 +75,6 @@ class Rate(Facts, frozen=True, kw_only=True):
     temperature_c: Maybe[int] = NOT_COLLECTED
 
 
-class Gpm(Facts, frozen=True, kw_only=True):
-    """NVML's GPU performance monitoring over a second of products, percent of the time.
-
-    Counters are of the whole device: another process's work is in them, and in the idle baseline too.
-    """
-
-    seconds: float
-    any_tensor: Maybe[float] = NOT_COLLECTED
-    hmma: Maybe[float] = NOT_COLLECTED
-    imma: Maybe[float] = NOT_COLLECTED
-    fp32: Maybe[float] = NOT_COLLECTED
-    idle_any_tensor: Maybe[float] = NOT_COLLECTED
-    idle_hmma: Maybe[float] = NOT_COLLECTED
-    idle_imma: Maybe[float] = NOT_COLLECTED
-
-
 class Hardware(Facts, frozen=True, kw_only=True):
     """What the machine itself says about the kernel that ran."""
 
@@ -98,8 +82,6 @@ class Hardware(Facts, frozen=True, kw_only=True):
     opcodes: dict[str, int] = {}
     opcodes_reason: str = ""  # why there are none
     kernel_names: Maybe[list[str]] = NOT_COLLECTED  # as CUPTI's activity API saw them
-    gpm: Gpm | None = None
-    gpm_reason: str = ""  # why there is none, where it was asked for
 
 
 class ModeRun(Facts, frozen=True, kw_only=True):
@@ -156,7 +138,6 @@ class MicroKernels(Facts, frozen=True, kw_only=True):
 
     levels: list[Level] = []  # that were asked for
     modes: list[Mode] = []  # that were asked for
-    evidence: Literal["quick", "full"] = "quick"
     busy_ok: bool = False
     inside: str = (
         ""  # the container that they ran in ("image:REF"); "" where that was the machine itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..facts.base import Unavailable, known
+from ..facts.base import Unavailable
 from ..findings.model import Remedy
 from ..findings.shell import word
 from . import not_engaged
@@ -20,7 +20,6 @@ STICKY = re.compile(
     r"|operation not supported on global/shared address space|invalid program counter"
     r"|uncorrectable ECC error encountered"
 )
-_WITH_GPM = ("9", "10")  # compute capabilities of data-centre GPUs from Hopper on
 LOOK_FOR_XIDS = Remedy(
     "See what the driver wrote about it: an Xid names the reason.",
     ["sudo dmesg | grep -i -e xid -e nvrm | tail -20", "nvidia-smi -q -d ECC,TEMPERATURE,POWER"],
@@ -74,8 +73,8 @@ def _unsure(setup: Setup) -> Why:
     """It ran, and the evidence is not enough, or against itself."""
     if setup.run.busy:
         return Why(
-            "Another process was using the GPU, which spoils rate and counters.",
-            Remedy("Run it again while nothing else runs.", [again(setup, "--evidence full")]),
+            "Another process was using the GPU, which spoils the rate.",
+            Remedy("Run it again while nothing else runs.", [again(setup)]),
         )
     if setup.control_wanted or setup.verdict != "indicated" or setup.control == "not engaged":
         return _not_enough(setup)
@@ -108,10 +107,7 @@ def _not_enough(setup: Setup) -> Why:
         "The lines of evidence are not enough to prove it."
         if setup.verdict != "contradiction"
         else "The lines of evidence contradict each other.",
-        Remedy(
-            "Run it again on an idle GPU, with the GPU's own counters.",
-            [again(setup, "--evidence full")],
-        ),
+        Remedy("Run it again on an idle GPU.", [again(setup)]),
     )
 
 
@@ -127,10 +123,6 @@ def _calm(setup: Setup) -> Why:
         "Nothing speaks against it; a proof takes the hardware's own word as well, and there is none"
         + (f" ({seen})." if seen else ".")
     )
-    major = (known(setup.run.compute_capability) or "").partition(".")[0]
-    if found.gpm is None and major in _WITH_GPM:
-        counters = "The GPU's own counters can tell; sampling them takes some seconds more."
-        return Why(cause, Remedy(counters, [again(setup, "--evidence full")]))
     names = found.kernel_names
     if isinstance(names, Unavailable) and names.unavailable == "absent":
         return Why(

@@ -1,28 +1,21 @@
-"""What the machine itself says of the kernel that ran: its opcodes, its name, NVML's counters.
+"""What the machine itself says of the kernel that ran: its opcodes, or its name.
 
-Each source is optional. A counter above zero is no proof: `HFMA2.MMA`, which constant loads and plain
-half-precision code use, goes through the Tensor Cores' pipe. So that opcode counts for nothing, and
-counters count from a margin over an idle baseline on.
+Each source is optional. `HFMA2.MMA` counts for nothing: plain half-precision code uses it, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 from ..data import table
 from ..facts.base import Unavailable, known
-from ..facts.micro_kernels import Gpm, LevelRun, Mode, ModeRun
+from ..facts.micro_kernels import LevelRun, Mode, ModeRun
 from .kernel_names import classify
 from .mode_verdict import Line, Word
 from .rates import name, question
 
-# NVML GPM, percent of the time.
-ACTIVE = 10.0  # over the idle baseline: products were running on Tensor Cores
-QUIET = 1.0  # over it: none were, as with FP32 products
-IDLE = 5.0  # of the baseline itself: above it somebody else uses them
-SHORTEST = 0.1  # seconds between two samples (nvml.h)
 _SHOWN = 60  # characters of a kernel's name
 
 
@@ -34,32 +27,21 @@ class HardwareSource(NamedTuple):
 
 
 def hardware(run: LevelRun, mode: ModeRun) -> Line:
-    """The line of evidence from all sources that are there; where they disagree, it cannot tell."""
-    sources = list(_sources(run, mode))
-    if not sources:
-        return Line(says="cannot tell", text=_why_not(mode))
-    words = {source.says for source in sources if source.says is not None}
-    text = "; ".join(source.text for source in sources)
-    if len(words) == 1:
-        return Line(says=words.pop(), text=text)
-    return Line(says="cannot tell", text=f"disagreement: {text}" if words else text)
-
-
-def _sources(run: LevelRun, mode: ModeRun) -> Iterator[HardwareSource]:
-    asked = question(mode)
+    """The line of evidence from the opcodes or the names that are there."""
     found, names = mode.hardware, known(mode.hardware.kernel_names)
     if found.opcodes:
-        yield by_opcodes(found.opcodes, asked)
-    if names and run.level != "L0":  # at L0 they are our own
-        yield by_names(names)
-    if found.gpm is not None:
-        yield by_counters(found.gpm, asked, run.busy)
+        source = by_opcodes(found.opcodes, question(mode))
+    elif names and run.level != "L0":  # at L0 they are our own
+        source = by_names(names)
+    else:
+        return Line(says="cannot tell", text=_why_not(mode))
+    return Line(says=source.says or "cannot tell", text=source.text)
 
 
 def _why_not(mode: ModeRun) -> str:
     found = mode.hardware
     names = found.kernel_names.detail if isinstance(found.kernel_names, Unavailable) else ""
-    reasons = [reason for reason in (found.opcodes_reason, names, found.gpm_reason) if reason]
+    reasons = [reason for reason in (found.opcodes_reason, names) if reason]
     return "not seen" + (f": {reasons[0].splitlines()[0]}" if reasons else "")
 
 
@@ -112,30 +94,3 @@ def by_names(names: list[str]) -> HardwareSource:
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def by_counters(gpm: Gpm, mode: Mode, busy: bool) -> HardwareSource:
-    """From NVML's GPM, which counts for the whole device."""
-    counter, active, idle = _counter(gpm, mode)
-    if active is None:
-        return HardwareSource(None, "GPM: not measured")
-    said = f"GPM: {counter} active {active:.0f} % of the time"
-    if idle is None:
-        return HardwareSource(None, f"{said}, and no idle baseline")
-    said += f", idle {idle:.0f} %"
-    if busy or idle > IDLE:
-        return HardwareSource(None, f"{said}: somebody else uses the GPU")
-    if gpm.seconds < SHORTEST:
-        return HardwareSource(None, f"{said}, over {gpm.seconds:g} s only")
-    if active - idle >= ACTIVE:
-        return HardwareSource("tensor", said)
-    return HardwareSource("not tensor" if active - idle <= QUIET else None, said)
-
-
-def _counter(gpm: Gpm, mode: Mode) -> tuple[str, float | None, float | None]:
-    """(name, active, idle) of the mode's own counter, else of any Tensor Core's."""
-    if mode == "int8" and known(gpm.imma) is not None:
-        return "IMMA", known(gpm.imma), known(gpm.idle_imma)
-    if mode in ("tf32", "fp16", "bf16") and known(gpm.hmma) is not None:
-        return "HMMA", known(gpm.hmma), known(gpm.idle_hmma)
-    return "Tensor Cores", known(gpm.any_tensor), known(gpm.idle_any_tensor)

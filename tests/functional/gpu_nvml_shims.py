@@ -50,10 +50,6 @@ static int gone(void *device)
         pause();
     return moved("lost", device, 0) ? 15 : 0;
 }
-struct metric { unsigned id; int result; double value; const char *names[3]; };
-struct sample { int floats, integers; };
-struct metrics { unsigned version, count; struct sample *first, *second; struct metric list[8]; };
-static int samples, instances;
 
 int nvmlInitWithFlags(unsigned flags) { return from("SHIM_NVML", 0); }
 const char *nvmlErrorString(int code) { return "shim"; }
@@ -74,8 +70,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *address, void **device)
 }
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
-    instances = !strncmp(uuid, "MIG-", 4);
-    *device = instances ? MIG : (void *)1;
+    *device = strncmp(uuid, "MIG-", 4) ? (void *)1 : MIG;
     return 0;
 }
 int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id) { *id = 5; return device == MIG ? 0 : 2; }
@@ -153,42 +148,6 @@ int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
 {
     *celsius = moved("temperature", device, 61);
     return gone(device) ? 15 : from("SHIM_NO_TEMPERATURE", 0) ? 3 : 0;
-}
-struct support { unsigned version, supported; };
-int nvmlGpmQueryDeviceSupport(void *device, struct support *support)
-{
-    support->supported = support->version == 1 && !from("SHIM_NO_GPM", 0);
-    return 0;
-}
-int nvmlGpmSampleAlloc(struct sample **sample) { *sample = calloc(1, sizeof **sample); samples++; return 0; }
-int nvmlGpmSampleFree(struct sample *sample) { free(sample); samples--; return 0; }
-static int fill(struct sample *sample)
-{
-    sample->floats = *(int *)in_libcuda("shim_tensor_kernels");
-    sample->integers = *(int *)in_libcuda("shim_integer_kernels");
-    return from("SHIM_GPM", 0);
-}
-int nvmlGpmSampleGet(void *device, struct sample *sample)
-{
-    return GPU(device) && !instances ? fill(sample) : 2;
-}
-int nvmlGpmMigSampleGet(void *device, unsigned instance, struct sample *sample)
-{
-    return GPU(device) && instance == 5 ? fill(sample) : 2;
-}
-int nvmlGpmMetricsGet(struct metrics *asked)
-{
-    if (asked->version != 1)
-        return 25;
-    for (unsigned i = 0; i < asked->count; i++) {
-        unsigned id = asked->list[i].id; /* 7: HMMA, 9: IMMA, 12: FP32 */
-        int floats = asked->second->floats > asked->first->floats;
-        int integers = asked->second->integers > asked->first->integers;
-        int worked = id == 7 ? floats : id == 9 ? integers : floats || integers;
-        asked->list[i].result = id == 12 ? 3 : 0;
-        asked->list[i].value = worked ? 87.5 : 0.25;
-    }
-    return samples == 2 ? 0 : 999;
 }
 
 /* What the machine's probe asks; a function that is not here is not supported. */

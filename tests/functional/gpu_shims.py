@@ -47,7 +47,6 @@ CUDA = (
 /* The work queued so far takes until `work` in the GPU's time, and until `ready` in the host's. */
 static double work, recorded, ready;
 static int dead, refused;
-int shim_tensor_kernels, shim_integer_kernels;
 void (*shim_watcher)(const char *kernel);
 
 struct event { double work, ready; };
@@ -61,10 +60,6 @@ static double now(void)
 void shim_ran(const char *kernel, double seconds, int tensor)
 {
     work += seconds;
-    if (strstr(kernel, "i8i32"))
-        shim_integer_kernels += tensor;
-    else
-        shim_tensor_kernels += tensor;
     if (shim_watcher)
         shim_watcher(kernel);
 }

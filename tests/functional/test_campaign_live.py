@@ -142,18 +142,6 @@ def by_mode(run: LevelRun) -> dict[str, ModeRun]:
     return {mode.mode: mode for mode in run.modes}
 
 
-@BOTH
-def test_a_level_that_is_well(root: Path, python: str) -> None:
-    run = ran(root, python=python)
-    assert (run.outcome, run.restarts, run.name) == ("ok", 0, "stand-in")
-    assert [(mode.mode, mode.outcome) for mode in run.modes] == [
-        ("fp32", "ok"),
-        ("fp16", "ok"),
-        ("bf16", "ok"),
-    ]
-    assert run.modes[0].call == "GPU-1 -"
-
-
 @pytest.mark.parametrize(
     ("how", "outcome", "reason"),
     [
@@ -174,14 +162,6 @@ def test_what_goes_wrong_costs_its_mode_alone(
     assert modes["fp16"].call == "GPU-1 -", "what it told before is kept"
     assert modes["fp32"].rate_reason == modes["bf16"].rate_reason == "to the end"
     assert (run.outcome, run.restarts) == ("ok", 1)
-
-
-def test_cupti_s_death_costs_the_names_alone(root: Path) -> None:
-    run = ran(root, FAKE="SIGSEGV", FAKE_MODE="fp16", FAKE_STAGE="names")
-    modes = by_mode(run)
-    assert {mode.outcome for mode in run.modes} == {"ok"}
-    assert "SIGSEGV" in str(modes["fp16"].hardware.kernel_names)
-    assert modes["bf16"].rate_reason == "to the end"
 
 
 def test_a_level_that_never_begins(root: Path, tmp_path: Path, monkeypatch: Any) -> None:
@@ -252,17 +232,6 @@ def test_the_collector_runs_them_after_the_probes(
     assert str(run.uuid).startswith("GPU-<uuid-")
     without = collected([*argv[:-2], "--level=quick"], root, marked)
     assert without.machine.micro_kernels is None
-
-
-def test_they_run_out_of_a_zip_too(root: Path, tmp_path: Path, marked: dict[str, str]) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    main = "import sys\nfrom envcheck.collector.main import main\nsys.exit(main(sys.argv[1:]))\n"
-    (copy / "__main__.py").write_text(main)
-    archive = shutil.make_archive(str(tmp_path / "collector"), "zip", copy)
-    told = collected([sys.executable, archive, "--kernels=L0"], tmp_path, marked)
-    (run,) = told.machine.micro_kernels.facts.runs
-    assert {mode.outcome for mode in run.modes} == {"ok"}
 
 
 def collected(argv: list[str], root: Path, env: dict[str, str]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,10 @@ import cublas_shims
 import msgspec
 import probing
 import pytest
-from processes import lines
 
 from envcheck.collector.runtime import process
-from envcheck.collector.worker import child
 from envcheck.facts.base import Unavailable
 from envcheck.facts.micro_kernels import LevelRun, ModeRun, Rate
-from envcheck.tensorcores import signatures
 
 THIS = sys.version_info[1]
 pynvml = pytest.importorskip("pynvml")
@@ -28,7 +24,6 @@ ALL = ["fp32", "tf32", "fp16", "bf16", "int8", "fp8"]
 PARAMS = {
     "modes": ALL,
     "skip": [],
-    "evidence": "quick",
     "seconds": 60,
     "pynvml": pynvml.__file__,
     "pci_address": "0000:83:00.0",
@@ -160,38 +155,11 @@ def test_a_healthy_gpu(folder: Path, minor: int) -> None:
     )
 
 
-def test_the_override_reaches_cublas_and_is_recorded(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32", "tf32"]}, NVIDIA_TF32_OVERRIDE="0")
-    assert subset(CHAIN, bits(ended.mode("tf32")))
-    assert ended.run.variables == {"NVIDIA_TF32_OVERRIDE": "0"}
-
-
 def test_emulation_does_not_reach_the_control(folder: Path) -> None:
     ended = run(folder, {"modes": ["fp32"]}, CUBLAS_EMULATE_SINGLE_PRECISION="1")
     assert subset(CHAIN, bits(ended.mode("fp32")))
     assert ended.run.variables == {
         "CUBLAS_EMULATE_SINGLE_PRECISION": "(taken out for this run; it was '1')"
-    }
-
-
-def test_a_library_that_uses_no_tensor_cores(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_SIMT="fp16")
-    assert subset(CHAIN, bits(ended.mode("fp16")))
-    assert set(bits(ended.mode("fp16"), "fp16").values()) == {"3C01"}
-    assert timed(ended.mode("fp16")).tflops == timed(ended.mode("fp16")).fp32_tflops
-
-
-def test_the_model_of_a_hopper_reads_these_bits(folder: Path) -> None:
-    """Two independent accounts of the arithmetic, in C and in tensorcores/, come to the same."""
-    ended = run(folder, SHIM_SIMT="bf16")
-    read = {m.mode: signatures.read(m.signatures, "9.0", m.mode).says for m in ended.run.modes}
-    assert read == {
-        "fp32": "not tensor",
-        "tf32": "tensor",
-        "fp16": "tensor",
-        "bf16": "not tensor",
-        "int8": "cannot tell",
-        "fp8": "tensor",
     }
 
 
@@ -222,12 +190,6 @@ def test_a_control_that_fails_leaves_rates_without_a_reference(folder: Path) -> 
     assert value(rate.tflops) == pytest.approx(0.8, rel=1e-3)
 
 
-def test_a_control_that_died_before_is_not_run_again(folder: Path) -> None:
-    params = {"modes": ["fp32", "fp16"], "skip": ["fp32"], "dead": ["fp32"]}
-    ended = run(folder, params, SHIM_CRASH="fp32")
-    assert (ended.code, ended.outcomes()) == (0, {"fp16": "ok"})
-
-
 def test_a_dead_context_ends_the_process(folder: Path) -> None:
     params = {"modes": ["fp32", "fp16", "bf16"]}
     ended = run(folder, params, SHIM_DEAD="fp16")
@@ -251,28 +213,6 @@ def test_a_rate_that_fails_leaves_the_bits(folder: Path) -> None:
     assert subset(TENSOR, bits(ended.mode("fp16")))
 
 
-def test_a_crash_leaves_what_was_told(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_CRASH="fp16")
-    assert ended.code == -11
-    assert ended.heard.begun == ("fp16", "bits")
-    assert subset(CHAIN, bits(ended.mode("fp32")))
-
-
-def test_a_hang_leaves_what_was_told(folder: Path) -> None:
-    argv = command(THIS, {"modes": ["fp32", "fp16"]})
-    env = environ(folder, {"SHIM_HANG": "fp16"})
-    told = b""
-    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) as running:
-        for line in lines(running, running.stdout):
-            told += line
-            if b'"of": "fp16", "stage"' in line:
-                break
-        running.kill()
-    ended = Ended(0, told, b"")
-    assert ended.heard.begun == ("fp16", "bits")
-    assert subset(CHAIN, bits(ended.mode("fp32")))
-
-
 def test_matrices_shrink_until_they_fit(folder: Path) -> None:
     lazy = {"SHIM_LAZY": "fp32", "SHIM_SMS": "20", "SHIM_FREE_MIB": "4096"}
     ended = run(folder, {"modes": ["fp32"]}, SHIM_OOM="3", **lazy)
@@ -283,24 +223,6 @@ def test_matrices_shrink_until_they_fit(folder: Path) -> None:
     ended = run(folder, {"modes": ["fp32"]}, SHIM_FREE_MIB="100")
     assert ended.outcomes() == {"fp32": "out-of-memory"}
     assert "a quarter of the 100 MiB" in ended.mode("fp32").reason
-
-
-def test_a_slow_gpu_is_not_timed_for_long(folder: Path) -> None:
-    slow = {"SHIM_LAZY": "fp32", "SHIM_SMS": "20", "SHIM_FREE_MIB": "4096"}
-    rate = timed(run(folder, {"modes": ["fp32"]}, **slow).mode("fp32"))
-    assert (rate.shape, rate.runs) == ([4096] * 3, 1)  # one takes 2.7 s
-
-
-def test_a_product_without_memory_costs_its_mode_alone(folder: Path) -> None:
-    modes = {"modes": ["fp32", "fp16", "bf16"]}
-    ended = run(folder, modes, SHIM_CALL_OOM="fp16", SHIM_CALLS="99")
-    assert ended.outcomes() == {"fp32": "ok", "fp16": "out-of-memory", "bf16": "ok"}
-    assert "CUBLAS_STATUS_ALLOC_FAILED" in ended.mode("fp16").reason
-    ended = run(folder, modes, SHIM_CALL_OOM="fp16", SHIM_FREE_MIB="340", SHIM_LAZY="fp32,bf16")
-    shapes = [timed(mode).shape[0] for mode in ended.run.modes]
-    assert shapes == [1024, 512, 1024]
-    assert ended.mode("fp16").signatures[0].length == 512
-    assert ended.mode("bf16").hardware.kernel_names == ["sm90_xmma_gemm_bf16f32_bf16f32_f32_shim"]
 
 
 @pytest.mark.parametrize(
@@ -358,24 +280,6 @@ def test_libraries_by_path(folder: Path, tmp_path: Path) -> None:
     assert ended.heard.done
 
 
-def test_a_cublas_that_gives_no_handle(folder: Path) -> None:
-    ended = run(folder, SHIM_CREATE="1")
-    assert ended.outcomes() == dict.fromkeys(ALL, "error")
-    assert ended.mode("fp8").reason == "cublasCreate_v2: CUBLAS_STATUS_NOT_INITIALIZED"
-
-
-def test_a_driver_that_does_not_start(folder: Path) -> None:
-    ended = run(folder, SHIM_INIT="999")
-    assert (ended.code, ended.heard.run) == (child.ESCAPED, {})
-    assert "cuInit" in ended.heard.reason
-
-
-def test_no_time_left(folder: Path) -> None:
-    ended = run(folder, {"seconds": 0})
-    assert ended.outcomes() == dict.fromkeys(ALL, "not-run")
-    assert ended.mode("fp8").reason == "no time left (0 s for all modes)"
-
-
 @pytest.mark.parametrize(
     ("code", "reason", "words"),
     [("35", "no-permission", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)"),
@@ -389,61 +293,3 @@ def test_cupti_refuses(folder: Path, code: str, reason: str, words: str) -> None
         reason,
         f"cuptiActivityEnable: {words}",
     )
-
-
-def test_cupti_is_the_last_to_look_on(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_CUPTI_CRASH="1")
-    assert ended.code == -11
-    assert ended.heard.begun == ("fp32", "names")
-    assert ended.outcomes() == {"fp32": "ok", "fp16": "ok"}
-    without = run(folder, {"modes": ["fp32"], "names": False}, SHIM_CUPTI_CRASH="1")
-    assert why(without.mode("fp32").hardware.kernel_names)[0] == "not-collected"
-
-
-def test_a_name_that_points_nowhere_is_no_name(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32"]}, SHIM_CUPTI_WILD="1")
-    assert ended.mode("fp32").hardware.kernel_names == ["ampere_sgemm_shim"]
-
-
-def test_no_cupti(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "libcupti.so.12").write_text("not an ELF file")
-    libraries = {**PARAMS["libraries"], "libcupti": str(tmp_path / "libcupti.so.12")}
-    ended = run(folder, {"modes": ["fp32"], "libraries": libraries})
-    reason, words = why(ended.mode("fp32").hardware.kernel_names)
-    assert (reason, str(tmp_path) in words) == ("error", True)
-
-
-@pytest.mark.parametrize("uuid", [PARAMS["uuid"], "MIG-abababab-abab-abab-abab-abababababab"])
-def test_gpm_over_an_idle_baseline(folder: Path, uuid: str) -> None:
-    ended = run(folder, {"modes": ["fp16"], "evidence": "full", "uuid": uuid})
-    gpm = ended.mode("fp16").hardware.gpm
-    assert gpm is not None
-    assert gpm.seconds >= 1
-    assert (gpm.any_tensor, gpm.hmma, gpm.imma) == (87.5, 87.5, 0.25)
-    assert (gpm.idle_any_tensor, gpm.idle_hmma, gpm.idle_imma) == (0.25, 0.25, 0.25)
-    assert why(gpm.fp32)[0] == "not-supported"
-    assert ended.mode("fp16").hardware.kernel_names == ["sm90_xmma_gemm_f16f32_f16f32_f32_shim"]
-
-
-@pytest.mark.parametrize(
-    ("shim", "words"),
-    [({"SHIM_NO_GPM": "1"}, "NVML has no GPM for this GPU"), ({"SHIM_GPM": "4"}, "NVML error 4")],
-)
-def test_gpm_that_cannot_be_had(folder: Path, shim: dict[str, str], words: str) -> None:
-    ended = run(folder, {"modes": ["fp16"], "evidence": "full"}, **shim)
-    assert ended.outcomes() == {"fp16": "ok"}
-    assert ended.mode("fp16").hardware.gpm is None
-    assert words in ended.mode("fp16").hardware.gpm_reason
-
-
-def test_clocks_of_an_old_nvml_and_of_none(folder: Path, tmp_path: Path) -> None:
-    ended = run(
-        folder, {"modes": ["fp32"]}, SHIM_SLOW="300", SHIM_OLD_NVML="1", SHIM_NO_TEMPERATURE="1"
-    )
-    rate = timed(ended.mode("fp32"))
-    assert rate.clock_event_reasons == ["hw_slowdown"]  # by the name of before 535
-    assert why(rate.temperature_c)[0] == "not-supported"
-    ended = run(folder, {"modes": ["fp32"], "pynvml": str(tmp_path / "none.py")})
-    rate = timed(ended.mode("fp32"))
-    assert ("none.py" in why(rate.clock_mhz)[1], rate.clock_source) == (True, "")
-    assert value(rate.tflops) == pytest.approx(0.05, rel=1e-3)

@@ -14,7 +14,6 @@ import pytest
 import tensor_runs
 from build_cubin import cubin
 from probing import Reported
-from processes import stretched
 
 from envcheck.collector.kernels import MODES, level0_bits, ptx
 from envcheck.collector.kernels.ptx import Instruction
@@ -43,7 +42,6 @@ def level0(
     params = {
         "modes": list(modes),
         "skip": list(skip),
-        "evidence": "quick",
         "seconds": seconds,
         "pynvml": None,
         "pci_address": None,
@@ -110,15 +108,6 @@ def test_a_healthy_gpu(library: Path, tmp_path: Path, minor: int) -> None:
     assert "8.9" in told["fp8"].reason
 
 
-def test_blocks_that_share_a_multiprocessor_are_counted_as_such(library: Path) -> None:
-    _result, heard = level0(library, modes=["fp32"], SHIM_USED="2")
-    told = modes_of(heard)["fp32"]
-    rate = told.rate
-    assert "not a 64-bit ELF" in told.hardware.opcodes_reason  # but PTX, which the shim gives back
-    assert rate is not None and rate.multiprocessors == 2
-    assert rate.fma_per_clock_per_sm == pytest.approx(2 * 128 * 32 * 16 / 512, rel=1e-3)
-
-
 def test_an_old_driver_refuses_what_it_does_not_know(library: Path) -> None:
     _result, heard = level0(library, SHIM_REFUSE=".version 7.0", SHIM_VERSION="10020")
     told = modes_of(heard)
@@ -165,25 +154,6 @@ def test_a_linker_that_fails_costs_the_opcodes_alone(
     )
 
 
-def test_a_chip_without_tensor_cores_runs_the_control(library: Path) -> None:
-    _result, heard = level0(library, SHIM_CAPABILITY="61")
-    told = modes_of(heard)
-    assert told["fp32"].outcome == "ok" and told["fp32"].hardware.opcodes_reason
-    assert {m.outcome for name, m in told.items() if name != "fp32"} == {"not-supported"}
-    assert (
-        told["fp16"].reason == "compute capability 6.1 has no Tensor Cores; 7.0 and later have them"
-    )
-
-
-def test_out_of_memory_costs_one_mode(library: Path) -> None:
-    result, heard = level0(library, SHIM_FAIL="cuMemAlloc_v2:2:1")
-    told = modes_of(heard)
-    assert result.ok and heard.done
-    assert told["fp32"].outcome == "out-of-memory" and told["tf32"].outcome == "ok"
-    assert told["fp32"].reason == "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"
-    assert isinstance(told["tf32"].rate.fp32_tflops, Unavailable)  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(("launch", "stage"), [(1, "bits"), (3, "rate")])
 def test_an_error_that_sticks_ends_the_process(library: Path, launch: int, stage: str) -> None:
     result, heard = level0(library, SHIM_STICKY=f"700:{launch}")
@@ -193,20 +163,6 @@ def test_an_error_that_sticks_ends_the_process(library: Path, launch: int, stage
     assert list(heard.modes) == ["fp32"] and bool(lost.signatures) == (stage == "rate")
     result, heard = level0(library, skip=["fp32"])  # as the parent goes on
     assert result.ok and heard.done and "fp32" not in heard.modes and "bf16" in heard.modes
-
-
-def test_a_launch_that_hangs_leaves_what_was_told_before(library: Path) -> None:
-    result, heard = level0(library, deadline=stretched(3.0), SHIM_HANG="2")
-    assert result.outcome == "timeout"
-    assert heard.begun == ("fp32", "rate")
-    assert modes_of(heard)["fp32"].signatures and heard.run["name"] == "NVIDIA shim"
-
-
-def test_no_time_left_is_told(library: Path) -> None:
-    result, heard = level0(library, seconds=0)
-    told = modes_of(heard)
-    assert result.ok and {m.outcome for m in told.values()} == {"not-run"}
-    assert told["fp8"].reason == "no time left (0 s for all modes)"
 
 
 @pytest.mark.parametrize(
@@ -221,18 +177,6 @@ def test_clocks_that_stand_still_are_no_rate(library: Path, switch: str, words: 
     told = modes_of(heard)["fp32"]
     assert told.outcome == "ok" and told.rate is None and words in told.rate_reason
     assert told.signatures
-
-
-def test_a_device_that_cannot_be_opened_ends_the_process_with_its_words(library: Path) -> None:
-    result, heard = level0(library, SHIM_FAIL="cuDevicePrimaryCtxRetain:46:1")
-    assert result.code == 4 and not heard.run and not heard.done
-    assert "cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE" in heard.reason
-
-
-def test_a_driver_before_cuda_11_releases_by_the_older_name(tmp_path: Path) -> None:
-    probing.compile_library("#define OLD\n" + kernel_shims.CUDA, tmp_path, "libcuda.so.1")
-    result, heard = level0(tmp_path / "libcuda.so.1", modes=["fp32"])
-    assert heard.done and b"released 10" in result.stderr
 
 
 # -- to the verdict
@@ -309,9 +253,3 @@ def test_a_simulated_a100_is_proven_and_its_control_is_not(library: Path, tmp_pa
         "int8": "proven",
         "fp8": "not applicable",
     }
-
-
-def test_an_fma_chain_s_bits_stand_against_rate_and_opcodes(library: Path, tmp_path: Path) -> None:
-    told = judged(library, tmp_path, truth=False, ticks=1100)
-    assert {told[mode] for mode in ("tf32", "fp16", "bf16")} == {"contradiction"}
-    assert told["fp32"] == "not engaged"

@@ -60,7 +60,6 @@ def params(framework: str, **changed: Any) -> str:
     whole = {
         "modes": ["fp32", "tf32", "fp16", "bf16"],
         "skip": [],
-        "evidence": "quick",
         "seconds": 60.0,
         "pynvml": None,
         "pci_address": None,
@@ -117,12 +116,6 @@ def test_an_error_that_sticks_ends_the_process_with_its_mode_told(made_up: str) 
     (mode,) = told.modes.values()
     assert (mode["outcome"], mode["setting"]) == ("error", "default")
     assert mode["reason"].startswith("torch.matmul: RuntimeError: CUDA error: an illegal memory")
-
-
-def test_an_error_that_does_not_stick_costs_one_mode(made_up: str) -> None:
-    told, code = level2(sys.executable, "torch", PYTHONPATH=made_up, SEES="yes", STICKY="no")
-    assert (code, told.done, list(told.modes)) == (0, True, KEYS)
-    assert told.modes["fp16/half"]["reason"] == "this PyTorch has no torch.float16"
 
 
 # -- real frameworks, on the processor: everything but the GPU is as it is there
@@ -209,12 +202,3 @@ def test_tensorflow_1_really_makes_every_product_of_a_chain(real: tuple[str, str
         [python, "-c", TRACED, str(probing.REPOSITORY)], capture_output=True, text=True, check=True
     )
     assert ended.stdout.split()[-1] == "7"
-
-
-@pytest.mark.slow
-def test_a_real_framework_without_a_gpu_runs_nothing(real: tuple[str, str, str]) -> None:
-    framework, python, _ = real
-    told, code = level2(python, framework)
-    assert (code, told.done, list(told.modes)) == (0, True, KEYS)
-    assert {mode["outcome"] for mode in told.modes.values()} == {"not-supported"}
-    assert "sees no GPU here" in told.modes["fp32/default"]["reason"]

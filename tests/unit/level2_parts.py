@@ -19,7 +19,6 @@ def params(**changed: Any) -> dict[str, Any]:
     return {
         "modes": ["fp32", "tf32", "fp16", "bf16"],
         "skip": [],
-        "evidence": "quick",
         "seconds": 30.0,
         "pynvml": None,
         "pci_address": "0000:01:00.0",

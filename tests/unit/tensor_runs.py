@@ -17,7 +17,6 @@ from envcheck.collector.kernels import TYPES
 from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS, Vector, encode, text
 from envcheck.facts.gpu import Gpu
 from envcheck.facts.micro_kernels import (
-    Gpm,
     Hardware,
     Level,
     LevelRun,
@@ -211,12 +210,6 @@ def kernels(machine: Machine, mode: Mode, engaged: bool = True) -> list[str]:
     if machine.major >= 9 and mode in ("fp16", "bf16", "fp8"):
         name = "nvjet_hsh_128x256_64x4_2x1_v_bz_coopB_NNN"
     return [name, helper]
-
-
-def gpm(active: float, idle: float = 0.0, **changes: Any) -> Gpm:
-    counters = dict.fromkeys(("any_tensor", "hmma", "imma"), active)
-    counters |= dict.fromkeys(("idle_any_tensor", "idle_hmma", "idle_imma"), idle)
-    return Gpm(**({"seconds": 1.0} | counters | changes))
 
 
 def mode_run(

@@ -14,7 +14,7 @@ from envcheck.collector import documents as collected
 from envcheck.collector import gpu_work, probing
 from envcheck.collector.kernels import campaign as campaigns
 from envcheck.collector.kernels import records, selection
-from envcheck.collector.kernels.attempts import NO_TIME, Attempt, Budget, Limits, limits
+from envcheck.collector.kernels.attempts import NO_TIME, Attempt, Budget, Limits
 from envcheck.collector.kernels.campaign import Campaign
 from envcheck.collector.kernels.jobs import Job, Part
 from envcheck.collector.kernels.selection import Device
@@ -98,9 +98,7 @@ DONE: list[dict[str, Any]] = [{"done": {}}]
 class Trial:
     """Runs one Attempt to its end; every process is the next of the given scripts."""
 
-    def __init__(
-        self, job: Job, *scripts: Any, evidence: str = "quick", budget: Any = None
-    ) -> None:
+    def __init__(self, job: Job, *scripts: Any, budget: Any = None) -> None:
         self.clock = Clock()
         self.started: list[dict[str, Any]] = []
         waiting = list(scripts)
@@ -109,7 +107,7 @@ class Trial:
             self.started.append({**params, "environ": part.environ})
             return Fake(self.clock, *waiting.pop(0))
 
-        params = {"evidence": evidence, "modes": job.parts[0].keys if job.parts else []}
+        params = {"modes": job.parts[0].keys if job.parts else []}
         self.attempt = Attempt(job, params, start, Limits(20.0, 3.0, 10.0), budget, self.clock)
         while self.attempt.step():
             self.clock.now += 0.25
@@ -205,11 +203,6 @@ def test_a_hang_costs_the_mode_that_was_announced() -> None:
     assert trial.attempt.died
 
 
-def test_what_nobody_asked_for_is_not_heard() -> None:
-    script = [told(1, "fp32"), told(1, "int8"), told(2, "fp16"), (2.0, DONE)]
-    assert Trial(job(), (script, (2.0, 0))).outcomes == {"fp32": "ok", "fp16": "ok"}
-
-
 @pytest.mark.parametrize(("died", "again"), [(True, ["kernel"]), (False, [])])
 def test_the_kernel_s_log_is_read_again_after_a_death(
     monkeypatch: pytest.MonkeyPatch, died: bool, again: list[str]
@@ -253,20 +246,6 @@ def test_a_death_costs_the_mode_that_was_announced(status: int, outcome: str, re
     assert trial.mode("fp32")["reason"] == reason
 
 
-def test_a_mode_s_own_record_of_a_dead_context_stands() -> None:
-    first = [begin(0, "fp32"), told(1, "fp32", outcome="error", reason="cuCtxSynchronize: 700")]
-    second = [begin(0, "fp16"), told(1, "fp16"), (1.0, DONE)]
-    trial = Trial(job(), (first, (1.0, 3)), (second, (1.0, 0)))
-    assert trial.mode("fp32")["reason"] == "cuCtxSynchronize: 700"
-    assert (trial.outcomes["fp16"], trial.asked("skip")[1]) == ("ok", ["fp32"])
-
-
-def test_facts_of_the_run_do_not_end_its_start() -> None:
-    """A framework is imported after the first of them, and that takes longer than a stage."""
-    script = [facts(1, variables={}), begin(19, "fp32"), told(20, "fp32"), (20.0, DONE)]
-    assert Trial(job(modes="fp32"), (script, (20.0, 0))).run["outcome"] == "ok"
-
-
 def test_a_start_that_fails_is_not_tried_again() -> None:
     trial = Trial(job(), ([escaped(1, "CudaError: cuInit: CUDA_ERROR_UNKNOWN")], (1.0, 4)))
     assert (trial.run["outcome"], trial.run["restarts"]) == ("error", 0)
@@ -293,12 +272,6 @@ def test_a_mode_that_dies_does_not_cost_the_others_their_kernels_names() -> None
     trial = Trial(job("L0", "fp32 fp8"), (first[:2] + first[3:], (1.0, -11)))
     assert "hardware" not in trial.mode("fp32")
     assert trial.run["restarts"] == 0
-
-
-def test_a_level_may_say_itself_that_it_failed() -> None:
-    script = [facts(0, outcome="error", reason="cuDevicePrimaryCtxRetain: no"), (0.0, DONE)]
-    trial = Trial(job(), (script, (0.0, 0)))
-    assert (trial.run["outcome"], trial.run["reason"]) == ("error", "cuDevicePrimaryCtxRetain: no")
 
 
 def test_every_mode_may_die_and_none_twice() -> None:
@@ -331,19 +304,6 @@ def test_cupti_may_cost_the_names_and_nothing_else() -> None:
     assert trial.mode("fp16")["hardware"] == {"kernel_names": names}
 
 
-def test_the_gpu_s_counters_may_cost_themselves_and_nothing_else() -> None:
-    first = [told(0, "fp32", hardware={"opcodes": {"FFMA": 3}}), begin(0, "fp32", "gpm")]
-    rest = [told(0, "fp16"), begin(0, "fp16", "gpm"), told(1, "fp16"), (1.0, DONE)]
-    trial = Trial(job(), (first, (1.0, -11)), (rest, (1.0, 0)))
-    assert trial.outcomes == {"fp32": "ok", "fp16": "ok"}
-    assert trial.mode("fp32")["hardware"] == {
-        "opcodes": {"FFMA": 3},
-        "gpm_reason": "its process died by signal 11 (SIGSEGV) while NVML sampled the GPU's counters",
-    }
-    unknown = Trial(job(modes="fp32"), ([begin(0, "fp32", "gpm")], (1.0, -11)))
-    assert unknown.outcomes == {"fp32": "crashed"}
-
-
 def test_modes_after_cupti_s_death_run_without_it() -> None:
     first = [told(0, "fp32", hardware={"kernel_names": ["sgemm"]}), begin(0, "fp16", "names")]
     second = [begin(0, "fp16"), told(1, "fp16"), begin(1, "fp16", "names")]
@@ -351,14 +311,6 @@ def test_modes_after_cupti_s_death_run_without_it() -> None:
     assert (trial.asked("names"), trial.asked("skip")) == ([True, False], [[], ["fp32"]])
     assert trial.mode("fp32")["hardware"] == {"kernel_names": ["sgemm"]}
     assert trial.outcomes == {"fp32": "ok", "fp16": "crashed"}, "twice is once too often"
-
-
-def test_with_full_evidence_what_comes_after_the_names_is_run_again() -> None:
-    first = [told(0, "fp32"), told(0, "fp16", outcome="error"), begin(0, "fp32", "names")]
-    second = [begin(0, "fp32"), told(1, "fp32", call="again"), (1.0, DONE)]
-    trial = Trial(job(), (first, (1.0, -11)), (second, (1.0, 0)), evidence="full")
-    assert trial.asked("skip") == [[], ["fp16"]]
-    assert trial.mode("fp32")["call"] == "again"
 
 
 def test_time_that_is_used_up_leaves_modes_out() -> None:
@@ -369,12 +321,6 @@ def test_time_that_is_used_up_leaves_modes_out() -> None:
     assert 0 < budget.left < 0.5, "the start costs nothing"
     nothing = Trial(job("L1"), budget=budget)
     assert (nothing.run["outcome"], nothing.run["reason"]) == ("not-run", NO_TIME)
-
-
-def test_a_restart_has_the_time_that_is_left() -> None:
-    rest = [told(0, "fp16"), (0.0, DONE)]
-    trial = Trial(job(), ([begin(1, "fp32")], None), (rest, (0.0, 0)))
-    assert trial.asked("seconds") == [10.0, 6.75]
 
 
 def test_a_process_that_cannot_be_ended_ends_the_gpu_s_turn() -> None:
@@ -416,14 +362,6 @@ def test_both_processes_of_a_framework_are_one_run() -> None:
     assert (trial.run["framework"], trial.run["framework_version"]) == ("torch", "2.9")
 
 
-def test_the_override_of_the_second_process_is_not_the_user_s() -> None:
-    """The first one told nothing of the variables before its only mode ended it."""
-    first = [told(0, "fp32", "default", outcome="error"), told(0, "fp16", "half"), (0.0, DONE)]
-    second = [facts(0, variables={"NVIDIA_TF32_OVERRIDE": "0", "XLA_FLAGS": "b"}), (0.0, DONE)]
-    trial = Trial(two_parts(), (first, (0.0, 0)), (second, (0.0, 0)))
-    assert trial.run["variables"] == {"XLA_FLAGS": "b"}
-
-
 def test_a_framework_that_cannot_start_is_not_started_twice() -> None:
     trial = Trial(two_parts(), ([facts(0, variables={}), escaped(1, "ImportError: no")], (1.0, 4)))
     assert (trial.run["outcome"], trial.run["reason"]) == ("error", "ImportError: no")
@@ -437,27 +375,11 @@ def test_a_framework_that_cannot_start_is_not_started_twice() -> None:
     assert second_fails.outcomes["fp32/control"] == "error"
 
 
-def test_a_stuck_process_leaves_the_other_settings_out() -> None:
-    trial = Trial(two_parts(), ([begin(0, "fp32/default")], "stuck"))
-    assert trial.outcomes == {
-        "fp32/default": "timeout",
-        "fp16/half": "not-run",
-        "fp32/control": "not-run",
-    }
-    assert trial.attempt.stuck == STUCK
-
-
 def test_a_mig_instance_keeps_its_name() -> None:
     script = [facts(0, uuid="GPU-of-the-whole"), (0.0, DONE)]
     trial = Trial(job(uuid="MIG-1"), (script, (0.0, 0)))
     assert trial.run["uuid"] == "MIG-1"
     assert Trial(job(), (script, (0.0, 0))).run["uuid"] == "GPU-of-the-whole"
-
-
-def test_full_evidence_has_more_time() -> None:
-    quick, full = limits("L1", "quick"), limits("L1", "full")
-    assert full.stage > quick.stage and full.seconds > quick.seconds
-    assert full.start == quick.start
 
 
 # -- the campaign
@@ -556,12 +478,6 @@ def test_as_many_gpus_side_by_side_as_there_are_processors_for(cores: int, most:
     assert stage.most == most and len(stage.calls) == 4
 
 
-def test_progress_names_levels_and_gpus() -> None:
-    stage = Stage(levels=["L0"]).go()
-    assert stage.watched[0] == (["L0 GPU 0", "L0 GPU 1"], 0, 2)
-    assert stage.watched[-1] == ([], 2, 2)
-
-
 def test_instances_of_one_gpu_take_turns() -> None:
     devices = [Device({"index": 0, "uuid": f"MIG-{n}"}, f"MIG-{n}", "same") for n in range(3)]
     stage = Stage(levels=["L0"])
@@ -581,14 +497,6 @@ def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
     assert stage.section().facts.runs[0].outcome == "timeout"
 
 
-def test_what_a_dead_process_wrote_is_evidence() -> None:
-    stage = Stage(gpus=2, levels=["L0"], modes=["fp32"])
-    stage.script = lambda call: ([escaped(1, "OSError: no")], (1.0, 4), "F0000 Check failed")
-    stage.go()
-    assert stage.section().evidence == "L0 GPU 0: F0000 Check failed\nL0 GPU 1: F0000 Check failed"
-    assert Stage(levels=["L0"]).go().section().evidence == ""
-
-
 def test_a_stuck_process_is_named_where_it_came_from() -> None:
     stage = Stage(gpus=1, target=True, levels=["L0", "L1"])
     stage.script = lambda call: ([], "stuck") if call["module"] == "level0" else well(call)
@@ -597,19 +505,6 @@ def test_a_stuck_process_is_named_where_it_came_from() -> None:
     assert stage.section("target").facts.runs[0].reason == "a process of L0 GPU 0 cannot be ended"
     stage.campaign.name_stuck([(4711, dict(STUCK, pid=78))])
     assert [told.pid for told in stage.section().stuck] == [77, 78]
-
-
-def test_several_cublas_share_more_time() -> None:
-    stage = Stage(gpus=1, target=True, levels=["L0", "L1"])
-    for name, path in (("torch", "/a/libcublas.so.12"), ("jax", "/b/libcublas.so.12")):
-        libraries = [{"name": "libcublas", "how": "framework", "path": path}]
-        facts = {"name": name, "imported": True, "libraries": libraries}
-        assert stage.documents["target"] is not None
-        stage.documents["target"][name] = {"outcome": "ok", "facts": facts}
-    stage.go()
-    assert [round(call["seconds"]) for call in stage.calls] == [15, 14, 13]
-    libraries = [call["libraries"]["libcublas"] for call in stage.calls]
-    assert libraries == [None, "/a/libcublas.so.12", "/b/libcublas.so.12"]
 
 
 def test_what_would_begin_too_late_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,8 +37,7 @@ ASKED = [
     ("--kernels l0,L2", Kernels(levels=["L0", "L2"])),
     ("--modes FP16,int8", Kernels(modes=["fp16", "int8"])),
     ("--gpu 0 --gpu 2,3", Kernels(gpus=[0, 2, 3])),
-    ("--busy-ok --evidence full", Kernels(busy_ok=True, evidence="full")),
-    ("--evidence quick", Kernels()),
+    ("--busy-ok", Kernels(busy_ok=True)),
     ("--level quick", None),
 ]
 
@@ -60,7 +59,7 @@ def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None
         m for m in MODES if not expected.modes or m in (*expected.modes, "fp32")
     ]
     assert options.gpus == (expected.gpus or None)
-    assert (options.busy_ok, options.evidence) == (expected.busy_ok, expected.evidence)
+    assert options.busy_ok == expected.busy_ok
 
 
 def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
@@ -108,7 +107,7 @@ def test_a_word_that_is_no_choice_is_named(
         assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--gpu=0", "--level=quick", "--evidence=full"])
+@pytest.mark.parametrize("option", ["--gpu=0", "--level=quick"])
 def test_a_file_leaves_nothing_to_run(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,8 +208,5 @@ def test_the_collector_gets_the_time_that_they_take(
 
 
 def test_no_process_of_the_campaign_can_outlast_the_collector() -> None:
-    last = max(
-        limit.start + limit.seconds + 2 * limit.stage
-        for limit in (attempts.limits(level, "full") for level in LEVELS)
-    )
+    last = max(one.start + one.seconds + 2 * one.stage for one in attempts.LIMITS.values())
     assert campaign.LIMIT + last < collection.KERNELS

@@ -94,7 +94,6 @@ def test_nothing_is_run_for_what_needs_nothing(argv: str, only: list[str], skip:
         ("--level standard", ["amp"], "--level standard does not run amp-graph, amp-torch, which"),
         ("--level quick --gpu 0", [], "--gpu and --level quick cannot be used together"),
         ("--kernels L0", ["xla"], "--kernels and --only cannot be used together: the checks of"),
-        ("--evidence full --level quick", [], "--evidence and --level quick cannot be used"),
     ],
 )
 def test_options_that_contradict_each_other_are_named(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 
 import pytest
@@ -51,28 +50,6 @@ def test_what_is_no_name(odd: bytes) -> None:
 
 def test_a_name_without_an_end_is_none() -> None:
     assert list(cupti.names([record(10, 1)], lambda _address, size: b"x" * size)) == []
-
-
-def test_memory() -> None:
-    text = ctypes.create_string_buffer(b"kernel")
-    address = ctypes.addressof(text)
-    assert cupti.read_memory(address, 7) == b"kernel\0"
-    for nowhere in (16, 2**63):
-        with pytest.raises((OSError, OverflowError)):
-            cupti.read_memory(nowhere, 8)
-
-
-def test_no_library() -> None:
-    with cupti.kernel_names("/nonexistent/libcupti.so.12") as seen:
-        ran = True
-    assert ran
-    assert seen.found["unavailable"] == "error"
-    assert "/nonexistent/libcupti.so.12" in seen.found["detail"]
-
-
-def test_work_that_raises_is_not_kept_from_it() -> None:
-    with pytest.raises(ValueError, match="mine"), cupti.kernel_names("/nonexistent/x.so"):
-        raise ValueError("mine")
 
 
 def test_the_loader_is_asked_for_the_right_major_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,7 @@ def test_the_work_inside_reports_its_events_and_rubbish_is_none(tmp_path: Path) 
 
 
 def test_kernels_and_work_go_inside_with_their_time(tmp_path: Path) -> None:
-    kernels = {"levels": ["L0"], "modes": ["tf32"], "gpus": [2, 0], "evidence": "full"}
+    kernels = {"levels": ["L0"], "modes": ["tf32"], "gpus": [2, 0]}
     plain = look(tmp_path, answer())[1]["seen"]
     made, documents, _events = look(tmp_path, answer(), work={"seconds": 500.0}, kernels=kernels)
     argv = documents["seen"]["argv"]

@@ -11,12 +11,11 @@ import targets
 from build import document
 from h100 import ADDRESSES, COUNT
 
-from envcheck.collector.kernels import MODES, jobs, level2
-from envcheck.collector.kernels.records import key
-from envcheck.collector.kernels.selection import Device, NoSuchGpu, choose
+from envcheck.collector.kernels import jobs
+from envcheck.collector.kernels.selection import Device, choose
 from envcheck.collector.options import Options
 from envcheck.facts.base import Probe, Unavailable
-from envcheck.facts.gpu import CudaDevice, CudaDriver, Gpu, GpuProcess, MigInstance, Nvml
+from envcheck.facts.gpu import CudaDevice, CudaDriver, Gpu, GpuProcess, MigInstance
 from envcheck.facts.target import Library, Loader
 
 UNKNOWN = Unavailable(unavailable="not-supported")
@@ -99,14 +98,6 @@ def test_a_gpu_in_use_is_left_alone(facts: dict[str, Any], outcome: str, reason:
     assert other.outcome == ""
 
 
-def test_busy_ok_runs_and_says_what_was_seen() -> None:
-    (busy,) = chosen(machine(idle(processes=[WORK])), busy_ok=True)
-    assert (busy.outcome, busy.seed["busy"]) == ("", True)
-    assert "4711" in busy.seed["reason"]
-    (forbidden,) = chosen(machine(idle(compute_mode="Prohibited")), busy_ok=True)
-    assert forbidden.outcome == "not-run"
-
-
 def test_what_this_run_started_itself_is_nobody_else_s_work() -> None:
     told = machine(idle(processes=[WORK], compute_mode="Exclusive_Process"))
     assert chosen(told)[0].outcome == "not-run"
@@ -150,12 +141,6 @@ def test_an_index_is_cuda_s_in_the_variable_and_nvidia_smi_s_in_the_option() -> 
     assert indices(chosen(other_order(), "0")) == [2]
     (device,) = chosen(other_order(), "", gpus=[1])
     assert (device.visible, device.lane) == ("GPU-<uuid-2>", ADDRESSES[1])
-
-
-def test_an_index_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(NoSuchGpu) as refused:
-        chosen(other_order(), gpus=[9, 2])
-    assert str(refused.value) == "--gpu 9: nvidia-smi lists no such GPU (there are: 0, 1, 2)"
 
 
 def test_a_gpu_that_nvidia_smi_lists_and_cuda_does_not() -> None:
@@ -233,15 +218,6 @@ def test_mig_instances_run_by_their_uuid_and_share_a_lane() -> None:
     )
 
 
-def test_mig_instances_can_be_chosen() -> None:
-    told = partitioned(mig(1), mig(2))
-    assert [d.visible for d in chosen(told, "MIG-<uuid-91>")] == ["MIG-<uuid-91>"]
-    assert [d.visible for d in chosen(told, "1,0")] == ["MIG-<uuid-92>", "GPU-<uuid-2>"]
-    assert len(chosen(told, gpus=[0])) == 2
-    empty = chosen(machine(idle(mig_enabled=True), cuda=h100.cuda([idle(1)])), gpus=[0])
-    assert empty[0].reason == "MIG is on, and there is no instance"
-
-
 # -- what is planned
 
 HERE = "/venv/nvidia/cublas/lib/libcublas.so.12"
@@ -267,21 +243,6 @@ def planned(told: dict[str, Any] | None, gpus: int = 1, **options: Any) -> list[
     return list(jobs.plan(devices, told, chosen_options))
 
 
-def test_without_a_target_the_driver_alone_is_asked() -> None:
-    (job,) = planned(None)
-    assert (job.name, job.module) == ("L0 GPU 0", "level0")
-    assert [part.keys for part in job.parts] == [["fp32", "tf32", "fp16", "bf16", "int8", "fp8"]]
-    assert planned(None, levels=["L1", "L2"]) == []
-
-
-def test_a_gpu_s_levels_come_one_after_the_other() -> None:
-    names = [job.name for job in planned(target(torch=torch(HERE)), gpus=2)]
-    assert names == [
-        *("L0 GPU 0", "L1 GPU 0", "L2 torch GPU 0"),
-        *("L0 GPU 1", "L1 GPU 1", "L2 torch GPU 1"),
-    ]
-
-
 def test_fp32_always_runs_and_l2_gets_the_settings_of_its_modes() -> None:
     _l0, _l1, job = planned(target(torch=torch(HERE)), modes=["bf16"])
     user, overridden = job.parts
@@ -292,14 +253,6 @@ def test_fp32_always_runs_and_l2_gets_the_settings_of_its_modes() -> None:
     assert overridden.environ == {"NVIDIA_TF32_OVERRIDE": "0"}
     everything = planned(target(torch=torch(HERE)))[2].parts[0].keys
     assert "tf32/switch-on" in everything and "fp16/half" in everything
-
-
-@pytest.mark.parametrize("modes", [["fp32"], ["tf32"], ["fp16", "fp8"], list(MODES)])
-def test_what_is_expected_of_l2_is_what_it_plans(modes: list[str]) -> None:
-    (job,) = planned(target(torch=torch(HERE)), modes=modes, levels=["L2"])
-    for part in job.parts:
-        params = {"modes": Options(modes=modes).modes, "settings": part.settings, "skip": []}
-        assert {key(*place) for place in level2.planned(params)} == set(part.keys)
 
 
 def test_one_l1_for_every_cublas_that_a_framework_mapped() -> None:
@@ -344,15 +297,6 @@ def test_a_framework_that_has_mapped_none_gets_what_the_loader_finds() -> None:
     assert planned(bare, levels=["L1"])[0].libraries["libcublas"] == "/usr/lib/libcublas.so.12"
 
 
-def test_a_target_without_cublas_and_one_whose_loader_was_not_asked() -> None:
-    (job,) = planned(target(), levels=["L1"])
-    assert (job.outcome, job.parts) == ("not-run", [])
-    assert job.reason.startswith("the target has no cuBLAS")
-    silent = target(loader=targets.failed("timeout", "no answer"))
-    (job,) = planned(silent, levels=["L1"])
-    assert (job.outcome, job.libraries["libcublas"]) == ("", None)
-
-
 @pytest.mark.parametrize(
     ("probe", "reason"),
     [
@@ -369,19 +313,3 @@ def test_a_framework_that_cannot_use_a_gpu_is_told_once(probe: Any, reason: str)
     assert [(job.framework, job.device, job.outcome, job.reason) for job in found] == [
         ("torch", None, "not-run", reason)
     ]
-
-
-def test_a_busy_gpu_is_busy_at_every_level() -> None:
-    devices, _reason = choose(machine(idle(processes=[WORK])), Options(), {})
-    found = jobs.plan(devices, target(torch=torch(HERE)), Options())
-    assert {(job.level, job.outcome) for job in found} == {
-        ("L0", "busy"),
-        ("L1", "busy"),
-        ("L2", "busy"),
-    }
-    assert all("4711" in job.reason for job in found)
-
-
-def test_nvml_s_facts_without_an_address_are_nobody_s() -> None:
-    nvml = Nvml(gpus=[idle(processes=[WORK], pci_address=UNKNOWN)])
-    assert chosen(machine(idle(0), nvml=nvml))[0].outcome == ""

@@ -11,7 +11,6 @@ import pytest
 
 from envcheck.collector.cuda.libcuda import CudaError
 from envcheck.collector.kernels import MODES, level0, level0_bits, level0_rate, ptx, ptx_rate
-from envcheck.collector.kernels.memory import borrowed
 from envcheck.collector.kernels.ptx import Instruction
 from envcheck.collector.kernels.random_words import random_words
 from envcheck.collector.kernels.vectors import SETS, SIZES
@@ -75,14 +74,6 @@ class Memory:
             raise CudaError("cuMemFree_v2", 700, "CUDA_ERROR_ILLEGAL_ADDRESS")
 
 
-def test_memory_is_one_allocation_and_given_back_whatever_happens() -> None:
-    memory = Memory(free_fails=True)
-    with pytest.raises(KeyError), borrowed(memory, (10, 256, 257)) as places:
-        assert places == [4096, 4096 + 256, 4096 + 512]
-        raise KeyError
-    assert memory.sizes == [256 + 256 + 512] and memory.freed == [4096]
-
-
 # -- rate
 
 
@@ -112,24 +103,6 @@ def value_of(word: int, element_type: str) -> float:
 
 def rows(*times: tuple[int, int, int]) -> bytes:
     return b"".join(ptx_rate.RESULT.pack(*one) for one in times)
-
-
-def test_a_multiprocessor_s_time_is_from_the_first_warp_to_the_last() -> None:
-    found = level0_rate.units(rows((100, 190, 5), (110, 200, 5), (0, 50, 7), (3, 40, 7)), warps=2)
-    assert [(unit.ticks, unit.blocks) for unit in found] == [(100, 1.0), (50, 1.0)]
-    after_each_other = level0_rate.units(rows((100, 200, 5), (200, 300, 5)), warps=1)
-    assert [(unit.ticks, unit.blocks) for unit in after_each_other] == [(200, 2.0)]
-    with pytest.raises(ValueError, match="stood still"):
-        level0_rate.units(rows((100, 200, 5), (10, 10, 6)), warps=1)
-
-
-def test_an_iteration_s_multiply_adds() -> None:
-    fma = {one.words.split(".row")[0]: ptx_rate.shape(one) for one in INSTRUCTIONS}
-    assert fma["fma.rn.f32"].fma == 128 * 32
-    assert fma["mma.sync.aligned.m16n8k16"].fma == 64 * 16 * 8 * 16
-    wide = ptx_rate.shape(ptx.wgmma(8))
-    assert wide.instruction.shape == (64, 256, 32) and wide.fma * 4 == 8 * 64 * 256 * 32
-    assert all(made.threads * 255 <= 65536 or made.fma == 128 * 32 for made in fma.values())
 
 
 class Watch:

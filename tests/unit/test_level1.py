@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import struct
 from typing import Any
 
 import pytest
 
-from envcheck.collector.facts import unavailable
 from envcheck.collector.kernels import (
-    MODES,
-    TYPES,
     cublas,
     cublas_library,
-    cublaslt,
-    level1,
     matrices,
 )
 from envcheck.collector.kernels import operands as made
@@ -129,67 +123,6 @@ def number(raw: bytes, element_type: str) -> float:
     return math.copysign(value, -1 if byte & 0x80 else 1)
 
 
-def test_random_numbers_fill_both_matrices() -> None:
-    memory = Memory()
-    operands = made.Operands(memory, 512)
-    operands.fill_random("fp16")
-    a, b = (memory.download(pointer, 2 * 512 * 512) for pointer in operands.of("fp16"))
-    assert a[-4:] != b"\0" * 4 != b[-4:]
-    assert a != b
-
-
-def test_sizes() -> None:
-    plenty = 80 << 30
-    assert [made.first_size(count, plenty) for count in (132, 100, 99, 20, 14)] == [
-        8192,
-        8192,
-        4096,
-        4096,
-        2048,
-    ]
-    assert made.first_size(132, 4 << 30) == 4096
-    assert made.first_size(132, 4 * (16 * 8192**2 + (64 << 20))) == 8192
-    with pytest.raises(made.TooSmall, match="a quarter of the 200 MiB"):
-        made.first_size(132, 200 << 20)
-
-
-def test_what_does_not_fit_leaves_nothing_behind() -> None:
-    memory = Memory(room=14 * 512 * 512)
-    with pytest.raises(CudaError):
-        made.Operands(memory, 512)
-    assert memory.blocks == {}
-
-
-def test_every_mode_has_a_way() -> None:
-    assert set(cublas.WAYS) | {"fp8"} == set(MODES)
-    named = {name for pairs in TYPES.values() for pair in pairs for name in pair}
-    assert named == set(cublas.TYPES)
-    # cublas_api.h: the compute types that name their precision
-    assert {way.number: way.name for way in cublas.WAYS.values()} == {
-        68: "CUBLAS_COMPUTE_32F",
-        69: "CUBLAS_COMPUTE_32F_PEDANTIC",
-        72: "CUBLAS_COMPUTE_32I",
-        77: "CUBLAS_COMPUTE_32F_FAST_TF32",
-    }
-
-
-def test_cublaslt_structures_are_as_long_as_the_header_says() -> None:
-    assert ctypes.sizeof(cublaslt.Algorithm) == 64
-    assert ctypes.sizeof(cublaslt.Heuristic) == 96
-    assert (cublaslt.Heuristic.state.offset, cublaslt.Heuristic.workspace.offset) == (72, 64)
-
-
-def test_errors_name_call_and_status() -> None:
-    error = cublas.CublasError("cublasGemmEx", 13)
-    assert str(error) == "cublasGemmEx: CUBLAS_STATUS_EXECUTION_FAILED"
-    assert not (error.out_of_memory or error.not_supported)
-    assert cublas.CublasError("cublasGemmEx", 3).out_of_memory
-    assert str(cublas.CublasError("f", 99)) == "f: status 99"
-    absent = cublas.CublasError("cublasLtMatmul", None)
-    assert absent.not_supported
-    assert str(absent) == "cublasLtMatmul: this library has none"
-
-
 def test_variables() -> None:
     environ = {
         "CUBLAS_EMULATE_SINGLE_PRECISION": "1",
@@ -261,30 +194,6 @@ def test_what_is_not_there(
 ) -> None:
     with pytest.raises(NotSupported, match=words):
         products(capability, *version).require(mode)
-
-
-def test_what_is_there() -> None:
-    for mode in MODES[:-1]:
-        products((8, 0), 11, 0, 3).require(mode)
-    products((7, 0), 10, 2, 2).require("fp16")
-    products((6, 1), 10, 2, 2).require("fp32")
-
-
-def test_a_rate_s_record() -> None:
-    measured = {"runs": 9, "seconds": 0.001, "spread": 1.02, "reference_seconds": 0.016}
-    told = level1._rate_record(measured, 8192, True)
-    assert told["tflops"] == pytest.approx(1099.51, rel=1e-4)
-    assert told["fp32_tflops"] == pytest.approx(told["tflops"] / 16)
-    assert told["shape"] == [8192] * 3
-    assert "fp32_tflops" not in level1._rate_record(measured, 8192, False)
-    still = {"runs": 9, "seconds": 0.0, "spread": None, "reference_seconds": None}
-    told = level1._rate_record(still, 512, True)
-    assert (
-        told["tflops"]
-        == told["spread"]
-        == unavailable("error", "the product took no measurable time")
-    )
-    assert told["fp32_tflops"] == unavailable("error", "the FP32 products cannot run")
 
 
 @pytest.mark.parametrize(

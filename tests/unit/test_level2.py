@@ -14,7 +14,7 @@ from fake_frameworks import FakeAdapter, Teller
 from level2_parts import isolate, params
 
 from envcheck.collector.kernels import level2, level2_mode, matrices
-from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS
+from envcheck.collector.kernels.vectors import SETS, VECTORS
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +40,6 @@ def test_fp32_matrices_always_half_ones_where_they_are_asked_for_and_never_what_
     assert plan == [("fp32", "switch-off"), ("bf16", "half")]
     plan = level2.planned(params(modes=["tf32", "fp16"], settings=["override", "control"]))
     assert plan == [("fp32", "override"), ("fp32", "control")]
-
-
-def test_variables_that_change_the_arithmetic_and_no_others() -> None:
-    environ = {"CUBLAS_EMULATE_SINGLE_PRECISION": "1", "NVIDIA_TF32_OVERRIDE": "0", "HOME": "/h"}
-    assert level2.variables(environ) == {
-        "CUBLAS_EMULATE_SINGLE_PRECISION": "1",
-        "NVIDIA_TF32_OVERRIDE": "0",
-    }
 
 
 @pytest.mark.parametrize(
@@ -90,18 +82,6 @@ def test_both_matrices_meet_in_the_vectors_dot_product() -> None:
             terms = [Fraction(x) * Fraction(y) for x, y in zip(row, column, strict=True)]
             assert sum(terms) == exact
             assert len([t for t in terms if t]) == len(vector.a)
-
-
-@pytest.mark.parametrize("types", [("fp16", "fp16"), ("bf16", "bf16"), ("fp32", "fp32")])
-def test_rows_of_b_are_its_columns_turned(types: tuple[str, str]) -> None:
-    vectors = [VECTORS[name] for name in SETS[types]]
-    size, k, n = SIZES[types[0]], 100, 48
-    columns = matrices.right(vectors, types[0], n, k)
-    rows = level2_mode.right_rows(vectors, types[0], k, n)
-    for r in range(k):
-        for c in range(n):
-            at, turned = (r * n + c) * size, (c * k + r) * size
-            assert rows[at : at + size] == columns[turned : turned + size]
 
 
 # -- the process as a whole
@@ -153,28 +133,6 @@ def test_nothing_is_told_before_the_device_is_ready(monkeypatch: pytest.MonkeyPa
     assert facts["memory_free_mib"]["detail"] == "OSError: no libcuda"
     assert sizes == [2048]
     assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
-
-
-def test_the_driver_knows_the_device_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Driver:
-        def open(self) -> None:
-            pass
-
-        def facts(self) -> dict[str, Any]:
-            return {
-                "name": "NVIDIA X",
-                "multiprocessors": {"unavailable": "error"},
-                "uuid": "GPU-2",
-            }
-
-    monkeypatch.setattr(level2, "Driver", Driver)
-    adapter = FakeAdapter()
-    adapter.facts = lambda: {"name": "X", "multiprocessors": 7}
-    assert level2.device_facts(adapter, params(pci_address=None)) == {
-        "name": "NVIDIA X",
-        "multiprocessors": 7,
-        "uuid": "GPU-1",
-    }
 
 
 def test_a_gpu_that_fails_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:

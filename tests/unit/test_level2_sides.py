@@ -48,13 +48,6 @@ def test_no_gpu_is_said_in_one_line(adapter: Any, words: str) -> None:
     assert re.fullmatch(words, told)
 
 
-def test_with_a_gpu_nothing_is_lacking() -> None:
-    assert framework_torch.adapter(fake.torch()).absent() is None
-    assert framework_tensorflow.adapter(fake.tensorflow()).absent() is None
-    jax = framework_jax.adapter(fake.jax())
-    assert jax.absent() is None and jax.device is not None
-
-
 def test_what_each_tells_of_its_device() -> None:
     assert framework_torch.adapter(fake.torch()).facts() == {
         "name": "NVIDIA A100",
@@ -109,11 +102,6 @@ def test_torch_is_timed_by_events_around_the_products_alone() -> None:
     assert seen == ["sampled"]
 
 
-def test_a_type_that_this_torch_does_not_have() -> None:
-    with pytest.raises(NotSupported, match=r"no torch\.bfloat16"):
-        framework_torch.adapter(fake.torch()).product("half", "bf16", SHAPE)
-
-
 # -- TensorFlow
 
 
@@ -125,19 +113,6 @@ def test_tensorflow_by_its_version() -> None:
     assert adapter.call("default") == "tf.matmul in a graph and a session"
 
 
-def test_tensorflow_2_0_lists_its_devices_elsewhere() -> None:
-    tf = fake.tensorflow()
-    del tf.config.list_physical_devices
-    assert framework_tensorflow.adapter(tf).absent() is None
-
-
-def test_every_setting_of_tensorflow_has_a_shape_of_its_own() -> None:
-    adapter = framework_tensorflow.adapter(fake.tensorflow())
-    settings = ("default", "switch-off", "default", "switch-on", "half")
-    lengths = [adapter.length(setting, 4096) for setting in settings]
-    assert lengths == [4096, 4032, 4096, 3968, 3904]
-
-
 def test_tensorflow_that_runs_elsewhere_does_not_support_it() -> None:
     tf = fake.tensorflow(runs_on="CPU:0")
     product = framework_tensorflow.adapter(tf).product("default", "fp32", SHAPE)
@@ -145,15 +120,6 @@ def test_tensorflow_that_runs_elsewhere_does_not_support_it() -> None:
         product.launch()
     tf = fake.tensorflow()
     framework_tensorflow.adapter(tf).product("default", "fp32", SHAPE).launch()
-
-
-def test_what_tensorflow_was_built_with() -> None:
-    tf = fake.tensorflow()
-    assert framework_tensorflow.adapter(tf).built_cuda() == "12.2"
-    tf.sysconfig.get_build_info = lambda: {"is_cuda_build": True}
-    assert framework_tensorflow.adapter(tf).built_cuda() == ""
-    tf.sysconfig.get_build_info = lambda: {"is_cuda_build": False}
-    assert framework_tensorflow.adapter(tf).built_cuda() is None
 
 
 def test_a_session_of_tensorflow_1_grows_and_is_closed() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
 
 import pytest
 from ptx_simulator import GLOBAL, SHARED, WARP, Machine, codes, number
@@ -184,23 +183,6 @@ def in_shared_memory(machine: Machine, data: bytes) -> None:
     assert [len(places) for places in (a, b, other)] == [256, 1024, 256]
 
 
-def operands_of(text: str) -> Iterator[list[str]]:
-    loop = text[text.index("NEXT:") : text.index("bra NEXT")]
-    for line in re.findall(r"(?:mma|fma)[^ ]* (.*);", loop):
-        yield re.findall(r"\{[^}]*\}|%\w+", line)
-
-
-@pytest.mark.parametrize("instruction", [i for i in RATED if i.kind != ptx.WGMMA], ids=words)
-def test_accumulators_do_not_wait_for_each_other(instruction: Instruction) -> None:
-    made = ptx_rate.shape(instruction)
-    used = list(operands_of(ptx_rate.kernel(instruction)))
-    chains = made.left * made.right
-    assert len(used) == made.repeats >= 32 and chains >= 8
-    assert all(one[0] == one[3] for one in used)
-    assert all(len({one[0] for one in used[i : i + chains]}) == chains for i in range(chains))
-    assert len({tuple(one[1:3]) for one in used}) == chains
-
-
 # -- which is for which chip
 
 
@@ -218,12 +200,6 @@ def test_every_mode_has_kernels_or_a_reason(capability: tuple[int, int]) -> None
             assert (
                 "has no Tensor Cores" if capability < (7, 0) else needs
             ) in told or mode != "fp8"
-
-
-def test_the_first_choice_is_the_chip_s_own_and_an_old_driver_has_a_second() -> None:
-    fp16 = [[p.version for p in ptx.products("fp16", chip)] for chip in ((7, 0), (7, 5), (8, 0))]
-    assert fp16 == [["6.0"], ["6.5", "6.0"], ["7.0"]]
-    assert ptx.products("fp8", (9, 0))[0].target == "sm_90a"
 
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda p: f"{PRODUCTS[p]}-{p.target}")

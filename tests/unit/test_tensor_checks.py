@@ -516,7 +516,7 @@ def test_a_gpu_without_an_index_is_not_named_by_one() -> None:
     (finding,) = alone(snapshot(H100, [run]), "TC-201").findings
     assert finding.remedy is not None
     (command,) = finding.remedy.commands
-    assert command == "envcheck doctor --kernels L1 --target '<home-1>/venv' --evidence full"
+    assert command == "envcheck doctor --kernels L1 --target '<home-1>/venv'"
 
 
 def test_what_a_stranger_s_snapshot_says_stays_inside_one_word() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_runs import MACHINES, MODES, gpm, kernels, level_run, opcodes
+from tensor_runs import MACHINES, MODES, kernels, level_run, opcodes
 
 from envcheck.data import table
 from envcheck.facts.base import Unavailable
 from envcheck.facts.micro_kernels import Hardware, Level, Mode, ModeRun
-from envcheck.tensorcores.hardware import by_counters, by_names, by_opcodes, hardware
+from envcheck.tensorcores.hardware import by_names, by_opcodes, hardware
 from envcheck.tensorcores.mode_verdict import Line
 
 A100 = MACHINES["A100"]
@@ -104,52 +104,9 @@ def test_kernel_names(names: list[str], says: str | None, words: str) -> None:
     assert found.says == says and words in found.text, found
 
 
-@pytest.mark.parametrize(
-    ("mode", "counters", "busy", "says", "words"),
-    [
-        ("fp16", gpm(60.0), False, "tensor", "HMMA active 60 %"),
-        ("fp16", gpm(10.0), False, "tensor", "idle 0 %"),
-        ("fp16", gpm(9.0), False, None, "9 %"),  # above zero is no proof
-        ("fp16", gpm(0.5), False, "not tensor", "HMMA"),
-        ("fp16", gpm(3.0), False, None, "3 %"),  # and no proof of the contrary
-        ("fp16", gpm(14.0, 4.5), False, None, "idle"),
-        ("fp16", gpm(60.0, 6.0), False, None, "somebody else"),
-        ("fp16", gpm(60.0), True, None, "somebody else"),
-        ("fp16", gpm(60.0, seconds=0.05), False, None, "0.05 s only"),
-        ("int8", gpm(60.0, hmma=0.0), False, "tensor", "IMMA"),
-        ("fp8", gpm(0.0, any_tensor=70.0), False, "tensor", "Tensor Cores active 70 %"),
-        ("fp32", gpm(0.0), False, "not tensor", "Tensor Cores"),
-    ],
-)
-def test_counters(mode: Mode, counters: Any, busy: bool, says: str | None, words: str) -> None:
-    found = by_counters(counters, mode, busy)
-    assert found.says == says and words in found.text, found
-
-
-def test_a_counter_without_its_baseline_says_nothing() -> None:
-    missing = Unavailable(unavailable="not-supported")
-    assert by_counters(gpm(60.0, idle_hmma=missing), "fp16", False).says is None
-    everything = gpm(60.0, hmma=missing, any_tensor=missing)
-    assert by_counters(everything, "fp16", False).says is None
-
-
 def test_two_multiply_adds_in_one_are_no_tensor_core() -> None:
     """ptxas has FFMA2 from sm_100 on."""
     assert by_opcodes({"FFMA2": 64}, "fp32").says == "not tensor"
-
-
-def test_sources_that_agree_are_one_line() -> None:
-    said = line(kernel_names=[TENSOR], gpm=gpm(60.0))
-    assert said.says == "tensor" and "(tensor); GPM" in said.text
-    assert line(kernel_names=[HELPER], gpm=gpm(60.0)).says == "tensor"
-    assert line(kernel_names=[SIMT], gpm=gpm(0.0)).says == "not tensor"
-
-
-def test_sources_that_disagree_are_both_named_and_cannot_tell() -> None:
-    said = line(kernel_names=[TENSOR], gpm=gpm(0.0))
-    assert said.says == "cannot tell" and said.text.startswith("disagreement: ")
-    assert "tensor" in said.text and "GPM" in said.text
-    assert line("L0", opcodes={"FFMA": 64}, gpm=gpm(60.0)).says == "cannot tell"
 
 
 def test_without_a_source_it_cannot_tell_and_says_why() -> None:
@@ -158,7 +115,6 @@ def test_without_a_source_it_cannot_tell_and_says_why() -> None:
     assert said.says == "cannot tell" and said.text == "not seen: CUPTI error 35"
     assert line().text == "not seen"
     assert line("L0", opcodes_reason="damaged").text == "not seen: damaged"
-    assert line(gpm_reason="Pascal has none").text == "not seen: Pascal has none"
 
 
 def test_at_l0_the_names_are_our_own_and_say_nothing() -> None:

@@ -270,7 +270,7 @@ def test_lines_that_disagree_are_named() -> None:
     assert said.verdict == "contradiction"
     assert said.reason == "bits say tensor; rate says tensor; hardware says not tensor"
     assert said.remedy is not None and said.remedy.commands == [
-        "envcheck doctor --kernels L1 --gpu 0 --target '<home-1>/venv' --evidence full"
+        "envcheck doctor --kernels L1 --gpu 0 --target '<home-1>/venv'"
     ]
 
 

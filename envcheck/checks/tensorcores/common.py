@@ -110,10 +110,10 @@ def said(cause: str) -> str:
 
 
 def run_again(view: SnapshotView, case: Case) -> Remedy:
-    """The remedy where no other is known: the same again, with more evidence."""
+    """The remedy where no other is known: the same again."""
     return Remedy(
-        "Run it again with all evidence, and look at the raw facts.",
-        [command(case.seen.run, directory(view), "--evidence full")],
+        "Run it again, and look at the raw facts.",
+        [command(case.seen.run, directory(view))],
     )
 
 

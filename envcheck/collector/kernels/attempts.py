@@ -16,19 +16,10 @@ LIMITS = {
     "L2": Limits(90.0, 30.0, 30.0),
 }
 COMPILING = 240.0  # for all that a part's framework compiles: XLA may take minutes for a new chip
-FULL = 3.0  # seconds more a stage, and times as much for all, with the GPUs' own counters
 _WORTH_IT = 0.5  # seconds left, below which no process is started again
 
 NO_TIME = "no time left for it"
-# Stages after which a mode is known: in which CUPTI looks on, and in which NVML samples counters.
-_NAMES, _COUNTERS = "names", "gpm"
-
-
-def limits(level, evidence):
-    plain = LIMITS[level]
-    if evidence != "full":
-        return plain
-    return Limits(plain.start, plain.stage + FULL, plain.seconds * FULL)
+_NAMES = "names"  # the stage in which CUPTI looks on; the mode is known before it
 
 
 class Budget(object):
@@ -179,13 +170,9 @@ class Attempt(object):
                 self._dead.add(heard.latest)
             return []
         stage, name = begun
-        well = [key for key in heard.modes if heard.modes[key].get("outcome") == "ok"]
         if stage == _NAMES and self._names:
             self._names = False
             self._lost[stage] = "%s while CUPTI looked on" % why
-            return well if self.params["evidence"] == "full" else []  # whose stages come after it
-        if stage == _COUNTERS and name in well:
-            self._lost[stage] = "%s while NVML sampled the GPU's counters" % why
             return []
         self._dead.add(name)
         reason = why if outcome == "not-run" else '%s in stage "%s"' % (why, stage)
@@ -245,8 +232,6 @@ class Attempt(object):
             elif names is None and self._cut_short and self._has_names(mode):
                 words = "%s, before CUPTI looked on" % self._cut_short
                 hardware["kernel_names"] = unavailable("lost", words)
-            if _COUNTERS in self._lost and not hardware.get("gpm"):
-                hardware["gpm_reason"] = self._lost[_COUNTERS]
             if hardware:
                 mode["hardware"] = hardware
 

@@ -10,7 +10,7 @@ import time
 from .. import worker
 from ..facts import known
 from . import jobs
-from .attempts import NO_TIME, Attempt, Budget, limits
+from .attempts import LIMITS, NO_TIME, Attempt, Budget
 
 LIMIT = 900.0  # seconds after which nothing is started any more
 MOST_PATIENCE = 2  # times the limits of systems and rows, where the machine has much else to do
@@ -34,7 +34,7 @@ class Campaign(object):
         self._start = start
         self._environ = environ
         self._pynvml = pynvml
-        self._limits = {level: limits(level, options.evidence) for level in options.levels}
+        self._limits = {level: LIMITS[level] for level in options.levels}
 
     def run(self, chosen, pythons, watch, clock=time.monotonic, pause=time.sleep):
         """Fill in ``micro_kernels`` of both documents.
@@ -81,7 +81,6 @@ class Campaign(object):
     def _attempt(self, job, budget):
         params = {
             "modes": self.options.modes,
-            "evidence": self.options.evidence,
             "pynvml": self._pynvml,
             "pci_address": job.device.seed.get("pci_address") if job.device else None,
             "uuid": job.device.seed.get("uuid") if job.device else None,
@@ -109,7 +108,6 @@ class Campaign(object):
                 "facts": {
                     "levels": levels,
                     "modes": self.options.modes,
-                    "evidence": self.options.evidence,
                     "busy_ok": self.options.busy_ok,
                     "runs": [attempt.run() for attempt in these],
                 },

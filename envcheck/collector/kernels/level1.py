@@ -5,7 +5,7 @@ import time
 
 from ..cuda.libcuda import CudaError
 from ..facts import is_unavailable, unavailable
-from . import REFERENCE, TYPES, cublas_library, gpm, timing
+from . import REFERENCE, TYPES, cublas_library, timing
 from .cublas import CublasError
 from .cupti import kernel_names
 from .driver import Driver
@@ -66,7 +66,6 @@ class _Level1(object):
         self._end = time.monotonic() + params["seconds"]
         where = (params["pynvml"], params["pci_address"], params["uuid"])
         self._sampler = Sampler(*where)
-        self._gpm = gpm.Gpm(*where) if params["evidence"] == "full" else None
         # A reference that died in a process before this one would die here again, in every mode.
         self._reference = REFERENCE not in params.get("dead", ())
         self._records = {}  # mode: ModeRun
@@ -83,9 +82,6 @@ class _Level1(object):
         for mode in modes:
             if self._records[mode]["outcome"] == "ok":
                 self._name(mode)
-        for mode in modes:
-            if self._gpm is not None and self._records[mode]["outcome"] == "ok":
-                self._monitor(mode)
 
     def _left(self):
         """Seconds."""
@@ -213,21 +209,6 @@ class _Level1(object):
             product()
             self._driver.synchronize()
         return seen.found
-
-    def _monitor(self, mode):
-        if self._left() <= 0:
-            found = unavailable("timeout", "no time left")
-        else:
-            self._teller.begin(mode, "gpm")
-            found = self._extra(mode, self._watched)
-        if is_unavailable(found):
-            self._add(mode, {"gpm_reason": found.get("detail") or found["unavailable"]})
-        else:
-            self._add(mode, {"gpm": found})
-
-    def _watched(self, mode, product):
-        self._operands.fill_random(TYPES[mode][0][0])
-        return self._gpm.watch(self._driver, product)
 
     def _extra(self, mode, work):
         """What ``work`` finds with the mode's product; a failure costs that fact alone."""

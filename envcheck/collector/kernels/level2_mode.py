@@ -4,11 +4,10 @@ import math
 import os
 import time
 
-from ..facts import is_unavailable, unavailable
+from ..facts import unavailable
 from . import TYPES, cupti, matrices, operands, records
 from .adapter import explain
 from .failures import NotSupported
-from .gpm import Gpm
 from .sampler import Sampler
 from .summaries import median, spread
 from .vectors import SETS, SIZES, VECTORS, encode, pack
@@ -35,9 +34,7 @@ class Runner(object):
         self._left = left
         self.compiling = 0.0  # seconds so far, which no product's time is to pay for
         self._ran = []  # (ModeRun, its n)
-        gpu = params["pynvml"], params["pci_address"], params["uuid"]
-        self._sampler = Sampler(*gpu)
-        self._gpm = Gpm(*gpu) if params["evidence"] == "full" else None
+        self._sampler = Sampler(params["pynvml"], params["pci_address"], params["uuid"])
 
     def run(self, mode, setting, seconds):
         """Bits and rate of one mode in one setting, on matrices that fit. seconds: its part of the time."""
@@ -65,29 +62,20 @@ class Runner(object):
         return True
 
     def more(self):
-        """The kernels' names, and the GPU's own counters where they are wanted, of all that ran.
+        """The kernels' names of all that ran.
 
         Afterwards: CUPTI stays attached to the process, and may cost the times that follow.
         """
-        stages = [("names", self._names)] if self._params["names"] else []
-        stages += [("gpm", self._counters)] if self._gpm is not None else []
-        for stage, work in stages:
-            for told, n in self._ran:
-                self._n = n
-                self._add(told, stage, work)
-
-    def _add(self, told, stage, work):
-        """What ``work`` puts into the ModeRun's hardware; a failure costs that fact alone."""
-        dead = ""
-        if self._left() <= 0:
-            reason = _NO_TIME
-        else:
-            _, reason, dead = self._stage(told, stage, lambda: work(told))
-        if reason and stage == "names":
-            told["hardware"]["kernel_names"] = unavailable("error", reason)
-        elif reason:
-            told["hardware"]["gpm_reason"] = reason
-        self._tell(told, dead)
+        for told, n in self._ran if self._params["names"] else ():
+            self._n = n
+            dead = ""
+            if self._left() <= 0:
+                reason = _NO_TIME
+            else:
+                _, reason, dead = self._stage(told, "names", lambda told=told: self._names(told))
+            if reason:
+                told["hardware"]["kernel_names"] = unavailable("error", reason)
+            self._tell(told, dead)
 
     def _stage(self, told, stage, work):
         """(outcome, reason, why nothing works on the device any more) of one stage."""
@@ -201,37 +189,6 @@ class Runner(object):
         with cupti.kernel_names(path, int(major) if major.isdecimal() else None) as seen:
             product.once()
         told["hardware"]["kernel_names"] = seen.found
-
-    def _counters(self, told):
-        product = self._product(told["mode"], told["setting"])
-        count = _count(_warm(product))
-        found = self._gpm.watch(_Awaiting(), lambda: product.seconds(count))
-        if is_unavailable(found):
-            told["hardware"]["gpm_reason"] = found.get("detail") or found["unavailable"]
-        else:
-            told["hardware"]["gpm"] = found
-
-
-class _Awaiting(object):
-    """The part of a Driver that Gpm asks for, where every product has been awaited already.
-
-    Frameworks have streams of their own, which events on the default stream say nothing about.
-    """
-
-    def synchronize(self):
-        pass
-
-    def event(self):
-        return None
-
-    def record(self, event):
-        pass
-
-    def query(self, event):
-        return True
-
-    def destroy_event(self, event):
-        pass
 
 
 def right_rows(vectors, element_type, length, columns):

@@ -9,8 +9,7 @@ from ..probes.nvml import VENDORED
 _OPENING = 5.0  # seconds
 
 
-# A GPU (the whole one, of a MIG instance too) and the number of the GPU instance, None without MIG.
-Device = namedtuple("Device", "nvml handle instance")
+Device = namedtuple("Device", "nvml handle")  # of the whole GPU, of a MIG instance too
 
 
 def open_device(pynvml_path, pci_address, uuid):
@@ -50,15 +49,14 @@ def within(seconds, ask):
 def _open(pynvml_path, pci_address, uuid):
     nvml = Binding(load(pynvml_path or VENDORED))
     nvml.call("nvmlInit")
-    handle = instance = None
+    handle = None
     if pci_address:
         handle = nvml.call("nvmlDeviceGetHandleByPciBusId", pci_address.encode("ascii"))
     if uuid and (handle is None or uuid.startswith("MIG-")):
         found = nvml.call("nvmlDeviceGetHandleByUUID", uuid.encode("ascii"))
         if uuid.startswith("MIG-"):
-            instance = int(nvml.call("nvmlDeviceGetGpuInstanceId", found))
             found = nvml.call("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", found)
         handle = handle or found
     if handle is None:
         raise LookupError("neither a PCI address nor a UUID names the GPU")
-    return Device(nvml, handle, instance)
+    return Device(nvml, handle)
