@@ -166,10 +166,10 @@ def _at(source: Source, reference: Reference) -> Reference:
 
 
 def _unknown(reference: Reference, wanted: str, reason: str) -> UsageError:
-    separator = "@" if wanted.startswith("sha256:") else ":"
+    kind = "digest" if wanted.startswith("sha256:") else "tag"
     reasons = f" ({reason})" if reason else ""
     return UsageError(
-        f"{reference.registry} has no {reference.repository}{separator}{wanted}{reasons}",
+        f"{reference.registry} has no {kind} {wanted} of {reference.repository}{reasons}",
         "the name or the tag is mistyped, or it was removed; envcheck releases --mode container lists"
         " NVIDIA's",
     )

@@ -69,7 +69,9 @@ def parse(text: str) -> Reference:
         and (_TAG.fullmatch(tag) or not colon)
         and (_DIGEST.fullmatch(digest) or not at)
     ):
-        raise UsageError(f"{text[:300]!r} is not an image's name", _HINT)
+        lowered = _REPOSITORY.fullmatch(repository.lower()) and repository != repository.lower()
+        why = ": it may have no capital letters" if lowered else ""
+        raise UsageError(f"{text[:300]!r} is not an image's name{why}", _HINT)
     tag = tag if tag or digest else LATEST
     return Reference(registry=registry, repository=repository, tag=tag, digest=digest)
 

@@ -122,7 +122,7 @@ def place(tmp_path: Path, world: PodmanWorld, archive: Path) -> Iterator[Place]:
     [
         (401, {}, ExitCode.COULD_NOT_LOOK, "answers 401", "podman login"),
         (403, {}, ExitCode.COULD_NOT_LOOK, "answers 403", "podman login"),
-        (404, {}, ExitCode.USAGE, "has no team/image:1", "mistyped"),
+        (404, {}, ExitCode.USAGE, "has no tag 1 of team/image", "mistyped"),
         (429, LATER, ExitCode.COULD_NOT_LOOK, "answers 429", "60 minutes"),
         (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "60 minutes"),
         (500, {}, ExitCode.COULD_NOT_LOOK, "answers 500", "try again later"),

@@ -81,11 +81,11 @@ def test_a_lone_image_of_another_architecture_is_refused(plain: Registry) -> Non
 
 
 def test_an_unknown_name_and_an_unknown_digest(plain: Registry) -> None:
-    with pytest.raises(UsageError, match="has no team/nothing:1"):
+    with pytest.raises(UsageError, match="has no tag 1 of team/nothing"):
         resolved(f"{plain.host}/team/nothing:1")
     plain.push("team/something", "1", LAYERS)
     digest = digest_of(b"nothing")
-    with pytest.raises(UsageError, match=f"has no team/something@{digest}"):
+    with pytest.raises(UsageError, match=f"has no digest {digest} of team/something"):
         resolved(f"{plain.host}/team/something@{digest}")
 
 
