@@ -20,9 +20,9 @@ for folder in ("", "unit", "functional"):
     sys.path.insert(0, str(REPOSITORY / "tests" / folder))
 
 from faulty import card, themes  # noqa: E402
-from faulty.enter import NoNamespaces  # noqa: E402
-from faulty.libraries import NoCompiler  # noqa: E402
 from faulty.score import total  # noqa: E402
+from world.enter import NoNamespaces  # noqa: E402
+from world.libraries import NoCompiler  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "scorecard.md"
 README = REPOSITORY / "README.md"

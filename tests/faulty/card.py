@@ -10,13 +10,14 @@ from typing import Any
 import corpus
 import fleet
 import msgspec
+from world import environments
+from world.bases import BASES
+from world.machine import Machine, switch_acs_on
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.snapshot import Snapshot
 
-from . import environments, run
-from .bases import BASES
-from .machine import Machine, switch_acs_on
+from . import run
 from .model import Fault
 from .score import Row, Score, by_theme, told, total
 from .themes.system import rdma

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .bases import BASES
-from .machine import Machine
+from world.bases import BASES
+from world.machine import Machine
 
 THEMES = (
     "driver and kernel module",

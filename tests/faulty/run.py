@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from . import enter
-from .machine import Machine
+from world import enter
+from world.machine import Machine
+
 from .model import Fault
 from .score import Score, crashed, judge
 

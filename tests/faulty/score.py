@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from .bases import BASES
-from .machine import Machine
+from world.bases import BASES
+from world.machine import Machine
+
 from .model import THEMES, Fault, Truth
 
 

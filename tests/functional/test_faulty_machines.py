@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from faulty import card, run, themes
-from faulty.enter import NoNamespaces, prepare
-from faulty.libraries import NoCompiler
 from faulty.score import told
+from world.enter import NoNamespaces, prepare
+from world.libraries import NoCompiler
 
 from envcheck.facts.snapshot import load
 
@@ -64,7 +64,7 @@ def test_the_facts_are_those_that_were_made_up(tmp_path: Path) -> None:
     made.files["/usr/bin/nvidia-smi"] = (
         "#!/bin/sh\ncat /.made/smi\n"  # the other programs of this machine are not there
     )
-    from faulty import enter
+    from world import enter
 
     ended = enter.run(made, ["collect", "--no-redact"])
     machine = load(ended.stdout).machine

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 import pythons
-from kernel_tree import RELEASE, Tree, kernel_module, modinfo
 from processes import PATIENCE
+from world.kernel_tree import RELEASE, Tree, kernel_module, modinfo
 
 from envcheck.checks.engine import diagnose
 from envcheck.collector.runtime import process

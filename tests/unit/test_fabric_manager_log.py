@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernel_tree import Tree
+from world.kernel_tree import Tree
 
 from envcheck.collector.linux import fabric_manager
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_tree import Tree, decode
+from world.kernel_tree import Tree, decode
 
 from envcheck.collector.linux import interfaces, rdma
 from envcheck.collector.probes import network

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_tree import Tree, decode, extended_space
+from world.kernel_tree import Tree, decode, extended_space
 
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.linux import pci_acs, pci_names

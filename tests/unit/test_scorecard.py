@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from faulty import card, themes
-from faulty.bases import BASES
-from faulty.machine import Machine, tree
 from faulty.model import THEMES, Fault, Truth
 from faulty.score import Row, by_theme, crashed, judge
+from world.bases import BASES
+from world.machine import Machine, tree
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scorecard.md").read_text()
 TRUTH = Truth("GPU-002", r"GPU 3\b", r"uncorrectable", r"nvidia-smi --gpu-reset")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..gpus import Gpu, busy
-from ..machine import Machine
+from world.gpus import Gpu, busy
+from world.machine import Machine
+
 from ..model import Collection
 from .pcie import all_or_each
 

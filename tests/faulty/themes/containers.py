@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..machine import LIB, Library, Link, Machine
+from world.machine import LIB, Library, Link, Machine
+
 from ..model import Collection
 
 FAULTS = Collection("containers and nodes")

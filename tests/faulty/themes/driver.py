@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..machine import LIB, File, Library, Link, Machine, module_on_disk
+from world.machine import LIB, File, Library, Link, Machine, module_on_disk
+
 from ..model import Collection
 
 FAULTS = Collection("driver and kernel module")

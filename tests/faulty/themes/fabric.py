@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..gpus import HEALTHY_FABRIC
-from ..machine import Machine
+from world.gpus import HEALTHY_FABRIC
+from world.machine import Machine
+
 from ..model import Collection
 from .kernel_log import RESET, RMA
 from .pcie import all_or_each

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ..machine import Machine
+from world.machine import Machine
+
 from ..model import Collection
 
 FAULTS = Collection("kernel log")
@@ -22,7 +23,7 @@ def _xid(index: int, number: int, text: str, times: int = 1):  # type: ignore[no
 
 
 def at(base: str, index: int) -> str:
-    from ..bases import BASES
+    from world.bases import BASES
 
     return rf"GPU {index}\b|{re.escape(BASES[base]().gpu(index).address)}"
 

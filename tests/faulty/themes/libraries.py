@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .. import environments as env
-from ..environments import Package
-from ..machine import Library, Machine
+from world import environments as env
+from world.environments import Package
+from world.machine import Library, Machine
+
 from ..model import Collection
 
 FAULTS = Collection("libraries and frameworks")

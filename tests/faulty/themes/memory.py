@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..machine import Machine
+from world.machine import Machine
+
 from ..model import Collection
 from .kernel_log import RESET, RMA
 from .pcie import all_or_each

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from processes import stretched
+from world import environments as env
+from world.machine import LIB, Library, Machine, module_on_disk
 
-from .. import environments as env
-from ..machine import LIB, Library, Machine, module_on_disk
 from ..model import Collection
 from .libraries import _tf
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..gpus import busy
-from ..machine import Machine
+from world.gpus import busy
+from world.machine import Machine
+
 from ..model import Collection
 from .containers import config, docker
 from .driver import _without_uvm, mismatch, without_module

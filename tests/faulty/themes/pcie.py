@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..gpus import busy
-from ..machine import SWITCH, Machine, bridge, switch_acs_on
+from world.gpus import busy
+from world.machine import SWITCH, Machine, bridge, switch_acs_on
+
 from ..model import Collection
 
 FAULTS = Collection("PCIe")

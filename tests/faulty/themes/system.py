@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..machine import LIB, SWITCH, Library, Link, Machine, bridge, pci, switch_acs_on
+from world.machine import LIB, SWITCH, Library, Link, Machine, bridge, pci, switch_acs_on
+
 from ..model import Collection
 
 FAULTS = Collection("network and system")

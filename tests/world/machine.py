@@ -6,11 +6,10 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernel_tree import extended_space, kernel_module, modinfo
-
 from . import gpus as nvml
 from . import smi
 from .gpus import Gpu
+from .kernel_tree import extended_space, kernel_module, modinfo
 
 LIB = "/usr/lib/x86_64-linux-gnu"
 DEVICES = "/sys/bus/pci/devices"
