@@ -10,7 +10,7 @@ from types import SimpleNamespace as Struct
 from typing import Any
 
 import pytest
-from fake_nvml import NVMLError
+from pynvml import NVMLError
 
 from envcheck.collector.nvml.binding import Binding
 from envcheck.collector.telemetry.quantities import NAMES, GpuAsked, Lost

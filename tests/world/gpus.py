@@ -9,6 +9,7 @@ from typing import Any
 import pynvml
 
 MIB = 1 << 20
+NOT_AVAILABLE = (1 << 64) - 1  # NVML_VALUE_NOT_AVAILABLE
 REASONS = {
     "gpu_idle": 0x1,
     "applications_clocks_setting": 0x2,
@@ -153,9 +154,11 @@ def gpu(index: int, address: str, **values: Any) -> Gpu:
         gsp="570.86.15",
         gsp_mode=(1, 1),
         addressing=0,
-        processes=[],  # (pid, MiB)
+        processes=[],  # (pid, MiB or None)
         graphics=[],
-        licence=None,  # (licensed, words)
+        mps=[],
+        licence=None,  # True, False
+        licence_expiry={"status": 4},  # permanent
         numa=None,
         cuda=True,  # whether libcuda lists it
     )
@@ -284,12 +287,16 @@ def rows(one: Gpu) -> list[str]:
     _heat_and_clocks(one, say, number)
     _fields(one, found)
     _links(one, say, number)
-    for name, users in (("Compute", one.processes), ("Graphics", one.graphics), ("MPSCompute", [])):
+    for name, users in (
+        ("Compute", one.processes),
+        ("Graphics", one.graphics),
+        ("MPSCompute", one.mps),
+    ):
         data = b"".join(
             _structure(
                 "c_nvmlProcessInfo_v2_t",
                 pid=pid,
-                usedGpuMemory=mib * MIB,
+                usedGpuMemory=NOT_AVAILABLE if mib is None else mib * MIB,
                 gpuInstanceId=~0 & 0xFFFFFFFF,
                 computeInstanceId=~0 & 0xFFFFFFFF,
             )
@@ -552,12 +559,11 @@ def _instances(one: Gpu, found: list[str]) -> None:
 
 
 def _licence(one: Gpu, say: Any) -> None:
-    licensed = one.licence
     feature = pynvml.c_nvmlGridLicensableFeature_v4_t()
     feature.featureCode = 3
-    feature.featureState = int(licensed)
-    feature.featureEnabled = 1
-    feature.licenseExpiry.status = 4 if licensed else 1
+    feature.featureState = feature.featureEnabled = int(one.licence)
+    for name, value in one.licence_expiry.items():
+        setattr(feature.licenseExpiry, name, value)
     made = pynvml.c_nvmlGridLicensableFeatures_v4_t()
     made.isGridLicenseSupported = 1
     made.licensableFeaturesCount = 1

@@ -275,6 +275,14 @@ def _device_nodes(m: Machine) -> dict[str, Content]:
     return found
 
 
+def nvml_rows(m: Machine) -> list[str]:
+    """What NVML answers: rows as nvml_library describes them."""
+    rows = m.nvml_first + nvml.system_rows(m.driver, m.cuda, len(m.gpus), m.nvml_version)
+    for gpu in m.gpus:
+        rows += nvml.rows(gpu)
+    return rows + nvml.pair_rows(m.gpus, m.pair_level, m.p2p)
+
+
 def _answers(m: Machine) -> dict[str, Content]:
     """What the stand-ins of NVML, CUDA and nvidia-smi read, and the kernel's log."""
     devices = [gpu for gpu in m.gpus if gpu.cuda and gpu.index not in m.hidden_from_cuda]
@@ -283,19 +291,13 @@ def _answers(m: Machine) -> dict[str, Content]:
         f"device {g.name}|{g.address}|{g.uuid.replace('-', '')}|{g.capability[0]}|{g.capability[1]}|0"
         for g in devices
     ]
-    rows = m.nvml_first + nvml.system_rows(m.driver, m.cuda, len(m.gpus), m.nvml_version)
-    for gpu in m.gpus:
-        rows += nvml.rows(gpu)
-    rows += nvml.pair_rows(m.gpus, m.pair_level, m.p2p)
     listed = m.gpus if m.smi_gpus is None else [m.gpus[n] for n in m.smi_gpus]
-    out = m.smi_out
-    if out is None:
-        out = smi.document(m.driver, m.cuda, listed)
+    out = smi.document(m.driver, m.cuda, listed) if m.smi_out is None else m.smi_out
     script = m.smi_script or f"cat /.made/smi\nexit {m.smi_code}"
     log = "".join(f"6,{n},{(n + 5) * 1000000},-;{line}\n" for n, line in enumerate([*BOOT, *m.log]))
     return {
         "/.made/cuda": "\n".join(lines) + "\n",
-        "/.made/nvml": "\n".join(rows) + "\n",
+        "/.made/nvml": "\n".join(nvml_rows(m)) + "\n",
         "/.made/smi": out,
         "/usr/bin/nvidia-smi": f"#!/bin/sh\n{script}\n",
         "/dev/kmsg": log,

@@ -39,6 +39,7 @@ nvmlDeviceValidateInforom h
 nvmlDeviceGetGspFirmwareVersion hS
 nvmlDeviceGetGspFirmwareMode hoo
 nvmlDeviceGetVirtualizationMode ho
+nvmlDeviceGetDriverModel_v2 hoo
 nvmlDeviceGetAddressingMode hv
 nvmlDeviceGetPersistenceMode ho
 nvmlDeviceGetComputeMode ho
