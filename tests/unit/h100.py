@@ -6,6 +6,10 @@ from typing import Any
 
 import msgspec
 from build import document
+from msgspec.structs import replace
+from world import bases, snapshots
+from world.gpus import busy
+from world.machine import Machine
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import (
@@ -13,11 +17,9 @@ from envcheck.facts.gpu import (
     CudaDriver,
     Gpu,
     GpuPair,
-    GpuProcess,
     LostGpu,
     MigInstance,
     NvidiaSmi,
-    NvLink,
     Nvml,
 )
 from envcheck.facts.host import Host
@@ -36,109 +38,42 @@ NODES = [f"/dev/nvidia{n}" for n in range(COUNT)]
 VICTIM = 3  # the GPU that gets the fault
 
 
+def _described() -> Machine:
+    made = bases.h100(DRIVER, (12, 2), ADDRESSES)
+    for one in made.gpus:
+        busy(
+            one,
+            reserved_mib=531,
+            used_mib=41000,
+            processes=[(4711, 40000)],
+            dram_corrected=(2, 5),
+            histogram=(2560, 0, 0, 0, 0),
+            temperature=61,
+            margin=26,
+            memory_temperature=72,
+            power_mw=692000,
+            clock_sm=1755,
+            reasons=["sw_power_cap"],
+            counters=one.counters | {"sw_power_cap": 5_000_000_000_000},
+            replays=9,
+        )
+    return made
+
+
+FACTS = snapshots.sections(_described())
+
+
 def gpu(index: int = 0, **changes: Any) -> Gpu:
     """A healthy H100 SXM5 at work; keyword arguments replace its facts."""
-    values: dict[str, Any] = {
-        "index": index,
-        "pci_address": ADDRESSES[index],
-        "uuid": f"GPU-<uuid-{index + 1}>",
-        "serial": f"<serial-{index + 1}>",
-        "name": "NVIDIA H100 80GB HBM3",
-        "brand": "NVIDIA",
-        "architecture": "Hopper",
-        "compute_capability": "9.0",
-        "minor_number": index,
-        "gsp_firmware": DRIVER,
-        "gsp_enabled": True,
-        "gsp_default": True,
-        "inforom_valid": True,
-        "virtualization": "None",
-        "persistence": True,
-        "compute_mode": "Default",
-        "performance_state": "P0",
-        "memory_total_mib": 81559,
-        "memory_used_mib": 41000,
-        "memory_free_mib": 40028,
-        "bar1_total_mib": 131072,
-        "mig_enabled": False,
-        "mig_pending": False,
-        "mig_instances": [],
-        "ecc_enabled": True,
-        "ecc_pending": True,
-        "ecc_corrected_volatile": 2,
-        "ecc_uncorrected_volatile": 0,
-        "ecc_corrected_aggregate": 5,
-        "ecc_uncorrected_aggregate": 0,
-        "sram_threshold_exceeded": False,
-        "sram_parity_volatile": 0,
-        "sram_parity_aggregate": 0,
-        "sram_secded_volatile": 0,
-        "sram_secded_aggregate": 0,
-        "retired_single_bit": NOT_SUPPORTED,
-        "retired_double_bit": NOT_SUPPORTED,
-        "retired_pending": NOT_SUPPORTED,
-        "remap_correctable": 0,
-        "remap_uncorrectable": 0,
-        "remap_pending": False,
-        "remap_failed": False,
-        "remap_banks_max": 2560,
-        "remap_banks_high": 0,
-        "remap_banks_partial": 0,
-        "remap_banks_low": 0,
-        "remap_banks_none": 0,
-        "channel_repair_pending": False,
-        "tpc_repair_pending": False,
-        "unrepairable_memory": False,
-        "reset_required": False,
-        "recovery_action": "None",
-        "temperature_c": 61,
-        "temperature_slowdown_c": 87,
-        "temperature_margin_c": 26,
-        "memory_temperature_c": 72,
-        "power_draw_w": 692.0,
-        "power_limit_w": 700.0,
-        "power_default_limit_w": 700.0,
-        "clock_sm_mhz": 1755,
-        "clock_sm_max_mhz": 1980,
-        "clock_event_reasons": ["sw_power_cap"],
-        "slowdown_sw_power_cap_us": 5_000_000_000,
-        "slowdown_sync_boost_us": 0,
-        "slowdown_sw_thermal_us": 0,
-        "slowdown_hw_thermal_us": 0,
-        "slowdown_hw_power_brake_us": 0,
-        "utilization_percent": 98,
-        "pcie_gen": 5,
-        "pcie_gen_max": 5,
-        "pcie_width": 16,
-        "pcie_width_max": 16,
-        "pcie_replays": 9,
-        "nvlinks": [NvLink(link=n, active=True, crc_errors=0, replay_errors=0) for n in range(18)],
-        "fabric_state": "Completed",
-        "fabric_status": "Success",
-        "fabric_health": "Healthy",
-        "fabric_faults": [],
-        "vgpu_licence": NOT_SUPPORTED,
-        "processes": [GpuProcess(pid=4711, kind="C", name="python3", memory_mib=40000)],
-    }
-    return Gpu(**{**values, **changes})
+    tokens = {"uuid": f"GPU-<uuid-{index + 1}>", "serial": f"<serial-{index + 1}>"}
+    return replace(FACTS["nvml"].gpus[index], **(tokens | changes))
 
 
 def pci_device(address: str, kind: str = "gpu", **changes: Any) -> PciDevice:
-    values: dict[str, Any] = {
-        "address": address,
-        "kind": kind,
-        "device_id": "10de:2330" if kind == "gpu" else "10de:22a3",
-        "driver": "nvidia" if kind == "gpu" else "nvidia-nvswitch",
-        "answers": True,
-        "power_state": "D0",
-        "link_gts": 32.0,
-        "link_width": 16,
-        "max_link_gts": 32.0,
-        "max_link_width": 16,
-        "slot_max_link_gts": 32.0,
-        "slot_max_link_width": 16,
-    }
-    return PciDevice(**{**values, **changes})
+    """The described machine's device at the address, or one like its first of that kind."""
+    devices: list[PciDevice] = sorted(FACTS["pci"].devices, key=lambda one: one.kind != kind)
+    found = next((device for device in devices if device.address == address), devices[0])
+    return replace(found, address=address, **({"kind": kind} | changes))
 
 
 def kernel(**changes: Any) -> Kernel:
@@ -163,58 +98,37 @@ def kernel(**changes: Any) -> Kernel:
 
 
 def nvml(gpus: list[Gpu], **changes: Any) -> Nvml:
-    values: dict[str, Any] = {
-        "binding_version": "12.560.30",
-        "library_path": f"{LIB}/libnvidia-ml.so.1",
-        "init_code": 0,
-        "nvml_version": f"12.{DRIVER}",
-        "driver_version": DRIVER,
-        "cuda_version": "12.2",
-        "gpu_count": len(gpus),
-        "gpus": gpus,
-        "pairs": [
-            GpuPair(first=first, second=second, level="NODE", p2p_read="ok")
-            for place, first in enumerate(ADDRESSES)
-            for second in ADDRESSES[place + 1 :]
-        ],
-    }
-    return Nvml(**{**values, **changes})
+    """NVML's facts with these GPUs."""
+    return replace(
+        FACTS["nvml"],
+        **{
+            "binding_version": "12.560.30",
+            "library_path": f"{LIB}/libnvidia-ml.so.1",
+            "gpu_count": len(gpus),
+            "gpus": gpus,
+            **changes,
+        },
+    )
 
 
 def smi(gpus: list[Gpu], **changes: Any) -> NvidiaSmi:
-    values: dict[str, Any] = {
-        "path": "/usr/bin/nvidia-smi",
-        "exit_code": 0,
-        "form": "xml",
-        "schema": "v12",
-        "driver_version": DRIVER,
-        "cuda_version": "12.2",
-        "gpu_count": len(gpus),
-        "gpus": gpus,
-    }
-    return NvidiaSmi(**{**values, **changes})
+    """nvidia-smi's facts with these GPUs."""
+    return replace(FACTS["nvidia_smi"], **{"gpu_count": len(gpus), "gpus": gpus, **changes})
 
 
 def cuda(gpus: list[Gpu], **changes: Any) -> CudaDriver:
-    values: dict[str, Any] = {
-        "library_path": f"{LIB}/libcuda.so.1",
-        "library_real_path": f"{LIB}/libcuda.so.{DRIVER}",
-        "init_code": 0,
-        "init_name": "CUDA_SUCCESS",
-        "driver_api_version": "12.2",
-        "device_count": len(gpus),
-        "devices": [
-            CudaDevice(
-                ordinal=n,
-                name=entry.name,
-                pci_address=entry.pci_address,
-                uuid=entry.uuid,
-                compute_capability=entry.compute_capability,
-            )
-            for n, entry in enumerate(gpus)
-        ],
-    }
-    return CudaDriver(**{**values, **changes})
+    """libcuda's facts with these GPUs."""
+    devices = [
+        CudaDevice(
+            ordinal=n,
+            name=entry.name,
+            pci_address=entry.pci_address,
+            uuid=entry.uuid,
+            compute_capability=entry.compute_capability,
+        )
+        for n, entry in enumerate(gpus)
+    ]
+    return replace(FACTS["cuda"], **{"device_count": len(gpus), "devices": devices, **changes})
 
 
 def sections(gpus: list[Gpu] | None = None, **changes: Any) -> dict[str, Any]:
@@ -222,10 +136,7 @@ def sections(gpus: list[Gpu] | None = None, **changes: Any) -> dict[str, Any]:
     gpus = [gpu(n) for n in range(COUNT)] if gpus is None else gpus
     built: dict[str, Any] = {
         "host": Host(os_id="ubuntu", architecture="x86_64", wsl=False),
-        "pci": Pci(
-            devices=[pci_device(address) for address in ADDRESSES]
-            + [pci_device(f"0000:{bus:02x}:00.0", "nvswitch") for bus in (0x07, 0x08, 0x09, 0x0A)]
-        ),
+        "pci": Pci(devices=sorted(FACTS["pci"].devices, key=lambda device: device.kind)),
         "kernel": kernel(),
         "nvml": nvml(gpus),
         "nvidia_smi": smi(gpus),

@@ -147,7 +147,12 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "warn",
         f"sudo nvidia-smi -i {ADDRESSES[VICTIM]} -rac",
     ),
-    "set low, no default": ("GPU-029", {"clock_set_mhz": 345}, "warn", "its maximum is 1980"),
+    "set low, no default": (
+        "GPU-029",
+        {"clock_set_mhz": 345, "clock_set_default_mhz": NOT_SUPPORTED},
+        "warn",
+        "its maximum is 1980",
+    ),
     "set low in memory": (
         "GPU-029",
         {"clock_memory_set_mhz": 405, "clock_memory_set_default_mhz": 2619},
@@ -230,7 +235,11 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
     ),
     "memory of an unknown kind": (
         "GPU-030",
-        {"memory_temperature_c": 104, "architecture": "Ada Lovelace"},
+        {
+            "memory_temperature_c": 104,
+            "memory_temperature_max_c": NOT_SUPPORTED,
+            "architecture": "Ada Lovelace",
+        },
         "pass",
         "not known",
     ),

@@ -55,7 +55,7 @@ from envcheck.checks.framework.causes import IMPORT, explain, install_library
 from envcheck.checks.registry import all_checks
 from envcheck.facts.base import Facts
 from envcheck.facts.containers import CdiSpec
-from envcheck.facts.gpu import GpuPair
+from envcheck.facts.gpu import GpuPair, NvLink
 from envcheck.facts.kernel import DeviceNode
 from envcheck.facts.micro_kernels import Hardware
 from envcheck.facts.pci import Pci
@@ -213,7 +213,7 @@ def odd_gpus() -> Snapshot:
         {"pcie_width": 8, "pcie_replays": 9000},
         {"memory_used_mib": 81000, "recovery_action": "Reset"},
         {"unrepairable_memory": True},
-        {"nvlinks": [h100.NvLink(link=0, active=True, crc_errors=9999)]},
+        {"nvlinks": [NvLink(link=0, active=True, crc_errors=9999)]},
     ]
     gpus = [h100.gpu(n, **facts) for n, facts in enumerate(faults)]
     return whole(nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=h100.cuda(gpus))

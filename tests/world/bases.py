@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .gpus import Gpu, gpu
@@ -22,19 +23,23 @@ def _ubuntu_packages(driver: str, flavour: str = "-open") -> dict[str, str]:
     }
 
 
-def h100() -> Machine:
+def h100(
+    driver: str = DRIVER_570,
+    cuda: tuple[int, int] = (12, 8),
+    addresses: Sequence[str] = H100_ADDRESSES,
+) -> Machine:
     """8 × H100 SXM on four NVSwitches, bare metal."""
-    m = Machine("8 × H100 SXM", packages=_ubuntu_packages(DRIVER_570))
-    m.packages["nvidia-fabricmanager-570"] = f"{DRIVER_570}-1"
-    m.packages["nvidia-persistenced"] = f"{DRIVER_570}-1"
+    m = Machine("8 × H100 SXM", driver=driver, cuda=cuda, packages=_ubuntu_packages(driver))
+    m.packages[f"nvidia-fabricmanager-{driver.partition('.')[0]}"] = f"{driver}-1"
+    m.packages["nvidia-persistenced"] = f"{driver}-1"
     m.services = ["/usr/bin/nv-fabricmanager", "/usr/bin/nvidia-persistenced"]
     m.files["/usr/bin/nv-fabricmanager"] = "#!/bin/sh\n"
     m.files["/usr/bin/nvidia-persistenced"] = "#!/bin/sh\n"
     m.files["/usr/lib/systemd/system/nvidia-fabricmanager.service"] = "[Unit]\n"
-    for index, address in enumerate(H100_ADDRESSES):
+    for index, address in enumerate(addresses):
         bus = int(address[5:7], 16)
         root = f"pci0000:{bus - 3:02x}/0000:{bus - 3:02x}:01.0"
-        m.gpus.append(gpu(index, address))
+        m.gpus.append(gpu(index, address, gsp=driver))
         m.devices.append(
             bridge(root, current_link_speed="32.0 GT/s PCIe", numa_node=str(index // 4))
         )
