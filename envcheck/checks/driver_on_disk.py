@@ -1,13 +1,16 @@
-"""What the checks on the kernel side of the driver share: what is installed, and how to repair it."""
+"""What is installed of the driver, and what brings its module and its libraries to one version again."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from ..facts.kernel import DkmsState, DriverFile, ModuleFile
-from .driver_state import branch
-from .reading import Kernel, SnapshotView, known
-from .system_commands import on_system
+from ..data.build_errors import BuildError, build_error
+from ..facts.kernel import BuildLog, DkmsState, DriverFile, DriverPackage, ModuleFile
+from .driver_state import HOLDERS, REBOOT, branch, service, then_reboot
+from .reading import Kernel, SnapshotView, facts_or, known
+from .system_commands import ShellText, on_system
+from .verdicts import Evidence, Remedy, word
 
 MODPROBE = "sudo modprobe nvidia"
 # In the order in which they let go of each other.
@@ -20,34 +23,45 @@ UNLOAD = [
     "nvidia_modeset",
     "nvidia",
 ]
-USUAL = UNLOAD[3:]
 LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
-# DKMS modules of NVIDIA's that are not the driver.
-NOT_THE_DRIVER = ("nvidia-fs", "nvidia-peermem", "nvidia-p2p")
+NOT_THE_DRIVER = ("nvidia-fs", "nvidia-peermem", "nvidia-p2p")  # of NVIDIA's DKMS modules
 # Packages that hold a part of the driver itself, by the start of their names.
 DRIVER_PACKAGE = re.compile(
     r"(nvidia-(driver|dkms|kernel|utils|headless|compute-utils|open|tesla|legacy)|libnvidia-compute"
     r"|libnvidia-ml|libcuda1|linux-(modules|objects)-nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia"
     r"|xorg-x11-drv-nvidia|cuda-drivers|nvidia\Z|nvidia-drivers\Z|linux-[a-z0-9-]*nvidia(-open)?\Z)"
 )
+# Packages that bring the module, or make DKMS or akmods build it.
+MODULE_PACKAGE = re.compile(
+    r"(nvidia-(\d+xx-)?(open-)?(dkms|kernel-dkms|open|lts)|nvidia-(kernel|open-kernel)|k?mod-nvidia|akmod-nvidia"
+    r"|dkms-nvidia|linux-(modules|objects)-nvidia|nvidia\Z|linux-[a-z0-9-]*nvidia)"
+)
+# Modules that were built for one kernel: Ubuntu's linux-modules-nvidia-535-open-6.8.0-45-generic, Arch's.
+PREBUILT = re.compile(r"linux-(?:modules|objects)-nvidia-(\d+(?:-server)?(?:-open)?)-\d+\.\d")
+ARCH_PREBUILT = re.compile(r"nvidia(-open)?(-lts)?\Z|linux-[a-z0-9-]+-nvidia(-open)?\Z")
 # Libraries that are meant to be of another version: CUDA's forward compatibility, WSL's own, 32 bits.
 BESIDE = re.compile(r"/compat/|/wsl/|/i386-linux-gnu/|/lib32/")
-DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3,}\.\d+(?:\.\d+)?)")
+_VERSION = re.compile(r"(?:\d+:)?(\d{3,}\.\d+(?:\.\d+)?)")
+_COMPILER = re.compile(r"gcc-(\d+)|gcc version (\d+)")
+_RUNNING = ShellText("$(uname -r)")
+_SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager")
 
 
 def upstream(version: str) -> str:
     """The driver's own version in a package's: "1:535.183.01-0ubuntu1" is "535.183.01"; "" if none."""
-    match = DRIVER_VERSION.match(version)
+    match = _VERSION.match(version)
     return match.group(1) if match else ""
+
+
+def packages_of(kernel: Kernel) -> list[DriverPackage]:
+    """The driver's own packages that hold a version of it."""
+    packages = known(kernel.driver_packages) or []
+    return [p for p in packages if DRIVER_PACKAGE.match(p.name) and upstream(p.version)]
 
 
 def driver_packages(kernel: Kernel) -> list[str]:
     """The driver's installed packages as "NAME VERSION"."""
-    return [
-        f"{package.name} {package.version}"
-        for package in known(kernel.driver_packages) or []
-        if DRIVER_PACKAGE.match(package.name) and upstream(package.version)
-    ]
+    return [f"{package.name} {package.version}" for package in packages_of(kernel)]
 
 
 def driver_files(kernel: Kernel) -> list[DriverFile]:
@@ -76,26 +90,8 @@ def installed_version(kernel: Kernel) -> str:
     release = known(kernel.release)
     files = sorted(module_files(kernel), key=lambda file: file.kernel != release)
     versions = [known(file.version) for file in files] + [state.version for state in dkms(kernel)]
-    versions += [upstream(text.split()[-1]) for text in driver_packages(kernel)]
+    versions += [upstream(package.version) for package in packages_of(kernel)]
     return next((version for version in versions if version), "")
-
-
-def install_driver(view: SnapshotView) -> list[str]:
-    """The commands that install a driver on this distribution; none where they are not known."""
-    return on_system(view, "install-driver")
-
-
-def reload_modules(kernel: Kernel) -> str:
-    """The command that loads the driver's module anew, or, where none of it is loaded, at all."""
-    modules = known(kernel.modules)
-    loaded = {module.name for module in modules or []}
-    names = USUAL if modules is None else [name for name in UNLOAD if name in loaded]
-    return f"sudo modprobe -r {' '.join(names)} && {MODPROBE}" if names else MODPROBE
-
-
-def modules_on_disk(kernel: Kernel) -> list[str]:
-    """The versions of the driver's module that are on disk for the running kernel, each once."""
-    return sorted(versions_by_kernel(kernel).get(known(kernel.release) or "", set()))
 
 
 def versions_by_kernel(kernel: Kernel) -> dict[str, set[str]]:
@@ -110,6 +106,11 @@ def versions_by_kernel(kernel: Kernel) -> dict[str, set[str]]:
     return found
 
 
+def modules_on_disk(kernel: Kernel) -> list[str]:
+    """The versions of the driver's module that are on disk for the running kernel, each once."""
+    return sorted(versions_by_kernel(kernel).get(known(kernel.release) or "", set()))
+
+
 def modules_gone(kernel: Kernel) -> bool:
     """Whether the running kernel's modules were taken away with it, as an upgrade does on Arch."""
     release, kernels = known(kernel.release), known(kernel.kernels_installed)
@@ -119,14 +120,22 @@ def modules_gone(kernel: Kernel) -> bool:
 def uvm_on_disk(kernel: Kernel) -> bool | None:
     """Whether nvidia-uvm is on disk for the running kernel; None where that is not known."""
     release = known(kernel.release)
-    told = [known(file.uvm) for file in module_files(kernel) if file.kernel == release]
-    return None if not told or None in told else any(told)
+    files = [known(file.uvm) for file in module_files(kernel) if file.kernel == release]
+    return None if not files or None in files else any(files)
 
 
 def numbers(release: str) -> list[int]:
     """ "6.8.0-45-generic" as numbers that order kernels."""
-    words = release.replace("-", ".").split(".")
-    return [int(word) for word in words if word.isascii() and word.isdecimal()]
+    parts = release.replace("-", ".").split(".")
+    return [int(part) for part in parts if part.isascii() and part.isdecimal()]
+
+
+def reload_modules(kernel: Kernel) -> str:
+    """The command that loads the driver's module anew, or, where none of it is loaded, at all."""
+    modules = known(kernel.modules)
+    loaded = {module.name for module in modules or []}
+    names = UNLOAD[3:] if modules is None else [name for name in UNLOAD if name in loaded]
+    return f"sudo modprobe -r {' '.join(names)} && {MODPROBE}" if names else MODPROBE
 
 
 def install_flavour(view: SnapshotView, kernel: Kernel, flavour: str) -> list[str]:
@@ -135,3 +144,184 @@ def install_flavour(view: SnapshotView, kernel: Kernel, flavour: str) -> list[st
         return [f"sudo sh NVIDIA-Linux-*.run --kernel-module-type={flavour}"]
     number = branch(known(kernel.driver_version) or installed_version(kernel))
     return on_system(view, f"flavour-{flavour}", branch=number)
+
+
+class FailedBuild(NamedTuple):
+    """The log of a build that failed, the line that says why, and what that means (None: not known)."""
+
+    log: BuildLog
+    line: str
+    error: BuildError | None
+
+    def evidence(self, view: SnapshotView) -> Evidence:
+        return view.evidence("machine.kernel.build_logs", f"{self.log.path}: {self.line}")
+
+
+def failed_build(kernel: Kernel, release: str) -> FailedBuild | None:
+    """The newest failed build of the driver's module for this kernel."""
+    for log in known(kernel.build_logs) or []:
+        if known(log.kernel) == release and log.lines:
+            error, line = build_error(log.lines) or (None, log.lines[-1])
+            return FailedBuild(log, line, error)
+    return None
+
+
+def has_headers(kernel: Kernel, release: str) -> bool | None:
+    headers = known(kernel.headers)
+    return None if headers is None else release in headers
+
+
+def build_module(view: SnapshotView, release: str = "") -> list[str]:
+    """The commands that put the module on disk for the running kernel, and load it, or for another kernel."""
+    kernel = facts_or(view.machine.kernel, Kernel)
+    load = [] if release else [reload_modules(kernel)]
+    if own := on_system(view, "build-module", release=release or _RUNNING):
+        return [*own, *load]
+    names = [package.name for package in known(kernel.driver_packages) or []]
+    prebuilt = next(filter(None, map(PREBUILT.match, names)), None)
+    by_dkms = bool(dkms(kernel)) or any("dkms" in name for name in names)
+    if prebuilt and not by_dkms:
+        target = word(release) if release else _RUNNING
+        return [f"sudo apt install linux-modules-nvidia-{prebuilt[1]}-{target}", *load]
+    headers: list[str] = []
+    if not has_headers(kernel, release or known(kernel.release) or ""):
+        headers = on_system(view, "kernel-headers", release=release or _RUNNING)
+    if any(map(ARCH_PREBUILT.match, names)) and not by_dkms:
+        return [*headers, *on_system(view, "dkms-package"), *load]
+    return [*headers, *on_system(view, "build", build=_build(kernel, release)), *load]
+
+
+def _build(kernel: Kernel, release: str) -> ShellText:
+    """The command, without sudo, that builds the module."""
+    names = [package.name for package in known(kernel.driver_packages) or []]
+    if any(name.startswith("akmod") for name in names):
+        return ShellText(f"akmods --force --kernels {word(release) if release else _RUNNING}")
+    if known(kernel.runfile_installer) and not dkms(kernel):
+        return ShellText("sh NVIDIA-Linux-*.run")
+    return ShellText(f"dkms autoinstall -k {word(release)}" if release else "dkms autoinstall")
+
+
+def rebuild(view: SnapshotView, kernel: Kernel, release: str, text: str) -> Remedy:
+    """What puts the module on disk for a kernel: after a build that failed, what mends its reason first."""
+    running = release == known(kernel.release)
+    other = "" if running else release
+    failure = failed_build(kernel, release)
+    if failure is None:
+        return Remedy(text, build_module(view, other))
+    look = f"less {word(failure.log.path)}"
+    if failure.error is None:
+        text += " The last try failed, and its log says why."
+        return Remedy(text, [look, *build_module(view, other)])
+    compiler = _COMPILER.search("\n".join(failure.log.lines))
+    values = {
+        "build": _build(kernel, other),
+        "release": release if other else _RUNNING,
+        "compiler": next(filter(None, compiler.groups())) if compiler else "VERSION",
+    }
+    commands = [line for what in failure.error.what for line in on_system(view, what, **values)]
+    return Remedy(failure.error.text, [*commands, look])
+
+
+def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
+    """``libraries``: the versions of the driver's libraries on disk; none where they are not known."""
+    on_disk = modules_on_disk(kernel)
+    fits = bool(set(on_disk) & set(libraries))
+    newer = [
+        name
+        for name, versions in versions_by_kernel(kernel).items()
+        if versions & set(libraries) and numbers(name) > numbers(known(kernel.release) or "")
+    ]
+    hold = _hold(view, kernel)
+    then = "; then hold the packages, so that no unattended upgrade does it again." if hold else "."
+    if newer and not fits:
+        name = max(newer, key=numbers)
+        text = f"Reboot into kernel {name}, for which the libraries' module was built{then}"
+        return Remedy(text, [HOLDERS, REBOOT, *hold])
+    if libraries and not fits and (on_disk or known(kernel.module_files) == []):
+        return finish(view, kernel, libraries)
+    unsure = " Where neither helps, the upgrade stopped half-way: let the package manager finish it first."
+    running = [name for name in _SERVICES if _may_run(view, name)]
+    return Remedy(
+        f"Stop what uses the GPUs and reload the modules, or reboot{then}{'' if fits else unsure}",
+        [
+            HOLDERS,
+            *(f"sudo systemctl stop {name}" for name in running),
+            reload_modules(kernel),
+            *(f"sudo systemctl start {name}" for name in running),
+            f"{REBOOT}  # where the modules are in use",
+            *hold,
+        ],
+    )
+
+
+def _may_run(view: SnapshotView, name: str) -> bool:
+    found = service(view, name)
+    return name == _SERVICES[0] if found is None else known(found.running) is True
+
+
+def _hold(view: SnapshotView, kernel: Kernel) -> list[str]:
+    packages = packages_of(kernel)
+    held = bool(packages) and all(known(package.held) for package in packages)
+    by_runfile = not packages and known(kernel.runfile_installer) is not None
+    return [] if held or by_runfile else on_system(view, "hold-driver")
+
+
+def replace_runfile(view: SnapshotView, runfile: str, names: list[str]) -> list[str]:
+    """Puts the packages in the runfile installation's place; without their kernel module, only shows them."""
+    download, again = (on_system(view, what, names=names) for what in ("download", "reinstall"))
+    if not download or not again or not any(map(MODULE_PACKAGE.match, names)):
+        return on_system(view, "owner", names=[runfile])
+    return [" && ".join([*download, f"sudo {word(runfile)}", *again])]
+
+
+def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
+    """For an upgrade that stopped half-way: the module of the libraries' version is not on disk."""
+    release = known(kernel.release) or ""
+    modules = [p for p in packages_of(kernel) if MODULE_PACKAGE.match(p.name)]
+    why, commands = _stopped_by(view, kernel, modules, libraries)
+    ready = any(upstream(package.version) in libraries for package in modules)
+    if ready or any(state.version in libraries for state in dkms(kernel)):
+        load = reload_modules(kernel)
+        commands += [c for c in rebuild(view, kernel, release, "").commands if c != load]
+        failure = failed_build(kernel, release)
+        if failure is not None and failure.error is not None:
+            why += f" Its module could not be built: {failure.error.says}."
+    on_disk = " and ".join(modules_on_disk(kernel)) or "none"
+    return Remedy(
+        f"Finish the upgrade, then reboot. A reload or a reboot alone changes nothing: the module on disk for"
+        f" this kernel is {on_disk}, not {' or '.join(libraries)}.{why}",
+        then_reboot(list(dict.fromkeys(commands))),
+    )
+
+
+def _stopped_by(
+    view: SnapshotView, kernel: Kernel, modules: list[DriverPackage], libraries: list[str]
+) -> tuple[str, list[str]]:
+    """What stopped an upgrade, as a sentence, and the commands that mend that."""
+    runfile, packages = known(kernel.runfile_installer), packages_of(kernel)
+    held = [package.name for package in packages if known(package.held)]
+    half = [package.name for package in packages if known(package.state) not in ("installed", None)]
+    commands = on_system(view, "finish-upgrade")
+    if runfile and packages:
+        return (
+            " One of the two is from NVIDIA's runfile installer, the other from packages: replace the former"
+            " by the latter, once the packages bring a kernel module of their own.",
+            replace_runfile(view, runfile, [package.name for package in packages]),
+        )
+    if runfile:
+        return " Install NVIDIA's driver again, as a whole.", commands
+    if held and len(held) < len(packages):
+        why = f" {', '.join(held[:4])}: held back, while the others were upgraded."
+        return why, [*on_system(view, "unhold", names=held), *commands]
+    if half:
+        return f" Half installed: {', '.join(half[:4])}.", commands
+    if modules and not any(upstream(package.version) in libraries for package in modules):
+        if modules[0].manager == "dpkg":  # elsewhere packages have no branch in their names
+            flavour = f"flavour-{known(kernel.driver_flavour) or 'open'}"
+            commands = on_system(view, flavour, branch=branch(libraries[0])) or commands
+        names = ", ".join(f"{package.name} {package.version}" for package in modules[:2])
+        return (
+            f" The module's package is {names}: another package has pulled in newer libraries.",
+            commands,
+        )
+    return "", commands

@@ -20,7 +20,6 @@ from .reading import (
     known,
     need,
 )
-from .system_commands import on_system
 from .verdicts import Evidence
 
 ON_WSL = "on WSL the GPU's kernel driver is Windows' own"
@@ -139,9 +138,9 @@ def summary(names: list[str]) -> str:
     return ", ".join(f"{count} × {name}" for name, count in Counter(names).items())
 
 
-def mode_bits(mode: str) -> int:
-    """A file's mode as a number; 0 where the text is none."""
-    return int(mode, 8) if re.fullmatch("[0-7]{1,6}", mode) else 0
+def open_to_all(node: DeviceNode) -> bool:
+    """Whether its mode lets everybody read and write it."""
+    return bool(re.fullmatch("[0-7]{0,5}[67]", node.mode))
 
 
 def host_facts(view: SnapshotView) -> Host:
@@ -166,19 +165,10 @@ def distribution(view: SnapshotView) -> str:
     return "rhel" if name in RHEL_FAMILY else name
 
 
-def rebuild_initramfs(view: SnapshotView) -> list[str]:
-    """The commands that put a change of modprobe.d into the initial RAM disk."""
-    return on_system(view, "initramfs")
-
-
 def kept_closed(kernel: Kernel) -> list[DeviceNode]:
     """The GPUs' nodes that their mode opens to all, and that are closed all the same.
 
     That is what a device cgroup does, by which schedulers keep a job off other jobs' GPUs.
     """
-    nodes = known(kernel.device_nodes) or []
-    return [
-        node
-        for node in nodes
-        if GPU_NODE.match(node.path) and not node.usable and mode_bits(node.mode) & 0o006 == 0o006
-    ]
+    nodes = [node for node in known(kernel.device_nodes) or [] if GPU_NODE.match(node.path)]
+    return [node for node in nodes if not node.usable and open_to_all(node)]

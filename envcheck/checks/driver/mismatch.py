@@ -6,9 +6,8 @@ import re
 
 from ...facts.gpu import NvidiaSmi
 from ..containers import CDI_GENERATE
-from ..driver_on_disk import modules_on_disk
+from ..driver_on_disk import bring_together, modules_on_disk
 from ..driver_state import container, on_wsl
-from ..driver_upgrade import bring_together
 from ..reading import Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import in_engine, on_system
 from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, fail

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..containers import DEVICES_FOR_CONTAINERS
-from ..nvidia_devices import mode_bits
+from ..nvidia_devices import open_to_all
 from ..reading import CannotJudge, Skip, SnapshotView, Unavailable, facts_of, known, need
 from ..system_commands import in_engine
 from ..verdicts import Passed, Verdicts, check, warn
@@ -171,7 +171,7 @@ def selinux(view: SnapshotView) -> Verdicts:
     nodes = [node for node in nodes if node.path.startswith("/dev/nvidia")]
     if not nodes:
         raise Skip("no NVIDIA device node here")
-    denied = [node for node in nodes if not node.usable and mode_bits(node.mode) & 0o006 == 0o006]
+    denied = [node for node in nodes if not node.usable and open_to_all(node)]
     if not denied:
         yield Passed(f"{len(nodes)} device nodes")
         return

@@ -21,36 +21,32 @@ _HARMLESS = re.compile(
 )
 
 _ERRORS = "The kernel logged PCIe errors of this GPU that could not be corrected: "
-_EXAMINE = (
-    "Power the machine off; check the GPU's seating, riser or cable, slot and power; bring the machine's"
-    " firmware up to date. Where it comes back in another slot, too, replace the board."
-)
 FATAL = fail(
     "pcie-fatal",
     "has fatal PCIe errors in the kernel log",
     _ERRORS + "jobs on it end or hang, and it may fall off the bus.",
-    _EXAMINE,
+    "Power the machine off; check the GPU's seating, riser or cable, slot and power; update the machine's"
+    " firmware. Where it comes back in another slot, too, replace the board.",
 )
-UNCORRECTED = warn(
+UNCORRECTED = FATAL.variant(
     "pcie-uncorrected",
-    "has uncorrected PCIe errors in the kernel log",
-    _ERRORS + "none of them was fatal, and the driver lists the GPU.",
-    _EXAMINE,
+    severity="warn",
+    headline="has uncorrected PCIe errors in the kernel log",
+    sentence=_ERRORS + "none of them was fatal, and the driver lists the GPU.",
 )
 REFUSED = warn(
     "iommu-refused",
     "has accesses that the IOMMU refused",
-    "The IOMMU refused accesses of this GPU ({times} times): transfers between GPUs, or to a network"
-    " card, give wrong data or hang.",
-    "On bare metal let the IOMMU pass addresses through (iommu=pt); in a virtual machine do so on its"
-    f" host. Then reboot. {IOMMU_PASSES}",
+    "The IOMMU refused accesses of this GPU ({times} times): transfers between GPUs, or to a network card,"
+    " give wrong data or hang.",
+    "On bare metal let the IOMMU pass addresses through (iommu=pt); in a virtual machine do so on its host."
+    f" Then reboot. {IOMMU_PASSES}",
     "cat /proc/cmdline",
 )
 MACHINE_CHECK = warn(
     "machine-check",
     "the machine has hardware errors in the kernel log",
-    "The machine itself (CPU, memory or PCIe root) reported a hardware error that it could not"
-    " correct.",
+    "The machine (CPU, memory or PCIe root) reported a hardware error that it could not correct.",
     "Read what it was; have the memory module, CPU or board that it names examined.",
     "sudo dmesg | grep -F '[Hardware Error]'",
     "sudo ras-mc-ctl --errors  # where rasdaemon runs",
@@ -61,10 +57,9 @@ MACHINE_CHECK = warn(
     "KRN-015",
     title="The kernel logs no errors of the GPUs' bus",
     causes=[FATAL, UNCORRECTED, REFUSED, MACHINE_CHECK],
-    about="The kernel itself logs what goes wrong between it and a GPU: PCIe errors (AER) of the GPU or of"
-    " the port above it, a link that went down, accesses of the GPU that the IOMMU refused, machine checks."
-    " Fatal PCIe errors and links that went down are a failure: they end jobs, often without an Xid, and"
-    " come from cables, risers, slots, power or the board.",
+    about="The kernel itself logs PCIe errors (AER) of the GPU or of the port above it, a link that went"
+    " down, accesses that the IOMMU refused, machine checks. Fatal PCIe errors and links that went down end"
+    " jobs, often without an Xid.",
     sources=["wilicc/gpu-burn#1; rwth-i6/returnn#1500; Linux kernel, PCI/pcieaer-howto"],
     follows=("PCI-001", "PCI-004"),
 )
@@ -72,8 +67,7 @@ def no_bus_errors(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     gpus = pci_gpus(view)
     for gpu in gpus:
-        own = [event for event in events if _is_of(event, gpu)]
-        yield from _of_gpu(view, gpu, own)
+        yield from _of_gpu(view, gpu, [event for event in events if _is_of(event, gpu)])
     checks = [event for event in events if event.kind == "machine-check"]
     if checks:
         yield MACHINE_CHECK.found(evidence=[event_evidence(view, event) for event in checks[-2:]])
@@ -89,8 +83,8 @@ def _of_gpu(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Ve
         and not _HARMLESS.search(event.text)
     ]
     if broken:
-        listed = gpu.address in listed_gpus(view)
-        fatal = not listed or any(_FATAL.search(event.text) for event in broken)
+        lost = gpu.address not in listed_gpus(view)
+        fatal = lost or any(_FATAL.search(event.text) for event in broken)
         addresses = filter(None, (gpu.address, known(gpu.slot)))
         counts = [error_counts(word(address)) for address in addresses]
         yield (FATAL if fatal else UNCORRECTED).found(

@@ -5,23 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...data.kernel import FabricManagerWords, fabric_manager_words, sxids
+from ...data.kernel import fabric_manager_words, sxids
 from ...facts.kernel import FabricManagerEvent
 from ..driver_state import NO_DRIVER, REBOOT, REPORT, install_fabric_manager
 from ..nvidia_devices import kernel_facts
 from ..on_the_bus import BRIDGES
 from ..reading import CannotJudge, SnapshotView, known, need
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    check,
-    fail,
-    warn,
-)
+from ..verdicts import Cause, Evidence, Passed, Remedy, Verdicts, check, fail, warn
 
 START = "sudo systemctl restart nvidia-fabricmanager"
 LOOK = "sudo tail -n 50 /var/log/fabricmanager.log"
@@ -29,77 +19,84 @@ _WAITING = ("not started", "in progress")
 _NONE_HERE = "NV_WARN_NOTHING_TO_DO"
 _HEADLINE = "the fabric manager reports errors"
 
-_BY_WORDS = {
-    words: Cause(
-        words.cause,
-        "fail" if words.severity == "fail" else "warn",
-        headline=_HEADLINE,
-        sentence=f"{words.message}.",
-        remedy=words.remedy,
+_BY_KEY = {
+    row.cause: Cause(
+        row.cause,
+        "fail" if row.severity == "fail" else "warn",
+        _HEADLINE,
+        f"{row.message}.",
+        row.remedy,
     )
-    for words in fabric_manager_words()
-    if words.severity != "info"
+    for row in fabric_manager_words()
+    if row.severity != "info"
 }
 _ELSEWHERE = fail(
     "switches-not-here",
     "the GPUs' fabric is not set up: no switches here",
-    "The GPUs wait to be joined to an NVSwitch fabric (no CUDA program starts, error 802), and the"
-    " fabric manager finds no NVSwitch on this machine: the switches are managed elsewhere, or their"
-    " management device was not seen.",
-    "In a virtual machine have the partition of these GPUs activated where the switches are (the"
-    " host, or its service virtual machine); on a rack with switch trays have its controller set up"
-    " the fabric; on HGX B200 and later load mlx5_ib and ib_umad and start the fabric manager again.",
+    "The GPUs wait to be joined to an NVSwitch fabric (no CUDA program starts, error 802), and the fabric"
+    " manager finds no NVSwitch on this machine.",
+    "In a virtual machine have the partition of these GPUs activated where the switches are (the host, or its"
+    " service virtual machine); on a rack with switch trays have its controller set up the fabric; on HGX"
+    " B200 and later load mlx5_ib and ib_umad and start the fabric manager again.",
     "nvidia-smi -q | grep -A 3 -w Fabric",
-    "lsmod | grep -E 'mlx5_ib|ib_umad'",
-    START,
+    *("lsmod | grep -E 'mlx5_ib|ib_umad'", START),
 )
 _OTHER = warn(
     "other-errors",
     _HEADLINE,
-    "The fabric manager logs errors since it was started: exchange between GPUs may be slow or"
-    " fail.",
+    "The fabric manager logs errors since it was started: exchange between GPUs may be slow or fail.",
     "Look at them in its log, with what came before.",
-    LOOK,
-    "nvidia-smi -q | grep -A 3 -w Fabric",
+    *(LOOK, "nvidia-smi -q | grep -A 3 -w Fabric"),
 )
 
 
 @check(
     "KRN-016",
     title="The fabric manager logs no errors",
-    causes=[*_BY_WORDS.values(), _ELSEWHERE, _OTHER],
-    about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does"
-    " not start (another version than the driver's, a missing NVSwitch) and what goes wrong later: errors"
-    " of switches, links that fail, unknown GPUs. Judged by a table of its messages, over the errors since"
-    " it was last started; errors that are not in the table are a warning.",
-    sources=["NVIDIA fabric manager user guide; NVIDIA/gpu-operator#544, #610"],
+    causes=[*_BY_KEY.values(), _ELSEWHERE, _OTHER],
+    about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does not"
+    " start and what goes wrong later. Judged by a table of its messages, over the errors since it was last"
+    " started; others are a warning.",
+    sources=["NVIDIA fabric manager user guide; NVIDIA/gpu-operator#544, #610; NVIDIA/nccl#1488"],
     follows=(*NO_DRIVER, "PCI-004", "DRV-002", "KRN-008"),
 )
 def fabric_manager_log(view: SnapshotView) -> Verdicts:
-    events = need(kernel_facts(view).fabric_manager_log, "the fabric manager's log")
     mentioned, others = [], []
-    for event in events:
-        words, match = _words_of(event)
-        if words is None or match is None:
-            others.append(event)
+    for event in need(kernel_facts(view).fabric_manager_log, "the fabric manager's log"):
+        matches = (
+            (row, match)
+            for row in fabric_manager_words()
+            if (match := re.search(row.pattern, event.text, re.IGNORECASE))
+        )
+        row, match = next(matches, (None, None))
+        evidence = [_evidence(view, event)]
+        if row is None or match is None:
+            others += evidence
         elif _NONE_HERE in event.text and _gpus_wait(view):
-            yield _ELSEWHERE.found(evidence=[_evidence(view, event)])
-        elif words.severity == "info":
-            mentioned.append(words.message.format(**match.groupdict()))
+            yield _ELSEWHERE.found(evidence=evidence)
+        elif row.severity == "info":
+            mentioned.append(row.message.format(**match.groupdict()))
         else:
-            yield _found(view, event, words, match)
+            params: dict[str, Any] = match.groupdict()
+            commands = _commands(view, row.action)
+            sxid = sxids().get(int(params["sxid"])) if row.action == "sxid" else None
+            advice = Remedy(sxid.remedy, commands) if sxid else None
+            cause = _BY_KEY[row.cause]
+            yield cause.found(evidence=evidence, commands=commands, advice=advice, **params)
     if others:
-        yield _OTHER.found(evidence=[_evidence(view, event) for event in others[-3:]])
+        yield _OTHER.found(evidence=others[-3:])
     yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since it was started")
 
 
-def _words_of(
-    event: FabricManagerEvent,
-) -> tuple[FabricManagerWords | None, re.Match[str] | None]:
-    for words in fabric_manager_words():
-        if match := re.search(words.pattern, event.text, re.IGNORECASE):
-            return words, match
-    return None, None
+def _commands(view: SnapshotView, action: str) -> list[str]:
+    if action == "install":
+        return [*install_fabric_manager(view), START]
+    return {
+        "reset-all": [REPORT, "sudo nvidia-smi --gpu-reset", START],
+        "off": [BRIDGES, REPORT, "sudo poweroff"],
+        "reboot": [REPORT, REBOOT],
+        "sxid": [REPORT, REBOOT],
+    }.get(action, [LOOK])
 
 
 def _evidence(view: SnapshotView, event: FabricManagerEvent) -> Evidence:
@@ -113,22 +110,3 @@ def _gpus_wait(view: SnapshotView) -> bool:
     except CannotJudge:
         return False
     return any(state in _WAITING for state in states)
-
-
-def _found(
-    view: SnapshotView, event: FabricManagerEvent, words: FabricManagerWords, match: re.Match[str]
-) -> Finding:
-    by_action = {
-        "install": [*install_fabric_manager(view), START],
-        "reset-all": [REPORT, "sudo nvidia-smi --gpu-reset", START],
-        "off": [BRIDGES, REPORT, "sudo poweroff"],
-        "reboot": [REPORT, REBOOT],
-        "sxid": [REPORT, REBOOT],
-    }
-    commands, advice = by_action.get(words.action, [LOOK]), None
-    params: dict[str, Any] = match.groupdict()
-    if words.action == "sxid" and (sxid := sxids().get(int(params["sxid"]))):
-        advice = Remedy(sxid.remedy, commands)
-    return _BY_WORDS[words].found(
-        evidence=[_evidence(view, event)], commands=commands, advice=advice, **params
-    )

@@ -1,4 +1,4 @@
-"""Checks on whether the kernel takes the driver's module, and whether the module takes the GPUs."""
+"""Checks on whether the kernel takes the driver's module, and whether its flavour fits the GPUs."""
 
 from __future__ import annotations
 
@@ -6,37 +6,10 @@ import re
 
 from ...data.kernel import flavour_for
 from ...data.system_commands import system_commands
-from ..driver_on_disk import (
-    LOG,
-    MODPROBE,
-    built_for,
-    driver_packages,
-    install_flavour,
-    installed_version,
-    module_files,
-)
+from .. import driver_on_disk as disk
+from .. import nvidia_devices as devices
 from ..driver_state import REBOOT, branch, then_reboot
-from ..module_builds import build_module
-from ..nvidia_devices import (
-    device_evidence,
-    driver_runs,
-    event_evidence,
-    host_facts,
-    is_loaded,
-    kernel_facts,
-    listed_gpus,
-    pci_gpus,
-)
-from ..reading import (
-    CannotJudge,
-    Kernel,
-    KernelEvent,
-    NotKnown,
-    SnapshotView,
-    Unavailable,
-    known,
-    need,
-)
+from ..reading import CannotJudge, Kernel, KernelEvent, NotKnown, SnapshotView, known, need
 from ..system_commands import on_system
 from ..verdicts import (
     TRADE,
@@ -54,10 +27,7 @@ from ..verdicts import (
     unjudged,
     word,
 )
-from .unsupported import CAUSES as UNSUPPORTED
-from .unsupported import is_unsupported, unsupported
 
-_CLOUDS = {"azure": "Azure", "google": "Google Cloud", "amazon": "AWS"}
 _MODULE = re.compile(r"^(nvidia[\w-]*)[: ]|'(nvidia[\w-]*)'")
 _HARMLESS = "verification failed"  # the kernel takes the module all the same, and is tainted
 _WRONG_FLAVOUR = {
@@ -68,10 +38,17 @@ _WRONG_FLAVOUR = {
 
 def _refusal(key: str, meaning: str, remedy: str = "") -> Cause:
     sentence = f"{meaning}: {{consequence}}."
-    headline = "the kernel refuses the driver's module"
-    return fail(key, headline, sentence, remedy, LOG)
+    return fail(key, "the kernel refuses the driver's module", sentence, remedy, disk.LOG)
 
 
+_UNSIGNED = "no key that it knows has signed it"
+SECURE_BOOT = _refusal(
+    "secure-boot",
+    f"The kernel refuses the module {{module}}, since Secure Boot is on and {_UNSIGNED}",
+)
+ENFORCED = _refusal(
+    "signature-enforced", f"The kernel refuses the module {{module}}, since {_UNSIGNED}"
+)
 OTHER_KERNEL = _refusal(
     "module-of-other-kernel",
     "The kernel module {module} was built for another kernel than the running one",
@@ -92,10 +69,6 @@ FOUND_NO_GPU = _refusal(
 NOT_LOADED = _refusal(
     "module-load-error", "The kernel module {module} could not be loaded", "Read the kernel log."
 )
-_REFUSED = "The kernel refuses the module {module}, since "
-_UNSIGNED = "no key that it knows has signed it"
-SECURE_BOOT = _refusal("secure-boot", f"{_REFUSED}Secure Boot is on and {_UNSIGNED}")
-ENFORCED = _refusal("signature-enforced", _REFUSED + _UNSIGNED)
 # Patterns in the kernel log by which a module's failure to load is known.
 _LOAD_ERRORS = {
     r"version magic|disagrees about version|Invalid module|unknown relocation": OTHER_KERNEL,
@@ -107,34 +80,25 @@ _LOAD_ERRORS = {
 @check(
     "KRN-002",
     title="The kernel accepts the driver's module",
-    causes=[
-        *(OTHER_KERNEL, SYMBOLS, FOUND_NO_GPU, NOT_LOADED, SECURE_BOOT, ENFORCED),
-        *UNSUPPORTED,
-    ],
+    causes=[OTHER_KERNEL, SYMBOLS, FOUND_NO_GPU, NOT_LOADED, SECURE_BOOT, ENFORCED],
     about="With Secure Boot the kernel refuses a module that is not signed by a key it knows: DKMS says"
-    " 'installed' and the module is not loaded. Other refusals have their own words in the kernel log: a"
-    " module of another kernel, missing symbols, a GPU that this branch does not support.",
-    sources=["canonical/nvidia-graphics-drivers#61; lcp/mokutil#69; Linux kernel, module loader"],
-    follows=("PCI-001", "PCI-002", "KRN-009"),
+    " 'installed' and the module is not loaded. Other refusals have their own words in the kernel log.",
+    sources=["canonical/nvidia-graphics-drivers#61; lcp/mokutil#69"],
+    follows=("PCI-001", "PCI-002", "KRN-009", "KRN-013"),
 )
 def module_accepted(view: SnapshotView) -> Verdicts:
-    kernel = kernel_facts(view)
-    runs = driver_runs(view, kernel)
+    kernel = devices.kernel_facts(view)
+    runs = devices.driver_runs(view, kernel)
     if runs is None:
         need(kernel.modules, "the loaded modules")
-    log = known(kernel.log)
-    if log is None and runs:
+    if runs and known(kernel.log) is None:
         yield Passed("the module is loaded")
         return
-    refused = _refusals(kernel, need(kernel.log, "the kernel log") if log is None else log)
+    refused = _refusals(kernel, need(kernel.log, "the kernel log"))
     if runs:
         refused.pop("nvidia", None)
     for module, events in refused.items():
-        unknown = [event for event in events if is_unsupported(event)]
-        if unknown:
-            yield from unsupported(view, unknown)
-        else:
-            yield _refused(view, kernel, module, events)
+        yield _refused(view, kernel, module, events)
     if not refused:
         yield Passed("nothing was refused since boot")
 
@@ -142,15 +106,16 @@ def module_accepted(view: SnapshotView) -> Verdicts:
 def _refusals(kernel: Kernel, log: list[KernelEvent]) -> dict[str, list[KernelEvent]]:
     """The refusals of modules that are not loaded now, by the module's name."""
     # A line that names no module may be about the driver's only if there is one.
-    could_load = known(kernel.module_files) is None or known(kernel.release) in built_for(kernel)
+    could_load = known(kernel.module_files) is None or known(kernel.release) in disk.built_for(
+        kernel
+    )
     refused: dict[str, list[KernelEvent]] = {}
     for event in log:
-        of_load = _load_error(event) is not None or is_unsupported(event)
-        if event.kind not in ("module-rejected", "module-error") and not of_load:
+        if event.kind not in ("module-rejected", "module-error") and _load_error(event) is None:
             continue
         named = _MODULE.search(event.text)
         module = (named.group(1) or named.group(2)).replace("-", "_") if named else "nvidia"
-        if _HARMLESS in event.text or is_loaded(kernel, module):
+        if _HARMLESS in event.text or devices.is_loaded(kernel, module):
             continue
         if named or event.kind == "nvrm" or could_load:
             refused.setdefault(module, []).append(event)
@@ -160,32 +125,32 @@ def _refusals(kernel: Kernel, log: list[KernelEvent]) -> dict[str, list[KernelEv
 def _load_error(event: KernelEvent) -> Cause | None:
     if event.kind not in ("module-error", "nvrm"):
         return None
-    found = (cause for words, cause in _LOAD_ERRORS.items() if re.search(words, event.text))
+    found = (cause for pattern, cause in _LOAD_ERRORS.items() if re.search(pattern, event.text))
     return next(found, None)
 
 
 def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[KernelEvent]) -> Finding:
-    evidence = [event_evidence(view, event) for event in events[-3:]]
-    own = module == "nvidia"
-    consequence = "nothing can use the GPU" if own else "what builds on it does not work"
-    if any(event.kind == "module-rejected" for event in events):
-        host = host_facts(view)
-        if view.machine.host is not None and view.machine.host.facts is not None:
-            evidence.append(view.evidence("machine.host.secure_boot"))
-        if known(host.cloud):
-            evidence.append(view.evidence("machine.host.cloud"))
-        enforced = known(host.secure_boot) is False
-        return (ENFORCED if enforced else SECURE_BOOT).found(
-            evidence=evidence,
-            advice=_allow_unsigned(view) if enforced else _enrol(view, kernel),
-            module=module,
-            consequence=consequence,
-        )
+    evidence = [devices.event_evidence(view, event) for event in events[-3:]]
     cause = next(filter(None, map(_load_error, events)), NOT_LOADED)
-    commands = None
-    if cause in (OTHER_KERNEL, SYMBOLS):
-        commands = build_module(view) + ([] if own else [f"sudo modprobe {word(module)}"])
-    return cause.found(evidence=evidence, commands=commands, module=module, consequence=consequence)
+    advice, commands = None, None
+    if any(event.kind == "module-rejected" for event in events):
+        host = devices.host_facts(view)
+        evidence += [view.evidence("machine.host.secure_boot")] if view.machine.host else []
+        enforced = known(host.secure_boot) is False
+        cause = ENFORCED if enforced else SECURE_BOOT
+        advice = _allow_unsigned(view) if enforced else _enrol(view, kernel)
+    elif cause in (OTHER_KERNEL, SYMBOLS):
+        load = [] if module == "nvidia" else [f"sudo modprobe {word(module)}"]
+        commands = disk.build_module(view) + load
+    return cause.found(
+        evidence=evidence,
+        commands=commands,
+        advice=advice,
+        module=module,
+        consequence="nothing can use the GPU"
+        if module == "nvidia"
+        else "what builds on it does not work",
+    )
 
 
 def _allow_unsigned(view: SnapshotView) -> Remedy:
@@ -200,54 +165,42 @@ def _allow_unsigned(view: SnapshotView) -> Remedy:
 
 
 def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
-    host = host_facts(view)
-    signed = _signed_modules(view, kernel)
-    if cloud := known(host.cloud):
-        return _in_cloud(cloud, signed)
-    akmods = any(text.startswith("akmod") for text in driver_packages(kernel))
+    host = devices.host_facts(view)
+    number = branch(known(kernel.driver_version) or disk.installed_version(kernel))
+    if number and "open" in {known(file.flavour) for file in disk.module_files(kernel)}:
+        number += "-open"
+    signed = on_system(view, "signed-modules", branch=number) if number else []
+    cloud = known(host.cloud)
+    if cloud:  # which shows no screen on which a key is enrolled
+        off = system_commands("secure-boot-off", [cloud])
+        how = "Start the machine from an image, or with settings, without Secure Boot."
+        if signed:
+            how = "Install modules that the distribution has signed, instead of DKMS's."
+        elif off:
+            how = (
+                f"Switch Secure Boot off in the machine's settings. {TRADE}without Secure Boot the machine"
+                " starts whatever stands on its disk, signed or not."
+            )
+        name = {"azure": "Azure", "google": "Google Cloud", "amazon": "AWS"}.get(cloud, cloud)
+        text = f"{name} has no console for the screen on which a key is enrolled. {how}"
+        return Remedy(text, ["mokutil --sb-state", *(signed or off)])
+    akmods = any(text.startswith("akmod") for text in disk.driver_packages(kernel))
     key = system_commands("mok-key", ["akmods"]) if akmods else on_system(view, "mok-key")
     console = " (on the virtual machine's own console)" if known(host.hypervisor) else ""
     return Remedy(
         "Enrol the key that the module is signed with (the machine owner key), so that Secure Boot lets it"
-        " in: choose a password, reboot,"
-        f" and take 'Enroll MOK' on the blue screen that comes up once{console}."
+        f" in: choose a password, reboot, and take 'Enroll MOK' on the screen that comes up once{console}."
         + (" Or install modules that the distribution has signed." if signed else ""),
-        ["mokutil --sb-state", *key, REBOOT, MODPROBE, *signed],
+        ["mokutil --sb-state", *key, REBOOT, disk.MODPROBE, *signed],
     )
-
-
-def _in_cloud(cloud: str, signed: list[str]) -> Remedy:
-    """Clouds do not show the screen on which a key is enrolled."""
-    off = system_commands("secure-boot-off", [cloud])
-    if signed:
-        how = "Install modules that the distribution has signed, instead of DKMS's."
-    elif off:
-        how = (
-            f"Switch Secure Boot off in the machine's settings. {TRADE}without Secure Boot the machine starts"
-            " whatever stands on its disk, signed or not."
-        )
-    else:
-        how = "Start the machine from an image, or with settings, without Secure Boot."
-    return Remedy(
-        f"This is a machine of {_CLOUDS.get(cloud, cloud)}, without a console for the screen on which a key"
-        f" is enrolled. {how}",
-        ["mokutil --sb-state", *(signed or off)],
-    )
-
-
-def _signed_modules(view: SnapshotView, kernel: Kernel) -> list[str]:
-    number = branch(known(kernel.driver_version) or installed_version(kernel))
-    if number and "open" in {known(file.flavour) for file in module_files(kernel)}:
-        number += "-open"
-    return on_system(view, "signed-modules", branch=number) if number else []
 
 
 NEEDS = {
     needed: fail(
         f"needs-{needed}-module",
         f"needs NVIDIA's {needed} kernel module",
-        f"This GPU works with NVIDIA's {needed} kernel module only, and the {other} one is"
-        " installed: the driver cannot start it, and nvidia-smi does not list it.",
+        f"This GPU works with NVIDIA's {needed} kernel module only, and the {other} one is installed: the"
+        " driver cannot start it, and nvidia-smi does not list it.",
         f"Install the {needed} flavour instead of the other one, and reboot.",
     )
     for needed, other in (("open", "proprietary"), ("proprietary", "open"))
@@ -258,16 +211,22 @@ NEEDS = {
     "KRN-009",
     title="The module's flavour fits the GPUs",
     causes=NEEDS.values(),
-    about="NVIDIA's kernel modules come in two flavours. Blackwell and newer GPUs, and Grace Hopper, work"
-    " with the open one only; GPUs before Turing with the proprietary one only; the others with both.",
-    sources=["NVIDIA driver installation guide, Kernel Modules"],
+    about="Blackwell and newer GPUs, and Grace Hopper, work with NVIDIA's open kernel module only, and GPUs"
+    " before Turing with the proprietary one only. With the wrong one the module loads, cannot start the"
+    " GPU, and nvidia-smi finds no devices.",
+    sources=["NVIDIA driver installation guide, Kernel Modules; NVIDIA/open-gpu-kernel-modules#19"],
     follows=("PCI-001", "PCI-002"),
 )
 def flavour_fits(view: SnapshotView) -> Verdicts:
-    kernel = kernel_facts(view)
-    logged = _logged_flavours(view, kernel)
+    kernel = devices.kernel_facts(view)
+    logged = {
+        known(event.pci_address) or "": (flavour, devices.event_evidence(view, event))
+        for event in known(kernel.log) or []
+        for words, flavour in _WRONG_FLAVOUR.items()
+        if words in event.text and "vGPU" not in event.text
+    }
     try:
-        gpus = pci_gpus(view)
+        gpus = devices.pci_gpus(view)
     except CannotJudge:
         if not logged:
             raise
@@ -276,11 +235,10 @@ def flavour_fits(view: SnapshotView) -> Verdicts:
     if flavour is None and not logged:
         need(kernel.driver_flavour, "the module's flavour")
     unknown = False
-    listed = listed_gpus(view)
     for gpu in gpus:
         needed, line = logged.pop(gpu.address, (None, None))
         row = flavour_for(gpu.device_id)
-        if gpu.address in listed:
+        if gpu.address in devices.listed_gpus(view):
             continue
         if needed and line and needed != flavour:
             yield _wrong(view, kernel, about_device(gpu), needed, [line])
@@ -289,7 +247,8 @@ def flavour_fits(view: SnapshotView) -> Verdicts:
             why = NotKnown(f"which module drives device id {gpu.device_id}")
             yield unjudged(why, about_device(gpu))
         elif flavour is not None and row is not None and row.flavour not in ("either", flavour):
-            evidence = [*device_evidence(view, gpu, "device_id"), view.evidence(path, flavour)]
+            evidence = devices.device_evidence(view, gpu, "device_id")
+            evidence.append(view.evidence(path, flavour))
             yield _wrong(view, kernel, about_device(gpu, row.gpus), row.flavour, evidence)
     for address, (needed, line) in logged.items():
         if needed != flavour:
@@ -300,30 +259,15 @@ def flavour_fits(view: SnapshotView) -> Verdicts:
 
 def _flavour(kernel: Kernel) -> tuple[str | None, str]:
     """The flavour of the loaded module, else of the one on disk for this kernel; and the fact's path."""
-    if not isinstance(kernel.driver_flavour, Unavailable):
-        return kernel.driver_flavour, "machine.kernel.driver_flavour"
-    for file in module_files(kernel):
-        if file.kernel == known(kernel.release) and not isinstance(file.flavour, Unavailable):
-            return file.flavour, "machine.kernel.module_files"
-    return None, "machine.kernel.driver_flavour"
-
-
-def _logged_flavours(view: SnapshotView, kernel: Kernel) -> dict[str, tuple[str, Evidence]]:
-    """{address: (flavour that the driver asks for, its line)} from the kernel log."""
-    return {
-        known(event.pci_address) or "": (flavour, event_evidence(view, event))
-        for event in known(kernel.log) or []
-        for words, flavour in _WRONG_FLAVOUR.items()
-        if words in event.text and "vGPU" not in event.text
-    }
+    if loaded := known(kernel.driver_flavour):
+        return loaded, "machine.kernel.driver_flavour"
+    files = [f for f in disk.module_files(kernel) if f.kernel == known(kernel.release)]
+    found = next(filter(None, (known(file.flavour) for file in files)), None)
+    return found, "machine.kernel.module_files" if found else "machine.kernel.driver_flavour"
 
 
 def _wrong(
-    view: SnapshotView,
-    kernel: Kernel,
-    subjects: list[Subject],
-    needed: str,
-    evidence: list[Evidence],
+    view: SnapshotView, kernel: Kernel, on: list[Subject], needed: str, evidence: list[Evidence]
 ) -> Finding:
-    commands = then_reboot(install_flavour(view, kernel, needed))
-    return NEEDS[needed].found(subjects, evidence, commands=commands)
+    commands = then_reboot(disk.install_flavour(view, kernel, needed))
+    return NEEDS[needed].found(on, evidence, commands=commands)

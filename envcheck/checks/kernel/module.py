@@ -3,39 +3,11 @@
 from __future__ import annotations
 
 from ...data.build_errors import build_errors
-from ..driver_on_disk import (
-    LOG,
-    MODPROBE,
-    built_for,
-    dkms,
-    driver_files,
-    driver_packages,
-    install_driver,
-    installed_version,
-    module_files,
-    modules_gone,
-    modules_on_disk,
-    numbers,
-)
+from .. import driver_on_disk as disk
+from .. import nvidia_devices as devices
 from ..driver_state import HOLDERS, REBOOT, then_reboot
-from ..driver_upgrade import finish
-from ..module_builds import (
-    build_module,
-    failed_build,
-    failure_evidence,
-    has_headers,
-    rebuild,
-)
-from ..nvidia_devices import (
-    driver_runs,
-    held_for_guests,
-    host_facts,
-    is_loaded,
-    kernel_facts,
-    pci_gpus,
-    rebuild_initramfs,
-)
 from ..reading import CannotJudge, Kernel, Skip, SnapshotView, known, need, show
+from ..system_commands import on_system
 from ..verdicts import Cause, Evidence, Finding, Passed, Verdicts, about, check, fail, warn
 
 _FIND_BLACKLIST = (
@@ -44,7 +16,7 @@ _FIND_BLACKLIST = (
 )
 
 
-def _not_loaded(key: str, what: str, remedy: str, commands: tuple[str, ...] = ()) -> Cause:
+def _not_loaded(key: str, what: str, remedy: str, *commands: str) -> Cause:
     sentence = f"{what}: nothing can use the GPU."
     return fail(key, "the nvidia kernel module is not loaded", sentence, remedy, *commands)
 
@@ -59,7 +31,8 @@ NOT_LOADED = _not_loaded(
     "module-not-loaded",
     "The driver {version} is installed and its module is not loaded",
     "Load it; where that fails, the kernel log says why.{signed}",
-    (MODPROBE, LOG),
+    disk.MODPROBE,
+    disk.LOG,
 )
 NOT_BUILT = _not_loaded(
     "module-not-built",
@@ -86,18 +59,18 @@ NO_DRIVER = _not_loaded(
     about="Everything that uses the GPU goes through the kernel module nvidia. Where it is not loaded,"
     " nvidia-smi, CUDA and every framework find no GPU.",
     sources=["NVIDIA driver README, common problems; modprobe.d(5)"],
-    follows=("PCI-001", "PCI-002", "KRN-002", "KRN-003", "KRN-009"),
+    follows=("PCI-001", "PCI-002", "KRN-002", "KRN-003", "KRN-009", "KRN-013"),
 )
 def module_loaded(view: SnapshotView) -> Verdicts:
-    kernel = kernel_facts(view)
-    runs = driver_runs(view, kernel)
+    kernel = devices.kernel_facts(view)
+    runs = devices.driver_runs(view, kernel)
     if runs is None:
         need(kernel.modules, "the loaded modules")
     if runs:
         flavour = show(kernel.driver_flavour)
         kind = f", the {flavour} module" if flavour in ("open", "proprietary") else ""
         yield Passed(f"nvidia {known(kernel.driver_version) or ''}{kind}".replace(" ,", ","))
-    elif is_loaded(kernel, "nvgpu"):
+    elif devices.is_loaded(kernel, "nvgpu"):
         raise Skip("the GPU of this system on a chip (Tegra) has a driver of its own")
     elif _all_held_for_guests(view):
         raise Skip("every GPU is held for a virtual machine")
@@ -107,54 +80,51 @@ def module_loaded(view: SnapshotView) -> Verdicts:
 
 def _all_held_for_guests(view: SnapshotView) -> bool:
     try:
-        return all(held_for_guests(gpu) for gpu in pci_gpus(view))
+        return all(devices.held_for_guests(gpu) for gpu in devices.pci_gpus(view))
     except CannotJudge:
         return False
 
 
 def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
     evidence = [view.evidence("machine.kernel.modules", "nvidia is not among them")]
-    files = view.evidence("machine.kernel.module_files", _files(kernel))
-    parts = driver_packages(kernel) or [file.path for file in driver_files(kernel)]
-    installed = ", ".join(parts[:6]) or known(kernel.runfile_installer)
+    files = [*evidence, view.evidence("machine.kernel.module_files", _files(kernel))]
     if "nvidia" in (known(kernel.blacklisted) or []):
-        commands = [_FIND_BLACKLIST, *rebuild_initramfs(view), MODPROBE]
         evidence.append(view.evidence("machine.kernel.blacklisted"))
+        commands = [_FIND_BLACKLIST, *on_system(view, "initramfs"), disk.MODPROBE]
         return BLACKLISTED.found(evidence=evidence, commands=commands)
-    if known(kernel.release) in built_for(kernel):
+    if known(kernel.release) in disk.built_for(kernel):
         signed = " Secure Boot is on: a module that is not signed by a known key is refused."
         return NOT_LOADED.found(
-            evidence=[*evidence, files],
-            version=installed_version(kernel) or "(version not known)",
-            signed=signed if known(host_facts(view).secure_boot) else "",
+            evidence=files,
+            version=disk.installed_version(kernel) or "(version not known)",
+            signed=signed if known(devices.host_facts(view).secure_boot) else "",
         )
-    if built_for(kernel) or dkms(kernel):
-        return NOT_BUILT.found(evidence=[*evidence, files], commands=build_module(view))
-    install = install_driver(view)
+    if disk.built_for(kernel) or disk.dkms(kernel):
+        return NOT_BUILT.found(evidence=files, commands=disk.build_module(view))
+    parts = disk.driver_packages(kernel) or [file.path for file in disk.driver_files(kernel)]
+    installed = ", ".join(parts[:6]) or known(kernel.runfile_installer)
+    evidence.append(view.evidence("machine.kernel.driver_packages", installed))
+    install = on_system(view, "install-driver")
     if installed:
-        evidence.append(view.evidence("machine.kernel.driver_packages", installed))
         return NO_MODULE.found(evidence=evidence, commands=install)
-    evidence.append(view.evidence("machine.kernel.driver_packages"))
     return NO_DRIVER.found(evidence=evidence, commands=then_reboot(install))
 
 
 def _files(kernel: Kernel) -> str:
-    paths = [file.path for file in module_files(kernel)]
-    paths += [
-        f"DKMS {s.module} {s.version} {s.state} {known(s.kernel) or ''}" for s in dkms(kernel)
-    ]
-    return ", ".join(path.strip() for path in paths[:6]) or "none"
-
-
-_NOT_BUILT = "no nvidia module for the running kernel"
+    paths = [file.path for file in disk.module_files(kernel)]
+    for state in disk.dkms(kernel):
+        name = f"DKMS {state.module} {state.version} {state.state} {known(state.kernel) or ''}"
+        paths.append(name.strip())
+    return ", ".join(paths[:6]) or "none"
 
 
 def _not_built(key: str, why: str) -> Cause:
-    sentence = (
+    return fail(
+        key,
+        "no nvidia module for the running kernel",
         f"The driver's module was not built for the running kernel {{release}}, {{others}}{why}: it cannot"
-        " be loaded, and nothing can use the GPU."
+        " be loaded, and nothing can use the GPU.",
     )
-    return fail(key, _NOT_BUILT, sentence)
 
 
 NOT_BUILT_HERE = _not_built("module-not-built", "")
@@ -167,8 +137,8 @@ BUILD_ERRORS = {
 MODULES_GONE = fail(
     "kernel-modules-gone",
     "the running kernel's modules are gone",
-    "The modules of the running kernel {release} are not on disk any more, as after an upgrade of"
-    " the kernel: no module can be loaded until the reboot, and nothing can use the GPU.",
+    "The modules of the running kernel {release} are not on disk any more, as after an upgrade of the"
+    " kernel: no module can be loaded until the reboot, and nothing can use the GPU.",
     "Reboot into the kernel that is installed now.",
     HOLDERS,
     REBOOT,
@@ -176,8 +146,7 @@ MODULES_GONE = fail(
 NEXT_KERNEL = warn(
     "next-kernel-without-module",
     "no nvidia module for the next kernel",
-    "Kernel {release} is installed and has no nvidia module: once it is booted, the driver is"
-    " gone.",
+    "Kernel {release} is installed and has no nvidia module: once it is booted, the driver is gone.",
 )
 
 
@@ -189,101 +158,81 @@ NEXT_KERNEL = warn(
         *(MODULES_GONE, NEXT_KERNEL),
     ],
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"
-    " rebuilds it, if the new kernel's headers are installed; where that did not happen, the driver is gone"
-    " after the reboot.",
+    " rebuilds it, if the new kernel's headers are installed and the build succeeds.",
     sources=["dkms(8); Ubuntu and Debian documentation of the NVIDIA driver"],
     follows=("PCI-001", "PCI-002"),
 )
 def module_for_running_kernel(view: SnapshotView) -> Verdicts:
-    kernel = kernel_facts(view)
+    kernel = devices.kernel_facts(view)
     release = need(kernel.release, "the running kernel's release")
-    kernels, runs = built_for(kernel), driver_runs(view, kernel)
-    if modules_gone(kernel) and not runs:
-        yield MODULES_GONE.found(
-            about("kernel", release),
-            [view.evidence(f"machine.kernel.{name}") for name in ("release", "kernels_installed")],
-            release=release,
-        )
+    kernels, runs = disk.built_for(kernel), devices.driver_runs(view, kernel)
+    if disk.modules_gone(kernel) and not runs:
+        fields = ("release", "kernels_installed")
+        evidence = [view.evidence(f"machine.kernel.{name}") for name in fields]
+        yield MODULES_GONE.found(about("kernel", release), evidence, release=release)
         return
-    if not kernels and not dkms(kernel):
+    if not kernels and not disk.dkms(kernel):
         need(kernel.module_files, "the driver's modules on disk")
         raise Skip("no module of the driver is on disk")
+    files = view.evidence("machine.kernel.module_files", _files(kernel))
     if release not in kernels and not runs:
-        yield _not_built_for(view, kernel, release, kernels)
+        cause, why = _why_not_built(view, kernel, release)
+        headers = "" if disk.has_headers(kernel, release) else ", once its headers are installed"
+        text = (
+            f"Build the module for this kernel{headers} (where the distribution ships built modules: the"
+            " package for this kernel), or boot a kernel that has it."
+        )
+        yield cause.found(
+            about("kernel", release),
+            [view.evidence("machine.kernel.release"), files, *why],
+            advice=disk.rebuild(view, kernel, release, text),
+            release=release,
+            others=f"only for {', '.join(sorted(kernels))}" if kernels else "nor for any other",
+        )
         return
     ahead = _newer_without_module(kernel, release, kernels)
     for name in ahead:
-        evidence = [view.evidence("machine.kernel.module_files", _files(kernel))]
-        yield NEXT_KERNEL.found(
-            about("kernel", name),
-            [*evidence, *_why_not_built(view, kernel, name)[1]],
-            advice=rebuild(
-                view, kernel, name, "Build the module for that kernel before the next reboot."
-            ),
-            release=name,
-        )
+        text = "Build the module for that kernel before the next reboot."
+        advice = disk.rebuild(view, kernel, name, text)
+        evidence = [files, *_why_not_built(view, kernel, name)[1]]
+        yield NEXT_KERNEL.found(about("kernel", name), evidence, advice=advice, release=name)
     if not ahead:
         yield Passed(f"built for {release}" if release in kernels else "loaded, from another place")
-
-
-def _not_built_for(view: SnapshotView, kernel: Kernel, release: str, kernels: set[str]) -> Finding:
-    cause, evidence = _why_not_built(view, kernel, release)
-    headers = "" if has_headers(kernel, release) else ", once its headers are installed"
-    return cause.found(
-        about("kernel", release),
-        [
-            view.evidence("machine.kernel.release"),
-            view.evidence("machine.kernel.module_files", _files(kernel)),
-            *evidence,
-        ],
-        advice=rebuild(
-            view,
-            kernel,
-            release,
-            f"Build the module for this kernel{headers} (where the distribution ships built modules: the"
-            " package for this kernel), or boot a kernel that has it.",
-        ),
-        release=release,
-        others=f"only for {', '.join(sorted(kernels))}" if kernels else "nor for any other",
-    )
 
 
 def _why_not_built(
     view: SnapshotView, kernel: Kernel, release: str
 ) -> tuple[Cause, list[Evidence]]:
-    failure = failed_build(kernel, release)
-    if failure is not None:
+    if failure := disk.failed_build(kernel, release):
         cause = BUILD_ERRORS[failure.error] if failure.error else BUILD_FAILED
-        return cause, [failure_evidence(view, failure)]
-    if has_headers(kernel, release) is False:
+        return cause, [failure.evidence(view)]
+    if disk.has_headers(kernel, release) is False:
         return NO_HEADERS, [view.evidence("machine.kernel.headers")]
     return NOT_BUILT_HERE, []
 
 
 def _newer_without_module(kernel: Kernel, release: str, kernels: set[str]) -> list[str]:
-    """Installed kernels of the running one's flavour that are newer and lack the module."""
-    if release not in kernels or any("akmod" in text for text in driver_packages(kernel)):
+    """Installed kernels of the running one's flavour ("generic") that are newer and lack the module."""
+    if release not in kernels or any("akmod" in text for text in disk.driver_packages(kernel)):
         return []  # akmods builds at boot
+
+    def flavour(name: str) -> str:
+        return name.rpartition("-")[2].lstrip("0123456789.")
+
     return [
         name
         for name in known(kernel.kernels_installed) or []
         if name not in kernels
-        and numbers(name) > numbers(release)
-        and _kernel_flavour(name) == _kernel_flavour(release)
+        and disk.numbers(name) > disk.numbers(release)
+        and flavour(name) == flavour(release)
     ]
-
-
-def _kernel_flavour(release: str) -> str:
-    """ "generic" of "6.8.0-45-generic": kernels of one flavour follow each other."""
-    return release.rpartition("-")[2].lstrip("0123456789.")
 
 
 _LOADED = "The loaded nvidia module is {loaded}, and {on_disk} is on disk: "
 OTHER_ON_DISK = warn(
     "other-module-on-disk",
     "the loaded module is not the one on disk",
-    _LOADED
-    + "programs that start with newer libraries will not find a GPU until the module is reloaded.",
+    _LOADED + "programs that start with newer libraries will find no GPU until it is reloaded.",
     "Reboot when the machine is idle.",
     HOLDERS,
     REBOOT,
@@ -299,29 +248,29 @@ HALF_UPGRADED = warn(
     "KRN-012",
     title="The loaded module is the one on disk",
     causes=[OTHER_ON_DISK, HALF_UPGRADED],
-    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries and"
-    " tools are on disk. It works until the two meet, and then no new program can use the GPU.",
+    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries"
+    " and tools are on disk. It works until the two meet, and then no new program can use the GPU.",
     sources=["lyulyul/shine-cluster#30; mozilla/translations#1167"],
     follows=("PCI-001", "KRN-001", "KRN-003", "DRV-002"),
 )
 def loaded_is_on_disk(view: SnapshotView) -> Verdicts:
-    kernel = kernel_facts(view)
+    kernel = devices.kernel_facts(view)
     loaded = need(kernel.driver_version, "the loaded module's version")
     need(kernel.release, "the running kernel's release")
-    on_disk = modules_on_disk(kernel)
+    on_disk = disk.modules_on_disk(kernel)
     if not on_disk:
         raise Skip("the version of the module on disk: no file has it")
     if loaded in on_disk:
         yield Passed(loaded)
         return
-    libraries = sorted({file.version for file in driver_files(kernel)})
+    libraries = sorted({file.version for file in disk.driver_files(kernel)})
     halfway = bool(libraries) and not set(libraries) & set(on_disk)
     yield (HALF_UPGRADED if halfway else OTHER_ON_DISK).found(
         evidence=[
             view.evidence("machine.kernel.driver_version"),
             view.evidence("machine.kernel.module_files", _files(kernel)),
         ],
-        advice=finish(view, kernel, libraries) if halfway else None,
+        advice=disk.finish(view, kernel, libraries) if halfway else None,
         loaded=loaded,
         on_disk=" and ".join(on_disk),
         libraries=" and ".join(libraries),

@@ -15,11 +15,11 @@ from ..nvidia_devices import (
     listed_gpus,
     pci_devices,
     pci_gpus,
-    rebuild_initramfs,
     summary,
 )
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, Unavailable, facts_of, known, need
+from ..system_commands import on_system
 from ..verdicts import (
     Cause,
     Evidence,
@@ -124,7 +124,7 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
             cause = ALL_PASSED_THROUGH if len(held) == len(gpus) else PASSED_THROUGH
             evidence = device_evidence(view, gpu, "driver", "driver_override")
             see = "grep -rn vfio /etc/modprobe.d /proc/cmdline"
-            commands = [see, *rebuild_initramfs(view), REBOOT]
+            commands = [see, *on_system(view, "initramfs"), REBOOT]
             yield cause.found(subject, evidence, commands=commands, driver=known(gpu.driver))
         elif name in RIVALS:
             yield _rival(view, gpu, name)
@@ -137,7 +137,7 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
 
 def _rival(view: SnapshotView, gpu: PciDevice, driver: str) -> Finding:
     kernel = known_kernel(view)
-    evidence, commands = device_evidence(view, gpu, "driver"), rebuild_initramfs(view)
+    evidence, commands = device_evidence(view, gpu, "driver"), on_system(view, "initramfs")
     blacklisted = kernel is not None and driver in (known(kernel.blacklisted) or [])
     if blacklisted:
         evidence.append(view.evidence("machine.kernel.blacklisted"))

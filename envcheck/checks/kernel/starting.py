@@ -1,0 +1,155 @@
+"""The check on GPUs that the driver could not start, by its lines in the kernel log."""
+
+from __future__ import annotations
+
+import re
+
+from ...data.kernel import flavour_for
+from ..driver_on_disk import installed_version
+from ..driver_state import NVRM_LOG, REBOOT, REPORT
+from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
+from ..on_the_bus import NVIDIA_DEVICES
+from ..reading import CannotJudge, KernelEvent, SnapshotView, known, need
+from ..system_commands import on_system
+from ..verdicts import Cause, Finding, Passed, Verdicts, about_device_at, check, fail, word
+from .events import address_of_event, subjects_at
+
+_BAD_REGION = "PCI I/O region"
+_COULD_NOT_START = re.compile(rf"RmInitAdapter failed|{_BAD_REGION}|probe (of|with driver)")
+_NOT_SUPPORTED = re.compile(r"Legacy drivers|not supported by the (?:\d[\d.]{2,20} )?NVIDIA")
+_RELEASE = re.compile(r"(?:supported by the (?:NVIDIA )?|[Tt]he )(\d{2,4}\.\d[\d.]{0,10}\d)\b")
+_LEGACY_BRANCH = re.compile(r"NVIDIA (\d{2,3}\.[\dx.]{1,10}) Legacy")
+_DEVICE = re.compile(r"PCI ID: ?(10de:[0-9a-f]{4})", re.I)
+_BEFORE_TURING = "proprietary"
+
+_HEADLINE = "was not started by the driver"
+_CANNOT_START = "The driver could not start this GPU"
+NO_ROOM = fail(
+    "no-room-for-bar",
+    _HEADLINE,
+    f"{_CANNOT_START}, since the firmware has given it no room for its memory: nothing can use it.",
+    "Switch on 'Above 4G decoding' (64-bit BARs) in the firmware; in a virtual machine, give it 64-bit"
+    " memory space for devices; else boot with pci=realloc.",
+)
+FIRMWARE = fail(
+    "gsp-not-started",
+    f"{_HEADLINE} (GSP)",
+    f"{_CANNOT_START}, since the firmware that it loads into it (GSP) did not come up: nothing can use it.",
+    "Power the machine off and on, since a reboot does not clear a failed start; where it stays so,"
+    " install another version of the driver (newer first), and update the machine's firmware.",
+)
+NOT_STARTED = fail(
+    "gpu-not-started",
+    _HEADLINE,
+    f"{_CANNOT_START}, and says so: nothing can use it.",
+    "Power the machine off and on; where it stays so, try another version of the driver, then another"
+    " slot, then the vendor.",
+    *(NVRM_LOG, REPORT, "sudo poweroff"),
+)
+
+
+def _unsupported(key: str, why: str, install: str) -> Cause:
+    return fail(
+        key,
+        "is not supported by {driver}",
+        f"This GPU is not supported by {{driver}}: {why}. Nothing can use it.",
+        f"{install} Where the list of this release has it, the GPU may have been asleep when the driver"
+        " looked: boot with pcie_port_pm=off.",
+    )
+
+
+LEGACY = _unsupported(
+    "needs-legacy-branch",
+    "it is supported by the legacy branch {legacy} alone",
+    "Install the driver of branch {branch} instead of this one.",
+)
+TOO_OLD = _unsupported(
+    "driver-too-old-for-gpu",
+    "it is too old for this GPU",
+    "Install a newer driver, whose list of supported products has this GPU.",
+)
+UNSUPPORTED = _unsupported(
+    "gpu-not-supported",
+    "the GPU is newer than it, or so old that a legacy branch alone supports it",
+    "Install a driver whose list of supported products has this GPU: a newer one, or for an old GPU the"
+    " legacy branch.",
+)
+
+
+@check(
+    "KRN-013",
+    title="The driver started every GPU",
+    causes=[NO_ROOM, FIRMWARE, NOT_STARTED, LEGACY, TOO_OLD, UNSUPPORTED],
+    about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, it has no"
+    " room for its memory (BAR1 is 0M), or this release of the driver does not know it. Judged by the"
+    " kernel log; a GPU that the driver lists now has been started since.",
+    sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-009", "DRV-002"),
+)
+def every_gpu_started(view: SnapshotView) -> Verdicts:
+    events = need(kernel_facts(view).log, "the kernel log")
+    healthy = {*listed_gpus(view), *_held(view)}
+    failed: dict[str, list[KernelEvent]] = {}
+    for event in events:
+        address = known(event.pci_address) or ""
+        unknown = _NOT_SUPPORTED.search(event.text) and not (healthy and not address)
+        logged = unknown or (address and _COULD_NOT_START.search(event.text))
+        if event.kind == "nvrm" and logged and address not in healthy:
+            failed.setdefault(address, []).append(event)
+    for address, lines in failed.items():
+        unsupported = [event for event in lines if _NOT_SUPPORTED.search(event.text)]
+        if unsupported:
+            yield _not_supported(view, address, unsupported[-1])
+        else:
+            yield _not_started(view, address, lines, events)
+    if not failed:
+        yield Passed("no failure since boot")
+
+
+def _held(view: SnapshotView) -> set[str]:
+    """Addresses of the GPUs that the driver does not get, since they are held for virtual machines."""
+    try:
+        return {gpu.address for gpu in pci_gpus(view) if held_for_guests(gpu)}
+    except CannotJudge:
+        return set()
+
+
+def _not_supported(view: SnapshotView, address: str, event: KernelEvent) -> Finding:
+    kernel = kernel_facts(view)
+    patterns = (_RELEASE, _LEGACY_BRANCH, _DEVICE)
+    release, legacy, device = (pattern.search(event.text) for pattern in patterns)
+    driver = release[1] if release else known(kernel.driver_version) or installed_version(kernel)
+    row = flavour_for(device[1].lower()) if device else None
+    number = legacy[1].partition(".")[0] if legacy else None
+    cause, commands = UNSUPPORTED, on_system(view, "update-driver")
+    if number:
+        cause, commands = LEGACY, on_system(view, "legacy-driver", branch=number)
+    elif row is not None and row.flavour != _BEFORE_TURING:
+        cause = TOO_OLD
+    return cause.found(
+        subjects_at(view, address or None),
+        [event_evidence(view, event)],
+        commands=[NVIDIA_DEVICES, *commands, REBOOT],
+        driver=f"driver {driver}" if driver else "this release of the driver",
+        branch=number,
+        legacy=legacy[1] if legacy else None,
+    )
+
+
+def _not_started(
+    view: SnapshotView, address: str, lines: list[KernelEvent], events: list[KernelEvent]
+) -> Finding:
+    firmware = [
+        event
+        for event in events
+        if event.kind == "gsp" and address_of_event(view, event, events) in (address, None)
+    ]
+    cause, shown, commands = NOT_STARTED, lines[-3:], None
+    if any(_BAD_REGION in event.text for event in lines):
+        cause, commands = NO_ROOM, [f"cat /sys/bus/pci/devices/{word(address)}/resource"]
+    elif firmware:
+        cause, shown = FIRMWARE, [*firmware[-2:], *lines[-1:]]
+        log = "sudo dmesg | grep -iE 'nvrm|gsp|xid'"
+        commands = [log, *on_system(view, "update-driver"), REPORT, "sudo poweroff"]
+    evidence = [event_evidence(view, event) for event in shown]
+    return cause.found(about_device_at("gpu", address), evidence, commands=commands)
