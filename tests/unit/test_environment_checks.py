@@ -19,7 +19,6 @@ from targets import (
     interpreter,
     judge,
     machine,
-    on_bare_machine,
     packages,
     replace,
     snapshot,
@@ -27,7 +26,6 @@ from targets import (
     with_variables,
 )
 
-from envcheck.checks.engine import diagnose
 from envcheck.checks.visible import VisibleDevice, choose
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
@@ -37,7 +35,7 @@ from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.target import Environment, FrameworkGpu
 from envcheck.findings.model import CheckResult
 
-CODES = [f"ENV-{number:03d}" for number in range(1, 13)]
+CODES = [f"ENV-{number:03d}" for number in (*range(1, 6), 7, 8, 9, 10, 11, 14, 15)]
 
 
 def on(code: str, **values: str) -> CheckResult:
@@ -51,33 +49,16 @@ def of_gpus(code: str, *gpus: Gpu, **values: str) -> CheckResult:
 
 @pytest.mark.parametrize("code", CODES)
 def test_an_empty_environment_has_no_finding(code: str) -> None:
-    assert on(code).outcome == ("skipped" if code in ("ENV-002", "ENV-009") else "pass")
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_without_the_facts_it_is_skipped(code: str) -> None:
-    snap = good_snapshot(environment=None, interpreter=None)
-    assert judge(snap, code, "environment").outcome == "skipped"
+    inside = ("ENV-002", "ENV-009")
+    assert on(code).outcome == ("skipped" if code in inside else "pass")
+    without = good_snapshot(environment=None, interpreter=None)
+    assert code == "ENV-015" or judge(without, code, "environment").outcome == "skipped"
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_probe_that_crashed_is_no_pass(code: str) -> None:
     snap = good_snapshot(environment=failed())
     assert judge(snap, code, "environment").outcome == "could-not-run"
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_machine_without_gpus_has_no_finding(code: str) -> None:
-    values = {
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "NVIDIA_TF32_OVERRIDE": "0",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "TF_XLA_FLAGS": "--tf_xla_auto_jit=2",
-    }
-    snap = on_bare_machine(
-        environment=Environment(variables=values), tensorflow=tensorflow(gpus=[])
-    )
-    assert judge(snap, code, "environment").findings == []
 
 
 # ENV-001
@@ -106,12 +87,6 @@ def test_cuda_visible_devices(value: str, outcome: str, says: str) -> None:
     result = on("ENV-001", CUDA_VISIBLE_DEVICES=value)
     assert result.outcome == outcome
     assert says in result.detail + "".join(finding.message for finding in result.findings)
-
-
-def test_a_redacted_uuid_is_its_token_and_nothing_shorter() -> None:
-    devices = [VisibleDevice("", "", f"GPU-<uuid-{number}>", "") for number in (1, 10)]
-    assert choose("GPU-<uuid-1>", devices, redacted=True).chosen == devices[:1]
-    assert choose("GPU-<uuid", devices, redacted=True).chosen == []
 
 
 def test_a_short_uuid_means_the_one_that_begins_so() -> None:
@@ -194,53 +169,11 @@ def test_two_mig_instances_that_are_named() -> None:
     assert judge(snapshot(target, **machine(TWO)), "FRM-002", "framework").outcome == "pass"
 
 
-def test_mig_instances() -> None:
-    whole = VisibleDevice("H100", "", "GPU-<uuid-1>", "9.0")
-    assert (
-        choose("MIG-<uuid-5>", [whole], instances=["MIG-<uuid-5>"], redacted=True).stopped_at
-        is None
-    )
-    assert choose("MIG-<uuid-6>", [whole], instances=["MIG-<uuid-5>"], redacted=True).chosen == []
-    unsure = choose("MIG-<uuid-6>", [whole], instances=None)
-    assert len(unsure.chosen) == 1 and not unsure.certain
-
-
-def test_a_mig_instance_of_this_machine() -> None:
-    one = Gpu(
-        index=0,
-        name="H100",
-        pci_address="0000:01:00.0",
-        uuid="GPU-<uuid-1>",
-        compute_capability="9.0",
-        mig_enabled=True,
-        mig_instances=[MigInstance(uuid="MIG-<uuid-4>")],
-    )
-    assert of_gpus("ENV-001", one, CUDA_VISIBLE_DEVICES="MIG-<uuid-4>").outcome == "pass"
-    assert of_gpus("ENV-001", one, CUDA_VISIBLE_DEVICES="MIG-<uuid-5>").outcome == "fail"
-
-
-def test_instances_that_are_not_known_are_not_judged() -> None:
-    one = gpu()
-    unknown = Gpu(
-        index=one.index, name=one.name, pci_address=one.pci_address, uuid=one.uuid, mig_enabled=True
-    )
-    result = of_gpus("ENV-001", unknown, CUDA_VISIBLE_DEVICES="MIG-<uuid-5>")
-    assert (result.outcome, result.findings) == ("skipped", []) and "not known" in result.reason
-
-
 def test_without_cuda_the_drivers_list_counts() -> None:
     snap = replace(with_variables(CUDA_VISIBLE_DEVICES="1"), "machine", cuda=None)
     assert judge(snap, "ENV-001", "environment").outcome == "pass"
     lost = replace(snap, "machine", nvml=Nvml(gpus=ABSENT))
     assert judge(lost, "ENV-001", "environment").outcome == "could-not-run"
-
-
-def test_hidden_gpus_are_the_cause_of_an_empty_list() -> None:
-    snap = replace(
-        with_variables(CUDA_VISIBLE_DEVICES=""), "target", tensorflow=tensorflow(gpus=[])
-    )
-    failures = [one.code for one in diagnose(snap).results if one.outcome == "fail"]
-    assert failures == ["ENV-001"]
 
 
 ENTRY = st.one_of(
@@ -318,12 +251,6 @@ def test_a_container_that_asks_for_gpus_and_gets_none(kind: str, command: str) -
     assert kind in ("docker", "rkt") or "docker run" not in "\n".join(finding.remedy.commands)
 
 
-def test_a_container_that_asks_for_gpus_on_a_machine_without_any() -> None:
-    """Images of CUDA ask for all, wherever they run."""
-    assert untouched(pci=Pci(devices=[])).outcome == "pass"
-    assert untouched(kernel=Kernel()).outcome == "pass"  # nobody looked
-
-
 @pytest.mark.parametrize(
     ("value", "gpus", "outcome"),
     [
@@ -358,7 +285,7 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
     assert of_gpus("ENV-004", gpu(), NVIDIA_TF32_OVERRIDE="1").outcome == "pass"
 
 
-# ENV-005, ENV-006, ENV-007, ENV-010, ENV-012
+# ENV-005, ENV-007, ENV-010
 
 
 @pytest.mark.parametrize(
@@ -366,28 +293,15 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
     [
         ("ENV-005", {"CUDA_LAUNCH_BLOCKING": "1"}, "warn"),
         ("ENV-005", {"CUDA_LAUNCH_BLOCKING": "0"}, "pass"),
-        ("ENV-006", {"CUDA_CACHE_DISABLE": "1"}, "warn"),
-        ("ENV-006", {"CUDA_CACHE_DISABLE": "0"}, "pass"),
-        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "33554432"}, "warn"),
-        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "4294967296"}, "pass"),
-        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "odd"}, "skipped"),
         ("ENV-007", {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"}, "pass"),
         ("ENV-007", {"LD_PRELOAD": "/usr/local/vgpu/libvgpu.so"}, "warn"),
         ("ENV-007", {"LD_PRELOAD": "libjemalloc.so.2:/opt/libcudnn.so.8"}, "warn"),
         ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"}, "warn"),
         ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "0"}, "pass"),
-        ("ENV-012", {"CUDA_FORCE_PTX_JIT": "1"}, "warn"),
-        ("ENV-012", {"CUDA_DISABLE_PTX_JIT": "1"}, "pass"),
-        ("ENV-012", {"CUDA_FORCE_PTX_JIT": "0"}, "pass"),
     ],
 )
 def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
     assert on(code, **values).outcome == outcome
-
-
-def test_nothing_set_is_said() -> None:
-    assert on("ENV-012").detail.startswith("neither")
-    assert on("ENV-010").detail == "nothing is set"
 
 
 def test_settings_are_told() -> None:
@@ -396,13 +310,6 @@ def test_settings_are_told() -> None:
     result = judge(good_snapshot(tensorflow=facts, environment=values), "ENV-010", "environment")
     assert "TF_XLA_FLAGS=--tf_xla_auto_jit=2" in result.detail
     assert "TensorFlow: tf32 true, xla false" in result.detail
-
-
-def test_compiling_is_forbidden_where_there_is_nothing_else() -> None:
-    b200 = gpu(0, "NVIDIA B200", "10.0")
-    assert of_gpus("ENV-012", b200, CUDA_DISABLE_PTX_JIT="1").outcome == "fail"
-    snap = replace(with_variables(CUDA_DISABLE_PTX_JIT="1"), "machine", cuda=None, nvml=None)
-    assert judge(snap, "ENV-012", "environment").outcome == "skipped"
 
 
 # ENV-008
@@ -431,21 +338,24 @@ def leaks(
     return judge(good_snapshot(**probes), "ENV-011", "environment")
 
 
-def test_packages_from_outside() -> None:
-    user = "<home-1>/.local/lib/python3.11/site-packages"
-    assert leaks("/opt/shared/lib", PYTHONPATH="/opt/shared/lib:/src").outcome == "warn"
-    assert leaks(SITE, PYTHONPATH="/src/project").outcome == "pass"
-    assert leaks(SITE, PYTHONPATH="").outcome == "pass"
-    assert leaks(user, kind="conda", user_site=True).outcome == "warn"
-    assert leaks(user, user_site=True).outcome == "warn"
-    assert leaks(user, kind="interpreter", user_site=True).outcome == "skipped"
-    assert leaks(SITE, PYTHONHOME="/opt/python").outcome == "warn"
+USER = "<home-1>/.local/lib/python3.11/site-packages"
 
 
-def test_a_leak_is_told_once() -> None:
-    user = "<home-1>/.local/lib/python3.11/site-packages"
-    result = leaks(user, user_site=True, PYTHONPATH=user)
-    assert len(result.findings) == 1
+@pytest.mark.parametrize(
+    ("location", "kind", "values", "found"),
+    [
+        ("/opt/shared/lib", "virtualenv", {"PYTHONPATH": "/opt/shared/lib:/src"}, 1),
+        (SITE, "virtualenv", {"PYTHONPATH": "/src/project"}, 0),
+        (USER, "conda", {}, 1),
+        (USER, "virtualenv", {"PYTHONPATH": USER}, 1),
+        (USER, "interpreter", {}, 0),
+        (SITE, "virtualenv", {"PYTHONHOME": "/opt/python"}, 1),
+    ],
+)
+def test_packages_from_outside(
+    location: str, kind: str, values: dict[str, str], found: int
+) -> None:
+    assert len(leaks(location, kind=kind, user_site=True, **values).findings) == found
 
 
 NAMES = [
@@ -454,15 +364,11 @@ NAMES = [
     "CUDA_DEVICE_ORDER",
     "NVIDIA_TF32_OVERRIDE",
     "CUDA_LAUNCH_BLOCKING",
-    "CUDA_CACHE_DISABLE",
-    "CUDA_CACHE_MAXSIZE",
     "LD_PRELOAD",
     "TF_CPP_MIN_LOG_LEVEL",
     "NVIDIA_DRIVER_CAPABILITIES",
     "PYTHONPATH",
     "PYTHONHOME",
-    "CUDA_FORCE_PTX_JIT",
-    "CUDA_DISABLE_PTX_JIT",
     "TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
 ]
 

@@ -148,17 +148,9 @@ CASES: dict[str, tuple[str, Snapshot]] = {
     "an empty build list": ("FRM-004", with_target(tensorflow=seeing(8, built_capabilities=[]))),
     "the GPUs' names": ("ENV-003", variables(NAMELESS)),
     "whether GPUs have TF32": ("ENV-004", variables(OF_NO_CAPABILITY, NVIDIA_TF32_OVERRIDE="0")),
-    "the size of a cache": ("ENV-006", variables(CUDA_CACHE_MAXSIZE="4G")),
     "which GPUs are meant": (
         "ENV-001",
         variables([gpu(n, uuid=UNKNOWN) for n in range(8)], CUDA_VISIBLE_DEVICES="GPU-1"),
-    ),
-    "whether PTX is needed": (
-        "ENV-012",
-        with_target(
-            tensorflow=seeing(8, built_capabilities=UNKNOWN),
-            environment=Environment(variables={"CUDA_DISABLE_PTX_JIT": "1"}),
-        ),
     ),
     "a C library": ("HOST-003", whole(host=host(glibc="odd"))),
 }

@@ -14,23 +14,18 @@ from ...facts.missing import CannotJudge
 from ...facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.causes import Cause, Param
-from ...findings.model import Finding, Passed, Unjudged, Verdict, unjudged
+from ...findings.model import Passed, Unjudged, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..target import python
 
 PYINDEX = "nvidia-pyindex 1.0.9's setup.py"
 PIP = "pip's documentation, configuration"
-
 # Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
-NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
-
+_NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The constraint file that envcheck puts beside an index of a stack's own, in the environments it makes.
 _OWN_CONSTRAINTS = "/.envcheck/constraints.txt"
-
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_WORDS = re.compile(r"[\s,]+")
-
 # Of a level's files, the one that `pip config --LEVEL` edits; pip reads the others too.
 _EDITABLE = {"global": "/etc/pip.conf", "user": "/pip/pip.conf", "site": "/pip.conf"}
 
@@ -50,13 +45,7 @@ class ConfigEntry(NamedTuple):
     @property
     def words(self) -> list[str]:
         """The value's parts: lists are separated by white space, new lines or commas."""
-        return [word for word in _WORDS.split(self.setting.value) if word]
-
-    @property
-    def where(self) -> str:
-        return (
-            self.file.path if is_file(self.file) else f"the environment variable {self.file.path}"
-        )
+        return self.setting.value.replace(",", " ").split()
 
     @property
     def enabled(self) -> bool:
@@ -80,19 +69,18 @@ def per_file(detail: str) -> Callable[[FileJudge], Callable[[SnapshotView], Iter
     def decorate(judge: FileJudge) -> Callable[[SnapshotView], Iterator[Verdict]]:
         @wraps(judge)
         def each(view: SnapshotView) -> Iterator[Verdict]:
-            files = configuration(view).files
-            if not files:
-                yield Passed("no configuration of pip or uv reaches the target")
             verdicts: list[Verdict] = []
+            unread = 0
+            files = configuration(view).files
             for file in files:
                 try:
                     settings = need(file.settings, file.path)
                     verdicts += judge(view, [ConfigEntry(file, one) for one in settings])
                 except CannotJudge as why:
+                    unread += isinstance(file.settings, Unavailable)
                     verdicts.append(unjudged(why, about_file(file.path)))
             yield from verdicts
-            unread = sum(isinstance(file.settings, Unavailable) for file in files)
-            if len(verdicts) == unread < len(files):
+            if not files or len(verdicts) == unread < len(files):
                 yield Passed(detail)
 
         return each
@@ -115,8 +103,7 @@ def written_by_pyindex(file: ConfigFile) -> list[ConfigEntry]:
 
 
 def is_guarded(entries: Iterable[ConfigEntry]) -> bool:
-    """Whether a file's settings are those of an environment of envcheck's own: a second index, and a
-    constraint file that pins what is locked from there, so that no other index can replace it."""
+    """Whether envcheck made the environment: a constraint file pins what comes from its second index."""
     return any(
         entry.file.level == "site"
         and entry.key == "constraint"
@@ -125,36 +112,27 @@ def is_guarded(entries: Iterable[ConfigEntry]) -> bool:
     )
 
 
-def reported_by_pyindex(view: SnapshotView, entry: ConfigEntry) -> bool:
-    """CFG-001 reports this setting already."""
-    traced = entry.file.path in configuration(view).pyindex_traces
-    return traced and entry in written_by_pyindex(entry.file)
-
-
-def left_to_pyindex(entry: ConfigEntry) -> Unjudged:
+def warning(
+    view: SnapshotView,
+    entry: ConfigEntry,
+    cause: Cause,
+    addresses: list[str] | None = None,
+    **params: Param,
+) -> Verdict:
+    """The cause, found on a setting, with the command that removes it; left to CFG-001 where that is
+    nvidia-pyindex's and ``addresses`` are NVIDIA's alone."""
     path = entry.file.path
-    return Unjudged("skipped", f"{path}: reported by CFG-001", about_file(path))
-
-
-def warning(view: SnapshotView, entry: ConfigEntry, cause: Cause, **params: Param) -> Finding:
-    """The cause, found on a setting, with the command that removes it."""
+    traced = path in configuration(view).pyindex_traces and entry in written_by_pyindex(entry.file)
+    if traced and addresses is not None and all(map(is_nvidia, addresses)):
+        return Unjudged("skipped", f"{path}: reported by CFG-001", about_file(path))
+    where = path if is_file(entry.file) else f"the environment variable {path}"
     return cause.found(
-        about_file(entry.file.path),
+        about_file(path),
         [evidence(view, entry)],
         commands=[undo(view, entry)],
-        advice=None,
-        where=entry.where,
+        where=where,
         **params,
     )
-
-
-def warn_once(
-    view: SnapshotView, entry: ConfigEntry, addresses: Iterable[str], cause: Cause, **params: Param
-) -> Verdict:
-    """The warning, unless CFG-001 reports the setting and its addresses are NVIDIA's alone."""
-    if reported_by_pyindex(view, entry) and all(map(is_nvidia, addresses)):
-        return left_to_pyindex(entry)
-    return warning(view, entry, cause, **params)
 
 
 def place(view: SnapshotView, file: ConfigFile) -> str:
@@ -183,7 +161,7 @@ def host_of(word: str) -> str:
 
 
 def is_nvidia(word: str) -> bool:
-    return host_of(word) in NVIDIA_HOSTS
+    return host_of(word) in _NVIDIA_HOSTS
 
 
 def is_loopback(word: str) -> bool:
@@ -192,22 +170,19 @@ def is_loopback(word: str) -> bool:
 
 def undo(view: SnapshotView, entry: ConfigEntry) -> str:
     """The command that takes one setting out of where it stands."""
-    if not is_file(entry.file):
-        return f"unset {word(entry.file.path)}"
-    if entry.file.tool == "uv":
+    file, key = entry.file, _pattern(entry.key)
+    if not is_file(file):
+        return f"unset {word(file.path)}"
+    if file.tool == "uv":
         if entry.setting.section == "index":  # a table of its own: its lines belong together
-            return f"grep -n -A4 -F '[[index]]' {word(entry.file.path)}"
-        key = _pattern(entry.key)
-        return edit(entry.file, rf"/^{key}[^]]*\[[^]]*$/,/\]/d;/^{key}/d")
-    editable = _EDITABLE.get(entry.file.level)
-    if editable and entry.file.path.endswith(editable):
-        name = f"{entry.setting.section}.{entry.setting.key}"
-        return f"{sudo(entry.file)}{python(view)} -m pip config --{entry.file.level} unset {word(name)}"
+            return f"grep -n -A4 -F '[[index]]' {word(file.path)}"
+        return edit(file, rf"/^{key}[^]]*\[[^]]*$/,/\]/d;/^{key}/d")
+    editable = _EDITABLE.get(file.level)
+    if editable and file.path.endswith(editable):
+        name = word(f"{entry.setting.section}.{entry.setting.key}")
+        return f"{sudo(file)}{python(view)} -m pip config --{file.level} unset {name}"
     # The key's line and the indented lines that continue its value.
-    return edit(
-        entry.file,
-        f"/^{_pattern(entry.key)}/" + r"{:a;$d;N;/\n[[:space:]]+[^\n]*$/ba;s/^.*\n//}",
-    )
+    return edit(file, f"/^{key}/" + r"{:a;$d;N;/\n[[:space:]]+[^\n]*$/ba;s/^.*\n//}")
 
 
 def edit(file: ConfigFile, program: str) -> str:

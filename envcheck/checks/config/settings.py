@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
-from ...facts.target import ConfigFile
 from ...facts.view import SnapshotView, need
 from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
@@ -15,26 +14,8 @@ from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..registry import check
 from ..target import installed_if_known, pip_uninstall
-from .common import (
-    PIP,
-    PYINDEX,
-    ConfigEntry,
-    configuration,
-    edit,
-    evidence,
-    is_file,
-    is_nvidia,
-    left_to_pyindex,
-    per_file,
-    place,
-    reported_by_pyindex,
-    sudo,
-    undo,
-    warning,
-    written_by_pyindex,
-)
-
-_REMOVE = "Remove the setting."
+from . import common
+from .common import ConfigEntry, per_file
 
 # Settings that install packages elsewhere than into the target, or omit parts of them.
 _DETOURS = {
@@ -66,29 +47,25 @@ LEFTOVERS = Cause(
     "CFG-001",
     title="nvidia-pyindex has left no settings behind",
     causes=[LEFTOVERS],
-    about="nvidia-pyindex rewrites pip's configuration when it is installed: it adds NVIDIA's index beside"
-    " the configured one, switches off TLS verification for it and switches off the cache, in up to five"
-    " files when run as root. Uninstalling it does not undo that. Every later installation then mixes two"
-    " indexes, and the one it names has been reported abandoned. envcheck itself never edits these files.",
-    sources=(PYINDEX, "NVIDIA/tensorflow#98 and #81; pypa/pip#14250 and #11981"),
+    about="nvidia-pyindex rewrites pip's configuration when it is installed, in up to five files: it adds"
+    " NVIDIA's index, switches off TLS verification for it and switches off the cache, and uninstalling it"
+    " does not undo that. envcheck itself never edits these files.",
+    sources=(common.PYINDEX, "NVIDIA/tensorflow#98 and #81; pypa/pip#14250 and #11981"),
 )
 def pyindex(view: SnapshotView) -> Iterator[Verdict]:
-    config = configuration(view)
-    if not config.pyindex_traces:
-        yield Passed("no traces of nvidia-pyindex")
-        return
+    config = common.configuration(view)
     has_package = "nvidia-pyindex" in installed_if_known(view)
     uninstall = [pip_uninstall(view, "nvidia-pyindex")] if has_package else []
     for path in config.pyindex_traces:
         file = next((one for one in config.files if one.path == path), None)
-        entries = [] if file is None else written_by_pyindex(file)
-        shown = [evidence(view, entry) for entry in entries]
+        entries = [] if file is None else common.written_by_pyindex(file)
         keys = {entry.key for entry in entries}
         effects = ", ".join(effect for key, effect in _EFFECTS.items() if key in keys)
-        commands = [_undo_pyindex(view, entry) for entry in entries]
+        commands = [_undo_pyindex(view, one) for one in entries]
+        traces = view.evidence("target.packaging_config.pyindex_traces", path)
         yield LEFTOVERS.found(
             about_file(path),
-            shown or [view.evidence("target.packaging_config.pyindex_traces", path)],
+            [common.evidence(view, one) for one in entries] or [traces],
             commands=[
                 *(dict.fromkeys(commands) or [f"grep -n -i nvidia {word(path)}"]),
                 *uninstall,
@@ -96,13 +73,15 @@ def pyindex(view: SnapshotView) -> Iterator[Verdict]:
             file=path,
             effects=f": {effects}" if effects else "",
         )
+    if not config.pyindex_traces:
+        yield Passed("no traces of nvidia-pyindex")
 
 
 def _undo_pyindex(view: SnapshotView, entry: ConfigEntry) -> str:
-    if entry.key == "no-cache-dir" or all(map(is_nvidia, entry.words)):
-        return undo(view, entry)
+    if entry.key == "no-cache-dir" or all(map(common.is_nvidia, entry.words)):
+        return common.undo(view, entry)
     # The user's own index stands beside NVIDIA's.
-    return edit(entry.file, r"s#(https?://)?[^[:space:]]*nvidia\.com[^[:space:]]*##")
+    return common.edit(entry.file, r"s#(https?://)?[^[:space:]]*nvidia\.com[^[:space:]]*##")
 
 
 READABLE = Cause(
@@ -120,9 +99,8 @@ READABLE = Cause(
     title="Credentials are not readable by others",
     causes=[READABLE],
     about="A user name, password or token in an index address is a secret, unless every user of the machine"
-    " may read its file. envcheck notes that there is one and never keeps or prints it. nvidia-pyindex was"
-    " seen to copy a user's pip.conf with its credentials to /etc/pip.conf, readable by all.",
-    sources=(PYINDEX, "pip's documentation, authentication"),
+    " may read its file. envcheck notes that there is one and never keeps or prints it.",
+    sources=(common.PYINDEX, "pip's documentation, authentication"),
 )
 @per_file("no credentials in configuration")
 def credentials(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verdict]:
@@ -130,61 +108,23 @@ def credentials(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verd
     if not secret:
         return
     file = secret[0].file
-    if not is_file(file):
+    if not common.is_file(file):
         yield Passed(f"credentials in the environment variable {file.path}")
         return
-    mode = _mode(file)
-    if not int(mode, 8) & 0o004:
-        yield Passed(f"credentials in {file.path}, which others may not read")
-        return
-    mode_evidence = Evidence(f"{place(view, file)}.mode", mode, file.path)
-    yield READABLE.found(
-        about_file(file.path),
-        [*(evidence(view, entry) for entry in secret), mode_evidence],
-        commands=[f"{sudo(file)}chmod 600 {word(file.path)}"],
-        file=file.path,
-        keys=", ".join(dict.fromkeys(entry.setting.key for entry in secret)),
-    )
-
-
-def _mode(file: ConfigFile) -> str:
     mode = need(file.mode, f"the mode of {file.path}")
     if not re.fullmatch(r"[0-7]{3,6}", mode):
         raise Skip(f"the mode of {file.path}: {mode!r} is none")
-    return mode
-
-
-CACHE_OFF = Cause(
-    "cache-off",
-    "warn",
-    "pip's cache is turned off",
-    "{where} switches the cache of {tool} off: every environment downloads its gigabytes again.",
-    _REMOVE,
-)
-
-
-@check(
-    "CFG-006",
-    title="pip keeps what it downloads",
-    causes=[CACHE_OFF],
-    about="With no-cache-dir in a configuration file, pip downloads everything again for every environment:"
-    " more than 3 GB for one TensorFlow with its CUDA libraries. Any value of it, false as well, turns the"
-    " cache off. A variable is no finding: container builds set it on purpose.",
-    sources=("pip's source, the handling of no-cache-dir", PYINDEX),
-)
-@per_file("the cache is on")
-def no_cache(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verdict]:
-    for entry in entries:
-        by_pip = entry.file.tool == "pip" and entry.key == "no-cache-dir" and entry.words
-        by_uv = entry.file.tool == "uv" and entry.key == "no-cache" and entry.enabled
-        if not by_pip and not by_uv:
-            continue
-        if reported_by_pyindex(view, entry):
-            yield left_to_pyindex(entry)
-        elif not is_file(entry.file):
-            yield Passed(f"{entry.file.path} switches the cache off")
-        else:
-            yield warning(view, entry, CACHE_OFF, tool=entry.file.tool)
+    if not int(mode, 8) & 0o004:
+        yield Passed(f"credentials in {file.path}, which others may not read")
+        return
+    shown = Evidence(f"{common.place(view, file)}.mode", mode, file.path)
+    yield READABLE.found(
+        about_file(file.path),
+        [*(common.evidence(view, entry) for entry in secret), shown],
+        commands=[f"{common.sudo(file)}chmod 600 {word(file.path)}"],
+        file=file.path,
+        keys=", ".join(dict.fromkeys(entry.setting.key for entry in secret)),
+    )
 
 
 DETOUR = Cause(
@@ -192,7 +132,7 @@ DETOUR = Cause(
     "warn",
     "pip's settings change what is installed",
     "{setting} in {where} {effect}.",
-    _REMOVE,
+    "Remove the setting.",
 )
 
 
@@ -200,11 +140,10 @@ DETOUR = Cause(
     "CFG-007",
     title="Packages are installed into the target, and whole",
     causes=[DETOUR],
-    about="Some settings change what every installation does without a message: into which directory it goes,"
-    " whether dependencies are installed, whether pre-releases count. Set permanently, in a file or in the"
-    " environment (PIP_TARGET, PIP_USER, PIP_NO_DEPS, PIP_PRE ...), they make an installation that reports"
-    " success leave the target unchanged.",
-    sources=(PIP,),
+    about="Some settings (PIP_TARGET, PIP_USER, PIP_NO_DEPS, PIP_PRE ...) change without a message into which"
+    " directory every installation goes, or what it leaves out: it then reports success and leaves the target"
+    " unchanged.",
+    sources=(common.PIP,),
 )
 @per_file("no setting leads elsewhere")
 def detours(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verdict]:
@@ -214,6 +153,6 @@ def detours(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verdict]
         everything = entry.key != "no-binary" or ":all:" in entry.words
         # pip reads [install] for its own command; [list] or [freeze] change nothing here.
         relevant = entry.setting.section in ("global", "install", "env", "", "pip")
-        of_pip = entry.file.tool == "pip" and entry.enabled
-        if effect and everything and relevant and of_pip:
-            yield warning(view, entry, DETOUR, setting=entry.setting.key, effect=effect)
+        if effect and everything and relevant and entry.file.tool == "pip" and entry.enabled:
+            setting = entry.setting.key
+            yield common.warning(view, entry, DETOUR, setting=setting, effect=effect)

@@ -7,7 +7,7 @@ import re
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Level, Param
+from ...findings.causes import Cause, Param
 from ...findings.model import Finding
 from ...findings.subjects import about
 from ..target import variables_if_known
@@ -22,34 +22,16 @@ def setting_evidence(view: SnapshotView, name: str) -> Evidence:
     return view.evidence("target.environment.variables", f"{name}={value}")
 
 
-def variable_cause(
-    key: str,
-    headline: str,
-    sentence: str,
-    remedy: str = "Unset it.",
-    severity: Level = "warn",
-    source: str = "",
-) -> Cause:
-    """A variable that should not be set so; the templates have {variable} and {value}."""
-    return Cause(key, severity, headline, sentence, remedy, source=source)
-
-
 def misset(view: SnapshotView, cause: Cause, name: str, **params: Param) -> Finding:
     """The cause, found on a variable, with the command that unsets it."""
     return cause.found(
         about("variable", name),
         [setting_evidence(view, name)],
         commands=cause.commands or [f"unset {name}"],
-        advice=None,
         variable=name,
         value=variables_if_known(view).get(name, ""),
         **params,
     )
-
-
-def is_on(value: str | None) -> bool:
-    """A switch of CUDA's, which anything but 0 turns on."""
-    return (value or "0").strip() not in ("", "0")
 
 
 def newest_generation(view: SnapshotView) -> int:

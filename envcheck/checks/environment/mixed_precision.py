@@ -47,8 +47,7 @@ IGNORED = Cause(
     causes=[IGNORED],
     about="TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE are read by"
     " NVIDIA's builds of TensorFlow alone, since the container 19.03, and no longer by those of TensorFlow 2"
-    " from 21.10 on. A build of the public registry ignores them without a message. --level deep looks into"
-    " the build itself (ACC-002).",
+    " from 21.10 on; other builds ignore them without a message.",
     sources=(
         *("NVIDIA/DeepLearningExamples#32", "NVIDIA/tensorflow#39"),
         "stock TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
@@ -106,9 +105,7 @@ def ask_in_program(version: Version | None, name: str) -> Remedy:
     title="What computes in TF32 by itself is known",
     causes=[],
     about="On GPUs from Ampere on, some frameworks compute products of 32-bit numbers in TF32 without being"
-    " asked: results differ from other GPUs' in the third digit, and a comparison of TF32 with what is taken"
-    " for FP32 finds no difference, for both are TF32. Others leave it off, and are slower than they could"
-    " be. This says which, and what switches it; it is never a fault.",
+    " asked, and others leave it off. This says which, and what switches it; it is never a fault.",
     sources=(
         "the frameworks' documentation (tf32_defaults.csv)",
         "pytorch#84334, #58434; jax#14022",
@@ -118,14 +115,11 @@ def tf32_defaults(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
     if newest_generation(view) < 8:
         raise Skip("no visible GPU has TF32")
-    imported = [one for one in framework_facts(view) if one.imported]
-    versions: list[tuple[str, str, str]] = [
-        (title_of(one), one.name, known(one.version) or "") for one in imported
-    ]
-    distributions = installed_if_known(view)
-    for name in ("tensorrt", "nvidia-tensorrt"):
-        if name in distributions:
-            versions.append(("TensorRT", "tensorrt", distributions[name].version))
+    imported = (one for one in framework_facts(view) if one.imported)
+    versions = [(title_of(one), one.name, known(one.version) or "") for one in imported]
+    for name, one in installed_if_known(view).items():
+        if name in ("tensorrt", "nvidia-tensorrt"):
+            versions.append(("TensorRT", "tensorrt", one.version))
     lines = []
     for title, name, text in versions:
         version = parse_version(text)

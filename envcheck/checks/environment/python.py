@@ -9,23 +9,12 @@ from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.target import Distribution
 from ...facts.view import SnapshotView, facts_of
-from ...findings.causes import Cause, Param
+from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Verdict
 from ...findings.subjects import about, about_file
+from .. import target
 from ..registry import check
-from ..target import (
-    PLACE,
-    foreign,
-    installed,
-    is_below,
-    named,
-    of_another_python,
-    python,
-    python_path,
-    python_version,
-    variables,
-)
-from .common import misset, setting_evidence, variable_cause
+from .common import misset, setting_evidence
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
 _OF_THIS_STACK = re.compile(
@@ -33,8 +22,9 @@ _OF_THIS_STACK = re.compile(
     r"[\w.-]*$"
 )
 _USER_SITE = re.compile(r"/\.local/lib/python\d")
-PRELOADED = variable_cause(
+PRELOADED = Cause(
     "gpu-library-preloaded",
+    "warn",
     "LD_PRELOAD replaces a library of the GPU stack",
     "LD_PRELOAD puts {files} before the library of the driver or the framework in every process.",
     "Unset it, unless those who share the GPUs want it so.",
@@ -45,13 +35,12 @@ PRELOADED = variable_cause(
     "ENV-007",
     title="LD_PRELOAD replaces nothing of the GPU stack",
     causes=[PRELOADED],
-    about="A library in LD_PRELOAD comes before all others in every process. A memory allocator there is"
-    " common and harmless; a libcuda, libcudnn or a GPU-sharing shim there takes the place of the real one,"
-    " with limits and faults of its own.",
+    about="A library in LD_PRELOAD comes before all others in every process: a libcuda, libcudnn or a"
+    " GPU-sharing shim there takes the place of the real one, with limits and faults of its own.",
     sources=("ld.so(8)",),
 )
 def preload(view: SnapshotView) -> Iterator[Verdict]:
-    value = variables(view).get("LD_PRELOAD", "").strip()
+    value = target.variables(view).get("LD_PRELOAD", "").strip()
     files = re.split(r"[\s:]+", value)
     ours = [file for file in files if _OF_THIS_STACK.match(file.rpartition("/")[2])]
     if ours:
@@ -68,57 +57,50 @@ _FOREIGN = (
     " {python}: what is compiled there does not load here."
 )
 _FIRST = "Keep it out of this Python, then run envcheck again before anything is installed."
-OTHER_BY_PATH = Cause(
-    "pythonpath-of-another-python",
-    "fail",
-    "PYTHONPATH brings another Python's packages",
-    _FOREIGN,
-    _FIRST,
-    ["unset PYTHONPATH"],
-)
+_OTHERS = "PYTHONPATH brings another Python's packages"
+_UNSET = ("unset PYTHONPATH",)
+_NO_USER_SITE = ("export PYTHONNOUSERSITE=1",)
+OTHER_BY_PATH = Cause("pythonpath-of-another-python", "fail", _OTHERS, _FOREIGN, _FIRST, _UNSET)
 OTHER_PYTHON = Cause("packages-of-another-python", "fail", _LEAKS, _FOREIGN, _FIRST)
-PYTHONHOME = variable_cause(
+PYTHONHOME = Cause(
     "pythonhome-set",
+    "warn",
     _LEAKS,
     "{variable}={value} makes this environment's Python use another one's standard library.",
+    "Unset it.",
 )
-BY_PATH = Cause("pythonpath-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, ["unset PYTHONPATH"])
-BY_USER = Cause(
-    "user-site-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, ["export PYTHONNOUSERSITE=1"]
-)
+BY_PATH = Cause("pythonpath-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, _UNSET)
+BY_USER = Cause("user-site-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, _NO_USER_SITE)
 
 
 @check(
     "ENV-011",
     title="No packages leak into the environment",
     causes=[OTHER_BY_PATH, OTHER_PYTHON, PYTHONHOME, BY_PATH, BY_USER],
-    about="PYTHONPATH and the user's site-packages (~/.local) come before a virtual or conda environment's"
-    " own packages, and conda does not switch them off: a framework or a CUDA library from there is used"
-    " instead of the one that was installed, or beside it. PYTHONHOME moves the whole standard library. A"
-    " PYTHONPATH with a project's own code is fine. The checks on packages ignore another environment's:"
-    " they judge what is installed in this one.",
+    about="PYTHONPATH and the user's site-packages (~/.local) come before an environment's own packages: a"
+    " framework or a CUDA library from there is used instead of the one that was installed. A PYTHONPATH with"
+    " a project's own code is fine.",
     sources=("Python's documentation, environment variables and module site",),
 )
 def leaks(view: SnapshotView) -> Iterator[Verdict]:
     interpreter = facts_of(view.target.interpreter, "the target's interpreter")
-    borrowed = foreign(view)
-    others = [one for one in borrowed if of_another_python(view, one)]
-    paths = python_path(view)
+    borrowed = target.foreign(view)
+    others = [one for one in borrowed if target.of_another_python(view, one)]
+    paths = target.python_path(view)
     if others:
-        version = "{}.{}".format(*(python_version(view) or ("?", "?")))
-        if is_below(others[0].location, paths):
-            yield _leak(view, OTHER_BY_PATH, others, "PYTHONPATH", python=version)
+        if target.is_below(others[0].location, paths):
+            yield _leak(view, OTHER_BY_PATH, others, "PYTHONPATH")
         else:
-            yield _leak(view, OTHER_PYTHON, others, "sys.path", python=version)
+            yield _leak(view, OTHER_PYTHON, others, "sys.path")
     if interpreter.kind == "interpreter":
         if others:
             return
         raise Skip("the target is no virtual environment")
-    home = variables(view).get("PYTHONHOME")
+    home = target.variables(view).get("PYTHONHOME")
     if home:
         yield misset(view, PYTHONHOME, "PYTHONHOME")
-    rest = [one for one in [*borrowed, *installed(view).values()] if one not in others]
-    by_path = [one for one in rest if is_below(one.location, paths)]
+    rest = [one for one in [*borrowed, *target.installed(view).values()] if one not in others]
+    by_path = [one for one in rest if target.is_below(one.location, paths)]
     rest = [] if known(interpreter.user_site) is False else rest
     by_user = [one for one in rest if one not in by_path and _USER_SITE.search(one.location)]
     if by_path:
@@ -129,25 +111,22 @@ def leaks(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed("every package of this field is the environment's own")
 
 
-def _leak(
-    view: SnapshotView, cause: Cause, leaked: list[Distribution], origin: str, **params: Param
-) -> Finding:
+def _leak(view: SnapshotView, cause: Cause, leaked: list[Distribution], origin: str) -> Finding:
     first = leaked[0]
     by_path = origin == "PYTHONPATH"
     field = "version" if cause is OTHER_PYTHON else "user_site"
     more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
+    look = f"{target.python(view)} -c 'import sys; print(*sys.path)'"
+    setting = setting_evidence(view, origin)
     return cause.found(
         about("variable", origin) if by_path else about_file(first.location),
         [
-            setting_evidence(view, origin)
-            if by_path
-            else view.evidence(f"target.interpreter.{field}"),
-            view.evidence(PLACE, f"{named(first)} in {first.location}"),
+            setting if by_path else view.evidence(f"target.interpreter.{field}"),
+            view.evidence(target.PLACE, f"{target.named(first)} in {first.location}"),
         ],
-        commands=cause.commands or [f"{python(view)} -c 'import sys; print(*sys.path)'"],
-        advice=None,
+        commands=cause.commands or [look],
         origin=origin,
-        packages=", ".join(map(named, leaked[:3])) + more,
+        packages=", ".join(map(target.named, leaked[:3])) + more,
         place=first.location,
-        **params,
+        python="{}.{}".format(*(target.python_version(view) or ("?", "?"))),
     )

@@ -21,40 +21,24 @@ from .mig import FAILS, NONE_NAMED, SEVERAL_NAMED, one_of_several
 
 _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
 _HIDES = f"{VARIABLE} hides GPUs"
-_UNSET = "Unset it, or name GPUs that are there (index or UUID, separated by commas)."
-_COMMANDS = (f"unset {VARIABLE}", "nvidia-smi -L")
-HIDES_ALL = Cause(
-    "hides-all",
-    "fail",
-    _HIDES,
-    f"{VARIABLE} {{what}}: it hides all {{total}} GPUs from CUDA.",
-    _UNSET,
-    _COMMANDS,
+_HIDES_ALL = f"{VARIABLE} {{what}}: it hides all {{total}} GPUs from CUDA."
+_CUT_SHORT = (
+    f"{VARIABLE}={{value}} ends at {{entry}}, which names no GPU: CUDA sees only the {{left}}"
+    " before it."
 )
-NO_GPU_OF_SLURM = Cause(
-    "no-gpu-of-slurm",
-    "fail",
-    _HIDES,
-    HIDES_ALL.sentence,
+_TWICE = f"{VARIABLE}={{value}} names a GPU twice: CUDA does not define what that means."
+_UNSET = (
+    "Unset it, or name GPUs that are there (index or UUID, separated by commas).",
+    (f"unset {VARIABLE}", "nvidia-smi -L"),
+)
+_BY_SLURM = (
     "Slurm gave this job no GPU: ask for some, and leave the variable to Slurm.",
     ("srun --gres=gpu:1 nvidia-smi -L",),
 )
-CUT_SHORT = Cause(
-    "cut-short",
-    "warn",
-    _HIDES,
-    f"{VARIABLE}={{value}} ends at {{entry}}, which names no GPU: CUDA sees only the {{left}} before it.",
-    _UNSET,
-    _COMMANDS,
-)
-NAMED_TWICE = Cause(
-    "named-twice",
-    "warn",
-    _HIDES,
-    f"{VARIABLE}={{value}} names a GPU twice: CUDA does not define what that means.",
-    _UNSET,
-    _COMMANDS,
-)
+HIDES_ALL = Cause("hides-all", "fail", _HIDES, _HIDES_ALL, *_UNSET)
+NO_GPU_OF_SLURM = Cause("no-gpu-of-slurm", "fail", _HIDES, _HIDES_ALL, *_BY_SLURM)
+CUT_SHORT = Cause("cut-short", "warn", _HIDES, _CUT_SHORT, *_UNSET)
+NAMED_TWICE = Cause("named-twice", "warn", _HIDES, _TWICE, *_UNSET)
 
 
 @check(
@@ -64,10 +48,9 @@ NAMED_TWICE = Cause(
         *(HIDES_ALL, NO_GPU_OF_SLURM, CUT_SHORT, NAMED_TWICE),
         *(SEVERAL_NAMED, NONE_NAMED, FAILS),
     ],
-    about="CUDA shows a process only the devices that this variable names, in its order, and stops at the"
-    " first entry that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, or a"
-    " word such as 'all'. Tools that ask the driver still list every GPU. A list of existing GPUs is a"
-    " choice and passes. Of MIG instances CUDA shows a process one, however many the variable names.",
+    about="CUDA shows a process only the devices that this variable names, and stops at the first entry that"
+    " names none: empty, -1, an index beyond the last GPU, a UUID of another machine, or a word such as"
+    " 'all'. Of MIG instances CUDA shows a process one, however many the variable names.",
     sources=(
         CUDA_GUIDE,
         "NVIDIA Multi-Instance GPU User Guide, CUDA Device Enumeration",
@@ -96,8 +79,8 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         cause = NO_GPU_OF_SLURM if by_slurm else HIDES_ALL
         yield cause.found(subjects, evidence, what=what, total=total)
     elif choice.stopped_at is not None:
-        entry, left = choice.stopped_at or "(empty)", len(choice.chosen)
-        yield CUT_SHORT.found(subjects, evidence, value=value, entry=entry, left=left)
+        entry, before = choice.stopped_at or "(empty)", len(choice.chosen)
+        yield CUT_SHORT.found(subjects, evidence, value=value, entry=entry, left=before)
     elif not choice.certain and len(set(choice.chosen)) < len(choice.chosen):
         yield NAMED_TWICE.found(subjects, evidence, value=value)
     elif not choice.certain:
@@ -107,17 +90,18 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
 
 
 GIVEN = "NVIDIA_VISIBLE_DEVICES"
+_NO_GPU = "the container was given no GPU"
 NONE_GIVEN = Cause(
     "no-gpu-given",
     "fail",
-    "the container was given no GPU",
+    _NO_GPU,
     f"This container was started with {GIVEN}={{value}}: it has no GPU.",
     "Start it with GPUs.",
 )
 IGNORED = Cause(
     "runtime-ignores-request",
     "fail",
-    "the container was given no GPU",
+    _NO_GPU,
     f"{GIVEN}={{value}} asks for GPUs, and neither a device node nor a library of the driver is in this"
     " container: what started it does not use NVIDIA's runtime.",
     "Start it with NVIDIA's runtime, or by CDI.",
@@ -129,9 +113,8 @@ IGNORED = Cause(
     title="The container was given its GPUs",
     causes=[NONE_GIVEN, IGNORED],
     about="The container toolkit reads NVIDIA_VISIBLE_DEVICES when a container starts: none gives it the"
-    " driver without a GPU, void or nothing gives it neither. With CDI the toolkit itself sets void and"
-    " provides the GPUs another way. Images and device plugins set the variable, and any runtime but"
-    " NVIDIA's ignores it.",
+    " driver without a GPU, void or nothing gives it neither. Any runtime but NVIDIA's ignores it, and with"
+    " CDI the toolkit itself sets void.",
     sources=(_TOOLKIT, "k8s-device-plugin#23, #107"),
     follows=("PCI-001",),
 )
@@ -143,10 +126,8 @@ def container_devices(view: SnapshotView) -> Iterator[Verdict]:
     asks_for_gpus = value.strip().lower() not in ("", "void", "none")
     sees_any = fact(view.seen.cuda, "device_count") or fact(view.seen.nvml, "gpu_count")
     if asks_for_gpus and not sees_any and _nothing_came(view):
-        evidence += [
-            view.evidence("seen.kernel.device_nodes"),
-            view.evidence("seen.host.container"),
-        ]
+        places = ("seen.kernel.device_nodes", "seen.host.container")
+        evidence += map(view.evidence, places)
         advice = start_with_gpus(view, IGNORED.remedy)
         yield IGNORED.found(subjects, evidence, advice=advice, value=value)
     elif asks_for_gpus or sees_any:
@@ -193,8 +174,7 @@ OTHER_ORDER = Cause(
     title="CUDA counts GPUs in the order nvidia-smi does",
     causes=[OTHER_ORDER],
     about="Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by"
-    " PCI address. On a machine with different GPUs, index 0 is then not the same GPU for both, and"
-    " CUDA_VISIBLE_DEVICES picks another one than its user meant.",
+    " PCI address: with different GPUs, CUDA_VISIBLE_DEVICES picks another one than its user meant.",
     sources=(CUDA_GUIDE,),
     follows=NO_GPUS_THERE,
 )
@@ -221,14 +201,14 @@ def device_order(view: SnapshotView) -> Iterator[Verdict]:
 
 
 CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
-_LEFT_OUT = f"{CAPABILITIES}={{value}} leaves out {{lacking}}: "
-_HEADLINE = "the container lacks parts of the driver"
+_OMITS = f"{CAPABILITIES}={{value}} leaves out {{lacking}}: "
+_LACKS_PARTS = "the container lacks parts of the driver"
+_NO_NVML = f"{_OMITS}nvidia-smi and NVML are missing."
 NO_COMPUTE = Cause(
-    "no-compute", "fail", _HEADLINE, f"{_LEFT_OUT}no framework finds a GPU.", "Start it with both."
+    "no-compute", "fail", _LACKS_PARTS, f"{_OMITS}no framework finds a GPU.", "Start it with both."
 )
-_NO_NVML = f"{_LEFT_OUT}nvidia-smi and NVML are missing."
-NVML_FAILS = Cause("nvml-fails", "fail", _HEADLINE, _NO_NVML, NO_COMPUTE.remedy)
-NO_UTILITY = Cause("no-utility", "warn", _HEADLINE, _NO_NVML, NO_COMPUTE.remedy)
+NVML_FAILS = Cause("nvml-fails", "fail", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
+NO_UTILITY = Cause("no-utility", "warn", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
 
 
 @check(
@@ -236,8 +216,8 @@ NO_UTILITY = Cause("no-utility", "warn", _HEADLINE, _NO_NVML, NO_COMPUTE.remedy)
     title="The container has the driver's compute part",
     causes=[NO_COMPUTE, NVML_FAILS, NO_UTILITY],
     about="NVIDIA_DRIVER_CAPABILITIES says which driver libraries the container toolkit mounts: without"
-    " compute there is no libcuda, and no framework finds a GPU; without utility there is no nvidia-smi and"
-    " no NVML. Judged in a container if it is set and CUDA or NVML does not start.",
+    " compute there is no libcuda, without utility no nvidia-smi and no NVML. Judged in a container if it is"
+    " set and CUDA or NVML does not start.",
     sources=(_TOOLKIT,),
     follows=("PCI-001",),
 )
@@ -254,8 +234,8 @@ def driver_capabilities(view: SnapshotView) -> Iterator[Verdict]:
     if not lacking:
         yield Passed(f"{CAPABILITIES}={value}")
         return
-    asked = NVML_FAILS if codes["utility"] is not None else NO_UTILITY
-    yield (NO_COMPUTE if "compute" in lacking else asked).found(
+    without_nvml = NVML_FAILS if codes["utility"] is not None else NO_UTILITY
+    yield (NO_COMPUTE if "compute" in lacking else without_nvml).found(
         about("variable", CAPABILITIES),
         [setting_evidence(view, CAPABILITIES)],
         advice=Remedy("Start the container with both.", in_engine(view, "capabilities")),

@@ -10,43 +10,38 @@ from ...data.data_centre_gpus import is_data_centre
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu
-from ...facts.missing import CannotJudge
+from ...facts.missing import CannotJudge, Skip
 from ...facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
-from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of
+from ...facts.view import SnapshotView, fact, facts_of, need
 from ...findings.model import Remedy
 from ...findings.shell import word
-from ...findings.subjects import Subject
+from ...findings.subjects import Subject, about
 
 FAST_GBPS = 100  # a RoCE port from here on is more than the machine's own uplink
 ENVIRONMENT = "environment"  # a setting's source
 NCCL_GUIDE = "NVIDIA NCCL user guide, environment variables"
 
+Port = tuple[RdmaDevice, RdmaPort]
+
 
 def network(view: SnapshotView) -> Network:
-    """As the target's processes see it; raises CannotJudge where it was not looked at.
+    """As the target's processes see it; the target's own NCCL_* variables count before all else.
 
-    What the target's own environment sets counts before all else.
+    Raises CannotJudge where it was not looked at.
     """
+    target = view.snapshot.target
+    variables = None if target is None else fact(target.environment, "variables")
     own = [
         NetworkSetting(name=name, value=value, source=ENVIRONMENT)
-        for name, value in _variables(view).items()
+        for name, value in (variables or {}).items()
         if name.startswith("NCCL_")
     ]
     if view.seen.network is None and own:
         return Network(settings=own)
     facts = facts_of(view.seen.network, "the network")
-    if not own:
-        return facts
     names = {one.name for one in own}
     others = [one for one in known(facts.settings) or [] if one.name not in names]
-    return replace(facts, settings=[*own, *others])
-
-
-def _variables(view: SnapshotView) -> dict[str, str]:
-    target = view.snapshot.target
-    probe = None if target is None else target.environment
-    return {} if probe is None or probe.facts is None else probe.facts.variables
+    return replace(facts, settings=[*own, *others]) if own else facts
 
 
 def setting(facts: Network, name: str) -> NetworkSetting | None:
@@ -55,24 +50,18 @@ def setting(facts: Network, name: str) -> NetworkSetting | None:
     return next((one for one in found if one.name == name and one.value), None)
 
 
-def said(one: NetworkSetting) -> str:
+def in_words(one: NetworkSetting) -> str:
     """ "NCCL_P2P_DISABLE=1 (in /etc/nccl.conf)" """
     place = "" if one.source == ENVIRONMENT else f" (in {one.source})"
     return f"{one.name}={one.value}{place}"
 
 
 def about_setting(one: NetworkSetting) -> list[Subject]:
-    return [Subject(kind="variable", text=one.name, name=one.name)]
+    return about("variable", one.name)
 
 
-def about_adapter(device: RdmaDevice, name: str) -> list[Subject]:
-    address = known(device.address) or ""
-    text = f"RDMA adapter {name}" + (f" at {address}" if address else "")
-    return [Subject(kind="pci-device", text=text, name=device.name, address=address)]
-
-
-def setting_evidence(view: SnapshotView, *settings: NetworkSetting) -> list[Evidence]:
-    return [view.evidence("seen.network.settings", said(one)) for one in settings]
+def setting_evidence(view: SnapshotView, one: NetworkSetting) -> Evidence:
+    return view.evidence("seen.network.settings", in_words(one))
 
 
 def change_setting(one: NetworkSetting, text: str, value: str = "") -> Remedy:
@@ -105,18 +94,21 @@ def is_infiniband(port: RdmaPort) -> bool:
     return known(port.link_layer) == "InfiniBand"
 
 
-def each_port(facts: Network) -> Iterator[tuple[RdmaDevice, RdmaPort]]:
+def each_port(facts: Network) -> Iterator[Port]:
     for device in known(facts.rdma) or []:
         for port in device.ports:
             yield device, port
 
 
-def place(device: RdmaDevice, port: RdmaPort) -> str:
-    """ "mlx5_0", or "mlx5_0:2" of an adapter with several ports."""
-    return device.name if len(device.ports) == 1 else f"{device.name}:{port.port}"
+def named(ports: list[Port]) -> str:
+    """ "mlx5_0, mlx5_1:2": with the port's number where an adapter has several."""
+    return ", ".join(
+        device.name if len(device.ports) == 1 else f"{device.name}:{port.port}"
+        for device, port in ports
+    )
 
 
-def fabric(facts: Network) -> list[tuple[RdmaDevice, RdmaPort]]:
+def fabric(facts: Network) -> list[Port]:
     """The active ports that are there for traffic between GPUs.
 
     InfiniBand has no other purpose on such a machine; an Ethernet adapter that can RoCE mostly has, unless
@@ -127,23 +119,26 @@ def fabric(facts: Network) -> list[tuple[RdmaDevice, RdmaPort]]:
         for device, port in each_port(facts)
         if is_active(port) and known(device.driver) != "efa"
     ]
-    meant = [one for one in active if is_infiniband(one[1])]
     fast = [
         one
         for one in active
         if not is_infiniband(one[1]) and (known(one[1].rate_gbps) or 0) >= FAST_GBPS
     ]
     wanted = any(setting(facts, name) for name in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX"))
+    meant = [one for one in active if is_infiniband(one[1])]
     return meant + (fast if len(fast) > 1 or wanted else [])
 
 
-def below_switch(gpu: PciDevice, adapter: RdmaDevice) -> list[str] | None:
-    """The bridges between a GPU and an adapter of one switch; None where they share none."""
-    first, second = known(gpu.bridges) or [], known(adapter.bridges) or []
-    common = set(first) & set(second)
-    if not common:
-        return None
-    return [port for port in [*first, *second] if port not in common]
+def serving_ports(view: SnapshotView) -> list[Port]:
+    """The machine's ports that serve its GPUs; raises CannotJudge where there are none of either."""
+    facts = facts_of(view.machine.network, "the network")
+    need(facts.rdma, "RDMA adapters")
+    ports = fabric(facts)
+    if not ports:
+        raise Skip("no active RDMA port that serves GPUs")
+    if not gpus(view):
+        raise Skip("there is no GPU")
+    return ports
 
 
 def usable(one: NetworkInterface) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.base import known
-from ...facts.missing import CannotJudge, Skip
+from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, facts_of, need
+from ...facts.view import SnapshotView, fact, facts_of, need
 from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
 from ...findings.subjects import about
@@ -17,17 +17,14 @@ from ..registry import check
 from ..target import installed, named, pip_install
 from .common import gpus
 
-_BUILD_NAMES = {"tensorflow": "TENSORFLOW", "torch": "PYTORCH", "mxnet": "MXNET"}
+BUILD_NAMES = {"tensorflow": "TENSORFLOW", "torch": "PYTORCH", "mxnet": "MXNET"}
 
 
 def built_with(view: SnapshotView) -> set[str]:
     """ "nccl", "mpi", "gloo": what the extensions of the target's Horovod hold; none where none was found."""
-    try:
-        packages = facts_of(view.target.packages, "the target's packages")
-    except CannotJudge:
-        return set()
-    extensions = known(packages.horovod_extensions) or []
-    return {name for one in extensions for name in known(one.operations) or []}
+    target = view.snapshot.target
+    extensions = None if target is None else fact(target.packages, "horovod_extensions")
+    return {name for one in extensions or [] for name in known(one.operations) or []}
 
 
 WITHOUT_NCCL = Cause(
@@ -44,14 +41,11 @@ WITHOUT_NCCL = Cause(
     "NET-009",
     title="Horovod moves tensors between GPUs with NCCL",
     causes=[WITHOUT_NCCL],
-    about="Horovod decides when it is built what it moves tensors with. Built without NCCL (it is the"
-    " default: HOROVOD_GPU_OPERATIONS=NCCL was not set, or NCCL's headers were not found) every gradient goes"
-    " from the GPU through the host's memory and MPI or Gloo: training on several GPUs is then no faster than"
-    " on one. `horovodrun --check-build` leaves NCCL's box empty. Judged by the extension's file, without"
-    " importing it: the calls that it makes, and the libraries that it is linked to.",
+    about="Horovod decides when it is built what it moves tensors with; by default, and where NCCL's headers"
+    " were not found, every gradient goes through the host's memory and MPI or Gloo. Judged by the calls and"
+    " libraries of the extension's file, without importing it.",
     sources=(
-        "horovod#3103",
-        "horovod#2077",
+        "horovod#3103, horovod#2077",
         "Horovod, docs/gpus.rst and docs/install.rst: HOROVOD_GPU_OPERATIONS",
         "Horovod 0.28.1, common/ops/nccl_operations.cc",
     ),
@@ -68,28 +62,22 @@ def horovod(view: SnapshotView) -> Iterator[Verdict]:
         raise Skip("there is no GPU")
     packages = facts_of(view.target.packages, "the target's packages")
     extensions = need(packages.horovod_extensions, "Horovod's extensions")
-    present = [one for one in extensions if one.present]
-    if not present:
+    operations = {
+        one.framework: need(one.operations, "what Horovod's extension was built with")
+        for one in extensions
+        if one.present
+    }
+    if not operations:
         raise Skip("it has no extension (PKG-011)")
-    lacking = [
-        one
-        for one in present
-        if "nccl" not in need(one.operations, "what Horovod's extension was built with")
-    ]
+    lacking = {name: has for name, has in operations.items() if "nccl" not in has}
     if not lacking:
-        linked = sorted({known(one.nccl) or "" for one in present} - {""})
+        linked = sorted({known(one.nccl) or "" for one in extensions if one.present} - {""})
         yield Passed(f"{named(package)} with NCCL" + (f" ({', '.join(linked)})" if linked else ""))
         return
-    what = " and ".join(FRAMEWORKS.get(one.framework, one.framework) for one in lacking)
-    others = sorted({name for one in lacking for name in known(one.operations) or []} - {"cuda"})
+    others = sorted({name for has in lacking.values() for name in has} - {"cuda"})
     through = " and ".join({"mpi": "MPI", "gloo": "Gloo"}.get(name, name) for name in others)
-    shown = ", ".join(
-        f"{one.framework}: {' '.join(known(one.operations) or [])}" for one in lacking
-    )
-    builds = "".join(
-        f"HOROVOD_WITH_{_BUILD_NAMES.get(one.framework, one.framework.upper())}=1 "
-        for one in lacking
-    )
+    shown = ", ".join(f"{name}: {' '.join(has)}" for name, has in lacking.items())
+    builds = "".join(f"HOROVOD_WITH_{BUILD_NAMES.get(name, name.upper())}=1 " for name in lacking)
     install = pip_install(view, f"{package.name}=={package.version}")
     yield WITHOUT_NCCL.found(
         about("package", package.name),
@@ -100,6 +88,6 @@ def horovod(view: SnapshotView) -> Iterator[Verdict]:
             "horovodrun --check-build",
         ],
         package=named(package),
-        frameworks=what,
+        frameworks=" and ".join(FRAMEWORKS.get(name, name) for name in lacking),
         through=f" and {through}" if through else "",
     )

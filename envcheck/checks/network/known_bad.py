@@ -13,7 +13,7 @@ from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu
 from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView
+from ...facts.view import SnapshotView, fact
 from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import Subject, about, about_gpu
@@ -26,7 +26,7 @@ from .common import fabric, gpus, network
 _NAMES = {"driver": "Driver", "nccl": "NCCL", "torch": "PyTorch"}
 
 
-class Found(NamedTuple):
+class VersionHere(NamedTuple):
     """A component that is here. package: the distribution that holds it."""
 
     version: Version
@@ -47,15 +47,9 @@ KNOWN_BAD = Cause(
     title="No version here is known to hang or to corrupt",
     causes=[KNOWN_BAD],
     about="Some versions of the driver, of NCCL and of PyTorch are known to hang, or to damage what GPUs send"
-    " to each other, on some GPUs: all is well but for that. The table known_bad.csv has them, each with the"
-    " report in which it was confirmed, the version that mends it, and the circumstances, without which"
-    " nothing is said: so many GPUs of that kind, an RDMA adapter, a variable. What few programs meet is a"
-    " detail.",
+    " to each other, on some GPUs and in some circumstances. What few programs meet is a detail.",
     sources=(
-        "nccl#1637",
-        "xgboost#11242",
-        "pytorch#153960",
-        "NVIDIA NCCL release notes",
+        "nccl#1637, xgboost#11242, pytorch#153960",
         "known_bad.csv, a source in every row",
     ),
     follows=NO_GPUS,
@@ -63,60 +57,53 @@ KNOWN_BAD = Cause(
 def versions(view: SnapshotView) -> Iterator[Verdict]:
     if not gpus(view):
         raise Skip("there is no GPU")
-    found = _components(view)
-    if not any(found.values()):
+    components = _components(view)
+    if not any(components.values()):
         raise Skip("neither the driver's version nor NCCL's is known")
-    details = []
-    told = False
+    details: list[str] = []
+    found: list[Finding] = []
     for row in known_bad():
-        for component in found[row.what]:
-            if not row.covers(component.version):
-                continue
-            affected = _affected(view, row)
-            if len(affected) < row.least or not _holds(view, row):
-                continue
-            if row.level == "detail":
-                details.append(
-                    f"{_NAMES[row.what]} {component.version}: {row.symptom} ({row.source})"
-                )
-            else:
-                told = True
-                yield _finding(view, row, component, affected)
-            break
-    if not told:
+        one = next((c for c in components[row.what] if row.covers(c.version)), None)
+        affected = _affected(view, row)
+        if one is None or len(affected) < row.least or not _holds(view, row):
+            continue
+        if row.level == "detail":
+            details.append(f"{_NAMES[row.what]} {one.version}: {row.symptom} ({row.source})")
+        else:
+            found.append(_finding(view, row, one, affected))
+    yield from found
+    if not found:
         yield Passed("; ".join(details) or "none in the table of known troubles")
 
 
-def _components(view: SnapshotView) -> dict[str, list[Found]]:
-    found: dict[str, list[Found]] = {"driver": [], "nccl": [], "torch": []}
+def _components(view: SnapshotView) -> dict[str, list[VersionHere]]:
+    found: dict[str, list[VersionHere]] = {"driver": [], "nccl": [], "torch": []}
     text, path = driver_version(view)
     driver = parse_version(known(text) or "")
     if driver is not None and not on_wsl(view):
-        found["driver"].append(Found(driver, view.evidence(path)))
-    if view.snapshot.target is not None:
-        found["nccl"] = list(_nccl(view))
-        for one in framework_facts(view):
-            version = parse_version(known(one.version) or "")
-            if one.name == "torch" and version is not None and known(one.cuda_build):
-                found["torch"].append(
-                    Found(version, view.evidence("target.torch.version"), "torch")
-                )
+        found["driver"].append(VersionHere(driver, view.evidence(path)))
+    if view.snapshot.target is None:
+        return found
+    found["nccl"] = list(_mapped_nccl(view)) or list(_nccl_wheels(view))
+    for one in framework_facts(view):
+        version = parse_version(known(one.version) or "")
+        if one.name == "torch" and version is not None and known(one.cuda_build):
+            shown = view.evidence("target.torch.version")
+            found["torch"].append(VersionHere(version, shown, "torch"))
     return found
 
 
-def _nccl(view: SnapshotView) -> Iterator[Found]:
-    """What the frameworks mapped; else what a wheel would give them."""
-    mapped = False
+def _mapped_nccl(view: SnapshotView) -> Iterator[VersionHere]:
     for one in framework_facts(view):
         for library in one.libraries:
             version = parse_version(known(library.version) or "")
             if library.name == "libnccl" and version is not None:
-                mapped = True
                 shown = f"{known(library.path) or library.name}: {version}"
-                path = f"target.{one.name}.libraries"
-                yield Found(version, view.evidence(path, shown), known(library.distribution) or "")
-    if mapped:
-        return
+                evidence = view.evidence(f"target.{one.name}.libraries", shown)
+                yield VersionHere(version, evidence, known(library.distribution) or "")
+
+
+def _nccl_wheels(view: SnapshotView) -> Iterator[VersionHere]:
     try:
         wheels = of_component(installed(view), "nccl")
     except CannotJudge:
@@ -124,8 +111,8 @@ def _nccl(view: SnapshotView) -> Iterator[Found]:
     for wheel in wheels:
         version = parse_version(wheel.version)
         if version is not None:
-            shown = f"{wheel.name} {wheel.version}"
-            yield Found(version, view.evidence(PLACE, shown), wheel.name)
+            shown = view.evidence(PLACE, f"{wheel.name} {wheel.version}")
+            yield VersionHere(version, shown, wheel.name)
 
 
 def _affected(view: SnapshotView, row: KnownBad) -> list[Gpu]:
@@ -133,57 +120,48 @@ def _affected(view: SnapshotView, row: KnownBad) -> list[Gpu]:
         gpu
         for gpu in gpus(view)
         if row.gpus.search(known(gpu.name) or "")
-        and (
-            not row.capability
-            or (known(gpu.compute_capability) or "").split(".")[0] == row.capability
-        )
+        and row.capability in ("", (known(gpu.compute_capability) or "").split(".")[0])
     ]
 
 
 def _holds(view: SnapshotView, row: KnownBad) -> bool:
-    """Whether the circumstances are there; not where nobody knows."""
+    """Whether the row's circumstances are there; not where that is not known."""
     host = view.machine.host
-    facts = None if host is None else host.facts
-    if row.when == "p2p":
-        nvml = view.machine.nvml
-        pairs = None if nvml is None or nvml.facts is None else known(nvml.facts.pairs)
-        return any(known(pair.p2p_read) == "ok" for pair in pairs or [])
-    if row.when == "rdma":
-        try:
-            return bool(fabric(network(view)))
-        except CannotJudge:
-            return False
-    if row.when == "aarch64":
-        return facts is not None and known(facts.architecture) == "aarch64"
-    if row.when == "amd":
-        return facts is not None and "AMD" in (known(facts.cpu_model) or "")
-    if row.when.startswith("env:"):
-        name, _, value = row.when.removeprefix("env:").partition("=")
-        target = view.snapshot.target
-        environment = None if target is None else target.environment
-        variables = (
-            {} if environment is None or environment.facts is None else environment.facts.variables
-        )
-        return variables.get(name) == value
+    kind, _, setting = row.when.partition(":")
+    match kind:
+        case "p2p":
+            pairs = fact(view.machine.nvml, "pairs") or []
+            return any(known(pair.p2p_read) == "ok" for pair in pairs)
+        case "rdma":
+            try:
+                return bool(fabric(network(view)))
+            except CannotJudge:
+                return False
+        case "aarch64":
+            return fact(host, "architecture") == "aarch64"
+        case "amd":
+            return "AMD" in (fact(host, "cpu_model") or "")
+        case "env":
+            name, _, value = setting.partition("=")
+            target = view.snapshot.target
+            variables = None if target is None else fact(target.environment, "variables")
+            return (variables or {}).get(name) == value
     return True
 
 
-def _finding(view: SnapshotView, row: KnownBad, found: Found, affected: list[Gpu]) -> Finding:
-    name = _NAMES[row.what]
-    subjects: list[Subject] = (
-        about("package", found.package)
-        if found.package
-        else [subject for gpu in affected for subject in about_gpu(gpu)]
-        if row.gpus.pattern or row.capability
-        else []
-    )
+def _finding(view: SnapshotView, row: KnownBad, one: VersionHere, affected: list[Gpu]) -> Finding:
+    subjects: list[Subject] = []
+    if one.package:
+        subjects = about("package", one.package)
+    elif row.gpus.pattern or row.capability:
+        subjects = [subject for gpu in affected for subject in about_gpu(gpu)]
     names = ", ".join(dict.fromkeys(known(gpu.name) or "a GPU" for gpu in affected))
     return KNOWN_BAD.found(
         subjects,
-        [found.evidence, *[view.gpu_evidence(gpu, "name") for gpu in affected[:2]]],
-        advice=_remedy(view, row, found),
-        component=name,
-        version=str(found.version),
+        [one.evidence, *[view.gpu_evidence(gpu, "name") for gpu in affected[:2]]],
+        advice=_remedy(view, row, one),
+        component=_NAMES[row.what],
+        version=str(one.version),
         count=len(affected),
         gpus=names,
         symptom=row.symptom,
@@ -191,24 +169,17 @@ def _finding(view: SnapshotView, row: KnownBad, found: Found, affected: list[Gpu
     )
 
 
-def _remedy(view: SnapshotView, row: KnownBad, found: Found) -> Remedy:
-    text = (
-        f"It is mended in {row.fixed}: upgrade to that or later."
-        if row.fixed
-        else "Use another version."
-    )
-    around = row.workaround
+def _remedy(view: SnapshotView, row: KnownBad, one: VersionHere) -> Remedy:
+    text = f"It is mended in {row.fixed}: upgrade to that or later." if row.fixed else ""
     commands: list[str] = []
     if row.what == "driver":
         commands = on_system(view, "update-driver")
-    elif found.package:
-        commands = [pip_install(view, f"{found.package}>={row.fixed}")] if row.fixed else []
-    if around and " " not in around:
-        text += f" Until then {around} gets around it."
-        commands.append(f"export {around}")
-    elif around.startswith("unset "):
-        text += f" Until then: {around}."
-        commands.append(around)
+    elif one.package and row.fixed:
+        commands = [pip_install(view, f"{one.package}>={row.fixed}")]
+    around = row.workaround
+    if around.startswith("unset ") or (around and " " not in around):
+        commands.append(around if " " in around else f"export {around}")
+        around = f"Until then: {around}."
     elif around:
-        text += f" Or use {around}."
-    return Remedy(text, commands)
+        around = f"Or use {around}."
+    return Remedy(" ".join(filter(None, [text or "Use another version.", around])), commands)

@@ -324,8 +324,6 @@ add(
 for name, value, code in (
     ("NVIDIA_TF32_OVERRIDE", "0", "ENV-004"),
     ("CUDA_LAUNCH_BLOCKING", "1", "ENV-005"),
-    ("CUDA_CACHE_DISABLE", "1", "ENV-006"),
-    ("CUDA_FORCE_PTX_JIT", "1", "ENV-012"),
 ):
     add(
         f"{name}={value}",

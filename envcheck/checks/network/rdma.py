@@ -1,0 +1,152 @@
+"""Checks on what RDMA between GPUs of several machines needs: libraries and a module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...facts.base import Unavailable, known
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, need
+from ...findings.causes import Cause
+from ...findings.model import Passed, Remedy, Verdict
+from ...findings.subjects import about
+from ..driver_state import NO_GPUS
+from ..nvidia_devices import host_facts, is_loaded, kernel_facts
+from ..registry import check
+from ..system_commands import on_system
+from .common import for_data_centres, named, network, serving_ports, setting
+
+# The kernel's driver, and libibverbs' for it.
+_PROVIDERS = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re"}
+_BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
+_DMABUF_KERNEL = (5, 12)
+_OVER_TCP = "NCCL cannot use {ports}, and goes over TCP."
+NO_LIBRARY = Cause(
+    "libibverbs-missing",
+    "warn",
+    headline="libibverbs is missing",
+    sentence="libibverbs.so.1 is not {where}: " + _OVER_TCP,
+)
+NO_PROVIDER = Cause(
+    "libibverbs-driver-missing",
+    "warn",
+    headline="libibverbs has no driver for the adapters",
+    sentence="libibverbs is {where}, and its driver for {missing} is not ('no userspace device-specific"
+    " driver found'): " + _OVER_TCP,
+)
+
+
+@check(
+    "NET-005",
+    title="Programs can reach the RDMA adapters",
+    causes=[NO_LIBRARY, NO_PROVIDER],
+    about="NCCL loads libibverbs.so.1 when it starts, and that a driver for the adapter; most images have"
+    " neither, and NCCL then goes over TCP without a word. Judged where an active port serves GPUs.",
+    sources=("horovod#476", "nccl-tests#41", "rdma-core, libibverbs: providers"),
+    follows=("BND-009",),
+)
+def libraries(view: SnapshotView) -> Iterator[Verdict]:
+    ports = serving_ports(view)
+    facts = network(view)
+    inside = view.seen is not view.machine and view.seen.network is not view.machine.network
+    where = "in the container" if inside else "here"
+    in_image = "apt-get install -y libibverbs1 ibverbs-providers  # in the Dockerfile, on Debian"
+    advice = (
+        Remedy("Install them in the image, or start from one of NVIDIA's.", [in_image])
+        if inside
+        else Remedy("Install the RDMA libraries.", on_system(view, "rdma-libraries"))
+    )
+    library = facts.libibverbs
+    rdma = view.evidence("machine.network.rdma", named(ports))
+    if isinstance(library, Unavailable) and library.unavailable == "absent":
+        yield NO_LIBRARY.found(
+            about("library", "libibverbs.so.1"),
+            [view.evidence("seen.network.libibverbs"), rdma],
+            advice=advice,
+            where=where,
+            ports=named(ports),
+        )
+        return
+    found = need(library, "libibverbs")
+    has = need(facts.rdma_providers, "libibverbs' drivers")
+    wanted = {_PROVIDERS.get(known(device.driver) or "") for device, _ in ports} - {None}
+    missing = sorted(name for name in wanted if name and name not in has)
+    if missing and not has and not found.startswith(("/lib", "/usr/lib")):
+        raise Skip(f"where {found} looks for its drivers is not known")
+    if not missing:
+        yield Passed(found)
+        return
+    yield NO_PROVIDER.found(
+        about("library", f"lib{missing[0]}"),
+        [view.evidence("seen.network.rdma_providers"), rdma],
+        advice=advice,
+        where=where,
+        missing=", ".join(missing),
+        ports=named(ports),
+    )
+
+
+NO_GPUDIRECT = Cause(
+    "gpudirect-unavailable",
+    "warn",
+    headline="GPUDirect RDMA is not available",
+    sentence="nvidia_peermem is not loaded, and DMA-BUF is not available here ({kernel}, {flavour} modules):"
+    " what {ports} send and receive is copied through the host's memory.",
+    remedy="Load it, now and at each boot. Where it says 'Invalid argument', the driver was installed before"
+    " the RDMA stack (MOFED, DOCA): install the driver again.",
+    commands=[
+        "sudo modprobe nvidia-peermem",
+        "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
+    ],
+)
+
+
+@check(
+    "NET-006",
+    title="RDMA adapters reach the GPUs' memory",
+    causes=[NO_GPUDIRECT],
+    about="GPUDirect RDMA lets an adapter read and write a GPU's memory; it needs the module nvidia_peermem"
+    " (nv_peer_mem before 470), which nothing loads by itself, or DMA-BUF (open modules, Linux 5.12). Judged"
+    " where a data-centre GPU has an active RDMA port of NVIDIA's that serves GPUs.",
+    sources=(
+        "nv_peer_memory#56",
+        "NVIDIA driver README, GPUDirect RDMA Peer Memory Client",
+        "NVIDIA NCCL user guide, NCCL_DMABUF_ENABLE: Linux 5.12, open modules, CUDA 11.7",
+    ),
+    follows=(*NO_GPUS, "KRN-003"),
+)
+def peer_memory(view: SnapshotView) -> Iterator[Verdict]:
+    ports = [one for one in serving_ports(view) if known(one[0].driver) in _BY_PEERMEM]
+    if not ports:
+        raise Skip("the RDMA adapters are not NVIDIA's")
+    if not for_data_centres(view):
+        raise Skip("no data-centre GPU")
+    kernel = kernel_facts(view)
+    modules = {one.name for one in need(kernel.modules, "the loaded modules")}
+    loaded = sorted(modules & {"nvidia_peermem", "nv_peer_mem"})
+    if loaded:
+        yield Passed(loaded[0])
+        return
+    if is_loaded(kernel) is False:
+        raise Skip("the nvidia module is not loaded")
+    release = known(kernel.release) or known(host_facts(view).kernel)
+    version = re.match(r"(\d+)\.(\d+)", release or "")
+    flavour = need(kernel.driver_flavour, "whether the modules are the open ones")
+    off = setting(network(view), "NCCL_DMABUF_ENABLE")
+    if flavour == "open" and (off is None or off.value != "0"):
+        if version is None:
+            raise Skip("the kernel's version is not known")
+        if (int(version[1]), int(version[2])) >= _DMABUF_KERNEL:
+            yield Passed(f"by DMA-BUF (open modules, Linux {version[0]})")
+            return
+    yield NO_GPUDIRECT.found(
+        evidence=[
+            view.evidence("machine.kernel.modules", ", ".join(sorted(modules))),
+            view.evidence("machine.kernel.driver_flavour"),
+            view.evidence("machine.network.rdma", named(ports)),
+        ],
+        kernel=f"Linux {version[0]}" if version else "this kernel",
+        flavour=flavour,
+        ports=named(ports),
+    )

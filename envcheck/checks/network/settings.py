@@ -1,0 +1,214 @@
+"""Checks on NCCL's and its peers' settings: names that are not here, and fast ways switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ...facts.base import known
+from ...facts.missing import Skip
+from ...facts.network import Network, NetworkInterface, NetworkSetting
+from ...facts.view import SnapshotView, fact, need
+from ...findings.causes import Cause
+from ...findings.model import Finding, Passed, Verdict
+from ..registry import check
+from . import common
+
+
+def matches(value: str) -> Callable[[str], bool]:
+    """Which names a value of NCCL_SOCKET_IFNAME means: prefixes, "=" for whole names, "^" for all others."""
+    inverted = value.startswith("^")
+    value = value.removeprefix("^")
+    exact = value.startswith("=")
+    words = [word for word in value.removeprefix("=").split(",") if word]
+
+    def is_meant(name: str) -> bool:
+        listed = name in words if exact else name.startswith(tuple(words))
+        return (listed or not words) != inverted
+
+    return is_meant
+
+
+def _by_name(value: str) -> Callable[[str], bool]:
+    return lambda name: name in value.split(",")
+
+
+_SOCKET = "NCCL_SOCKET_IFNAME"
+# {variable: (what its value means, what comes of one that names nothing that is here)}
+_READERS: dict[str, tuple[Callable[[str], Callable[[str], bool]], str]] = {
+    _SOCKET: (matches, "NCCL ends with 'no socket interface found'"),
+    "GLOO_SOCKET_IFNAME": (_by_name, "Gloo ends with 'Unable to find address for'"),
+    "HOROVOD_GLOO_IFACE": (_by_name, "Horovod's Gloo cannot start"),
+    "OMPI_MCA_btl_tcp_if_include": (_by_name, "Open MPI has no TCP between machines"),
+}
+NO_INTERFACE = Cause(
+    "interface-not-usable",
+    "fail",
+    headline="a setting names a network interface that is not here",
+    sentence="{setting} means no network interface that could be used here ({why}): {then}.",
+)
+LOOPBACK = Cause(
+    "loopback-first",
+    "warn",
+    headline="NCCL takes the loopback interface",
+    sentence="{setting} does not exclude the loopback interface, and NCCL takes that first: processes on"
+    " other machines cannot reach it, and all of them hang.",
+)
+NO_ADAPTER = Cause(
+    "adapter-not-here",
+    "warn",
+    headline="a setting names an RDMA adapter that is not here",
+    sentence="{setting} means no RDMA adapter of this machine, which has {adapters}: NCCL goes over TCP,"
+    " several times slower.",
+)
+
+
+@check(
+    "NET-001",
+    title="Settings name network interfaces and adapters that are here",
+    causes=[NO_INTERFACE, LOOPBACK, NO_ADAPTER],
+    about="NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and their like say which interface traffic takes,"
+    " NCCL_IB_HCA which RDMA adapter; a name from another machine leaves none. NCCL's are prefixes (= for a"
+    " whole name, ^ for all others), read from the environment, /etc/nccl.conf and the user's file.",
+    sources=(common.NCCL_GUIDE, "horovod#700", "NCCL 2.28, socket.cc: find or fail"),
+)
+def named_interfaces(view: SnapshotView) -> Iterator[Verdict]:
+    facts = common.network(view)
+    settings = {one.name: one for one in need(facts.settings, "NCCL's settings") if one.value}
+    interfaces = need(facts.interfaces, "the network interfaces")
+    judged = [settings[name] for name in (*_READERS, "NCCL_IB_HCA") if name in settings]
+    if not judged:
+        raise Skip("no variable names an interface")
+    found: list[Finding] = []
+    for one in judged:
+        if one.name in _READERS:
+            found += _interface(view, one, interfaces)
+        else:
+            found += _adapter(view, one, facts)
+    yield from found
+    if not found:
+        yield Passed(", ".join(map(common.in_words, judged)))
+
+
+def _interface(
+    view: SnapshotView, one: NetworkSetting, interfaces: list[NetworkInterface]
+) -> Iterator[Finding]:
+    if "/" in one.value:
+        return  # a subnet, of Open MPI's
+    meaning, then = _READERS[one.name]
+    is_meant = meaning(one.value)
+    meant = [interface for interface in interfaces if is_meant(interface.name)]
+    unmeant = one.value.startswith("^") or common.spans_machines(common.network(view))
+    good = common.best(interfaces)
+    value = "" if good is None else good.name
+    others = [each.name for each in interfaces if known(each.kind) != "loopback"]
+    shown = ", ".join(others) or "only lo"
+    evidence = [
+        common.setting_evidence(view, one),
+        view.evidence("seen.network.interfaces", shown),
+    ]
+    subjects, setting = common.about_setting(one), common.in_words(one)
+    if not any(map(common.usable, meant)):
+        down = ", ".join(sorted(interface.name for interface in meant))
+        why = f"{down} is down or has no address" if down else f"this machine has {shown}"
+        text = "Name the interface that leads to the other machines"
+        advice = common.change_setting(one, text, value)
+        yield NO_INTERFACE.found(
+            subjects, evidence, advice=advice, setting=setting, why=why, then=then
+        )
+    elif one.name == _SOCKET and known(meant[0].kind) == "loopback" and value and unmeant:
+        advice = common.change_setting(one, "Name the interface, or exclude lo too", value)
+        yield LOOPBACK.found(subjects, evidence, advice=advice, setting=setting)
+
+
+def _adapter(view: SnapshotView, one: NetworkSetting, facts: Network) -> Iterator[Finding]:
+    adapters = [device.name for device in known(facts.rdma) or []]
+    listed = ",".join(part.partition(":")[0] for part in one.value.split(","))
+    if not any(map(matches(listed), adapters)):
+        text = "Take it away: NCCL then uses every adapter that is here"
+        shown = view.evidence("seen.network.rdma", ", ".join(adapters))
+        yield NO_ADAPTER.found(
+            common.about_setting(one),
+            [common.setting_evidence(view, one), shown],
+            advice=common.change_setting(one, text),
+            setting=common.in_words(one),
+            adapters=", ".join(adapters) or "no RDMA adapter",
+        )
+
+
+_OFF = ("LOC", "0")  # of NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL
+_YES = ("1", "2", "TRUE", "YES")
+SWITCHED_OFF = Cause(
+    "fast-way-off",
+    "warn",
+    headline="a setting switches off a fast way between GPUs",
+    sentence="{setting} keeps NCCL off {what}: {then}.",
+)
+
+
+@check(
+    "NET-003",
+    title="NCCL's settings leave its fast ways on",
+    causes=[SWITCHED_OFF],
+    about="NCCL_P2P_DISABLE, NCCL_SHM_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC"
+    " are for finding a fault; left in a script, an image or /etc/nccl.conf they make training several times"
+    " slower without a word. Judged only where there is what they switch off.",
+    sources=(common.NCCL_GUIDE, "NVIDIA NCCL user guide: not to be retained in scripts"),
+    follows=("PCI-007", "NET-008"),
+)
+def fast_ways(view: SnapshotView) -> Iterator[Verdict]:
+    facts = common.network(view)
+    if not need(facts.settings, "NCCL's settings"):
+        raise Skip("nothing is set")
+    found = [*_between_gpus(view, facts), *_between_machines(view, facts)]
+    for one, what, then in found:
+        text = "Take it away, unless it is there to get around a fault"
+        yield SWITCHED_OFF.found(
+            common.about_setting(one),
+            [common.setting_evidence(view, one)],
+            advice=common.change_setting(one, text),
+            setting=common.in_words(one),
+            what=what,
+            then=then,
+        )
+    if not found:
+        yield Passed("nothing that this machine has is switched off")
+
+
+Off = Iterator[tuple[NetworkSetting, str, str]]  # the setting, what it switches off, what follows
+
+
+def _between_gpus(view: SnapshotView, facts: Network) -> Off:
+    found = common.gpus(view)
+    if len(found) < 2:
+        return
+    linked = [gpu for gpu in found if any(known(link.active) for link in known(gpu.nvlinks) or [])]
+    pairs = fact(view.seen.nvml, "pairs")
+    direct = [pair for pair in pairs or [] if known(pair.p2p_read) == "ok"]
+    one = _is(facts, "NCCL_P2P_DISABLE", _YES) or _is(facts, "NCCL_P2P_LEVEL", _OFF)
+    if one is not None and (len(linked) > 1 or direct):
+        what = "NVLink" if len(linked) > 1 else "direct transfers between the GPUs"
+        yield one, what, "everything between GPUs goes through the host's memory"
+    one = _is(facts, "NCCL_SHM_DISABLE", _YES)
+    if one is not None and pairs is not None and len(direct) < len(pairs) and len(linked) < 2:
+        what = "shared memory, the way between GPUs that cannot reach each other directly"
+        yield one, what, "it goes through the network stack instead"
+
+
+def _between_machines(view: SnapshotView, facts: Network) -> Off:
+    ports = common.fabric(facts)
+    if not ports:
+        return
+    names = common.named(ports)
+    one = _is(facts, "NCCL_IB_DISABLE", _YES) or _is(facts, "NCCL_NET", ("SOCKET",))
+    if one is not None:
+        yield one, f"the RDMA adapters ({names})", "traffic between machines goes over TCP"
+        return
+    one = _is(facts, "NCCL_NET_GDR_LEVEL", _OFF)
+    if one is not None and common.for_data_centres(view):
+        then = "what goes to other machines is copied through the host's memory"
+        yield one, f"GPUDirect RDMA ({names})", then
+
+
+def _is(facts: Network, name: str, values: tuple[str, ...]) -> NetworkSetting | None:
+    one = common.setting(facts, name)
+    return one if one is not None and one.value.upper() in values else None
