@@ -5,7 +5,7 @@ import os
 from . import foreign, inside, probes
 from .documents import document, section
 from .run import BadTarget
-from .runtime import bounded
+from .runtime import forked
 from .worker import PythonCommand, handshake
 from .worker import probe as probe_worker
 
@@ -191,7 +191,7 @@ def _resolve(target):
             words = "%s: %s (is the current directory gone?)" % (target, error.strerror)
             return None, None, words
 
-    ((outcome, value),) = bounded.call_all([look], HANDSHAKE_DEADLINE)
+    ((outcome, value),) = forked.call_all([look], HANDSHAKE_DEADLINE)
     if outcome == "timeout":
         raise BadTarget(
             "%s cannot be used as a target: its file system gave no answer within %g s"

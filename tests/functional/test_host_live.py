@@ -16,7 +16,7 @@ import pythons
 from processes import PATIENCE, stretched, wait_for
 
 from envcheck.collector.probes import containers
-from envcheck.collector.runtime import bounded, process
+from envcheck.collector.runtime import forked, process
 from envcheck.collector.runtime.context import Context
 from envcheck.collector.worker import probe as worker
 from envcheck.facts.containers import Containers
@@ -143,7 +143,7 @@ def crash() -> None:
 
 def test_calls_that_hang_crash_and_fail_do_not_keep_the_others() -> None:
     calls: list[Callable[[], Any]] = [hang, lambda: {"x": [1, None, "é\udcff"]}, fail, crash]
-    hung, good, failed, crashed = bounded.call_all(calls, stretched(0.5))
+    hung, good, failed, crashed = forked.call_all(calls, stretched(0.5))
     assert hung == ("timeout", None)
     assert good == ("ok", {"x": [1, None, "é\udcff"]})
     assert failed[1]["unavailable"] == "no-permission"
@@ -152,7 +152,7 @@ def test_calls_that_hang_crash_and_fail_do_not_keep_the_others() -> None:
 
 def test_bounded_calls_leave_no_child_behind() -> None:
     before = children()  # servers of other tests
-    bounded.call_all([hang, hang], 0.05)
+    forked.call_all([hang, hang], 0.05)
     assert wait_for(lambda: children() <= before)
 
 
@@ -164,7 +164,7 @@ def children() -> set[str]:
 
 
 def test_a_large_answer_comes_whole() -> None:
-    assert bounded.call_all([lambda: "x" * 300_000], PATIENCE) == [("ok", "x" * 300_000)]
+    assert forked.call_all([lambda: "x" * 300_000], PATIENCE) == [("ok", "x" * 300_000)]
 
 
 # A mount whose server is gone

@@ -282,9 +282,9 @@ def test_a_call_that_hangs_for_ever_keeps_nobodys_output_open() -> None:
     """As a child stuck in the kernel would: the reader at the other end waited for it."""
     script = (
         "import os, signal, time\n"
-        "from envcheck.collector.runtime import bounded\n"
+        "from envcheck.collector.runtime import forked\n"
         "os.kill = lambda pid, number: None\n"  # it cannot be killed
-        "print(bounded.call_all([lambda: time.sleep(12)], 0.2), flush=True)\n"
+        "print(forked.call_all([lambda: time.sleep(12)], 0.2), flush=True)\n"
     )
     told = subprocess.run([PYTHON, "-c", script], check=True, timeout=PATIENCE, capture_output=True)
     assert told.stdout == b"[('timeout', None)]\n"

@@ -90,7 +90,6 @@ WAYS = {
     "install/catalogue/positions.py": "match",
     "install/catalogue/rules.py": "fullmatch",
     "envcheck.install.catalogue.positions._STRINGS": "match",
-    "collector/packaging/toml.py": "match",
 }
 
 

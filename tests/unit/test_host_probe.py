@@ -20,7 +20,7 @@ from envcheck.collector.linux import mounts
 from envcheck.collector.linux import security as host_security
 from envcheck.collector.linux import virtualization as host_virtual
 from envcheck.collector.probes import host
-from envcheck.collector.runtime import bounded, programs
+from envcheck.collector.runtime import forked, programs
 from envcheck.collector.runtime.context import Context
 from envcheck.facts.host import Host
 
@@ -58,7 +58,7 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def inline(functions: Any, deadline: float) -> list[tuple[str, Any]]:
-    """bounded.call_all without a process; a function that raises TimeoutError has hung."""
+    """forked.call_all without a process; a function that raises TimeoutError has hung."""
     results: list[tuple[str, Any]] = []
     for function in functions:
         try:
@@ -72,7 +72,7 @@ def inline(functions: Any, deadline: float) -> list[tuple[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "call_all", inline)
+    monkeypatch.setattr(forked, "call_all", inline)
 
 
 def put(function: Any, tree: Tree, *arguments: Any) -> Facts:

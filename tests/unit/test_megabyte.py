@@ -44,7 +44,6 @@ def smi(before: str, text: str, after: str = "") -> None:
 
 def specification(text: str) -> None:
     container_specs.host_paths(container_specs.read_spec(text))
-    container_specs.read_toml(text)
 
 
 def kernel_log(text: str) -> None:

@@ -18,7 +18,7 @@ from envcheck.collector.nvml import binding as nvml_binding
 from envcheck.collector.nvml import gpu as nvml_gpu
 from envcheck.collector.packaging import distributions
 from envcheck.collector.redact import Redactor
-from envcheck.collector.runtime import bounded, forked, shadows
+from envcheck.collector.runtime import forked, shadows
 from envcheck.collector.runtime.context import Context
 
 
@@ -125,7 +125,7 @@ def refuse() -> int:
 def test_no_room_for_another_process_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fork", refuse)
     before = len(list(Path("/proc/self/fd").iterdir()))
-    ((outcome, fact),) = bounded.call_all([lambda: 1], 1.0)
+    ((outcome, fact),) = forked.call_all([lambda: 1], 1.0)
     assert outcome == "error"
     assert "Resource temporarily unavailable" in fact["detail"]
     answers = forked.each(["one", "two"], lambda item, tell: True, 1.0, 1.0, "tried")

@@ -36,17 +36,17 @@ def put(facts, context, processes, distribution):
     unread = []
     for name, document in files:
         version = _version(document, files)
-        plugins = _table(document, "plugins")
-        part = _table(plugins, SECTIONS[version])
+        plugins = toml.table(document, "plugins")
+        part = toml.table(plugins, SECTIONS[version])
         section.update({key: value for key, value in part.items() if not isinstance(value, dict)})
-        engine = _table(part, "containerd")
+        engine = toml.table(part, "containerd")
         section.update({key: value for key, value in engine.items() if not isinstance(value, dict)})
-        for runtime, settings in _table(engine, "runtimes").items():
+        for runtime, settings in toml.table(engine, "runtimes").items():
             runtimes.setdefault(runtime, {}).update(settings if isinstance(settings, dict) else {})
         _put_older(runtimes, plugins)
         for other in SECTIONS.values():
-            hidden = _table(plugins, other) if other != SECTIONS[version] else {}
-            if _nvidia(_table(_table(hidden, "containerd"), "runtimes")):
+            hidden = toml.table(plugins, other) if other != SECTIONS[version] else {}
+            if _nvidia(toml.table(hidden, "containerd", "runtimes")):
                 unread.append({"path": name, "reason": "section", "section": other})
     unread += _not_imported(context, path, [name for name, _document in files])
     _put(facts, context, section, runtimes, unread)
@@ -65,7 +65,7 @@ def _put(facts, context, section, runtimes, unread):
     default = section.get("default_runtime_name")
     facts.put("default_runtime", default if isinstance(default, str) and default else "runc")
     cgroups = {
-        bool(_table(settings, "options").get("SystemdCgroup")) for settings in runtimes.values()
+        bool(toml.table(settings, "options").get("SystemdCgroup")) for settings in runtimes.values()
     }
     facts.put("cgroup_driver", "systemd" if True in cgroups else "cgroupfs")
     cdi = section.get("enable_cdi")
@@ -121,7 +121,7 @@ def _version(document, files):
 
 def _put_older(runtimes, plugins):
     """containerd before 1.3 has its runtime in a section of its own."""
-    program = _table(plugins, "linux").get("runtime") or _table(
+    program = toml.table(plugins, "linux").get("runtime") or toml.table(
         plugins, "io.containerd.runtime.v1.linux"
     ).get("runtime")
     if isinstance(program, str) and NVIDIA in program:
@@ -134,7 +134,9 @@ def _nvidia(runtimes):
     for name, settings in runtimes.items():
         if not isinstance(settings, dict):
             continue
-        program = _table(settings, "options").get("BinaryName") or settings.get("runtime_engine")
+        program = toml.table(settings, "options").get("BinaryName") or settings.get(
+            "runtime_engine"
+        )
         if isinstance(program, str) and NVIDIA in os.path.basename(program):
             found[name] = program
     return found
@@ -164,11 +166,6 @@ def _not_imported(context, path, read):
 
 def _why(error):
     return from_error(error) if isinstance(error, OSError) else unavailable("error", str(error))
-
-
-def _table(parent, name):
-    found = parent.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _list(parent, name):

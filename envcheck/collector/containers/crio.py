@@ -79,11 +79,8 @@ def _read(context):
             document = toml.loads(context.read(path, _LIMIT))
         except (FileNotFoundError, IsADirectoryError):
             continue
-        part = document.get("crio")
-        part = part.get("runtime") if isinstance(part, dict) else None
-        part = part if isinstance(part, dict) else {}
-        found = part.get("runtimes")
-        for name, one in (found if isinstance(found, dict) else {}).items():
+        part = toml.table(document, "crio", "runtime")
+        for name, one in toml.table(part, "runtimes").items():
             if isinstance(one, dict):
                 runtimes.setdefault(name, {}).update(one)
         settings.update({key: value for key, value in part.items() if key != "runtimes"})

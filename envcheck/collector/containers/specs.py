@@ -1,8 +1,4 @@
-"""CDI specifications and the toolkit's config.toml, read without a YAML or TOML library.
-
-Both are read as far as their own generators write them: block YAML (or JSON) as `nvidia-ctk cdi
-generate` does, and TOML with one plain value on a line.
-"""
+"""CDI specifications: block YAML or JSON as `nvidia-ctk cdi generate` writes them, read without a library."""
 
 import errno
 import json
@@ -179,19 +175,3 @@ def _is_missing(path):
     except OSError as error:
         return error.errno in (errno.ENOENT, errno.ENOTDIR)
     return False
-
-
-def read_toml(text):
-    """The plain values of a TOML text by (section, key); what is none of them is left out."""
-    values = {}
-    section = ""
-    for line in text.splitlines():
-        line = line.strip()
-        header = re.match(r"\[([^\[\]]+)\]", line)
-        if header:
-            section = header.group(1).strip()
-            continue
-        setting = re.match(r"""([\w.-]+)\s*=\s*("[^"]*"|'[^']*'|[\w.+-]+)\s*(?:#.*)?$""", line)
-        if setting:
-            values[section, setting.group(1)] = setting.group(2).strip("\"'")
-    return values

@@ -4,7 +4,7 @@ import errno
 import os
 
 from .. import facts
-from ..runtime import bounded, programs
+from ..runtime import forked, programs
 from . import mounts
 
 STATVFS_DEADLINE = 1.5  # seconds for all directories together, which are looked at side by side
@@ -35,7 +35,7 @@ def wanted(context, home):
 def disks(context, home):
     """A Disk for each wanted directory."""
     places = wanted(context, home)
-    looks = bounded.call_all(
+    looks = forked.call_all(
         [lambda path=path: look(context.path(path)) for path, _roles in places], STATVFS_DEADLINE
     )
     try:

@@ -1,4 +1,4 @@
-"""Reads the TOML that uv's configuration is written in, where the interpreter has no tomllib (before 3.11).
+"""Reads TOML where the interpreter has no tomllib (before 3.11): what configuration files hold.
 
 Tables, arrays of tables, strings, integers, booleans, arrays and inline tables. Anything else is an error,
 and no error repeats what stood in the file.
@@ -6,18 +6,23 @@ and no error repeats what stood in the file.
 
 import re
 
-_KEY = re.compile(r"[A-Za-z0-9_-]+|\"[^\"\\\n]*\"|'[^'\n]*'")
-_NUMBER = re.compile(r"[+-]?\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?(?![\w.:-])")
-_ESCAPES = {
-    "b": "\b",
-    "t": "\t",
-    "n": "\n",
-    "f": "\f",
-    "r": "\r",
-    '"': '"',
-    "\\": "\\",
-    "e": "\x1b",
-}
+_BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+_END_OF_LINE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+_KEY = re.compile(r"[ \t]*([A-Za-z0-9_-]+|\"[^\"\\\n]*\"|'[^'\n]*')[ \t]*(\.?)")
+_EQUALS = re.compile(r"=[ \t]*")
+_VALUE = re.compile(
+    r'"""\n?(?P<long>(?:[^"\\]|\\[\s\S]|"(?!""))*)"""'
+    r"|'''\n?(?P<long_raw>(?:[^']|'(?!''))*)'''"
+    r'|"(?P<text>(?:[^"\\\n]|\\[^\n])*)"'
+    r"|'(?P<raw>[^'\n]*)'"
+    r"|(?P<flag>true|false)(?![\w.-])"
+    r"|(?P<number>[+-]?\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?)(?![\w.:-])"
+    r"|(?P<open>[\[{])"
+)
+_ESCAPE = re.compile(
+    r"\\(?:([btnfr\"\\e])|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([ \t]*\n)\s*|)"
+)
+_ESCAPES = dict(zip('btnfr"\\e', '\b\t\n\f\r"\\\x1b'))
 _DEEP = 50  # nested arrays and inline tables
 _DOTS = 2000  # in a line: tomllib takes quadratic time for a key of so many parts
 
@@ -34,11 +39,17 @@ def loads(text):
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        if line is None:
-            match = re.search(r"at line (\d+)", str(error))
-            line = match.group(1) if match else None
-        raise ValueError("no valid TOML" if line is None else "no valid TOML at line %s" % line)
+        found = re.search(r"at line (\d+)", str(error))
+        raise ValueError("no valid TOML" + (" " + found.group() if found else ""))
+
+
+def table(parent, *names):
+    """The table at a path of names; {} where there is none."""
+    for name in names:
+        parent = parent.get(name)
+        if not isinstance(parent, dict):
+            return {}
+    return parent
 
 
 class Reader(object):
@@ -49,168 +60,113 @@ class Reader(object):
         self.at = 0
 
     def document(self):
-        root = {}
-        table = root
+        root = current = {}
         while True:
-            self._blank(lines=True)
+            self._take(_BLANK.match(self.text, self.at))
             if self.at >= len(self.text):
                 return root
-            if self._take("[["):
-                table = self._array_of_tables(root, self._keys())
-                self._expect("]]")
-            elif self._take("["):
-                table = self._descend(root, self._keys())
-                self._expect("]")
+            if self._is("[["):
+                keys = self._keys()
+                current = self._append(self._descend(root, keys[:-1]), keys[-1])
+                self._need("]]")
+            elif self._is("["):
+                current = self._descend(root, self._keys())
+                self._need("]")
             else:
-                self._pair(table, 0)
-            self._end_of_line()
+                self._pair(current, 0)
+            self._take(_END_OF_LINE.match(self.text, self.at))
 
-    def _array_of_tables(self, root, keys):
-        parent = self._descend(root, keys[:-1])
-        tables = parent.setdefault(keys[-1], [])
+    def _append(self, parent, key):
+        tables = parent.setdefault(key, [])
         if not isinstance(tables, list) or (tables and not isinstance(tables[-1], dict)):
             self._fail()
         tables.append({})
         return tables[-1]
 
-    def _descend(self, table, keys):
+    def _descend(self, parent, keys):
         for key in keys:
-            table = table.setdefault(key, {})
-            if isinstance(table, list) and table:
-                table = table[-1]
-            if not isinstance(table, dict):
+            parent = parent.setdefault(key, {})
+            if isinstance(parent, list) and parent:
+                parent = parent[-1]
+            if not isinstance(parent, dict):
                 self._fail()
-        return table
+        return parent
 
-    def _pair(self, table, depth):
+    def _pair(self, parent, depth):
         keys = self._keys()
-        self._expect("=")
-        target = self._descend(table, keys[:-1])
+        self._take(_EQUALS.match(self.text, self.at))
+        target = self._descend(parent, keys[:-1])
         if keys[-1] in target:
             self._fail()
         target[keys[-1]] = self._value(depth)
 
     def _keys(self):
-        keys = []
-        while True:
-            self._blank()
-            match = _KEY.match(self.text, self.at)
-            if match is None:
-                self._fail()
-            self.at = match.end()
-            keys.append(match.group().strip("\"'") if match.group()[0] in "\"'" else match.group())
-            self._blank()
-            if not self._take("."):
-                return keys
+        keys, more = [], True
+        while more:
+            word, more = self._take(_KEY.match(self.text, self.at)).groups()
+            keys.append(word[1:-1] if word[0] in "\"'" else word)
+        return keys
 
     def _value(self, depth):
-        if depth > _DEEP:
-            self._fail()
-        self._blank()
-        for quote in ('"""', "'''"):
-            if self._take(quote):
-                return self._long_string(quote)
-        for quote in "\"'":
-            if self._take(quote):
-                return self._string(quote)
-        if self._take("["):
-            return self._array(depth)
-        if self._take("{"):
-            return self._inline_table(depth)
-        for word, value in (("true", True), ("false", False)):
-            if re.compile(word + r"(?![\w.-])").match(self.text, self.at):
-                self.at += len(word)
-                return value
-        match = _NUMBER.match(self.text, self.at)
-        if match is None:
-            self._fail()
-        self.at = match.end()
-        digits = match.group().replace("_", "")
-        return float(digits) if re.search("[.eE]", digits) else int(digits)
+        match = self._take(_VALUE.match(self.text, self.at))
+        kind, text = match.lastgroup, match.group(match.lastgroup)
+        if kind == "flag":
+            return text == "true"
+        if kind == "number":
+            digits = text.replace("_", "")
+            return float(digits) if re.search("[.eE]", digits) else int(digits)
+        if kind == "open":
+            if depth >= _DEEP:
+                self._fail()
+            return self._array(depth) if text == "[" else self._inline(depth)
+        return _ESCAPE.sub(self._escaped, text) if kind in ("text", "long") else text
 
     def _array(self, depth):
         values = []
-        while True:
-            self._blank(lines=True)
-            if self._take("]"):
-                return values
+        while not self._is("]"):
             values.append(self._value(depth + 1))
-            self._blank(lines=True)
-            if not self._take(","):
-                self._expect("]")
-                return values
+            if not self._is(","):
+                self._need("]")
+                break
+        return values
 
-    def _inline_table(self, depth):
-        table = {}
-        self._blank()
-        if self._take("}"):
-            return table
+    def _inline(self, depth):
+        made = {}
+        if self._is("}"):
+            return made
         while True:
-            self._pair(table, depth + 1)
-            self._blank()
-            if not self._take(","):
-                self._expect("}")
-                return table
+            self._pair(made, depth + 1)
+            if not self._is(","):
+                self._need("}")
+                return made
 
-    def _string(self, quote):
-        end = self.text.find("\n", self.at)
-        line_end = len(self.text) if end < 0 else end
-        return self._until(quote, line_end)
+    def _escaped(self, match):
+        short, two, four, eight, line_end = match.groups()
+        if line_end:
+            return ""
+        if short:
+            return _ESCAPES[short]
+        number = int(two or four or eight or "110000", 16)
+        return chr(number) if number < 0x110000 else self._fail()
 
-    def _long_string(self, quote):
-        if self.text.startswith("\n", self.at):
-            self.at += 1
-        return self._until(quote, len(self.text))
+    def _is(self, mark):
+        """Whether the mark comes next, then taken, with what is blank around it."""
+        begins = _BLANK.match(self.text, self.at).end()
+        if not self.text.startswith(mark, begins):
+            return False
+        inside = mark not in ("]", "]]", "}")  # behind these a line may end
+        self.at = begins + len(mark)
+        self.at = _BLANK.match(self.text, self.at).end() if inside else self.at
+        return True
 
-    def _until(self, quote, limit):
-        parts = []
-        while self.at < limit:
-            if self.text.startswith(quote, self.at):
-                self.at += len(quote)
-                return "".join(parts)
-            character = self.text[self.at]
-            self.at += 1
-            parts.append(self._escape() if character == "\\" and quote[0] == '"' else character)
-        return self._fail()
-
-    def _escape(self):
-        kind = self.text[self.at : self.at + 1]
-        self.at += 1
-        if kind in _ESCAPES:
-            return _ESCAPES[kind]
-        length = {"x": 2, "u": 4, "U": 8}.get(kind)
-        if length is not None:
-            digits = self.text[self.at : self.at + length]
-            if re.match(r"[0-9A-Fa-f]{%d}\Z" % length, digits) and int(digits, 16) < 0x110000:
-                self.at += length
-                return chr(int(digits, 16))
-        folded = re.compile(r"[ \t\n]*\n\s*" if kind == "\n" else r"[ \t]*\n\s*")
-        match = folded.match(self.text, self.at - 1)
-        if match is None:
+    def _need(self, mark):
+        if not self._is(mark):
             self._fail()
-        self.at = match.end()
-        return ""
 
-    def _blank(self, lines=False):
-        pattern = r"(?:[ \t\n]|#[^\n]*)*" if lines else r"[ \t]*"
-        self.at = re.compile(pattern).match(self.text, self.at).end()
-
-    def _end_of_line(self):
-        match = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)").match(self.text, self.at)
-        if match is None:
-            self._fail()
-        self.at = match.end()
-
-    def _take(self, mark):
-        if self.text.startswith(mark, self.at):
-            self.at += len(mark)
-            return True
-        return False
-
-    def _expect(self, mark):
-        self._blank()
-        if not self._take(mark):
-            self._fail()
+    def _take(self, match):
+        """Go behind the match, which has to be there."""
+        self.at = (match or self._fail()).end()
+        return match
 
     def _fail(self):
         raise ValueError("no valid TOML at line %d" % (self.text.count("\n", 0, self.at) + 1))

@@ -6,7 +6,8 @@ import re
 
 from ..containers import containers_conf, kubernetes, limits, specs
 from ..facts import Facts, from_error, known, unavailable
-from ..runtime import bounded, process, programs
+from ..packaging import toml
+from ..runtime import forked, process, programs
 
 DOCUMENT = "machine"
 DEADLINE = 8
@@ -248,7 +249,7 @@ def _put_storage(context, engines):
         engine for engine in engines if engine.get("storage_path") and engine.get("remote") is False
     ]
     paths = [context.path(engine.get("storage_path")) for engine in local]
-    looks = bounded.call_all([lambda path=path: _free(path) for path in paths], STORAGE)
+    looks = forked.call_all([lambda path=path: _free(path) for path in paths], STORAGE)
     for engine, (outcome, value) in zip(local, looks):
         engine.put(
             "storage_free_mib",
@@ -295,18 +296,18 @@ def _oci_hooks(context):
 def _put_config(facts, context):
     names = ("config", "mode", "no_cgroups", "ldconfig", "ldconfig_there")
     try:
-        settings = specs.read_toml(context.read(CONFIG))
-    except OSError as error:
+        settings = toml.loads(context.read(CONFIG))
+    except (OSError, ValueError) as error:
         values = [from_error(error)] * len(names)
     else:
         unset = unavailable("absent", "not set")
-        cgroups = settings.get(("nvidia-container-cli", "no-cgroups"))
-        ldconfig = settings.get(("nvidia-container-cli", "ldconfig")) or ""
+        cli = toml.table(settings, "nvidia-container-cli")
+        cgroups, ldconfig = cli.get("no-cgroups"), str(cli.get("ldconfig") or "")
         there = unavailable("absent", "no path of the host's")
         if ldconfig.startswith("@/"):  # without the @ it is a path of the container's
             there = os.path.exists(context.path(ldconfig[1:]))
-        mode = settings.get(("nvidia-container-runtime", "mode")) or unset
-        no_cgroups = unset if cgroups is None else cgroups == "true"
+        mode = str(toml.table(settings, "nvidia-container-runtime").get("mode") or "") or unset
+        no_cgroups = unset if cgroups is None else str(cgroups).lower() == "true"
         values = [CONFIG, mode, no_cgroups, ldconfig or unset, there]
     for name, value in zip(names, values):
         facts.put("toolkit_" + name, value, CONFIG)

@@ -1,7 +1,4 @@
-"""Does dangerous work in forked children, and comes back with what each piece of it came to.
-
-A piece that kills its child or hangs costs that child; the pieces after it go on in a new one.
-"""
+"""Dangerous calls in forked children: what hangs or dies there costs nothing else."""
 
 import json
 import os
@@ -10,122 +7,179 @@ import select
 import signal
 import time
 import warnings
+from functools import partial
 
-from ..facts import dumps, from_error, unavailable
+from ..facts import from_error, unavailable
 from . import orphans
 from .process import signal_name
 
-_GRACE = 0.5  # seconds that a killed child may take to die
+_GRACE = 0.5  # seconds that a killed child may take to die; then it is left behind
+_REAP = 0.1  # the same of each of several that were killed together
 
 
 class Answer(object):
-    """facts: what the piece told, merged. failure: None, or the unavailable fact of why it ended early."""
+    """facts: what the item reported, merged. failure: None, or the unavailable fact of why it ended early."""
 
     def __init__(self):
         self.facts = {}
         self.failure = None
 
 
-class _Progress(object):
-    """Where one child stands: the item it is at (None between two), and the one that comes next."""
+class _Child(object):
+    """A fork that runs ``work(send, descriptor)``; its messages are JSON, a line each. Raises OSError."""
 
-    def __init__(self, position):
-        self.first = self.next = position
-        self.current = None
-        self.over = False  # the child does no other item
-
-    def take(self, line, answers):
-        message = json.loads(line.decode("ascii"))
-        if "begin" in message:
-            self.current = message["begin"]
-            return
-        answers[self.current].facts.update(message.get("tell", {}))
-        if "end" in message:
-            answers[self.current].failure = message["end"]
-            self.next = self.current + 1
-            self.current = None
-            self.over = message["last"]
-
-
-def each(items, work, limit, budget, doing):
-    """One Answer for each of ``items``, in their order.
-
-    ``work(item, tell)`` runs in a child. It calls ``tell(dict)`` with what it knows so far, as often as
-    it likes, and returns whether the child is still as good as new for the next item. limit: seconds
-    for one item; budget: seconds for all. doing: what an item undergoes ("loaded"), for its epitaph.
-    """
-    answers = [Answer() for _ in items]
-    stop = time.monotonic() + budget
-    bind = orphans.tie(os.getpid())
-    position = 0
-    while position < len(items):
-        if time.monotonic() >= stop:
-            for answer in answers[position:]:
-                answer.failure = unavailable("timeout", "not tried: the others took all the time")
-            break
-        progress = _Progress(position)
+    def __init__(self, work):
+        bind = orphans.tie(os.getpid())
+        self._reader, writer = os.pipe()
+        self._lines = [b""]
+        self.is_late = False
         try:
-            pid, reader, writer = _fork()
-        except OSError as error:  # no room for another process or pipe
-            for answer in answers[position:]:
-                answer.failure = from_error(error)
-            break
-        if pid == 0:
+            with warnings.catch_warnings():
+                # A framework has threads by now. The child calls into libraries and leaves by _exit;
+                # should a lock that some thread held keep it waiting for ever, the limit ends it.
+                warnings.simplefilter("ignore")
+                self.pid = os.fork()
+        except OSError:
+            os.close(self._reader)
+            os.close(writer)
+            raise
+        if self.pid == 0:
             try:
                 if bind is not None:
                     bind()
-                os.close(reader)
-                _work_on(items, work, position, writer)
+                os.close(self._reader)
+                resource.setrlimit(
+                    resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1])
+                )
+                work(lambda message: _send(writer, message), writer)
             finally:
-                os._exit(0)
+                os._exit(
+                    0
+                )  # nothing of the parent's (its buffers, its exit handlers) is the child's
         os.close(writer)
-        status, hung = _attend(pid, reader, answers, progress, limit, stop)
-        position = progress.next
-        if progress.current is not None or progress.next == progress.first:
-            position = progress.first if progress.current is None else progress.current
-            answers[position].failure = _epitaph(status, hung, doing)
-            position += 1
+
+    def next(self, deadline):
+        """The next message; None at its end, or at the deadline, a time.monotonic(): then ``is_late``."""
+        poll = (
+            select.poll()
+        )  # select() knows no descriptor above 1023, and a framework may hold many
+        poll.register(self._reader, select.POLLIN)
+        while len(self._lines) < 2:
+            seconds = deadline - time.monotonic()
+            if seconds < -1.0 or not poll.poll(max(0.0, seconds) * 1000):  # what is there counts
+                self.is_late = True
+                return None
+            data = os.read(self._reader, 1 << 16)
+            if not data:
+                return None
+            self._lines = (self._lines.pop() + data).split(b"\n")
+        return json.loads(self._lines.pop(0).decode("ascii"))
+
+    def kill(self):
+        self.is_late = True
+        os.kill(self.pid, signal.SIGKILL)
+
+    def end(self, grace=_GRACE):
+        """Its wait status, or None where it does not die: it goes with the probe's process group."""
+        os.close(self._reader)
+        if self.is_late:
+            self.kill()
+        status = self._wait(grace)
+        if status is None and not self.is_late:
+            self.kill()
+            status = self._wait(grace)
+        return status
+
+    def _wait(self, grace):
+        end = time.monotonic() + grace
+        while True:
+            found, status = os.waitpid(self.pid, os.WNOHANG)
+            if found:
+                return status
+            if time.monotonic() > end:
+                return None
+            time.sleep(0.0005)
+
+
+def _send(descriptor, message):
+    line = (json.dumps(message) + "\n").encode("ascii")
+    while line:
+        line = line[os.write(descriptor, line) :]
+
+
+def call_all(functions, deadline):
+    """Call them side by side, each in a child of its own, and come back after ``deadline`` seconds.
+
+    What a function returns must be JSON. A list of (outcome, value) in the functions' order: ("ok",
+    what it returned), ("error", the unavailable fact that its exception stands for) or
+    ("timeout", None). A child stuck in the kernel is left behind: whoever started this process
+    sweeps it up and names it.
+    """
+    end = time.monotonic() + deadline
+    children, answers = [], []
+    for function in functions:
+        try:
+            children.append(_Child(partial(_call, function)))
+        except OSError as error:  # no room for another process or pipe
+            children.append(from_error(error))
+    for child in children:
+        answer = None if isinstance(child, dict) else child.next(end)
+        if isinstance(child, dict):
+            answer = "error", child
+        elif answer is None and not child.is_late:
+            answer = "error", from_error(RuntimeError("the child that looked died"))
+        answers.append(tuple(answer or ("timeout", None)))
+    started = [child for child in children if isinstance(child, _Child)]
+    for child in started:
+        child.kill()
+    for child in started:
+        child.end(_REAP)
     return answers
 
 
-def _fork():
-    """(0 in the child, else its process id; reader; writer). Raises OSError."""
-    reader, writer = os.pipe()
+def _call(function, send, descriptor):
+    if descriptor > 2:
+        os.closerange(0, 3)  # stuck, it would keep whoever reads them waiting for their end
     try:
-        with warnings.catch_warnings():
-            # A framework has threads by now. The child calls into libraries and leaves by _exit; should
-            # a lock that some thread held keep it waiting for ever, the limit ends it.
-            warnings.simplefilter("ignore")
-            pid = os.fork()
-    except OSError:
-        os.close(reader)
-        os.close(writer)
-        raise
-    return pid, reader, writer
+        answer = ["ok", function()]
+    except Exception as error:
+        answer = ["error", from_error(error)]
+    send(answer)
 
 
-def _attend(pid, reader, answers, progress, limit, stop):
-    """See one child through: (its wait status or None, whether it hung)."""
-    try:
-        hung = not _listen(reader, answers, progress, limit, stop)
-    finally:
-        os.close(reader)
-    return _bury(pid, hung), hung
+def each(items, work, limit, budget, doing):
+    """One Answer for each of ``items``, in their order; an item that kills its child or hangs costs itself.
+
+    ``work(item, tell)`` runs in a child. It calls ``tell(dict)`` with what it knows so far, as often as
+    it likes, and returns whether the child is still as good as new for the next item. limit: seconds
+    for one item; budget: seconds for all. doing: what an item undergoes ("loaded"), for its failure.
+    """
+    answers = [Answer() for _ in items]
+    stop = time.monotonic() + budget
+    position = 0
+    while position < len(items):
+        failure = None
+        if time.monotonic() >= stop:
+            failure = unavailable("timeout", "not tried: the others took all the time")
+        else:
+            try:
+                child = _Child(partial(_work_on, items, work, position))
+            except OSError as error:  # no room for another process or pipe
+                failure = from_error(error)
+        if failure is not None:
+            for answer in answers[position:]:
+                answer.failure = failure
+            break
+        position = _attend(child, answers, position, limit, stop, doing)
+    return answers
 
 
-def _work_on(items, work, position, writer):
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-
-    def send(message):
-        line = (dumps(message) + "\n").encode("ascii")
-        while line:
-            line = line[os.write(writer, line) :]
-
+def _work_on(items, work, position, send, _descriptor):
     for index in range(position, len(items)):
         send({"begin": index})
         failure, fresh = None, False
         try:
-            fresh = work(items[index], lambda facts: send({"tell": facts}))
+            fresh = work(items[index], lambda facts: send({"facts": facts}))
         except Exception as error:
             failure = from_error(error)
         last = not fresh or index + 1 == len(items)
@@ -134,52 +188,32 @@ def _work_on(items, work, position, writer):
             break
 
 
-def _listen(reader, answers, progress, limit, stop):
-    """Take in what a child sends; False when it had to be given up."""
-    pending = b""
-    deadline = min(stop, time.monotonic() + limit)
-    poll = select.poll()  # select() knows no descriptor above 1023, and a framework may hold many
-    poll.register(reader, select.POLLIN)
+def _attend(child, answers, position, limit, stop, doing):
+    """See one child through. The position of the item that comes next."""
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not poll.poll(left * 1000):
-            return False
-        chunk = os.read(reader, 65536)
-        if not chunk:
-            return True
-        lines = (pending + chunk).split(b"\n")
-        pending = lines.pop()
-        for line in lines:
-            progress.take(line, answers)
-        if progress.over:
-            return True  # a process that a library has left behind may keep the pipe open
-        if lines:
-            deadline = min(stop, time.monotonic() + limit)
+        message = child.next(min(stop, time.monotonic() + limit))
+        if message is None:  # it died or hangs, within this item
+            break
+        if "begin" in message:
+            position = message["begin"]
+        elif "facts" in message:
+            answers[position].facts.update(message["facts"])
+        elif "end" in message:  # foreign code may have spoilt what comes
+            answers[position].failure = message["end"]
+            position += 1
+            if message["last"]:  # a process that a library has left behind may keep the pipe open
+                child.end()
+                return position
+    late = child.is_late
+    answers[position].failure = _why(child.end(), late, doing)
+    return position + 1
 
 
-def _bury(pid, hung):
-    """Wait for a child, not for ever: its status, or None where it would not die."""
-    if hung:
-        os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + _GRACE
-    while True:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
-            return status
-        if time.monotonic() > end:
-            if hung:
-                return None  # stuck in the kernel: it goes with the probe's process group
-            hung, end = True, time.monotonic() + _GRACE
-            os.kill(pid, signal.SIGKILL)
-        time.sleep(0.0005)
-
-
-def _epitaph(status, hung, doing):
-    if hung:
+def _why(status, late, doing):
+    if late:
         return unavailable("timeout", "did not come back while being %s" % doing)
     if status is not None and os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return unavailable(
-            "error", "died by signal %d (%s) while being %s" % (number, signal_name(number), doing)
-        )
+        words = "died by signal %d (%s) while being %s" % (number, signal_name(number), doing)
+        return unavailable("error", words)
     return unavailable("error", "ended its process while being %s" % doing)
