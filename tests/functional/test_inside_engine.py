@@ -103,13 +103,6 @@ def test_any_python_from_3_6_on_looks_from_inside(engine: Path, minor: int) -> N
     assert target.pci is None and target.containers is None, "the host's own business"
 
 
-def test_an_entrypoint_that_prints_spoils_nothing(engine: Path) -> None:
-    pythons(engine, 11)
-    banner = "echo '== TensorFlow =='; echo '{\"snapshot\": 1}'; echo warning >&2; \"$@\"; echo bye; exit 9"
-    target = look(engine, banner).snapshot.target
-    assert target is not None and target.packages is not None and target.packages.facts
-
-
 def test_a_chatty_sitecustomize_spoils_nothing(engine: Path) -> None:
     pythons(engine, 11)
     site = engine.parent / "site"
@@ -122,28 +115,8 @@ def test_a_chatty_sitecustomize_spoils_nothing(engine: Path) -> None:
     assert target.interpreter is not None and target.interpreter.facts
 
 
-def test_the_second_name_serves_where_the_first_is_too_old(engine: Path) -> None:
-    pythons(engine, 7, "python3", major=2)
-    pythons(engine, 9, "python")
-    target = look(engine).snapshot.target
-    assert target is not None and target.interpreter is not None and target.interpreter.facts
-    assert target.interpreter.facts.version.startswith("3.9.")
-
-
-def test_too_old_a_python_is_named(engine: Path) -> None:
-    pythons(engine, 7, "python", major=2)
-    words = refused(engine)
-    assert words.startswith(f"its {engine}/python is Python 2.7.") and "needs 3.6" in words
-
-
 def test_without_a_python(engine: Path) -> None:
     assert refused(engine) == "there is no Python in it: neither python3 nor python is on its PATH"
-
-
-def test_a_python_that_does_not_start(engine: Path) -> None:
-    (engine / "python3").write_text("#!/bin/sh\nexit 1\n")
-    (engine / "python3").chmod(0o755)
-    assert refused(engine) == f"its {engine}/python3 does not start"
 
 
 @pytest.mark.parametrize(
@@ -250,35 +223,10 @@ def test_an_engine_that_hangs_is_killed_and_its_container_removed(tmp_path: Path
     assert (tmp_path / "ended").read_text() == "ended\n"
 
 
-def test_an_engine_that_ends_between_two_looks_is_explained(tmp_path: Path) -> None:
-    setup = (
-        "wait = run.process.run_all\nrun.process.run_all = lambda children, _look: wait(children)"
-    )
-    done = collector(tmp_path, setup, argv=["/bin/sh", "-c", "exit 137"])
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["target"]["interpreter"]["outcome"] == "crashed"
-
-
-def test_an_engine_that_is_not_there() -> None:
-    inside = Inside(location=REF, argv=["/nowhere/podman", "run"])
-    probe = failed(collection.collect(inside=inside, only=["host"]))
-    assert probe.outcome == "refused" and "could not be started" in probe.reason
-
-
 def test_a_python_that_takes_the_script_in_and_says_nothing(engine: Path) -> None:
     (engine / "python3").write_text("#!/bin/sh\ncat >/dev/null\n")
     (engine / "python3").chmod(0o755)
     assert "took in what envcheck sent by standard input" in failed(look(engine)).reason
-
-
-def test_the_engine_works_in_a_directory_of_its_own_that_is_removed(
-    engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    pythons(engine, 11)
-    look(engine, f'pwd > {tmp_path}/where; echo > oom; exec "$@"')
-    where = Path((tmp_path / "where").read_text().strip())
-    assert where not in (tmp_path, Path("/")) and not where.exists()
 
 
 def test_what_was_seen_already_is_not_looked_at_again(engine: Path) -> None:
@@ -304,15 +252,6 @@ def test_both_documents_are_redacted_with_one_set_of_tokens(engine: Path) -> Non
     assert target.environment is not None and target.environment.facts is not None
     path = target.environment.facts.variables["PYTHONPATH"]
     assert "worker-b" not in path and collected.restore(path) == "/home/worker-b/lib"
-
-
-def test_unredacted_where_nobody_wants_tokens(engine: Path) -> None:
-    pythons(engine, 11)
-    collected = look(engine, 'export PYTHONPATH=/home/worker-b/lib; exec "$@"', redact=False)
-    target = collected.snapshot.target
-    assert target is not None and target.environment is not None and target.environment.facts
-    assert target.environment.facts.variables["PYTHONPATH"] == "/home/worker-b/lib"
-    assert not collected.values
 
 
 def test_micro_kernels_run_inside_and_say_so(engine: Path, tmp_path: Path) -> None:

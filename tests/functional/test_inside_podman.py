@@ -19,7 +19,7 @@ from processes import PATIENCE, wait_for
 from real_targets import real_target
 from standin_cdi import INSIDE, StandinCdi, standin_cdi
 
-from envcheck.install.engine import Start, Wiring
+from envcheck.install.engine import Start
 
 from started import plain_start  # isort: skip
 
@@ -61,26 +61,6 @@ def test_an_image_is_seen_from_inside_and_outside(podman_world: PodmanWorld) -> 
     assert machine["containers"]["outcome"] == "ok" and target.get("containers") is None
     names = [snapshot[side]["host"]["facts"]["hostname"] for side in ("machine", "target")]
     assert len(set(names)) == 2 and all("<host-" in name or name == "vm" for name in names)
-
-
-def test_the_report_replays_to_the_byte(podman_world: PodmanWorld, tmp_path: Path) -> None:
-    saved = tmp_path / "look.json"
-    target = f"image:{podman_world.image('tensorflow')}"
-    live = doctor(podman_world, "--target", target, "--format", "json", "--save", saved)
-    again = envcheck("doctor", "--from", saved, "--format", "json")
-    assert live.stdout == again.stdout and live.returncode == again.returncode
-    told = {result["code"]: result for result in json.loads(live.stdout)["results"]}
-    assert told["BND-001"]["outcome"] == "pass" and told["BND-006"]["outcome"] == "pass"
-    shown = doctor(podman_world, "--target", target).stdout.decode()
-    assert f"Target: {target}" in shown and "Boundary" in shown
-    assert "--target " + target in shown.replace("\n", " ")
-
-
-@pytest.mark.parametrize("kind", ["banner", "user", "python-entrypoint", "no-shell"])
-def test_images_with_a_mind_of_their_own(podman_world: PodmanWorld, kind: str) -> None:
-    target = collected(podman_world, f"image:{podman_world.image(kind)}")["target"]
-    assert target["packages"]["outcome"] == "ok"
-    assert target["host"]["facts"]["is_root"] is (kind != "user")
 
 
 @pytest.mark.parametrize(
@@ -134,19 +114,6 @@ def test_a_running_container_is_entered_by_name_and_id(
         assert target["host"]["facts"]["hostname"] == identity[:12]
     left = podman_world.podman("exec", running, "sh", "-c", "ls -A /tmp; ls -A /root").stdout
     assert left.split() == ["sitecustomize.py"], "nothing of envcheck's is inside"
-
-
-def test_a_container_that_does_not_run(podman_world: PodmanWorld, running: str) -> None:
-    podman_world.podman("stop", "--time", "0", running)
-    done = doctor(podman_world, "--target", f"container:{running}", "--engine", "podman")
-    assert "does not run: podman reports that it is exited" in refused(done)
-    done = doctor(podman_world, "--target", "container:nosuch", "--engine", "podman")
-    assert "no such container in podman" in refused(done)
-
-
-def test_an_engine_is_for_containers_alone() -> None:
-    for arguments in ((), ("--target", "/usr"), ("--from", "x.json")):
-        assert "--engine" in refused(envcheck("doctor", "--engine", "podman", *arguments))
 
 
 def installed(folder: Path, start: Start) -> Path:
@@ -218,26 +185,6 @@ def test_standin_gpus_that_arrive(podman_world: PodmanWorld, cdi: StandinCdi) ->
     assert told["BND-002"]["outcome"] == "pass" and told["BND-002"]["detail"] == "2 of 2"
     assert told["BND-003"]["outcome"] == "pass"
     assert told["BND-005"]["outcome"] == "pass"
-
-
-def test_standin_gpus_that_do_not(podman_world: PodmanWorld, cdi: StandinCdi) -> None:
-    told = boundary(podman_world, cdi)
-    assert told["BND-003"]["outcome"] == "fail"
-    assert "brought no libcuda" in told["BND-003"]["findings"][0]["message"]
-    assert told["BND-002"]["consequence_of"] == "BND-003"
-    assert told["BND-006"]["outcome"] == "warn", "podman's own 64 MB of /dev/shm"
-
-
-def test_wiring_is_what_a_start_says(
-    podman_world: PodmanWorld, cdi: StandinCdi, tmp_path: Path
-) -> None:
-    wiring = Wiring(kind="cdi", arguments=cdi.device("0"), environment={"LD_LIBRARY_PATH": INSIDE})
-    start = plain_start("podman", str(shutil.which("podman")), podman_world.image("base"))
-    version = installed(tmp_path / "v", msgspec.structs.replace(start, wiring=wiring))
-    snapshot = collected(podman_world, str(version))
-    nodes = snapshot["target"]["kernel"]["facts"]["device_nodes"]
-    assert [node["path"] for node in nodes] == ["/dev/nvidia0", "/dev/nvidiactl"]
-    assert snapshot["target"]["cuda"]["facts"]["library_path"].startswith(INSIDE)
 
 
 SLOW = "#!/bin/sh\ntouch /started\nsleep 300\n"

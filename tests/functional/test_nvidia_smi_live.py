@@ -106,19 +106,6 @@ def test_every_failure_is_a_fact(fake: Any, script: str, code: int, said: str, d
     assert why(facts.form)[0] == "not-collected"
 
 
-def test_no_devices_is_an_answer(fake: Any) -> None:
-    facts = here(fake("echo 'No devices were found'; exit 6"))
-    assert (facts.exit_code, facts.gpu_count, facts.gpus) == (6, 0, [])
-
-
-def test_a_document_beside_a_warning_and_an_exit_code(fake: Any) -> None:
-    facts = here(
-        fake("cat document.xml; echo 'WARNING: infoROM is corrupted at gpu 0000:01:00.0'; exit 14")
-    )
-    assert (facts.exit_code, facts.gpu_count) == (14, 1)
-    assert facts.message == "WARNING: infoROM is corrupted at gpu 0000:01:00.0"
-
-
 def test_one_that_hangs_costs_its_deadline_alone(
     fake: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,12 +115,6 @@ def test_one_that_hangs_costs_its_deadline_alone(
     assert reason == "timeout" and told.startswith("nvidia-smi gave no answer within ")
     assert why(facts.gpus)[0] == "timeout"
     assert facts.message == told
-
-
-def test_one_that_floods_is_stopped(fake: Any) -> None:
-    facts = here(fake("exec yes '<gpu>'"))
-    assert why(facts.exit_code)[0] == "error"
-    assert "MiB" in why(facts.gpus)[1]
 
 
 def test_one_that_is_stuck_in_the_kernel_is_named(fake: Any) -> None:
@@ -155,22 +136,3 @@ def test_a_machine_without_it(tmp_path: Path) -> None:
     facts = typed(values)
     for fact in (facts.path, facts.exit_code, facts.gpus):
         assert why(fact)[0] == "absent"
-
-
-def test_it_is_found_where_wsl_keeps_it(tmp_path: Path) -> None:
-    program = tmp_path / "usr/lib/wsl/lib/nvidia-smi"
-    program.parent.mkdir(parents=True)
-    (tmp_path / "document.xml").write_text(DOCUMENT)
-    program.write_text(f'#!/bin/sh\nexec /bin/cat "{tmp_path}/document.xml"\n')
-    program.chmod(0o755)
-    facts = typed(nvidia_smi.collect(Context({"PATH": ""}, root=str(tmp_path))).values)
-    assert facts.path == "/usr/lib/wsl/lib/nvidia-smi"
-    assert facts.gpu_count == 1
-
-
-def test_one_that_may_not_be_executed_is_not_there(fake: Any, tmp_path: Path) -> None:
-    path = fake("cat document.xml")
-    (tmp_path / "nvidia-smi").chmod(0o644)
-    assert nvidia_smi.find(Context({"PATH": path.split(os.pathsep)[0]})) != str(
-        tmp_path / "nvidia-smi"
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -120,40 +119,11 @@ def test_what_the_library_does_not_have_is_not_supported(folder: Path) -> None:
     assert why(gpus[0].vbios)[0] == "error"  # bytes that are no text
 
 
-def test_an_older_fabric_structure(folder: Path) -> None:
-    gpus = asked(folder, SHIM_OLD_FABRIC="1").gpus
-    assert isinstance(gpus, list)
-    assert (gpus[0].fabric_state, gpus[0].fabric_health) == ("Completed", "Limited Capacity")
-
-
-def test_a_lost_gpu(folder: Path) -> None:
-    facts = asked(folder, SHIM_LOST="0")
-    assert isinstance(facts.gpus, list)
-    assert [gpu.index for gpu in facts.gpus] == [1]
-    assert [(lost.index, lost.code, lost.error) for lost in facts.lost] == [(0, 15, "GPU is lost")]
-
-
-def test_a_version_mismatch(folder: Path) -> None:
-    facts = asked(folder, SHIM_INIT="18")
-    assert facts.init_code == 18
-    assert "mismatch" in str(facts.init_error)
-    assert facts.nvml_version == "13.590.48.01"
-    assert why(facts.driver_version)[0] == why(facts.gpus)[0] == "error"
-
-
 def test_a_machine_without_the_library(tmp_path: Path) -> None:
     facts = asked(tmp_path)
     if facts.init_code != 12:
         pytest.skip("this machine has a libnvidia-ml of its own")
     assert why(facts.library_path)[0] == "absent"
-
-
-def test_a_library_that_cannot_be_loaded_is_not_called_absent(tmp_path: Path) -> None:
-    (tmp_path / "libnvidia-ml.so.1").write_text("not an ELF file")
-    facts = asked(tmp_path)
-    assert facts.init_code == 12
-    assert why(facts.library_path)[0] == "error"
-    assert str(tmp_path) in why(facts.library_path)[1]
 
 
 @pytest.mark.parametrize("minor", [THIS, 6])
@@ -164,9 +134,3 @@ def test_a_pynvml_inside_a_zip(folder: Path, tmp_path: Path, minor: int) -> None
     facts = asked(folder, minor, path=inside)
     assert facts.init_code == 0
     assert why(facts.binding_version)[0] == "absent"
-
-
-def test_a_pynvml_alone_in_a_folder(folder: Path, tmp_path: Path) -> None:
-    shutil.copy(pynvml.__file__, tmp_path / "pynvml.py")
-    assert asked(folder, path=str(tmp_path / "pynvml.py")).init_code == 0
-    assert why(asked(folder, path=str(tmp_path / "none.py")).init_code)[0] == "error"

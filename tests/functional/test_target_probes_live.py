@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -146,14 +145,6 @@ def test_what_is_no_python_is_named(tmp_path: Path, text: str, deadline: float, 
     assert path in str(refusal.value)
 
 
-def test_what_the_kernel_cannot_execute_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "python"
-    path.write_bytes(b"\x7fELF nonsense")
-    path.chmod(0o755)
-    with pytest.raises(ValueError, match="could not be started: Exec format error"):
-        handshake.check(greet(str(path)))
-
-
 def test_python_2_says_how_old_it_is() -> None:
     result = greet(pythons.need(7, major=2))
     with pytest.raises(ValueError, match=r"is Python 2\.7\.\d+, and envcheck needs 3\.6"):
@@ -244,78 +235,6 @@ def test_a_library_that_kills_its_process_costs_itself_alone(target: Target, bui
     assert "libnvinfer.so.5: cannot open shared object file" in absent.detail
 
 
-def test_a_dependency_that_is_missing_is_an_error_and_not_an_absence(
-    target: Target, built: Path, tmp_path: Path
-) -> None:
-    shutil.copy(built / "libcudnn_ops.so.9", tmp_path)
-    loader = probe(target, "loader", LD_LIBRARY_PATH=str(tmp_path))
-    reason = chosen(loader, "dlopen", "libcudnn_ops.so.9").path
-    assert isinstance(reason, Unavailable)
-    assert reason.unavailable == "error"
-    assert "libcudnn_graph.so.9: cannot open" in reason.detail
-
-
-def test_a_library_that_forwards_to_another_is_asked_once_that_one_is_there(
-    target: Target, tmp_path: Path
-) -> None:
-    """As cuDNN 8 does: its version function loads another library, and aborts where that fails.
-
-    It even does where a constructor of that library looks for a libcuda in vain.
-    """
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc to build libraries with")
-    whole, lacking = tmp_path / "whole", tmp_path / "lacking"
-    for folder in (whole, lacking):
-        folder.mkdir()
-        compile_library(folder / "libcudnn.so.8", FORWARDING, [Path("-Wl,-rpath,$ORIGIN")])
-    compile_library(whole / "libcudnn_ops_infer.so.8", FORWARDED)
-    loader = probe(target, "loader", LD_LIBRARY_PATH=f"{whole}")
-    for name in ("libcudnn", "libcudnn_ops_infer"):
-        library = chosen(loader, "dlopen", f"{name}.so.8")
-        assert (library.version, library.version_from) == ("8.7.0", "cudnnGetVersion")
-    loader = probe(target, "loader", LD_LIBRARY_PATH=f"{lacking}")
-    library = chosen(loader, "dlopen", "libcudnn.so.8")
-    assert library.path == str(lacking / "libcudnn.so.8")
-    assert isinstance(library.version, Unavailable)
-    assert "libcudnn_ops_infer.so.8: cannot open" in library.version.detail
-
-
-FORWARDING = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-unsigned long cudnnGetVersion(void)
-{
-    void *library = dlopen("libcudnn_ops_infer.so.8", RTLD_NOW);
-    if (dlerror())
-        abort();
-    return ((unsigned long (*)(void))dlsym(library, "cudnnGetVersion"))();
-}
-"""
-FORWARDED = """
-#include <dlfcn.h>
-__attribute__((constructor)) static void look(void) { dlopen("libcuda_that_is_none.so.1", RTLD_NOW); }
-unsigned long cudnnGetVersion(void) { return 8700; }
-"""
-
-
-def test_one_load_does_not_help_the_next(target: Target, built: Path, tmp_path: Path) -> None:
-    """What a library finds by its RPATH is loaded then, and by its name it still cannot be found."""
-    (tmp_path / "hidden").mkdir()
-    hidden = tmp_path / "hidden/libcublasLt.so.12"
-    compile_library(hidden, "int cublasLtGetProperty(int k, int *v) { *v = k; return 0; }")
-    compile_library(
-        tmp_path / "libcublas.so.12",
-        SOURCE["libcublas.so.12"],
-        [hidden, Path("-Wl,-rpath,$ORIGIN/hidden")],
-    )
-    loader = probe(target, "loader", LD_LIBRARY_PATH=str(tmp_path))
-    assert chosen(loader, "dlopen", "libcublas.so.12").version == "12.8.4"
-    reason = chosen(loader, "dlopen", "libcublasLt.so.12").path
-    assert isinstance(reason, Unavailable)
-    assert reason.unavailable == "absent"
-
-
 def test_a_load_that_hangs_costs_its_limit(target: Target, tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("no gcc to build libraries with")
@@ -347,40 +266,6 @@ def test_a_load_that_hangs_costs_its_limit(target: Target, tmp_path: Path) -> No
     absent = chosen(loader, "dlopen", "libcudart.so.11.0").path
     assert isinstance(absent, Unavailable)
     assert absent.unavailable == "absent"
-
-
-def test_wheels_libraries_are_loaded_by_their_paths(target: Target, built: Path) -> None:
-    # In two wheels, and without an RPATH from one to the other, as cu11's are.
-    target.wheel(
-        "nvidia-cudnn-graph",
-        "9.1.0.70",
-        {"nvidia/graph/lib/libcudnn_graph.so.9": built / "libcudnn_graph.so.9"},
-    )
-    target.wheel(
-        "nvidia-cudnn-cu12",
-        "9.1.0.70",
-        {
-            "nvidia/cudnn/lib/libcudnn_ops.so.9": built / "libcudnn_ops.so.9",
-            "nvidia/cudnn/lib/libunknown.so.9": built / "libnccl.so.2",
-        },
-    )
-    (target.site / "nvidia_nccl_cu12-2.0.dist-info").mkdir()
-    (target.site / "nvidia_nccl_cu12-2.0.dist-info/RECORD").write_text(
-        "nvidia/gone/libnccl.so.2,,\n"
-    )
-    loader = probe(target, "loader")
-    wheels = {lib.name: lib for lib in loader.libraries if lib.how == "wheel"}
-    assert sorted(wheels) == ["libcudnn_graph", "libcudnn_ops", "libnccl"]
-    ops = wheels["libcudnn_ops"]
-    assert ops.path == str(target.site / "nvidia/cudnn/lib/libcudnn_ops.so.9")
-    assert (ops.soname, ops.version, ops.origin) == ("libcudnn_ops.so.9", "9.1.0", "wheel")
-    assert (ops.distribution, ops.distribution_version) == ("nvidia-cudnn-cu12", "9.1.0.70")
-    gone = wheels["libnccl"]
-    assert isinstance(gone.path, Unavailable)
-    assert gone.path.unavailable == "absent"
-    assert gone.distribution == "nvidia_nccl_cu12"  # without METADATA, its directory's name
-    # A plain process does not find them by name.
-    assert isinstance(chosen(loader, "dlopen", "libcudnn_ops.so.9").path, Unavailable)
 
 
 # frameworks
@@ -458,44 +343,6 @@ def test_a_framework_and_what_it_mapped(target: Target, built: Path) -> None:
     crashed = mapped["libnvrtc"].version
     assert isinstance(crashed, Unavailable)
     assert "died by signal 11 (SIGSEGV) while being asked for its version" in crashed.detail
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        (
-            "raise ImportError('libcudnn.so.8: cannot open shared object file')",
-            "ImportError: libcudnn.so.8: cannot open shared object file",
-        ),
-        ("import sys; sys.exit('wrong machine')", "SystemExit: wrong machine"),
-        ("raise KeyboardInterrupt()", "KeyboardInterrupt: "),
-        (
-            "import no_such_module_at_all",
-            "ModuleNotFoundError: No module named 'no_such_module_at_all'",
-        ),
-        ("def f(:", "SyntaxError: invalid syntax"),
-        ("print('\\udcff')\nraise ValueError('caf\\udcff')", "ValueError: caf\ufffd"),
-    ],
-)
-def test_a_framework_that_does_not_import(target: Target, text: str, error: str) -> None:
-    target.module("tensorflow", text)
-    found = probe(target, "tensorflow", PYTHONIOENCODING="utf-8:surrogateescape")
-    assert not found.imported
-    assert str(found.import_error).startswith(error)
-    assert isinstance(found.version, Unavailable)
-
-
-def test_an_empty_directory_is_no_framework(target: Target) -> None:
-    (target.site / "torch").mkdir()
-    found = probe(target, "torch")
-    assert not found.imported
-    assert "only a directory of that name" in str(found.import_error)
-    assert not probe(target, "jax").imported
-
-
-def test_a_framework_that_aborts_leaves_the_reason_to_the_runner(target: Target) -> None:
-    target.module("tensorflow", "import os\nos.abort()")
-    assert run(target, "tensorflow").code == -signal.SIGABRT
 
 
 # the others

@@ -65,16 +65,6 @@ def test_facts_that_do_not_fit_cost_their_section_alone(
     assert (machine.host.outcome, other.outcome) == ("ok", "ok")
 
 
-def test_an_extension_that_is_none_costs_itself_alone() -> None:
-    extensions = {
-        "good": {"outcome": "ok", "facts": {"a": 1}},
-        "bad": {"outcome": "ok", "sources": 5},
-    }
-    machine = read(answer(extensions=extensions)).snapshot.machine
-    assert machine.extensions["good"].facts == {"a": 1}
-    assert machine.extensions["bad"].outcome == "crashed"
-
-
 def test_several_sections_of_both_documents_may_be_wrong() -> None:
     raw = answer(nvml={"outcome": "ok", "facts": {"gpus": 1}}, pci={"outcome": "ok", "facts": 5})
     raw["target"] = document("live", "path:/env") | {

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from test_containers_probe import result, write
+from test_containers_probe import write
 
 from envcheck.collector.containers import limits as container_limits
 from envcheck.collector.facts import Facts
-from envcheck.collector.probes import containers
 from envcheck.collector.runtime.context import Context
 
 ALL = "CapEff:\t000001ffffffffff\n"
@@ -39,24 +37,6 @@ def test_docker_may_what_its_server_may(tmp_path: Path) -> None:
     assert put(tmp_path, "docker")["raises_limits"] is False
 
 
-def test_docker_whose_server_is_not_seen(tmp_path: Path) -> None:
-    write(tmp_path, "/proc/12/comm", "sh\n")
-    assert put(tmp_path, "docker")["raises_limits"] == {
-        "unavailable": "absent",
-        "detail": "no process named dockerd is seen",
-    }
-
-
-def test_rootless_engines_raise_nothing(tmp_path: Path) -> None:
-    write(tmp_path, "/proc/self/status", ALL)
-    assert put(tmp_path, "podman", rootless=True)["raises_limits"] is False
-
-
-def test_a_status_that_says_nothing(tmp_path: Path) -> None:
-    write(tmp_path, "/proc/self/status", "Name:\tx\n")
-    assert put(tmp_path, "podman")["raises_limits"]["unavailable"] == "error"  # type: ignore[index]
-
-
 def test_init_programs(tmp_path: Path) -> None:
     write(tmp_path, "/proc/self/status", ALL)
     assert put(tmp_path, "podman")["init_path"]["unavailable"] == "absent"  # type: ignore[index]
@@ -77,21 +57,3 @@ def test_an_init_program_that_containers_conf_names(tmp_path: Path, table: str) 
     assert put(tmp_path, "podman")["init_path"] == "/opt/tini"
     write(tmp_path, "/etc/containers/containers.conf.d/odd.conf", f"[{table}]\ninit_path = 5\n")
     assert put(tmp_path, "podman")["init_path"] == "/opt/tini"
-
-
-def test_an_init_program_that_docker_s_server_names(tmp_path: Path) -> None:
-    write(tmp_path, "/proc/self/status", ALL)
-    write(tmp_path, "/usr/bin/docker-init", mode=0o755)
-    for said, there in (("docker-init", "/usr/bin/docker-init"), ("/opt/tini", "/opt/tini")):
-        write(tmp_path, "/opt/tini")
-        facts = Facts()
-        facts.put("name", "docker")
-        info = {"ServerVersion": "20.10.24", "InitBinary": said}
-        containers.put_docker(facts, result(json.dumps(info)), {})
-        container_limits.put(facts, Context({"PATH": "/usr/bin"}, root=str(tmp_path)))
-        assert facts.get("init_path") == there
-
-
-def test_nothing_is_said_of_a_server_elsewhere(tmp_path: Path) -> None:
-    write(tmp_path, "/proc/self/status", ALL)
-    assert not {"init_path", "raises_limits"} & set(put(tmp_path, "docker", remote=True))

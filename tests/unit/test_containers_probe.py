@@ -124,16 +124,6 @@ def test_a_runtime_that_docker_names_and_nobody_has(
     assert engine.missing_runtimes == []
 
 
-def test_docker_rootless_and_without_cdi() -> None:
-    engine = docker({**DOCKER_INFO, "SecurityOptions": ["name=rootless"], "CDISpecDirs": []})
-    assert (engine.rootless, engine.cdi_enabled) == (True, False)
-
-
-def test_docker_before_cdi() -> None:
-    old = {key: value for key, value in DOCKER_INFO.items() if key != "CDISpecDirs"}
-    assert docker(old).cdi_enabled.unavailable == "not-supported"  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("environ", "info", "remote"),
     [
@@ -145,11 +135,6 @@ def test_docker_before_cdi() -> None:
 )
 def test_where_docker_runs(environ: dict[str, str], info: dict[str, Any], remote: bool) -> None:
     assert docker({**DOCKER_INFO, **info}, **environ).remote is remote
-
-
-def test_a_docker_context_may_lead_anywhere() -> None:
-    engine = docker({**DOCKER_INFO, "ClientInfo": {"Context": "cluster"}})
-    assert engine.remote.unavailable == "not-supported"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -208,32 +193,6 @@ def podman(info: Any) -> Engine:
     return msgspec.json.decode(dumps(facts.values).encode(), type=Engine)
 
 
-def test_podman_that_answers() -> None:
-    engine = podman(PODMAN_INFO)
-    assert (engine.server_version, engine.rootless, engine.remote) == ("4.3.1", True, False)
-    assert (engine.runtimes, engine.default_runtime) == (["crun"], "crun")
-    assert (engine.storage_driver, engine.storage_path) == ("overlay", "/home/ada/storage")
-
-
-def test_podman_that_fails() -> None:
-    engine = podman(result("", "Error: database is locked", code=125))
-    assert engine.server_version.detail == "Error: database is locked"  # type: ignore[union-attr]
-
-
-@ANYTHING
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.text(max_size=3),
-        lambda inner: st.dictionaries(
-            st.sampled_from(["host", "store", "version", "security", "ociRuntime", "name"]), inner
-        ),
-        max_leaves=8,
-    )
-)
-def test_podman_info_of_any_shape(info: Any) -> None:
-    podman(info)
-
-
 def test_all_programs_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "var/lib/docker").mkdir(parents=True)
     write(tmp_path, "/usr/bin/nvidia-container-runtime-hook", "", 0o755)
@@ -274,13 +233,6 @@ def test_all_programs_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert seen.engines[1].storage_free_mib.unavailable == "absent"  # type: ignore[union-attr]
 
 
-def test_nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = collect(tmp_path, monkeypatch, {})
-    assert (seen.engines, seen.cdi_specs, seen.oci_hooks) == ([], [], [])
-    assert seen.toolkit_path.unavailable == "absent"  # type: ignore[union-attr]
-    assert seen.toolkit_config.unavailable == "absent"  # type: ignore[union-attr]
-
-
 def test_podmans_docker_script_is_not_docker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,20 +241,6 @@ def test_podmans_docker_script_is_not_docker(
     answers = {("docker", "version"): version, ("docker", "info"): info}
     answers |= {("podman", "version"): version, ("podman", "info"): info}
     assert [engine.name for engine in collect(tmp_path, monkeypatch, answers).engines] == ["podman"]
-
-
-def test_apptainers_link_of_the_old_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "/usr/bin/singularity", "", 0o755)
-    answers = {("apptainer", "version"): result("apptainer version 1.3.0")}
-    assert [e.name for e in collect(tmp_path, monkeypatch, answers).engines] == ["apptainer"]
-
-
-def test_an_engine_that_crashes_has_no_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = {("enroot", "version"): result("", "enroot: bad interpreter", code=126)}
-    (engine,) = collect(tmp_path, monkeypatch, answers).engines
-    assert engine.version.detail == "enroot: bad interpreter"  # type: ignore[union-attr]
 
 
 # The toolkit's configuration
@@ -335,17 +273,6 @@ def test_the_toolkits_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (seen.toolkit_ldconfig, seen.toolkit_ldconfig_there) == ("@/sbin/ldconfig.real", False)
     write(tmp_path, "/sbin/ldconfig.real", "")
     assert collect(tmp_path, monkeypatch, {}).toolkit_ldconfig_there is True
-
-
-def test_a_configuration_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(
-        tmp_path,
-        containers.CONFIG,
-        "[nvidia-container-cli]\n#no-cgroups = false\nload-kmods = true\n",
-    )
-    seen = collect(tmp_path, monkeypatch, {})
-    assert seen.toolkit_mode.unavailable == "absent"  # type: ignore[union-attr]
-    assert seen.toolkit_no_cgroups.unavailable == "absent"  # type: ignore[union-attr]
 
 
 # CDI specifications
@@ -396,22 +323,6 @@ SPEC_PATHS = [
 ]
 
 
-def test_a_yaml_specification() -> None:
-    pairs = container_specs.read_spec(SPEC)
-    assert container_specs.host_paths(pairs) == SPEC_PATHS
-    assert (("devices", 1, "name"), "all") in pairs
-    assert (("kind",), "nvidia.com/gpu") in pairs
-
-
-def test_lists_may_be_indented_below_their_key() -> None:
-    text = 'devices:\n    - name: "0"\n      containerEdits:\n        mounts:\n'
-    text += "            - hostPath: /a\n              options:\n                  - ro\n"
-    text += "            - hostPath: /b\n        deviceNodes:\n            - path: /c\n    - name: all\n"
-    pairs = container_specs.read_yaml(text)
-    assert [v for where, v in pairs if where[-1] == "name" and len(where) == 3] == ["0", "all"]
-    assert container_specs.host_paths(pairs) == ["/a", "/b", "/c"]
-
-
 def test_yaml_and_json_of_one_specification_read_alike() -> None:
     spec = {
         "cdiVersion": "0.6.0",
@@ -451,18 +362,6 @@ def test_specifications_that_are_none(
     (spec,) = spec_of(tmp_path, monkeypatch, "/var/run/cdi/x.json", text)
     assert spec.kind.unavailable == "error"
     assert spec.missing_paths == [] or spec.missing_paths.unavailable == "error"
-
-
-def test_a_folder_that_two_names_lead_to_is_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, "/etc/cdi/nvidia.yaml", SPEC)
-    write(tmp_path, "/etc/cdi/README", "no specification")
-    (tmp_path / "var/run").mkdir(parents=True)
-    (tmp_path / "var/run/cdi").symlink_to(tmp_path / "etc/cdi")
-    specs = collect(tmp_path, monkeypatch, {}).cdi_specs
-    assert isinstance(specs, list)
-    assert [spec.path for spec in specs] == ["/etc/cdi/nvidia.yaml"]
 
 
 KEYS = st.sampled_from(["devices", "mounts", "hostPath", "path", "name", "a-b"])

@@ -37,11 +37,6 @@ def test_what_was_before_the_last_start_or_boot_is_over() -> None:
     assert len(texts(SXID, booted=1000000000.0)) == 1
 
 
-def test_a_line_without_a_time_or_thread_counts() -> None:
-    assert texts("[ERROR] detected number of NVSwitches don't match")[0][0].startswith("detected")
-    assert texts("[Xyz 99 2025 15:10:03] [ERROR] x", booted=1.0) == [("x", 1)]
-
-
 def test_the_file_on_a_machine(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     events, source = fabric_manager.fabric_manager_log(tree.context(), [])

@@ -41,34 +41,12 @@ def test_the_log_keeps_what_is_about_gpus() -> None:
     ]
 
 
-def test_the_log_is_bounded_and_repeats_nothing() -> None:
-    values: dict[str, Any] = {}
-    values["log"] = framework.about_gpus(
-        "CUDA error\n" * 50 + "\n".join(f"GPU {i} " + "x" * 9999 for i in range(99))
-    )
-    assert len(values["log"]) == framework.LOG_LINES
-    assert values["log"][0] == "CUDA error"
-    assert values["log"][1].startswith("GPU 0 ")
-    assert max(map(len, values["log"])) <= 600
-
-
 @examples(max_examples=30, deadline=None)
 @given(st.text())
 def test_any_text_makes_a_log(text: str) -> None:
     values: dict[str, Any] = {}
     values["log"] = framework.about_gpus(text)
     assert isinstance(values["log"], list)
-
-
-def test_tensorflows_build_list_in_the_snapshots_terms() -> None:
-    assert framework_tensorflow.architectures(["sm_60", "sm_80", "compute_90"]) == [
-        "sm_60",
-        "sm_80",
-        "sm_90",
-        "compute_90",
-    ]
-    assert framework_tensorflow.architectures(["8.0", "sm_80"]) == ["sm_80", "compute_80"]
-    assert framework_tensorflow.architectures([]) == []
 
 
 def test_tensorflow_1_describes_its_gpus_in_a_sentence() -> None:
@@ -84,25 +62,6 @@ def test_tensorflow_1_describes_its_gpus_in_a_sentence() -> None:
     assert framework_tensorflow.local_gpu("/device:GPU:0", "") == {
         "name": "/device:GPU:0",
         "description": "",
-    }
-
-
-def test_a_build_without_a_record_is_asked_for_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = ModuleType("tensorflow.python.platform.build_info")
-    record.is_cuda_build = True  # type: ignore[attr-defined]
-    record.cuda_version_number = "11.0"  # type: ignore[attr-defined]
-    platform = ModuleType("tensorflow.python.platform")
-    platform.build_info = record  # type: ignore[attr-defined]
-    for name, module in [
-        ("tensorflow", ModuleType("tensorflow")),
-        ("tensorflow.python", ModuleType("tensorflow.python")),
-        ("tensorflow.python.platform", platform),
-    ]:
-        monkeypatch.setitem(sys.modules, name, module)
-    tf = SimpleNamespace(sysconfig=SimpleNamespace())
-    assert framework_tensorflow.build_info(tf) == {
-        "is_cuda_build": True,
-        "cuda_version_number": "11.0",
     }
 
 
@@ -161,16 +120,6 @@ def test_tensorflow_2_is_described() -> None:
     )
 
 
-def test_a_build_for_the_cpu_was_built_with_no_cuda() -> None:
-    facts = Facts()
-    framework_tensorflow.describe(
-        fake_tensorflow(is_cuda_build=False, is_tensorrt_build=False), facts
-    )
-    assert facts.values["cuda_build"] is False
-    for field in ("built_cuda", "built_cudnn", "built_capabilities"):
-        assert facts.values[field]["unavailable"] == "absent"
-
-
 def test_a_framework_that_raises_at_every_question_still_gives_facts() -> None:
     class Hostile:
         def __getattr__(self, name: str) -> Any:
@@ -217,13 +166,6 @@ def test_torch_is_described(capfd: pytest.CaptureFixture[str]) -> None:
     assert (first["pci_address"], first["compute_capability"]) == ("0000:1b:00.0", "9.0")
     assert second["pci_address"]["unavailable"] == "not-supported"
     assert facts.values["settings"] == {"matmul_precision": "high"}
-
-
-def test_torch_says_why_it_sees_no_gpu(capfd: pytest.CaptureFixture[str]) -> None:
-    facts = Facts()
-    framework_torch.describe(fake_torch("12.4", 0), facts)
-    assert facts.values["gpus"] == []
-    assert "Found no NVIDIA driver" in capfd.readouterr().err
 
 
 def test_jax_is_described(monkeypatch: pytest.MonkeyPatch) -> None:

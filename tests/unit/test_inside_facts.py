@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envcheck.collector import inside, probes
-from envcheck.collector.documents import document, snapshot
+from envcheck.collector.documents import document
 from envcheck.collector.inside import Look
 from envcheck.collector.main import Request
 from envcheck.collector.options import Options
@@ -81,17 +81,6 @@ def put(tmp_path: Path, told: Any, around: str = "") -> tuple[dict[str, Any], li
     return documents, names
 
 
-def test_what_it_was_sent_with_is_removed_once_it_is_read(tmp_path: Path) -> None:
-    for once in (True, False):
-        folder = tmp_path / str(once)
-        folder.mkdir()
-        (folder / "c.py").touch()
-        made = Look(file(folder, script=str(folder / "c.py"), once=once), lambda *a, **b: Started())
-        assert folder.is_dir()
-        made.start(Request(), [], [])
-        assert folder.is_dir() is not once
-
-
 def answer(target: dict[str, Any] | None = None, **machine: Any) -> dict[str, Any]:
     return {
         "snapshot": {"machine": machine, "target": target or {}},
@@ -115,13 +104,6 @@ def test_the_target_is_what_the_inside_tells_of_itself_and_sees_of_the_machine(
     }
     assert target["location"] == REF and names == [("c0ffee", "ann", "/a")]
     assert "micro_kernels" not in documents["machine"]
-
-
-def test_level_0_goes_where_the_checks_look_for_it_and_says_where_it_ran(tmp_path: Path) -> None:
-    ran = dict(OK, facts={"levels": ["L0"]})
-    documents, _ = put(tmp_path, answer({"micro_kernels": OK}, micro_kernels=ran))
-    assert documents["machine"]["micro_kernels"]["facts"] == {"levels": ["L0"], "inside": REF}
-    assert documents["target"]["micro_kernels"]["outcome"] == "ok"
 
 
 @pytest.mark.parametrize("nonsense", ["x", [], {"outcome": "fine"}, {"outcome": None}, 7])
@@ -160,18 +142,6 @@ def test_an_answer_that_is_none_is_the_interpreter_s_outcome(tmp_path: Path, tex
     assert names == []
 
 
-def test_what_stands_around_the_answer_spoils_nothing(tmp_path: Path) -> None:
-    around = "== banner ==\n<<<envcheck 00 answer\n{}\nenvcheck 00>>>\n"
-    documents, _ = put(tmp_path, answer({"packages": OK}), around)
-    assert documents["target"]["packages"]["outcome"] == "ok"
-
-
-def test_a_name_that_is_none_is_not_redacted(tmp_path: Path) -> None:
-    for names in (None, "abc", ["a", "b"], [1, 2, 3]):
-        _, told = put(tmp_path, answer() | {"names": names})
-        assert told == [("", "", "")]
-
-
 # One value, one token
 
 
@@ -196,17 +166,6 @@ def test_names_of_both_sides_get_one_set_of_tokens() -> None:
     assert not {"c0ffee", "alice", "worker", "/srv/b"} & set(json.dumps(told).split('"'))
     again = Redactor("gpu-box-7", "alice", "/data/alice", [("c0ffee123456", "worker-b", "/srv/b")])
     assert again.redact(told) == told
-
-
-def test_the_container_s_name_of_its_host_is_a_token_in_the_whole_snapshot() -> None:
-    documents = {
-        "machine": dict(document("live", "machine"), note="container deadbeef0123 runs"),
-        "target": dict(document("live", "container:deadbeef0123"), hostname="deadbeef0123"),
-    }
-    whole, values = snapshot(documents, names=[("deadbeef0123", "", "")])
-    assert "deadbeef" not in json.dumps(whole) and "deadbeef0123" in values.values()
-    kept, none = snapshot(documents, keep=True, names=[("deadbeef0123", "", "")])
-    assert kept["target"]["location"] == "container:deadbeef0123" and none == {}
 
 
 def test_the_work_inside_reports_its_events_and_rubbish_is_none(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector import inside, inside_troubles
+from envcheck.collector import inside_troubles
 from envcheck.collector.runtime.process import Result
 from envcheck.collector.worker import messages
 from envcheck.collector.worker.parent import Limits, Worker
@@ -43,16 +43,6 @@ def reason(result: Result, *told: Any) -> Any:
 
 
 BEGUN: dict[str, Any] = {"begin": {"pid": 5}}
-
-
-@pytest.mark.parametrize(
-    ("outcome", "code"),
-    [("timeout", None), ("flooded", None), ("not-started", None), ("exited", 137)],
-)
-def test_failures_have_an_outcome_of_the_schema(outcome: str, code: int | None) -> None:
-    error = reason(Result(["podman"], outcome, code, b"", b"", 3.0), BEGUN)
-    assert error.outcome in inside.OUTCOMES
-    assert str(error).startswith("image:x") and "\n" not in str(error)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +88,3 @@ def test_a_failure_of_the_runtime_is_the_engine_s_with_its_words_whole(
 @pytest.mark.parametrize("code", [126, 127])
 def test_an_entrypoint_that_is_not_there_is_the_image_s(code: int, errors: str) -> None:
     assert "its entrypoint cannot be started: " in explained(code, errors)
-
-
-def test_an_entrypoint_that_ends_is_its_own() -> None:
-    said = explained(127, "/entry.sh: 3: conda: not found\n")
-    assert "its entrypoint ended with status 127" in said and "conda: not found" in said

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.linux.gpu_events import (
-    LIMIT,
-    TEXT_LIMIT,
     fold,
     parse_event,
     parse_kmsg,
@@ -134,13 +132,6 @@ def test_the_forms_of_a_line(line: str, seconds: float | None) -> None:
     assert (None if is_unavailable(event["seconds"]) else event["seconds"]) == seconds
 
 
-@pytest.mark.parametrize("joint", ["\n               ", "#012"])
-def test_a_message_of_several_lines_is_one_event(joint: str) -> None:
-    line = f"[ 5.5] NVRM: The NVIDIA GPU 0000:18:00.0{joint}NVRM: fallen off the bus and is not"
-    (event,) = parse_text(line)
-    assert short(event) == ("fallen-off-bus", None, "0000:18:00.0")
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -163,12 +154,6 @@ def test_lines_of_one_message_that_each_have_a_prefix(
     assert short(event) == expected
     apart = "\n".join(f"[   {n}.1] {line}" for n, line in enumerate(lines))
     assert short(parse_text(apart)[0]) != expected
-
-
-def test_a_boot_without_its_first_line_is_seen_by_the_time() -> None:
-    old = "[ 99000.0] NVRM: Xid (PCI:0000:3b:00): 48, pid=7\n"
-    new = "[    12.0] NVRM: Xid (PCI:0000:3b:00): 31, pid=7\n"
-    assert [event["xid"] for event in parse_text(old + new)] == [31]
 
 
 def test_only_the_last_boot_of_a_file_counts() -> None:
@@ -194,16 +179,6 @@ def test_records_of_the_ring_buffer() -> None:
     assert short(event) == ("fallen-off-bus", None, "0000:18:00.0")
     assert event["seconds"] == 12.345678
     assert parse_kmsg(data, []) == 0.0001
-
-
-@pytest.mark.parametrize("digits", [20, 400, 6000])
-def test_numbers_that_no_kernel_writes_are_no_records(digits: int) -> None:
-    number, real = b"9" * digits, b"4,2,12345678,-;" + XID.encode() + b"\n"
-    for record in (b"4,2," + number, number + b",2,1", b"4," + number + b",1"):
-        data = record + b",-;" + XID.encode() + b"\n" + real
-        assert 79 in [event["xid"] for event in kmsg(data)]
-    line = f"[{'9' * digits}.{'9' * digits}] {XID}"
-    assert all(isinstance(event["xid"], int) for event in parse_text(line))
 
 
 def test_what_programs_write_into_the_ring_buffer_is_no_xid() -> None:
@@ -234,24 +209,6 @@ def test_repeated_events_are_counted() -> None:
     assert (folded[-1]["count"], folded[-1]["seconds"]) == (2, 8.0)
 
 
-def test_a_flood_of_one_event_hides_no_other() -> None:
-    lines = ["[ 1.0] NVRM: Xid (PCI:0000:3b:00): 48, pid=1"]
-    lines += [f"[ 2.{n}] NVRM: Xid (PCI:0000:3b:00): 31, pid={n}" for n in range(5000)]
-    folded = fold(parse_text("\n".join(lines)))
-    assert [(event["xid"], event["count"]) for event in folded] == [(48, 1), (31, 5000)]
-
-
-def test_the_last_events_are_kept() -> None:
-    lines = [f"NVRM: Xid (PCI:0000:{n % 256:02x}:00): {n}, x" for n in range(3 * LIMIT)]
-    folded = fold(parse_text("\n".join(lines)))
-    assert [event["xid"] for event in folded] == list(range(2 * LIMIT, 3 * LIMIT))
-
-
-def test_one_endless_line_is_cut() -> None:
-    (event,) = parse_text("NVRM: Xid (PCI:0000:3b:00): 31, " + "NVRM: " * 1_000_000)
-    assert len(event["text"]) <= TEXT_LIMIT
-
-
 @ANYTHING
 @given(st.text())
 @example("NVRM: Xid (PCI:0000:3b:00): 99999999999999999999, x")
@@ -270,34 +227,3 @@ def test_any_text_gives_events_of_known_kinds(text: str) -> None:
 def test_any_bytes_are_records_or_nothing(data: bytes) -> None:
     for prefix in (b"", b"4,2,123,-;NVRM: Xid (PCI:0000:3b:00): "):
         assert isinstance(kmsg(prefix + data), list)
-
-
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        (
-            "is not supported by the|NVIDIA 470.256.02 driver release.|Please see 'Appendix A",
-            "not supported by the NVIDIA 470.256.02 driver release.",
-        ),
-        (
-            "is not supported by the 304.116|NVIDIA Linux driver release.  Please see 'Appendix",
-            "not supported by the 304.116 NVIDIA Linux driver release.",
-        ),
-        (
-            "is not supported by open|nvidia.ko because it does not include the required GPU",
-            "not supported by open nvidia.ko because",
-        ),
-    ],
-)
-def test_a_message_in_several_lines_is_one_sentence(lines: str, words: str) -> None:
-    first, *more = lines.split("|")
-    said = ["The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:2684)", f"installed in this system {first}"]
-    message = [f"NVRM: {line}" for line in [*said, *more]]
-    record: list[dict[str, object]] = []
-    parse_kmsg(("3,1,9000000,-;" + "\\x0a".join(message) + "\n").encode(), record)
-    dmesg = "[    9.000000] " + "\n               ".join(message)
-    stamped = "\n".join(f"[    9.000000] {line}" for line in message)
-    for events in (record, parse_text(dmesg), parse_text(stamped)):
-        (event,) = events
-        assert words in str(event["text"])
-        assert (event["kind"], event["pci_address"]) == ("nvrm", "0000:01:00.0")

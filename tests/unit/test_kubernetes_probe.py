@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.containers import containerd, containers_conf, kubernetes
-from envcheck.collector.containers.processes import option
 from envcheck.collector.facts import Facts, dumps
 from envcheck.collector.runtime.context import Context
 from envcheck.facts.containers import Containers, Kubernetes
@@ -80,11 +79,6 @@ def reason(fact: Any) -> str:
     return str(fact.unavailable)
 
 
-def test_without_a_kubelet_there_is_no_node(node: Node) -> None:
-    node.run("containerd")
-    assert node.facts() is None
-
-
 def test_containerd_as_it_comes(node: Node) -> None:
     node.run("kubelet", SOCKET)
     node.run("containerd")
@@ -139,23 +133,6 @@ def test_each_version_has_a_section_of_its_own(
     assert [one.section for one in facts.unread] == ([] if seen else [section])
 
 
-def test_the_runtime_of_old_containerd(node: Node) -> None:
-    node.run("kubelet", SOCKET)
-    node.run("containerd")
-    node.write(
-        "/etc/containerd/config.toml", '[plugins.linux]\nruntime = "nvidia-container-runtime"\n'
-    )
-    assert node.node().nvidia_runtimes == ["runc"]
-
-
-def test_a_runtime_that_is_gone(node: Node) -> None:
-    (node.root / "usr/bin/nvidia-container-runtime").unlink()
-    node.run("kubelet", SOCKET)
-    node.run("containerd")
-    node.write("/etc/containerd/config.toml", "version = 2\n" + NVIDIA.format(section=V2_SECTION))
-    assert node.node().missing_programs == ["/usr/bin/nvidia-container-runtime"]
-
-
 def test_k3s_has_a_containerd_of_its_own_beside_docker_s(node: Node) -> None:
     config = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
     node.run("k3s-server", "server")
@@ -165,23 +142,6 @@ def test_k3s_has_a_containerd_of_its_own_beside_docker_s(node: Node) -> None:
     facts = node.node()
     assert (facts.distribution, facts.engine, facts.config) == ("k3s", "containerd", config)
     assert facts.nvidia_runtimes == ["nvidia"]
-
-
-def test_docker_s_containerd_is_not_the_kubelet_s(node: Node) -> None:
-    node.run("kubelet", SOCKET)
-    node.run("dockerd")
-    node.run("containerd", "--config", "/var/run/docker/containerd/containerd.toml")
-    node.run("containerd")
-    assert node.node().config == containerd.CONFIG
-
-
-@pytest.mark.parametrize(
-    ("beside", "distribution"), [("rke2", "rke2"), ("k0s", "k0s"), ("sshd", "kubelet")]
-)
-def test_distributions_with_a_plain_kubelet(node: Node, beside: str, distribution: str) -> None:
-    node.run("kubelet", "--container-runtime-endpoint=unix:///run/k3s/containerd/containerd.sock")
-    node.run(beside)
-    assert node.node().distribution == distribution
 
 
 @pytest.mark.parametrize(
@@ -197,17 +157,6 @@ def test_the_engine_by_what_runs(node: Node, programs: list[str], engine: str) -
     for name in ("kubelet", *programs):
         node.run(name)
     assert node.node().engine == engine
-
-
-def test_the_engine_by_the_kubelet_s_configuration(node: Node) -> None:
-    for name in ("kubelet", "dockerd", "containerd"):
-        node.run(name)
-    assert reason(node.node().engine) == "error"
-    node.write(
-        "/var/lib/kubelet/config.yaml",
-        'kind: KubeletConfiguration\ncontainerRuntimeEndpoint: "unix:///var/run/crio/crio.sock"\n',
-    )
-    assert node.node().engine == "cri-o"
 
 
 def test_crio_with_drop_ins_and_hooks(node: Node) -> None:
@@ -266,20 +215,6 @@ def test_whether_the_plugin_names_the_devices(
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "value"),
-    [
-        (["-c", "x"], "x"),
-        (["--config=y"], "y"),
-        (["-c"], None),
-        (["--configs=y"], None),
-        ([], None),
-    ],
-)
-def test_options(arguments: list[str], value: str | None) -> None:
-    assert option(["program", *arguments], "--config", "-c") == value
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=200))
 def test_any_configuration_gives_facts(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
@@ -290,32 +225,6 @@ def test_any_configuration_gives_facts(tmp_path_factory: pytest.TempPathFactory,
         (node.root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
         (node.root / path[1:]).write_text(text, encoding="utf-8")
     assert node.node().engine == "containerd"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "version = [2]\n",
-        "version = 2\nimports = 5\nplugins = 7\n",
-        'version = 2\nimports = [7, "/etc/containerd/config.toml"]\n',
-        f'[plugins]\n"{V2_SECTION}" = 5\n',
-        f'version = 2\n[plugins."{V2_SECTION}".containerd]\nruntimes = ["x"]\n',
-        f'version = 2\n[plugins."{V2_SECTION}".containerd.runtimes]\nnvidia = "x"\n',
-        f'version = 2\n[plugins."{V2_SECTION}".containerd.runtimes.nvidia]\noptions = "x"\n',
-    ],
-)
-def test_odd_configurations(node: Node, text: str) -> None:
-    node.run("kubelet", SOCKET)
-    node.run("containerd")
-    node.write("/etc/containerd/config.toml", text)
-    assert node.node().nvidia_runtimes == []
-
-
-def test_a_configuration_that_is_none(node: Node) -> None:
-    node.run("kubelet", SOCKET)
-    node.run("containerd")
-    node.write("/etc/containerd/config.toml", "version == 2")
-    assert reason(node.node().runtimes) == "error"
 
 
 def test_containers_conf(node: Node) -> None:

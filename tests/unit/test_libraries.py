@@ -50,19 +50,6 @@ def test_numbers_become_versions(decode, number: int, version: str | None) -> No
 
 
 @pytest.mark.parametrize(
-    ("decode", "small"), [(libraries.cudnn, 9), (libraries.nccl, 10), (libraries.tensorrt, 10)]
-)
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 20), st.integers(0, 99), st.integers(0, 99))
-def test_numbers_and_versions_are_one_to_one(decode, small, major, minor, patch) -> None:  # type: ignore[no-untyped-def]
-    expected = f"{major}.{minor}.{patch}"
-    if major >= small:
-        assert decode(major * 10000 + minor * 100 + patch) == expected
-    elif minor <= 9:
-        assert decode(major * 1000 + minor * 100 + patch) == expected
-
-
-@pytest.mark.parametrize(
     ("filename", "name"),
     [
         ("libcudart.so.11.0", "libcudart"),
@@ -127,35 +114,6 @@ def test_maps_with_spaces_deleted_files_and_newlines() -> None:
     assert dl.at(0x7F1000100000, found) is None
 
 
-PATHS = (
-    st.text(
-        st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), min_size=1, max_size=40
-    )
-    .map(lambda text: "/" + text)
-    .filter(lambda p: not p.endswith(" (deleted)") and "\\012" not in p)
-)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(PATHS, st.booleans(), st.integers(0, 2**47), st.integers(1, 2**30))))
-def test_maps_are_read_back(regions: list[tuple[str, bool, int, int]]) -> None:
-    lines = [
-        f"{start:08x}-{start + size:08x} r-xp 00001000 fe:01 12345       {path}"
-        + (" (deleted)" if deleted else "")
-        for path, deleted, start, size in regions
-    ]
-    found = dl.parse_maps("\n".join(lines) + "\n")
-    assert found == [
-        dl.Mapping(start, start + size, path, deleted) for path, deleted, start, size in regions
-    ]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.text())
-def test_any_text_is_read_as_maps(text: str) -> None:
-    assert all(region.path.startswith("/") for region in dl.parse_maps(text))
-
-
 def test_this_process_has_mapped_its_c_library() -> None:
     assert any(re.search(r"/(libc|ld-musl|libc-2)", region.path) for region in dl.mappings())
 
@@ -178,34 +136,6 @@ def cache(entries: list[tuple[str, str]], old: bool = False) -> bytes:
         "=20sII4s4s12s", b"glibc-ld.so.cache1.1", len(entries), len(strings), b"", b"", b""
     )
     return head + header + table + strings
-
-
-ENTRIES = [
-    ("libcudart.so.12", "/usr/local/cuda/lib64/libcudart.so.12"),
-    ("libz.so.1", "/lib/libz.so.1"),
-]
-
-
-@pytest.mark.parametrize("old", [False, True])
-def test_the_cache_is_read_in_both_forms(old: bool) -> None:
-    assert origins.parse_cache(cache(ENTRIES, old)) == ENTRIES
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"glibc-ld.so.cache1.1",
-        b"ld.so-1.7.0\0",
-        b"ld.so-1.7.0\0\xff\xff\xff\xff" + b"\0" * 99,
-        cache(ENTRIES)[:-5],
-        cache(ENTRIES)[:60],
-        b"\x7fELF" + b"\0" * 200,
-    ],
-)
-def test_what_is_no_cache_is_a_value_error(content: bytes) -> None:
-    with pytest.raises(ValueError, match=r"ld\.so\.cache"):
-        origins.parse_cache(content)
 
 
 @settings(max_examples=30, deadline=None)
@@ -253,20 +183,6 @@ def library_file(soname: bytes, wide: bool, order: str) -> bytes:
 
 
 FORMS = [(wide, order) for wide in (True, False) for order in "<>"]
-
-
-@pytest.mark.parametrize(("wide", "order"), FORMS)
-def test_a_soname_is_read_from_the_file(tmp_path: Path, wide: bool, order: str) -> None:
-    path = tmp_path / "libfoo.so.1.2.3"
-    path.write_bytes(library_file(b"libfoo.so.1", wide, order))
-    assert elf.soname(path) == "libfoo.so.1"
-
-
-def test_what_is_no_library_has_no_soname(tmp_path: Path) -> None:
-    path = tmp_path / "libcudnn.so"
-    path.write_text("/* GNU ld script */ INPUT(libcudnn.so.9)")
-    with pytest.raises(ValueError, match="not an ELF file"):
-        elf.soname(path)
 
 
 @settings(max_examples=30, deadline=None)
@@ -334,20 +250,3 @@ def test_origins(tmp_path: Path) -> None:
     assert found.of(str(stray)) == {"origin": "rpath"}
     assert found.of("/usr/lib/x86_64-linux-gnu/libcuda.so.535") == {"origin": "system"}
     assert found.of("/usr/local/cuda/lib64/libcudart.so.12") == {"origin": "rpath"}
-
-
-def test_what_a_link_in_ld_library_path_leads_to_came_from_there(tmp_path: Path) -> None:
-    real = touch(tmp_path / "store/libcudnn.so.9.1.0")
-    (tmp_path / "links").mkdir()
-    (tmp_path / "links/libcudnn.so.9").symlink_to(real)
-    found = origins.Origins(Context({"LD_LIBRARY_PATH": f"{tmp_path}/links"}), [], ())
-    assert found.of(str(real), str(tmp_path / "links/libcudnn.so.9")) == {
-        "origin": "LD_LIBRARY_PATH"
-    }
-    assert found.of(str(real)) == {"origin": "rpath"}
-
-
-def test_the_search_path_is_split_as_the_loader_does() -> None:
-    assert origins.search_path({}) == []
-    assert origins.search_path({"LD_LIBRARY_PATH": ""}) == []
-    assert origins.search_path({"LD_LIBRARY_PATH": "/a:/b;/c:"}) == ["/a", "/b", "/c", ""]

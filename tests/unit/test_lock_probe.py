@@ -107,12 +107,6 @@ def test_what_is_no_lock_is_a_reason(prefix: Path, text: str | None, reason: str
     assert told.added == [] and told.path == NOT_COLLECTED
 
 
-def test_a_fifo_in_its_place_holds_nobody_up(prefix: Path) -> None:
-    (prefix / ".envcheck" / "pylock.toml").unlink()
-    os.mkfifo(prefix / ".envcheck" / "pylock.toml")
-    assert isinstance(collected(prefix).packages, Unavailable)
-
-
 # PKG-016
 
 ROOT = "<home-1>/.local/share/envcheck/envs/tensorflow-cpu"

@@ -137,36 +137,6 @@ def test_a_roce_port_and_the_interface_of_its_addresses(tree: Tree) -> None:
     assert (port.state, port.physical_state) == ("DOWN", "Disabled")
 
 
-def test_a_port_without_addresses(tree: Tree) -> None:
-    zero = "0000:0000:0000:0000:0000:0000:0000:0000"
-    adapter(tree, "mlx5_0", "pci0000:15/0000:16:00.0", **{"gids/0": zero})
-    assert decoded(probe(tree).rdma)[0].ports[0].gids == []
-
-
-@pytest.mark.parametrize(
-    ("text", "rate", "lanes"),
-    [
-        ("200 Gb/sec (4X HDR)", 200.0, 4),
-        ("2.5 Gb/sec (1X SDR)", 2.5, 1),
-        ("25 Gb/sec (1X EDR)", 25.0, 1),
-    ],
-)
-def test_a_rate(text: str, rate: float, lanes: int) -> None:
-    assert rdma.parse_rate(text) == (rate, lanes)
-
-
-@pytest.mark.parametrize("text", ["", "4X", ". Gb/sec (4X HDR)", "fast"])
-def test_no_rate(text: str) -> None:
-    assert rdma.parse_rate(text)[0]["unavailable"] == "not-supported"
-
-
-def test_without_anything(tree: Tree) -> None:
-    found = probe(tree)
-    for fact in (found.interfaces, found.rdma, found.libibverbs, found.nodes):
-        assert isinstance(fact, Unavailable) and fact.unavailable == "absent", fact
-    assert found.rdma_providers == [] and found.settings == []
-
-
 @pytest.mark.parametrize(
     "path",
     ["/usr/lib64/libibverbs.so.1", "/opt/mofed/lib/libibverbs.so.1", "/own/libibverbs.so.1"],
@@ -175,12 +145,6 @@ def test_where_libibverbs_is_found(tree: Tree, path: str) -> None:
     tree.write(path)
     tree.write("/etc/ld.so.cache", b"glibc\0libibverbs.so.1\0/opt/mofed/lib/libibverbs.so.1\0x\0")
     assert probe(tree, LD_LIBRARY_PATH="relative::/own").libibverbs == path
-
-
-def test_libibverbs_own_drivers(tree: Tree) -> None:
-    for name in ("libmlx5-rdmav34.so", "libefa-rdmav34.so", "libnothing.so"):
-        tree.write(f"/usr/lib64/libibverbs/{name}")
-    assert probe(tree).rdma_providers == ["efa", "mlx5"]
 
 
 def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> None:
@@ -195,14 +159,6 @@ def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> Non
         ("NCCL_P2P_DISABLE", "1", "/etc/nccl.conf"),
         ("NCCL_SOCKET_IFNAME", "eth0", "environment"),
     ]
-
-
-def test_a_file_of_settings_that_is_named(tree: Tree) -> None:
-    tree.write("/home/u/.nccl.conf", "NCCL_IB_DISABLE=1\n")
-    tree.write("/opt/nccl.conf", "NCCL_SHM_DISABLE=1\n")
-    found = probe(tree, NCCL_CONF_FILE="/opt/nccl.conf").settings
-    assert isinstance(found, list)
-    assert [one.name for one in found] == ["NCCL_SHM_DISABLE"]
 
 
 @pytest.mark.parametrize(

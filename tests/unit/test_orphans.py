@@ -29,26 +29,6 @@ def test_a_dying_process_gets_more_time(
     assert orphans.is_stuck(7, waited) is stuck
 
 
-def test_what_is_gone_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans, "_stat", lambda pid: [])
-    assert orphans.is_stuck(7, 0.6)
-    assert orphans.describe(7, ["program", "-c", "one\ntwo", "host", ""]) == {
-        "pid": 7,
-        "command": "program -c one... host",
-        "state": "",
-    }
-
-
-def test_a_process_knows_itself() -> None:
-    import os
-
-    fields = orphans._stat(os.getpid())
-    assert fields[0] == "R"
-    assert fields[1] == str(os.getppid())
-    assert orphans._session(os.getpid()) == os.getsid(0)
-    assert orphans._stat(0) == []
-
-
 def test_what_must_be_left_behind_is_named_by_the_probe_it_came_from() -> None:
     from types import SimpleNamespace
 

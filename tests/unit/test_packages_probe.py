@@ -75,12 +75,6 @@ def test_a_wheel_is_read_as_it_was_installed(tmp_path: Path) -> None:
     assert (found.files, found.missing_count, found.missing) == (2, 0, [])
 
 
-def test_what_is_not_of_this_field_is_passed_over(tmp_path: Path) -> None:
-    for name in ("requests", "pandas", "nvidiafoo", "kerastuner-not", "my-secret-project"):
-        install(tmp_path, name, "1.0")
-    assert [d.name for d in collect(tmp_path)[0].distributions] == ["kerastuner-not"]
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -121,62 +115,11 @@ def test_missing_files_are_counted_and_the_first_are_named_libraries_first(tmp_p
     assert "../../../bin/tool" not in found.missing
 
 
-def test_a_dangling_link_is_missing(tmp_path: Path) -> None:
-    install(tmp_path, "torch", "2.0", (), "torch/linked.so,,\n")
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch/linked.so").symlink_to("/nonexistent/cache/linked.so")
-    assert only(tmp_path).missing == ["torch/linked.so"]
-
-
-def test_a_name_with_commas_and_odd_bytes(tmp_path: Path) -> None:
-    home = install(tmp_path, "torch", "2.0")
-    odd = b"torch/caf\xe9.py"
-    (tmp_path / "torch").mkdir()
-    Path(bytes(tmp_path).decode() + "/" + odd.decode("utf-8", "surrogateescape")).write_text("")
-    (tmp_path / "torch/a,b.py").write_text("")
-    (home / "RECORD").write_bytes(odd + b',,\n"torch/a,b.py",,\n')
-    found = only(tmp_path)
-    assert (found.files, found.missing_count) == (2, 0)
-
-
-def test_what_is_not_recorded_is_not_known(tmp_path: Path) -> None:
-    home = install(tmp_path, "torch", "2.0", record=None)
-    (home / "WHEEL").unlink()
-    (home / "INSTALLER").unlink()
-    found = only(tmp_path)
-    for fact in (found.files, found.wheel_tags, found.installer):
-        assert isinstance(fact, Unavailable)
-        assert fact.unavailable == "absent"
-    assert found.missing_count == 0
-
-
-def test_a_record_that_is_no_csv_is_an_error(tmp_path: Path) -> None:
-    home = install(tmp_path, "torch", "2.0")
-    (home / "RECORD").write_text('torch/a.py,"' + "x" * 200_000 + '",\n')
-    files = only(tmp_path).files
-    assert isinstance(files, Unavailable)
-    assert files.unavailable == "error"
-
-
-def test_an_empty_metadata_directory_still_counts(tmp_path: Path) -> None:
-    (tmp_path / "tensorflow-2.10.0.dist-info").mkdir()
-    (tmp_path / "~vidia_nccl_cu12-2.9.0.dist-info").mkdir()  # pip was deleting it
-    found = only(tmp_path)
-    assert (found.name, found.version) == ("tensorflow", "2.10.0")
-    assert isinstance(found.requires, Unavailable)
-
-
 def test_an_earlier_directory_shadows_a_later_one(tmp_path: Path) -> None:
     install(tmp_path / "user", "protobuf", "3.20.3")
     install(tmp_path / "site", "Protobuf", "4.24.4")
     found = collect(tmp_path / "user", tmp_path / "site")[0].distributions
     assert [(d.version, d.shadowed) for d in found] == [("3.20.3", False), ("4.24.4", True)]
-
-
-def test_the_same_directory_twice_is_one(tmp_path: Path) -> None:
-    install(tmp_path / "lib", "numpy", "1.0")
-    (tmp_path / "lib64").symlink_to("lib")
-    assert not only(tmp_path / "lib", tmp_path / "lib64").shadowed
 
 
 def test_eggs(tmp_path: Path) -> None:
@@ -229,16 +172,6 @@ def test_horovod_extensions_are_looked_for_as_files(tmp_path: Path) -> None:
     }
 
 
-def test_pynvml_is_the_package_that_shadows_the_module(tmp_path: Path) -> None:
-    install(tmp_path, "nvidia-ml-py", "12.560.30", ("pynvml.py",))
-    found, sources = collect(tmp_path)
-    assert found.pynvml_module_version == "12.560.30"
-    assert sources["pynvml_module_version"] == f"{tmp_path}/pynvml.py, of nvidia-ml-py"
-    install(tmp_path / "two", "nvidia-ml-py", "12.560.30", ("pynvml.py",))
-    install(tmp_path / "two", "pynvml", "11.5.3", ("pynvml/__init__.py", "pynvml/nvml.py"))
-    assert collect(tmp_path / "two")[0].pynvml_module_version == "11.5.3"
-
-
 def test_of_two_owners_of_pynvml_the_one_whose_bytes_are_there(tmp_path: Path) -> None:
     install(tmp_path, "nvidia-ml-py", "12.560.30", ("pynvml.py",))
     install(tmp_path, "nvidia-ml-py3", "7.352.0", ("pynvml.py",))
@@ -253,23 +186,6 @@ def test_pynvml_without_an_owner(tmp_path: Path) -> None:
     version = collect(tmp_path / "bare")[0].pynvml_module_version
     assert isinstance(version, Unavailable)
     assert version.unavailable == "not-supported"
-
-
-def test_nothing_there_at_all(tmp_path: Path) -> None:
-    found, _ = collect(tmp_path / "nowhere", tmp_path)
-    assert found.distributions == []
-    for fact in (found.horovod_extensions, found.pynvml_module_version):
-        assert isinstance(fact, Unavailable)
-        assert fact.unavailable == "absent"
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.text())
-def test_any_text_parses_as_metadata(text: str) -> None:
-    for field, value in distributions.parse_headers(text):
-        assert field == field.lower()
-        assert isinstance(value, str)
-    assert all(isinstance(line, str) for line in distributions.parse_requires(text))
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +66,6 @@ def test_pip_is_looked_for_where_pip_looks(tmp_path: Path) -> None:
     assert all(file.mode == "0644" for file in found.files)
 
 
-def test_xdg_moves_the_places(tmp_path: Path) -> None:
-    put(tmp_path, "/one/pip/pip.conf", "[global]\npre = true\n")
-    put(tmp_path, "/two/pip/pip.conf", "[global]\npre = true\n")
-    found = collect(tmp_path, XDG_CONFIG_DIRS="/one", XDG_CONFIG_HOME="/two")
-    assert [(file.level, file.path) for file in found.files] == [
-        ("global", "/one/pip/pip.conf"),
-        ("user", "/two/pip/pip.conf"),
-    ]
-
-
 def test_pip_config_file_replaces_the_users(tmp_path: Path) -> None:
     for place in PLACES:
         put(tmp_path, place, "[global]\nretries = 3\n")
@@ -88,13 +77,6 @@ def test_pip_config_file_replaces_the_users(tmp_path: Path) -> None:
     assert values(by_path[str(own)]) == {"global.index-url": "https://index.example/"}
     assert not any(file.level == "user" for file in found.files)
     assert values(by_path["PIP_CONFIG_FILE"]) == {"env.config-file": str(own)}
-
-
-def test_devnull_switches_pip_files_off(tmp_path: Path) -> None:
-    put(tmp_path, "/etc/pip.conf", PYINDEX)
-    found = collect(tmp_path, PIP_CONFIG_FILE=os.devnull)
-    assert [file.path for file in found.files] == ["PIP_CONFIG_FILE"]
-    assert found.pyindex_traces == []
 
 
 def test_settings_keep_their_section_their_lines_and_their_numbers(tmp_path: Path) -> None:
@@ -117,12 +99,6 @@ def test_settings_keep_their_section_their_lines_and_their_numbers(tmp_path: Pat
         "extra-index-url": 4,
         "no-cache-dir": 9,
     }
-
-
-def test_one_setting_alone_is_no_trace_of_pyindex(tmp_path: Path) -> None:
-    put(tmp_path, "/etc/pip.conf", "[global]\nextra-index-url = https://pypi.ngc.nvidia.com\n")
-    put(tmp_path, "/opt/env/pip.conf", "[global]\ntrusted-host = pypi.ngc.nvidia.com\n")
-    assert collect(tmp_path).pyindex_traces == []
 
 
 SECRETS = [
@@ -151,23 +127,6 @@ def test_credentials_are_noted_and_gone(tmp_path: Path, secret: str) -> None:
     assert all("example" in setting.value for setting in settings_)
 
 
-@pytest.mark.parametrize(
-    "plain",
-    [
-        "https://index.example:8443/simple",
-        "https://index.example/packages/a@1.0/",
-        "https://index.example:8443/packages/a@1.0/",
-        "file:///srv/wheels",
-        "/srv/wheels/ab12cd34ef56ab12cd34/",
-        "proxy.example:3128",
-        "https://index.example/simple?x=1#egg=a",
-        "true",
-    ],
-)
-def test_what_has_no_credentials_is_left_as_it_is(plain: str) -> None:
-    assert strip(plain) == (plain, False)
-
-
 def test_secret_variables_have_no_value(tmp_path: Path) -> None:
     found = collect(
         tmp_path,
@@ -188,37 +147,6 @@ def test_secret_variables_have_no_value(tmp_path: Path) -> None:
         "UV_LINK_MODE": {"env.link-mode": "copy"},
         "UV_PUBLISH_TOKEN": {"env.publish-token": ""},
     }
-
-
-def test_what_pip_cannot_read_is_an_error_that_repeats_nothing(tmp_path: Path) -> None:
-    put(tmp_path, "/etc/pip.conf", "https://ada:hunter2@index.example/\n")
-    put(tmp_path, "/opt/env/pip.conf", "[global]\nhttps_ada_hunter2\n")
-    found = collect(tmp_path)
-    reasons = [file.settings for file in found.files]
-    assert all(isinstance(reason, Unavailable) for reason in reasons)
-    text = msgspec.json.encode(found).decode()
-    assert "hunter2" not in text
-    assert "MissingSectionHeaderError at line 1" in text
-    assert "ParsingError at line 2" in text
-
-
-def test_undecodable_bytes_a_directory_and_a_forbidden_file(tmp_path: Path) -> None:
-    put(tmp_path, "/etc/pip.conf", b"[global]\nfind-links = /srv/caf\xe9\n")
-    (tmp_path / "opt/env/pip.conf").mkdir(parents=True)
-    found = {file.path: file for file in collect(tmp_path).files}
-    assert values(found["/etc/pip.conf"]) == {"global.find-links": "/srv/caf\ufffd"}
-    reason = found["/opt/env/pip.conf"].settings
-    assert isinstance(reason, Unavailable)
-    assert "not a regular file" in reason.detail
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    put(tmp_path, "/etc/pip.conf", PYINDEX).chmod(0)
-    (file,) = collect(tmp_path).files
-    assert file.mode == "0000"
-    assert isinstance(file.settings, Unavailable)
-    assert file.settings.unavailable == "no-permission"
 
 
 UV = """\
@@ -255,47 +183,6 @@ def test_uv_is_read_with_its_tables(tmp_path: Path) -> None:
         ("pip", "no-build", "true", False),
         ("pip", "torch-backend", "auto", False),
     ]
-
-
-def test_uv_can_be_told_to_read_nothing_or_another_file(tmp_path: Path) -> None:
-    put(tmp_path, "/home/ada/.config/uv/uv.toml", UV)
-    put(tmp_path, "/own.toml", "offline = true\n")
-    assert [f.path for f in collect(tmp_path, UV_NO_CONFIG="1").files] == ["UV_NO_CONFIG"]
-    own = collect(tmp_path, UV_CONFIG_FILE="/own.toml").files[0]
-    assert (own.path, own.level, values(own)) == (
-        "/own.toml",
-        "environment",
-        {"global.offline": "true"},
-    )
-
-
-def test_broken_toml_is_an_error_that_repeats_nothing(tmp_path: Path) -> None:
-    put(tmp_path, "/etc/uv/uv.toml", 'a = 1\nindex-url = "https://ada:hunter2@index.example\n')
-    (file,) = collect(tmp_path).files
-    assert isinstance(file.settings, Unavailable)
-    assert "no valid TOML" in file.settings.detail
-    assert "line 2" in file.settings.detail
-    assert "hunter2" not in file.settings.detail
-
-
-def test_the_small_toml_reader_reads_what_uv_files_hold() -> None:
-    assert toml.Reader(UV).document() == {
-        "native-tls": True,
-        "extra-index-url": ["https://one.example/", "https://ada:hunter2@two.example/"],
-        "pip": {"no-build": True, "torch-backend": "auto"},
-        "index": [
-            {"name": "ours", "url": "https://index.example/simple", "explicit": True},
-            {"url": "https://hunter2@other.example/simple", "default": True},
-        ],
-    }
-    text = (
-        'a.b = {x = 1, "y z" = [1.5, -2,\n # no\n]}\r\nc = """\none\\\n   two"""\nd = "\\u00e9\\t"'
-    )
-    assert toml.Reader(text).document() == {
-        "a": {"b": {"x": 1, "y z": [1.5, -2]}},
-        "c": "onetwo",
-        "d": "é\t",
-    }
 
 
 @pytest.mark.parametrize(
@@ -385,13 +272,6 @@ def test_no_password_survives(user: str, password: str, path: str) -> None:
     text, found = strip(f"https://{user}:{password}@index.example{path}")
     assert (text, found) == (f"https://index.example{path}", True)
     assert strip(text) == (text, False)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.text())
-def test_stripping_twice_changes_nothing(text: str) -> None:
-    once, _ = strip(text)
-    assert strip(once)[0] == once
 
 
 def test_environment_keeps_what_is_on_the_list_and_no_secret() -> None:

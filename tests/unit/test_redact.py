@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envcheck.collector import account
 from envcheck.collector.credentials import SECRET, mask
-from envcheck.collector.redact import Redactor, scrub
+from envcheck.collector.redact import Redactor
 from envcheck.collector.runtime.context import Context
 
 UUID = "8932f937-d72c-4106-c12f-20bd9faed9f6"
@@ -92,44 +92,6 @@ def test_what_becomes_a_token(key: str, text: str, expected: str) -> None:
     assert redactor().redact({key: text}) == {key: expected}
 
 
-@pytest.mark.parametrize(
-    ("home", "path", "expected"),
-    [
-        ("/srv/people/x", "/srv/people/x/venv", "<home-1>/venv"),
-        ("/home/robert", "/data/robert/venv", "/data/<user-1>/venv"),
-        (
-            "/workspace",
-            "a workspace of 4 MiB in /workspace/x",
-            "a workspace of 4 MiB in <home-1>/x",
-        ),
-        ("/", "/usr/bin", "/usr/bin"),
-    ],
-)
-def test_a_home_need_not_be_called_like_its_user(home: str, path: str, expected: str) -> None:
-    assert Redactor(user="bob", home=home).redact({"x": path}) == {"x": expected}
-
-
-def test_a_user_called_like_a_gpu_changes_no_gpu_s_name() -> None:
-    document = {"name": "NVIDIA RTX 6000 Ada Generation", "path": "/home/ada/x", "user": "ada"}
-    assert Redactor(user="ada", home="/home/ada").redact(document) == {
-        "name": "NVIDIA RTX 6000 Ada Generation",
-        "path": "<home-1>/x",
-        "user": "<user-2>",
-    }
-
-
-def test_many_shortened_uuids_find_the_longest_that_they_mean() -> None:
-    texts = ["GPU-abcdef12", "GPU-abcdef12-3456", "MIG-abcdef", f"GPU-abcdef12-3456-{'7' * 4}"]
-    redacted = redactor().redact(texts)
-    assert len({text[4:] for text in redacted}) == 1
-
-
-def test_a_credential_that_looks_like_a_uuid_is_not_kept() -> None:
-    one = redactor()
-    one.redact({"url": f"https://alice:{UUID}@host/", "other": "https://GPU-deadbeef@host/"})
-    assert "8932" not in json.dumps(one.values) and "deadbeef" not in json.dumps(one.values)
-
-
 def test_the_environment_s_and_sudo_s_users_are_known_too(tmp_path: Path) -> None:
     environ = {"HOME": "/srv/people/x", "USER": "bob", "SUDO_USER": "carol"}
     (tmp_path / "etc").mkdir()
@@ -158,26 +120,6 @@ def test_the_environment_s_and_sudo_s_users_are_known_too(tmp_path: Path) -> Non
 def test_credentials_are_removed(text: str, expected: str) -> None:
     assert mask(text) == expected
     assert mask(expected) == expected
-
-
-def test_credentials_are_not_kept_in_the_values_either() -> None:
-    one = redactor()
-    one.redact({"url": f"https://alice:hunter2@host/{UUID}"})
-    assert "hunter2" not in json.dumps(one.values)
-    assert scrub({"a": ["https://alice:hunter2@host"]}) == {"a": [f"https://{SECRET}@host"]}
-
-
-def test_tokens_stand_for_their_values() -> None:
-    one = redactor()
-    text = one.redact({"path": "/data/people/alice/venv"})["path"]
-    for token, value in one.values.items():
-        text = text.replace(token, value)
-    assert text == "/data/people/alice/venv"
-
-
-def test_new_values_do_not_take_tokens_that_are_taken() -> None:
-    redacted = redactor().redact({"a": "<home-3>/x", "b": "/home/bob/y"})
-    assert redacted == {"a": "<home-3>/x", "b": "<home-4>/y"}
 
 
 pieces = st.sampled_from(

@@ -32,7 +32,6 @@ MADE_LATER = {
     "collector/nvml/binding.py",  # the name of a file
     "collector/linux/pci_names.py",  # a vendor's number
     "collector/redact.py",  # escaped names
-    "collector/packaging/toml.py",  # two words and a number of digits
     "data/bandwidth.py",  # rows
     "data/build_errors.py",  # rows
     "data/data_centre_gpus.py",  # rows

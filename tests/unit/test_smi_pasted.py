@@ -16,7 +16,6 @@ import pytest
 from envcheck.checks.engine import diagnose
 from envcheck.collector.facts import dumps
 from envcheck.collector.smi import document
-from envcheck.data.gpu_names import capability_of
 from envcheck.facts.gpu import NvidiaSmi
 from envcheck.facts.snapshot import SCHEMA, Snapshot
 
@@ -157,12 +156,6 @@ def test_the_names_of_driver_610(tmp_path: Path) -> None:
     assert not {code for code, _ in alarms(facts)} & {"DRV-008", "DRV-006"}
 
 
-def test_a_note_of_deprecation_is_no_part_of_a_value(tmp_path: Path) -> None:
-    old = re.sub(r"(?m)^(KMD|CUDA UMD) Version.*\n", "", NEW)
-    facts = facts_of(old, tmp_path)
-    assert (facts["driver_version"], facts["cuda_version"]) == ("610.57.04", "13.3")
-
-
 def test_driver_610_in_xml(tmp_path: Path) -> None:
     note = "[Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]"
     limits = "<current_power_limit>400.00 W</current_power_limit>"
@@ -241,30 +234,12 @@ def section(name: str) -> str:
 SECTIONS = (captures.H200, captures.H100_MIG, captures.RTX_4080)
 
 
-@pytest.mark.parametrize("name", SECTIONS)
-def test_captures_of_text_that_were_cut(name: str, tmp_path: Path) -> None:
-    assert new_alarms(section(name), tmp_path, step=11) == set()
-
-
-@pytest.mark.parametrize("name", ["a100-sxm4-v12", "a10g", "tesla-t4", "rtx-4000-sff-ada-v13"])
-def test_captures_of_xml_that_were_cut(name: str, tmp_path: Path) -> None:
-    assert new_alarms(captures.xml(name), tmp_path, step=47) == set()
-
-
 @pytest.mark.heavy
 def test_every_capture_cut_at_many_lines(tmp_path: Path) -> None:
     for file in sorted((captures.FOLDER / "nvidia-smi-xml").glob("*.xml")):
         assert new_alarms(file.read_text(errors="replace"), tmp_path, step=5) == set(), file.name
     for name in SECTIONS:
         assert new_alarms(section(name), tmp_path) == set(), name
-
-
-def test_of_a_cut_document_the_last_group_is_not_known(tmp_path: Path) -> None:
-    facts = facts_of(NEW[: NEW.rindex("        Compute Instance ID")], tmp_path)
-    assert facts["cut"] is True
-    assert not {"mig_enabled", "mig_instances"} & set(facts["gpus"][1])
-    assert len(facts["gpus"][0]["mig_instances"]) == 1
-    assert "cut" not in facts_of(NEW, tmp_path)
 
 
 XML = """\
@@ -295,16 +270,6 @@ XML = """\
     </gpu>
 </nvidia_smi_log>
 """
-
-
-def test_xml_that_breaks_off(tmp_path: Path) -> None:
-    facts = facts_of(XML[: XML.index("<mig_device>")], tmp_path)
-    assert facts["cut"] is True and "mig_enabled" not in facts["gpus"][0]
-    assert facts["gpus"][0]["name"] == "NVIDIA H100 80GB HBM3"
-    half = facts_of(XML[: XML.index("</persistence_mode>") - 3], tmp_path)
-    assert "persistence" not in half["gpus"][0]
-    with pytest.raises(ValueError, match="breaks off"):
-        facts_of(XML[: XML.index("<product_name>")], tmp_path)
 
 
 # Errors alone
@@ -361,49 +326,4 @@ def test_a_megabyte_of_anything_is_read_in_linear_time(piece: str, tmp_path: Pat
 # Compute capability
 
 
-@pytest.mark.parametrize(
-    ("name", "architecture", "capability"),
-    [
-        ("NVIDIA H100 80GB HBM3", "", "9.0"),
-        ("NVIDIA A100-SXM4-80GB", "", "8.0"),
-        ("Tesla T4", "", "7.5"),
-        ("NVIDIA GeForce RTX 4090", "", "8.9"),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", "", ""),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", "Ada Lovelace", "8.9"),
-        ("GeForce GTX 1660 Ti", "Turing", "7.5"),
-        ("Quadro P2000", "Pascal", ""),
-        ("NVIDIA Future 9000", "", ""),
-        ("", "", ""),
-    ],
-)
-def test_the_compute_capability_by_name(name: str, architecture: str, capability: str) -> None:
-    found, source = capability_of(name, architecture)
-    assert found == capability and bool(source) == bool(found)
-
-
 # What the doctor makes of it
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.", "0000:3b:00.0"),
-        (
-            "Unable to determine the device handle for GPU3: 00000000:3B:00.0: Unknown Error",
-            "0000:3b:00.0",
-        ),
-    ],
-)
-def test_an_error_is_told_with_its_gpu(text: str, words: str, tmp_path: Path) -> None:
-    smi = typed(facts_of(text, tmp_path))
-    sent = msgspec.structs.replace(build.document(nvidia_smi=smi), origin="nvidia-smi")
-    told = diagnose(Snapshot(schema=SCHEMA, redacted=True, machine=sent, target=None)).results
-    found = [finding for result in told for finding in result.findings if result.code == "DRV-003"]
-    assert any(words in finding.subject + finding.message for finding in found), found
-
-
-def test_a_cut_document_is_told(tmp_path: Path) -> None:
-    smi = typed(facts_of(NEW[: NEW.rindex("    MIG Device")], tmp_path))
-    told = diagnose(build.snapshot(nvidia_smi=smi)).results
-    (found,) = next(result.findings for result in told if result.code == "DRV-011")
-    assert "in the middle of GPU 2" in found.message

@@ -109,15 +109,6 @@ def test_past_a_limit_it_is_stopped(limits: dict[str, Any], steps: list[Any]) ->
     assert world.worker.outcome == "timeout"
 
 
-def test_stages_of_their_own_limit_take_nothing_from_the_total() -> None:
-    world = World(total=10, stage=5, stages={"compile": 300})
-    world.after(1, BEGIN, {"stage": "compile", "of": "a"})
-    world.after(250, {"result": 1, "of": "a"})
-    assert world.worker.spent == {"compile": 250}
-    assert world.after(4, {"result": 1})
-    assert world.child.result is None
-
-
 def test_orders_have_limits_and_a_waiting_worker_has_none() -> None:
     world = World(ordered=True, start=10, stage=1)
     world.after(1, BEGIN)
@@ -156,21 +147,3 @@ def test_each_end_has_its_outcome(told: Any, ending: Any, outcome: str, words: s
     assert found[0] == outcome and words in found[1]
     assert world.worker.stuck == {"pid": 7}
     assert world.worker.stage == (None if outcome == "ok" else ("rate", "fp16"))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [b"", b"{}", messages.MARK, messages.MARK + b"[" * 5000, messages.MARK + b"[1]", b"\xff\n"],
-)
-def test_what_is_no_message_is_skipped(line: bytes) -> None:
-    assert list(messages.read([line])) == []
-
-
-def test_one_line_is_short_and_printable() -> None:
-    class Nasty:
-        def __str__(self) -> str:
-            raise ValueError("no")
-
-    assert messages.one_line("a\x1b[31m\nb  c\udcff") == "a [31m b c\ufffd"
-    assert len(messages.one_line("x" * 9999)) == messages.LENGTH
-    assert "cannot be shown" in messages.one_line(Nasty())
