@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import math
 import os
 import re
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,8 @@ from .lockfile import LockedFile
 from .progress import Meter
 
 if TYPE_CHECKING:
-    from urllib3.util import Retry
-
     from .network.session import Session
+    from .registry.access import Registry
 
 _ATTEMPTS = 6  # for one file, each from its beginning
 _PIECE = 1 << 20
@@ -38,13 +36,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class Downloads:
     """The files below ``places.downloads()``; several processes may use them."""
 
-    def __init__(
-        self, session: Session | None = None, jobs: int = 8, *, retries: Retry | None = None
-    ) -> None:
-        """session: needed to ``fetch``. jobs: files at once. retries: of one file, from its beginning."""
+    def __init__(self, session: Session | Registry | None = None, jobs: int = 8) -> None:
+        """session: needed to ``fetch``. jobs: files at once."""
         self.root = places.downloads()
         self._session = session
-        self._retries = retries
         self._jobs = jobs
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -77,7 +72,7 @@ class Downloads:
                 for one in done:
                     one.result()
                 if meter is not None:
-                    meter(self._done, whole)
+                    meter(min(self._done, whole or self._done), whole)
         finally:
             self._stop.set()
             pool.shutdown(cancel_futures=True)
@@ -117,11 +112,8 @@ class Downloads:
         try:
             yield
         except OSError as error:
-            needed = ""
-            if error.errno in _FULL:
-                with suppress(OSError):
-                    lacking = max(0, missing - shutil.disk_usage(self.root).free)
-                    needed = f"; {math.ceil(lacking / (1 << 20))} MiB more are needed there"
+            full = error.errno in _FULL
+            needed = f"; {(missing >> 20) + 1} MiB are needed there" if full else ""
             raise PutBack(
                 f"{what} cannot be written to {self.root}: {error.strerror}{needed}",
                 "make room (envcheck prune removes what is not used), or name another place in"
@@ -130,39 +122,30 @@ class Downloads:
 
     def _fetch(self, file: LockedFile) -> None:
         from .network.errors import HttpError
-        from .network.retries import Attempts, retry_policy
-        from .network.transport import pieces
 
         assert self._session is not None, "only what is there already is read without one"
-        attempts = Attempts(self._retries or retry_policy(_ATTEMPTS, _ATTEMPTS), self._stop)
-        while True:
-            before = self._done
-            try:
-                self._session.permit(file.url)
-                with (
-                    self.disk_errors(file.name, file.size or 0),
-                    self._session.get(
-                        file.url, headers={"Accept-Encoding": "identity"}, attempts=1, file=True
-                    ) as answer,
-                ):
-                    found = self.add(file, map(self._counted, pieces(answer)))
-            except HttpError as error:
-                with self._lock:
-                    self._done = min(self._done, before)
-                try:
-                    attempts.failed(error)
-                except HttpError:
-                    raise PutBack(
-                        f"{file.name} could not be fetched: {error}", error.hint
-                    ) from None
-                continue
-            if found != file.sha256:
-                raise PutBack(
-                    f"{file.name} is not the file that was asked for: its sha256 is {found}, and should"
-                    f" be {file.sha256}",
-                    "its server changed the file, or somebody in between did",
-                )
-            return
+        try:
+            found = self._session.retried(lambda: self._once(file), _ATTEMPTS)
+        except HttpError as error:
+            raise PutBack(f"{file.name} could not be fetched: {error}", error.hint) from None
+        if found != file.sha256:
+            raise PutBack(
+                f"{file.name} is not the file that was asked for: its sha256 is {found}, and should"
+                f" be {file.sha256}",
+                "its server changed the file, or somebody in between did",
+            )
+
+    def _once(self, file: LockedFile) -> str:
+        from .network.transport import pieces
+
+        assert self._session is not None
+        self._session.permit(file.url)
+        headers = {"Accept-Encoding": "identity"}
+        with (
+            self.disk_errors(file.name, file.size or 0),
+            self._session.get(file.url, headers=headers, attempts=1, file=True) as answer,
+        ):
+            return self.add(file, map(self._counted, pieces(answer)))
 
     def _counted(self, piece: bytes) -> bytes:
         if self._stop.is_set():

@@ -50,7 +50,7 @@ def write(target: Path, index: BundleIndex, contents: Mapping[str, Content]) -> 
     """
     text = msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n"
     whole = {NAME: Content.of(text), **dict(sorted(contents.items()))}
-    check(target)
+    check(target, index.mode)
     check_room(target, sum(content.size for content in whole.values()))
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
@@ -71,8 +71,11 @@ def is_tar(target: Path) -> bool:
     return target.suffix == ".tar"
 
 
-def check(target: Path) -> None:
+def check(target: Path, mode: str = "wheel") -> None:
     """Refuse a target that cannot be written before the work is done, not after it."""
+    if mode == "container" and not is_tar(target):
+        hint = "name a file that ends in .tar"
+        raise UsageError(f"--output {target}: engines load an image from a tar", hint)
     if os.path.lexists(target):
         raise UsageError(f"--output {target}: this exists already; name another, or remove it")
     folder = target.parent

@@ -108,19 +108,16 @@ def pull(
     return _named(held, image, image.pinned)
 
 
-def load(
-    held: EngineImage, image: Image, archive: Path, tmp: Path, tick: Tick | None = None
-) -> EngineImage:
+def load(held: EngineImage, image: Image, archive: Path, tmp: Path) -> EngineImage:
     """The same from an archive. Raises PutBack."""
     name = image.tagged
     other = find(held, name) if name and not held.is_file else None
     with _folder(tmp) as folder:
         arguments, variables = ["load", "--input", str(archive)], {"TMPDIR": str(folder)}
         if held.is_file:
-            source = f"{'oci' if archive.is_dir() else 'oci-archive'}:{archive}"
-            arguments = ["build", "--force", held.image_id, source]
+            arguments = ["build", "--force", held.image_id, f"oci-archive:{archive}"]
             variables = _apptainer_variables(PullOptions(), folder)
-        result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
+        result = ask(held.program, arguments, deadline=FETCHES, variables=variables)
         if not result.ok:
             what = f"could not load {held.reference} from {archive}"
             raise _failed(held, what, result, folder)

@@ -38,7 +38,7 @@ def make(
     reporter: Reporter,
 ) -> BundleIndex:
     """Write a bundle for these machines. Only from the main thread. Raises EnvcheckError."""
-    writing.check(output)
+    writing.check(output, request.mode)
     own = own_wheel.build()
     interpreters = [one.interpreter for one in wanted.all()]
     own_requirements.runners(interpreters, own.requires_python)  # refuses at once
@@ -115,17 +115,18 @@ def _of_image(
     runners = own_requirements.runners(interpreters, own.requires_python)
     with ExitStack() as exits:
         mode = ImageMode(request, InstallOptions(jobs=jobs), reporter, exits)
-        downloads = Downloads(mode.session, jobs)
         _alone(exits, reporter.say)
         choice = mode.fit()
         image, client = mode.pin(choice)
         assert client is not None, "a bundle is not made from a bundle"
         layers = client.layers(image)
+        downloads = Downloads(mode.session, jobs)
         locks = own_requirements.locks(own, runners, request, mode.session, reporter)
         missing = [file for file in layers if not downloads.has(file)]
         files = [*layers, *own_requirements.files(locks)]
         bundle_parts.check_room(output, files, missing)
         reporter.say(f"fetching {len(files)} files")
+        Downloads(client.registry_of(image), jobs).fetch(layers, Meter(reporter.progress))
         downloads.fetch(files, Meter(reporter.progress))
         paths = {file.sha256: downloads.path(file) for file in layers}
         contents = layout_writer.contents(image, lambda blob: paths[blob.sha256])

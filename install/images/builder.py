@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,10 +13,9 @@ from ..engine import EngineImage, Start
 from ..engines import engine_storage, starting
 from ..engines.choose import EngineChoice
 from ..engines.gpu_choice import ChosenGpus
-from ..engines.pull_progress import PullProgress
 from ..fit.models import ImageChoice
-from ..plan.models import ImagePlan, StepName
-from ..progress import Meter
+from ..mode import Reporter
+from ..plan.models import ImagePlan
 from ..registry.image import Image, PullOptions
 from ..transaction import engine_images
 from ..transaction.interfaces import Stage
@@ -49,14 +48,12 @@ class ImageBuilder:
         resolved: ResolvedImage,
         plan: ImagePlan,
         snapshot: Snapshot,
-        meter: Meter,
-        step: Callable[[StepName], None],
+        reporter: Reporter,
     ) -> None:
         self._resolved = resolved
         self._plan = plan
         self._snapshot = snapshot
-        self._meter = meter
-        self._step = step
+        self._reporter = reporter
         self._held: EngineImage | None = None
         self._there = False  # in the engine, by whomever
         self._start: Start | None = None
@@ -83,7 +80,7 @@ class ImageBuilder:
 
     def _hold(self, version: Version) -> None:
         """Say what the engine is about to get, before it does."""
-        self._step("resolve")
+        self._reporter.step("resolve")
         engine, image = self._resolved.engine, self._resolved.image
         tag = engine_images.tag_of(Path(self._plan.directory).name, version.id)
         held = held_as(engine, image, str(version.directory / "image.sif"), tag)
@@ -98,25 +95,25 @@ class ImageBuilder:
 
     def _pull(self, version: Version) -> None:
         """The engine pulls the image from its registry, or loads it from the archive that the user named."""
-        self._step("fetch")
+        self._reporter.step("fetch")
         resolved, image, held = self._resolved, self._resolved.image, self._held
         assert held is not None, "the stage before"
         tmp = version.own / "tmp"
         if self._there:
             engine_storage.name(held)
         elif resolved.archive is not None:
-            tmp.mkdir(parents=True, exist_ok=True)
-            with resolved.archive.for_engine(held.engine, tmp) as file:
-                held = engine_storage.load(held, image, file, tmp)
+            held = engine_storage.load(held, image, resolved.archive.path, tmp)
         else:
-            folder = tmp / engine_storage.FOLDER
-            progress = PullProgress(image, held.engine, folder, self._meter)
-            held = engine_storage.pull(held, image, resolved.options, tmp, progress)
-        self._meter.keep()
+            held = engine_storage.pull(held, image, resolved.options, tmp, self._shown)
         self._held = engine_images.hold(version, held)
 
+    def _shown(self, lines: list[str]) -> None:
+        """The engine's own progress."""
+        if lines:
+            self._reporter.progress(lines[-1].strip())
+
     def _configure(self, version: Version) -> None:
-        self._step("wire")
+        self._reporter.step("wire")
         resolved = self._resolved
         assert self._held is not None, "the stage before"
         self._start = starting.start(

@@ -15,7 +15,6 @@ from ...exit_codes import CouldNotLook
 from ...facts.base import known
 from .. import survey, validate
 from ..catalogue import containers
-from ..engine import EngineName
 from ..engines import choose as engine_choice
 from ..engines import engine_storage, gpu_choice, inside
 from ..engines.choose import EngineChoice
@@ -27,8 +26,8 @@ from ..fit.models import ImageChoice
 from ..fit.select import choose_image
 from ..plan import image_planning
 from ..plan.models import ImagePlan
-from ..progress import Meter, last_rate
-from ..registry import reference, registries_conf
+from ..progress import last_rate
+from ..registry import reference
 from ..registry.image import Image, PullOptions
 from ..request import InstallOptions, Request
 from ..start import start_file
@@ -48,7 +47,7 @@ LOOKED_INTO = ("BND-001",)  # a container that nobody could look into is not ver
 
 
 class ImageMode:
-    """Holds what the stages share: the look at the machine, the connections, the archive."""
+    """Holds what the stages share: the Snapshot, the connections, the archive."""
 
     def __init__(
         self, request: Request, options: InstallOptions, reporter: Reporter, exits: ExitStack
@@ -63,7 +62,6 @@ class ImageMode:
         from ..network.session import Session
 
         self.session = exits.enter_context(Session(request.allow_insecure))
-        self._meter = Meter(reporter.progress)
         self.snapshot = collected.result().snapshot
         self.architecture = machine_of(self.snapshot).architecture
         if not self.architecture:
@@ -82,25 +80,20 @@ class ImageMode:
             request = msgspec.structs.replace(request, image=self._archive.image.reference)
         return choose_image(request, self.snapshot)
 
-    def pin(
-        self, choice: ImageChoice, engine: EngineName = "podman"
-    ) -> tuple[Image, RegistryClient | None]:
-        """What the reference is today, for this machine's platform; and who said it: None for an archive.
-
-        engine: whose settings for registries hold.
-        """
+    def pin(self, choice: ImageChoice) -> tuple[Image, RegistryClient | None]:
+        """What the reference is today, for this machine's platform; and its registry: None for an archive."""
         from ..registry.client import RegistryClient
 
         if self._archive is not None:
             return self._archive.image, None
         named = choice.candidate.release.reference
         self._reporter.say(f"asking for {named}")
-        client = RegistryClient(self.session, registries_conf.of_engine(engine))
+        client = RegistryClient(self.session)
         return client.resolve(reference.parse(named), self.architecture), client
 
     def resolve(self, choice: ImageChoice) -> ResolvedImage:
         engine = engine_choice.choose(self.request.engine, self.snapshot)
-        image, client = self.pin(choice, engine.name)
+        image, client = self.pin(choice)
         held = engine_storage.has(held_as(engine, image))
         if not held:  # an engine with room for it, where one that comes first has none
             needed = image_planning.unpacked_bytes(image) >> 20
@@ -111,8 +104,6 @@ class ImageMode:
         image_config.check_driver(image, self.snapshot)
         chosen = self._chosen_gpus(engine)
         choice = image_config.told(self._recognised(choice, image), image, self.snapshot)
-        if client is not None and (moved := client.moved(image, self.architecture)):
-            choice = _noted(choice, moved)
         return ResolvedImage(
             choice=choice,
             image=image,
@@ -168,7 +159,7 @@ class ImageMode:
         return Artifact(file_name=image_lock.NAME, text=text, digest=digest)
 
     def builder(self, resolved: ResolvedImage, plan: ImagePlan) -> ImageBuilder:
-        return ImageBuilder(resolved, plan, self.snapshot, self._meter, self._reporter.step)
+        return ImageBuilder(resolved, plan, self.snapshot, self._reporter)
 
     def verify_options(self, resolved: ResolvedImage) -> VerifyOptions:
         return VerifyOptions(
@@ -192,12 +183,6 @@ class ImageMode:
         path = known(engine.engine.storage_path)
         remote = known(engine.engine.remote) is True
         return None if path is None or remote or engine.files else space_at(path, self.snapshot)
-
-
-def _noted(choice: ImageChoice, note: str) -> ImageChoice:
-    notes = [note, *choice.candidate.notes]
-    candidate = msgspec.structs.replace(choice.candidate, notes=notes)
-    return msgspec.structs.replace(choice, candidate=candidate)
 
 
 def environment_name(choice: ImageChoice, image: Image) -> str:

@@ -1,1 +1,1 @@
-"""HTTP as envcheck uses it: verified, patient, and silent about credentials."""
+"""HTTP as envcheck uses it: verified, and silent about credentials."""

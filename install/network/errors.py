@@ -31,11 +31,10 @@ _PROXIES = (
 
 
 class HttpError(CouldNotLook):
-    """A request that failed.
+    """A request that failed. again: a later attempt may succeed.
 
-    status, headers: of the answer, None and nothing where there was none. again: a later attempt may
-    succeed. slow: each attempt takes long, for there is no connection, or nothing comes. said: the server's
-    own words.
+    status, headers, url: of the answer; None and nothing where there was none. reason: the server's own
+    words.
     """
 
     def __init__(
@@ -45,23 +44,23 @@ class HttpError(CouldNotLook):
         *,
         status: int | None = None,
         headers: Mapping[str, str] | None = None,
+        url: str = "",
         again: bool = False,
-        slow: bool = False,
-        said: str = "",
+        reason: str = "",
     ) -> None:
         super().__init__(sentence, hint)
         self.status = status
         self.headers = headers or {}
+        self.url = url
         self.again = again
-        self.slow = slow
-        self.said = said
+        self.reason = reason
 
     @property
     def wait(self) -> float:
         """Seconds by the Retry-After header, a number or a date (RFC 9110); 0: there is none."""
-        said = self.headers.get("Retry-After", "").strip()
+        text = self.headers.get("Retry-After", "").strip()
         try:
-            return float(Retry().parse_retry_after(said)) if said else 0.0
+            return float(Retry().parse_retry_after(text)) if text else 0.0
         except (urllib3.exceptions.HTTPError, ValueError, OverflowError):  # "²", 5,000 digits
             return 0.0
 
@@ -73,16 +72,16 @@ class _Kind(NamedTuple):
     sentence: str
     hint: str = ""
     again: bool = True
-    slow: bool = True
 
 
-# The first kind that is anywhere in the chain tells it; the more telling ones come first.
+# The first kind that is anywhere in the chain counts; the more telling ones come first.
 _KINDS = (
     _Kind(
         (ssl.SSLCertVerificationError,),
         "the certificate of {host} cannot be trusted",
-        "name the certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the"
-        " system's store; --allow-insecure {name} skips the check",
+        "check this machine's clock (timedatectl) and that {name} is the name in the certificate; name the"
+        " certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the system's"
+        " store; --allow-insecure {name} skips the check",
         again=False,
     ),
     _Kind(
@@ -104,7 +103,6 @@ _KINDS = (
     _Kind(
         (urllib3.exceptions.DecodeError, requests.exceptions.ContentDecodingError),
         "{host} sends what cannot be unpacked",
-        slow=False,
     ),
     _Kind(
         (urllib3.exceptions.ProxyError,),
@@ -133,18 +131,8 @@ _KINDS = (
         "TLS with {host} fails",
         "a server that speaks plain http is allowed by name: --allow-insecure {name}",
     ),
-    _Kind((BaseException,), "{host} cut the connection", slow=False),
+    _Kind((BaseException,), "{host} cut the connection"),
 )
-
-
-# By OpenSSL's number (X509_V_ERR_…): what has nothing to do with who vouches for a certificate.
-_NAME = "it is for another name than {name}: ask for the name that is in it, or have its owner add this one"
-_OF_CERTIFICATES = {
-    9: "look at this machine's clock (timedatectl): the certificate is not valid yet",
-    10: "look at this machine's clock (timedatectl); if it is right, the owner of {name} has to renew it",
-    62: _NAME,
-    64: _NAME,
-}
 
 
 def of_exception(url: str, error: BaseException) -> HttpError:
@@ -153,30 +141,29 @@ def of_exception(url: str, error: BaseException) -> HttpError:
     kind, found = next(
         (kind, inner) for kind in _KINDS for inner in chain if isinstance(inner, kind.exceptions)
     )
-    hint = _OF_CERTIFICATES.get(getattr(found, "verify_code", 0), kind.hint)
     host = addresses.host(url)
     names = {"host": host, "name": host.partition(":")[0], "url": addresses.shown(url)}
     tunnel = re.search(r"Tunnel connection failed: (\d{3})", " ".join(map(str, chain)))
     why = f"status {tunnel[1]}" if tunnel else _reason(found, chain)
     return HttpError(
         kind.sentence.format(**names) + (f": {why}" if why else ""),
-        hint.format(**names),
+        kind.hint.format(**names),
         again=kind.again and not (tunnel and tunnel[1] < "500"),
-        slow=kind.again and kind.slow,
     )
 
 
 def of_status(
-    url: str, status: int, headers: Mapping[str, str], *, credentials: str = "", said: str = ""
+    url: str, status: int, headers: Mapping[str, str], *, credentials: str = "", reason: str = ""
 ) -> HttpError:
-    """The error of an answer. credentials: what to do where it is about them. said: the server's words."""
+    """The error of an answer. credentials: what to do where it is about them."""
     error = HttpError(
         f"{addresses.host(url)} answers {status} {responses.get(status, '')}".rstrip()
         + f": {addresses.shown(url)}"
-        + (f" (it says: {said})" if said else ""),
+        + (f" (it says: {reason})" if reason else ""),
         status=status,
         headers=headers,
-        said=said,
+        url=url,
+        reason=reason,
         again=status in _LATER or 505 <= status < 511,
     )
     if status in (401, 403):
@@ -184,9 +171,7 @@ def of_status(
     elif status in (407, 511):
         error.hint = _PROXIES if status == 407 else _LOG_IN
     elif error.wait:
-        minutes, seconds = error.wait / 60, error.wait
-        pause = f"{seconds:.0f} s" if seconds < 120 else f"{minutes:.0f} minutes"
-        error.hint = f"{'rate-limited: ' * (status == 429)}retry after {pause}"
+        error.hint = f"{'rate-limited: ' * (status == 429)}retry after {error.wait:.0f} s"
     elif error.again:
         error.hint = "try again later: this is about that server, or what stands in front of it"
     return error
@@ -205,8 +190,8 @@ def page_for_file(url: str) -> HttpError:
 def _reason(found: BaseException, chain: list[BaseException]) -> str:
     """OpenSSL's or the operating system's word for it: urllib3's own hold addresses and objects."""
     if isinstance(found, ssl.SSLError):
-        said = getattr(found, "verify_message", "") or getattr(found, "reason", "") or ""
-        return said.replace("_", " ").rstrip(".")
+        word = getattr(found, "verify_message", "") or getattr(found, "reason", "") or ""
+        return word.replace("_", " ").rstrip(".")
     system = [e for e in chain if isinstance(e, OSError) and not isinstance(e, ssl.SSLError)]
     words = [e.strerror for e in system if isinstance(e.errno, int)]
     return next((word for word in reversed(words) if word), "")

@@ -1,65 +1,57 @@
-"""One session with the indexes and registries: every request over HTTP goes through it."""
+"""One session with the indexes or a registry: every request over HTTP goes through it."""
 
 from __future__ import annotations
 
-import ssl
+import os
 import threading
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol
+from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
 import requests
-from urllib3.util import Retry
 
 from ... import __version__, json_text
 from ...safe_text import one_line
-from . import addresses, errors, transport
+from . import addresses, errors, transport, trust
 from .credentials import Credentials
 from .errors import HttpError
-from .retries import Attempts, Deadline, retry_policy
+from .pip_settings import pip_settings
 from .transport import Transport
 
 CONNECT = 10.0  # seconds until a connection must have come about
 SILENCE = 30.0  # seconds without a byte
+PATIENCE = 120.0  # seconds of a Retry-After that are waited for
 PAGE_LIMIT = 64 << 20  # bytes of a page
+ATTEMPTS = 3
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MOST_REDIRECTS = 10
-_MOST_SAID = 1 << 16  # bytes of a refusal
+_LARGEST_REFUSAL = 1 << 16  # bytes
 
-Prepare = Callable[[ssl.SSLContext], None]
-Origin = tuple[str, str, int]
-
-
-class Access(Protocol):
-    """Who may send which Authorization header where. "" is no header."""
-
-    def authorization(self, url: str) -> str:
-        """To send along unasked."""
-
-    def refused(self, url: str, answer: requests.Response, sent: str) -> str:
-        """After a 401: to send in a second attempt, "" where there is nothing better. Raises HttpError."""
-
-    def hint(self, url: str) -> str:
-        """What to do about a 401 or a 403."""
+T = TypeVar("T")
 
 
 class Session:
-    """Verified, patient, and silent about credentials. Safe for threads.
+    """Verifies certificates, and sends credentials to their own host alone. Safe for threads.
 
-    allow_insecure: host names that may be asked over plain http, or with a certificate that nobody
-    vouches for.
+    allow_insecure: host names that may be asked over plain http, or with any certificate. authorities: files
+    of certificate authorities beside the system's. pause: seconds before the second retry; they double.
     """
 
     def __init__(
-        self, allow_insecure: Collection[str] = (), *, retries: Retry | None = None
+        self,
+        allow_insecure: Collection[str] = (),
+        *,
+        authorities: Collection[str] = (),
+        pause: float = 1.0,
     ) -> None:
         self._insecure = {name.lower() for name in allow_insecure}
-        self._retries = retries or retry_policy()
+        self._authorities = authorities
+        self._pause = pause
         self._credentials = Credentials()
-        self._registries: dict[Origin, tuple[Access, Prepare | None]] = {}
-        self._transports: dict[tuple[bool, Prepare | None], Transport] = {}
+        self._transports: dict[bool, Transport] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -75,6 +67,14 @@ class Session:
         for each in self._transports.values():
             each.close()
 
+    def trusting(self, authorities: Collection[str]) -> Session:
+        """The same with more certificate authorities, for one registry."""
+        if not authorities:
+            return self
+        found = Session(self._insecure, authorities=authorities, pause=self._pause)
+        found._stop = self._stop
+        return found
+
     def get(
         self,
         url: str,
@@ -82,51 +82,44 @@ class Session:
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
         timeout: float = SILENCE,
-        attempts: int | None = None,
+        attempts: int = ATTEMPTS,
         file: bool = False,
         limit: int | None = None,
-        seconds: float | None = None,
     ) -> requests.Response:
-        """The answer, with a status below 300 (or 304), to a GET, and to a HEAD likewise.
+        """The answer, with a status below 300 (or 304). A page is read already, of at most ``limit`` bytes.
 
-        A page is read already, so that a cut in it costs another attempt and not an error. limit: its bytes.
         headers: an Authorization among them, "" too, is in the place of what is known of the host.
-        timeout: seconds without a byte. seconds: for all of it, every attempt and every redirect included, of
-        a page. attempts: 1 leaves trying again to the caller. file: a file is asked
-        for, its body is left to ``transport.pieces``, and a web page is an error. Raises HttpError.
+        timeout: seconds without a byte. file: a file is asked for, its body is for ``transport.pieces``,
+        and a web page is an error. Raises HttpError.
         """
-        retries = self._retries if attempts is None else self._retries.new(total=attempts - 1)
-        ends = Deadline(url, seconds)
-        tried = Attempts(retries, self._stop, ends)
-        while True:
+
+        def once() -> requests.Response:
+            answer = self._followed(method, url, dict(headers or {}), timeout)
+            if not file:
+                transport.read(answer, limit or PAGE_LIMIT)
+            elif _kind(answer).startswith(("text/html", "application/xhtml")):
+                answer.close()
+                raise errors.page_for_file(answer.url)
+            return answer
+
+        return self.retried(once, attempts)
+
+    def retried(self, work: Callable[[], T], attempts: int = ATTEMPTS) -> T:
+        """Do it, and again after a pause where it raises an HttpError that says so."""
+        for attempt in range(attempts - 1):
             try:
-                answer = self._followed(method, url, dict(headers or {}), timeout, ends)
-                if file and _kind(answer).startswith(("text/html", "application/xhtml")):
-                    answer.close()
-                    raise errors.page_for_file(answer.url)
-                if not file:
-                    transport.read(answer, limit or PAGE_LIMIT, ends)
-                return answer
+                return work()
             except HttpError as error:
-                tried.failed(error)
+                pause = max(error.wait, attempt and self._pause * 2.0 ** (attempt - 1))
+                if not error.again or pause > PATIENCE or self._stop.wait(pause):
+                    raise
+        return work()
 
     def learn(self, url: str, index: str = "") -> None:
         """Use an index's credentials for all files on its host: its URL's, or, by the index's name,
-        those in UV_INDEX_<NAME>_USERNAME and _PASSWORD. ``get`` learns what is in its URL by itself.
-        Raises HttpError for what is no URL."""
+        those in UV_INDEX_<NAME>_USERNAME and _PASSWORD. Raises HttpError for what is no URL."""
         _origin(url)
         self._credentials.learn(url, index)
-
-    def add_registry(self, base: str, access: Access, prepare: Prepare | None) -> None:
-        """``access`` logs in to what is below BASE/v2/.
-
-        prepare: loads certificates that are for it alone into a TLS context.
-        """
-        self._registries[_origin(base)] = access, prepare
-
-    def allow_insecure(self, host: str) -> None:
-        """Allow plain http and any certificate for one more host, by the user's own settings."""
-        self._insecure.add(host.lower())
 
     def is_insecure(self, url: str) -> bool:
         """Whether the user allowed plain http and any certificate for its host."""
@@ -166,19 +159,24 @@ class Session:
         return addresses.public(url)
 
     def _followed(
-        self, method: str, url: str, headers: dict[str, str], timeout: float, ends: Deadline
+        self, method: str, url: str, headers: dict[str, str], timeout: float
     ) -> requests.Response:
         """One request and its redirects. What another host must not know stays behind."""
         asked = url
         for _ in range(_MOST_REDIRECTS + 1):
             self.permit(url, asked)
             self._credentials.learn(url)
-            access = self._access(url)
-            least = ends.least(timeout)
-            answer = self._sent(method, addresses.public(url), headers, least, access)
+            sent = {"User-Agent": f"envcheck/{__version__}", "Accept": "*/*"}
+            sent |= {"Authorization": self._credentials.authorization(url), **headers}
+            answer = self._transport(url).answer(
+                method,
+                addresses.public(url),
+                {name: value for name, value in sent.items() if value},
+                (min(CONNECT, timeout), timeout),
+            )
             location = answer.headers.get("Location", "")
             if answer.status_code not in _REDIRECTS or not location:
-                return _checked(answer, access)
+                return self._checked(answer)
             answer.close()
             target = _target(url, location)
             if _origin(target) != _origin(url) and "Authorization" in headers:
@@ -186,42 +184,31 @@ class Session:
             url = target
         raise HttpError(f"{addresses.shown(asked)} redirects in a circle")
 
-    def _sent(
-        self, method: str, url: str, headers: dict[str, str], timeout: float, access: Access
-    ) -> requests.Response:
-        """Once, and once more where there is a better Authorization after a 401."""
-
-        def send(authorization: str) -> requests.Response:
-            said = {"User-Agent": f"envcheck/{__version__}", "Accept": "*/*", **headers}
-            said["Authorization"] = authorization
-            said = {name: value for name, value in said.items() if value}
-            return self._transport(url).answer(method, url, said, (min(CONNECT, timeout), timeout))
-
-        if "Authorization" in headers:
-            return send(headers["Authorization"])
-        known = access.authorization(url)
-        answer = send(known)
-        if answer.status_code == 401:
-            found = access.refused(url, answer, known)
-            if found and found != known:
-                answer.close()
-                answer = send(found)
-        return answer
-
-    def _access(self, url: str) -> Access:
-        registry = self._registries.get(_origin(url))
-        return (
-            registry[0] if registry and urlsplit(url).path.startswith("/v2/") else self._credentials
+    def _checked(self, answer: requests.Response) -> requests.Response:
+        """Raises HttpError for a status that is an error."""
+        if answer.status_code < 300 or answer.status_code == 304:
+            return answer
+        reason = _refusal(answer)
+        answer.close()
+        hint = self._credentials.hint(answer.url) if answer.status_code in (401, 403) else ""
+        raise errors.of_status(
+            answer.url, answer.status_code, answer.headers, credentials=hint, reason=reason
         )
 
     def _transport(self, url: str) -> Transport:
         verified = not self.is_insecure(url)
-        registry = self._registries.get(_origin(url))
-        prepare = registry[1] if registry and verified else None
         with self._lock:
-            if (verified, prepare) not in self._transports:
-                self._transports[verified, prepare] = Transport(verified=verified, prepare=prepare)
-            return self._transports[verified, prepare]
+            if verified not in self._transports:
+                settings = pip_settings(os.environ)
+                proxy, cert = (
+                    settings[key].value if key in settings else "" for key in ("proxy", "cert")
+                )
+                cert = cert if Path(cert).is_file() else ""
+                context = (
+                    trust.verifying([*self._authorities, cert]) if verified else trust.unverified()
+                )
+                self._transports[verified] = Transport(context, proxy)
+            return self._transports[verified]
 
 
 class _OneError(msgspec.Struct):
@@ -235,31 +222,16 @@ class _Refusal(msgspec.Struct):
     details: str = ""
 
 
-def _checked(answer: requests.Response, access: Access) -> requests.Response:
-    """Raises HttpError for a status that is an error."""
-    if answer.status_code < 300 or answer.status_code == 304:
-        return answer
-    said = _said(answer)
-    answer.close()
-    raise errors.of_status(
-        answer.url,
-        answer.status_code,
-        answer.headers,
-        credentials=access.hint(answer.url) if answer.status_code in (401, 403) else "",
-        said=said,
-    )
-
-
-def _said(answer: requests.Response) -> str:
-    """What a registry or an index says of its refusal in JSON: {"errors": [{"message": …}]}."""
+def _refusal(answer: requests.Response) -> str:
+    """A registry's or an index's reason in JSON: {"errors": [{"message": …}]}."""
     if "json" not in _kind(answer):
         return ""
     try:
-        transport.read(answer, _MOST_SAID, Deadline(answer.url, SILENCE))
-        told = json_text.read(answer.content, _Refusal)
+        transport.read(answer, _LARGEST_REFUSAL)
+        found = json_text.read(answer.content, _Refusal)
     except (HttpError, ValueError):
         return ""
-    words = [one.message or one.code for one in told.errors] or [told.message or told.details]
+    words = [one.message or one.code for one in found.errors] or [found.message or found.details]
     return one_line("; ".join(dict.fromkeys(filter(None, words)))).rstrip(".")
 
 
@@ -279,7 +251,7 @@ def _target(url: str, location: str) -> str:
         ) from None
 
 
-def _origin(url: str) -> Origin:
+def _origin(url: str) -> tuple[str, str, int]:
     try:
         return addresses.origin(url)
     except ValueError:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import ssl
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import requests
@@ -19,53 +16,39 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from . import addresses, errors, trust
+from . import addresses, errors
 from .errors import HttpError
-from .pip_settings import pip_settings
-from .retries import Deadline
 
-CONNECTIONS = 32  # kept open to one host
-LARGEST = 16 << 30  # bytes of a file whose size nobody said
+LARGEST = 16 << 30  # bytes of a file without a known size
+PAGE_SECONDS = 60.0  # for all of a page
 
-_PIECE = 64 * 1024  # bytes read at once
-_SLOWEST = 60.0  # seconds for a piece: a connection that trickles counts as cut
-_PAGE_SECONDS = 120.0  # for all of a page
+_PIECE = 256 * 1024  # bytes read at once
+_PIECE_SECONDS = 60.0  # for one: a connection that trickles counts as cut
 
 
-class Watchdog:
-    """Shuts a connection when the time is over: a byte now and then defeats all other timeouts.
+@contextmanager
+def _ending(seconds: float, shut: Callable[[], object]) -> Iterator[None]:
+    """Shuts a connection when the time is over: a byte now and then defeats all other timeouts."""
+    late = threading.Event()
 
-    A context manager. late: it did.
-    """
-
-    def __init__(self, seconds: float, shut: Callable[[], object]) -> None:
-        self.late = False
-        self._seconds = seconds
-        self._shut_connection = shut
-
-    def __enter__(self) -> Watchdog:
-        self._start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-    def renew(self) -> None:
-        """Begin to count again, for something came; costs nothing where that was just done."""
-        if time.monotonic() - self._started > self._seconds / 10:
-            self._timer.cancel()
-            self._start()
-
-    def _start(self) -> None:
-        self._started = time.monotonic()
-        self._timer = threading.Timer(self._seconds, self._shut)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _shut(self) -> None:
-        self.late = True
+    def end() -> None:
+        late.set()
         with suppress(AttributeError, OSError, RuntimeError, ValueError):
-            self._shut_connection()
+            shut()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except errors.FAILURES:
+        if late.is_set():
+            raise TimeoutError from None
+        raise
+    finally:
+        timer.cancel()
+    if late.is_set():  # a body without a length ends where the connection does
+        raise TimeoutError
 
 
 class _Watched:
@@ -76,12 +59,8 @@ class _Watched:
 
     def getresponse(self) -> Any:
         sock = self.sock
-        with Watchdog(2 * self.timeout, lambda: sock.shutdown(socket.SHUT_RDWR)) as watchdog:
-            try:
-                return super().getresponse()  # type: ignore[misc]
-            finally:
-                if watchdog.late:
-                    raise TimeoutError
+        with _ending(2 * self.timeout, lambda: sock.shutdown(socket.SHUT_RDWR)):
+            return super().getresponse()  # type: ignore[misc]
 
 
 class _Connection(_Watched, HTTPConnection):  # type: ignore[misc]
@@ -95,25 +74,16 @@ class _SecureConnection(_Watched, HTTPSConnection):  # type: ignore[misc]
 class Transport(HTTPAdapter):
     """Sends one request, and follows and repeats nothing.
 
-    verified: certificates are checked, against what ``trust.verifying`` trusts, and pip's ``cert``. pip's
-    ``proxy`` goes before the environment's proxies, as it does for pip.
+    proxy: goes before the environment's, as pip's setting does for pip.
     """
 
-    def __init__(
-        self, *, verified: bool = True, prepare: Callable[[ssl.SSLContext], None] | None = None
-    ) -> None:
-        """prepare: adds certificates that are for one host alone."""
-        self._verified = verified
-        self._context = trust.verifying() if verified else trust.unverified()
-        settings = pip_settings(os.environ)
-        self._proxy = settings["proxy"].value if "proxy" in settings else ""
-        if verified and "cert" in settings and Path(settings["cert"].value).is_file():
-            trust.load(self._context, settings["cert"].value)
-        if prepare is not None:
-            prepare(self._context)
-        if not verified:  # asked for by name; the user need not be told at every request
+    def __init__(self, context: ssl.SSLContext, proxy: str = "") -> None:
+        self._context = context
+        self._proxy = proxy
+        self._verified = context.verify_mode == ssl.CERT_REQUIRED
+        if not self._verified:  # asked for by name; no warning at every request
             warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
-        super().__init__(pool_maxsize=CONNECTIONS)
+        super().__init__(pool_maxsize=32)
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, **options, ssl_context=self._context)
@@ -148,7 +118,7 @@ class Transport(HTTPAdapter):
             raise errors.of_exception(url, error) from None
 
     def _proxies(self, url: str) -> dict[str, str]:
-        """pip's, else the environment's; NO_PROXY counts, and this machine's loopback needs none."""
+        """NO_PROXY counts, and this machine's loopback needs none."""
         if addresses.is_loopback(url):
             return {}
         if self._proxy and not requests.utils.should_bypass_proxies(url, no_proxy=None):
@@ -158,41 +128,34 @@ class Transport(HTTPAdapter):
 
 def content_length(headers: Mapping[str, str]) -> int | None:
     """Bytes, by the Content-Length header; None where it is not there or no length."""
-    said = headers.get("Content-Length", "")
-    return int(said) if re.fullmatch("[0-9]{1,18}", said) else None
+    text = headers.get("Content-Length", "")
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def pieces(answer: requests.Response) -> Iterator[bytes]:
     """A file's body as it comes. Raises HttpError where it breaks off, trickles, or does not end."""
-    left = LARGEST
-    with _watched(answer, _SLOWEST) as watchdog:
-        while data := answer.raw.read(_PIECE, decode_content=False):
-            left -= len(data)
-            if left < 0:
-                raise HttpError(
-                    f"{addresses.shown(answer.url)} sends more than {LARGEST >> 30} GiB"
-                )
-            yield data
-            watchdog.renew()
+    size = 0
+    while data := _read(answer, _PIECE, _PIECE_SECONDS):
+        size += len(data)
+        if size > LARGEST:
+            raise HttpError(f"{addresses.shown(answer.url)} sends more than {LARGEST >> 30} GiB")
+        yield data
 
 
-def read(answer: requests.Response, limit: int, ends: Deadline) -> None:
+def read(answer: requests.Response, limit: int) -> None:
     """All of a page, at most so many bytes, which its ``content`` then is. Raises HttpError."""
-    with _watched(answer, ends.least(_PAGE_SECONDS)):
-        answer._content = answer.raw.read(limit + 1, decode_content=True)
+    answer._content = _read(answer, limit + 1, PAGE_SECONDS, decode_content=True)
     answer.close()
     if len(answer.content) > limit:
         raise HttpError(f"{addresses.shown(answer.url)} sends a page larger than {limit >> 20} MiB")
 
 
-@contextmanager
-def _watched(answer: requests.Response, seconds: float) -> Iterator[Watchdog]:
-    """What breaks off while it is read, or is not there after these seconds, is an HttpError."""
-    with Watchdog(seconds, lambda: answer.raw.shutdown()) as watchdog:
-        try:
-            yield watchdog
-        except errors.FAILURES as error:
-            cause = TimeoutError() if watchdog.late else error
-            raise errors.of_exception(answer.url, cause) from None
-        if watchdog.late:  # a body without a length ends where the connection does
-            raise errors.of_exception(answer.url, TimeoutError())
+def _read(
+    answer: requests.Response, size: int, seconds: float, *, decode_content: bool = False
+) -> bytes:
+    try:
+        with _ending(seconds, lambda: answer.raw.shutdown()):
+            data: bytes = answer.raw.read(size, decode_content=decode_content)
+            return data
+    except errors.FAILURES as error:
+        raise errors.of_exception(answer.url, error) from None

@@ -1,8 +1,4 @@
-"""Which certificates are believed: those of the machine, and those that the user names.
-
-Loaded once for all connections. truststore loads them anew for each connection, and lets one handshake at
-a time come about: eight connections took 4.4 s with it, 0.4 s without.
-"""
+"""Which certificates are believed: those of the machine, and those that the user names."""
 
 from __future__ import annotations
 
@@ -10,9 +6,10 @@ import contextlib
 import os
 import re
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 
-# Beside OpenSSL's own SSL_CERT_FILE and SSL_CERT_DIR: what requests, curl and pip are told about.
+# Beside OpenSSL's own SSL_CERT_FILE and SSL_CERT_DIR: what requests, curl and pip are configured with.
 _NAMED = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 
 # The system's store, for a Python whose OpenSSL was built to look elsewhere. Sources: the ca-certificates
@@ -21,7 +18,6 @@ _SYSTEMS = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
-    "/etc/pki/tls/cacert.pem",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
@@ -30,19 +26,17 @@ _SYSTEMS = (
 _HASHED = re.compile(r"[0-9a-f]{8}\.[0-9]+")
 
 
-def verifying() -> ssl.SSLContext:
-    """Trusts what OpenSSL reads from SSL_CERT_FILE and SSL_CERT_DIR, else the system's store, else certifi's
-    list, and the bundles that requests, curl and pip are told about."""
+def verifying(bundles: Iterable[str] = ()) -> ssl.SSLContext:
+    """Trusts what OpenSSL finds by itself, else the system's store or certifi's list; and the bundles."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_default_verify_paths()
     defaults = ssl.get_default_verify_paths()
-    bundles = []
+    named = {*bundles, *(os.environ.get(name, "") for name in _NAMED)}
     if not (context.cert_store_stats()["x509_ca"] or _is_hashed(defaults.capath)):
         import certifi
 
-        bundles.append(next(filter(os.path.isfile, _SYSTEMS), certifi.where()))
-    bundles += [os.environ.get(name, "") for name in _NAMED]
-    for bundle in set(bundles) - {"", defaults.cafile}:
+        named.add(next(filter(os.path.isfile, _SYSTEMS), certifi.where()))
+    for bundle in named - {"", defaults.cafile}:
         load(context, bundle)
     return context
 
@@ -56,11 +50,9 @@ def unverified() -> ssl.SSLContext:
 
 def load(context: ssl.SSLContext, bundle: str) -> None:
     """Trust a file or a folder; where it holds no certificates, the handshake will say what is missing."""
-    is_folder = Path(bundle).is_dir()
+    kind = "capath" if Path(bundle).is_dir() else "cafile"
     with contextlib.suppress(OSError):  # ssl.SSLError is one
-        context.load_verify_locations(
-            cafile=None if is_folder else bundle, capath=bundle if is_folder else None
-        )
+        context.load_verify_locations(**{kind: bundle})
 
 
 def _is_hashed(folder: str | None) -> bool:

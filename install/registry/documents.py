@@ -32,7 +32,6 @@ _CONFIG_TYPES = (
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
 )
-_LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"  # not compressed
 # `uname -m` → Go's name, where the two differ
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -43,7 +42,7 @@ _Size = Annotated[int, msgspec.Meta(ge=0, lt=1 << 50)]
 class _Platform(msgspec.Struct):
     architecture: str = ""
     os: str = ""
-    variant: str = ""
+    variant: str | None = None  # "v8": of arm64, any does
 
 
 class _Descriptor(msgspec.Struct, rename="camel"):
@@ -75,6 +74,13 @@ class _Manifest(msgspec.Struct, rename="camel"):
     layers: Annotated[list[_Descriptor], msgspec.Meta(max_length=1000)]
 
 
+class ImageManifest(msgspec.Struct, frozen=True, kw_only=True):
+    blob: Blob
+    text: str
+    config: Blob
+    layers: list[Blob]
+
+
 class _Run(msgspec.Struct, rename="pascal"):
     entrypoint: list[str] | None = None
     cmd: list[str] | None = None
@@ -93,13 +99,6 @@ class _Config(msgspec.Struct):
     created: str | None = None
     config: _Run | None = None
     rootfs: _RootFs | None = None
-
-
-class ImageManifest(msgspec.Struct, frozen=True, kw_only=True):
-    blob: Blob
-    text: str
-    config: Blob
-    layers: list[Blob]
 
 
 def architecture_of(machine: str) -> str:
@@ -157,26 +156,6 @@ def chosen(reference: Reference, index: ImageIndex, machine: str) -> Blob:
     return min(fitting, key=lambda pair: bool(pair[1].variant))[0].blob
 
 
-def made(reference: Reference, config: bytes, sizes: Sequence[int]) -> ImageManifest:
-    """A manifest for an image that has none (docker's archives). sizes: the unpacked layers', in bytes."""
-    digests = _layers_of(_decode(reference, config, _Config, "config"))
-    _check_layers(reference, len(digests), len(sizes))
-    described = Blob(digest=digest_of(config), size=len(config), media_type=_CONFIG_TYPES[0])
-    layers = [
-        Blob(digest=digest, size=size, media_type=_LAYER_TYPE)
-        for digest, size in zip(digests, sizes, strict=True)
-    ]
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": MANIFEST_TYPES[0],
-        "config": described.descriptor,
-        "layers": [layer.descriptor for layer in layers],
-    }
-    found = read(reference, msgspec.json.encode(manifest), "")
-    assert isinstance(found, ImageManifest), "it was made as one"
-    return found
-
-
 def image_of(
     reference: Reference, digest: str, manifest: ImageManifest, config: bytes, machine: str = ""
 ) -> Image:
@@ -191,7 +170,10 @@ def image_of(
     if (parsed.os, parsed.architecture) != ("linux", wanted):
         there = f"{parsed.os}/{parsed.architecture}"
         raise _no_such_platform(reference, f"linux/{wanted}", [there])
-    _check_layers(reference, len(_layers_of(parsed)), len(manifest.layers))
+    listed = len(parsed.rootfs.diff_ids) if parsed.rootfs else 0
+    if listed != len(manifest.layers):
+        why = f"it lists {listed} layers, and the manifest lists {len(manifest.layers)}"
+        raise _broken(reference, "config", why)
     run = parsed.config or _Run()
     return Image(
         reference=str(reference),
@@ -209,16 +191,6 @@ def image_of(
         environment={text.partition("=")[0]: text.partition("=")[2] for text in run.env or []},
         labels=run.labels or {},
     )
-
-
-def _layers_of(config: _Config) -> list[str]:
-    return config.rootfs.diff_ids if config.rootfs else []
-
-
-def _check_layers(reference: Reference, listed: int, wanted: int) -> None:
-    if listed != wanted:
-        why = f"it lists {listed} layers, and the manifest lists {wanted}"
-        raise _broken(reference, "config", why)
 
 
 def _decode(reference: Reference, data: bytes, kind: type[T], what: str) -> T:

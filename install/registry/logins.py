@@ -25,11 +25,8 @@ NGC = "nvcr.io"
 _HELPER_SECONDS = 20.0  # a helper may have to unlock a desktop's key ring
 _LARGEST = 1 << 20  # bytes of an auth file
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_HUBS = {"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"}
 _HUB_KEY = "https://index.docker.io/v1/"  # docker's own name of Docker Hub
-_IDENTITY = (
-    "<token>"  # a helper's user name for an identity token, which only docker itself can use
-)
+_IDENTITY = "<token>"  # a helper's user name for an identity token, which docker alone can use
 _ASK = 'printf %s "$1" | exec "$2" get'  # the registry's name on stdin, as the protocol has it
 
 
@@ -47,8 +44,6 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
 
 class _AuthEntry(msgspec.Struct, rename="lower"):
     auth: str = ""
-    username: str = ""
-    password: str = ""
 
 
 class _AuthFile(msgspec.Struct, rename="camel"):
@@ -117,17 +112,17 @@ class Logins:
         """Ask the program docker-credential-HELPER."""
         name, path = f"docker-credential-{helper}", self._environ.get("PATH")
         program = shutil.which(name, path=path) if _HELPER.fullmatch(helper) else None
-        for key in [_HUB_KEY, DOCKER_HUB] if registry == DOCKER_HUB else [registry]:
-            if program is None:
-                break
-            argv = ["/bin/sh", "-c", _ASK, "sh", key, os.path.abspath(program)]  # noqa: PTH100
-            result = processes.run(argv, deadline=_HELPER_SECONDS, env=self._environ)
-            try:
-                answer = json_text.read(result.stdout if result.ok else b"{}", _HelperAnswer)
-            except ValueError:
-                continue
-            if answer.secret and answer.username != _IDENTITY:
-                return answer.username, answer.secret
+        if program is None:
+            return None
+        key = _HUB_KEY if registry == DOCKER_HUB else registry
+        argv = ["/bin/sh", "-c", _ASK, "sh", key, os.path.abspath(program)]  # noqa: PTH100
+        result = processes.run(argv, deadline=_HELPER_SECONDS, env=self._environ)
+        try:
+            answer = json_text.read(result.stdout if result.ok else b"{}", _HelperAnswer)
+        except ValueError:
+            return None
+        if answer.secret and answer.username != _IDENTITY:
+            return answer.username, answer.secret
         return None
 
 
@@ -144,25 +139,12 @@ def _read(path: Path) -> _AuthFile:
 def _stored(file: _AuthFile, registry: str, repository: str) -> tuple[str, str] | None:
     """The login in the file itself, by its most specific entry."""
     parts = [registry, *(repository.split("/") if repository else [])]
-    names = ["/".join(parts[:length]) for length in range(len(parts), 1, -1)]
-    found = [file.auths.get(name) for name in names]
-    # The registry itself, under any of the names that engines have written over the years.
-    found += [entry for key, entry in file.auths.items() if _host(key) == registry]
-    entry = next(filter(None, found), _AuthEntry())
-    user, password = entry.username, entry.password
-    if entry.auth:
-        try:
-            text = base64.b64decode(entry.auth, validate=True).decode()
-        except ValueError:
-            return None
-        user, _, password = text.rstrip("\0").partition(":")
+    names = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    names += [f"https://{registry}", _HUB_KEY if registry == DOCKER_HUB else registry]
+    entry = next(filter(None, map(file.auths.get, names)), _AuthEntry())
+    try:
+        text = base64.b64decode(entry.auth, validate=True).decode()
+    except ValueError:
+        return None
+    user, _, password = text.rstrip("\0").partition(":")
     return (user, password) if user and password else None
-
-
-def _host(key: str) -> str:
-    """ "nvcr.io" for "https://nvcr.io/v1/"; "" for a namespace."""
-    _, separator, rest = key.partition("://")
-    bare = rest.partition("/")[0] if separator else re.sub(r"/v[12]/?$", "", key).rstrip("/")
-    if "/" in bare:
-        return ""
-    return DOCKER_HUB if bare in _HUBS else bare

@@ -174,7 +174,7 @@ def _passwords_in(indexes: list[str]) -> list[str]:
     """A remark on passwords in ``--index``: every user of a machine can read its command lines."""
     return [
         f"--index {typed(text)} holds a password, which every user of this machine can read in the list of"
-        " processes while envcheck runs; ~/.netrc, the keyring program, or UV_INDEX_NAME_USERNAME and"
+        " processes while envcheck runs; ~/.netrc, or UV_INDEX_NAME_USERNAME and"
         " UV_INDEX_NAME_PASSWORD (NAME: PUBLIC, or the index's) keep it out of there"
         for text in indexes
         if ":" in text.partition("://")[2].partition("/")[0].rpartition("@")[0]

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.install.network.retries import retry_policy
-
-QUICK = retry_policy(attempts=3, slow=2, first=0.01)
+QUICK = 0.01  # seconds before the second retry
 _ENGINES = "REGISTRY_AUTH_FILE DOCKER_CONFIG NGC_API_KEY XDG_CONFIG_HOME"
 _BUNDLES = "REQUESTS_CA_BUNDLE CURL_CA_BUNDLE PIP_CERT"
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import os
 import platform
 import shutil
 import subprocess
@@ -22,7 +20,6 @@ from envcheck.install.bundle import writing
 from envcheck.install.bundle.index import BundleFile, BundleIndex
 from envcheck.install.images import layout_writer
 from envcheck.install.images.archive import ImageArchive
-from envcheck.install.registry import documents
 from envcheck.install.registry.image import Blob, Image
 
 MACHINE = platform.machine()
@@ -122,50 +119,20 @@ def test_docker_takes_it(written: tuple[Path, Image], docker_daemon: DockerDaemo
     docker_daemon.docker("rmi", NAME)
 
 
-def test_skopeo_takes_it(written: tuple[Path, Image], tmp_path: Path) -> None:
-    path, image = written
-    if shutil.which("skopeo") is None:
-        pytest.skip("there is no skopeo on this machine")
-    copy = ["skopeo", "copy", "--quiet", f"oci-archive:{path}", f"oci-archive:{tmp_path}/copy.tar"]
-    subprocess.run(copy, check=True, env=os.environ | {"TMPDIR": str(tmp_path)})
-    read = ImageArchive(str(tmp_path / "copy.tar"), MACHINE)
-    assert read.image.manifest.digest == image.manifest.digest
-
-
-@pytest.mark.parametrize("form", ["oci-archive", "oci-dir", "docker-archive"])
-def test_what_podman_saves(podman_world: PodmanWorld, tmp_path: Path, form: str) -> None:
+def test_what_podman_saves(podman_world: PodmanWorld, tmp_path: Path) -> None:
     name = small(podman_world, "small")
-    path = podman_world.save(name, tmp_path / "My Image.tar", form)
+    path = podman_world.save(name, tmp_path / "My Image.tar")
     read = ImageArchive(str(path), MACHINE)
     assert read.image.config.sha256 == podman_world.id_of(name)
     assert read.image.entrypoint == ["/small"]
     assert read.image.reference in (name, "localhost/my-image:latest")
 
 
-def test_what_docker_saves(docker_daemon: DockerDaemon, tmp_path: Path) -> None:
-    name = small(docker_daemon, "small")
-    docker_daemon.docker("save", "--output", tmp_path / "saved.tar", name)
-    read = ImageArchive(str(tmp_path / "saved.tar"), MACHINE)
-    assert read.image.reference == name
-    assert read.image.config.sha256 == docker_daemon.id_of(name)
-
-
 def test_another_architecture(podman_world: PodmanWorld, tmp_path: Path) -> None:
-    for form in ("oci-archive", "docker-archive"):
-        path = podman_world.save(podman_world.image("arm64"), tmp_path / f"{form}.tar", form)
-        with pytest.raises(Cannot, match=r"is for linux/arm64, and this machine is linux/amd64"):
-            ImageArchive(str(path), "x86_64")
-        read = ImageArchive(str(path), "aarch64")
-        assert read.image.architecture == "arm64"
-
-
-def test_several_images(podman_world: PodmanWorld, tmp_path: Path) -> None:
-    names = [small(podman_world, "small"), small(podman_world, "smaller")]
-    path = tmp_path / "two.tar"
-    podman_world.podman("save", "--quiet", "--multi-image-archive", "--output", path, *names)
-    with pytest.raises(UsageError, match="2 images for linux/amd64") as told:
+    path = podman_world.save(podman_world.image("arm64"), tmp_path / "saved.tar")
+    with pytest.raises(Cannot, match=r"is for linux/arm64, and this machine is linux/amd64"):
         ImageArchive(str(path), "x86_64")
-    assert all(name in str(told.value) for name in names)
+    assert ImageArchive(str(path), "aarch64").image.architecture == "arm64"
 
 
 Change = Callable[[dict[str, bytes]], None]
@@ -223,20 +190,6 @@ def test_a_changed_layer_is_refused_by_the_engine(
     assert done.returncode != 0 and fresh_podman.images() == before
 
 
-@pytest.mark.parametrize("which", ["manifest", "config", "layer"])
-def test_a_blob_that_is_cut_or_not_there(
-    written: tuple[Path, Image], tmp_path: Path, which: str
-) -> None:
-    path, image = written
-    name = blob(image, which)
-    cut = changed(path, tmp_path / "cut.tar", lambda files: files.update({name: files[name][:-1]}))
-    with pytest.raises(UsageError, match=f"{name} is damaged: it has .* bytes, and should have"):
-        ImageArchive(str(cut), MACHINE)
-    without = changed(path, tmp_path / "without.tar", lambda files: files.pop(name) and None)
-    with pytest.raises(UsageError, match=f"{name} is not in it"):
-        ImageArchive(str(without), MACHINE)
-
-
 def test_a_cut_archive(written: tuple[Path, Image], tmp_path: Path) -> None:
     path, _image = written
     data = path.read_bytes()
@@ -244,18 +197,6 @@ def test_a_cut_archive(written: tuple[Path, Image], tmp_path: Path) -> None:
         (tmp_path / "cut.tar").write_bytes(data[:keep])
         with pytest.raises(UsageError, match=r"cut\.tar: "):
             ImageArchive(str(tmp_path / "cut.tar"), MACHINE)
-
-
-def test_the_lock_has_to_be_the_images(
-    written: tuple[Path, Image], podman_world: PodmanWorld, tmp_path: Path
-) -> None:
-    path, _image = written
-    other = podman_world.save(small(podman_world, "small"), tmp_path / "other.tar")
-    with tarfile.open(path) as tar:
-        lock = tar.extractfile("image.json").read()  # type: ignore[union-attr]
-    mixed = changed(other, tmp_path / "mixed.tar", lambda files: files.update({"image.json": lock}))
-    with pytest.raises(UsageError, match=r"image\.json is the lock of sha256:"):
-        ImageArchive(str(mixed), MACHINE)
 
 
 def test_a_damaged_store_writes_nothing(saved: Path, tmp_path: Path) -> None:
@@ -292,16 +233,3 @@ def test_a_full_disk_leaves_nothing(saved: Path, tmp_path: Path) -> None:
         assert not list(small.iterdir())
     finally:
         subprocess.run(["umount", small], check=True)
-
-
-def test_digests_are_what_documents_say(written: tuple[Path, Image]) -> None:
-    path, image = written
-    with tarfile.open(path) as tar:
-        index = json.load(tar.extractfile("index.json"))  # type: ignore[arg-type]
-        names = tar.getnames()
-        times = {(m.mtime, m.uid, m.uname, m.mode) for m in tar}
-    (entry,) = index["manifests"]
-    assert entry["digest"] == documents.digest_of(image.manifest_text.encode())
-    assert entry["annotations"]["org.opencontainers.image.ref.name"] == NAME
-    assert names[0] == "bundle.json" and len(names) == len(set(names)) == 10
-    assert times == {(0, 0, "", 0o644)}

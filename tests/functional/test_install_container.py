@@ -163,27 +163,6 @@ def test_the_plan_touches_nothing_and_holds_the_tag_to_a_digest(site: Site) -> N
     assert site.nothing_is_left(before) and not site.home.root("image-team-base").exists()
 
 
-def test_mirrors_and_blocked_registries_are_those_of_the_engine(site: Site) -> None:
-    """The name's own registry has no address: only the mirror that podman is told of has the image."""
-    site.push("base", "mirrored")
-    own = site.home.folder / "registries.conf"
-    own.parent.mkdir(exist_ok=True)
-    own.write_text(
-        '[[registry]]\nprefix = "registry.invalid/team"\nlocation = "registry.invalid/team"\n'
-        f'[[registry.mirror]]\nlocation = "{site.registry.host}/team"\ninsecure = true\n'
-        '[[registry]]\nlocation = "blocked.invalid"\nblocked = true\n'
-    )
-    settings = {"CONTAINERS_REGISTRIES_CONF": str(own)}
-    name = "registry.invalid/team/base:mirrored"
-    told = site.install("--image", name, **settings)
-    assert told["result"] == "installed", told
-    assert site.world.podman("image", "exists", name, code=None).returncode == 0
-    assert site.envcheck("run", "--", "true").returncode == 0
-    told = site.install("--image", "blocked.invalid/team/base:1", **settings)
-    assert told["exit_code"] == ExitCode.CANNOT
-    assert "registries.conf blocks blocked.invalid" in told["error"]["sentence"]
-
-
 @pytest.mark.parametrize(
     ("kind", "code", "words"),
     [
@@ -225,10 +204,6 @@ def test_an_image_without_a_shell_is_installed_and_runs(site: Site) -> None:
     ran = site.envcheck("run", "--", "python3", "-c", "print(6 * 7)")
     assert (ran.returncode, ran.stdout) == (0, b"42\n"), ran.stderr
     assert site.envcheck("shell").returncode == 127
-
-
-def test_an_entrypoint_that_prints_is_no_trouble(site: Site) -> None:
-    assert site.install("--image", site.push("banner"))["result"] == "installed"
 
 
 def test_an_image_that_was_there_before_stays(site: Site) -> None:

@@ -123,8 +123,8 @@ def place(tmp_path: Path, world: PodmanWorld, archive: Path) -> Iterator[Place]:
         (401, {}, ExitCode.COULD_NOT_LOOK, "answers 401", "podman login"),
         (403, {}, ExitCode.COULD_NOT_LOOK, "answers 403", "podman login"),
         (404, {}, ExitCode.USAGE, "has no tag 1 of team/image", "mistyped"),
-        (429, LATER, ExitCode.COULD_NOT_LOOK, "answers 429", "60 minutes"),
-        (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "60 minutes"),
+        (429, LATER, ExitCode.COULD_NOT_LOOK, "answers 429", "3600 s"),
+        (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "3600 s"),
         (500, {}, ExitCode.COULD_NOT_LOOK, "answers 500", "try again later"),
     ],
 )

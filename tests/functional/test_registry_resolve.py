@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +36,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 
 def resolved(text: str, machine: str = "x86_64") -> Image:
-    with Session(retries=QUICK) as session:
+    with Session(pause=QUICK) as session:
         return RegistryClient(session).resolve(parse(text), machine)
 
 
@@ -118,49 +116,3 @@ def test_tls_by_an_authority_that_is_kept_for_the_registry_alone(
         assert str(wrong) in caught.value.hint and "another" not in caught.value.hint
         log_in(home, registry.host, *ACCOUNT)
         assert resolved(name).digest == pushed.digest
-
-
-def test_a_certificate_of_one_s_own(tmp_path: Path, home: Path) -> None:
-    tls = certificates.make(tmp_path / "tls")
-    with serve_registry(tmp_path / "registry", tls=tls, asks_clients=True) as registry:
-        pushed = registry.push("team/closed", "1", LAYERS)
-        believe(home, registry.host, tls.authority)
-        with pytest.raises(CouldNotLook, match=registry.host):
-            resolved(f"{registry.host}/team/closed:1")
-        folder = home / ".config/containers/certs.d" / registry.host
-        shutil.copy(tls.certificate, folder / "client.cert")
-        shutil.copy(tls.key, folder / "client.key")
-        assert resolved(f"{registry.host}/team/closed:1").digest == pushed.digest
-
-
-HELPER = """#!/bin/sh
-read -r asked
-test "$1" = get && test "$asked" = "{host}" || {{ echo 'credentials not found'; exit 1; }}
-printf '{{"ServerURL":"%s","Username":"{user}","Secret":"{password}"}}' "$asked"
-"""
-
-
-def test_a_helper_program_knows_the_password(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "bin" / "docker-credential-tests"
-    program.parent.mkdir()
-    with serve_registry(tmp_path / "registry", htpasswd=ACCOUNT) as registry:
-        pushed = registry.push("team/secret", "1", LAYERS)
-        user, password = ACCOUNT
-        program.write_text(HELPER.format(host=registry.host, user=user, password=password))
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-        monkeypatch.setenv("DOCKER_CONFIG", str(home / "d"))
-        (home / "d").mkdir()
-        (home / "d" / "config.json").write_text('{"credsStore": "tests"}')
-        assert resolved(f"{registry.host}/team/secret:1").digest == pushed.digest
-
-
-def test_a_registry_that_is_not_there(plain: Registry) -> None:
-    with pytest.raises(
-        CouldNotLook, match=r"127.0.0.1:1 cannot be connected to: Connection refused"
-    ):
-        resolved("127.0.0.1:1/team/small:1")
-    with pytest.raises(CouldNotLook, match=r"registry.invalid has no address"):
-        resolved("registry.invalid/team/small:1")

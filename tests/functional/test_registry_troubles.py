@@ -41,7 +41,7 @@ def server() -> Iterator[BadServer]:
 
 
 def resolved(server: BadServer, tag: str = "1", **options: Any) -> Image:
-    with Session(retries=QUICK, **options) as session:
+    with Session(pause=QUICK, **options) as session:
         return RegistryClient(session).resolve(parse(standin_image.name(server, tag)), "x86_64")
 
 
@@ -113,7 +113,7 @@ def test_another_config_than_its_digest_names(server: BadServer) -> None:
 
 def test_plain_http_from_afar_is_refused() -> None:
     """It is asked by https alone, and nobody is there."""
-    with Session(retries=QUICK) as session, pytest.raises(HttpError) as caught:
+    with Session(pause=QUICK) as session, pytest.raises(HttpError) as caught:
         session.get("http://registry.example/v2/")
     assert "plain http" in str(caught.value)
 
@@ -168,13 +168,13 @@ def test_no_secret_gets_out(
 
 def _failures(server: BadServer, image: Image, folder: Path) -> list[str]:
     shown = []
-    with Session(retries=QUICK) as session:
+    with Session(pause=QUICK) as session:
         client = RegistryClient(session)
         try:
             client.resolve(parse(standin_image.name(server)), "x86_64")
         except EnvcheckError as error:
             shown.append(_everything(error))
-        downloads = Downloads(session, retries=QUICK)
+        downloads = Downloads(client.registry_of(image))
         downloads.root = folder / "downloads"
         try:
             downloads.fetch(client.layers(image))

@@ -6,7 +6,6 @@ import socket
 import ssl
 from email.utils import formatdate
 from pathlib import Path
-from threading import Event
 from time import time
 from types import SimpleNamespace
 
@@ -15,29 +14,12 @@ import requests
 import urllib3.exceptions as u3
 
 from envcheck.exit_codes import ExitCode
-from envcheck.install.network import addresses, credentials, errors
+from envcheck.install.network import addresses, errors
 from envcheck.install.network.credentials import Credentials
 from envcheck.install.network.errors import HttpError
-from envcheck.install.network.retries import Attempts, retry_policy
+from envcheck.install.network.session import Session
 
 SECRET = "https://user:pass%40word@index.example:8443/simple/?token=hidden#part"
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        (SECRET, "https://index.example:8443/simple/?token=hidden#part"),
-        ("https://index.example/simple/", "https://index.example/simple/"),
-        ("https://user:pass@[::1", "https://…"),
-    ],
-)
-def test_public(url: str, expected: str) -> None:
-    assert addresses.public(url) == expected
-
-
-def test_a_message_has_no_query_either() -> None:
-    assert addresses.shown(SECRET) == "https://index.example:8443/simple/"
-    assert addresses.host(SECRET) == "index.example:8443"
 
 
 def test_credentials_of_a_url_are_decoded() -> None:
@@ -68,57 +50,37 @@ def test_origins_have_their_scheme_s_port() -> None:
     assert addresses.origin("http://index.example/a") == ("http", "index.example", 80)
 
 
-def test_pauses_double_and_end() -> None:
+def test_attempts_are_counted_and_a_server_s_own_pause_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     waited: list[float] = []
-    stop = SimpleNamespace(wait=lambda seconds: waited.append(seconds))
-    tried = Attempts(retry_policy(attempts=9, first=1.0, longest=20.0), stop)  # type: ignore[arg-type]
-    for _ in range(8):
-        tried.failed(HttpError("cut", again=True))
-    assert waited[0] == 0 and waited[-1] == 20.0
-    assert all(1.0 <= pause / 2**n <= 1.5 for n, pause in enumerate(waited[1:5]))
+    errors_ = [HttpError("cut", again=True)] * 9
+    errors_[1] = HttpError("later", again=True, headers={"Retry-After": "40"})
 
+    def fail() -> None:
+        raise errors_.pop(0)
 
-def test_a_server_s_own_pause_is_waited_for() -> None:
-    waited: list[float] = []
-    stop = SimpleNamespace(wait=lambda seconds: waited.append(seconds))
-    Attempts(retry_policy(), stop).failed(
-        HttpError("later", again=True, headers={"Retry-After": "40"})
-    )  # type: ignore[arg-type]
-    assert waited == [40.0]
-
-
-def attempts(**options: float) -> Attempts:
-    return Attempts(retry_policy(first=0.0, **options), Event())  # type: ignore[arg-type]
-
-
-def test_attempts_are_bounded_and_progress_begins_anew() -> None:
-    cut = HttpError("cut", again=True)
-    tried = attempts(attempts=3)
-    for _ in range(10):
-        tried.failed(cut, progress=True)
-    tried.failed(cut)
+    session = Session()
+    monkeypatch.setattr(session._stop, "wait", waited.append)
     with pytest.raises(HttpError, match="cut"):
-        tried.failed(cut)
+        session.retried(fail, 5)
+    assert waited == [0, 40.0, 2.0, 4.0] and len(errors_) == 4
 
 
 @pytest.mark.parametrize(
     "error",
-    [
-        HttpError("final"),
-        HttpError("later", again=True, headers={"Retry-After": "20000"}),
-        HttpError("no connection", again=True, slow=True),
-    ],
+    [HttpError("final"), HttpError("later", again=True, headers={"Retry-After": "20000"})],
 )
 def test_what_is_not_tried_again(error: HttpError) -> None:
-    with pytest.raises(HttpError):
-        attempts(attempts=9, slow=1).failed(error)
+    tried: list[int] = []
 
+    def fail() -> None:
+        tried.append(1)
+        raise error
 
-def test_a_pause_ends_when_the_session_does() -> None:
-    stop = Event()
-    stop.set()
     with pytest.raises(HttpError):
-        Attempts(retry_policy(first=1000.0), stop).failed(HttpError("cut", again=True))
+        Session(pause=0.0).retried(fail)
+    assert len(tried) == 1
 
 
 def wait(said: str) -> float:
@@ -188,17 +150,6 @@ def test_a_certificate_that_does_not_verify_names_the_ways_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "hint"),
-    [(62, "another name than index.example"), (64, "another name"), (10, "clock"), (9, "clock")],
-)
-def test_a_certificate_of_a_trusted_authority_has_another_way_out(code: int, hint: str) -> None:
-    inner = ssl.SSLCertVerificationError(1, "certificate verify failed")
-    inner.verify_code = code
-    found = errors.of_exception(SECRET, wrapped(u3.SSLError(inner)))
-    assert hint in found.hint and "authority" not in found.hint
-
-
-@pytest.mark.parametrize(
     ("status", "again"), [(404, False), (403, False), (429, True), (500, True), (503, True)]
 )
 def test_statuses(status: int, again: bool) -> None:
@@ -236,33 +187,6 @@ def test_netrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Credentials({}).known("https://index.example/a") is None
 
 
-def test_the_keyring_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
-
-    def ask(argv: list[str]) -> list[str]:
-        asked.append(argv)
-        return ["user", "word"] if argv[-1] == "index.example" else []
-
-    monkeypatch.setattr(credentials, "_program", lambda: ["/usr/bin/keyring"])
-    monkeypatch.setattr(credentials, "_ask", ask)
-    known = Credentials({})
-    for _ in range(2):
-        assert known.ask_keyring("https://index.example/simple/x/") == ("user", "word")
-    assert known.known("https://index.example/files/w") == ("user", "word")
-    assert [argv[-1] for argv in asked] == ["https://index.example/simple/x/", "index.example"]
-
-
-def test_the_keyring_is_asked_for_a_user_s_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credentials, "_program", lambda: ["/usr/bin/keyring"])
-    monkeypatch.setattr(
-        credentials, "_ask", lambda argv: ["word"] if argv[-1] == "me" and "get" in argv else []
-    )
-    known = Credentials({})
-    known.learn("https://me@index.example/")
-    assert known.ask_keyring("https://index.example/x") == ("me", "word")
-    assert known.ask_keyring("https://other.example/x") is None
-
-
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
@@ -276,8 +200,3 @@ def test_the_keyring_is_asked_for_a_user_s_password(monkeypatch: pytest.MonkeyPa
 def test_what_cannot_be_taken_apart_is_not_shown(url: str, shown: str) -> None:
     assert addresses.public(url) == shown
     assert "word" not in addresses.typed(url)
-
-
-def test_how_long_a_server_wants_to_be_left_alone_is_said() -> None:
-    assert errors.of_status(SECRET, 429, {"Retry-After": "3600"}).hint.endswith("60 minutes")
-    assert errors.of_status(SECRET, 503, {"Retry-After": "40"}).hint == "retry after 40 s"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from envcheck.install.registry import logins
-from envcheck.install.registry.logins import Login, Logins
+from envcheck.install.registry.logins import Logins
 
 
 def auth(user: str, word: str) -> dict[str, str]:
@@ -48,27 +48,15 @@ def test_podman_s_file_comes_first_and_ngc_s_key_last(home: Home) -> None:
     home.environ["NGC_API_KEY"] = "key\n"
     assert home.of("nvcr.io") == ("$oauthtoken", "key", "NGC_API_KEY")
     assert home.of("other.io") is None
-    places = [
-        ".docker/config.json",
-        ".config/containers/auth.json",
-        "run/containers/auth.json",
-        "named.json",
-    ]
-    home.environ["REGISTRY_AUTH_FILE"] = str(home.folder / "named.json")
+    home.environ |= {
+        "REGISTRY_AUTH_FILE": str(home.folder / "named.json"),
+        "DOCKER_CONFIG": str(home.folder / "d"),
+        "XDG_CONFIG_HOME": str(home.folder / "c"),
+    }
+    places = ["d/config.json", "c/containers/auth.json", "run/containers/auth.json", "named.json"]
     for number, place in enumerate(places):
         path = home.write(place, {"auths": {"nvcr.io": auth("user", f"pa:ss{number}")}})
         assert home.of("nvcr.io") == ("user", f"pa:ss{number}", str(path))
-
-
-def test_files_are_looked_for_where_the_environment_says(home: Home) -> None:
-    home.environ["DOCKER_CONFIG"] = str(home.folder / "d")
-    home.write("d/config.json", {"auths": {"a.io": auth("docker", "w")}})
-    home.environ["XDG_CONFIG_HOME"] = str(home.folder / "c")
-    home.write("c/containers/auth.json", {"auths": {"b.io": auth("podman", "w")}})
-    assert [found[0] if (found := home.of(name)) else "" for name in ("a.io", "b.io")] == [
-        "docker",
-        "podman",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -76,30 +64,22 @@ def test_files_are_looked_for_where_the_environment_says(home: Home) -> None:
 )
 def test_the_most_particular_namespace_counts(home: Home, repository: str, user: str) -> None:
     names = {"nvcr.io": "all", "nvcr.io/team": "team", "nvcr.io/team/a": "a"}
-    entries = {name: auth(who, "w") for name, who in names.items()}
-    home.write(".config/containers/auth.json", {"auths": entries})
-    assert home.of("nvcr.io", repository) == (
-        user,
-        "w",
-        str(home.folder / ".config/containers/auth.json"),
+    path = home.write(
+        ".config/containers/auth.json", {"auths": {name: auth(names[name], "w") for name in names}}
     )
+    assert home.of("nvcr.io", repository) == (user, "w", str(path))
 
 
 @pytest.mark.parametrize(
     ("key", "registry"),
     [
         ("https://index.docker.io/v1/", "docker.io"),
-        ("docker.io", "docker.io"),
         ("https://nvcr.io", "nvcr.io"),
-        ("https://nvcr.io/v2/", "nvcr.io"),
-        ("nvcr.io/v1/", "nvcr.io"),
         ("localhost:5000", "localhost:5000"),
     ],
 )
-def test_the_registry_s_older_names(home: Home, key: str, registry: str) -> None:
-    home.write(
-        ".docker/config.json", {"auths": {key: auth("user", "w")}, "HttpHeaders": {"a": "b"}}
-    )
+def test_a_registry_s_other_names(home: Home, key: str, registry: str) -> None:
+    home.write(".docker/config.json", {"auths": {key: auth("user", "w")}, "HttpHeaders": {}})
     found = home.of(registry, "nvidia/tensorflow")
     assert found is not None and found[0] == "user"
     assert home.of("another.io") is None
@@ -109,33 +89,15 @@ def test_the_registry_s_older_names(home: Home, key: str, registry: str) -> None
     "content",
     [
         "{", "[]", '{"auths": 1}', '{"auths": {"nvcr.io": {"auth": 7}}}', "\x00", '"' + "x" * (2 << 20),
-        '{"auths": {"nvcr.io": {"auth": "???secret???"}}}',
+        '{"auths": {"nvcr.io": {"auth": "???secret???"}}}', '{"auths": {"nvcr.io": null}}',
+        '{"auths": {"nvcr.io": {"auth": "MDAwMDo=", "identitytoken": "no password"}}}',
     ],
 )  # fmt: skip
-def test_a_broken_file_is_ignored(home: Home, content: str) -> None:
-    broken = home.write(".config/containers/auth.json", content)
+def test_what_is_no_login_is_skipped(home: Home, content: str) -> None:
+    home.write(".config/containers/auth.json", content)
+    assert home.of("nvcr.io", "nvidia/x") is None
     home.write(".docker/config.json", {"auths": {"nvcr.io": auth("user", "w")}})
-    assert broken.is_file() and home.of("nvcr.io", "nvidia/x") is not None
-
-
-def test_the_hint_names_the_key_of_ngc_for_nvcr_io_alone(home: Home) -> None:
-    hint = Logins(home.environ).hint("nvcr.io")
-    assert "NGC_API_KEY" in hint and "podman login nvcr.io" in hint
-    assert "NGC_API_KEY" not in Logins(home.environ).hint("other.io")
-
-
-def test_other_kinds_of_entries(home: Home) -> None:
-    entries = {
-        "plain.io": {"username": "user", "password": "word"},
-        "identity.io": {**auth("user", ""), "identitytoken": "identity"},
-        "empty.io": {},
-        "null.io": None,
-    }
-    home.write(".docker/config.json", {"auths": entries})
-    known = Logins(home.environ)
-    plain = known.of("plain.io")
-    assert plain is not None and (plain.user, plain.password) == ("user", "word")
-    assert not any(map(known.of, ("identity.io", "empty.io", "null.io")))
+    assert home.of("nvcr.io", "nvidia/x") is not None
 
 
 class Helpers:
@@ -149,11 +111,8 @@ class Helpers:
         asked, program = argv[-2:]
         self.asked.append((Path(program).name, asked))
         assert deadline <= 30 and not [word for word in argv if "secret" in word]
-        said = self.answers.get(asked)
-        if said is None:
-            words = "credentials not found in native keychain"
-            return SimpleNamespace(ok=False, code=1, stdout=words.encode())
-        return SimpleNamespace(ok=True, code=0, stdout=said.encode())
+        answer = self.answers.get(asked, "")
+        return SimpleNamespace(ok=bool(answer), stdout=answer.encode())
 
 
 @pytest.fixture
@@ -178,14 +137,11 @@ def test_helpers_are_asked_for_their_registries(home: Home, helpers: Helpers) ->
         found = known.of("nvcr.io", "nvidia/tensorflow")
         assert found is not None and (found.user, found.password) == ("user", "secret")
         assert found.source == "docker-credential-one"
-    assert known.of("docker.io") is None  # an identity token
-    assert known.of("unknown.io") is None and known.of("broken.io") is None
+    assert not any(map(known.of, ("docker.io", "unknown.io", "broken.io")))
+    asked = ["https://index.docker.io/v1/", "unknown.io", "broken.io"]
     assert helpers.asked == [
         ("docker-credential-one", "nvcr.io"),
-        ("docker-credential-all", "https://index.docker.io/v1/"),
-        ("docker-credential-all", "docker.io"),
-        ("docker-credential-all", "unknown.io"),
-        ("docker-credential-all", "broken.io"),
+        *(("docker-credential-all", name) for name in asked),
     ]
 
 
@@ -197,9 +153,8 @@ def test_a_helper_that_is_not_there(home: Home, helpers: Helpers, name: str) -> 
 
 
 def test_nothing_is_shown(home: Home) -> None:
-    login = Login(source="NGC_API_KEY", user="x", password="secret")
     known = Logins({**home.environ, "NGC_API_KEY": "secret"})
-    known.of("nvcr.io")
-    shown = [*map(repr, (login, known)), *map(str, (login, known))]
-    shown += [known.hint("nvcr.io")]
+    hint = Logins(home.environ).hint("nvcr.io")
+    assert "NGC_API_KEY" in hint and "podman login nvcr.io" in hint
+    shown = [repr(known), repr(known.of("nvcr.io")), known.hint("nvcr.io")]
     assert not [text for text in shown if "secret" in text]
