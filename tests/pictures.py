@@ -81,7 +81,9 @@ def table(name: str) -> str:
     """Its Tensor Core table alone."""
     snapshot = load(demos.build(name))
     page = Page(width=WIDTH, colour=True)
-    tensorcores.section(page, build(snapshot, diagnose(snapshot)), snapshot)
+    made = tensorcores.section(build(snapshot, diagnose(snapshot)), snapshot)
+    assert made is not None
+    terminal.draw(page, made)
     return page.text().lstrip("\n")
 
 

@@ -56,9 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _list()
     if arguments.name == FLEET:
         return _fleet(arguments)
-    if arguments.name == BENCH and (arguments.commands or arguments.format not in _OF_BENCH):
-        asked = "--commands" if arguments.commands else f"--format {arguments.format}"
-        raise UsageError(f"{asked}: a bench is shown as {', '.join(_OF_BENCH)}")
+    if arguments.name == BENCH and arguments.format not in _OF_BENCH:
+        raise UsageError(f"--format {arguments.format}: a bench is shown as {', '.join(_OF_BENCH)}")
     with as_file(_packaged(arguments.name)) as path:
         command = "bench" if arguments.name == BENCH else "doctor"
         as_command = build_parser([command]).parse_args(

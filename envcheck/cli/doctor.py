@@ -25,8 +25,7 @@ examples:
   envcheck doctor                      this machine, and the active environment
   envcheck doctor --from machine.json  a Snapshot that somebody sent
   envcheck doctor --level deep         and AMP, XLA, NCCL, …: do they engage?
-  envcheck doctor --only driver gpu    two areas (or codes) and nothing else
-  envcheck doctor --commands           what to type, to read and to run"""
+  envcheck doctor --only driver gpu    two areas (or codes) and nothing else"""
 
 MORE = """\
   envcheck doctor --target image:REF   a new container, seen from both sides
@@ -161,7 +160,7 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
     if arguments.format == "openmetrics":
         from ..reports import openmetrics
 
-        return openmetrics.render(report, collected.snapshot, labels.read(arguments.label))
+        return openmetrics.render(report, labels.read(arguments.label))
     if arguments.format == "markdown":
         from ..reports import markdown
 
@@ -179,19 +178,10 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
 
 def _text(arguments: argparse.Namespace, collected: Collected, report: Report) -> str:
     from ..invocation import in_place
-    from ..reports import commands, terminal
+    from ..reports import terminal
 
     style = style_for(arguments.output)
     elsewhere = arguments.source is not None
-    if arguments.commands:
-        return commands.render(
-            report,
-            collected.snapshot,
-            utf8=style.utf8,
-            restore=collected.restore,
-            in_place=in_place,
-            elsewhere=elsewhere,
-        )
     if arguments.quiet:
         return terminal.brief(report, collected.snapshot, **style._asdict())
     return terminal.render(

@@ -19,11 +19,11 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_format(parser: argparse._ActionsContainer, **others: str) -> None:
+def add_format(parser: argparse._ActionsContainer, **others: str) -> argparse.Action:
     """--format: text, or one of the others, each with what the help says of it."""
     *first, last = [f"{name} ({what})" for name, what in others.items()]
     told = ", ".join(["text (default: for people)", *first])
-    parser.add_argument(
+    return parser.add_argument(
         "--format",
         type=lambda word: {"terminal": "text"}.get(word, word),  # its name until 0.1
         choices=("text", *others),
@@ -46,7 +46,6 @@ class _Formats(tuple[str, ...]):
 
 def add_report(parser: argparse.ArgumentParser, **others: str) -> None:
     """What the doctor's report looks like and where it goes. others: further formats."""
-    output = parser.add_mutually_exclusive_group()
     of_doctor = {
         "json": "for programs",
         "junit": "for CI servers",
@@ -54,14 +53,8 @@ def add_report(parser: argparse.ArgumentParser, **others: str) -> None:
         "openmetrics": "for Prometheus",
         "html": "a page",
     }
-    add_format(output, **of_doctor, **others)
-    for action in output._group_actions:
-        action.choices = _Formats(action.choices or ())
-    output.add_argument(
-        "--commands",
-        action="store_true",
-        help="print what to type, commented: read it, then run it",
-    )
+    action = add_format(parser, **of_doctor, **others)
+    action.choices = _Formats(action.choices or ())
     add_detail(parser, "all evidence, all areas, and what was skipped")
     add_output(parser)
     add_save(parser)

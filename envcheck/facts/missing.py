@@ -10,6 +10,7 @@ class CannotJudge(Exception):
 
     outcome: Literal["skipped", "could-not-run"] = "skipped"
     needs_root = False
+    what = ""  # the fact that only root may read
 
 
 class Skip(CannotJudge):
@@ -27,6 +28,10 @@ class NeedsRoot(Skip):
     """The fact is there, and only root may read it."""
 
     needs_root = True
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: only root may read it")
+        self.what = what
 
 
 class CouldNotRun(CannotJudge):

@@ -34,7 +34,7 @@ def _cannot_judge(missing: Unavailable, what: str) -> CannotJudge:
         case "not-supported":
             return Skip(f"{what}: not supported here{detail}")
         case "no-permission":
-            return NeedsRoot(f"{what}: only root may read it")
+            return NeedsRoot(what)
         case "lost":
             return CouldNotRun(f"{what}: the GPU did not answer{detail}")
         case "timeout":

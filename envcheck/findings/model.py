@@ -31,6 +31,7 @@ class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reason: str
     subjects: list[Subject] = []
     needs_root: bool = False
+    what: str = ""  # the fact that only root may read
 
     @property
     def subject(self) -> str:
@@ -47,7 +48,7 @@ Verdict = Finding | Unjudged | Passed
 
 
 def unjudged(why: CannotJudge, subjects: Sequence[Subject] = ()) -> Unjudged:
-    return Unjudged(why.outcome, str(why), list(subjects), why.needs_root)
+    return Unjudged(why.outcome, str(why), list(subjects), why.needs_root, why.what)
 
 
 class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,7 +13,6 @@ from ..facts.snapshot import Snapshot
 from ..findings.model import Outcome
 from . import bench_table as tables
 from . import bench_words as words
-from .acceleration import section as acceleration
 from .bench_model import SMALL, BenchReport, gpu_names
 from .bench_progress import duration
 from .bench_sizes import sizes
@@ -22,6 +21,7 @@ from .machine import MachineDescription, TargetDescription, describe_machine, de
 from .model import build_from
 from .page import Column, Page, unchanged
 from .plain import WORDS, evidence_text, grouped, number_of, worst_first
+from .terminal import draw_acceleration as acceleration
 
 _GAP = 1
 _CONTEXT = 3  # figures for context, unless the page is verbose

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..attributes.difference import ChangedFact, ChangedRate, OneSided
+from ..attributes.difference import ChangedFact, ChangedRate
 from ..attributes.named import NAMED
 from ..attributes.registry import SECTIONS
-from .diff_model import DiffReport, DiffSide, TurnedCheck
+from .diff_model import DiffReport, TurnedCheck
 from .page import Page
 from .plain import WORDS, number_of, ranges
+from .sections import together
 
 _MOST = 12  # entries of a list, without --verbose
 _STATUS = {
     "healthy": "healthy",
     "problems": "problems were found",
-    "could-not-look": "envcheck could not look everywhere",
+    "could-not-look": "some checks could not run",
 }
-_CHANGES = {"changed": "→", "added": "new:", "removed": "gone:"}
 _RATES = {
     "rates: kernels": "rates of the micro-kernels",
     "rates: memory": "rates of the GPUs' memory",
@@ -42,8 +42,13 @@ def render(
     page = Page(width=width, colour=colour, utf8=utf8)
     most = 10**6 if verbose else _MOST
     _head(page, report, names)
-    _turned(page, report.turned)
-    _rates(page, report.rates, most)
+    deciding = [one for one in report.turned if one.decides]
+    others = [one for one in report.turned if not one.decides]
+    _checks(page, "What explains it", deciding)
+    _checks(page, "What else turned" if deciding else "What turned", others)
+    for worse, word in ((True, "Slower"), (False, "Faster")):
+        rates = [one for one in report.rates if one.worse is worse]
+        _rates(page, f"{word}, beyond the spread", rates, most)
     _facts(page, report.facts, most)
     _only(page, report, names)
     return page.text()
@@ -55,14 +60,12 @@ def _head(page: Page, report: DiffReport, names: tuple[str, str]) -> None:
     then, now = _STATUS[report.before.status], _STATUS[report.after.status]
     turn = f": {then} → {now}"
     if report.target_of_one:
-        page.paragraph(
-            ("Only one of the two has a target: what judged in one alone does not count.", "warn")
-        )
-        turn, now = "", "by what judged in both"
-    if report.verdict == "worse":
-        page.paragraph((f"The verdict became worse{turn}.", "fail"))
-    elif report.verdict == "better":
-        page.paragraph((f"The verdict became better{turn}.", "pass"))
+        text = "Only one of the two has a target: checks that judged in one alone do not count."
+        page.paragraph((text, "warn"))
+        turn, now = "", "by the checks that judged in both"
+    if report.verdict != "same":
+        style = "fail" if report.verdict == "worse" else "pass"
+        page.paragraph((f"The verdict became {report.verdict}{turn}.", style))
     elif report.worse:
         page.paragraph((f"The verdict is the same ({now}), and something became worse.", "warn"))
     elif report.changed:
@@ -71,16 +74,14 @@ def _head(page: Page, report: DiffReport, names: tuple[str, str]) -> None:
         page.paragraph(("Nothing that matters changed.", "pass"), (f"Verdict: {now}.", ""))
     page.blank()
     for name, side in zip(names, (report.before, report.after), strict=True):
-        page.entry(name, _side(side), min(30, max(map(len, names)) + 1))
-    compared = (
-        f"{number_of(report.facts_compared, 'fact')}, {number_of(report.rates_compared, 'rate')}"
+        simulated = f"simulated ({side.simulated}), " if side.simulated else ""
+        text = f"{simulated}{side.collected_at}, {side.summary}"
+        page.entry(name, text, min(30, max(map(len, names)) + 1))
+    facts, rates = (
+        number_of(report.facts_compared, "fact"),
+        number_of(report.rates_compared, "rate"),
     )
-    page.paragraph((f"Compared: {compared}.", "quiet"), indent=2)
-
-
-def _side(side: DiffSide) -> str:
-    simulated = f"simulated ({side.simulated}), " if side.simulated else ""
-    return f"{simulated}{side.collected_at}, {side.summary}"
+    page.paragraph((f"Compared: {facts}, {rates}.", "quiet"), indent=2)
 
 
 def _heading(page: Page, text: str) -> None:
@@ -88,101 +89,71 @@ def _heading(page: Page, text: str) -> None:
     page.paragraph((text, "heading"))
 
 
-def _turned(page: Page, turned: list[TurnedCheck]) -> None:
-    deciding = [one for one in turned if one.decides]
-    if deciding:
-        _heading(page, "What explains it")
-        for one in deciding:
-            _check(page, one)
-    others = [one for one in turned if not one.decides]
-    if others:
-        _heading(page, "What else turned" if deciding else "What turned")
-        for one in others:
-            _check(page, one)
-
-
-def _check(page: Page, one: TurnedCheck) -> None:
-    same = one.before == one.after
-    was = "about others than before" if same else f"was {_word(one.before)}"
-    page.hanging(
-        (f"{WORDS[one.after] if one.after != 'skipped' else 'NOT JUDGED'} {one.code}", one.after),
-        (one.title, "heading"),
-        (f"({was})", "quiet"),
-    )
-    if one.worse or one.after in ("fail", "warn", "could-not-run"):
-        for message in one.messages[:3]:
+def _checks(page: Page, heading: str, checks: list[TurnedCheck]) -> None:
+    if checks:
+        _heading(page, heading)
+    for one in checks:
+        same = one.before == one.after
+        was = "about others than before" if same else f"was {_word(one.before)}"
+        after = WORDS[one.after] if one.after != "skipped" else "NOT CHECKED"
+        page.hanging(
+            (f"{after} {one.code}", one.after), (one.title, "heading"), (f"({was})", "quiet")
+        )
+        bad = one.worse or one.after in ("fail", "warn", "could-not-run")
+        for message in one.messages[:3] if bad else ():
             page.paragraph((message, ""), indent=4)
-    if one.subjects and same:
-        page.paragraph(("; ".join(one.subjects[:6]), ""), indent=4)
-    for fact in one.because:
-        told = _arrow(fact.before, fact.after) if fact.before and fact.after else ""
-        told = told or (f"was {fact.before}" if fact.before else f"changed: {fact.after}")
-        page.paragraph((f"{fact.fact}:", "quiet"), (told, ""), indent=4, hanging=6)
+        if one.subjects and same:
+            page.paragraph(("; ".join(one.subjects[:6]), ""), indent=4)
 
 
 def _word(outcome: str) -> str:
-    return {"skipped": "not judged", "pass": "ok"}.get(outcome, outcome.replace("-", " "))
+    return {"skipped": "not checked", "pass": "ok"}.get(outcome, outcome.replace("-", " "))
 
 
-def _arrow(before: str, after: str) -> str:
-    return f"{before} → {after}"
+def _rates(page: Page, heading: str, rates: list[ChangedRate], most: int) -> None:
+    groups: dict[tuple[str, str, str], list[ChangedRate]] = {}
+    for one in rates:
+        groups.setdefault((one.key, one.under, one.under_before), []).append(one)
+    if groups:
+        _heading(page, heading)
+    for group in list(groups.values())[:most]:
+        _rate(page, group)
+    _more(page, len(groups) - most)
 
 
-def _rates(page: Page, rates: list[ChangedRate], most: int) -> None:
-    for worse, heading in (
-        (True, "Slower, beyond the spread"),
-        (False, "Faster, beyond the spread"),
-    ):
-        alike: dict[tuple[str, str, str], list[ChangedRate]] = {}
-        for one in rates:
-            if one.worse is worse:
-                alike.setdefault((one.key, one.under, one.under_before), []).append(one)
-        if alike:
-            _heading(page, heading)
-        for these in list(alike.values())[:most]:
-            _rate(page, these)
-        _more(page, len(alike) - most)
-
-
-def _rate(page: Page, these: list[ChangedRate]) -> None:
-    """The same figure of several devices: that of the one that changed most."""
-    first = max(these, key=lambda one: abs(one.change))
-    where = devices([one.device for one in these if one.device])
+def _rate(page: Page, group: list[ChangedRate]) -> None:
+    """The same rate of several devices: that of the one that changed most."""
+    first = max(group, key=lambda one: abs(one.change))
+    where = devices([one.device for one in group if one.device])
     page.paragraph(
         (f"{first.words}{', ' + where if where else ''}:", ""),
         (f"{first.before:.4g} → {first.after:.4g} {first.unit}", "code"),
-        (f"({first.change:+.1%}{' at most' if len(these) > 1 else ''};", ""),
+        (f"({first.change:+.1%}{' at most' if len(group) > 1 else ''};", ""),
         (f"beyond {first.bound:.0%}: {first.bound_by})", "quiet"),
         indent=2,
         hanging=4,
     )
     if first.under_before:
-        page.paragraph(
-            (
-                f"under {first.under_before or 'nothing'}, and now under {first.under or 'nothing'}",
-                "quiet",
-            ),
-            indent=4,
-        )
+        text = f"under {first.under_before}, and now under {first.under or 'nothing'}"
+        page.paragraph((text, "quiet"), indent=4)
 
 
 def _facts(page: Page, facts: list[ChangedFact], most: int) -> None:
-    groups: dict[str, list[ChangedFact]] = {}
+    sections: dict[str, list[ChangedFact]] = {}
     for fact in facts:
-        groups.setdefault(fact.key.partition(".")[0], []).append(fact)
-    if groups:
+        sections.setdefault(fact.key.partition(".")[0], []).append(fact)
+    if sections:
         _heading(page, "Facts that changed")
-    for section, these in groups.items():
+    for section, changed in sections.items():
         page.paragraph((_title(section), "code"), indent=2)
-        for fact in sorted(these, key=lambda one: (one.change, one.words))[:most]:
+        for fact in sorted(changed, key=lambda one: (one.change, one.words))[:most]:
             where = devices(fact.devices)
-            value = {"added": fact.after, "removed": fact.before}.get(
-                fact.change, _arrow(fact.before, fact.after)
+            value = {"added": f"new: {fact.after}", "removed": f"gone: {fact.before}"}.get(
+                fact.change, f"{fact.before} → {fact.after}"
             )
-            sign = "" if fact.change == "changed" else _CHANGES[fact.change] + " "
             words = fact.words + (f", {where}" if where else "")
-            page.paragraph((f"{words}: {sign}{value}", ""), indent=4, hanging=6)
-        _more(page, len(these) - most)
+            page.paragraph((f"{words}: {value}", ""), indent=4, hanging=6)
+        _more(page, len(changed) - most)
 
 
 def _title(section: str) -> str:
@@ -200,32 +171,23 @@ def devices(names: Iterable[str]) -> str:
     return ", ".join(names[:6]) + more
 
 
-def _more(page: Page, left: int) -> None:
-    if left > 0:
-        page.paragraph((f"and {left} more (--verbose)", "quiet"), indent=4)
+def _more(page: Page, number: int) -> None:
+    if number > 0:
+        page.paragraph((f"and {number} more (--verbose)", "quiet"), indent=4)
 
 
 def _only(page: Page, report: DiffReport, names: tuple[str, str]) -> None:
-    if not report.only and not report.judged_in_one:
-        return
-    _heading(page, "In one of the two only")
-    for name, side in zip(names, ("before", "after"), strict=True):
-        told = [_counted(one) for one in report.only if one.told_in == side]
-        if told:
-            page.paragraph((f"{name}:", "code"), (", ".join(told), ""), indent=2, hanging=4)
+    if report.only or report.judged_in_one:
+        _heading(page, "In one of the two only")
+    sides = dict(zip(("before", "after"), names, strict=True))
+    found = together(
+        (sides[one.told_in], f"{_RATES.get(one.words) or _title(one.words)} ({one.count})")
+        for one in report.only
+    )
+    for name, counted in found.items():
+        page.paragraph((f"{name}:", "code"), (", ".join(counted), ""), indent=2, hanging=4)
     if report.judged_in_one:
         codes = ", ".join(report.judged_in_one[:_MOST])
-        more = len(report.judged_in_one) - _MOST
-        page.paragraph(
-            ("checks that judged in one:", "quiet"),
-            (codes + (f" and {more} more" if more > 0 else ""), "quiet"),
-            indent=2,
-            hanging=4,
-        )
-
-
-def _counted(one: OneSided) -> str:
-    title = _RATES.get(one.words) or _title(one.words)
-    if title[1:2].islower():
-        title = title[:1].lower() + title[1:]
-    return f"{title} ({one.count})"
+        rest = len(report.judged_in_one) - _MOST
+        text = codes + (f" and {rest} more" if rest > 0 else "")
+        page.paragraph(("checks that judged in one:", "quiet"), (text, ""), indent=2, hanging=4)

@@ -1,7 +1,7 @@
 """The report as Markdown: one block to paste into a ticket.
 
 What a Snapshot says cannot end a fence, nor become HTML, a link or a mention: a word with a character that
-Markdown takes for its own stands in a code span. Names and paths stay redacted, as in JSON: tickets travel.
+Markdown takes for its own stands in a code span. Names and paths stay redacted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .acceleration import states
 from .areas import statuses
 from .machine import facts
 from .model import Report, verdict
-from .plain import SIGNS, blocked, code_ranges, evidence_text, gaps, grouped, roots, worst_first
-from .results import ReportedResult
+from .plain import SIGNS, code_ranges, evidence_text
+from .sections import ReportedProblem, problems
 from .tensorcore_rows import proven
 
 _OWN = re.compile(r"[`*\[\]<>|~\\@#&!{}$^]|\b_|_\b|//|www\.", re.IGNORECASE)
@@ -31,14 +31,11 @@ def render(report: Report, snapshot: Snapshot) -> str:
     lines += [f"**{SIGNS[found.sign]} {prose(found.text())}**", ""]
     lines += ["| | |", "|---|---|"]
     lines += [f"| {key} | {_cell(value)} |" for key, value in _facts(report, snapshot)]
-    lines += _could_not_run(report.results)
-    told = roots(report.results)
-    for result in worst_first(report.results):
-        following = [code for code, root in told.items() if root == result.code]
-        lines += _problem(result, following)
+    for problem in problems(report.results):
+        lines += _problem(problem)
     if report.tensor_cores:
         lines += ["", f"**Tensor Cores**: {prose(proven(report.tensor_cores))}"]
-    if systems := [f"{', '.join(titles)} {word}" for word, titles in states(report)]:
+    if systems := [f"{', '.join(titles)} {word}" for word, titles in states(report).items()]:
         lines += ["", f"**Acceleration**: {prose('; '.join(systems))}"]
     lines.append("")
     for outcome, text, names in statuses(report, snapshot):
@@ -79,8 +76,8 @@ def fence(commands: Iterable[str]) -> list[str]:
 
 def _facts(report: Report, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     machine, target = report.machine, report.target
-    told = ", ".join(filter(None, (machine.hostname, machine.summary)))
-    yield "machine", told or "nothing is known of it"
+    about = ", ".join(filter(None, (machine.hostname, machine.summary)))
+    yield "machine", about or "nothing is known of it"
     for key in ("kernel", "container"):
         if value := getattr(machine, key):
             yield key, value
@@ -92,27 +89,20 @@ def _facts(report: Report, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield "envcheck", f"{report.envcheck}, facts of {machine.collected_at}"
 
 
-def _problem(result: ReportedResult, following: list[str]) -> Iterator[str]:
-    for group in grouped(result.findings):
-        yield ""
-        yield f"**{SIGNS[group.level]} {result.code}** {prose(group.message)}"
-        yield ""
-        for where in group.unmentioned:
-            yield f"- {prose(where)}"
-        for evidence in group.evidence:
-            yield f"- {code(safe_text.one_line(evidence_text(evidence)))}"
-        if following:
-            yield f"- consequences: {code_ranges(following)}"
-        following = []
-        if group.remedy is not None:
-            yield f"- To do: {prose(group.remedy.text)}"
-            if group.remedy.commands:
-                yield from fence(group.remedy.commands)
-    for gap in gaps(result) if result.findings else ():
+def _problem(one: ReportedProblem) -> Iterator[str]:
+    unable = "could not run: " if one.outcome == "could-not-run" else ""
+    yield ""
+    yield f"**{SIGNS[one.outcome]} {one.code}** {unable}{prose(one.message)}"
+    yield ""
+    for where in one.where:
+        yield f"- {prose(where)}"
+    for evidence in one.evidence:
+        yield f"- {code(safe_text.one_line(evidence_text(evidence)))}"
+    if one.follows:
+        yield f"- consequences: {code_ranges(result.code for result in one.follows)}"
+    for gap in one.gaps:
         yield f"- could not look: {prose(gap)}"
-
-
-def _could_not_run(results: list[ReportedResult]) -> Iterator[str]:
-    for reason, codes in blocked(results).items():
-        yield ""
-        yield f"**{SIGNS['could-not-run']} {code_ranges(codes)}** could not run: {prose(reason)}"
+    if one.remedy is not None:
+        yield f"- To do: {prose(one.remedy.text)}"
+        if one.remedy.commands:
+            yield from fence(one.remedy.commands)

@@ -19,6 +19,7 @@ from ..findings.model import Diagnosis, Outcome
 from ..tensorcores.judge import judge
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, facts
+from .plain import number_of
 from .results import AnyResult, ReportedResult, reported_results
 from .tensorcore_rows import ordered
 from .verdict import OverallVerdict, Status, verdict_of
@@ -183,12 +184,11 @@ def tally(counts: Counts) -> str:
         (counts.skipped - counts.left_out, f"skipped{following}"),
         (counts.left_out, "left out"),
     ]
-    pieces = [f"{number} {word}" for number, word in numbers if number]
+    pieces = [(number, word) for number, word in numbers if number]
     if not pieces:
         return "no check was there"
-    number, _, word = pieces[0].partition(" ")
-    pieces[0] = f"{number} {'check' if number == '1' else 'checks'} {word}"
-    return ", ".join(pieces)
+    (number, word), *rest = pieces
+    return ", ".join([f"{number_of(number, 'check')} {word}", *(f"{n} {w}" for n, w in rest)])
 
 
 def _root_notice(snapshot: Snapshot, results: Iterable[ReportedResult]) -> str:
@@ -196,12 +196,11 @@ def _root_notice(snapshot: Snapshot, results: Iterable[ReportedResult]) -> str:
     codes: dict[str, list[str]] = {}
     for result in results:
         for gap in result.unjudged if not result.consequence_of else []:
-            what = gap.reason.partition(": only root")[0]
-            if gap.needs_root and result.code not in codes.setdefault(what, []):
-                codes[what].append(result.code)
+            if gap.needs_root and result.code not in codes.setdefault(gap.what or gap.reason, []):
+                codes[gap.what or gap.reason].append(result.code)
     if not codes:
         return ""
-    list_of = ", ".join(f"{what} ({', '.join(these)})" for what, these in codes.items())
+    list_of = ", ".join(f"{what} ({', '.join(of_it)})" for what, of_it in codes.items())
     if known((facts(snapshot.machine.host) or Host()).is_root):
         return f"Not readable here, even as root: {list_of}."
     return f"As root, envcheck would also read: {list_of}."

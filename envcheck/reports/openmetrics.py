@@ -1,6 +1,7 @@
-"""The report as metrics: every check's outcome, the facts that people alert on, the micro-kernels.
+"""The report as metrics: every check's outcome, what was found, the micro-kernels' rates.
 
-No host name, serial number or UUID is in it: a GPU is told by nvidia-smi's index and its model.
+No host name, serial number or UUID is in it: a GPU is named by nvidia-smi's index and its model. What the
+GPUs report themselves (temperatures, clocks, ECC) is dcgm-exporter's.
 """
 
 from __future__ import annotations
@@ -8,31 +9,22 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, get_args
+from typing import get_args
 
-from ..facts.base import known
-from ..facts.gpu import Gpu
-from ..facts.missing import CannotJudge
-from ..facts.snapshot import Document, Snapshot
-from ..facts.view import view_of
 from ..tensorcores.mode_verdict import ModeVerdict
 from . import metrics
-from .machine import facts
 from .metrics import Family, Sample
 from .model import Report
 from .results import ReportedResult
 from .verdict import Status
 
-_MIB = 1 << 20
-_MHZ = 10**6
 
-
-def render(report: Report, snapshot: Snapshot, labels: Mapping[str, str] | None = None) -> str:
+def render(report: Report, labels: Mapping[str, str] | None = None) -> str:
     """labels: of every sample, as the user asked for them (``host``)."""
-    return metrics.render(_families(report, snapshot), labels)
+    return metrics.render(_families(report), labels)
 
 
-def _families(report: Report, snapshot: Snapshot) -> Iterator[Family]:
+def _families(report: Report) -> Iterator[Family]:
     machine = report.machine
     version = {"version": report.envcheck, "simulated": "yes" if report.simulated else ""}
     yield Family("build_info", "The envcheck that judged this machine.", [Sample(1, version)])
@@ -61,8 +53,9 @@ def _families(report: Report, snapshot: Snapshot) -> Iterator[Family]:
         "The frameworks of the environment that was looked at.",
         [Sample(1, {"framework": name, "version": told}) for name, told in frameworks.items()],
     )
-    yield from _of_gpus(snapshot)
-    yield Family("xid_log_entries", "Xids in the kernel's log, by number.", _xids(snapshot.machine))
+    if machine.gpus is not None:
+        groups = [Sample(group.count, {"model": group.name}) for group in machine.gpus]
+        yield Family("gpus", "GPUs of the machine, by model.", groups or [Sample(0)])
     yield from _tensor_cores(report.tensor_cores)
 
 
@@ -98,113 +91,6 @@ def _checks(results: Iterable[ReportedResult]) -> Iterator[Family]:
 
 def _index(index: int | None) -> str:
     return "" if index is None else str(index)
-
-
-def _nvlinks(gpu: Gpu) -> float | None:
-    links = known(gpu.nvlinks)
-    return None if links is None else sum(known(link.active) is True for link in links)
-
-
-class _GpuMetric(NamedTuple):
-    """field: of facts.gpu.Gpu; factor: to the unit."""
-
-    name: str
-    help: str
-    field: str
-    unit: str = ""
-    factor: float = 1
-
-
-_GPU_METRICS = (
-    _GpuMetric("temperature_celsius", "The GPU's temperature.", "temperature_c", "celsius"),
-    _GpuMetric(
-        "memory_temperature_celsius",
-        "The temperature of the GPU's memory.",
-        "memory_temperature_c",
-        "celsius",
-    ),
-    _GpuMetric("power_watts", "What the GPU draws.", "power_draw_w", "watts"),
-    _GpuMetric("power_limit_watts", "What the GPU may draw.", "power_limit_w", "watts"),
-    _GpuMetric("sm_clock_hertz", "The multiprocessors' clock.", "clock_sm_mhz", "hertz", _MHZ),
-    _GpuMetric(
-        "sm_clock_max_hertz",
-        "The multiprocessors' highest clock.",
-        "clock_sm_max_mhz",
-        "hertz",
-        _MHZ,
-    ),
-    _GpuMetric("memory_bytes", "The GPU's memory.", "memory_total_mib", "bytes", _MIB),
-    _GpuMetric("memory_used_bytes", "The GPU's memory in use.", "memory_used_mib", "bytes", _MIB),
-    _GpuMetric("ecc_enabled", "1 where ECC is on.", "ecc_enabled"),
-    _GpuMetric(
-        "ecc_uncorrected_errors",
-        "Uncorrectable ECC errors since the driver was loaded.",
-        "ecc_uncorrected_volatile",
-    ),
-    _GpuMetric(
-        "ecc_uncorrected_errors_lifetime",
-        "Uncorrectable ECC errors over the board's life.",
-        "ecc_uncorrected_aggregate",
-    ),
-    _GpuMetric(
-        "remapped_rows_uncorrectable",
-        "Memory rows remapped for uncorrectable errors.",
-        "remap_uncorrectable",
-    ),
-    _GpuMetric("row_remap_pending", "1 where the next reset remaps a row.", "remap_pending"),
-    _GpuMetric("row_remap_failed", "1 where remapping a row has failed.", "remap_failed"),
-    _GpuMetric(
-        "page_retirement_pending", "1 where the next reset retires pages.", "retired_pending"
-    ),
-    _GpuMetric("reset_required", "1 where the GPU asks for a reset.", "reset_required"),
-    _GpuMetric("pcie_width", "Lanes of the PCIe link that are in use.", "pcie_width"),
-    _GpuMetric("pcie_width_max", "Lanes that the GPU has.", "pcie_width_max"),
-    _GpuMetric(
-        "pcie_generation", "The PCIe link's generation now; idle GPUs lower it.", "pcie_gen"
-    ),
-    _GpuMetric("pcie_generation_max", "The highest generation of GPU and slot.", "pcie_gen_max"),
-    _GpuMetric("pcie_replays", "Packets that the PCIe link had to send again.", "pcie_replays"),
-)
-
-
-def _of_gpus(snapshot: Snapshot) -> Iterator[Family]:
-    try:
-        gpus = view_of(snapshot).gpus
-    except CannotJudge:
-        return
-    yield Family("gpus", "GPUs that the driver lists.", [Sample(len(gpus))])
-    places = [{"gpu": _index(known(gpu.index)), "model": known(gpu.name) or ""} for gpu in gpus]
-    for metric in _GPU_METRICS:
-        values = [known(getattr(gpu, metric.field)) for gpu in gpus]
-        samples = [
-            Sample(float(value) * metric.factor, place)
-            for value, place in zip(values, places, strict=True)
-            if value is not None
-        ]
-        yield Family(f"gpu_{metric.name}", metric.help, samples, metric.unit)
-    links = [(_nvlinks(gpu), place) for gpu, place in zip(gpus, places, strict=True)]
-    active = [Sample(count, place) for count, place in links if count is not None]
-    yield Family("gpu_nvlinks_active", "NVLinks that are up.", active)
-    yield Family(
-        "gpu_clock_event",
-        "1 for each reason that holds the GPU's clocks now.",
-        [
-            Sample(1, {**place, "reason": reason})
-            for gpu, place in zip(gpus, places, strict=True)
-            for reason in known(gpu.clock_event_reasons) or []
-        ],
-    )
-
-
-def _xids(machine: Document) -> list[Sample]:
-    kernel = facts(machine.kernel)
-    counted: dict[str, int] = {}
-    for entry in (known(kernel.log) or []) if kernel is not None else []:
-        number = known(entry.xid)
-        if number is not None:
-            name = f"SXid {number}" if entry.kind == "sxid" else str(number)
-            counted[name] = counted.get(name, 0) + entry.count
-    return [Sample(count, {"xid": name}) for name, count in counted.items()]
 
 
 def _tensor_cores(rows: Iterable[ModeVerdict]) -> Iterator[Family]:

@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Callable, Iterable
 from functools import cache
 from io import StringIO
-from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -22,6 +21,7 @@ from rich.text import Text
 from .. import safe_text
 from ..findings.model import Outcome, Remedy
 from .plain import SIGNS, WORDS
+from .plain import Column as Column
 
 # No command of ours is as long; what a hostile or broken Snapshot holds may be.
 LONGEST_COMMAND = 10000
@@ -73,15 +73,6 @@ TOKEN = re.compile(r"<(?:home|host|serial|user|uuid)-\d+>")
 _QUOTED = re.compile(r"'([^']*)'")
 
 Span = tuple[str, str]  # text, and the name of its style in STYLES
-
-
-class Column(NamedTuple):
-    """Of a table. ``width`` in cells; None: as wide as what stands in it."""
-
-    heading: str = ""
-    width: int | None = None
-    right: bool = False
-    wraps: bool = False  # at words; other columns are cut with a mark
 
 
 def unchanged(text: str) -> str:
@@ -185,11 +176,12 @@ class Page:
         if what:
             self.paragraph(("Simulated, not real:", "heading"), (what, ""), hanging=2)
 
-    def remedy(self, remedy: Remedy) -> None:
-        """What to do, and the commands for it."""
-        self.paragraph(("To do:", "heading"), (remedy.text, ""), indent=2, hanging=4)
+    def remedy(self, remedy: Remedy, *, here: bool = False) -> None:
+        """What to do, and the commands for it. here: as of ``command``."""
+        lead = [] if here else [("To do:", "heading")]
+        self.paragraph(*lead, (remedy.text, ""), indent=0 if here else 2, hanging=4)
         for command in remedy.commands:
-            self.command(command)
+            self.command(command, here=here)
 
     def about_tokens(self) -> str:
         """What to do with the tokens that stand in commands."""

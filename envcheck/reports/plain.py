@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -34,6 +34,17 @@ SIGNS: dict[Outcome, str] = {
 
 # Evidence longer than this is cut in text; the JSON report has all of it.
 EVIDENCE_CHARACTERS = 400
+
+
+class Column(NamedTuple):
+    """Of a table. ``width`` in cells; None: as wide as what stands in it. wraps: at words; other columns are
+    cut with a mark. extra: omitted where there is little room."""
+
+    heading: str = ""
+    width: int | None = None
+    right: bool = False
+    wraps: bool = False
+    extra: bool = False
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

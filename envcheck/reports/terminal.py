@@ -9,20 +9,18 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts.snapshot import Snapshot
-from .acceleration import section as acceleration
-from .areas import area_lines, skipped_lines, status_lines
-from .blocks import blocks
+from . import acceleration, areas, tensorcores
 from .headlines import headlines
 from .machine import short
 from .model import Report, verdict
 from .page import Page, unchanged
-from .plain import worst_first
-from .tensorcores import section as tensor_cores
+from .plain import code_ranges, evidence_text, gist, worst_first
+from .sections import Advice, Heading, Note, ReportedProblem, ReportSection, Table, problems
 from .verdict import OverallVerdict
 
+CONSEQUENCES, EVIDENCE, SUBJECTS = 6, 12, 16  # shown of a problem
 _DOCTOR = "envcheck doctor"
-
-_HANGING = 2
+_NARROW = 72  # a page with fewer cells has no room for a column of text beside others
 
 
 def render(
@@ -42,31 +40,26 @@ def render(
 
     ``restore`` puts back the real values that redaction tokens stand for; ``in_place`` makes of a command
     of envcheck's own one that works here. ``elsewhere``: the Snapshot is of another machine than the
-    reader's, for all that is known. ``implied``: the target was not named by the user. ``verbose``: all
-    evidence, an area a line with its facts, and what was skipped. Commands are printed from the first
-    column, on lines of their own, and are never wrapped.
+    reader's. ``implied``: the target was not named by the user. ``verbose``: all evidence, all areas with
+    their facts, and what was skipped. Commands begin in the first column and are never wrapped.
     """
     page = Page(width=width, colour=colour, utf8=utf8, restore=restore, in_place=in_place)
     page.away = elsewhere or report.machine.origin == "nvidia-smi"
-    draw(page, report, snapshot, implied=implied, verbose=verbose)
-    return page.text()
-
-
-def draw(
-    page: Page, report: Report, snapshot: Snapshot, *, implied: bool = False, verbose: bool = False
-) -> None:
-    """Put the report on a page."""
     page.simulated(report.simulated)
     _verdict(page, verdict(report, snapshot))
-    _heading(page, report, verbose)
-    blocks(page, report, verbose)
-    tensor_cores(page, report, snapshot, verbose)
-    acceleration(page, report, snapshot, verbose)
+    _machine(page, report, verbose)
+    for problem in problems(report.results):
+        _problem(page, problem, verbose)
+    for section in (
+        tensorcores.section(report, snapshot, verbose),
+        acceleration.section(report, snapshot, verbose),
+    ):
+        if section is not None:
+            draw(page, section)
     page.blank()
-    (area_lines if verbose else status_lines)(page, report, snapshot)
-    if verbose:
-        skipped_lines(page, report)
+    _areas(page, report, snapshot, verbose)
     _ending(page, report, implied, verbose)
+    return page.text()
 
 
 def brief(report: Report, snapshot: Snapshot, **style: Any) -> str:
@@ -83,12 +76,40 @@ def brief(report: Report, snapshot: Snapshot, **style: Any) -> str:
     return page.text()
 
 
+def draw_acceleration(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> None:
+    section = acceleration.section(report, snapshot, verbose)
+    if section is not None:
+        draw(page, section)
+
+
+def draw(page: Page, section: ReportSection) -> None:
+    """A section with a blank line before it."""
+    page.blank()
+    page.paragraph((f"{section.title}:", "heading"), (section.summary, ""), hanging=2)
+    for block in section.blocks:
+        match block:
+            case Heading(spans):
+                page.blank()
+                page.paragraph(*spans, hanging=2)
+            case Note(spans, indent):
+                page.paragraph(*spans, indent=2 * indent, hanging=2 * indent + 2)
+            case Table() if page.width < _NARROW and any(one.wraps for one in block.columns):
+                for first, *row in block.rows:
+                    page.paragraph(first, *row, indent=2, hanging=4)
+            case Table(columns, rows):
+                shown = [n for n, one in enumerate(columns) if page.columns >= 80 or not one.extra]
+                cells = [[row[n] for n in shown] for row in rows]
+                page.table([columns[n] for n in shown], cells, indent=2, gap=2, headings="quiet")
+            case Advice(remedy, here):
+                page.remedy(remedy, here=here)
+
+
 def _verdict(page: Page, found: OverallVerdict) -> None:
     """As many items as fit on two lines; the first stands there in any case."""
     items = [page.cut(page.clean(item), 2 * page.width) for item in found.items]
     lead = page.clean(found.lead if page.utf8 else found.word)
     sign = f"{page.sign(found.sign)} " if page.utf8 else ""
-    room = 2 * page.width - _HANGING - max(map(len, "; ".join(items).split(" ")))
+    room = 2 * page.width - 2 - max(map(len, "; ".join(items).split(" ")))
 
     def line(named: list[str]) -> str:
         return sign + ": ".join(filter(None, (lead, "; ".join(named))))
@@ -96,29 +117,98 @@ def _verdict(page: Page, found: OverallVerdict) -> None:
     whole = line(items)
     counted = range(len(items) - 1, 0, -1)
     fewer = (line([*items[:number], f"{len(items) - number} more"]) for number in counted)
-    told = next((text for text in (whole, *fewer) if page.fits(text, room)), line(items[:1]))
-    page.paragraph((told, found.sign if found.sign != "skipped" else "warn"), hanging=_HANGING)
+    text = next((text for text in (whole, *fewer) if page.fits(text, room)), line(items[:1]))
+    page.paragraph((text, found.sign if found.sign != "skipped" else "warn"), hanging=2)
 
 
-def _heading(page: Page, report: Report, verbose: bool) -> None:
+def _machine(page: Page, report: Report, verbose: bool) -> None:
     machine = report.machine
-    told = (machine.summary if verbose else short(machine)) or "nothing is known of it"
+    text = (machine.summary if verbose else short(machine)) or "nothing is known of it"
     if machine.hostname:
-        told = f"{machine.hostname}, {told}"
+        text = f"{machine.hostname}, {text}"
     if machine.origin == "nvidia-smi":
-        told += " (from a saved nvidia-smi output alone)"
-    page.paragraph(("Machine:", "heading"), (told, ""), hanging=2)
+        text += " (from a saved nvidia-smi output alone)"
+    page.paragraph(("Machine:", "heading"), (text, ""), hanging=2)
     if report.target is not None:
         page.paragraph(("Target:", "heading"), (report.target.summary, ""), hanging=2)
     if verbose:
-        told = f"{report.envcheck}, facts of {machine.collected_at}"
-        page.paragraph(("envcheck:", "heading"), (told, ""), hanging=2)
+        text = f"{report.envcheck}, facts of {machine.collected_at}"
+        page.paragraph(("envcheck:", "heading"), (text, ""), hanging=2)
+
+
+def _problem(page: Page, one: ReportedProblem, verbose: bool) -> None:
+    """What, where, the evidence, what follows from it, and what to do."""
+    page.blank()
+    unable = "could not run: " if one.outcome == "could-not-run" and page.signs else ""
+    opening = (page.word(one.outcome), one.outcome), (one.code, "code")
+    page.paragraph(*opening, (unable + one.message, ""), hanging=2)
+    more = [f"and {len(one.where) - SUBJECTS} more"] if len(one.where) > SUBJECTS else []
+    if where := "; ".join(one.where[:SUBJECTS] + more):
+        _line(page, where, verbose)
+    if verbose:
+        for evidence in one.evidence[:EVIDENCE]:
+            page.paragraph((evidence_text(evidence), "quiet"), indent=4, hanging=6)
+        if (rest := len(one.evidence) - EVIDENCE) > 0:
+            page.paragraph((f"and {rest} more in --format json", "quiet"), indent=4, hanging=6)
+    elif one.evidence:
+        values = (f"{fact.fact.rpartition('.')[2]} = {fact.value}" for fact in one.evidence)
+        text = page.cut(page.clean("; ".join(dict.fromkeys(values))), 2 * (page.width - 8))
+        page.paragraph((text, "quiet"), indent=4, hanging=4)
+    for gap in one.gaps:
+        page.paragraph(("could not look:", ""), (gap, ""), indent=2, hanging=4)
+    named = [other for other in one.follows if other.findings][:CONSEQUENCES] if verbose else []
+    for other in named:
+        also = ("→ also:", ""), (other.code, "code"), (gist(other), "")
+        page.paragraph(*also, indent=2, hanging=4)
+    if codes := code_ranges(other.code for other in one.follows if other not in named):
+        _line(page, f"→ consequences: {codes}", verbose)
+    if one.remedy is not None:
+        page.remedy(one.remedy)
+
+
+def _line(page: Page, text: str, verbose: bool) -> None:
+    """A paragraph; one line of it unless ``verbose``."""
+    text = text if verbose else page.cut(page.clean(text), page.width - 2)
+    page.paragraph((text, ""), indent=2, hanging=4)
+
+
+def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> None:
+    if verbose:
+        lines = areas.area_lines(report, snapshot)
+        entries = [
+            (
+                line.outcome,
+                f"{line.name}:",
+                line.why or areas.facts_and_counts(line, report, snapshot),
+            )
+            for line in lines
+        ]
+    else:
+        entries = [
+            (outcome, ", ".join(names) + (":" if text else ""), text)
+            for outcome, text, names in areas.statuses(report, snapshot)
+        ]
+    cells = max((len(page.word(outcome)) for outcome, _, _ in entries), default=0)
+    for outcome, names, text in entries:
+        style = "quiet" if outcome == "skipped" else ""
+        if outcome == "skipped" and not verbose:
+            room = max(page.width - cells - 2 - len(names), page.width // 3)
+            text = page.cut(page.clean(text), room)
+        spans = [(part, style) for part in (names, text) if part]
+        page.hanging((page.word(outcome).ljust(cells), outcome), *spans)
+    reasons = areas.skip_reasons(report) if verbose else {}
+    if reasons:
+        number = sum(map(len, reasons.values()))
+        page.blank()
+        page.paragraph((f"Skipped: {number} check{'' if number == 1 else 's'}", "heading"))
+    for reason, codes in reasons.items():
+        page.paragraph((f"{code_ranges(codes)}:", ""), (reason, "quiet"), indent=2, hanging=4)
 
 
 def _ending(page: Page, report: Report, implied: bool, verbose: bool) -> None:
     failed = any(result.outcome == "fail" for result in report.results)
     root = report.root if verbose or not failed else ""
-    told, command = _next(report, page, implied)
+    words, command = _next(report, page, implied)
     if root or command or page.tokens:
         page.blank()
     if root:
@@ -126,7 +216,7 @@ def _ending(page: Page, report: Report, implied: bool, verbose: bool) -> None:
     if command:
         there = page.away and command.startswith(_DOCTOR)
         where = ", on that machine:" if there else ":"
-        page.paragraph((f"{told}{where}", ""), hanging=2)
+        page.paragraph((f"{words}{where}", ""), hanging=2)
         page.command(command, here=not there)
     if page.tokens:
         page.paragraph((page.about_tokens(), ""), hanging=2)
@@ -146,15 +236,12 @@ def _next(report: Report, page: Page, implied: bool) -> tuple[str, str]:
         if not (implied and kind == "image"):
             doctor += f" --target {shlex.quote(page.restore(place))}"
     if "fail" in first:
-        return f"Fix {_first_failure(report)} first, then run again", doctor
+        failed = (one for one in worst_first(report.results) if one.outcome == "fail")
+        code = next((one.code for one in failed), first["fail"])
+        return f"Fix {code} first, then run again", doctor
     for outcome in ("could-not-run", "warn"):
         if outcome in first:
             return f"What {first[outcome]} means", f"envcheck explain {first[outcome]}"
     if report.target is None and not report.counts.left_out:
         return "To check a Python environment, too", f"{doctor} --target PATH"
     return "", ""
-
-
-def _first_failure(report: Report) -> str:
-    failed = [result.code for result in report.results if result.outcome == "fail"]
-    return next((r.code for r in worst_first(report.results) if r.code in failed), failed[0])

@@ -42,7 +42,12 @@ def could_not_run(code: str, area: str, reason: str, **fields: Any) -> CheckResu
 
 
 def skipped(code: str, area: str, reason: str, needs_root: bool = False) -> CheckResult:
-    gap = Unjudged("skipped", reason, needs_root=needs_root)
+    gap = Unjudged(
+        "skipped",
+        reason,
+        needs_root=needs_root,
+        what=reason.partition(":")[0] if needs_root else "",
+    )
     return result(code, area, "skipped", reason=reason, unjudged=[gap])
 
 

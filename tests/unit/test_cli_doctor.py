@@ -39,15 +39,11 @@ def test_less_and_more(capsys: pytest.CaptureFixture[str], machine: str) -> None
     assert "machine.nvml.gpus[3].clock_sm_mhz = 345 (" in full and "clock_sm_mhz = 345;" in text
 
 
-def test_commands_and_markdown(capsys: pytest.CaptureFixture[str], machine: str) -> None:
-    script = printed(capsys, machine, "--commands")
-    assert script.startswith(f"# {VERDICT}\n") and "\nnvidia-smi dmon -s pc\n" in script
+def test_markdown(capsys: pytest.CaptureFixture[str], machine: str) -> None:
     assert printed(capsys, machine, "--format", "markdown").startswith(f"**✗ {VERDICT}**\n")
 
 
-@pytest.mark.parametrize(
-    "options", [("-v", "-q"), ("--commands", "--format", "json"), ("--format", "xml")]
-)
+@pytest.mark.parametrize("options", [("-v", "-q"), ("--format", "xml")])
 def test_what_excludes_each_other(
     capsys: pytest.CaptureFixture[str], machine: str, options: tuple[str, ...]
 ) -> None:
@@ -60,7 +56,7 @@ def test_what_excludes_each_other(
 def test_a_file_gets_signs_and_no_colour(
     capsys: pytest.CaptureFixture[str], machine: str, tmp_path: Path
 ) -> None:
-    for options in ((), ("-q",), ("--commands",)):
+    for options in ((), ("-q",)):
         printed(capsys, machine, *options, "--output", str(tmp_path / "report"))
         text = (tmp_path / "report").read_text()
         assert VERDICT in text.splitlines()[0] and "\x1b" not in text

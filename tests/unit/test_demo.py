@@ -46,12 +46,7 @@ def test_it_shows_what_it_is_there_for(name: str) -> None:
 
 FACES = [
     *((name, face) for name in NAMES for face in ("", "-v", "-q")),
-    *(
-        (name, face)
-        for name in NAMES
-        if name != BENCH
-        for face in ("--commands", "--format markdown")
-    ),
+    *((name, face) for name in NAMES if name != BENCH for face in ("--format markdown",)),
 ]
 
 
@@ -98,7 +93,7 @@ def test_options_without_a_name_are_refused(capsys: pytest.CaptureFixture[str]) 
     assert (streams.out, "NAME" in streams.err) == ("", True)
 
 
-@pytest.mark.parametrize("face", ["--commands", "--format junit", "--format markdown"])
+@pytest.mark.parametrize("face", ["--format junit", "--format markdown"])
 def test_a_bench_has_faces_of_its_own(face: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "bench", *face.split()]) == 2
     assert "a bench is shown as text, json, html" in capsys.readouterr().err

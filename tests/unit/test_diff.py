@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import demos
-import memory_runs
 import msgspec
 import pytest
 from h100 import COUNT, VICTIM, gpu, machine, with_fault
@@ -83,7 +82,7 @@ def test_a_fault_of_the_machine_counts_where_one_has_no_target() -> None:
     assert report.verdict == "worse" and "became worse." in text(report)
 
 
-def test_the_check_that_turned_comes_first_with_what_its_evidence_rests_on() -> None:
+def test_the_check_that_turned_comes_first() -> None:
     report = of(load(demos.build("healthy")), load(demos.build("heat")))
     first = report.turned[0]
     assert (first.code, first.before, first.after, first.decides) == (
@@ -92,7 +91,6 @@ def test_the_check_that_turned_comes_first_with_what_its_evidence_rests_on() -> 
         "fail",
         True,
     )
-    assert [fact.before for fact in first.because if fact.fact.endswith("temperature_c")] == ["31"]
     shown = text(report)
     assert shown.index("What explains it") < shown.index("In one of the two only")
     assert "FAIL GPU-008" in shown and "(was ok)" in shown
@@ -108,12 +106,6 @@ def test_a_link_that_lost_lanes_is_told_with_its_gpu() -> None:
         [f"GPU {VICTIM}"],
     )
     assert "PCIe lanes, GPU 3: 16 → 8" in text(report)
-
-
-def test_gpus_with_the_same_change_are_one_line() -> None:
-    after = machine([gpu(n, vbios="96.00.99.00.01") for n in range(COUNT)])
-    before = machine([gpu(n, vbios="96.00.74.00.1A") for n in range(COUNT)])
-    assert "VBIOS, GPU 0–7: 96.00.74.00.1A → 96.00.99.00.01" in text(of(before, after))
 
 
 def test_a_gpu_that_is_gone_is_told_once_and_the_others_stay_themselves() -> None:
@@ -165,32 +157,12 @@ def test_a_rate_counts_beyond_its_spread() -> None:
     assert rates(rated(600, None), rated(560)) == [(-0.067, True)]
 
 
-def test_how_the_bound_was_found_is_told() -> None:
-    shown = text(of(rated(600), rated(540)))
-    assert "600 → 540 TFLOP/s (-10.0%;" in shown.replace("\n", " ")
-    assert "its repetitions lay 1.0% apart, and 1.0%" in " ".join(shown.split())
-
-
 def test_rates_under_other_circumstances_say_so() -> None:
     before = rated(600, level="L1", library_version="12.4.5")
     report = of(before, rated(500, level="L1", library_version="12.9.1"))
     (one,) = report.rates
     assert (one.under_before, one.under) == ("cuBLAS 12.4.5", "cuBLAS 12.9.1") and report.worse
     assert "cuBLAS 12.4.5, and now under cuBLAS 12.9.1" in " ".join(text(report).split())
-
-
-def test_of_many_links_the_slow_one() -> None:
-    runs = memory_runs.runs()
-    slow = memory_runs.changed(
-        "links",
-        lambda trials: trials.update(
-            {"pinned to the GPU": memory_runs.trial("pinned to the GPU", gb_s=27.0, mib=64)}
-        ),
-        3,
-    )
-    report = of(memory_runs.with_runs(runs), memory_runs.with_runs(slow))
-    (one,) = report.rates
-    assert (one.key, one.device, one.worse) == ("links.pinned_to_the_GPU", "GPU 3", True)
 
 
 def test_packages_that_came_went_and_changed() -> None:
@@ -217,13 +189,6 @@ def test_packages_that_came_went_and_changed() -> None:
     one_sided = of(with_packages(torch="2.4.0"), without)
     assert not one_sided.facts, "where nobody looked, nothing was removed"
     assert ("packages", "before", 1) in {(o.words, o.told_in, o.count) for o in one_sided.only}
-
-
-def test_hostile_snapshots_are_compared_like_others() -> None:
-    evil = '<script>alert(1)</script>\x1b[31m"\u202e'
-    after = machine([gpu(n, name=evil, vbios=evil * 50) for n in range(COUNT)])
-    shown = text(of(machine(), after))
-    assert "\x1b" not in shown and "\u202e" not in shown
 
 
 def write(path: Path, snapshot: Snapshot) -> str:

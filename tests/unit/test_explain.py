@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import get_args
 
 import msgspec
 import pytest
-from msgspec.structs import fields
 
-from envcheck.checks.registry import Check, areas
+from envcheck.checks.registry import Check
 from envcheck.collector.kernels.vectors import VECTORS, encode
 from envcheck.facts.micro_kernels import Level
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import Verdict
-from envcheck.install.catalogue.model import Build, Index, Release, Stack
-from envcheck.install.catalogue.schema import read
 from envcheck.reports.explain import PAGES, explain, explain_all, explain_page
 from envcheck.tensorcores.candidates import Candidate, Dot, outputs
 from envcheck.tensorcores.mode_verdict import Verdict as Word
@@ -77,18 +73,6 @@ def test_one_code_in_full() -> None:
     ]
 
 
-def test_what_a_check_does_not_have_is_left_out() -> None:
-    text = explain(HOST)
-    assert "consequence" not in text and "knowledge" not in text
-    assert "envcheck doctor --only HOST-001" in text
-
-
-def test_colour_and_ascii_change_no_word() -> None:
-    assert plain(explain(MISMATCH, colour=True)) == explain(MISMATCH)
-    assert "\x1b" not in explain(MISMATCH) and "\x1b" in explain(MISMATCH, colour=True)
-    assert explain(MISMATCH, utf8=False) == explain(MISMATCH).replace("–", "-")
-
-
 def test_the_table_of_all_codes_by_area() -> None:
     text = explain_all([HOST, MISMATCH])
     lines = text.splitlines()
@@ -100,40 +84,6 @@ def test_the_table_of_all_codes_by_area() -> None:
     assert lines[-1] == "envcheck explain CODE"
     assert all(len(line) <= 80 for line in lines)
     assert plain(explain_all([HOST, MISMATCH], colour=True)) == text
-
-
-def test_an_empty_table_says_how_to_ask() -> None:
-    assert explain_all([]).endswith("envcheck explain CODE\n")
-
-
-def test_a_stack_that_follows_the_page_is_one() -> None:
-    """Both examples are read, and every key that a file may have is explained."""
-    blocks = re.findall(r"(?:^    .*\n|^\n)+", explain_page("stack-file"), re.MULTILINE)
-    tables = [textwrap.dedent(block) for block in blocks if " = " in block]
-    stack = read("\n".join(tables), "the page")
-    assert (stack.name, stack.sdists[0].build.requires[0]) == ("team", "setuptools==59.6.0")
-    items = re.findall(r"^  ([a-z., -]+): ", explain_page("stack-file"), re.MULTILINE)
-    told = {name for item in items for name in item.split(", ")}
-    for kind, prefix in ((Stack, ""), (Index, ""), (Release, ""), (Build, "build.")):
-        keys = {prefix + field.encode_name for field in fields(kind)}
-        assert keys - told <= {"releases", "indexes", "sdists", "provides", "sister"}
-
-
-def test_the_table_of_all_codes_names_every_page() -> None:
-    everything = [msgspec.structs.replace(HOST, area=area) for area in areas()]
-    for name in PAGES:
-        assert f"envcheck explain {name}\n" in explain_all(everything)
-    assert "envcheck explain stack-file" not in explain_all([HOST])
-
-
-WHY = ("Why the bits prove that Tensor Cores did the work:", "envcheck explain tensor-cores")
-
-
-def test_codes_of_an_area_name_its_page() -> None:
-    for text in (explain(TENSOR), explain_all([HOST, TENSOR])):
-        lines = text.splitlines()
-        assert WHY[1] in lines and lines[lines.index(WHY[1]) - 1] == WHY[0]
-    assert WHY[1] not in explain(HOST) + explain_all([HOST])
 
 
 @pytest.mark.parametrize("name", PAGES)

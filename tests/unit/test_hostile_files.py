@@ -121,7 +121,7 @@ def test_releases_for_a_machine(
 
 
 @ALL
-@pytest.mark.parametrize("face", ["--format markdown", "--commands", "-v", "-q"])
+@pytest.mark.parametrize("face", ["--format markdown", "--format junit", "-v", "-q"])
 def test_each_of_the_doctor_s_faces(
     text: str, face: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,7 +133,7 @@ def test_each_of_the_doctor_s_faces(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_demos_pass_the_same_measure(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    others = [["--format", "html"]] if name == BENCH else [["--format", "markdown"], ["--commands"]]
+    others = [["--format", "html"]] if name == BENCH else [["--format", "markdown"]]
     for face in ([], ["--format", "json"], ["-v"], *others):
         code, shown = said(capsys, "demo", name, *face)
         assert code == 0 and shown

@@ -64,15 +64,10 @@ def test_a_page_names_every_gpu_and_every_problem(name: str) -> None:
         assert all(f"GPU {number}" in words for number in range(8))
 
 
-def test_the_same_report_gives_the_same_bytes() -> None:
-    snapshot, report, html = demo("heat")
-    assert machine_page.render(report, snapshot) == html
-
-
 def test_the_sections_come_in_their_order() -> None:
     _, _, html = demo("silent-systems")
     found = [given["id"] for given in Reading(html).all("section")]
-    assert found == ["problems", "machine", "tensor-cores", "acceleration", "checks", "facts"]
+    assert found == ["problems", "machine", "tensor-cores", "acceleration", "checks"]
     listed = [given["href"] for given in Reading(html).all("a") if given["href"] != "#main"]
     assert listed == [f"#{one}" for one in found]
 
@@ -83,20 +78,6 @@ def test_a_name_and_the_way_back() -> None:
     read = Reading(html)
     assert "gpu-0042" in read.text and html.count("<h1>gpu-0042</h1>") == 1
     assert [given for given in read.all("a") if given["href"] == "../index.html"]
-
-
-def test_a_redacted_name_is_not_shown_as_one() -> None:
-    snapshot, report, html = demo("healthy")
-    assert (report.machine.hostname or "").startswith("<") and "<h1>This machine</h1>" in html
-    assert snapshot.redacted
-
-
-def test_proven_modes_have_bars() -> None:
-    _, report, html = demo("healthy")
-    (section,) = re.findall(r'<section id="tensor-cores".*?</section>', html, re.DOTALL)
-    assert section.count('class="bar"') > 10 and "proven" in section
-    shares = [row.share for row in report.tensor_cores if row.share is not None]
-    assert f"{100 * min(shares[:1]):.0f} %" in section
 
 
 def test_a_bench_has_its_plots() -> None:
@@ -120,11 +101,6 @@ def test_hostile_text_stays_text(name: str, word: str) -> None:
     assert len(html) < 1500 * KILO
 
 
-@pytest.mark.parametrize("word", MARKUP[:3])
-def test_a_hostile_bench_stays_text(word: str) -> None:
-    assert problems(page(filled("bench", word))) == []
-
-
 def test_nothing_known_is_a_page_too() -> None:
     snapshot = demos.healthy()
     names = [n for n in snapshot.machine.__struct_fields__ if n not in ("origin", "location")]
@@ -133,4 +109,4 @@ def test_nothing_known_is_a_page_too() -> None:
     )
     html = page(replace(snapshot, machine=replace(snapshot.machine, **nothing), target=None))
     assert problems(html) == []
-    assert "its GPUs are not known" in html
+    assert "Its GPUs are not known" in html

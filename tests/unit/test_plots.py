@@ -18,12 +18,9 @@ from envcheck.reports.plots import (
     PlotBar,
     PlotLevel,
     Point,
-    axis,
     bars,
     lines,
-    number,
     thinned,
-    time_unit,
 )
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -70,12 +67,6 @@ def test_bars_say_their_values_in_words() -> None:
     assert "the line across a bar: published" in said
     assert "AMP 512: out of memory" in (parsed(drawn).findtext(f"{_SVG}desc") or "")
     assert parsed(drawn).attrib["aria-labelledby"] == "rates-title rates-about"
-
-
-def test_longer_is_more() -> None:
-    drawn = bars("rates", "", "images/s", RATES)
-    lengths = [float(one.attrib["width"]) for one in parsed(drawn).iter(f"{_SVG}rect")]
-    assert len(lengths) == 2 and lengths[1] / lengths[0] == pytest.approx(2790 / 402.3, rel=0.01)
 
 
 def test_curves_differ_without_a_colour_and_are_named() -> None:
@@ -141,32 +132,3 @@ def test_thinned_keeps_the_ends_and_every_peak() -> None:
     assert len(kept) <= 302 and kept == sorted(kept, key=lambda point: point[0])
     assert {points[0], points[-1], points[41_234], points[77_777]} <= {*kept}
     assert thinned(points[:20], 300) == points[:20]
-
-
-def test_a_week_of_samples_is_a_small_plot() -> None:
-    week = [(float(t), 60 + t % 17) for t in range(0, 604_800, 10)]
-    assert len(lines("a", "t", "°C", [Curve(name="a", points=week)])) < 10_000
-
-
-def test_axes_are_round() -> None:
-    found = axis([0, 2790], 0, 100, from_zero=True)
-    assert [found.words(tick) for tick in found.ticks] == ["0", "1,000", "2,000", "3,000"]
-    found = axis([0.0, 0.9], 0, 1)
-    assert [found.words(tick) for tick in found.ticks] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
-    assert (found.at(-1), found.at(2)) == (0, 1)
-
-
-def test_numbers_and_times() -> None:
-    told = [number(value) for value in (1309.4, 12.51, 0.0312, 1.2e6, 0, 5e-7)]
-    assert told == ["1,309", "12.5", "0.0312", "1.2 M", "0", "5.0e-07"]
-    assert [time_unit(span)[1] for span in (59, 301, 4 * 3600, 86400 * 7)] == [
-        "s",
-        "min",
-        "h",
-        "days",
-    ]
-
-
-def test_a_page_s_style_knows_dark_screens() -> None:
-    assert "prefers-color-scheme: dark" in html.file("plots.css")
-    assert "http" not in html.file("plots.css") and "url" not in html.file("plots.css")

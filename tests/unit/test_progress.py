@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.reports.progress import Progress, StatusLine, with_time
+from envcheck.reports.progress import Progress, StatusLine
 
 
 class Terminal(io.StringIO):
@@ -88,20 +88,6 @@ def test_it_says_for_how_long_it_has_worked(monkeypatch: pytest.MonkeyPatch) -> 
     ]
 
 
-def test_it_moves_while_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: clock[-1])
-    stream = Terminal()
-    with StatusLine(stream) as line:
-        line.show(lambda columns: "resolving")
-        shown = []
-        for tenth in range(20):
-            clock.append(100.0 + tenth / 10)
-            line.draw()
-            shown.append(stream.getvalue().rpartition("\x1b[K")[2])
-    assert len(set(shown)) == 4 and {text[2:] for text in shown} == {"resolving"}
-
-
 def test_a_thread_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("TERM", "xterm")
@@ -119,12 +105,6 @@ def test_a_thread_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
         assert drawn.wait(60)
 
 
-def test_what_is_cut_is_the_task_and_not_how_far_it_is() -> None:
-    told = with_time("step 3 of 6: " + "x" * 80, 95.0, 50, detail="2 of 11 MiB, 3 s left")
-    assert told == f"step 3 of 6: {'x' * 5}..., 2 of 11 MiB, 3 s left (5 s)"
-    assert len(told) <= 50
-
-
 def test_gpus_at_one_level_are_told_together() -> None:
     stream = Terminal()
     with Progress(stream) as progress:
@@ -132,14 +112,6 @@ def test_gpus_at_one_level_are_told_together() -> None:
         assert screen(stream.getvalue()).endswith("looking at L1 GPU 0+1, L2 jax GPU 2")
         progress.update(["nvml", "L0 GPU 10", "L0", "L0 GPU 2"], 1, 9)
         assert screen(stream.getvalue()).endswith("looking at nvml, L0 GPU 10+2, L0")
-
-
-def test_it_is_gone_after_an_exception_too() -> None:
-    stream = Terminal()
-    with pytest.raises(KeyboardInterrupt), Progress(stream) as progress:
-        progress.update(["nvml"], 0, 9)
-        raise KeyboardInterrupt
-    assert screen(stream.getvalue()) == ""
 
 
 def test_it_can_step_aside_and_come_back() -> None:
@@ -150,15 +122,6 @@ def test_it_can_step_aside_and_come_back() -> None:
         assert screen(stream.getvalue()) == ""
         progress.update(["nvml"], 0, 9)
         assert screen(stream.getvalue()) == "0 of 9 done, looking at nvml"
-
-
-def test_the_same_again_is_not_written_again() -> None:
-    stream = Terminal()
-    with Progress(stream) as progress:
-        progress.update(["nvml"], 0, 9)
-        before = stream.getvalue()
-        progress.update(["nvml"], 0, 9)
-        assert stream.getvalue() == before
 
 
 def test_a_line_never_wraps_and_never_holds_control_characters() -> None:
@@ -180,20 +143,6 @@ def test_nothing_where_the_terminal_cannot_rewrite(
     assert stream.getvalue() == ""
 
 
-def test_nothing_where_there_is_no_terminal() -> None:
-    stream = io.StringIO()
-    with Progress(stream) as progress:
-        progress.update(["nvml"], 1, 2)
-    assert stream.getvalue() == ""
-
-
-def test_nothing_left_on_a_run_that_showed_nothing() -> None:
-    stream = Terminal()
-    with Progress(stream):
-        pass
-    assert stream.getvalue() == ""
-
-
 def test_a_stream_that_is_gone_does_not_stop_the_run() -> None:
     stream: Any = BrokenTerminal()
     with Progress(stream) as progress:
@@ -211,19 +160,3 @@ def test_on_a_real_terminal() -> None:
     with open(theirs, "w") as stream, Progress(stream) as progress:  # noqa: PTH123
         progress.update(["nvml"], 1, 2)
     assert screen(everything(ours)) == ""
-
-
-def test_the_width_is_that_of_the_terminal_it_writes_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Sized(Terminal):
-        def fileno(self) -> int:
-            return 7
-
-    def size(descriptor: int) -> os.terminal_size:
-        assert descriptor == 7
-        return os.terminal_size((20, 24))
-
-    monkeypatch.setattr(os, "get_terminal_size", size)
-    stream = Sized()
-    with Progress(stream) as progress:
-        progress.update(["nvml"], 1, 2)
-        assert len(screen(stream.getvalue())) == 17

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import demos
-import h100
 import pytest
 import whole
 from judged_rows import h100 as proven_rows
-from judged_rows import report_on, unhappy
-from reported import consequence, could_not_run, eight_gpus, finding, report_of, result, skipped
+from judged_rows import report_on
+from reported import consequence, eight_gpus, finding, report_of, result, skipped
 from test_report_verdict import hot, no_gpu
 
 from envcheck.checks.engine import diagnose
@@ -45,24 +44,6 @@ def test_one_problem_fits_on_24_lines_of_80(
     made = snapshot()
     lines = shown(made, **style)
     assert len(lines) <= 23 + bool(made.simulated), "\n".join(lines)
-
-
-def test_the_order() -> None:
-    lines = shown(hot(3))
-    places = [
-        "✗ 1 problem: GPU 3",
-        "Machine: ",
-        "Target: ",
-        "FAIL GPU-008 ",
-        "OK   Host, ",
-        "Fix GPU-008",
-    ]
-    found = [next(n for n, line in enumerate(lines) if line.startswith(p)) for p in places]
-    assert found == sorted(found)
-    assert lines[-3] == "Fix GPU-008 first, then run again:"
-    assert lines[-2] == "envcheck doctor --target '<home-1>/venv'"
-    assert lines[-1] == "<home-1> stands for a value that the Snapshot does not hold: put it in."
-    assert not any("skipped" in line for line in lines[:1]), "no numbers of checks in the verdict"
 
 
 def test_evidence_is_short_and_consequences_are_one_line() -> None:
@@ -119,14 +100,6 @@ def test_tensor_cores_are_a_sentence_where_all_is_proven() -> None:
     assert "×FP32" in terminal.render(report, snapshot, verbose=True)
 
 
-def test_tensor_cores_have_their_table_where_something_is_not() -> None:
-    report, snapshot = report_on(unhappy()), eight_gpus()
-    text = terminal.render(report, snapshot)
-    said = " ".join(text.split())
-    assert "Tensor Cores: none of 4 modes proven" in said or "of 5 modes proven" in said
-    assert "not engaged – The sizes are not aligned." in text and "×FP32" in text
-
-
 def test_commands_of_ours_work_here_and_those_for_elsewhere_are_plain() -> None:
     failed = result(
         "A-1",
@@ -150,27 +123,3 @@ def test_commands_of_ours_work_here_and_those_for_elsewhere_are_plain() -> None:
             report_of(warned), snapshot, in_place=in_place, elsewhere=elsewhere
         )
         assert explained.endswith("\n/opt/env/bin/envcheck explain A-2\n"), "the reader is here"
-
-
-def test_verbose_says_why_checks_were_skipped() -> None:
-    results = [
-        skipped("A-1", "host", "not supported here"),
-        skipped("A-2", "host", "not supported here"),
-        skipped("A-4", "host", "not in a container"),
-        could_not_run("A-5", "host", "no answer"),
-    ]
-    snapshot = eight_gpus()
-    report = report_of(*results, facts=snapshot)
-    full = terminal.render(report, snapshot, verbose=True)
-    assert (
-        "\nSkipped: 3 checks\n  A-1, A-2: not supported here\n  A-4: not in a container\n" in full
-    )
-    assert "not in a container" not in terminal.render(report, snapshot)
-    assert "! could not look at everything: no answer" in full.splitlines()[0]
-
-
-def test_narrow_and_wide() -> None:
-    for width in (40, 200):
-        for line in shown(whole.with_target(), width=width):
-            assert len(line) <= max(width, 100)
-    assert h100.COUNT == 8

@@ -6,17 +6,11 @@ import json
 from typing import Any
 
 import jsonschema
-import msgspec
 import pytest
 from build import document, snapshot
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from reported import (
-    consequence,
-    could_not_run,
     eight_gpus,
     every_outcome,
-    finding,
     no_gpu,
     report_of,
     result,
@@ -30,10 +24,10 @@ from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Distribution, Packages
-from envcheck.findings.model import Diagnosis, Unjudged
+from envcheck.findings.model import Unjudged
 from envcheck.reports import model
 from envcheck.reports.machine import describe_machine, describe_target
-from envcheck.reports.model import SCHEMA, build, count, status_of, tally, worst
+from envcheck.reports.model import SCHEMA, status_of, worst
 
 
 def as_json(*results: Any, facts: Snapshot | None = None) -> dict[str, Any]:
@@ -111,23 +105,6 @@ def test_the_text_obeys_the_schema_and_the_schema_can_refuse() -> None:
             validator.validate({**good, place: value})
 
 
-def test_a_snapshot_read_back_gives_the_same_bytes() -> None:
-    live, diagnosis = eight_gpus(), Diagnosis(every_outcome())
-    saved = msgspec.json.decode(msgspec.json.encode(live), type=Snapshot)
-    first = json_text.render(build(live, diagnosis))
-    assert json_text.render(build(saved, diagnosis)) == first
-    assert first.startswith('{\n  "schema": 2,\n') and first.endswith("\n}\n")
-
-
-@given(st.text(), st.text())
-@settings(max_examples=30, deadline=None)
-def test_any_text_survives(message: str, hostname: str) -> None:
-    failed = result("DRV-002", "driver", "fail", findings=[finding(message)])
-    report = as_json(failed, facts=snapshot(host=Host(hostname=hostname)))
-    assert report["results"][0]["findings"][0]["message"] == message
-    assert report["machine"]["hostname"] == hostname
-
-
 @pytest.mark.parametrize(
     ("outcomes", "status", "the_worst"),
     [
@@ -147,28 +124,6 @@ def test_the_status_is_that_of_the_worst_outcome(
     assert report_of(*results).status == status
 
 
-def test_a_consequence_alone_is_no_second_failure() -> None:
-    report = report_of(
-        result("PCI-001", "pci", "fail", findings=[finding("No NVIDIA device.")]),
-        consequence("DRV-001", "driver", "PCI-001", "NVML does not start."),
-    )
-    assert (report.counts.fail, report.counts.skipped, report.counts.consequences) == (1, 1, 1)
-    assert report.verdict == "no NVIDIA GPU in this machine"
-
-
-def test_verdicts_do_not_flatter() -> None:
-    passed = result("HOST-001", "host")
-    warned = result("HOST-002", "host", "warn", findings=[finding("Small.", "warn")])
-    left_out = skipped("DRV-001", "driver", "left out by --only or --skip")
-    assert report_of(passed, passed).verdict == "no problem found: its GPUs are not known"
-    assert report_of(passed, left_out).verdict == "no problem in what was asked for: Host"
-    assert report_of(passed, warned).verdict == "1 warning: Small."
-    assert report_of(passed, warned, left_out).verdict == "1 warning: Small."
-    assert report_of(left_out).verdict == report_of().verdict == "nothing was judged"
-    blind = report_of(passed, could_not_run("DRV-001", "driver", "NVML: no answer in time"))
-    assert blind.verdict == "could not look at everything: NVML: no answer in time"
-
-
 def test_what_root_would_add_is_said_once() -> None:
     log = "kernel log: only root may read it"
     results = [
@@ -185,12 +140,6 @@ def test_what_root_would_add_is_said_once() -> None:
     gap = [Unjudged("skipped", log, needs_root=True)]
     follows = result("KRN-009", "kernel", "skipped", consequence_of="KRN-001", unjudged=gap)
     assert report_of(follows).root == "", "root would not help where the cause is another"
-
-
-def test_tally_leaves_out_what_is_zero() -> None:
-    assert tally(count(every_outcome())) == (
-        "2 checks failed, 1 could not run, 1 warned, 4 passed, 5 skipped (2 follow from a failure)"
-    )
 
 
 def test_the_machine_in_one_sentence() -> None:

@@ -8,8 +8,7 @@ import pytest
 import whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged_rows import h100, report_on
-from reported import NASTY, could_not_run, eight_gpus, every_outcome, finding, report_of, result
+from reported import NASTY, finding, report_of, result
 from test_report_verdict import hot
 
 from envcheck.checks.engine import diagnose
@@ -55,16 +54,6 @@ def test_one_block_has_verdict_machine_problems_and_areas() -> None:
     ]
     found = [text.index(place) for place in places]
     assert found == sorted(found)
-
-
-def test_tensor_cores_and_what_could_not_run_are_told() -> None:
-    text = markdown.render(report_on(h100()), eight_gpus())
-    assert "\n**Tensor Cores**: all 5 modes proven at L0, L1 and L2 (PyTorch).\n" in text
-    text = markdown.render(report_of(could_not_run("A-1", "host", "no answer")), eight_gpus())
-    assert "\n**! A-1** could not run: no answer\n" in text
-    text = markdown.render(report_of(*every_outcome(), facts=eight_gpus()), eight_gpus())
-    assert "| variable | `CUDA_VISIBLE_DEVICES=` |\n" in text or "CUDA_VISIBLE_DEVICES= |" in text
-    assert "- consequences: DRV-001, FRM-002\n" in text
 
 
 @pytest.mark.parametrize("fact", [*BITES, NASTY])

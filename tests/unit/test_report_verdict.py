@@ -108,21 +108,6 @@ def test_as_many_as_fit_on_two_lines_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("style", "start"),
-    [
-        ({}, "✗ 2 problems: One.; Two."),
-        ({"utf8": False}, "2 PROBLEMS: One.; Two."),
-        ({"colour": True}, "\x1b[1;31m✗ 2 problems: One.; Two.\x1b[0m"),
-    ],
-)
-def test_it_says_the_same_without_colour_and_without_signs(style: Any, start: str) -> None:
-    failed = result("A-1", "host", "fail", findings=[finding("One."), finding("Two.")])
-    snapshot = whole.whole()
-    text = terminal.render(report_of(failed), snapshot, **style)
-    assert text.partition("\n")[0] == start
-
-
-@pytest.mark.parametrize(
     ("text", "subjects", "told"),
     [
         ("no driver", [about_gpu(Gpu(index=3))], "no driver"),

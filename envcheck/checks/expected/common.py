@@ -154,7 +154,7 @@ def compared(
             return
         if found.unavailable not in _NOT_THERE:
             why = _not_known(found, key)
-            yield Unjudged("could-not-run", str(why), list(subjects), why.needs_root)
+            yield Unjudged("could-not-run", str(why), list(subjects), why.needs_root, why.what)
             return
     elif fits(wanted.value, found, key.kind):
         return
