@@ -86,6 +86,14 @@ def nvidia_specs(view: SnapshotView) -> list[CdiSpec]:
     return [spec for spec in specs if known(spec.kind) in (KIND, None)]
 
 
+def engine_named(engines: list[Engine], name: str) -> Engine:
+    """The engine of this name; raises Skip where it is not among them."""
+    found = next((engine for engine in engines if engine.name == name), None)
+    if found is None:
+        raise Skip(f"{name} is not installed, or does not answer")
+    return found
+
+
 def docker_uses_cdi(engine: Engine) -> bool:
     return (
         known(engine.cdi_enabled) is True

@@ -6,6 +6,7 @@ from ..data.versions import parse_version
 from ..facts.kernel import DeviceNode, Service
 from .reading import NOT_COLLECTED, Maybe, SnapshotView, Unavailable, known
 from .system_commands import on_system
+from .verdicts import Remedy
 
 # Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.
 NO_DRIVER = ("PCI-001", "PCI-002", "PCI-003", "KRN-001", "KRN-002")
@@ -98,3 +99,14 @@ def install_fabric_manager(view: SnapshotView) -> list[str]:
     driver = known(driver_version(view)[0]) or ""
     number = branch(driver)
     return on_system(view, "fabric-manager", branch=number, driver=driver) if number else []
+
+
+def fabric_remedy(view: SnapshotView) -> Remedy:
+    return Remedy(
+        "Install and start the fabric manager of exactly the driver's version.",
+        [
+            *install_fabric_manager(view),
+            "sudo systemctl enable --now nvidia-fabricmanager",
+            "systemctl status nvidia-fabricmanager",
+        ],
+    )

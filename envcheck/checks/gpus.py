@@ -219,6 +219,11 @@ def minor_of(gpu: Gpu) -> str:
     return "*" if number is None else str(number)
 
 
+def reset(gpu: Gpu, reason: str) -> Remedy:
+    commands = [one.format(gpu=address_of(gpu), minor=minor_of(gpu)) for one in RESETS]
+    return Remedy(f"{reason} {RESET}", commands)
+
+
 # The recovery action (lower case) that asks for no reset.
 DRAIN_P2P = "drain p2p"
 

@@ -1,54 +1,37 @@
-"""Checks on what joins GPUs to each other: the NVSwitch fabric, peer-to-peer access."""
+"""The check on the NVSwitch fabric that joins GPUs to each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from ..driver_state import NO_GPUS, REPORT, driver_version, fabric_remedy, service
+from ..gpus import RESET, RESETS, address_of, found, judge_gpus
+from ..reading import CudaDriver, Gpu, NotKnown, Skip, SnapshotView, facts_or, known, need
+from ..verdicts import Passed, Remedy, Verdicts, check, fail, warn
 
-from ..driver.cuinit import fabric_remedy
-from ..driver_state import NO_GPUS, service
-from ..gpus import RESET, RESETS, found, judge_gpus
-from ..reading import Gpu, NotKnown, Skip, SnapshotView, facts_of, known, need
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Passed,
-    Verdicts,
-    check,
-    fail,
-    gpu_subject,
-    warn,
-)
-from .fabric_faults import FAULTS, LOG, MANAGER, OTHER, partition, rejoin
-
+MANAGER = "nvidia-fabricmanager"
+LOG = f"journalctl -u {MANAGER} -n 100"
+_FABRIC = "nvidia-smi -q | grep -A 14 -i fabric"
 _UNFINISHED = ("not started", "in progress")
 _NONE_HERE = ("n/a", "not supported", "")
-_NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
+# Boards whose switches are in trays of their own, with the fabric manager in one of them.
+_MULTI_NODE = ("GB200", "GB300")
 
-_HEADLINE = "has not joined the NVSwitch fabric"
+_READ_LOG = f"Check the NVLinks and the fabric manager's log. {RESET}"
 NOT_JOINED = fail(
     "not-joined",
-    _HEADLINE,
-    "The GPU has not joined the NVSwitch fabric (state '{state}'; right after boot that takes a minute or"
-    " two): CUDA programs do not start (error 802), or GPUs reach each other over PCIe alone, many times"
-    " slower.",
-)
-NOT_JOINED_ALONE = warn(
-    "not-joined-alone",
-    _HEADLINE,
-    "The GPU has not joined the NVSwitch fabric (state '{state}'): CUDA starts on it nevertheless, and would"
-    " not together with other GPUs.",
-)
-JOIN_ERROR = fail(
-    "join-failed",
     "has not joined the NVSwitch fabric",
-    "Joining the NVSwitch fabric ended in an error ('{status}'): GPUs reach each other over PCIe alone, many"
-    " times slower.",
+    "The GPU has not joined the NVSwitch fabric (state '{state}'; right after boot that takes a minute or"
+    " two): CUDA programs do not start (error 802), or GPUs reach each other over PCIe alone.",
+)
+JOIN_ERROR = NOT_JOINED.variant(
+    "join-failed",
+    sentence="Joining the NVSwitch fabric ended in an error ('{status}'): GPUs reach each other over PCIe"
+    " alone, many times slower.",
 )
 UNHEALTHY = fail(
     "fabric-unhealthy",
     "has an unhealthy NVSwitch fabric",
     "The NVSwitch fabric is unhealthy at this GPU: exchange between GPUs is slow or fails.",
-    f"Read the fabric manager's log, and reset the GPUs and NVSwitches. {RESET}",
+    _READ_LOG,
     *RESETS,
 )
 LIMITED = warn(
@@ -58,164 +41,129 @@ LIMITED = warn(
     "Read the fabric manager's log.",
     LOG,
 )
-_NO_MANAGER = (
-    "This machine has NVSwitches and its fabric manager is not running: CUDA does not start, or GPUs reach"
-    " each other over PCIe alone."
+OTHER = UNHEALTHY.variant(
+    "other-fabric-fault",
+    sentence="The NVSwitch fabric is unhealthy at this GPU ({fault}): exchange between GPUs is slow or fails."
+    "",
 )
-NO_MANAGER = fail("no-fabric-manager", "the fabric manager is not running", _NO_MANAGER)
-MAYBE_NO_MANAGER = warn(
-    "no-fabric-manager-cuda-unknown", "the fabric manager is not running", _NO_MANAGER
-)
+# Fault (collector/nvml/labels.py): its headline; those that pass or only slow the GPU down are warnings.
+_FAULTS = {
+    "degraded_bandwidth": "has degraded NVLink bandwidth",
+    "route_recovery_in_progress": "has NVLink routes in recovery",
+    "route_unhealthy": "has unhealthy NVLink routes",
+    "access_timeout_recovery": "recovers from an NVLink access timeout",
+    "incorrect_system_guid": "has a system GUID of another fabric",
+    "incorrect_chassis_serial_number": "has another chassis' serial number",
+    "no_partition": "is in no NVLink partition",
+    "partition_not_assigned": "has no NVLink partition assigned",
+    "insufficient_nvlinks": "has too few NVLinks for its fabric",
+    "incompatible_gpu_firmware": "has firmware that its fabric refuses",
+    "invalid_location": "is in a place unknown to its fabric",
+    "gpu_state_invalid": "is in a state that its fabric refuses",
+    "fabric_manager_disconnected": "has lost its fabric manager",
+}
+_PASSING = ("degraded", "recovery", "disconnected")
+FAULTS = {
+    fault: OTHER.variant(
+        fault.replace("_", "-"),
+        severity="warn" if any(word in fault for word in _PASSING) else "fail",
+        headline=headline,
+        sentence=f"The GPU {headline} ({{fault}}): exchange with other GPUs is slow or fails.",
+    )
+    for fault, headline in _FAULTS.items()
+}
 
 
 @check(
     "GPU-012",
     title="The NVSwitch fabric is set up",
-    causes=(
-        *(NOT_JOINED, NOT_JOINED_ALONE, JOIN_ERROR, UNHEALTHY, LIMITED),
-        *(NO_MANAGER, MAYBE_NO_MANAGER, OTHER, *FAULTS.values()),
-    ),
+    causes=(NOT_JOINED, JOIN_ERROR, UNHEALTHY, LIMITED, OTHER, *FAULTS.values()),
     about="On machines with NVSwitch the fabric manager has to join each GPU to the fabric before CUDA"
-    " starts: until then cuInit returns 802, or GPUs reach each other over PCIe alone, many times slower"
-    " and without any error; nvidia-smi -L and the NVLink states look fine. If the driver does not report"
-    " the fabric's state (before Hopper), an NVSwitch without a running fabric manager is judged by whether"
-    " CUDA starts.",
-    sources=["pytorch#35710; NVIDIA Fabric Manager User Guide"],
+    " starts: until then cuInit returns 802, or GPUs reach each other over PCIe alone. nvidia-smi -L and the"
+    " NVLink states look fine.",
+    sources=["pytorch#35710; NVIDIA Fabric Manager User Guide; NVSentinel#883; gpud#1106"],
     follows=(*NO_GPUS, "KRN-011", "KRN-016"),
 )
 def fabric_is_set_up(view: SnapshotView) -> Verdicts:
-    verdicts = list(judge_gpus(view, lambda gpu: _fabric(view, gpu)))
-    if any(isinstance(verdict, (Finding, Passed)) for verdict in verdicts):
-        yield from verdicts
-    else:
-        yield from list(_manager_missing(view)) or verdicts
+    return judge_gpus(view, lambda gpu: _fabric(view, gpu))
 
 
 def _fabric(view: SnapshotView, gpu: Gpu) -> Verdicts:
     state = need(gpu.fabric_state, "the fabric's state").strip()
     status = (known(gpu.fabric_status) or "").strip()
     health = (known(gpu.fabric_health) or "").strip().lower()
+    fields = "fabric_state fabric_status fabric_health fabric_faults"
+    faults = known(gpu.fabric_faults) or []
+    failed = bool(status) and status.lower() not in ("success", *_NONE_HERE)
     if state.lower() in _NONE_HERE:
         raise Skip("the GPU is not part of a fabric")
-    fields = "fabric_state fabric_status fabric_health"
     if state.lower() in _UNFINISHED:
-        yield _unfinished(view, gpu, state, fields)
+        code = known(facts_or(view.machine.cuda, CudaDriver).init_code)
+        if len(view.gpus) == 1 and code == 0:
+            yield Passed("not joined, and CUDA starts: a single GPU may do without the fabric")
+        else:
+            yield found(view, NOT_JOINED, gpu, fields, advice=_rejoin(view, gpu), state=state)
         return
-    failed = bool(status) and status.lower() not in ("success", *_NONE_HERE)
-    faults = known(gpu.fabric_faults) or []
     if failed:
-        yield found(view, JOIN_ERROR, gpu, fields, advice=rejoin(view, gpu), status=status)
+        yield found(view, JOIN_ERROR, gpu, fields, advice=_rejoin(view, gpu), status=status)
+    for fault in faults:
+        if fault == "partition_not_assigned" and "no_partition" in faults:
+            continue
+        advice = _partition(gpu) if "partition" in fault else None
+        cause, words = FAULTS.get(fault, OTHER), fault.replace("_", " ")
+        yield found(view, cause, gpu, fields, advice=advice, fault=words)
     if failed or faults:
-        yield from _faults(view, gpu, faults)
-    elif health == "unhealthy":
-        yield found(view, UNHEALTHY, gpu, fields)
-    elif health == "limited capacity":
-        yield found(view, LIMITED, gpu, fields)
+        return
+    if health in ("unhealthy", "limited capacity"):
+        yield found(view, UNHEALTHY if health == "unhealthy" else LIMITED, gpu, fields)
     elif state.lower() != "completed" or health not in ("healthy", *_NONE_HERE):
         raise NotKnown(f"a fabric in state '{state}', with health '{health}'")
     else:
         yield Passed(f"fabric {state.lower()}")
 
 
-def _faults(view: SnapshotView, gpu: Gpu, faults: list[str]) -> Iterator[Finding]:
-    fields = "fabric_faults fabric_state fabric_status fabric_health fabric_clique"
-    for fault in faults:
-        if fault == "partition_not_assigned" and "no_partition" in faults:
-            continue
-        advice = partition(gpu) if "partition" in fault else None
-        cause = FAULTS.get(fault, OTHER)
-        yield found(view, cause, gpu, fields, advice=advice, fault=fault.replace("_", " "))
+def _is_multi_node(gpu: Gpu) -> bool:
+    """Whether the fabric goes beyond the machine, and its manager runs elsewhere."""
+    name, cluster = known(gpu.name) or "", known(gpu.fabric_cluster)
+    return any(one in name for one in _MULTI_NODE) or bool(cluster and cluster.strip("0-"))
 
 
-def _unfinished(view: SnapshotView, gpu: Gpu, state: str, fields: str) -> Finding:
-    """The finding on a GPU that has not joined; a single GPU may do without the fabric."""
-    alone = len(view.gpus) == 1 and _cuda_code(view) == 0
-    cause = NOT_JOINED_ALONE if alone else NOT_JOINED
-    evidence, advice = _manager_evidence(view), rejoin(view, gpu)
-    return found(view, cause, gpu, fields, evidence=evidence, advice=advice, state=state)
+def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
+    """How a GPU joins the fabric, by what runs on this machine."""
+    reset = f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}"
+    if _is_multi_node(gpu):
+        return Remedy(
+            "The fabric manager of a multi-node NVLink system runs on its switches: check there whether it"
+            " runs and has this node in a partition; then check the IMEX service here, and reset the GPU.",
+            [_FABRIC, "systemctl status nvidia-imex", "nvidia-imex-ctl -N", REPORT, reset],
+        )
+    manager, driver = service(view, MANAGER), known(driver_version(view)[0])
+    if manager is None or known(manager.running) is not True:
+        return fabric_remedy(view)
+    if driver and known(manager.version) not in (None, driver):
+        return fabric_remedy(view)
+    return Remedy(
+        "The fabric manager runs and could not bring the GPU in: read its log, then restart it while nothing"
+        " uses the GPUs; if that does not help, reset the GPUs and NVSwitches together, or reboot.",
+        [LOG, f"sudo systemctl restart {MANAGER}", REPORT, "sudo nvidia-smi --gpu-reset"],
+    )
 
 
-def _cuda_code(view: SnapshotView) -> int | None:
-    cuda = view.machine.cuda
-    return None if cuda is None or cuda.facts is None else known(cuda.facts.init_code)
-
-
-def _manager_evidence(view: SnapshotView) -> list[Evidence]:
-    manager = service(view, MANAGER)
-    if manager is None:
-        return []
-    running = {True: "running", False: "not running", None: "not known"}[known(manager.running)]
-    installed = {True: "installed", False: "not installed", None: ""}[known(manager.installed)]
-    version = known(manager.version)
-    parts = filter(None, (installed, version and f"version {version}", running))
-    return [view.evidence("machine.kernel.services", f"{MANAGER}: {', '.join(parts)}")]
+def _partition(gpu: Gpu) -> Remedy:
+    if _is_multi_node(gpu):
+        return Remedy(
+            "Have the rack's operator put this GPU into a partition of its fabric (NMX-Controller), then run"
+            " envcheck again.",
+            [_FABRIC, "nvidia-imex-ctl -N"],
+        )
+    return Remedy(
+        "If NVSwitches are shared between virtual machines, activate the partition of this GPU with the"
+        " fabric manager's tool, on the host or service machine; otherwise restart the fabric manager.",
+        ["fmpm -l", f"sudo systemctl restart {MANAGER}"],
+    )
 
 
 def has_nvswitch(view: SnapshotView) -> bool:
     pci = view.machine.pci
     devices = None if pci is None or pci.facts is None else known(pci.facts.devices)
     return any(device.kind == "nvswitch" for device in devices or [])
-
-
-def _manager_missing(view: SnapshotView) -> Iterator[Finding]:
-    """NVSwitches without a running fabric manager, if the GPUs do not report the fabric's state."""
-    manager, code = service(view, MANAGER), _cuda_code(view)
-    stopped = manager is not None and known(manager.running) is False
-    if not stopped or code == 0 or not has_nvswitch(view):
-        return
-    yield (NO_MANAGER if code == _NOT_READY else MAYBE_NO_MANAGER).found(
-        evidence=[
-            view.evidence("machine.pci.devices", "NVSwitch present"),
-            *_manager_evidence(view),
-            *([view.evidence("machine.cuda.init_code")] if code is not None else []),
-        ],
-        advice=fabric_remedy(view),
-    )
-
-
-NO_P2P = warn(
-    "no-peer-to-peer",
-    "GPUs have no peer-to-peer access",
-    "{bad} of {pairs} pairs of GPUs have no peer-to-peer access though the machine has NVSwitches: exchange"
-    " between them goes through the host, many times slower.",
-    "Check the topology, and the fabric manager's log.",
-    "nvidia-smi topo -p2p r",
-    LOG,
-)
-
-
-@check(
-    "GPU-019",
-    title="GPUs on one NVSwitch fabric reach each other directly",
-    causes=(NO_P2P,),
-    about="On a machine with NVSwitches every GPU reads every other's memory directly (peer to peer). On"
-    " machines without, that depends on chipset, board and product line, and its lack is no fault.",
-    sources=["nvml.h, nvmlDeviceGetP2PStatus; NVIDIA Fabric Manager User Guide"],
-    follows=(*NO_GPUS, "GPU-012"),
-)
-def peers_are_reached(view: SnapshotView) -> Verdicts:
-    pairs = need(facts_of(view.machine.nvml, "NVML").pairs, "the GPUs' topology")
-    if len(view.gpus) < 2:
-        raise Skip("there is one GPU alone")
-    if not has_nvswitch(view):
-        raise Skip("this machine has no NVSwitch")
-    on_mig = {known(gpu.pci_address) for gpu in view.gpus if known(gpu.mig_enabled)}
-    pairs = [
-        pair
-        for pair in pairs
-        if not {pair.first, pair.second} & on_mig and known(pair.p2p_read) is not None
-    ]
-    if not pairs:
-        raise Skip("peer-to-peer access is not known of any pair of GPUs")
-    bad = [pair for pair in pairs if (known(pair.p2p_read) or "").lower() != "ok"]
-    if not bad:
-        yield Passed(f"{len(pairs)} pairs")
-        return
-    ends = {end for pair in bad for end in (pair.first, pair.second)}
-    lines = [f"{pair.first} to {pair.second}: {known(pair.p2p_read)}" for pair in bad[:4]]
-    yield NO_P2P.found(
-        [gpu_subject(gpu) for gpu in view.gpus if known(gpu.pci_address) in ends],
-        [view.evidence("machine.nvml.pairs", line) for line in lines],
-        bad=len(bad),
-        pairs=len(pairs),
-    )

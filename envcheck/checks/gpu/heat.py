@@ -1,12 +1,11 @@
-"""Checks on heat, and on what holds the clocks back now."""
+"""Checks on heat, and on what holds the clocks back now or held them back since the driver was loaded."""
 
 from __future__ import annotations
 
 from ...data.memory_temperatures import memory_temperature_limit
-from ..gpus import found, gpu_check, plural
+from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
 from ..verdicts import Passed, Verdicts, fail, warn
-from .power import POWER_SUPPLY, SHOW_POWER
 
 FAN_C = 75  # fans that stop on idle boards start well below it
 WARM_C = 5  # a GPU counts as hot from so many degrees below its slowdown threshold
@@ -16,6 +15,11 @@ COOLING = (
     " own fans."
 )
 SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
+POWER_SUPPLY = (
+    "Look at the power supplies, their redundancy and cables, and at the power limits that the server's"
+    " management controller sets."
+)
+SHOW_POWER = ("nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'")
 
 FAN = warn(
     "fan-stopped",
@@ -23,13 +27,11 @@ FAN = warn(
     "The GPU is at {celsius} °C and its fan stands still: it will lower its clocks, and then switch off.",
     "Check whether the fan turns, its cable is plugged in, and a program sets its speed.",
     "nvidia-smi -q -d TEMPERATURE -i {gpu}",
-    "nvidia-settings -q fans",
 )
 TOO_HOT = fail(
     "too-hot",
     "is too hot",
-    "The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training slows down"
-    " with it.",
+    "The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training slows down.",
     COOLING,
     *SHOW_HEAT,
 )
@@ -47,7 +49,7 @@ NEARLY_TOO_HOT = warn(
     title="The GPUs are cool enough",
     causes=(FAN, TOO_HOT, NEARLY_TOO_HOT),
     about="At its slowdown temperature a GPU lowers its clocks, a few degrees above that it switches off."
-    " Judged against the GPU's own threshold, as a temperature or as the degrees left (T.Limit).",
+    " Judged against the GPU's own threshold; a healthy value without load says nothing about training.",
     sources=["nvidia-smi(1), Temperature; NVSentinel#890; pytorch#153195"],
     follows=("GPU-008",),
 )
@@ -55,19 +57,17 @@ def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     now, left = known(gpu.temperature_c), _degrees_left(gpu)
     fields = "temperature_c temperature_slowdown_c temperature_margin_c"
     still = known(gpu.fan_percent) == 0 and now is not None and now >= FAN_C
+    at = "" if now is None else f" ({now} °C)"
     if still:
         yield found(view, FAN, gpu, "fan_percent temperature_c", celsius=now)
     elif left is None:
         need(gpu.temperature_c, "the temperature")
         need(gpu.temperature_margin_c, "the temperature's threshold")
-    at = "" if now is None else f" ({now} °C)"
     if left is not None and left <= 0:
         yield found(view, TOO_HOT, gpu, fields, at=at)
-    elif still:
-        return
-    elif left is not None and left <= WARM_C:
+    elif left is not None and left <= WARM_C and not still:
         yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, left=plural(left, "degree"))
-    else:
+    elif not still:
         yield Passed("below the slowdown temperature")
 
 
@@ -92,24 +92,15 @@ MEMORY_HOT = fail(
     COOLING,
     *SHOW_HEAT,
 )
-MEMORY_WARM = warn(
-    "memory-nearly-too-hot",
-    "has memory that is nearly too hot",
-    "The memory is {left} below its limit ({celsius} of {limit} °C): under more load it will be slowed"
-    " down.",
-    COOLING,
-    *SHOW_HEAT,
-)
 
 
 @gpu_check(
     "GPU-030",
     title="The GPUs' memory is cool enough",
-    causes=(MEMORY_HOT, MEMORY_WARM),
+    causes=(MEMORY_HOT,),
     about="The memory has a sensor and a limit of its own: above it the driver slows the memory down, and"
-    " errors become more frequent, while the GPU itself may be cool. Judged against the board's own limit,"
-    " or, if the driver does not give one (since Hopper), against its generation's.",
-    sources=["nvidia-smi(1), Temperature; nvml.h, NVML_TEMPERATURE_THRESHOLD_MEM_MAX"],
+    " errors become more frequent. Judged against the board's own limit, or its generation's.",
+    sources=["nvidia-smi(1), Temperature; envcheck/data: memory_temperatures.csv"],
     follows=("GPU-007",),
 )
 def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -117,12 +108,9 @@ def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     limit = memory_limit(gpu)
     if limit is None:
         raise Skip("how hot this board's memory may be: not known")
-    fields = "memory_temperature_c memory_temperature_max_c temperature_c"
     if now >= limit:
+        fields = "memory_temperature_c memory_temperature_max_c temperature_c"
         yield found(view, MEMORY_HOT, gpu, fields, celsius=now, limit=limit)
-    elif known(gpu.memory_temperature_max_c) is not None and limit - now <= WARM_C:
-        left = plural(limit - now, "degree")
-        yield found(view, MEMORY_WARM, gpu, fields, left=left, celsius=now, limit=limit)
     else:
         yield Passed(f"below {limit} °C")
 
@@ -140,16 +128,16 @@ THROTTLED = {
     "hw_power_brake_slowdown": fail(
         "throttled-by-power-brake",
         "is throttled by the power brake",
-        "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow"
-        " down, and training runs at a fraction of the GPU's speed.",
+        "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow down,"
+        " and training runs at a fraction of the GPU's speed.",
         POWER_SUPPLY,
         *SHOW_POWER,
     ),
     "hw_slowdown": warn(
         "throttled-by-hardware",
         "is throttled by its hardware",
-        "The hardware holds the clocks down, and does not say whether for heat or power: training runs"
-        " slower than it could.",
+        "The hardware holds the clocks down, and does not say whether for heat or power: training runs slower"
+        " than it could.",
         "Watch the reasons under load, and look at cooling and power.",
         "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     ),
@@ -162,11 +150,12 @@ THROTTLED = {
         *SHOW_HEAT,
     ),
 }
+# Clock-event reason: its counter, the microseconds from which on it counts, what slowed the GPU down.
+# Slowdown by software is a few degrees' work and comes and goes.
 _COUNTERS = {
-    "hw_thermal_slowdown": "slowdown_hw_thermal_us",
-    "hw_power_brake_slowdown": "slowdown_hw_power_brake_us",
-    "hw_slowdown": "slowdown_hw_thermal_us slowdown_hw_power_brake_us",
-    "sw_thermal_slowdown": "slowdown_sw_thermal_us",
+    "hw_thermal_slowdown": ("slowdown_hw_thermal_us", 1),
+    "hw_power_brake_slowdown": ("slowdown_hw_power_brake_us", 1),
+    "sw_thermal_slowdown": ("slowdown_sw_thermal_us", 60_000_000),
 }
 _NORMAL = {"gpu_idle", "sw_power_cap", "board_limit", "reliability", "sync_boost"}
 _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
@@ -176,8 +165,8 @@ _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
     "GPU-008",
     title="Nothing but the power cap holds the clocks back",
     causes=THROTTLED.values(),
-    about="The driver says why a GPU's clocks are below their maximum. Idle, the software power cap, the"
-    " board's limit and the highest reliable voltage are normal.",
+    about="The driver says why a GPU's clocks are below their maximum. A hardware thermal slowdown or a power"
+    " brake cut the clocks to half or less, a common reason for a machine that is silently slow.",
     sources=["nvml.h, nvmlClocksEventReasons; NVSentinel#890; pytorch#153195; tensorflow#42572"],
 )
 def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -191,10 +180,79 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
             raise Skip("the GPU is too hot, and holds its clocks down for that (GPU-007)")
         if now is not None and limit is not None and now >= limit:
             raise Skip("its memory is too hot, and it holds the clocks down for that (GPU-030)")
-    fields = "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w "
     for reason in reasons:
-        yield found(view, THROTTLED[reason], gpu, fields + _COUNTERS[reason])
+        fields = "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w"
+        counter = _COUNTERS.get(reason, ("", 0))[0]
+        yield found(view, THROTTLED[reason], gpu, f"{fields} {counter}")
     if others := sorted(active - _NORMAL - set(THROTTLED)):
         raise NotKnown(f"the clock-event reason {', '.join(others)}")
     if not reasons:
         yield Passed("no slowdown")
+
+
+# By clock-event reason.
+_PAST = {
+    reason: warn(
+        key, headline, f"{what} for {{time}} since the driver was loaded: {so}.", remedy, *commands
+    )
+    for reason, key, headline, what, so, remedy, commands in (
+        (
+            "hw_thermal_slowdown",
+            "was-throttled-by-heat",
+            "has been throttled by heat",
+            "Heat made the hardware cut the clocks to half or less",
+            "under load the GPU gets too hot, and what ran then was slow",
+            *(COOLING, SHOW_HEAT),
+        ),
+        (
+            "hw_power_brake_slowdown",
+            "was-throttled-by-power-brake",
+            "has been throttled by the power brake",
+            "The machine's power brake cut the clocks to half or less",
+            "its power supply or rack could not give what the GPU wanted",
+            *(POWER_SUPPLY, SHOW_POWER),
+        ),
+        (
+            "sw_thermal_slowdown",
+            "was-slowed-by-heat",
+            "has been slowed down by heat",
+            "Heat held the clocks down",
+            "under load the GPU or its memory gets as hot as it may",
+            *(COOLING, SHOW_HEAT),
+        ),
+    )
+}
+
+
+@gpu_check(
+    "GPU-027",
+    title="Nothing has throttled the GPUs since the driver was loaded",
+    causes=_PAST.values(),
+    about="The driver counts for how long heat and the machine's power brake have cut the clocks, so a"
+    " slowdown is seen after the load is gone. The power cap's counter is not judged: at full load it is"
+    " normal.",
+    sources=["nvidia-smi(1), Clocks Event Reasons Counters"],
+    follows=("GPU-007", "GPU-008", "GPU-030"),
+)
+def clocks_were_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
+    need_any(gpu, [counter for counter, _least in _COUNTERS.values()], "the time of slowdowns")
+    active = known(gpu.clock_event_reasons) or []
+    slowed = False
+    for reason, (counter, least) in _COUNTERS.items():
+        lasted = known(getattr(gpu, counter)) or 0
+        if lasted >= least and reason not in active:
+            slowed = True
+            time = duration(lasted)
+            yield found(view, _PAST[reason], gpu, counter, time=time, microseconds=lasted)
+    if not slowed:
+        yield Passed("no slowdown since the driver was loaded")
+
+
+def duration(microseconds: int) -> str:
+    """ "830 µs", "12 ms", "4.2 s", "17 min", "3.5 h" """
+    seconds = microseconds / 1e6
+    if seconds < 1:
+        return f"{microseconds} µs" if microseconds < 1000 else f"{microseconds // 1000} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

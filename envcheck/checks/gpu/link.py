@@ -5,37 +5,32 @@ from __future__ import annotations
 from ...data.products import product
 from ..gpus import found, gpu_check
 from ..on_the_bus import link_state
-from ..reading import Gpu, PciDevice, Skip, SnapshotView, known, need
+from ..reading import Gpu, PciDevice, Skip, SnapshotView, fact, known, need
 from ..verdicts import Passed, Verdicts, fail, warn
 
 BUSY_PERCENT = 50
 BUSY_STATES = ("P0", "P1", "P2")
 REPLAYS_LIMIT = 1000
-
 # GT/s of a PCIe lane by generation: PCI Express Base Specification.
 GENERATION_OF = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
-_QUERY = (
-    "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.width.current --format=csv"
-)
-_SHOW = (link_state("{gpu}"), _QUERY)
-_SLOW = (
-    "Under load the PCIe link runs at {short}: copies between host and GPU take that much longer."
-)
-_RESEAT = (
+BROKEN = fail(
+    "link-broken",
+    "has a slow PCIe link under load",
+    "Under load the PCIe link runs at {short}: copies between host and GPU take that much longer.",
     "Reseat the GPU or its riser (one with all lanes; in a virtual machine, on its host), or take another"
-    " slot; check the slot's width and generation in the firmware, and compare with the other GPUs."
+    " slot; check the slot's width and generation in the firmware, and compare with the other GPUs.",
+    link_state("{gpu}"),
+    "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.width.current --format=csv",
 )
-_HEADLINE = "has a slow PCIe link under load"
-BROKEN = fail("link-broken", _HEADLINE, _SLOW, _RESEAT, *_SHOW)
-NARROW = warn("link-slow", _HEADLINE, _SLOW, _RESEAT, *_SHOW)
+NARROW = BROKEN.variant("link-slow", severity="warn")
 SMALL_SLOT = warn(
     "small-slot",
     "is in a slot with too few lanes",
     "The slot or riser has x{wired} of the card's x{lanes}: copies between host and GPU take that much"
     " longer, and jobs on several GPUs wait for this one, or stop with it.",
     "Put the GPU into a slot with 16 (or 8) lanes, without a riser of one lane.",
-    *_SHOW,
+    *BROKEN.commands,
 )
 
 
@@ -43,10 +38,9 @@ SMALL_SLOT = warn(
     "GPU-010",
     title="The PCIe link runs at full speed and width",
     causes=(BROKEN, NARROW, SMALL_SLOT),
-    about="A link with fewer lanes or a lower generation than card and slot have slows down data loading"
-    " and, without NVLink, the exchange of gradients. An idle GPU lowers its link and many slots have 8"
-    " lanes, so the link is judged under load, and against the slot if that is known.",
-    sources=["NVSentinel#890 (silently slow); nvidia-smi(1), GPU Link information"],
+    about="A link with fewer lanes or a lower generation than card and slot have slows down data loading and,"
+    " without NVLink, the exchange of gradients. It is judged under load, since an idle GPU lowers its link.",
+    sources=["NVSentinel#890; AlexeyAB/darknet#2807; nvidia-smi(1), GPU Link information"],
     follows=("PCI-005",),
 )
 def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -69,9 +63,7 @@ def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield Passed(f"generation {generation} x{width}, as the card has them")
         return
     if virtual and width == 1 and generation == 1:
-        raise Skip(
-            "the PCIe link: x1 of generation 1 is what a virtual machine's made-up port shows"
-        )
+        raise Skip("the PCIe link: x1 of generation 1 is a virtual machine's made-up port")
     widest, fastest = widest_of(lanes, slot), fastest_of(gpu, slot)
     few = lanes is not None and width * 4 <= lanes
     short: list[str] = []
@@ -98,28 +90,25 @@ def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
 
 def in_virtual_machine(view: SnapshotView, gpu: Gpu) -> bool:
     """Whether the PCIe ports above the GPU are made up by a hypervisor."""
-    host = view.machine.host
-    if host is not None and host.facts is not None and known(host.facts.hypervisor) is not None:
+    if fact(view.machine.host, "hypervisor") is not None:
         return True
     return known(gpu.virtualization) not in (None, "None", "N/A", "Host VGPU", "Host VSGA")
 
 
 def under_load(gpu: Gpu) -> bool:
     """Whether the GPU was working when it was asked: busy, or at full clocks and not idle."""
-    busy = known(gpu.utilization_percent)
-    if busy is not None and busy >= BUSY_PERCENT:
+    if (known(gpu.utilization_percent) or 0) >= BUSY_PERCENT:
         return True
     reasons = known(gpu.clock_event_reasons)
-    state = known(gpu.performance_state)
-    return state in BUSY_STATES and reasons is not None and "gpu_idle" not in reasons
+    fast = known(gpu.performance_state) in BUSY_STATES
+    return fast and reasons is not None and "gpu_idle" not in reasons
 
 
 def pci_device(view: SnapshotView, gpu: Gpu) -> PciDevice | None:
     """The GPU as /sys has it, by its PCI address."""
-    pci = view.machine.pci
-    devices = None if pci is None or pci.facts is None else known(pci.facts.devices)
     address = known(gpu.pci_address)
-    return next((device for device in devices or [] if address and device.address == address), None)
+    devices: list[PciDevice] = fact(view.machine.pci, "devices") or []
+    return next((device for device in devices if address and device.address == address), None)
 
 
 def lanes_of(gpu: Gpu, device: PciDevice | None) -> int | None:
@@ -156,8 +145,7 @@ REPLAYS = warn(
     "{replays} packets on the PCIe link had to be sent again since the last reset: the contact is bad, and"
     " bandwidth is lost.",
     "Reseat the GPU, its riser or cable, and check whether the count still rises under load.",
-    "nvidia-smi -q -i {gpu} | grep -i replay",
-    "sudo dmesg | grep -i 'pcie.*aer'",
+    *("nvidia-smi -q -i {gpu} | grep -i replay", "sudo dmesg | grep -i 'pcie.*aer'"),
 )
 
 

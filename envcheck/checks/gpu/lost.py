@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import msgspec
-
 from ...facts.gpu import LostGpu
+from .. import gpus
 from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import NO_GPUS, REBOOT, REPORT, container
-from ..gpus import (
-    DRAIN_P2P,
-    RESET,
-    RESETS,
-    VITAL,
-    address_of,
-    drain_p2p,
-    each_gpu,
-    found,
-    gpu_check,
-    is_lost,
-    minor_of,
-    need_any,
-    together,
-    troubled,
-)
-from ..on_the_bus import NVIDIA_DEVICES
-from ..reading import NOT_COLLECTED, Gpu, SnapshotView, known
+from ..gpus import RESET, RESETS, found
+from ..reading import Gpu, Kernel, Nvml, SnapshotView, facts_or, known
 from ..verdicts import (
     Evidence,
     Finding,
@@ -69,104 +50,51 @@ SIDE_ERROR = warn(
     "Look in the kernel's log; reset the GPU if it stays.",
     _KERNEL_LOG,
 )
-LEFT_OUT = warn(
-    "smi-left-gpus-out",
-    "nvidia-smi describes fewer GPUs than are attached",
-    "nvidia-smi counts {attached} GPUs and describes {described}: the driver could not ask the others, which"
-    " are lost, unless they were left out on purpose (-i) or the document was cut.",
-    "Find out which one is missing, and look for it in the kernel's log; reset it or reboot.",
-    "nvidia-smi -L",
-    NVIDIA_DEVICES,
-    _KERNEL_LOG,
-    REPORT,
-    REBOOT,
-)
 
 
 @check(
     "GPU-001",
     title="No GPU is lost",
-    causes=(CLOSED, LOST, ONLY_ERRORS, SIDE_ERROR, LEFT_OUT),
+    causes=(CLOSED, LOST, ONLY_ERRORS, SIDE_ERROR),
     about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted and does not"
-    " answer. The signs are NVML errors other than 'not supported': GPU is lost, unknown error, reset"
-    " required.",
+    " answer. An error on a fact that every GPU has (UUID, name, memory, temperature) is a failure, one on"
+    " another fact a warning.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
     follows=(*NO_GPUS, "PCI-004", "KRN-006", "GPU-032"),
 )
 def no_gpu_is_lost(view: SnapshotView) -> Verdicts:
-    probe = view.machine.nvml
-    lost = probe.facts.lost if probe is not None and probe.facts is not None else []
+    lost = facts_or(view.machine.nvml, Nvml).lost
     for place, entry in enumerate(lost):
         yield _lost(view, place, entry)
     if view.gpus or not lost:
-        yield from together(each_gpu(view, lambda gpu: _troubled(view, gpu)))
-    yield from _left_out(view)
-
-
-def _left_out(view: SnapshotView) -> Iterator[Finding]:
-    """GPUs that nvidia-smi's document counts and does not describe."""
-    smi, nvml = view.machine.nvidia_smi, view.machine.nvml
-    if smi is None or smi.facts is None or (nvml is not None and nvml.facts is not None):
-        return
-    attached, described = known(smi.facts.gpu_count), known(smi.facts.gpus)
-    # A single one of many is what somebody asked for.
-    if attached is None or described is None or not 1 < len(described) < attached:
-        return
-    if _collected(described[-1]) < _collected(described[0]) / 2:  # the document ends in it
-        return
-    addresses = ", ".join(known(gpu.pci_address) or "?" for gpu in described)
-    yield LEFT_OUT.found(
-        evidence=[
-            view.evidence("machine.nvidia_smi.gpu_count"),
-            view.evidence("machine.nvidia_smi.gpus", addresses),
-        ],
-        attached=attached,
-        described=len(described),
-    )
-
-
-def _collected(gpu: Gpu) -> int:
-    return sum(fact != NOT_COLLECTED for fact in msgspec.structs.astuple(gpu))
+        yield from gpus.together(gpus.each_gpu(view, lambda gpu: _troubled(view, gpu)))
 
 
 def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
     address = known(entry.pci_address)
     gpu = Gpu(index=entry.index, pci_address=entry.pci_address)
     subject = gpu_subject(gpu)
-    code = NVML.get(
-        entry.code, ErrorCode(f"NVML error {entry.code}", entry.error, NVML[999].remedy)
-    )
+    unknown = ErrorCode(f"NVML error {entry.code}", entry.error, NVML[999].remedy)
+    code = NVML.get(entry.code, unknown)
     shown = f"{entry.error} ({entry.code}, {code.name})"
     evidence = [view.evidence(f"machine.nvml.lost[{place}]", shown)]
     own = Remedy(code.remedy, list(code.commands))
     if entry.code == _PERMISSION:
         return CLOSED.found([subject], evidence, advice=own, gpu=subject.text)
     if entry.code == _RESET:
-        own = _reset(gpu, "The driver asks for a reset.")
+        own = gpus.reset(gpu, "The driver asks for a reset.")
     elif entry.code not in _OWN_REMEDY:
         own = _bring_back(view, address)
-    return LOST.found(
-        [subject],
-        evidence + _log_evidence(view, address),
-        advice=own,
-        gpu=subject.text,
-        meaning=code.meaning,
-        error=entry.code,
-    )
-
-
-def _reset(gpu: Gpu, reason: str) -> Remedy:
-    commands = [one.format(gpu=address_of(gpu), minor=minor_of(gpu)) for one in RESETS]
-    return Remedy(f"{reason} {RESET}", commands)
+    evidence += _log_evidence(view, address)
+    params = {"gpu": subject.text, "meaning": code.meaning, "error": entry.code}
+    return LOST.found([subject], evidence, advice=own, **params)
 
 
 def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
     if container(view):
         again = lost_gpus(view)
-        return Remedy(
-            f"Check whether the host still has the GPU; if it does: {again.text}",
-            ["# on the host: nvidia-smi -L", *again.commands],
-        )
+        text = f"Check whether the host still has the GPU; if it does: {again.text}"
+        return Remedy(text, ["# on the host: nvidia-smi -L", *again.commands])
     reset = [f"sudo nvidia-smi --gpu-reset -i {word(address)}"] if address else []
     return Remedy(
         "Take the machine out of service, keep the driver's report (a reset erases it), then reset the GPU;"
@@ -177,39 +105,30 @@ def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
 
 
 def _log_evidence(view: SnapshotView, address: str | None) -> list[Evidence]:
-    kernel = view.machine.kernel
-    events = (None if kernel is None or kernel.facts is None else known(kernel.facts.log)) or []
-    kinds = ("xid", "fallen-off-bus")
-    about = [
+    lines = [
         event.text
-        for event in events
-        if address and event.kind in kinds and known(event.pci_address) == address
+        for event in known(facts_or(view.machine.kernel, Kernel).log) or []
+        if event.kind in ("xid", "fallen-off-bus")
+        and address
+        and known(event.pci_address) == address
     ]
-    return [view.evidence("machine.kernel.log", text) for text in about[-2:]]
+    return [view.evidence("machine.kernel.log", text) for text in lines[-2:]]
 
 
 def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    errors = [name for name, _fact in troubled(gpu)]
+    errors = [name for name, _fact in gpus.troubled(gpu)]
     if not errors:
         yield Passed("every GPU answers")
-        return
-    if not is_lost(gpu):
+    elif not gpus.is_lost(gpu):
         names = errors[:3]
         yield found(view, SIDE_ERROR, gpu, " ".join(names), facts=", ".join(names))
-        return
-    address = known(gpu.pci_address)
-    yield found(
-        view,
-        ONLY_ERRORS,
-        gpu,
-        " ".join([name for name in errors if name in VITAL][:3] or errors[:1]),
-        evidence=_log_evidence(view, address),
-        advice=_bring_back(view, address),
-    )
+    else:
+        address = known(gpu.pci_address)
+        fields = " ".join([name for name in errors if name in gpus.VITAL][:3] or errors[:1])
+        log, advice = _log_evidence(view, address), _bring_back(view, address)
+        yield found(view, ONLY_ERRORS, gpu, fields, evidence=log, advice=advice)
 
 
-# Faults that make the driver ask for a recovery.
-_ASKED_FOR_BY = ("GPU-002", "GPU-003", "GPU-004", "GPU-005", "GPU-012", "GPU-031")
 # What the driver asks for, as NVML and nvidia-smi write it (lower case).
 _ACTIONS = {
     "reset": "The driver asks for a reset of the GPU.",
@@ -238,15 +157,23 @@ DRAIN = fail(
 )
 
 
-@gpu_check(
+@gpus.gpu_check(
     "GPU-006",
     title="The driver asks for no recovery of a GPU",
     causes=(RECOVERY, RESET_REQUIRED, DRAIN),
     about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or to be drained"
-    " of work first (recovery action, drivers from 560 on; 'reset required' in older ones). Until it is"
-    " done neither the GPU's results nor its neighbours' are reliable.",
+    " of work first. Until it is done neither the GPU's results nor its neighbours' are reliable.",
     sources=["nvml.h, nvmlDeviceGpuRecoveryAction_t; nvidia-smi(1), GPU Recovery Action"],
-    follows=("GPU-001", "KRN-008", *_ASKED_FOR_BY),
+    follows=(
+        "GPU-001",
+        "KRN-008",
+        "GPU-002",
+        "GPU-003",
+        "GPU-004",
+        "GPU-005",
+        "GPU-012",
+        "GPU-031",
+    ),
 )
 def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     action = known(gpu.recovery_action)
@@ -258,20 +185,14 @@ def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     elif known(gpu.drain_and_reset_recommended):
         yield found(view, DRAIN, gpu, "drain_and_reset_recommended reset_required")
     else:
-        need_any(gpu, ("recovery_action", "reset_required"), "the recovery action")
+        gpus.need_any(gpu, ("recovery_action", "reset_required"), "the recovery action")
         yield Passed("no recovery action is asked for")
 
 
 def _recovery(gpu: Gpu, action: str) -> Remedy:
     name = action.strip().lower()
-    if name == DRAIN_P2P:
-        return drain_p2p()
+    if name == gpus.DRAIN_P2P:
+        return gpus.drain_p2p()
     if name in _ACTIONS:
-        return _reset(gpu, _ACTIONS[name])
-    if "imex" in name:
-        return Remedy(
-            "The driver asks that the IMEX domain be recovered: restart the service on all of its nodes, and"
-            " check that each is ready.",
-            ["sudo systemctl restart nvidia-imex", "nvidia-imex-ctl -N"],
-        )
+        return gpus.reset(gpu, _ACTIONS[name])
     return Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REPORT, REBOOT])

@@ -9,9 +9,9 @@ from ..verdicts import Passed, Verdicts, fail, warn
 _MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
 # Volta and older retire pages, of which a board has 64; with 60 gone it is due for replacement.
 RETIRED_PAGES_LIMIT = 60
-
 # On-chip memory by its protection: the fields' name, and the errors in one bank that NVIDIA tolerates.
 _SRAM = {"parity": ("parity", 4), "SEC-DED": ("secded", 2)}
+_LATER = "Nothing now; check again after some days of load."
 
 ECC_PENDING = warn(
     "ecc-change-pending",
@@ -24,15 +24,14 @@ UNCORRECTABLE = fail(
     "uncorrectable-errors",
     "has uncorrectable memory errors",
     "{errors} since the driver was loaded: programs that met them died or computed wrongly.",
-    "A reset retires or remaps the bad memory; if the errors come back, ask for a replacement (RMA)."
-    f" {RESET}",
+    f"A reset retires or remaps the bad memory; if errors come back, ask for a replacement (RMA). {RESET}",
     *RESETS,
 )
 PAST_UNCORRECTABLE = warn(
     "past-uncorrectable-errors",
     "has had uncorrectable memory errors",
     "{errors} in the board's life, {since}: watch whether more come.",
-    "Nothing now; check again after some days of load.",
+    _LATER,
     "nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",
 )
 
@@ -41,10 +40,10 @@ PAST_UNCORRECTABLE = warn(
     "GPU-002",
     title="No uncorrectable memory error",
     causes=(ECC_PENDING, UNCORRECTABLE, PAST_UNCORRECTABLE),
-    about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met"
-    " it, and if it was not contained the results of others are wrong. One in the board's life alone"
-    " (aggregate) is a warning.",
-    sources=(_MEMORY_ERRORS, "XID 48, 94, 95"),
+    about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met it,"
+    " and if it was not contained the results of others are wrong. One in the board's life alone is a"
+    " warning.",
+    sources=[f"{_MEMORY_ERRORS}; XID 48, 94, 95"],
     follows=("GPU-003", "GPU-004", "GPU-005"),
 )
 def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -61,12 +60,11 @@ def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
         need(gpu.ecc_uncorrected_volatile, "uncorrectable errors since the driver was loaded")
     now, past = (recent or 0) - _sram(gpu, "volatile"), (ever or 0) - _sram(gpu, "aggregate")
     fields = "ecc_uncorrected_volatile ecc_uncorrected_aggregate"
+    errors = plural(now if now > 0 else past, "uncorrectable memory error")
     if now > 0:
-        errors = plural(now, "uncorrectable memory error")
         yield found(view, UNCORRECTABLE, gpu, fields, errors=errors, count=now)
     elif past > 0:
         since = "none since the driver was loaded" if recent is not None else "when is not known"
-        errors = plural(past, "uncorrectable memory error")
         yield found(view, PAST_UNCORRECTABLE, gpu, fields, errors=errors, since=since, count=past)
     else:
         yield Passed("no uncorrectable error")
@@ -80,8 +78,8 @@ def _sram(gpu: Gpu, period: str) -> int:
 SRAM_ERRORS = fail(
     "sram-errors",
     "has uncorrectable errors in on-chip memory",
-    "{errors} in on-chip memory since the driver was loaded: programs that met them died or computed"
-    " wrongly.",
+    "{errors} in on-chip memory since the driver was loaded: programs that met them died or computed wrongly."
+    "",
     "A reset clears the error and repairs nothing, because on-chip memory has no spare rows: if more than"
     f" {{tolerated}} come in one bank, run the field diagnostic and ask for a replacement (RMA). {RESET}",
     *RESETS,
@@ -91,7 +89,7 @@ PAST_SRAM_ERRORS = warn(
     "has had errors in on-chip memory",
     "{errors} in on-chip memory in the board's life, none since the driver was loaded: more than {tolerated}"
     " in one bank call for a replacement.",
-    "Nothing now; check again after some days of load.",
+    _LATER,
     "nvidia-smi -q -d ECC -i {gpu}",
 )
 
@@ -101,28 +99,22 @@ PAST_SRAM_ERRORS = warn(
     title="No uncorrectable error in on-chip memory",
     causes=(SRAM_ERRORS, PAST_SRAM_ERRORS),
     about="Caches, register files and other memory on the chip (SRAM) have no spare rows, so a reset clears"
-    " an error and repairs nothing. More than four (parity) or two (SEC-DED) in one bank are NVIDIA's"
-    " criterion for a replacement (GPU-005).",
-    sources=(f"{_MEMORY_ERRORS}, RMA Policy", "nvidia-smi(1), ECC Errors", "XID 48, 94, 95"),
+    " an error and repairs nothing. More than four (parity) or two (SEC-DED) in one bank call for an RMA.",
+    sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), ECC Errors; XID 48, 94, 95"],
     follows=("GPU-005",),
 )
 def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    periods = ("volatile", "aggregate")
+    periods = {"volatile": SRAM_ERRORS, "aggregate": PAST_SRAM_ERRORS}
     counters = [f"sram_{name}_{period}" for name, _ in _SRAM.values() for period in periods]
     need_any(gpu, counters, "errors of on-chip memory")
-    clean = True
     for protection, (name, tolerated) in _SRAM.items():
-        fields = [f"sram_{name}_{period}" for period in periods]
-        for cause, field in zip((SRAM_ERRORS, PAST_SRAM_ERRORS), fields, strict=True):
-            if count := known(getattr(gpu, field)):
-                clean = False
-                errors = plural(count, f"uncorrectable {protection} error")
-                names = " ".join([*fields, "sram_threshold_exceeded"])
-                yield found(
-                    view, cause, gpu, names, errors=errors, tolerated=tolerated, count=count
-                )
-                break
-    if clean:
+        counts = {period: known(getattr(gpu, f"sram_{name}_{period}")) for period in periods}
+        period = next((period for period, count in counts.items() if count), None)
+        if period is not None:
+            errors = plural(counts[period] or 0, f"uncorrectable {protection} error")
+            fields = f"sram_{name}_volatile sram_{name}_aggregate sram_threshold_exceeded"
+            yield found(view, periods[period], gpu, fields, errors=errors, tolerated=tolerated)
+    if not any(known(getattr(gpu, counter)) for counter in counters):
         yield Passed("no uncorrectable error in on-chip memory")
 
 
@@ -145,13 +137,10 @@ REMAP_PENDING = fail(
 FEW_SPARE_ROWS = warn(
     "few-spare-rows",
     "is running out of spare memory rows",
-    "{banks} left: nothing fails yet, and the next errors there cannot be repaired.",
-    "Run the vendor's field diagnostic when the machine is free, and plan for a replacement; watch for XID"
-    " 63 and 64.",
-    "nvidia-smi -q -d ROW_REMAPPER -i {gpu}",
-    "sudo dcgmi diag -r 3",
+    "{banks} with {rows} spare rows: nothing fails yet, and the next errors there cannot be repaired.",
+    "Run the vendor's field diagnostic when the machine is free, and plan for a replacement.",
+    *("nvidia-smi -q -d ROW_REMAPPER -i {gpu}", "sudo dcgmi diag -r 3"),
 )
-_HISTOGRAM = "remap_banks_none remap_banks_low remap_banks_partial remap_banks_high remap_banks_max"
 
 
 @gpu_check(
@@ -160,11 +149,7 @@ _HISTOGRAM = "remap_banks_none remap_banks_low remap_banks_partial remap_banks_h
     causes=(REMAP_FAILED, REMAP_PENDING, FEW_SPARE_ROWS),
     about="GPUs since Ampere replace a bad row of memory by a spare one at the next reset. It fails for a"
     " bank without spare rows, a row that had been remapped before, or after 512 rows in all.",
-    sources=(
-        f"{_MEMORY_ERRORS}, RMA Policy",
-        "nvidia-smi(1), Remapped Rows, Bank Remap Availability Histogram",
-        "XID 63, 64",
-    ),
+    sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), Remapped Rows; XID 63, 64"],
 )
 def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     failed, pending = known(gpu.remap_failed), known(gpu.remap_pending)
@@ -172,21 +157,17 @@ def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
         need(gpu.remap_failed, "row remapping")
     empty, low = known(gpu.remap_banks_none), known(gpu.remap_banks_low)
     if failed:
-        fields = f"remap_failed remap_uncorrectable {_HISTOGRAM}"
-        yield found(view, REMAP_FAILED, gpu, fields)
+        yield found(view, REMAP_FAILED, gpu, "remap_failed remap_uncorrectable remap_banks_none")
     elif empty or low:
-        banks = f"{_have(empty)} no spare row" if empty else f"{_have(low or 0)} few spare rows"
-        yield found(view, FEW_SPARE_ROWS, gpu, f"{_HISTOGRAM} remap_uncorrectable", banks=banks)
+        banks, rows = plural(empty or low or 0, "memory bank"), "no" if empty else "few"
+        fields = "remap_banks_none remap_banks_low remap_uncorrectable"
+        yield found(view, FEW_SPARE_ROWS, gpu, fields, banks=banks, rows=rows)
     if pending:
         fields = "remap_pending remap_correctable remap_uncorrectable"
         yield found(view, REMAP_PENDING, gpu, fields)
     if not failed and not pending and not empty:
-        rows = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
-        yield Passed(f"{rows} rows remapped" if rows else "no row remapped")
-
-
-def _have(banks: int) -> str:
-    return f"{plural(banks, 'memory bank')} {'has' if banks == 1 else 'have'}"
+        count = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
+        yield Passed(f"{count} rows remapped" if count else "no row remapped")
 
 
 RETIREMENT_PENDING = fail(
@@ -210,8 +191,7 @@ PAGES_USED_UP = fail(
     title="Page retirement is complete, and pages are left",
     causes=(RETIREMENT_PENDING, PAGES_USED_UP),
     about="GPUs before Ampere retire a page of memory after a double-bit error or two single-bit ones, when"
-    " the driver is reloaded or the GPU is reset. A board has room for 64 retired pages; at 60 it is due"
-    " for replacement.",
+    " the driver is reloaded or the GPU is reset. A board has room for 64; at 60 it is due for replacement.",
     sources=["NVIDIA Dynamic Page Retirement; XID 48, 63"],
 )
 def retirement_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -248,8 +228,7 @@ _REPAIRS = {
     "channel_repair_pending": fail(
         "channel-repair-pending",
         "has a pending memory repair",
-        "A memory channel waits for its repair: the memory has had errors, and the repair takes effect only"
-        " at a reset.",
+        "A memory channel has had errors, and waits for its repair, which takes effect only at a reset.",
         f"The reset repairs the channel. {RESET}",
         *RESETS,
     ),
@@ -267,9 +246,9 @@ _REPAIRS = {
     "GPU-005",
     title="No repair is pending, and none is impossible",
     causes=_REPAIRS.values(),
-    about="Recent GPUs repair memory channels and groups of multiprocessors at a reset, and report when"
-    " they cannot any more.",
-    sources=(_MEMORY_ERRORS, "nvidia-smi(1), ECC Errors"),
+    about="Recent GPUs repair memory channels and groups of multiprocessors at a reset, and report when they"
+    " cannot any more.",
+    sources=[f"{_MEMORY_ERRORS}; nvidia-smi(1), ECC Errors"],
 )
 def no_repair_pending(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, _REPAIRS, "the repair status")

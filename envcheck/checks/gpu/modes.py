@@ -10,7 +10,7 @@ from ...data.versions import parse_version
 from ..driver_state import DATA_CENTRE_BRANDS, HOLDERS, container, on_windows, on_wsl, service
 from ..gpus import found, gpu_check, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, Unavailable, known, need
-from ..verdicts import Cause, Passed, Verdicts, fail, warn
+from ..verdicts import Passed, Verdicts, fail, warn
 
 MIG_PENDING = warn(
     "mig-change-pending",
@@ -18,8 +18,7 @@ MIG_PENDING = warn(
     "MIG will be turned {mode} at the GPU's next reset: what programs see of it will change.",
     "Stop what uses the GPU and reset it, or set the current mode again.",
     "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv",
-    HOLDERS,
-    "sudo nvidia-smi --gpu-reset -i {gpu}",
+    *(HOLDERS, "sudo nvidia-smi --gpu-reset -i {gpu}"),
 )
 MIG_EMPTY = fail(
     "mig-without-instances",
@@ -35,8 +34,8 @@ MIG_EMPTY = fail(
     "GPU-011",
     title="A GPU with MIG on has instances",
     causes=(MIG_PENDING, MIG_EMPTY),
-    about="With MIG on, a GPU offers its instances and not itself. Without any, CUDA and every framework"
-    " see no device although nvidia-smi lists the GPU.",
+    about="With MIG on, a GPU offers its instances and not itself. Without any, CUDA and every framework see"
+    " no device although nvidia-smi lists the GPU.",
     sources=["pytorch#95784; NVIDIA Multi-Instance GPU User Guide"],
 )
 def mig_has_instances(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -53,23 +52,19 @@ def mig_has_instances(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, MIG_EMPTY, gpu, "mig_enabled mig_instances")
 
 
-_OPEN = (
-    "Set the mode back to the default, unless a scheduler needs it.",
-    ("sudo nvidia-smi -i {gpu} -c DEFAULT",),
-)
-PROHIBITED = Cause(
+PROHIBITED = fail(
     "compute-prohibited",
-    "fail",
     "has a compute mode that refuses programs",
     "The compute mode prohibits computing: no CUDA program can use the GPU.",
-    *_OPEN,
+    "Set the mode back to the default, unless a scheduler needs it.",
+    "sudo nvidia-smi -i {gpu} -c DEFAULT",
 )
-EXCLUSIVE = Cause(
+EXCLUSIVE = PROHIBITED.variant(
     "compute-exclusive-and-taken",
-    "warn",
-    "has a compute mode for one process, and it is taken",
-    "The compute mode admits one process and one holds the GPU now: the next CUDA program will be refused.",
-    *_OPEN,
+    severity="warn",
+    headline="has a compute mode for one process, and it is taken",
+    sentence="The compute mode admits one process and one holds the GPU now: the next CUDA program will be"
+    " refused.",
 )
 
 
@@ -77,29 +72,24 @@ EXCLUSIVE = Cause(
     "GPU-014",
     title="The compute mode lets programs in",
     causes=(PROHIBITED, EXCLUSIVE),
-    about="In compute mode Prohibited no CUDA program can use the GPU. In Exclusive_Process one process at"
-    " a time can, which a scheduler or MPS may need.",
+    about="In compute mode Prohibited no CUDA program can use the GPU. In Exclusive_Process one process at a"
+    " time can, which a scheduler or MPS may need.",
     sources=["nvidia-smi(1), Compute Mode; cuda.h, CUDA_ERROR_DEVICE_UNAVAILABLE"],
 )
 def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Verdicts:
     mode = need(gpu.compute_mode, "the compute mode")
     name = mode.lower().replace(" ", "_")
+    mps = service(view, "nvidia-cuda-mps-control")
+    shared = mps is not None and known(mps.running)
+    taken = any(process.kind in ("C", "C+G") for process in known(gpu.processes) or [])
     if "prohibited" in name:
         yield found(view, PROHIBITED, gpu, "compute_mode")
-    elif "exclusive" in name and _is_taken(view, gpu):
+    elif "exclusive" in name and taken and not shared:
         yield found(view, EXCLUSIVE, gpu, "compute_mode processes")
     elif "exclusive" not in name and name != "default":
         raise NotKnown(f"the compute mode '{mode}'")
     else:
         yield Passed(mode)
-
-
-def _is_taken(view: SnapshotView, gpu: Gpu) -> bool:
-    """Whether a process computes on the GPU, and not through MPS, which shares it."""
-    mps = service(view, "nvidia-cuda-mps-control")
-    if mps is not None and known(mps.running):
-        return False
-    return any(process.kind in ("C", "C+G") for process in known(gpu.processes) or [])
 
 
 NOT_PERSISTENT = warn(
@@ -116,10 +106,9 @@ NOT_PERSISTENT = warn(
     "GPU-015",
     title="Persistence keeps the driver ready on headless GPUs",
     causes=(NOT_PERSISTENT,),
-    about="Without persistence mode, or the persistence daemon, the driver stops a GPU when its last"
-    " program ends and starts it for the next, which takes seconds on large machines and loses settings"
-    " such as power limits. Judged on data-centre boards without a display: elsewhere the desktop keeps the"
-    " driver ready.",
+    about="Without persistence mode or daemon, the driver stops a GPU when its last program ends and starts"
+    " it for the next, which takes seconds and loses settings. Judged on data-centre boards without a"
+    " display.",
     sources=["NVIDIA Driver Persistence"],
 )
 def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -139,13 +128,18 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, NOT_PERSISTENT, gpu, "persistence")
 
 
-_UNLICENSED = "The vGPU has no licence ({licence}): {effect}"
-_LICENSE = (
+RESTRICTED = fail(
+    "vgpu-restricted",
+    "has no vGPU licence",
+    "The vGPU has no licence ({licence}): it is held back, and CUDA is refused.",
     "Give the guest its client token and restart the licensing service.",
-    ("ls /etc/nvidia/ClientConfigToken/", "sudo systemctl restart nvidia-gridd"),
+    *("ls /etc/nvidia/ClientConfigToken/", "sudo systemctl restart nvidia-gridd"),
 )
-RESTRICTED = Cause("vgpu-restricted", "fail", "has no vGPU licence", _UNLICENSED, *_LICENSE)
-UNLICENSED = Cause("vgpu-unlicensed", "warn", "has no vGPU licence", _UNLICENSED, *_LICENSE)
+UNLICENSED = RESTRICTED.variant(
+    "vgpu-unlicensed",
+    severity="warn",
+    sentence="The vGPU has no licence ({licence}): it will soon be held back.",
+)
 
 
 @gpu_check(
@@ -161,14 +155,12 @@ def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     status = licence.lower()
     if status.startswith("licensed"):
         yield Passed(licence)
-        return
-    if not status.startswith("unlicensed"):
+    elif not status.startswith("unlicensed"):
         raise NotKnown(f"the licence status '{licence}'")
-    cause, effect = UNLICENSED, "it will soon be held back."
-    if "restricted" in status and "unrestricted" not in status:
-        cause, effect = RESTRICTED, "it is held back, and CUDA is refused."
-    fields = "vgpu_licence virtualization"
-    yield found(view, cause, gpu, fields, licence=licence, effect=effect)
+    else:
+        restricted = "restricted" in status and "unrestricted" not in status
+        cause = RESTRICTED if restricted else UNLICENSED
+        yield found(view, cause, gpu, "vgpu_licence virtualization", licence=licence)
 
 
 TOO_OLD = warn(
@@ -184,8 +176,8 @@ TOO_OLD = warn(
     "GPU-020",
     title="Current CUDA makes code for the GPU's compute capability",
     causes=(TOO_OLD,),
-    about="Each CUDA toolkit makes code for a range of compute capabilities; old ones are dropped, and what"
-    " a newer toolkit built does not run on them. The framework's checks say which wheels fit.",
+    about="Each CUDA toolkit makes code for a range of compute capabilities; old ones are dropped, and what a"
+    " newer toolkit built does not run on them. The framework's checks say which wheels fit.",
     sources=["CMake, CMakeCUDAArchitecturesAll; NVIDIA CUDA Toolkit 13.0 release notes"],
 )
 def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -193,18 +185,10 @@ def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:
     entry = capability(own)
     if entry is None:
         raise NotKnown(f"which CUDA makes code for compute capability {own}")
-    called = f"{own} ({entry.architecture})"
-    last = parse_version(entry.last_cuda)
+    called, last = f"{own} ({entry.architecture})", parse_version(entry.last_cuda)
     if last is not None and last < Version(str(rows()[0].version.major - 1)):
-        yield found(
-            view,
-            TOO_OLD,
-            gpu,
-            "compute_capability architecture",
-            cuda=entry.last_cuda,
-            capability=own,
-            architecture=entry.architecture,
-        )
+        params = {"cuda": entry.last_cuda, "capability": own, "architecture": entry.architecture}
+        yield found(view, TOO_OLD, gpu, "compute_capability architecture", **params)
     elif entry.last_cuda:
         yield Passed(f"{called}: up to CUDA {entry.last_cuda}")
     else:

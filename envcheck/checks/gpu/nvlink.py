@@ -5,10 +5,9 @@ from __future__ import annotations
 from ...data.products import product
 from ..driver_state import NO_GPUS, on_wsl
 from ..gpus import found, gpu_path, judge_gpus
-from ..nvidia_devices import known_kernel
 from ..on_the_bus import BRIDGES
 from ..peer_groups import is_vgpu
-from ..reading import Gpu, Maybe, Skip, SnapshotView, Unavailable, known, need
+from ..reading import Gpu, Kernel, Maybe, Skip, SnapshotView, Unavailable, facts_or, known, need
 from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
 from .fabric import has_nvswitch
 from .link import in_virtual_machine
@@ -18,58 +17,42 @@ _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10
 _DISABLED = "NvLinkDisable"  # a parameter of the nvidia module
 # GPUs on a baseboard whose NVLinks go from GPU to GPU: a machine with all of them has all the links.
 _WHOLE_BOARDS = (4, 8, 16)
+_CARDS = ("PCIe", "PCIE", "NVL", "RTX", "Quadro", "TITAN")
 
 _LINKS = ("nvidia-smi nvlink -s -i {gpu}", "nvidia-smi nvlink -e -i {gpu}")
-_CHECK_LINKS = (
-    "Check which links are down or count errors; reset the GPUs, and reseat the board or bridge if that does"
-    " not help."
-)
-_NO_LINK = (
-    "No NVLink is up, {beside}: it exchanges data with other GPUs over PCIe, many times slower."
-)
 FEWER = warn(
     "nvlinks-down",
     "has NVLinks that are down",
     "{up} NVLinks are up, {beside}: exchange with other GPUs is slower.",
-    _CHECK_LINKS,
+    "Check which links are down or count errors; reset the GPUs, and reseat the board or bridge if that does"
+    " not help.",
     *_LINKS,
 )
 ALL_DOWN = warn(
     "no-nvlink",
     "has no NVLink",
-    _NO_LINK,
+    "No NVLink is up, {beside}: it exchanges data with other GPUs over PCIe, many times slower.",
     "Check whether the NVSwitches are on the bus and their fabric manager runs, then reset all GPUs together"
     " or reboot; if that does not help, have the baseboard checked.",
-    "nvidia-smi topo -m",
-    _LINKS[0],
-    "systemctl status nvidia-fabricmanager --no-pager",
-    "sudo dmesg | grep -iE 'nvlink|nvswitch|sxid'",
+    *("nvidia-smi topo -m", _LINKS[0], "systemctl status nvidia-fabricmanager --no-pager"),
 )
-IN_GUEST = warn(
+IN_GUEST = ALL_DOWN.variant(
     "no-nvlink-in-guest",
-    "has no NVLink",
-    _NO_LINK,
-    "The host decides this: its fabric manager must run and put these GPUs into one partition (shared"
-    " NVSwitch model), or the NVSwitches must be passed into this machine together with all GPUs of the"
-    " board; with a cloud, take the type of machine that has NVLink.",
-    "nvidia-smi topo -m",
-    "nvidia-smi nvlink -s",
-    BRIDGES,
+    remedy="The host decides this: its fabric manager must run and put these GPUs into one partition, or the"
+    " NVSwitches must be passed into this machine together with all GPUs of the board; with a cloud, take"
+    " the type of machine that has NVLink.",
+    commands=("nvidia-smi topo -m", "nvidia-smi nvlink -s", BRIDGES),
 )
-SWITCHED_OFF = warn(
+SWITCHED_OFF = ALL_DOWN.variant(
     "nvlink-disabled",
-    "has no NVLink",
-    _NO_LINK,
-    "NVLink is switched off by a parameter of the nvidia module (NVreg_NvLinkDisable): remove it, rebuild the"
-    " initial RAM disk, and reboot.",
-    "grep -rs NVreg_NvLinkDisable /etc/modprobe.d /run/modprobe.d /proc/cmdline",
+    remedy="NVLink is switched off by a parameter of the nvidia module (NVreg_NvLinkDisable): remove it,"
+    " rebuild the initial RAM disk, and reboot.",
+    commands=("grep -rs NVreg_NvLinkDisable /etc/modprobe.d /run/modprobe.d /proc/cmdline",),
 )
-NOISY = warn(
+NOISY = FEWER.variant(
     "nvlink-errors",
-    "has NVLinks with errors",
-    "NVLink counts many errors: bandwidth is lost, and collectives may hang.",
-    _CHECK_LINKS,
-    *_LINKS,
+    headline="has NVLinks with errors",
+    sentence="NVLink counts many errors: bandwidth is lost, and collectives may hang.",
 )
 
 
@@ -80,7 +63,7 @@ NOISY = warn(
     about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
     " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its name"
     " and with its product.",
-    sources=["nvidia-smi nvlink -s, -e; NVSentinel#890"],
+    sources=["NVSentinel#890; stanford_alpaca#32; vllm#16336; NVIDIA Fabric Manager User Guide"],
     follows=(*NO_GPUS, "GPU-012"),
 )
 def nvlinks_are_up(view: SnapshotView) -> Verdicts:
@@ -102,8 +85,10 @@ def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdic
         need(gpu.nvlinks, "the NVLinks")
         return
     most = max(count for count in counts if count is not None)
-    wired = _wired(view, gpu, counts)
-    if up < max(most, wired) and not _bridged(gpu, up, counts):
+    wired = _wired(view, gpu, len(counts))
+    # A bridge joins two cards, and both have as many links for that.
+    bridged = up > 0 and _is_card(gpu) and counts.count(up) % 2 == 0
+    if up < max(most, wired) and not bridged:
         if up or _built_in(gpu) or _on_switches(view, gpu, peers):
             yield _too_few(view, gpu, up, most, wired)
             return
@@ -123,25 +108,18 @@ def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdic
 
 def _too_few(view: SnapshotView, gpu: Gpu, up: int, most: int, wired: int) -> Finding:
     down = [str(link.link) for link in known(gpu.nvlinks) or [] if known(link.active) is False]
-    shown = [
-        _evidence(view, gpu, f"links {', '.join(down)} are down" if down else "no link is listed")
-    ]
-    if most > up:
-        beside = f"{most} on its peers"
-    else:
-        beside = f"{wired} on this product" if wired else "a baseboard wires all of them"
-    if up:
-        return found(view, FEWER, gpu, "", evidence=shown, up=up, beside=beside)
-    kernel = known_kernel(view)
-    disabled = None if kernel is None else kernel.driver_parameters.get(_DISABLED)
-    if disabled is not None:
+    text = f"links {', '.join(down)} are down" if down else "no link is listed"
+    shown = [_evidence(view, gpu, text)]
+    beside = f"{most} on its peers" if most > up else f"{wired} on this product"
+    disabled = facts_or(view.machine.kernel, Kernel).driver_parameters.get(_DISABLED)
+    cause = FEWER if up else ALL_DOWN
+    if not up and disabled is not None:
         shown.append(view.evidence("machine.kernel.driver_parameters", f"{_DISABLED}: {disabled}"))
-    cause = ALL_DOWN
-    if not most and (disabled or "0") != "0":
+    if not up and not most and (disabled or "0") != "0":
         cause = SWITCHED_OFF
-    elif not most and in_virtual_machine(view, gpu):
+    elif not up and not most and in_virtual_machine(view, gpu):
         cause = IN_GUEST
-    return found(view, cause, gpu, "", evidence=shown, beside=beside)
+    return found(view, cause, gpu, "", evidence=shown, up=up, beside=beside)
 
 
 def _evidence(view: SnapshotView, gpu: Gpu, text: str) -> Evidence:
@@ -168,16 +146,11 @@ def _built_in(gpu: Gpu) -> bool:
     return "-SXM" in name or (sold is not None and sold.board == "module")
 
 
-def _bridged(gpu: Gpu, up: int, counts: list[int | None]) -> bool:
-    """Whether it is a card that a bridge joins to another one, which has as many links for that."""
-    return up > 0 and not _built_in(gpu) and _is_card(gpu) and counts.count(up) % 2 == 0
-
-
 def _is_card(gpu: Gpu) -> bool:
     name = known(gpu.name) or ""
     sold = product(name)
-    words = ("PCIe", "PCIE", "NVL", "RTX", "Quadro", "TITAN")
-    return (sold is not None and sold.board == "card") or any(word in name for word in words)
+    card = (sold is not None and sold.board == "card") or any(word in name for word in _CARDS)
+    return card and not _built_in(gpu)
 
 
 def _on_switches(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> bool:
@@ -189,14 +162,14 @@ def _on_switches(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> 
     )
 
 
-def _wired(view: SnapshotView, gpu: Gpu, counts: list[int | None]) -> int:
-    """The links that a baseboard's GPU must have by its product; 0 if that is not known."""
+def _wired(view: SnapshotView, gpu: Gpu, count: int) -> int:
+    """The links that a baseboard's GPU must have by its product, with ``count`` in all; 0 if not known."""
     sold = product(known(gpu.name) or "")
-    if not _built_in(gpu) or len(counts) < 2:
+    if not _built_in(gpu) or count < 2:
         return 0
     if sold is None or not sold.nvlinks:
         return 1  # some of them
-    part = len(counts) not in _WHOLE_BOARDS
+    part = count not in _WHOLE_BOARDS
     if part and (not sold.nvswitch or in_virtual_machine(view, gpu)):
         return 1  # those to GPUs that are not here may stay down
     return sold.nvlinks

@@ -32,9 +32,8 @@ LESS_POWER = warn(
     "GPU-026",
     title="The GPU has what its product has",
     causes=(LESS_MEMORY, LESS_POWER),
-    about="A GPU is compared with what NVIDIA and others publish about its product: a fault that all GPUs"
-    " of a machine share is not seen by comparing them. NVLinks are judged by GPU-013, the PCIe link by"
-    " GPU-010.",
+    about="A GPU is compared with what NVIDIA and others publish about its product: a fault that all GPUs of"
+    " a machine share is not seen by comparing them.",
     sources=["envcheck/data/products.csv"],
     follows=("GPU-021", "GPU-024"),
 )
@@ -46,14 +45,13 @@ def gpu_is_its_product(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if sold is None:
         raise NotKnown(f"what {name} has")
     total, default = known(gpu.memory_total_mib), known(gpu.power_default_limit_w)
-    short = False
+    short = []
     if total is not None and sold.memory_gb and total < _MEMORY * sold.memory_gb * 1024:
-        short = True
         fields = "name memory_total_mib"
-        yield found(view, LESS_MEMORY, gpu, fields, mib=total, gb=sold.memory_gb)
+        short += [found(view, LESS_MEMORY, gpu, fields, mib=total, gb=sold.memory_gb)]
     if default is not None and sold.power_w and default < _POWER * sold.power_w:
-        short = True
         fields = "name power_default_limit_w power_max_limit_w vbios"
-        yield found(view, LESS_POWER, gpu, fields, own=default, sold=sold.power_w)
+        short += [found(view, LESS_POWER, gpu, fields, own=default, sold=sold.power_w)]
+    yield from short
     if not short:
         yield Passed(f"{name}: memory and default power limit are the product's")

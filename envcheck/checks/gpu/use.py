@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.gpu import GpuProcess
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, found, judge_gpus
 from ..reading import CannotJudge, Gpu, SnapshotView, known, need
-from ..target import installed, tensorflows
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, warn
+from ..target import installed, tensorflows, variables_if_known
+from ..verdicts import Passed, Remedy, Verdicts, check, warn
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
 HELD = 0.25  # of the memory in use without a process that owns it
@@ -31,8 +28,7 @@ ORPHANED = warn(
     "{used} MiB are in use and no process is listed: a crashed job may hold them, or a process in a"
     " container.",
     "Find out who has the device open, and stop it if it is a leftover.",
-    "sudo fuser -v /dev/nvidia*",
-    "docker ps",
+    *("sudo fuser -v /dev/nvidia*", "docker ps"),
 )
 IDLE_MPS = warn(
     "idle-mps-daemon",
@@ -40,8 +36,7 @@ IDLE_MPS = warn(
     "An MPS control daemon is running, nothing uses it, and its GPUs are not in the compute mode"
     " EXCLUSIVE_PROCESS, which is meant for it: CUDA programs of its user go through its server, and hang or"
     " fail with it.",
-    "Stop it, unless somebody needs it; if it is wanted, set the mode, so that only its server opens the"
-    " GPUs, and start it again.",
+    "Stop it, unless somebody needs it; if it is wanted, set the mode and start it again.",
     "echo quit | sudo nvidia-cuda-mps-control",
     "sudo nvidia-smi -c EXCLUSIVE_PROCESS  # where MPS is wanted, then",
     "sudo nvidia-cuda-mps-control -d",
@@ -53,13 +48,21 @@ IDLE_MPS = warn(
     title="The GPUs' memory is free",
     causes=(MEMORY_FULL, ORPHANED, IDLE_MPS),
     about="What other processes hold is missing when training starts, and TensorFlow and JAX ask for nearly"
-    " all of it. Memory in use without a listed process belongs to a crashed job, or to another container.",
+    " all of it. A TensorFlow that finds no memory left says 'cuDNN failed to initialize', and not that.",
     sources=["nvidia-smi(1), Processes; NVIDIA Multi-Process Service; tensorflow#32548"],
     follows=NO_GPUS,
 )
 def memory_is_free(view: SnapshotView) -> Verdicts:
     yield from judge_gpus(view, lambda gpu: _memory(view, gpu))
-    yield from _idle_mps(view)
+    daemon = service(view, _MPS)
+    modes = [(known(gpu.compute_mode) or "").lower() for gpu in view.gpus]
+    computing = [known(gpu.processes) for gpu in view.gpus]
+    used = any(p is None or any("C" in one.kind for one in p) for p in computing)
+    meant = used or any("exclusive" in mode for mode in modes)
+    if daemon is not None and known(daemon.running) and not meant:
+        running = view.evidence("machine.kernel.services", f"{_MPS} is running")
+        shown = [view.gpu_evidence(gpu, "compute_mode") for gpu in view.gpus[:1]]
+        yield IDLE_MPS.found(evidence=[running, *shown])
 
 
 def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -69,9 +72,10 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
     share = used / total if total else 0.0
     fields = "memory_used_mib memory_total_mib"
     if share >= FULL:
-        room = _make_room(view, gpu)
-        by = _by(processes or [])
-        yield found(view, MEMORY_FULL, gpu, fields, advice=room, used=used, total=total, by=by)
+        names = [known(one.name) or f"process {one.pid}" for one in (processes or [])[:4]]
+        shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names))
+        params = {"used": used, "total": total, "by": f" by {shown}" if shown else ""}
+        yield found(view, MEMORY_FULL, gpu, fields, advice=_make_room(view, gpu), **params)
     elif processes == [] and share >= HELD and used >= HELD_MIB and _sees_processes(view):
         yield found(view, ORPHANED, gpu, fields, used=used)
     else:
@@ -84,31 +88,23 @@ def _make_room(view: SnapshotView, gpu: Gpu) -> Remedy:
     text = "Find out who uses the GPU, and stop it if it is a leftover."
     if grow:
         text += " If several processes share the GPU, let each of them take memory as it needs it."
-    return Remedy(
-        text,
-        [
-            "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv",
-            f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}",
-            *grow,
-        ],
-    )
+    query = "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv"
+    return Remedy(text, [query, f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}", *grow])
 
 
 def _on_demand(view: SnapshotView) -> list[str]:
     """The commands for the target's frameworks that take all memory at once, unless it is set already."""
-    target = view.snapshot.target
-    if target is None:
+    if view.snapshot.target is None:
         return list(_GROWTH.values())
     try:
         packages = installed(view)
     except CannotJudge:
         return []
-    probe = target.environment
-    variables = {} if probe is None or probe.facts is None else probe.facts.variables
-    fraction = "XLA_PYTHON_CLIENT_MEM_FRACTION" in variables
+    variables = variables_if_known(view)
     wanted = {
         "TF_FORCE_GPU_ALLOW_GROWTH": bool(tensorflows(packages)),
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "jax" in packages and not fraction,
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "jax" in packages
+        and "XLA_PYTHON_CLIENT_MEM_FRACTION" not in variables,
     }
     return [_GROWTH[name] for name, needed in wanted.items() if needed and name not in variables]
 
@@ -117,28 +113,3 @@ def _sees_processes(view: SnapshotView) -> bool:
     """Whether the list of processes is complete: not in a container, on Windows, or from a saved file."""
     known_place = view.machine.host is not None and view.machine.origin == "live"
     return known_place and not (container(view) or on_wsl(view) or on_windows(view))
-
-
-def _by(processes: list[GpuProcess]) -> str:
-    names = [known(process.name) or f"process {process.pid}" for process in processes[:4]]
-    shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names))
-    return f" by {shown}" if shown else ""
-
-
-def _idle_mps(view: SnapshotView) -> Iterator[Finding]:
-    """An MPS daemon without clients, on GPUs whose compute mode is not the one meant for it."""
-    daemon = service(view, _MPS)
-    if daemon is None or not known(daemon.running):
-        return
-    for gpu in view.gpus:
-        processes = known(gpu.processes)
-        if processes is None or any("C" in process.kind for process in processes):
-            return
-        if "exclusive" in (known(gpu.compute_mode) or "").lower():
-            return
-    yield IDLE_MPS.found(
-        evidence=[
-            view.evidence("machine.kernel.services", f"{_MPS} is running"),
-            *[view.gpu_evidence(gpu, "compute_mode") for gpu in view.gpus[:1]],
-        ]
-    )

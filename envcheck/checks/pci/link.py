@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from ...facts.gpu import GpuPair
 from ..driver_state import REBOOT
 from ..gpu.link import under_load
-from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
+from ..nvidia_devices import device_evidence, host_facts, is_virtual, pci_gpus
 from ..on_the_bus import link_state
 from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
 from ..verdicts import (
     TRADE,
-    Cause,
-    Finding,
     Passed,
     Remedy,
     Verdict,
     Verdicts,
     about_device,
     check,
+    fail,
     unjudged,
     warn,
     word,
 )
-from .topology import has_nvlink
 
 # Ways between two GPUs that pass only PCIe switches, and those by one processor's root ports.
 BELOW_SWITCHES = ("PIX", "PXB")
 BY_ROOT_PORTS = ("PHB", "NODE")
-TRANSLATING = ("DMA", "DMA-FQ")
+TRANSLATING = {"DMA", "DMA-FQ"}
 
 
 def _each(gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]) -> Verdicts:
@@ -50,14 +48,14 @@ def _each(gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]
         yield Passed(detail if len(gpus) == 1 else f"{detail} ({count} GPUs)")
 
 
-_NARROW = (
+BROKEN = fail(
+    "link-broken",
     "has too few PCIe lanes",
     "The PCIe link runs with {width} lanes, while the card has {card} and the slot {slot}: copies between"
     " host and GPU reach at most {share:.0%} of their speed.",
     "Reseat the card and its riser; check for a firmware setting that splits the slot.",
 )
-BROKEN = Cause("link-broken", "fail", *_NARROW)
-NARROW = Cause("link-narrow", "warn", *_NARROW)
+NARROW = BROKEN.variant("link-narrow", severity="warn")
 
 
 @check(
@@ -65,8 +63,11 @@ NARROW = Cause("link-narrow", "warn", *_NARROW)
     title="The PCIe link has all the lanes that card and slot share",
     causes=(BROKEN, NARROW),
     about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
-    " seating, a dirty contact or a damaged riser. An x16 card in an x8 slot is healthy at x8.",
-    sources=["pytorch#153195; Linux kernel documentation, sysfs-bus-pci"],
+    " seating, a dirty contact or a damaged riser. A quarter of the lanes or less, on a working GPU, is a"
+    " failure.",
+    sources=[
+        "pytorch#153195; Linux kernel documentation, sysfs-bus-pci; healthy T4 and L40S machines"
+    ],
     follows=("PCI-001", "PCI-004"),
 )
 def link_width(view: SnapshotView) -> Verdicts:
@@ -122,8 +123,7 @@ ERRORS = warn(
     title="No PCIe errors beyond correctable ones",
     causes=(ERRORS,),
     about="The kernel counts the errors that a device reports on its link since boot. Correctable ones are"
-    " repaired by the link itself and are not judged; uncorrectable ones lose a transfer, and mostly the"
-    " job with it.",
+    " repaired by the link itself; uncorrectable ones lose a transfer, and mostly the job with it.",
     sources=["Linux kernel documentation, sysfs-bus-pci-devices-aer_stats"],
     follows=("PCI-001", "PCI-004"),
 )
@@ -138,20 +138,13 @@ def _errors(view: SnapshotView, gpu: PciDevice) -> Verdicts:
         yield Passed("none since boot")
         return
     counters = f"grep . /sys/bus/pci/devices/{word(gpu.address)}/aer_dev_*fatal"
-    yield ERRORS.found(
-        about_device(gpu),
-        device_evidence(view, gpu, "aer_fatal", "aer_nonfatal"),
-        commands=[counters, "sudo dmesg | grep -iE 'aer|pcieport'"],
-        fatal=fatal,
-        nonfatal=nonfatal,
-    )
+    evidence = device_evidence(view, gpu, "aer_fatal", "aer_nonfatal")
+    commands = [counters, "sudo dmesg | grep -iE 'aer|pcieport'"]
+    about = about_device(gpu)
+    yield ERRORS.found(about, evidence, commands=commands, fatal=fatal, nonfatal=nonfatal)
 
 
 # What a direct way between devices costs.
-_UNCHECKED = (
-    f"{TRADE}the devices behind those ports then reach each other's memory unchecked, so do it only where no"
-    " virtual machine and no untrusted user has one of them."
-)
 IOMMU_PASSES = (
     f"{TRADE}the IOMMU then no longer keeps this machine's own devices to the memory that is theirs; those of"
     " virtual machines stay confined."
@@ -161,7 +154,8 @@ IOMMU_PASSES = (
 def acs_off(ports: list[str]) -> Remedy:
     return Remedy(
         "Direct transfers need Access Control Services off on those ports, which a boot switches on again."
-        f" {_UNCHECKED}",
+        f" {TRADE}the devices behind those ports then reach each other's memory unchecked, so do it only"
+        " where no virtual machine and no untrusted user has one of them.",
         [
             "sudo lspci -vv | grep -E '^[0-9a-f]|ACSCtl'",
             *(f"sudo setpci -s {word(port)} ECAP_ACS+0x6.w=0000" for port in ports),
@@ -175,8 +169,7 @@ TRANSLATED = warn(
     "The IOMMU translates the GPUs' addresses: direct transfers between them are not supported that way, and"
     " hang, fail or bring wrong data.",
     "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line (GRUB_CMDLINE_LINUX in"
-    " /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers."
-    f" {IOMMU_PASSES}",
+    f" /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers. {IOMMU_PASSES}",
 )
 ACS_SWITCHES = warn(
     "acs-in-switches",
@@ -197,8 +190,8 @@ ACS_ROOT_PORTS = warn(
     title="Nothing redirects transfers between GPUs",
     causes=(TRANSLATED, ACS_SWITCHES, ACS_ROOT_PORTS),
     about="GPUs of one machine copy directly to each other over PCIe if no NVLink joins them. An IOMMU that"
-    " translates addresses breaks that on bare metal.",
-    sources=["nccl#2079 (root ports of an AMD processor)"],
+    " translates addresses breaks that on bare metal, and Access Control Services redirect each transfer.",
+    sources=["nccl#2079; NVIDIA CUDA programming guide, IOMMU on Linux; NCCL user guide"],
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "DRV-001"),
 )
 def peer_transfers(view: SnapshotView) -> Verdicts:
@@ -221,43 +214,36 @@ def _direct_pairs(view: SnapshotView) -> list[GpuPair]:
     """The pairs that reach each other over PCIe, and have no NVLink to do it better."""
     nvml = facts_of(view.machine.nvml, "which GPUs reach each other directly")
     pairs = need(nvml.pairs, "which GPUs reach each other directly")
-    linked = {known(gpu.pci_address) for gpu in view.gpus if has_nvlink(gpu)}
-    return [
-        pair
-        for pair in pairs
-        if known(pair.p2p_read) == "ok" and not (pair.first in linked and pair.second in linked)
-    ]
+    linked = {
+        known(gpu.pci_address)
+        for gpu in view.gpus
+        if any(known(link.active) for link in known(gpu.nvlinks) or [])
+    }
+    direct = [pair for pair in pairs if known(pair.p2p_read) == "ok"]
+    return [pair for pair in direct if not (pair.first in linked and pair.second in linked)]
 
 
-def _redirected(
-    view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair]
-) -> Iterator[Finding]:
+def _redirected(view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair]) -> Verdicts:
     pci = facts_of(view.machine.pci, "PCI devices")
-    mode = known(pci.iommu_mode) or ""
-    if any(part in TRANSLATING for part in mode.split(",")):
+    if TRANSLATING & set((known(pci.iommu_mode) or "").split(",")):
+        shown = view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access")
+        options = on_system(view, "boot-options", options="iommu=pt")
         yield TRANSLATED.found(
-            evidence=[
-                view.evidence("machine.pci.iommu_mode"),
-                view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access"),
-            ],
-            commands=[
-                "cat /proc/cmdline",
-                *on_system(view, "boot-options", options="iommu=pt"),
-                REBOOT,
-            ],
+            evidence=[view.evidence("machine.pci.iommu_mode"), shown],
+            commands=["cat /proc/cmdline", *options, REBOOT],
         )
+    amd = "AMD" in (known(host_facts(view).cpu_model) or "")
     below = _of_pairs(gpus, pairs, BELOW_SWITCHES)
-    across = _of_pairs(gpus, pairs, BY_ROOT_PORTS) if _on_amd(view) else []
+    across = _of_pairs(gpus, pairs, BY_ROOT_PORTS) if amd else []
     if not below and not across:
         return
     ports = set(need(pci.acs_ports, "Access Control Services of the bridges above the GPUs"))
     slots = ports & {known(gpu.slot) or "" for gpu in below}
     above = {port for gpu in across for port in known(gpu.bridges) or [known(gpu.slot) or ""]}
-    roots = (ports & above) - slots
-    for cause, found in ((ACS_SWITCHES, sorted(slots)), (ACS_ROOT_PORTS, sorted(roots))):
+    for cause, found in ((ACS_SWITCHES, slots), (ACS_ROOT_PORTS, (ports & above) - slots)):
         if found:
-            evidence = [view.evidence("machine.pci.acs_ports", ", ".join(found))]
-            yield cause.found(evidence=evidence, advice=acs_off(found))
+            evidence = [view.evidence("machine.pci.acs_ports", ", ".join(sorted(found)))]
+            yield cause.found(evidence=evidence, advice=acs_off(sorted(found)))
 
 
 def _of_pairs(
@@ -265,9 +251,3 @@ def _of_pairs(
 ) -> list[PciDevice]:
     ends = {end for p in pairs if known(p.level) in levels for end in (p.first, p.second)}
     return [gpu for gpu in gpus if gpu.address in ends]
-
-
-def _on_amd(view: SnapshotView) -> bool:
-    host = view.machine.host
-    model = None if host is None or host.facts is None else known(host.facts.cpu_model)
-    return "AMD" in (model or "")
