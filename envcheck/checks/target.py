@@ -105,6 +105,15 @@ def version_of(distribution: Distribution | None) -> Version | None:
     return None if distribution is None else parse_version(distribution.version)
 
 
+def same(one: str, other: str, parts: int = 9) -> bool:
+    """Versions agree as far as both are written: "12.1" and "12.1.0.26" do; "8.9" and "8.8" do not."""
+    first, second = parse_version(one), parse_version(other)
+    if first is None or second is None:
+        return one == other
+    length = min(len(first.release), len(second.release), parts)
+    return first.release[:length] == second.release[:length]
+
+
 def named(distribution: Distribution) -> str:
     """How a distribution is called in findings: "tensorflow 2.15.1"."""
     return f"{distribution.name} {distribution.version}"

@@ -218,7 +218,6 @@ def test_a_compat_copy_that_cuda_starts_with_is_legitimate() -> None:
     result = results(told)["BND-004"]
     assert result.outcome == "pass" and "forward compatibility" in result.detail
     everything = {r.code: r.outcome for r in diagnose(told).results}
-    assert everything["DRV-005"] != "fail" and everything["LIB-010"] != "fail"
     assert "fail" not in everything.values()
 
 

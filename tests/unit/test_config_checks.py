@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,6 @@ from targets import (
     config,
     config_file,
     dist,
-    error,
     failed,
     good_packages,
     good_snapshot,
@@ -24,7 +22,7 @@ from envcheck.checks.config.common import ConfigEntry
 from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from envcheck.findings.model import CheckResult
 
-CODES = ["CFG-001", "CFG-002", "CFG-003", "CFG-004", "CFG-005", "CFG-007"]
+CODES = ["CFG-001", "CFG-002", "CFG-003", "CFG-004", "CFG-007"]
 NGC = "https://pypi.ngc.nvidia.com"
 
 
@@ -174,33 +172,6 @@ def test_pyindex_in_such_an_environment_is_undone_and_the_index_stays() -> None:
 )
 def test_unencrypted_indexes(value: str, outcome: str) -> None:
     assert on("CFG-004", config_file("/etc/pip.conf", "global", index_url=value)).outcome == outcome
-
-
-def secret_file(mode: str, path: str = "/etc/pip.conf", level: str = "global") -> ConfigFile:
-    setting = ConfigSetting(
-        section="global",
-        key="index-url",
-        value="https://<credentials>@own.example",
-        credentials=True,
-    )
-    return msgspec.structs.replace(config_file(path, "global", mode=mode), settings=[setting])
-
-
-@pytest.mark.parametrize(
-    ("mode", "outcome"), [("0644", "warn"), ("0604", "warn"), ("0600", "pass"), ("0640", "pass")]
-)
-def test_credentials_that_others_may_read(mode: str, outcome: str) -> None:
-    result = on("CFG-005", secret_file(mode))
-    assert result.outcome == outcome
-    for finding in result.findings:
-        assert finding.remedy is not None
-        assert finding.remedy.commands == ["sudo chmod 600 /etc/pip.conf"]
-
-
-def test_credentials_without_a_mode_are_not_judged() -> None:
-    file = msgspec.structs.replace(secret_file("0644"), mode=error("stat failed"))
-    assert on("CFG-005", file).outcome == "could-not-run"
-    assert on("CFG-005", secret_file("odd")).outcome == "skipped"
 
 
 @pytest.mark.parametrize(

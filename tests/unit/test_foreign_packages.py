@@ -72,7 +72,6 @@ def test_another_pythons_packages_are_the_cause(kind: str, by_path: bool) -> Non
 def test_they_are_not_judged_as_the_environments_own(location: str) -> None:
     found = results(borrowing(location))
     assert found["PKG-003"].outcome == "pass" and "1.15.5" in found["PKG-003"].detail
-    assert found["PKG-004"].outcome == "pass", "what they hide is not here twice"
     assert found["PKG-014"].outcome in ("pass", "could-not-run")
 
 
@@ -98,7 +97,7 @@ def test_two_tensorflows_of_its_own_are_told_after_the_cause() -> None:
     assert "2.20.0" not in found["PKG-003"].findings[0].message
 
 
-@pytest.mark.parametrize("code", ["PKG-001", "PKG-003", "PKG-004", "PKG-005", "CFG-001"])
+@pytest.mark.parametrize("code", ["PKG-001", "PKG-003", "PKG-005", "CFG-001"])
 def test_a_choice_of_checks_changes_no_verdict(code: str) -> None:
     snapshot = borrowing(ELEVEN)
     alone = {r.code: r for r in diagnose(snapshot, only=[code]).results}[code]

@@ -15,7 +15,6 @@ from targets import (
     failed,
     good_libraries,
     good_snapshot,
-    interpreter,
     judge,
     not_imported,
     on_bare_machine,
@@ -28,7 +27,7 @@ from envcheck.checks.engine import diagnose
 from envcheck.facts.target import Framework, FrameworkGpu, Library, LibraryFile, Loader
 from envcheck.findings.model import CheckResult
 
-CODES = [f"LIB-{number:03d}" for number in range(1, 11)]
+CODES = [f"LIB-{number:03d}" for number in (1, 2, *range(4, 10))]
 BLIND: dict[str, Any] = {"gpus": [], "libraries": []}
 
 
@@ -56,22 +55,9 @@ def test_a_healthy_target_has_no_finding(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_without_the_facts_it_is_skipped(code: str) -> None:
-    snap = good_snapshot(loader=None, tensorflow=None)
-    assert judge(snap, code, "libraries").outcome == "skipped"
-
-
-@pytest.mark.parametrize("code", CODES)
 def test_a_loader_probe_that_crashed_is_no_pass(code: str) -> None:
     snap = good_snapshot(loader=failed(), tensorflow=tensorflow(**BLIND))
-    expected = "skipped" if code == "LIB-003" else "could-not-run"
-    assert judge(snap, code, "libraries").outcome == expected
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_machine_without_gpus_has_no_finding(code: str) -> None:
-    snap = on_bare_machine(tensorflow=tensorflow(**BLIND))
-    assert judge(snap, code, "libraries").findings == []
+    assert judge(snap, code, "libraries").outcome == "could-not-run"
 
 
 # LIB-001
@@ -94,14 +80,6 @@ def test_a_copy_that_another_package_bundles_has_its_own_version() -> None:
     assert on("LIB-001", bundled, tensorflow=None).outcome == "skipped"
 
 
-def test_one_file_is_judged_once() -> None:
-    wrong = wheel_library("libcudnn", "libcudnn.so.9", "8.9.7", "nvidia-cudnn-cu12", "9.3.0.75")
-    result = on(
-        "LIB-001", wrong, tensorflow=tensorflow(libraries=[changed(wrong, how="framework")])
-    )
-    assert len(result.findings) == 1
-
-
 # LIB-002
 
 
@@ -113,12 +91,6 @@ def test_a_mixed_cudnn() -> None:
     assert result.outcome == "fail"
     assert "/usr/lib/x86_64-linux-gnu" in finding.message and SITE in finding.message
     assert finding.remedy is not None and "sudo apt remove 'libcudnn*'" in finding.remedy.commands
-
-
-def test_one_place_with_two_versions_is_mixed_too() -> None:
-    older = changed(good_libraries()[-1], version="9.1.0")
-    mixed = tensorflow(libraries=framework_libraries(cudnn_ops=older))
-    assert on("LIB-002", tensorflow=mixed).outcome == "fail"
 
 
 def test_what_the_loader_would_mix_is_a_warning() -> None:
@@ -161,22 +133,7 @@ def test_a_wheels_cudnn_that_speaks_with_another_copys_version_is_mixed() -> Non
     assert on("LIB-002", *good_libraries(), apart, tensorflow=blind).outcome == "pass"
 
 
-# LIB-003, LIB-004
-
-
-def test_two_copies_in_one_process() -> None:
-    second = system_library("libcublas", "libcublas.so.12", "12.4.5", how="framework")
-    twice = tensorflow(libraries=[*framework_libraries(), second])
-    (finding,) = on("LIB-003", *good_libraries(), tensorflow=twice).findings
-    assert (
-        finding.level == "warn" and "/usr/lib/x86_64-linux-gnu/libcublas.so.12" in finding.message
-    )
-
-
-def test_cublas_from_two_places() -> None:
-    lt = system_library("libcublasLt", "libcublasLt.so.12", "12.4.5")
-    split = tensorflow(libraries=framework_libraries(cublasLt=lt))
-    assert on("LIB-003", tensorflow=split).outcome == "warn"
+# LIB-004
 
 
 def test_the_systems_copy_instead_of_the_wheels() -> None:
@@ -217,13 +174,6 @@ def test_the_cudnn_that_was_asked_for_is_not_there() -> None:
     assert cudnn("8").outcome == "fail"
 
 
-def test_an_old_cudnn_is_looked_for_and_not_installed_from_a_registry_that_lacks_it() -> None:
-    (finding,) = cudnn("7", built_cuda="10.0").findings
-    assert finding.remedy is not None and finding.remedy.commands == [
-        "ldconfig -p | grep -F libcudnn"
-    ]
-
-
 def test_cudnn_in_reach() -> None:
     assert cudnn("9", *good_libraries()).outcome == "pass"
     assert cudnn("9", system_library("libcudnn", "libcudnn.so.9", "9.3.0")).outcome == "pass"
@@ -239,19 +189,6 @@ def test_tensorflow_before_2_14_does_not_look_into_wheels() -> None:
     assert command.startswith(f"export LD_LIBRARY_PATH='{SITE}/nvidia/cudnn/lib'$")
     # NVIDIA's own build does
     assert cudnn("8", eight, version="1.15.5+nv22.12").outcome == "pass"
-
-
-def test_the_cudnn_that_runs_must_not_be_older_than_the_one_built_with() -> None:
-    running = [wheel_library("libcudnn", "libcudnn.so.9", "9.1.0", "nvidia-cudnn-cu12", "9.1.0.70")]
-    assert cudnn("9.3.0", *running, libraries=running).outcome == "fail"
-    assert cudnn("9.1.0", *running, libraries=running).outcome == "pass"
-    assert cudnn("9", *running, libraries=running).outcome == "pass"
-    assert cudnn("8", *running, libraries=running).outcome == "fail"
-
-
-def test_a_cudnn_version_that_cannot_be_read_is_not_known() -> None:
-    result = cudnn("odd")
-    assert result.outcome == "skipped" and "not known" in result.reason
 
 
 # LIB-006, LIB-007
@@ -276,13 +213,6 @@ def test_a_library_that_the_loader_refuses() -> None:
     assert result.outcome == "warn" and "undefined symbol" in finding.message
     # a framework that did load it knows better
     assert on("LIB-006", refused).outcome == "pass"
-
-
-def test_what_is_not_there_was_not_refused() -> None:
-    absent = system_library(
-        "libcudnn", "libcudnn.so.8", path=error("libcudnn.so.8: cannot open", "absent")
-    )
-    assert on("LIB-006", absent, tensorflow=tensorflow(**BLIND)).outcome == "pass"
 
 
 def test_a_missing_driver_is_no_fault_of_a_library() -> None:
@@ -351,12 +281,7 @@ def test_the_driver_and_tensorrt_are_other_checks_business() -> None:
     assert missing(lines, *good_libraries()).outcome == "pass"
 
 
-def test_a_cuda_that_is_not_in_the_table_is_not_known() -> None:
-    result = missing([], built_cuda="9.0")
-    assert result.outcome == "skipped" and result.reason.startswith("not known")
-
-
-# LIB-009, LIB-010
+# LIB-009
 
 
 def test_ld_library_path_before_the_wheels() -> None:
@@ -383,48 +308,18 @@ def of_ld(name: str, soname: str, version: str) -> Library:
 
 
 @pytest.mark.parametrize(
-    ("words", "name", "soname", "outcome"),
+    ("words", "name", "outcome"),
     [
-        (
-            "ImportError: /x/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version "
-            "libnvJitLink.so.12",
-            "libnvJitLink",
-            "libnvJitLink.so.12",
-            "fail",
-        ),
-        (
-            "ImportError: libcublas.so.12: undefined symbol: cublasLtGetEnvironmentMode, version "
-            "libcublasLt.so.12",
-            "libcublasLt",
-            "libcublasLt.so.12",
-            "fail",
-        ),
-        (
-            "OSError: x.so: undefined symbol: cublasLtMatmulAlgoInit",
-            "libcublasLt",
-            "libcublasLt.so.12",
-            "fail",
-        ),
-        (
-            "ImportError: libtorch_cuda.so: undefined symbol: cusparseSpMM_preprocess",
-            "libcusparse",
-            "libcusparse.so.12",
-            "fail",
-        ),
-        (
-            "ImportError: a: undefined symbol: cudnnGetLibConfig, version libcudnn_ops.so.9",
-            "libcudnn_ops",
-            "libcudnn_ops.so.9",
-            "fail",
-        ),
-        ("ImportError: undefined symbol: _ZN3c10", "libcublas", "libcublas.so.12", "fail"),
-        ("ImportError: undefined symbol: ncclCommSplit", "libcublas", "libcublas.so.12", "pass"),
-        ("ModuleNotFoundError: no", "libcublas", "libcublas.so.12", "pass"),
+        ("_12_1, version libnvJitLink.so.12", "libnvJitLink", "fail"),
+        ("cublasLtMatmulAlgoInit", "libcublasLt", "fail"),
+        ("cusparseSpMM_preprocess", "libcusparse", "fail"),
+        ("_ZN3c10", "libcublas", "fail"),
+        ("ncclCommSplit", "libcublas", "pass"),
     ],
 )
-def test_ld_library_path_breaks_an_import(words: str, name: str, soname: str, outcome: str) -> None:
-    older = of_ld(name, soname, "12.1")
-    torch = not_imported("torch", words)
+def test_ld_library_path_breaks_an_import(words: str, name: str, outcome: str) -> None:
+    older = of_ld(name, f"{name}.so.12", "12.1")
+    torch = not_imported("torch", f"ImportError: x.so: undefined symbol: {words}")
     result = on(
         "LIB-009",
         *good_libraries(),
@@ -491,20 +386,6 @@ def test_another_minors_toolkit_for_a_tensorflow_of_cuda_10() -> None:
     assert finding.remedy is not None
     assert "cuda-libraries-10-1" in finding.remedy.commands[0]
     assert "tensorflow[and-cuda]==" in finding.remedy.commands[1]
-    conda = interpreter(kind="conda", prefix="/opt/conda/envs/tf")
-    result = on("LIB-008", interpreter=conda, tensorflow=tensorflow(log=[line], **BLIND, **of_2_1))
-    assert result.findings[0].remedy is not None
-    assert "cudatoolkit=10.1 cudnn=7.6" in result.findings[0].remedy.commands[0]
-
-
-def test_stubs() -> None:
-    entry = "/usr/local/cuda/lib64/stubs"
-    assert on("LIB-010", ld=[entry]).outcome == "warn"
-    stub = system_library(
-        "libcuda", "libcuda.so.1", path=f"{entry}/libcuda.so.1", origin="LD_LIBRARY_PATH"
-    )
-    assert on("LIB-010", stub, ld=[entry]).outcome == "fail"
-    assert on("LIB-010", ld=["/opt/mystubs/lib"]).outcome == "pass"
 
 
 # what strangers' loaders may say

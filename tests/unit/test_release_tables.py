@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from envcheck.checks.packages.release_sets import same
+from envcheck.checks.target import same
 from envcheck.data import table
 from envcheck.data.packages import (
     component,

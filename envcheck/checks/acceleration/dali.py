@@ -70,7 +70,7 @@ PLUGIN = Cause(
         "acceleration.md: DALI 2.4.0 against PIL",
         "NVIDIA/DALI#52, #1065 and #1200: a plugin that was built for another TensorFlow",
     ),
-    follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-012", "PKG-020", "LIB-006"),
+    follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-020", "LIB-006"),
     systems=("dali",),
 )
 def dali(view: SnapshotView) -> Iterator[Verdict]:

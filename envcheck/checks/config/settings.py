@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
+from ...facts.view import SnapshotView
 from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
 from ...findings.shell import word
@@ -54,6 +51,9 @@ LEFTOVERS = Cause(
 )
 def pyindex(view: SnapshotView) -> Iterator[Verdict]:
     config = common.configuration(view)
+    if not config.pyindex_traces:
+        yield Passed("no traces of nvidia-pyindex")
+        return
     has_package = "nvidia-pyindex" in installed_if_known(view)
     uninstall = [pip_uninstall(view, "nvidia-pyindex")] if has_package else []
     for path in config.pyindex_traces:
@@ -73,8 +73,6 @@ def pyindex(view: SnapshotView) -> Iterator[Verdict]:
             file=path,
             effects=f": {effects}" if effects else "",
         )
-    if not config.pyindex_traces:
-        yield Passed("no traces of nvidia-pyindex")
 
 
 def _undo_pyindex(view: SnapshotView, entry: ConfigEntry) -> str:
@@ -82,49 +80,6 @@ def _undo_pyindex(view: SnapshotView, entry: ConfigEntry) -> str:
         return common.undo(view, entry)
     # The user's own index stands beside NVIDIA's.
     return common.edit(entry.file, r"s#(https?://)?[^[:space:]]*nvidia\.com[^[:space:]]*##")
-
-
-READABLE = Cause(
-    "credentials-readable",
-    "warn",
-    "every user can read stored credentials",
-    "{file} holds credentials ({keys}), and every user of this machine may read it.",
-    "Restrict the file, and replace these credentials by new ones; a keyring or ~/.netrc keeps them out of"
-    " configuration files altogether.",
-)
-
-
-@check(
-    "CFG-005",
-    title="Credentials are not readable by others",
-    causes=[READABLE],
-    about="A user name, password or token in an index address is a secret, unless every user of the machine"
-    " may read its file. envcheck notes that there is one and never keeps or prints it.",
-    sources=(common.PYINDEX, "pip's documentation, authentication"),
-)
-@per_file("no credentials in configuration")
-def credentials(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verdict]:
-    secret = [entry for entry in entries if entry.setting.credentials]
-    if not secret:
-        return
-    file = secret[0].file
-    if not common.is_file(file):
-        yield Passed(f"credentials in the environment variable {file.path}")
-        return
-    mode = need(file.mode, f"the mode of {file.path}")
-    if not re.fullmatch(r"[0-7]{3,6}", mode):
-        raise Skip(f"the mode of {file.path}: {mode!r} is none")
-    if not int(mode, 8) & 0o004:
-        yield Passed(f"credentials in {file.path}, which others may not read")
-        return
-    shown = Evidence(f"{common.place(view, file)}.mode", mode, file.path)
-    yield READABLE.found(
-        about_file(file.path),
-        [*(common.evidence(view, entry) for entry in secret), shown],
-        commands=[f"{common.sudo(file)}chmod 600 {word(file.path)}"],
-        file=file.path,
-        keys=", ".join(dict.fromkeys(entry.setting.key for entry in secret)),
-    )
 
 
 DETOUR = Cause(

@@ -57,7 +57,7 @@ NOT_FOUND = Cause(
         "tensorflow's log messages",
         "tensorflow#57679, #61468, NVIDIA/tensorflow#75 (tensorrt_links.csv)",
     ),
-    follows=("PKG-007", "FRM-001", "FRM-007", "LIB-007"),
+    follows=("FRM-001", "FRM-007", "LIB-007"),
 )
 def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
     facts = imported_framework(view.target.tensorflow, "TensorFlow")

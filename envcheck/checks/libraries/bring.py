@@ -11,27 +11,19 @@ from ...facts.base import known
 from ...facts.target import Framework, Library
 from ...facts.view import SnapshotView, fact
 from ...findings.model import Remedy
-from ...findings.shell import word, words
+from ...findings.shell import word
+from .. import target
 from ..driver_state import driver_version
 from ..fitness import newest_tensorflow
 from ..framework.causes import install_library
 from ..system_commands import on_system
-from ..target import (
-    conda_prefix,
-    framework_version,
-    loaded,
-    loader_libraries,
-    pip_install,
-    python_version,
-    soname,
-    title_of,
-)
+from ..target import loader_libraries, pip_install, soname
 from ..visible import capabilities
 
 
 def into_wheels(facts: Framework) -> bool:
     """Whether a framework looks into NVIDIA's wheels by itself."""
-    version = framework_version(facts)
+    version = target.framework_version(facts)
     if facts.name != "tensorflow" or version is None or (version.local or "").startswith("nv"):
         return True
     build = build_of(version)
@@ -45,7 +37,7 @@ def reachable(view: SnapshotView, facts: Framework, wanted: str) -> Library | No
     """
     looks = into_wheels(facts)
     for one in loader_libraries(view):
-        if soname(one) == wanted and loaded(one) and (looks or one.how != "wheel"):
+        if soname(one) == wanted and target.loaded(one) and (looks or one.how != "wheel"):
             return one
     return None
 
@@ -53,7 +45,7 @@ def reachable(view: SnapshotView, facts: Framework, wanted: str) -> Library | No
 def _out_of_reach(view: SnapshotView, facts: Framework, wanted: str) -> str:
     """The path of a library that lies where the framework does not look for it; "" if there is none."""
     for one in [] if into_wheels(facts) else loader_libraries(view):
-        if soname(one) == wanted and loaded(one):
+        if soname(one) == wanted and target.loaded(one):
             return known(one.path) or ""
     aside = fact(view.target.loader, "aside") or []
     return next((one.path for one in aside if one.soname == wanted), "")
@@ -62,38 +54,57 @@ def _out_of_reach(view: SnapshotView, facts: Framework, wanted: str) -> str:
 def bring(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
     """What makes the framework find these SONAMEs, none of which it finds now."""
     there = {name: path for name in names if (path := _out_of_reach(view, facts, name))}
-    if there:
-        lead = _lead_there(view, facts, list(there.values()))
-        lacking = [name for name in names if name not in there]
-        if not lacking:
-            return lead
-        rest = bring(view, facts, lacking)
-        text = f"{lead.text} {', '.join(lacking)}: {rest.text}"
-        return Remedy(text, [*lead.commands, *rest.commands])
-    if not into_wheels(facts):
-        return _where_it_looks(view, facts, names)
+    lacking = [name for name in names if name not in there]
+    found = [_lead_there(facts, list(there.values()), view)] if there else []
+    if lacking:
+        found.append(_install(view, facts, lacking))
+    texts = [found[0].text, *(f"{', '.join(lacking)}: {one.text}" for one in found[1:])]
+    return Remedy(" ".join(texts), [command for one in found for command in one.commands])
+
+
+def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
     cuda = known(facts.built_cuda) or ""
-    commands = [install_library(view, name, cuda) for name in names]
-    text = "Install them for the CUDA that it was built with."
-    return Remedy(text, list(dict.fromkeys(commands)))
+    if into_wheels(facts):
+        commands = [install_library(view, name, cuda) for name in names]
+        text = "Install them for the CUDA that it was built with."
+        return Remedy(text, list(dict.fromkeys(commands)))
+    minor = ".".join(cuda.split(".")[:2])
+    text = f"This TensorFlow looks for CUDA {minor}'s libraries on the loader's path alone."
+    build = build_of(target.framework_version(facts) or Version("0"))
+    cudnn = build.cudnn if build is not None else ""
+    parts = list(dict.fromkeys(part for name in names if (part := component_of(name))))
+    site = _site(facts)
+    if cuda.startswith("11") and parts and site:
+        pins = {"cudnn": _at_least(cudnn, cudnn)} if cudnn else {}
+        wheels = [f"nvidia-{part}-cu11{pins.get(part, '')}" for part in parts]
+        folders = [f"{site}/nvidia/{part.replace('-', '_')}/lib" for part in parts]
+        text += " Install them, and put their directories there."
+        return Remedy(text, [pip_install(view, *wheels), _onto_path(folders)])
+    commands = on_system(view, "cuda-libraries", dashed=minor.replace(".", "-")) if minor else []
+    text += f" Install that CUDA beside any other{f', with cuDNN {cudnn}' if cudnn else ''}"
+    driver, version = known(driver_version(view)[0]), target.python_version(view)
+    fits = newest_tensorflow(driver, capabilities(view), version) if driver and version else None
+    if fits is None:
+        return Remedy(f"{text}.", [*commands, install_library(view, names[0], "none")])
+    commands.append(pip_install(view, f"tensorflow[and-cuda]=={fits.version}"))
+    return Remedy(f"{text}; or TensorFlow {fits.version}, which brings its own.", commands)
 
 
-def _lead_there(view: SnapshotView, facts: Framework, paths: list[str]) -> Remedy:
-    version = framework_version(facts)
+def _lead_there(facts: Framework, paths: list[str], view: SnapshotView) -> Remedy:
+    version = target.framework_version(facts)
     onto = _onto_path(list(dict.fromkeys(path.rpartition("/")[0] for path in paths)))
     if version is not None and version >= Version("2.14") and not into_wheels(facts):
         later = (one.version for one in tensorflow_builds() if one.version > version)
         looking = (one for one in later if (build := build_of(one)) and build.into_wheels)
-        fixed = next(looking, None)
-        if fixed is not None:
+        if fixed := next(looking, None):
             return Remedy(
                 f"They are installed, and TensorFlow {version} does not look into its wheels: {fixed} does."
                 " Or put their directories on the loader's path.",
                 [pip_install(view, f"tensorflow[and-cuda]=={fixed}"), onto],
             )
     return Remedy(
-        f"They are there, and {title_of(facts)} does not look there by itself: put their directories on the"
-        " loader's path.",
+        f"They are there, and {target.title_of(facts)} does not look there by itself: put their directories"
+        " on the loader's path.",
         [onto],
     )
 
@@ -103,63 +114,22 @@ def _onto_path(folders: list[str]) -> str:
     return f"export LD_LIBRARY_PATH={joined}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 
 
-def _where_it_looks(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
-    """For a TensorFlow that looks on the loader's path alone."""
-    cuda, prefix = known(facts.built_cuda) or "", conda_prefix(view)
-    minor = ".".join(cuda.split(".")[:2])
-    build = build_of(framework_version(facts) or Version("0"))
-    cudnn = build.cudnn if build is not None else ""
-    text = f"This TensorFlow looks for CUDA {minor}'s libraries on the loader's path alone."
-    into = f"{text} Install them, and put their directories there."
-    if prefix:
-        exact = {"cudatoolkit": minor, "cudnn": cudnn}
-        wanted = [f"{name}={version}" if version else name for name, version in exact.items()]
-        return Remedy(into, [_conda(prefix, *wanted), _onto_path([f"{prefix}/lib"])])
-    parts = list(dict.fromkeys(part for name in names if (part := component_of(name))))
-    site = _site(facts)
-    if cuda.startswith("11") and parts and site:
-        pins = {"cudnn": _at_least(cudnn, cudnn)} if cudnn else {}
-        wheels = [f"nvidia-{part}-cu11{pins.get(part, '')}" for part in parts]
-        folders = [f"{site}/nvidia/{part.replace('-', '_')}/lib" for part in parts]
-        return Remedy(into, [pip_install(view, *wheels), _onto_path(folders)])
-    commands = on_system(view, "cuda-libraries", dashed=minor.replace(".", "-")) if minor else []
-    text += f" Install that CUDA beside any other{f', with cuDNN {cudnn}' if cudnn else ''}"
-    newer = _newer_tensorflow(view)
-    if newer:
-        commands.append(pip_install(view, f"tensorflow[and-cuda]=={newer}"))
-        return Remedy(f"{text}; or TensorFlow {newer}, which brings its own.", commands)
-    return Remedy(f"{text}.", [*commands, install_library(view, names[0], "none")])
-
-
 def _at_least(version: str, below: str) -> str:
     return f">={version},<{int(below.partition('.')[0]) + 1}"
-
-
-def _conda(prefix: str, *wanted: str) -> str:
-    return f"conda install -y -p {word(prefix)} -c conda-forge {words(list(wanted))}"
-
-
-def _newer_tensorflow(view: SnapshotView) -> str:
-    driver, version = known(driver_version(view)[0]), python_version(view)
-    fits = newest_tensorflow(driver, capabilities(view), version) if driver and version else None
-    return str(fits.version) if fits is not None else ""
 
 
 def newer_cudnn(view: SnapshotView, facts: Framework, running: Library, built: Version) -> Remedy:
     """For a cuDNN of another major than a framework was built with, or of a lower minor."""
     wanted = _at_least(".".join(map(str, built.release[:2])), str(built.major))
-    cuda, prefix = (known(facts.built_cuda) or "").partition(".")[0], conda_prefix(view)
-    text = f"Install cuDNN {wanted} for CUDA {cuda}, where it is found first."
+    cuda = (known(facts.built_cuda) or "").partition(".")[0]
     commands = ["unset LD_LIBRARY_PATH"] if known(running.origin) == "LD_LIBRARY_PATH" else []
     if cuda in ("11", "12", "13") and built.major >= 8:
         commands.append(pip_install(view, f"nvidia-cudnn-cu{cuda}{wanted}"))
         if not into_wheels(facts) and _site(facts):
             commands.append(_onto_path([f"{_site(facts)}/nvidia/cudnn/lib"]))
-    elif prefix:
-        commands.append(_conda(prefix, f"cudnn{wanted}"))
     else:
         commands += on_system(view, "cudnn", major=str(built.major))
-    return Remedy(text, commands)
+    return Remedy(f"Install cuDNN {wanted} for CUDA {cuda}, where it is found first.", commands)
 
 
 def _site(facts: Framework) -> str:

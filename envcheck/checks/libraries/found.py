@@ -17,21 +17,10 @@ from ...facts.target import Framework, Library
 from ...facts.view import SnapshotView, need
 from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Verdict
+from .. import target
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
-from ..target import (
-    about_framework,
-    framework_version,
-    imported_framework,
-    loaded,
-    loader_libraries,
-    mapped,
-    need_gpus,
-    per_framework,
-    sees_gpus,
-    soname,
-    title_of,
-)
+from ..target import about_framework, mapped, sees_gpus, soname, title_of
 from .bring import bring, newer_cudnn, reachable
 
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
@@ -39,18 +28,18 @@ _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;
 _NOT_OURS = ("libcuda.so", "libnvinfer", "libnvidia-")
 _NO_FRAMEWORK = ("FRM-001", "FRM-005", "FRM-007")
 
-_HEADLINE = "the framework does not find its cuDNN"
+_NO_CUDNN = "the framework does not find its cuDNN"
 MISFIT = Cause(
     "cudnn-misfit",
     "fail",
-    _HEADLINE,
+    _NO_CUDNN,
     "{framework} was built with cuDNN {built} and runs with cuDNN {version} ({file}): it needs the same"
     " major, and at least that minor version.",
 )
 MISSING = Cause(
     "cudnn-not-found",
     "fail",
-    _HEADLINE,
+    _NO_CUDNN,
     "{framework} asks for {wanted}, and the loader does not find it{beside}: it will list no GPU.",
 )
 
@@ -60,16 +49,15 @@ MISSING = Cause(
     title="The framework finds the cuDNN it was built with",
     causes=[MISFIT, MISSING],
     about="A framework asks for cuDNN by its SONAME, libcudnn.so.8 or libcudnn.so.9, and refuses a minor"
-    " version below the one it was built with (TensorFlow's own record omits it: the header in its wheel or"
-    ' a table says it): "Failed to get convolution algorithm". TensorFlow that finds none lists no GPU and'
-    " says so in one log line.",
+    ' version below the one it was built with: "Failed to get convolution algorithm". TensorFlow that finds'
+    " none lists no GPU and says so in one log line.",
     sources=(
         "tensorflow#60854, #63362, #65842, #85311, #96707",
         "metadata of the wheels (pypi_tf.csv)",
     ),
-    follows=(*NO_GPUS_THERE, "PKG-002", "PKG-007", "PKG-013", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
+    follows=(*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
 )
-@per_framework(built_with_cuda=True)
+@target.per_framework(built_with_cuda=True)
 def cudnn_found(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
     title = title_of(facts)
     built = need(facts.built_cudnn, f"the cuDNN that {title} was built with")
@@ -90,7 +78,7 @@ def cudnn_found(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
 def _with_minor(facts: Framework, built: str) -> Version | None:
     """The cuDNN of a build; the table has its minor if TensorFlow's record says the major alone."""
     recorded = parse_version(built)
-    tensorflow = framework_version(facts) if facts.name == "tensorflow" else None
+    tensorflow = target.framework_version(facts) if facts.name == "tensorflow" else None
     row = build_of(tensorflow) if tensorflow is not None else None
     listed = parse_version(row.cudnn) if row is not None and row.cudnn else None
     if recorded is None or listed is None or len(recorded.release) > 1:
@@ -131,9 +119,8 @@ def _fits(view: SnapshotView, facts: Framework, running: Library, built: Version
 
 
 def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding:
-    others = {
-        soname(one): one for one in loader_libraries(view) if one.name == "libcudnn" and loaded(one)
-    }
+    libraries = (one for one in target.loader_libraries(view) if one.name == "libcudnn")
+    others = {soname(one): one for one in libraries if target.loaded(one)}
     beside = f"; it finds only {', '.join(others)}" if others else ""
     if wanted in others:
         beside = f"; {known(others[wanted].path)} lies where it does not look"
@@ -163,9 +150,8 @@ NOT_LOADED = Cause(
     title="TensorFlow finds the CUDA libraries it was built with",
     causes=[NOT_LOADED],
     about="TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; with one missing"
-    " it lists none and goes on on the CPU. What its log names is taken from there; if the log only says"
-    ' "Cannot dlopen some GPU libraries", the names that its CUDA version asks for are looked up. If cuDNN'
-    " alone is missing, LIB-005 reports it.",
+    " it lists none and goes on on the CPU. Judged by its log, else by the names that its CUDA version asks"
+    " for. If cuDNN alone is missing, LIB-005 reports it.",
     sources=(
         "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
         "files in NVIDIA's wheels (cuda_sonames.csv)",
@@ -173,8 +159,8 @@ NOT_LOADED = Cause(
     follows=(*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK),
 )
 def cuda_libraries_found(view: SnapshotView) -> Iterator[Verdict]:
-    need_gpus(view)
-    facts = imported_framework(view.target.tensorflow, "TensorFlow")
+    target.need_gpus(view)
+    facts = target.imported_framework(view.target.tensorflow, "TensorFlow")
     if known(facts.cuda_build) is False:
         raise Skip("TensorFlow was built without CUDA")
     if sees_gpus(facts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...data.packages import component
 from ...data.sonames import component_of
@@ -16,22 +16,22 @@ from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import Subject, about
-from ..packages.release_sets import same
+from .. import target
 from ..registry import check
 from ..system_commands import on_system
 from ..target import (
     about_framework,
     directory,
     framework_facts,
-    loaded,
     loader_libraries,
     mapped,
     per_framework,
-    pip,
-    pip_restore,
+    same,
     soname,
     title_of,
 )
+
+_LOADER = "target.loader.libraries"
 
 
 def all_libraries(view: SnapshotView) -> list[tuple[str, Library]]:
@@ -45,7 +45,7 @@ def all_libraries(view: SnapshotView) -> list[tuple[str, Library]]:
         for library in facts.libraries
     ]
     try:
-        found += [("target.loader.libraries", library) for library in loader_libraries(view)]
+        found += [(_LOADER, library) for library in loader_libraries(view)]
     except CannotJudge:
         if not found:
             raise
@@ -64,32 +64,29 @@ def place(view: SnapshotView, path: str, library: Library) -> Evidence:
     return view.evidence(path, ", ".join(words))
 
 
+def owner_in_words(library: Library) -> str:
+    """ "nvidia-cudnn-cu12 9.3.0.75" """
+    owner, version = known(library.distribution), known(library.distribution_version)
+    return f"{owner} {version or ''}".strip()
+
+
 _NOT_ITS_VERSION = "a library is not of its package's version"
 _SAYS = "{library} says that it is {version}, and the package that it belongs to is {package}: "
+_NOT_THAT_FILE, _PATCH = (
+    "the file is not the one that was installed.",
+    "only the patch level differs.",
+)
 _PUT_BACK = "Put the package's own file back."
-REPLACED = Cause(
-    "library-replaced",
-    "fail",
-    _NOT_ITS_VERSION,
-    _SAYS + "the file is not the one that was installed.",
-    _PUT_BACK,
-)
-OTHER_PATCH = Cause(
-    "other-patch-level",
-    "warn",
-    _NOT_ITS_VERSION,
-    _SAYS + "only the patch level differs.",
-    _PUT_BACK,
-)
+REPLACED = Cause("library-replaced", "fail", _NOT_ITS_VERSION, _SAYS + _NOT_THAT_FILE, _PUT_BACK)
+OTHER_PATCH = Cause("other-patch-level", "warn", _NOT_ITS_VERSION, _SAYS + _PATCH, _PUT_BACK)
 
 
 @check(
     "LIB-001",
     title="Libraries are the version that their package says",
     causes=[REPLACED, OTHER_PATCH],
-    about="A package's metadata says which version was installed; the library itself, once loaded, says"
-    " which version it is. If they differ, another package has overwritten the file, or somebody copied one"
-    " into its place, and everything that reasons from metadata, pip included, is wrong.",
+    about="A library, once loaded, says which version it is. If its package's metadata differ, another"
+    " package has overwritten the file, or somebody copied one into its place, and pip is wrong, too.",
     sources=("the libraries' own version functions", "RECORD of the wheels"),
     follows=("PKG-002", "LIB-002"),
 )
@@ -107,10 +104,10 @@ def true_versions(view: SnapshotView) -> Iterator[Verdict]:
             yield (OTHER_PATCH if same(version, recorded, 2) else REPLACED).found(
                 about("library", soname(library)),
                 [place(view, path, library)],
-                commands=[pip_restore(view, owner, recorded)],
+                commands=[target.pip_restore(view, owner, recorded)],
                 library=soname(library),
                 version=version,
-                package=f"{owner} {recorded}",
+                package=owner_in_words(library),
             )
     if not judged:
         raise Skip("no loaded library of a package says its version")
@@ -127,23 +124,17 @@ def _owns(distribution: str, library: Library) -> bool:
 
 
 _MIXED = "cuDNN is mixed from several versions"
-_MAY_FAIL = "; convolutions may fail or crash."
-MAPPED_MIXED = Cause(
-    "cudnn-mixed-in-process",
-    "fail",
-    _MIXED,
-    "{framework} mapped a mixed cuDNN: {parts}" + _MAY_FAIL,
-)
+_IN_PROCESS = "{framework} mapped a mixed cuDNN: {parts}; convolutions may fail or crash."
+_ON_PATH = "The loader finds a mixed cuDNN: {parts}; convolutions may fail or crash."
+MAPPED_MIXED = Cause("cudnn-mixed-in-process", "fail", _MIXED, _IN_PROCESS)
 LOADED_MIXED = Cause(
     "cudnn-wheel-mixed",
     "fail",
     _MIXED,
-    "The loader mixes cuDNN: {library} of {package} runs with {other} ({version}) from {place}"
-    + _MAY_FAIL,
+    "The loader mixes cuDNN: {library} of {package} runs with {other} ({version}) from {place};"
+    " convolutions may fail or crash.",
 )
-FOUND_MIXED = Cause(
-    "cudnn-mixed-on-path", "warn", _MIXED, "The loader finds a mixed cuDNN: {parts}" + _MAY_FAIL
-)
+FOUND_MIXED = Cause("cudnn-mixed-on-path", "warn", _MIXED, _ON_PATH)
 
 
 @check(
@@ -156,18 +147,17 @@ FOUND_MIXED = Cause(
     sources=("pytorch#185512, #188892", "NVIDIA's cuDNN documentation, sub-libraries"),
 )
 def one_cudnn(view: SnapshotView) -> Iterator[Verdict]:
-    judged = False
-    for facts in framework_facts(view):
-        family = [
-            one for name, several in mapped(facts).items() if _is_cudnn(name) for one in several
-        ]
-        if family:
-            judged = True
-            path, subjects = f"target.{facts.name}.libraries", about_framework(facts)
-            yield _one_family(view, path, title_of(facts), family, MAPPED_MIXED, subjects)
-    if judged:
+    families = {
+        facts.name: (facts, family)
+        for facts in framework_facts(view)
+        if (family := _cudnn_of([one for some in mapped(facts).values() for one in some]))
+    }
+    for name, (facts, family) in families.items():
+        path, subjects = f"target.{name}.libraries", about_framework(facts)
+        yield _one_family(view, path, title_of(facts), family, subjects)
+    if families:
         return
-    libraries = [one for one in loader_libraries(view) if loaded(one) and _is_cudnn(one.name)]
+    libraries = _cudnn_of(one for one in loader_libraries(view) if target.loaded(one))
     intruded = _intruded(view, libraries)
     if intruded is not None:
         yield intruded
@@ -180,7 +170,11 @@ def one_cudnn(view: SnapshotView) -> Iterator[Verdict]:
     if not majors:
         raise Skip("no cuDNN was loaded")
     for family in majors.values():
-        yield _one_family(view, "target.loader.libraries", "The loader", family, FOUND_MIXED, [])
+        yield _one_family(view, _LOADER, "The loader", family, [])
+
+
+def _cudnn_of(libraries: Iterable[Library]) -> list[Library]:
+    return [one for one in libraries if one.name.startswith("libcudnn")]
 
 
 def _intruded(view: SnapshotView, family: list[Library]) -> Finding | None:
@@ -193,10 +187,10 @@ def _intruded(view: SnapshotView, family: list[Library]) -> Finding | None:
             if directory(other) != directory(library) and known(other.version) == version:
                 return LOADED_MIXED.found(
                     about("library", soname(library)),
-                    [place(view, "target.loader.libraries", one) for one in (library, other)],
+                    [place(view, _LOADER, one) for one in (library, other)],
                     advice=_keep_one(view, other),
                     library=soname(library),
-                    package=f"{known(library.distribution)} {recorded}",
+                    package=owner_in_words(library),
                     other=soname(other),
                     version=version,
                     place=directory(other),
@@ -204,17 +198,8 @@ def _intruded(view: SnapshotView, family: list[Library]) -> Finding | None:
     return None
 
 
-def _is_cudnn(name: str) -> bool:
-    return name.startswith("libcudnn")
-
-
 def _one_family(
-    view: SnapshotView,
-    path: str,
-    user: str,
-    family: list[Library],
-    cause: Cause,
-    subjects: list[Subject],
+    view: SnapshotView, path: str, user: str, family: list[Library], subjects: list[Subject]
 ) -> Verdict:
     places: dict[str, list[Library]] = {}
     for library in family:
@@ -229,7 +214,7 @@ def _one_family(
         for where, several in places.items()
     )
     intruder = min(places.values(), key=lambda some: (known(some[0].origin) == "wheel", len(some)))
-    return cause.found(
+    return (FOUND_MIXED if path == _LOADER else MAPPED_MIXED).found(
         subjects,
         [place(view, path, several[0]) for several in places.values()],
         advice=_keep_one(view, intruder[0]),
@@ -248,54 +233,8 @@ def _keep_one(view: SnapshotView, library: Library) -> Remedy:
     return Remedy(
         "Keep one cuDNN in the environment: see which packages bring one, and install the one that is wanted"
         " again (--force-reinstall) before another is removed.",
-        [pip(view, "list") + " | grep -i cudnn"],
+        [target.pip(view, "list") + " | grep -i cudnn"],
     )
-
-
-TWICE = Cause(
-    "mapped-twice",
-    "warn",
-    "a library is loaded twice",
-    "{framework} mapped {files}: calls may land in either.",
-)
-
-
-@check(
-    "LIB-003",
-    title="Each library is mapped once",
-    causes=[TWICE],
-    about="One process can hold two copies of the same library, from a wheel and from the system, or cuBLAS"
-    " from one place and its cublasLt from another. They do not share their state, and calls may land in"
-    " either: memory runs out early, handles are refused, results differ between runs.",
-    sources=("/proc/PID/maps of the framework's process", "pytorch#185512"),
-    follows=("FRM-007",),
-)
-@per_framework(gpus=False)
-def mapped_once(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
-    title, path = title_of(facts), f"target.{facts.name}.libraries"
-    libraries = mapped(facts)
-    if not libraries:
-        raise Skip(f"{title} mapped no CUDA library")
-    # A second file that the wheel's own package bundles under a hash counts too.
-    twice = [
-        several
-        for name, several in libraries.items()
-        if not _is_cudnn(name) and len({known(one.path) for one in several}) > 1
-    ]
-    pair = [*libraries.get("libcublas", [])[:1], *libraries.get("libcublasLt", [])[:1]]
-    if not twice and len({directory(one) for one in pair}) > 1:
-        twice = [pair]
-    for several in twice:
-        foreign = next((one for one in several if not known(one.distribution)), several[-1])
-        yield TWICE.found(
-            about_framework(facts),
-            [place(view, path, one) for one in several],
-            advice=_keep_one(view, foreign),
-            framework=title,
-            files=" and ".join(known(one.path) or "" for one in several),
-        )
-    if not twice:
-        yield Passed(f"{title}: {len(libraries)} libraries, each from one file")
 
 
 NOT_THE_WHEEL = Cause(
@@ -320,9 +259,9 @@ def wheel_libraries(view: SnapshotView) -> dict[str, Library]:
     "LIB-004",
     title="The wheels' libraries are used, not the system's",
     causes=[NOT_THE_WHEEL],
-    about="Wheels bring the CUDA libraries that a framework was built and tested with. If the system has its"
-    " own and the loader finds those first, the framework runs with them, whatever pip list says: a version"
-    " nobody chose, which changes with the next system update.",
+    about="Wheels bring the CUDA libraries that a framework was built and tested with. If the loader finds"
+    " the system's first, the framework runs with a version nobody chose, which changes with the next system"
+    " update.",
     sources=("/proc/PID/maps of the framework's process",),
     follows=("LIB-002", "FRM-007"),
 )
@@ -336,20 +275,18 @@ def wheels_used(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
     shadowed = [one for one in both if known(one.origin) in elsewhere]
     for one in shadowed:
         wheel, file = wheels[soname(one)], known(one.path) or ""
+        look = f"ldconfig -p | grep -F {word(soname(one))}"
         yield NOT_THE_WHEEL.found(
             about("library", soname(one)),
             [
                 view.evidence(f"target.{facts.name}.libraries", file),
-                view.evidence("target.loader.libraries", known(wheel.path) or soname(wheel)),
+                view.evidence(_LOADER, known(wheel.path) or soname(wheel)),
             ],
-            commands=[
-                *on_system(view, "owner", names=[file]),
-                f"ldconfig -p | grep -F {word(soname(one))}",
-            ],
+            commands=[*on_system(view, "owner", names=[file]), look],
             framework=title,
             file=file,
             version=known(one.version) or "of unknown version",
-            wheel=f"{known(wheel.distribution)} {known(wheel.distribution_version) or ''}".strip(),
+            wheel=owner_in_words(wheel),
         )
     if not shadowed:
         yield Passed(f"{title}: {len(both)} libraries, all as installed")

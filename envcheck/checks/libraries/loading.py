@@ -1,4 +1,4 @@
-"""Checks on what loading a library does: refused, crashed, or diverted by the environment."""
+"""Checks on what loading a library does: refused or crashed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ...data.sonames import sonames
 from ...facts.base import Unavailable, known
 from ...facts.missing import Skip
 from ...facts.target import Framework, Library
-from ...facts.view import SnapshotView, facts_of
+from ...facts.view import SnapshotView
 from ...findings.causes import Cause
 from ...findings.model import Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
-from ...findings.subjects import about, about_file
+from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
 from ..target import framework_facts, gpus_present, loader_libraries, pip_restore, soname
@@ -35,18 +35,20 @@ REFUSED = Cause(
     causes=[REFUSED],
     about="Each NVIDIA library in the target's wheels, and each that the loader knows by name, is loaded"
     " once in a process of its own. One that the loader refuses (an undefined symbol, a dependency or a"
-    " GLIBC version that is missing, a truncated file) will be refused in the middle of a run, too. No"
-    " warning if a framework was seen to load it.",
-    sources=("dlopen(3), the loader's own messages",),
-    follows=(*NO_GPUS_THERE, "DRV-004", "LIB-002", "PKG-001", "PKG-002", "PKG-007"),
+    " GLIBC version that is missing) will be refused in the middle of a run, too.",
+    sources=("dlopen(3), the loader's own messages", "tensorrt 8.5.3.1 beside cuDNN 9, observed"),
+    follows=(*NO_GPUS_THERE, "DRV-004", "LIB-002", "PKG-001", "PKG-002"),
 )
 def can_be_loaded(view: SnapshotView) -> Iterator[Verdict]:
     tried, works = _tried(view)
     refused: dict[str, list[Library]] = {}
     without_driver = 0
     for library in tried:
-        words = _refusal(library)
-        if not words or soname(library) in works:
+        path = library.path
+        if not isinstance(path, Unavailable) or path.unavailable != "error":
+            continue
+        words = path.detail
+        if not words or _DIED.search(words) or soname(library) in works:
             continue
         if _DRIVER.search(words) and not gpus_present(view):
             without_driver += 1
@@ -55,7 +57,7 @@ def can_be_loaded(view: SnapshotView) -> Iterator[Verdict]:
     for words, libraries in refused.items():
         names = list(dict.fromkeys(map(soname, libraries)))
         yield REFUSED.found(
-            [subject for one in libraries for subject in about("library", soname(one))],
+            [subject for name in names for subject in about("library", name)],
             [view.evidence("target.loader.libraries", words[:600])],
             advice=_reinstall(view, libraries),
             libraries=", ".join(names),
@@ -76,14 +78,6 @@ def _tried(view: SnapshotView) -> tuple[list[Library], set[str]]:
     return tried, {soname(one) for one in mapped if known(one.path)}
 
 
-def _refusal(library: Library) -> str:
-    """The loader's words if it refused a library that is there; "" otherwise."""
-    path = library.path
-    if not isinstance(path, Unavailable) or path.unavailable != "error":
-        return ""
-    return "" if _DIED.search(path.detail) else path.detail
-
-
 def _reinstall(view: SnapshotView, libraries: list[Library]) -> Remedy:
     for one in libraries:
         owner, version = known(one.distribution), known(one.distribution_version)
@@ -98,14 +92,9 @@ def _reinstall(view: SnapshotView, libraries: list[Library]) -> Remedy:
 
 _CRASHES = "loading a library crashes"
 _KILLS = "{library}{package} {fate}: a process that loads it dies"
+_NEEDED = f"{_KILLS}, and a framework here loads it."
 _AGAIN = "Install it again; if nothing needs it, uninstall it."
-NEEDED_CRASHES = Cause(
-    "needed-library-crashes",
-    "fail",
-    _CRASHES,
-    f"{_KILLS}, and a framework here loads it.",
-    _AGAIN,
-)
+NEEDED_CRASHES = Cause("needed-library-crashes", "fail", _CRASHES, _NEEDED, _AGAIN)
 CRASHES = Cause("library-crashes", "warn", _CRASHES, f"{_KILLS}.", _AGAIN)
 
 
@@ -113,8 +102,7 @@ CRASHES = Cause("library-crashes", "warn", _CRASHES, f"{_KILLS}.", _AGAIN)
     "LIB-007",
     title="Loading a library crashes nothing",
     causes=[NEEDED_CRASHES, CRASHES],
-    about="Some libraries crash the process that loads them, or never return: a TensorRT runtime built for"
-    " another driver was seen to die by signal 11 on a machine without a GPU. envcheck loads each in a child"
+    about="Some libraries crash the process that loads them, or never return. envcheck loads each in a child"
     " process.",
     sources=("tensorrt-lean on a machine without a GPU, observed (signal 11)", "signal(7)"),
     follows=(*NO_GPUS_THERE, "DRV-004"),
@@ -168,55 +156,3 @@ def _fate(library: Library) -> str:
         if died or fact.unavailable == "timeout":
             return fact.detail or "did not return"
     return ""
-
-
-_STUBS = "a stubs directory is in LD_LIBRARY_PATH"
-_REMOVE = "Remove it; it is for linking only (LIBRARY_PATH)."
-_WITHOUT = (
-    "export LD_LIBRARY_PATH=$(echo $LD_LIBRARY_PATH | tr : '\\n' | grep -v /stubs | paste -sd:)",
-)
-STUB_LOADED = Cause(
-    "stub-loaded",
-    "fail",
-    _STUBS,
-    "LD_LIBRARY_PATH holds {entry}, and libcuda is loaded from there: no GPU can be used.",
-    _REMOVE,
-    _WITHOUT,
-)
-STUB_ON_PATH = Cause(
-    "stub-on-path",
-    "warn",
-    _STUBS,
-    "LD_LIBRARY_PATH holds {entry}, whose libcuda is a stub: it works only as long as the driver's is found"
-    " first.",
-    _REMOVE,
-    _WITHOUT,
-)
-
-
-@check(
-    "LIB-010",
-    title="No stubs directory in LD_LIBRARY_PATH",
-    causes=[STUB_LOADED, STUB_ON_PATH],
-    about="A CUDA toolkit's stubs directory holds a libcuda that exists only to link against. In"
-    " LD_LIBRARY_PATH it is found before the driver's, and cuInit fails with error 34.",
-    sources=("numba#9732", "cuda.h, CUDA_ERROR_STUB_LIBRARY"),
-    follows=("PCI-001", "DRV-005"),
-)
-def no_stubs(view: SnapshotView) -> Iterator[Verdict]:
-    loader = facts_of(view.target.loader, "the target's libraries")
-    entries = [entry for entry in loader.ld_library_path if "stubs" in entry.split("/")]
-    if not entries:
-        yield Passed("no stubs directory")
-        return
-    mapped = [one for facts in framework_facts(view) for one in facts.libraries]
-    files = [str(known(one.path)) for one in [*loader.libraries, *mapped] if one.name == "libcuda"]
-    taken = [file for file in files if "/stubs/" in file][:1]
-    yield (STUB_LOADED if taken else STUB_ON_PATH).found(
-        about_file(entries[0]),
-        [
-            view.evidence("target.loader.ld_library_path"),
-            *(view.evidence("target.loader.libraries", file) for file in taken),
-        ],
-        entry=entries[0],
-    )

@@ -12,51 +12,41 @@ from ...facts.view import SnapshotView, facts_of
 from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
 from ...findings.subjects import about_file
+from .. import target
 from ..registry import check
-from ..target import (
-    about_framework,
-    loaded,
-    loader_libraries,
-    mapped,
-    per_framework,
-    soname,
-    title_of,
-)
-from .loaded import wheel_libraries
+from ..target import about_framework, mapped, soname, title_of
+from .loaded import owner_in_words, wheel_libraries
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
 # How the names of the libraries' own functions begin; the longer one first.
-_SYMBOLS = {
-    "nvJitLink": "libnvJitLink",
-    "cublasLt": "libcublasLt",
-    "cublas": "libcublas",
-    "cusparse": "libcusparse",
-    "cusolver": "libcusolver",
-    "cufft": "libcufft",
-    "curand": "libcurand",
-    "nvrtc": "libnvrtc",
-    "cupti": "libcupti",
-    "nccl": "libnccl",
-    "cuda": "libcudart",
+_SYMBOLS = {"nvJitLink": "libnvJitLink", "cuda": "libcudart"} | {
+    name: f"lib{name}"
+    for name in (
+        *("cublasLt", "cublas", "cusparse", "cusolver", "cufft", "curand", "nvrtc", "cupti"),
+        "nccl",
+    )
 }
-_REMOVE = "Remove that directory from LD_LIBRARY_PATH, and from what sets it at login."
-_UNSET = ("unset LD_LIBRARY_PATH", "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment")
+_REMOVE = (
+    "Remove that directory from LD_LIBRARY_PATH, and from what sets it at login.",
+    (
+        "unset LD_LIBRARY_PATH",
+        "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment",
+    ),
+)
 BREAKS_IMPORT = Cause(
     "ld-library-path-breaks-import",
     "fail",
     "LD_LIBRARY_PATH breaks {framework}'s import",
     "LD_LIBRARY_PATH makes {framework} load {file} ({version}) instead of {wheel}: it lacks {symbol}, and the"
     " import fails.",
-    _REMOVE,
-    _UNSET,
+    *_REMOVE,
 )
 OVERRIDES = Cause(
     "ld-library-path-overrides",
     "warn",
     "LD_LIBRARY_PATH overrides the wheels",
     "LD_LIBRARY_PATH makes {framework} use {file}{more} instead of the installed wheels ({parts}).",
-    _REMOVE,
-    _UNSET,
+    *_REMOVE,
 )
 
 
@@ -65,9 +55,8 @@ OVERRIDES = Cause(
     title="LD_LIBRARY_PATH does not override the wheels",
     causes=[BREAKS_IMPORT, OVERRIDES],
     about="LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older"
-    " CUDA installation and forgotten makes a framework run with those libraries instead of the ones"
-    " installed with it. Judged by what a framework really mapped; entries that lead into the wheels"
-    " themselves are fine.",
+    " CUDA installation and forgotten makes a framework run with those libraries instead of its own. Judged"
+    " by what a framework really mapped.",
     sources=("ld.so(8)", "/proc/PID/maps of the framework's process"),
     follows=("LIB-002", "FRM-007"),
 )
@@ -78,7 +67,7 @@ def not_overridden(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed("LD_LIBRARY_PATH is not set")
 
 
-@per_framework(gpus=False, imported=False)
+@target.per_framework(gpus=False, imported=False)
 def _in_each(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
     title, wheels = title_of(facts), wheel_libraries(view)
     if not facts.imported:
@@ -104,11 +93,8 @@ def _in_each(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
 
 def _taken(libraries: list[Library], wheels: dict[str, Library]) -> list[Library]:
     """Those that come from LD_LIBRARY_PATH although a wheel of them is installed."""
-    return [
-        one
-        for one in libraries
-        if known(one.origin) == "LD_LIBRARY_PATH" and loaded(one) and soname(one) in wheels
-    ]
+    here = (one for one in libraries if known(one.origin) == "LD_LIBRARY_PATH")
+    return [one for one in here if target.loaded(one) and soname(one) in wheels]
 
 
 def _broken_import(view: SnapshotView, facts: Framework, wheels: dict[str, Library]) -> Verdict:
@@ -118,12 +104,11 @@ def _broken_import(view: SnapshotView, facts: Framework, wheels: dict[str, Libra
     if lacking is None:
         return Passed(f"{title} does not import, for another reason")
     provider = _provider(lacking[1], lacking[2] or "")
-    taken = _taken([*facts.libraries, *loader_libraries(view)], wheels)
+    taken = _taken([*facts.libraries, *target.loader_libraries(view)], wheels)
     # A sub-library finds its own older sister, whatever the symbol's name says.
-    guilty = [one for one in taken if not provider or one.name == provider]
-    if not guilty:
+    one = next((one for one in taken if not provider or one.name == provider), None)
+    if one is None:
         return Passed(f"{lacking[1]}, which {title} misses, is not of a library in LD_LIBRARY_PATH")
-    one, wheel = guilty[0], wheels[soname(guilty[0])]
     file = known(one.path) or ""
     return BREAKS_IMPORT.found(
         about_framework(facts) + about_file(file),
@@ -134,7 +119,7 @@ def _broken_import(view: SnapshotView, facts: Framework, wheels: dict[str, Libra
         framework=title,
         file=file,
         version=known(one.version) or "of unknown version",
-        wheel=f"{known(wheel.distribution)} {known(wheel.distribution_version) or ''}".strip(),
+        wheel=owner_in_words(wheels[soname(one)]),
         symbol=lacking[1],
     )
 

@@ -7,74 +7,27 @@ from collections.abc import Iterator
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ...data.packages import (
-    NVTF_SOURCE,
-    WHEELS_SOURCE,
-    TensorFlowBuild,
-    tensorflow_build,
-    tensorflow_builds,
-)
+from ...data.packages import WHEELS_SOURCE, TensorFlowBuild, tensorflow_build, tensorflow_builds
 from ...facts.base import known
 from ...facts.missing import NotKnown, Skip
 from ...facts.target import FRAMEWORKS, Distribution
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
+from .. import target
+from ..network.horovod import BUILD_NAMES
 from ..registry import check
-from ..target import (
-    framework,
-    gpus_present,
-    installed,
-    loaded,
-    loader_libraries,
-    named,
-    need_gpus,
-    of_component,
-    pip_install,
-    pip_restore,
-    sees_gpus,
-    soname,
-    tensorflows,
-    version_of,
-)
+from ..target import installed, named, need_gpus, pip_install, sees_gpus, version_of
 from .common import found
-from .release_sets import OTHER_VERSION, nvidia_release
 
-
-@check(
-    "PKG-010",
-    title="The libraries are those of NVIDIA's release",
-    causes=[OTHER_VERSION],
-    about="NVIDIA built each month's TensorFlow with one set of CUDA libraries and tested it with that. The"
-    " wheels since 22.06 let the libraries float inside a CUDA major, so that an environment built later is"
-    ' not the one NVIDIA tested. This names the release, what was compared and what differs; "not known" if'
-    " no source says what the release holds.",
-    sources=(
-        "NVIDIA's TensorFlow release notes, container and wheel (releases.csv)",
-        *(NVTF_SOURCE, "NVIDIA/tensorflow#85 and #86"),
-    ),
-    follows=("PKG-002", "PKG-003"),
-)
-def release_set(view: SnapshotView) -> Iterator[Verdict]:
-    distributions = installed(view)
-    for one in tensorflows(distributions):
-        if (getattr(version_of(one), "local", None) or "").startswith("nv"):
-            yield from nvidia_release(view, one, distributions)
-            return
-    raise Skip("no TensorFlow of NVIDIA's in the target")
-
-
+_BUILT_WITHOUT = "Horovod was built without the framework"
 _HOLDS = "{package} holds no extension for {frameworks}: `import horovod` succeeds, and training across GPUs"
 _BUILD_AGAIN = (
     "Build it again, with the framework installed first, and let a failing build be an error."
 )
-_BUILT_WITHOUT = "Horovod was built without the framework"
-NO_EXTENSION = Cause(
-    "horovod-empty", "fail", _BUILT_WITHOUT, f"{_HOLDS} with it fails.", _BUILD_AGAIN
-)
-EXTENSION_MISSING = Cause(
-    "horovod-extension-missing", "warn", _BUILT_WITHOUT, f"{_HOLDS} fails there.", _BUILD_AGAIN
-)
+_WITH_IT, _THERE = f"{_HOLDS} with it fails.", f"{_HOLDS} fails there."
+NO_EXTENSION = Cause("horovod-empty", "fail", _BUILT_WITHOUT, _WITH_IT, _BUILD_AGAIN)
+EXTENSION_MISSING = Cause("horovod-extension-missing", "warn", _BUILT_WITHOUT, _THERE, _BUILD_AGAIN)
 
 
 @check(
@@ -94,14 +47,16 @@ def horovod(view: SnapshotView) -> Iterator[Verdict]:
     packages = facts_of(view.target.packages, "the target's packages")
     extensions = need(packages.horovod_extensions, "Horovod's extensions")
     built = [one.framework for one in extensions if one.present]
-    has = {"tensorflow": bool(tensorflows(distributions)), "torch": "torch" in distributions}
+    has = {
+        "tensorflow": bool(target.tensorflows(distributions)),
+        "torch": "torch" in distributions,
+    }
     lacking = [name for name, there in has.items() if there and name not in built]
     if built and not lacking:
         yield Passed(f"{named(package)}, built for {', '.join(built)}")
         return
-    names = {"tensorflow": "TENSORFLOW", "torch": "PYTORCH"}
-    wanted = "".join(f"HOROVOD_WITH_{names[name]}=1 " for name in lacking or ["tensorflow"])
-    install = pip_restore(view, package.name, package.version)
+    wanted = "".join(f"HOROVOD_WITH_{BUILD_NAMES[name]}=1 " for name in lacking or ["tensorflow"])
+    install = target.pip_restore(view, package.name, package.version)
     options = "--no-cache-dir --no-build-isolation"
     yield found(
         view,
@@ -127,55 +82,46 @@ NO_LIBRARIES = Cause(
     title="TensorFlow has CUDA libraries to load",
     causes=[NO_LIBRARIES],
     about="Since 2.14, `pip install tensorflow` brings no CUDA library: they come with the extra,"
-    " tensorflow[and-cuda], or from a CUDA installation of the system. With neither, TensorFlow imports,"
-    " trains on the CPU and says so in a log line only. No failure if TensorFlow was seen to find them.",
+    " tensorflow[and-cuda], or from a CUDA installation of the system. With neither, TensorFlow trains on the"
+    " CPU and says so in a log line only.",
     sources=("TensorFlow's installation guide", WHEELS_SOURCE, "tensorflow#63362 and #65842"),
     follows=("PCI-001", "PKG-002", "PKG-003"),
 )
 def cuda_packages(view: SnapshotView) -> Iterator[Verdict]:
     distributions = installed(view)
-    package, version = _public_tensorflow(distributions)
+    package = distributions.get("tensorflow")
+    version = version_of(package)
     if package is None or version is None or version < Version("2.14"):
         raise Skip("no tensorflow 2.14 or later in the target")
     need_gpus(view)
-    facts = framework(view, "tensorflow")
+    facts = target.framework(view, "tensorflow")
     if facts is not None and known(facts.cuda_build) is False:
         raise Skip("this TensorFlow was built without CUDA")
     if facts is not None and sees_gpus(facts):
         yield Passed(f"{named(package)} finds its libraries")
         return
-    wheels = [one for part in ("cudnn", "cublas") for one in of_component(distributions, part)]
+    parts = ("cudnn", "cublas")
+    wheels = [one for part in parts for one in target.of_component(distributions, part)]
     if wheels:
         yield Passed(", ".join(map(named, wheels)))
         return
     names = ("libcudnn", "libcublas", "libcudart")
-    system = [one for one in loader_libraries(view) if one.name in names and loaded(one)]
+    libraries = target.loader_libraries(view)
+    system = [one for one in libraries if one.name in names and target.loaded(one)]
     if system:
-        yield Passed(f"the system's {', '.join(dict.fromkeys(map(soname, system)))}")
+        yield Passed(f"the system's {', '.join(dict.fromkeys(map(target.soname, system)))}")
         return
-    shown = "no libcudnn, no libcublas found"
-    yield found(
-        view,
-        NO_LIBRARIES,
-        package,
-        evidence=[view.evidence("target.loader.libraries", shown)],
-        commands=[pip_install(view, f"tensorflow[and-cuda]=={_installable(version)}")],
-    )
+    shown = view.evidence("target.loader.libraries", "no libcudnn, no libcublas found")
+    commands = [_and_cuda(view, version)]
+    yield found(view, NO_LIBRARIES, package, evidence=[shown], commands=commands)
 
 
-def _public_tensorflow(
-    distributions: dict[str, Distribution],
-) -> tuple[Distribution | None, Version | None]:
-    package = distributions.get("tensorflow")
-    return package, version_of(package)
-
-
-def _installable(version: Version) -> Version:
-    """The version itself, or the next whose [and-cuda] does not pin TensorRT wheels."""
-    if tensorflow_build(version) is None:
-        return version
-    later = (one for one in tensorflow_builds() if one.version >= version)
-    return next((one.version for one in later if not one.tensorrt_pins), version)
+def _and_cuda(view: SnapshotView, version: Version) -> str:
+    """The command for that version, or the next whose [and-cuda] does not pin TensorRT wheels."""
+    if tensorflow_build(version) is not None:
+        later = (one for one in tensorflow_builds() if one.version >= version)
+        version = next((one.version for one in later if not one.tensorrt_pins), version)
+    return pip_install(view, f"tensorflow[and-cuda]=={version}")
 
 
 OTHER_SET = Cause(
@@ -191,16 +137,16 @@ OTHER_SET = Cause(
     "PKG-015",
     title="TensorFlow's CUDA wheels have the versions it asks for",
     causes=[OTHER_SET],
-    about="tensorflow[and-cuda] names each CUDA library it was built with. Another package in the same"
-    " environment (PyTorch, JAX) may have replaced some of them; and for 2.14.0, 2.14.1 and 2.15.0 the extra"
-    " itself cannot be installed everywhere, because it pins TensorRT wheels that the registry does not"
-    " have. A warning only while TensorFlow sees no GPU.",
+    about="tensorflow[and-cuda] names each CUDA library it was built with; another package (PyTorch, JAX) may"
+    " have replaced some of them, and for 2.14.0, 2.14.1 and 2.15.0 the extra itself cannot be installed"
+    " everywhere. A warning only while TensorFlow sees no GPU.",
     sources=(WHEELS_SOURCE, "tensorflow#61986 and #62328"),
     follows=("PCI-001", "PKG-002", "PKG-003", "PKG-013", "LIB-005", "LIB-008"),
 )
 def and_cuda(view: SnapshotView) -> Iterator[Verdict]:
     distributions = installed(view)
-    package, version = _public_tensorflow(distributions)
+    package = distributions.get("tensorflow")
+    version = version_of(package)
     if package is None or version is None or version.local:
         raise Skip("no tensorflow of the public registry in the target")
     build = tensorflow_build(version)
@@ -211,11 +157,12 @@ def and_cuda(view: SnapshotView) -> Iterator[Verdict]:
     differences = _differences(build, distributions)
     if sum(text.startswith("missing ") for text in differences) == len(build.and_cuda):
         raise Skip(f"{named(package)} stands without CUDA wheels")
-    facts = framework(view, "tensorflow")
+    facts = target.framework(view, "tensorflow")
     works = facts is not None and sees_gpus(facts)
-    if differences and not works and gpus_present(view) is None:
+    present = target.gpus_present(view)
+    if differences and not works and present is None:
         need_gpus(view)
-    if not differences or works or not gpus_present(view):
+    if not differences or works or not present:
         but = f", except {'; '.join(differences)}" if differences else ""
         yield Passed(f"{named(package)}[and-cuda]{but}")
         return
@@ -226,7 +173,7 @@ def and_cuda(view: SnapshotView) -> Iterator[Verdict]:
         OTHER_SET,
         package,
         evidence=[view.evidence("target.tensorflow.gpus")],
-        commands=[pip_install(view, f"tensorflow[and-cuda]=={_installable(version)}")],
+        commands=[_and_cuda(view, version)],
         differences="; ".join(differences[:4]) + more + note,
     )
 

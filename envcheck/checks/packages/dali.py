@@ -23,38 +23,26 @@ _AGAIN = (
     " compiler."
 )
 _UNFIT = "DALI's TensorFlow plugin does not fit TensorFlow"
-MISSING = Cause(
-    "plugin-missing",
-    "warn",
-    _UNFIT,
-    "{dali} has no plugin for TensorFlow: nvidia.dali.plugin.tf cannot be imported.",
-    _AGAIN,
-)
-OLDER = Cause(
-    "plugin-older-than-tensorflow",
-    "warn",
-    _UNFIT,
+_NONE = "{dali} has no plugin for TensorFlow: nvidia.dali.plugin.tf cannot be imported."
+_BEFORE = (
     "DALI's TensorFlow plugin was compiled before {tensorflow} was installed ({libraries}; TensorFlow is of"
-    " {since}).",
-    _AGAIN,
+    " {since})."
 )
-OTHER_TENSORFLOW = Cause(
-    "plugin-of-another-tensorflow",
-    "warn",
-    _UNFIT,
-    "DALI's TensorFlow plugin was made for another TensorFlow than {tensorflow}: {libraries}.",
-    _AGAIN,
+_ANOTHER = (
+    "DALI's TensorFlow plugin was made for another TensorFlow than {tensorflow}: {libraries}."
 )
+MISSING = Cause("plugin-missing", "warn", _UNFIT, _NONE, _AGAIN)
+OLDER = Cause("plugin-older-than-tensorflow", "warn", _UNFIT, _BEFORE, _AGAIN)
+OTHER_TENSORFLOW = Cause("plugin-of-another-tensorflow", "warn", _UNFIT, _ANOTHER, _AGAIN)
 
 
 @check(
     "PKG-020",
     title="DALI's TensorFlow plugin fits TensorFlow",
     causes=[MISSING, OLDER, OTHER_TENSORFLOW],
-    about="DALI reaches TensorFlow through nvidia-dali-tf-plugin, a package of its own: it compiles its"
-    " library when it is installed, for the TensorFlow that is there, or takes one that was made for that"
-    ' version. With another TensorFlow it ends with an undefined symbol, or with "No matching DALI plugin'
-    ' found for installed TensorFlow version".',
+    about="DALI reaches TensorFlow through nvidia-dali-tf-plugin, a package of its own, which compiles its"
+    " library for the TensorFlow that is there when it is installed, or takes one that was made for that"
+    " version. With another TensorFlow it ends with an undefined symbol.",
     sources=(
         "NVIDIA/DALI, dali/python/nvidia/dali/plugin/tf.py and dali_tf_plugin_install_tool.py",
         "NVIDIA/DALI#52, #1065 and #1200",
@@ -73,22 +61,19 @@ def dali_plugin(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"{named(dali)} without its TensorFlow plugin, beside {', '.join(others)}")
         return
     cause = _misfit(libraries, tensorflow, since) if libraries else MISSING
+    both = f"{named(dali)} with {named(tensorflow)}"
     if cause is None:
-        yield Passed(f"{named(dali)} with {named(tensorflow)}")
+        yield Passed(both)
         return
-    names = [f"{one.name} of {known(one.made_at) or 'unknown age'}" for one in libraries]
+    names = ", ".join(f"{one.name} of {known(one.made_at) or 'unknown age'}" for one in libraries)
+    shown = names or "no libdali_tf*.so"
     yield cause.found(
         about("package", _plugin_of(dali)),
-        [
-            view.evidence(PLACE, f"{named(dali)}, {named(tensorflow)}"),
-            view.evidence(
-                "target.packages.dali_libraries", ", ".join(names) or "no libdali_tf*.so"
-            ),
-        ],
+        [view.evidence(PLACE, both), view.evidence("target.packages.dali_libraries", shown)],
         advice=plugin_again(view, dali),
         dali=named(dali),
         tensorflow=named(tensorflow),
-        libraries=", ".join(names),
+        libraries=names,
         since=since,
     )
 

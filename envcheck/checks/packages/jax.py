@@ -34,10 +34,9 @@ MISFIT = Cause(
     "PKG-017",
     title="JAX's parts are of one release",
     causes=[MISFIT],
-    about="jax, jaxlib and the CUDA plugins (jax-cuda12-plugin, jax-cuda12-pjrt) are released together. pip"
-    " ties the plugins to jax by the extra jax[cuda12] alone, so that an upgrade of jax or jaxlib by itself"
-    " leaves the plugin behind; JAX then ignores it, fails with a mismatched PJRT API, or crashes. Judged by"
-    " what the installed jax itself requires, and by the plugin's version, which may not be above jaxlib's.",
+    about="jax, jaxlib and the CUDA plugins are released together, and pip ties the plugins to jax by the"
+    " extra jax[cuda12] alone: an upgrade of jax by itself leaves the plugin behind, which JAX then ignores."
+    " Judged by what the installed jax requires; no plugin's version may be above jaxlib's.",
     sources=(
         "metadata of the jax wheels (extras cuda, cuda12, cuda13)",
         "jax-ml/jax#22416 and #24901, ma-gilles/recovar#64 (what JAX says, and does, of a newer plugin)",
@@ -48,20 +47,20 @@ def jax_parts(view: SnapshotView) -> Iterator[Verdict]:
     jax, parts = distributions.get("jax"), _parts(distributions)
     if jax is None or not parts:
         raise Skip("JAX and its parts are not both installed in the target")
-    if None in map(version_of, [jax, *parts.values()]):
+    every = [jax, *parts.values()]
+    if None in map(version_of, every):
         raise NotKnown("which releases of JAX's parts these are")
     wrong = misfits(distributions)
     if not wrong:
-        yield Passed(", ".join(map(named, [jax, *parts.values()])))
+        yield Passed(", ".join(map(named, every)))
         return
     cuda = next((match[1] for name in parts if (match := _PLUGIN.match(name))), "")
     extra = f"[cuda{cuda}]" if cuda else ""
-    others = [one for one in [jax, *parts.values()] if one is not wrong[0]]
     yield found(
         view,
         MISFIT,
         wrong[0],
-        *others,
+        *(one for one in every if one is not wrong[0]),
         commands=[pip_install(view, f"jax{extra}=={jax.version}")],
         parts=" and ".join(map(named, wrong)) + (" does" if len(wrong) == 1 else " do"),
         jax=named(jax),
@@ -78,6 +77,8 @@ def misfits(distributions: dict[str, Distribution]) -> list[Distribution]:
     version = version_of(jax)
     if jax is None or version is None:
         return []
+    lib = version_of(distributions.get("jaxlib"))
+    required = extra_requirements(jax, _CUDA_EXTRA)
     wrong = []
     for name, one in _parts(distributions).items():
         has = version_of(one)
@@ -85,20 +86,16 @@ def misfits(distributions: dict[str, Distribution]) -> list[Distribution]:
             continue
         asked = [
             requirement.specifier.contains(has, prereleases=True)
-            for requirement in extra_requirements(jax, _CUDA_EXTRA)
+            for requirement in required
             if canonicalize_name(requirement.name) == name and requirement.specifier
         ]
         # Before its metadata named them: jax refuses a jaxlib that is newer than itself.
         fits = any(asked or [Version(has.public) <= Version(version.public)])
-        if not fits or not _fits_the_others(name, has, distributions):
+        if (
+            name != "jaxlib"
+        ):  # no plugin is newer than jaxlib, and its two halves are of one version
+            half = distributions.get(name.replace("-pjrt", "-plugin"), one)
+            fits = fits and (lib is None or has.release <= lib.release) and version_of(half) == has
+        if not fits:
             wrong.append(one)
     return wrong
-
-
-def _fits_the_others(name: str, has: Version, distributions: dict[str, Distribution]) -> bool:
-    "No plugin is newer than jaxlib; a plugin's two halves are of one version (reported of the pjrt half)."
-    lib = version_of(distributions.get("jaxlib"))
-    if name == "jaxlib" or (lib is not None and has.release > lib.release):
-        return name == "jaxlib"
-    half = distributions.get(name.replace("-pjrt", "-plugin"))
-    return half is None or version_of(half) == has

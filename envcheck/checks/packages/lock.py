@@ -13,6 +13,7 @@ from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about
+from ..gpus import plural
 from ..registry import check
 
 _NAMED = 6  # packages that a sentence names
@@ -29,10 +30,9 @@ CHANGED = Cause(
     "PKG-016",
     title="The environment is as its lock says",
     causes=[CHANGED],
-    about="envcheck installs an environment from a lock, and verifies it. Packages that were added later are"
-    " fine and shown as a detail; but an installation may also replace or remove packages of the lock, and"
-    " then the environment is no longer the one that was verified. Judged by the versions in the packages'"
-    " metadata; the other checks say whether it still works.",
+    about="envcheck installs an environment from a lock, and verifies it; a later installation may replace or"
+    " remove packages of the lock, and then it is no longer the one that was verified. Packages that were"
+    " added are fine. Judged by the versions in the packages' metadata.",
     sources=("PEP 751 (pylock.toml)", "the packages' own metadata"),
 )
 def as_locked(view: SnapshotView) -> Iterator[Verdict]:
@@ -46,17 +46,18 @@ def as_locked(view: SnapshotView) -> Iterator[Verdict]:
     if not differing:
         added = [f"{one.name} {one.version}" for one in lock.added]
         more = f"; {len(added)} added: {_some(added)}" if added else ""
-        yield Passed(f"{_packages(len(locked))} as locked{more}")
+        yield Passed(f"{plural(len(locked), 'package')} as locked{more}")
         return
     changes = []
     if changed:
         days = sorted(since[:10] for one in changed if (since := known(one.since)))
         since = f" since {days[0]}" if days else ""
         shown = [f"{one.name} {known(one.found)} (locked: {one.version})" for one in changed]
-        changes.append(f"{_packages(len(changed))} of the lock changed{since}: {_some(shown)}")
+        count = plural(len(changed), "package")
+        changes.append(f"{count} of the lock changed{since}: {_some(shown)}")
     if gone:
         shown = [f"{one.name} {one.version}" for one in gone]
-        changes.append(f"{_packages(len(gone))} of the lock removed: {_some(shown)}")
+        changes.append(f"{plural(len(gone), 'package')} of the lock removed: {_some(shown)}")
     one = len(differing) == 1
     yield CHANGED.found(
         about("package", known(lock.stack)),
@@ -74,10 +75,6 @@ def _same(one: PackageInLock) -> bool:
         return True
     parsed = parse_version(version)
     return parsed is not None and parsed == parse_version(one.version)
-
-
-def _packages(count: int) -> str:
-    return f"{count} package{'' if count == 1 else 's'}"
 
 
 def _some(names: list[str]) -> str:

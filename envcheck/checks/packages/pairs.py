@@ -13,18 +13,9 @@ from ...facts.target import Distribution
 from ...facts.view import SnapshotView, fact
 from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
+from .. import target
 from ..registry import check
-from ..target import (
-    imports,
-    installed,
-    named,
-    of_component,
-    owner_of,
-    pip_install,
-    pip_replace,
-    variables,
-    version_of,
-)
+from ..target import installed, named, owner_of, pip_install, version_of
 from .common import found
 
 # (package, TensorFlow before this version, needs the package below this one)
@@ -40,12 +31,13 @@ def too_new(view: SnapshotView, distributions: dict[str, Distribution], package:
     """The version that the installed TensorFlow needs the package to be below, and it is not; else ""."""
     has = version_of(distributions.get(package))
     tensorflow = version_of(owner_of(distributions, "tensorflow"))
-    if has is None or tensorflow is None or tensorflow.major < 1 or imports(view, "tensorflow"):
+    if has is None or tensorflow is None or tensorflow.major < 1:
         return ""
-    for name, before, limit in _LIMITS:
-        if name == package and tensorflow < before:
-            return limit if has >= Version(limit) else ""
-    return ""
+    limits = (most for name, before, most in _LIMITS if name == package and tensorflow < before)
+    limit = next(limits, "")
+    if not limit or has < Version(limit) or target.imports(view, "tensorflow"):
+        return ""
+    return limit
 
 
 def _below_limit(view: SnapshotView, package: str, cause: Cause) -> Iterator[Verdict]:
@@ -58,10 +50,9 @@ def _below_limit(view: SnapshotView, package: str, cause: Cause) -> Iterator[Ver
         pin = pip_install(view, f"{package}<{limit}")
         yield found(view, cause, one, tensorflow, commands=[pin], limit=limit)
         return
-    has, wants = version_of(one), version_of(tensorflow)
-    untried = _UNTRIED.get(package)
-    unsure = has is None or wants is None or (untried is not None and has >= untried)
-    if unsure and not imports(view, "tensorflow"):
+    has, untried = version_of(one), _UNTRIED.get(package)
+    unsure = None in (has, version_of(tensorflow)) or (untried and has and has >= untried)
+    if unsure and not target.imports(view, "tensorflow"):
         raise NotKnown(f"whether {named(tensorflow)} works with {named(one)}")
     yield Passed(f"{named(tensorflow)} with {named(one)}")
 
@@ -81,7 +72,7 @@ PROTOBUF = Cause(
     causes=[PROTOBUF],
     about="TensorFlow 1.15's generated code works with protobuf below 3.21 (4.21 is its next release) and"
     " dies on import with a newer one, while `pip check` reports no problem: older wheels name no upper"
-    " bound, and an unconstrained resolver takes protobuf 4. No failure if TensorFlow was seen to import.",
+    " bound. No failure if TensorFlow was seen to import.",
     sources=("upstream 1.15.5 with protobuf 4.24.4, observed", NVTF_SOURCE),
 )
 def protobuf(view: SnapshotView) -> Iterator[Verdict]:
@@ -105,8 +96,7 @@ NUMPY = Cause(
     title="numpy suits TensorFlow",
     causes=[NUMPY],
     about="TensorFlow 1.15 uses names that numpy removed in 1.24, and TensorFlow before 2.18 was compiled"
-    " for numpy 1 and fails with numpy 2, on import or in the middle of a run. No failure if TensorFlow was"
-    " seen to import.",
+    " for numpy 1 and fails with numpy 2. No failure if TensorFlow was seen to import.",
     sources=(
         *(NVTF_SOURCE, "TensorFlow's release notes, 2.18.0"),
         "numpy's release notes, 1.24.0 and 2.0.0",
@@ -129,9 +119,8 @@ PYNVML = Cause(
     "PKG-006",
     title="pynvml comes from nvidia-ml-py",
     causes=[PYNVML],
-    about="The old pynvml package (below 12) brings a module of the same name as nvidia-ml-py's, and"
-    " overwrites it. Monitoring and frameworks then read the GPU through a binding from years ago, which"
-    " lacks what newer drivers report.",
+    about="The old pynvml package (below 12) overwrites nvidia-ml-py's module of the same name: monitoring"
+    " and frameworks then read the GPU through a binding that lacks what newer drivers report.",
     sources=("pynvml 11.5.3 beside nvidia-ml-py, observed",),
 )
 def pynvml(view: SnapshotView) -> Iterator[Verdict]:
@@ -144,66 +133,20 @@ def pynvml(view: SnapshotView) -> Iterator[Verdict]:
     if (version and version >= Version("12")) or (module and module == binding.version):
         yield Passed(f"the module is that of {named(binding)}")
         return
-    yield found(
-        view,
-        PYNVML,
-        old,
-        binding,
-        evidence=[view.evidence("target.packages.pynvml_module_version")],
-        commands=[pip_replace(view, f"nvidia-ml-py=={binding.version}", "pynvml")],
-    )
-
-
-CUDNN_8 = Cause(
-    "tensorrt-without-cudnn-8",
-    "fail",
-    "TensorRT's cuDNN is missing",
-    "{package} needs libcudnn.so.8, and only {others} is installed: importing TensorRT fails.",
-    "Install cuDNN 8.",
-)
-
-
-@check(
-    "PKG-007",
-    title="TensorRT's cuDNN is installed",
-    causes=[CUDNN_8],
-    about="TensorRT 8 is linked with cuDNN 8 and asks for libcudnn.so.8, but its wheels on the registry name"
-    " no version, so that a resolver installs cuDNN 9. Importing TensorRT, and TensorFlow's TensorRT"
-    ' integration, then fails with "libcudnn.so.8: cannot open shared object file".',
-    sources=("tensorrt 8.5.3.1 from the public registry, observed", "NVIDIA/TensorRT#2933"),
-)
-def tensorrt_cudnn(view: SnapshotView) -> Iterator[Verdict]:
-    distributions = installed(view)
-    names = ("tensorrt", "nvidia-tensorrt", "tensorrt-libs")
-    several = [one for name, one in distributions.items() if name in names]
-    engines = [one for one in several if getattr(version_of(one), "major", 0) == 8]
-    cudnn = of_component(distributions, "cudnn")
-    if not engines or not cudnn:
-        raise Skip("TensorRT 8 and a cuDNN wheel are not both in the target")
-    majors = {version.major for one in cudnn if (version := version_of(one))}
-    if not majors:
-        raise NotKnown(f"which cuDNN {named(cudnn[0])} is")
-    if 8 in majors:
-        yield Passed(", ".join(map(named, [*engines, *cudnn])))
-        return
-    commands = [pip_install(view, f"{cudnn[0].name}<9")]
-    yield found(view, CUDNN_8, engines[0], cudnn[0], commands=commands)
+    shown = view.evidence("target.packages.pynvml_module_version")
+    again = target.pip_replace(view, f"nvidia-ml-py=={binding.version}", "pynvml")
+    yield found(view, PYNVML, old, binding, evidence=[shown], commands=[again])
 
 
 LEGACY = "TF_USE_LEGACY_KERAS"
 _FIRST_KERAS_3 = Version("2.16")
 _USERS = [row["name"] for row in table("keras2_packages") if row["legacy_keras"] == "yes"]
 _FITTING = "Install the tf_keras of this TensorFlow."
-_HEADLINE = "{package} does not fit {others}"
+_MISFIT = "{package} does not fit {others}"
 _MADE_FOR = "{package} was made for another TensorFlow than {others}: "
-NEWER = Cause("tf-keras-newer", "fail", _HEADLINE, _MADE_FOR + "importing it fails.", _FITTING)
-OLDER = Cause(
-    "tf-keras-older",
-    "warn",
-    _HEADLINE,
-    _MADE_FOR + "what this TensorFlow changed since is not in it.",
-    _FITTING,
-)
+_NOT_IN_IT = "what this TensorFlow changed since is not in it."
+NEWER = Cause("tf-keras-newer", "fail", _MISFIT, _MADE_FOR + "importing it fails.", _FITTING)
+OLDER = Cause("tf-keras-older", "warn", _MISFIT, _MADE_FOR + _NOT_IN_IT, _FITTING)
 
 
 @check(
@@ -264,7 +207,7 @@ def keras_generation(view: SnapshotView) -> Iterator[Verdict]:
         raise Skip("no TensorFlow 2.16 or later in the target")
     wanted, has_legacy = _tf_keras_for(version), "tf-keras" in distributions
     install = [] if has_legacy else [pip_install(view, wanted)]
-    value = variables(view).get(LEGACY, "")
+    value = target.variables(view).get(LEGACY, "")
     if value.lower() in ("1", "true"):
         if has_legacy:
             yield Passed("tf.keras is Keras 2 (tf_keras)")
@@ -279,7 +222,7 @@ def keras_generation(view: SnapshotView) -> Iterator[Verdict]:
         yield found(view, KERAS_3, user, tensorflow, commands=commands)
     if not users:
         way = f"; code for Keras 2 needs {wanted} and {LEGACY}=1"
-        yield Passed(f"tf.keras is Keras 3{way if imports(view, 'tensorflow') else ''}")
+        yield Passed(f"tf.keras is Keras 3{way if target.imports(view, 'tensorflow') else ''}")
 
 
 def _tf_keras_for(tensorflow: Version) -> str:
