@@ -130,12 +130,6 @@ def python_version(view: SnapshotView) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def conda_prefix(view: SnapshotView) -> str:
-    """The directory of the target's conda environment; "" where it is none."""
-    probe = view.target.interpreter
-    return fact(probe, "prefix") if fact(probe, "kind") == "conda" else ""
-
-
 def by_uv(view: SnapshotView) -> bool:
     """Whether uv installed all packages whose installer is recorded: uv's environments have no pip."""
     packages = fact(view.target.packages, "distributions") or []

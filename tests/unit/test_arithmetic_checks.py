@@ -49,23 +49,6 @@ def test_mixed_precision_by_a_variable(
         )
 
 
-@pytest.mark.parametrize(
-    ("version", "variables", "outcome"),
-    [
-        ("2.4.1", {}, "pass"),
-        ("2.4.1", {AMP: "1"}, "warn"),
-        ("2.5.0", {AMP: "1"}, "pass"),
-        ("2.1.0", {AMP: "1"}, "pass"),
-    ],
-)
-def test_versions_that_are_slow(version: str, variables: dict[str, str], outcome: str) -> None:
-    result = on("FRM-011", "framework", version, variables)
-    assert result.outcome == outcome
-    if version == "2.4.1":
-        said = result.detail or result.findings[0].message
-        assert "Conv2D" in said and "DepthwiseConv2D" in said
-
-
 def test_tf32_by_default_is_a_detail() -> None:
     torch = tensorflow(name="torch", version="1.11.0")
     snap = good_snapshot(torch=torch, packages=packages(dist("tensorrt", "8.6.1")))

@@ -9,13 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from packaging.version import Version
 from targets import (
     SITE,
     compiler_tool,
     good_snapshot,
     good_tools,
-    interpreter,
     judge,
     on_bare_machine,
     tensorflow,
@@ -25,7 +23,6 @@ from targets import (
 from envcheck.collector import framework
 from envcheck.collector.cuda import compiler_tools
 from envcheck.collector.runtime.context import Context
-from envcheck.data.xla_tools import xla_search
 from envcheck.facts.target import CompilerTool
 from envcheck.findings.model import CheckResult
 
@@ -125,13 +122,6 @@ def test_a_toolkit_aside_is_named_instead_of_installing() -> None:
     assert "pip install" not in words
 
 
-def test_conda_installs_its_own_nvcc() -> None:
-    conda = interpreter(kind="conda", prefix="/opt/conda/envs/tf")
-    words = told(on("FRM-008", version="2.11.0", cuda="11.2", interpreter=conda))
-    assert "conda install -y -p /opt/conda/envs/tf -c nvidia cuda-nvcc=11.2" in words
-    assert "xla_gpu_cuda_data_dir=/opt/conda/envs/tf" in words
-
-
 def test_jax_cannot_do_without() -> None:
     result = judge(good_snapshot(**jax()), "FRM-008", "framework")
     assert result.outcome == "fail" and "nvidia-cuda-nvcc-cu12" in told(result)
@@ -162,21 +152,6 @@ def test_later_versions_pass_over_what_is_too_old_for_anything() -> None:
     ancient = compiler_tool("ptxas", "PATH", "/usr/local/cuda-10.2/bin", "10.2.89")
     assert on("FRM-009", ancient, *good_tools()).outcome == "pass"
     assert on("FRM-009", ancient, *good_tools(), version="2.12.0", cuda="11.8").outcome == "warn"
-
-
-def test_a_jax_with_a_compiler_of_its_own_is_not_judged_by_path() -> None:
-    old = compiler_tool("ptxas", "PATH", "/usr/local/cuda-12.2/bin", "12.2.140")
-    snap = good_snapshot(**jax(old, *good_tools(), version="0.7.0", cuda="12.9"))
-    assert judge(snap, "FRM-009", "framework").outcome == "skipped"
-
-
-def test_the_rows_of_a_framework_have_no_gap() -> None:
-    for name, versions in {
-        "tensorflow": ["1.15.5", "2.0.0", "2.2.3", "2.6.0", "2.11.1", "2.16.1", "2.18.0", "2.21.0"],
-        "jax": ["0.1.50", "0.1.66", "0.4.13", "0.4.35", "0.5.0", "0.10.2"],
-    }.items():
-        assert all(xla_search(name, Version(version)) for version in versions)
-    assert xla_search("torch", Version("2.5")) is None
 
 
 def test_the_probe_finds_each_place(tmp_path: Path) -> None:

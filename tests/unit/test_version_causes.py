@@ -5,9 +5,7 @@ The words marked "observed" are those of real imports, and so are the versions a
 
 from __future__ import annotations
 
-import re
 import shlex
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +14,6 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from targets import dist, good_snapshot, judge, not_imported, packages
 
-from envcheck.checks.framework.version_causes import SIGNS
-from envcheck.data import table
-from envcheck.data.numpy_names import numpy_name
 from envcheck.findings.model import Finding
 
 # Requires-Dist of tensorflow-cpu 2.18.0 and 2.20.0, as their wheels have them.
@@ -41,13 +36,6 @@ DESCRIPTORS = (
     "TypeError: Descriptors cannot not be created directly.\nIf this call came from a _pb2.py file"
 )
 NO_DTYPES = "AttributeError: module 'numpy' has no attribute 'dtypes'"
-NO_EXCEPTIONS = "AttributeError: module 'numpy' has no attribute 'exceptions'"
-OLD_API = "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf . Check"
-NEW_API = "RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000"
-GENCODE = (
-    "VersionError: Detected incompatible Protobuf Gencode/Runtime versions when loading xla.proto:"
-    " gencode 6.31.1 runtime 5.29.1. Runtime version cannot be older than the linked gencode version."
-)
 
 
 def diagnosed(words: str, requires: list[str], **versions: str) -> Finding:
@@ -74,40 +62,15 @@ def wanted(finding: Finding) -> Requirement:
         (NO_RUNTIME_VERSION, TF_2_20, "protobuf", "3.20.3", "old"),  # observed
         (NO_BUILDER, ["protobuf<5,>=3.19.0"], "protobuf", "3.19.6", "old"),
         (NO_BUILDER, [], "protobuf", "3.19.6", "old"),
-        (GENCODE, TF_2_20, "protobuf", "5.29.1", "old"),
-        (GENCODE.replace("6.31.1", "4.25.1"), TF_2_18, "protobuf", "6.30.0", "new"),
         (DESCRIPTORS, TF_1, "protobuf", "4.24.4", "new"),  # observed
-        (DESCRIPTORS, [], "protobuf", "4.24.4", "new"),
         (NO_DTYPES, TF_2_20, "numpy", "1.23.5", "old"),  # observed
-        (NO_EXCEPTIONS, TF_2_18, "numpy", "1.23.5", "old"),
-        (NO_EXCEPTIONS, [], "numpy", "1.23.5", "old"),
+        (NO_DTYPES, [], "numpy", "1.23.5", "old"),
         ("No module named 'numpy._core'", [], "numpy", "1.26.4", "old"),
-        (
-            "AttributeError: module 'numpy' has no attribute 'object'.",
-            TF_1,
-            "numpy",
-            "1.24.4",
-            "new",
-        ),
-        (
-            "AttributeError: module 'numpy' has no attribute 'bool'.",
-            TF_2_18,
-            "numpy",
-            "1.24.4",
-            "old",
-        ),
-        (OLD_API, TF_2_18, "numpy", "1.23.5", "old"),
-        (NEW_API, ["numpy<2,>=1.23.5"], "numpy", "2.1.0", "new"),
-        ("ImportError: numpy.core.multiarray failed to import", [], "numpy", "2.1.0", "new"),
-        ("ImportError: numpy.core.multiarray failed to import", TF_2_18, "numpy", "1.22.0", "old"),
-        (
-            "ValueError: numpy.dtype size changed, may indicate binary incompatibility."
-            " Expected 96 from C header, got 88 from PyObject",
-            ["numpy>=2"],
-            "numpy",
-            "1.26.4",
-            "old",
-        ),
+        ("module 'numpy' has no attribute 'object'.", TF_1, "numpy", "1.24.4", "new"),
+        ("module 'numpy' has no attribute 'bool'.", TF_2_18, "numpy", "1.24.4", "old"),
+        ("numpy.core.multiarray failed to import", [], "numpy", "2.1.0", "new"),
+        ("numpy.core.multiarray failed to import", TF_2_18, "numpy", "1.22.0", "old"),
+        ("numpy.dtype size changed", ["numpy>=2"], "numpy", "1.26.4", "old"),
     ],
 )
 def test_the_direction_is_right_and_the_remedy_changes_something(
@@ -125,9 +88,7 @@ def test_the_direction_is_right_and_the_remedy_changes_something(
             assert asked.specifier == one.specifier  # the very command that PKG-009 prints
 
 
-@pytest.mark.parametrize(
-    "words", [OLD_API, NO_BUILDER, "module 'numpy' has no attribute 'whatever'"]
-)
+@pytest.mark.parametrize("words", [NO_BUILDER, "module 'numpy' has no attribute 'whatever'"])
 def test_without_a_known_direction_the_framework_is_installed_anew(words: str) -> None:
     finding = diagnosed(words, [], numpy="2.0.0", protobuf="5.29.1")
     assert finding.remedy is not None and "--force-reinstall" in finding.remedy.commands[0]
@@ -145,15 +106,3 @@ def test_packages_that_nobody_read_leave_what_the_words_say() -> None:
 def test_foreign_words_and_versions_break_nothing(words: str, has: str) -> None:
     for line in (f"module 'numpy' has no attribute '{words}'", f"gencode {words} runtime 5.1"):
         assert diagnosed(line, [], numpy=has, protobuf=has).level == "fail"
-
-
-@pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: sign.pattern[:30])
-def test_every_sign_is_a_pattern_with_a_source(sign: Any) -> None:
-    re.compile(sign.pattern)
-    assert sign.package in ("numpy", "protobuf") and sign.source
-
-
-def test_the_table_of_numpys_names_is_whole() -> None:
-    for row in table("numpy_names"):
-        assert row["source"] and bool(row["added_in"]) != bool(row["removed_in"])
-        assert all(numpy_name(name) is not None for name in row["names"].split())

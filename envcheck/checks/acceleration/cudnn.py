@@ -13,7 +13,7 @@ from ...facts.target import Framework
 from ...facts.view import SnapshotView, facts_of
 from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ..framework.trials import TAKEN, said, why_failed
+from ..framework.trials import TAKEN, lines_of, why_failed
 from ..registry import check
 from ..target import python
 from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number
@@ -148,7 +148,7 @@ def _why(view: SnapshotView, seen: Seen, first: SystemTrial) -> tuple[str, Remed
         facts = _facts(view, seen)
     except CannotJudge:
         return first.reason or first.outcome, None
-    words = [*seen.run.log, *said(facts), first.reason]
+    words = [*seen.run.log, *lines_of(facts), first.reason]
     return why_failed(view, facts, first.reason, words)
 
 

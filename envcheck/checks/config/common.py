@@ -130,6 +130,7 @@ def warning(
         about_file(path),
         [evidence(view, entry)],
         commands=[undo(view, entry)],
+        advice=None,
         where=where,
         **params,
     )

@@ -28,6 +28,7 @@ def misset(view: SnapshotView, cause: Cause, name: str, **params: Param) -> Find
         about("variable", name),
         [setting_evidence(view, name)],
         commands=cause.commands or [f"unset {name}"],
+        advice=None,
         variable=name,
         value=variables_if_known(view).get(name, ""),
         **params,

@@ -116,7 +116,7 @@ def tf32_defaults(view: SnapshotView) -> Iterator[Verdict]:
     if newest_generation(view) < 8:
         raise Skip("no visible GPU has TF32")
     imported = (one for one in framework_facts(view) if one.imported)
-    versions = [(title_of(one), one.name, known(one.version) or "") for one in imported]
+    versions = [(title_of(one), str(one.name), known(one.version) or "") for one in imported]
     for name, one in installed_if_known(view).items():
         if name in ("tensorrt", "nvidia-tensorrt"):
             versions.append(("TensorRT", "tensorrt", one.version))

@@ -49,21 +49,16 @@ class Explained(NamedTuple):
 
 def import_fails(key: str, says: str, remedy: str = "", source: str = "") -> Cause:
     """A cause of FRM-001."""
-    told = "{framework} does not import: " + says
-    return Cause(key, "fail", told, f"{told}.", remedy, source=source)
+    headline = "{framework} does not import: " + says
+    return Cause(key, "fail", headline, f"{headline}.", remedy, source=source)
 
 
 def sees_too_few(key: str, says: str, remedy: str = "", source: str = "") -> Cause:
     """A cause of FRM-002."""
-    return Cause(
-        key,
-        "fail",
-        "{framework} sees {seen} of {expected}",
-        "{framework} sees {seen} of the {expected} that CUDA sees, so it trains on {instead}: "
-        + f"{says}.",
-        remedy,
-        source=source,
-    )
+    headline = "{framework} sees {seen} of {expected}"
+    why = " that CUDA sees, so it trains on {instead}: " + f"{says}."
+    sentence = "{framework} sees {seen} of the {expected}" + why
+    return Cause(key, "fail", headline, sentence, remedy, source=source)
 
 
 def signs(code: str, make: Callable[[str, str, str, str], Cause]) -> tuple[KnownMessage, ...]:

@@ -24,7 +24,6 @@ from ..driver_state import NO_GPUS_THERE
 from ..registry import check
 from ..target import (
     about_framework,
-    conda_prefix,
     framework_version,
     per_framework,
     pip_install,
@@ -32,7 +31,7 @@ from ..target import (
     title_of,
     variables,
 )
-from .trials import ran, said
+from .trials import lines_of, ran
 
 _BEFORE = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
 _LACKS = re.compile(
@@ -74,36 +73,34 @@ def xla_tools(facts: Framework) -> XlaTools:
     search = xla_search(facts.name, Version("2.14") if of_nvidia else version) if version else None
     if search is None:
         raise NotKnown(f"where {title} {version or ''} looks for ptxas and libdevice")
-    reachable = [
+    ptxas, libdevice = (
         [one for place in places for one in found if (one.kind, one.place) == (kind, place)]
         for kind, places in (("ptxas", search.ptxas), ("libdevice", search.libdevice))
-    ]
+    )
     # Later versions pass over a ptxas that is too old for anything, and take the next one.
     oldest = search.oldest_ptxas if search.as_new_as_build else None
-    ptxas = [one for one in reachable[0] if oldest is None or (_version(one) or oldest) >= oldest]
-    return XlaTools(search, ptxas, reachable[1], found)
+    ptxas = [one for one in ptxas if oldest is None or (_version(one) or oldest) >= oldest]
+    return XlaTools(search, ptxas, libdevice, found)
 
 
 def _version(tool: CompilerTool) -> Version | None:
     return parse_version(known(tool.version) or "")
 
 
-_HEADLINE = "XLA finds no {missing}"
+_NONE_FOUND = "XLA finds no {missing}"
 _LACKING = "XLA in {framework} {version} finds no {missing}: {effect}."
-NOT_FOUND = Cause("compiler-tools-missing", "fail", _HEADLINE, _LACKING)
-NOT_FOUND_WHEN_ASKED = Cause("compiler-tools-missing-on-demand", "warn", _HEADLINE, _LACKING)
+NOT_FOUND = Cause("compiler-tools-missing", "fail", _NONE_FOUND, _LACKING)
+NOT_FOUND_WHEN_ASKED = Cause("compiler-tools-missing-on-demand", "warn", _NONE_FOUND, _LACKING)
 
 
 @check(
     "FRM-008",
     title="XLA finds ptxas and libdevice",
     causes=[NOT_FOUND, NOT_FOUND_WHEN_ASKED],
-    about="XLA compiles for the GPU with two files of the CUDA toolkit: ptxas and libdevice.10.bc. It looks"
-    " for them where XLA_FLAGS=--xla_gpu_cuda_data_dir says, in the toolkit that the framework was built"
-    " with, in /usr/local/cuda, later ones in the nvidia-cuda-nvcc wheel, and for ptxas on PATH; conda's"
-    " cudatoolkit brings neither to where it looks. Without them JAX computes nothing on the GPU, and Keras,"
-    ' whose optimizers are compiled from TensorFlow 2.11 on, stops with "libdevice not found at'
-    ' ./libdevice.10.bc". Only a warning in an older TensorFlow.',
+    about="XLA compiles for the GPU with two files of the CUDA toolkit, ptxas and libdevice.10.bc, which it"
+    " looks for in XLA_FLAGS=--xla_gpu_cuda_data_dir, in /usr/local/cuda, later in the nvidia-cuda-nvcc"
+    " wheel, and for ptxas on PATH. Without them JAX computes nothing on the GPU, and Keras, whose optimizers"
+    ' are compiled from TensorFlow 2.11 on, stops with "libdevice not found at ./libdevice.10.bc".',
     sources=(
         "tensorflow#58681, #56927, #35423, #33375; jax#989",
         "xla, cuda_root_path.cc, nvptx_libdevice_path.cc (xla_tools.csv)",
@@ -122,7 +119,7 @@ def tools_found(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
         yield Passed(f"{title}: {', '.join(first)}")
         return
     missing = " and no ".join(tools.missing)
-    logged = next((line for line in said(facts) if _LACKS.search(line)), "")
+    logged = next((line for line in lines_of(facts) if _LACKS.search(line)), "")
     if not (tools.search.always or logged or _asks_for_xla(view, facts)):
         yield Passed(f"{title} finds no {missing}, and compiles only when asked to")
         return
@@ -131,6 +128,11 @@ def tools_found(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
     fails = any(one.name == "xla" and one.outcome == "failed" for one in trials) or (
         tools.search.always and ("libdevice.10.bc" in tools.missing or is_jax)
     )
+    effect = "what it compiles fails, or is left to the driver"
+    if is_jax:
+        effect = "JAX computes nothing on the GPU"
+    elif fails:
+        effect = "what Keras or jit_compile compiles stops with an error"
     searched = tools.search.ptxas if tools.missing == ["ptxas"] else tools.search.libdevice
     aside = [one.path for one in tools.all if one.place == "aside"][:3]
     shown = f"none in {', '.join(searched)}" + (f"; aside: {', '.join(aside)}" if aside else "")
@@ -141,11 +143,7 @@ def tools_found(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
         framework=title,
         version=known(facts.version) or "",
         missing=missing,
-        effect="JAX computes nothing on the GPU"
-        if is_jax
-        else "what Keras or jit_compile compiles stops with an error"
-        if fails
-        else "what it compiles fails, or is left to the driver",
+        effect=effect,
     )
 
 
@@ -161,38 +159,21 @@ def _asks_for_xla(view: SnapshotView, facts: Framework) -> bool:
 
 
 def bring_tools(view: SnapshotView, facts: Framework, tools: XlaTools) -> Remedy:
-    """Point XLA to what is installed; else install NVIDIA's wheel, which holds both, or conda's package."""
-    built = parse_version(known(facts.built_cuda) or "")
-    there = _whole_toolkit(tools, built)
-    if there is not None:
-        return Remedy("Point XLA to the installed toolkit.", [_flag(there)])
-    prefix = conda_prefix(view)
-    if prefix:
-        nvcc = f"cuda-nvcc={built.major}.{built.minor}" if built else "cuda-nvcc"
-        return Remedy(
-            "Install conda's nvcc, which brings both, and point XLA to the environment.",
-            [f"conda install -y -p {word(prefix)} -c nvidia {nvcc}", _flag(prefix)],
-        )
+    """Point XLA to what is installed; else install NVIDIA's wheel, which holds both."""
+    libdevice = {one.root for one in tools.all if one.kind == "libdevice"}
+    roots = [
+        (version, one.root)
+        for one in tools.all
+        if one.kind == "ptxas" and one.place != "PATH" and one.root in libdevice
+        if (version := _version(one)) is not None and version >= _needed(facts, tools.search)
+    ]
+    if roots:
+        return Remedy("Point XLA to the installed toolkit.", [_flag(max(roots)[1])])
     by_flag = [] if "wheel" in tools.search.libdevice else [_flag(_wheel_root(facts))]
     return Remedy(
         "Install NVIDIA's wheel, which brings both, where this version looks for them.",
         [pip_install(view, *_wheels(facts)), *by_flag],
     )
-
-
-def _whole_toolkit(tools: XlaTools, built: Version | None) -> str | None:
-    """The root of a toolkit with both files that this XLA does not look into by itself."""
-    libdevice = {one.root for one in tools.all if one.kind == "libdevice"}
-    oldest = tools.search.oldest_ptxas or Version("0")
-    if built is not None and tools.search.as_new_as_build:
-        oldest = max(oldest, Version(f"{built.major}.{built.minor}"))
-    roots = [
-        (version, one.root)
-        for one in tools.all
-        if one.kind == "ptxas" and one.place != "PATH" and one.root in libdevice
-        if (version := _version(one)) is not None and version >= oldest
-    ]
-    return max(roots)[1] if roots else None
 
 
 def _flag(root: str) -> str:
@@ -209,15 +190,12 @@ def _wheels(facts: Framework) -> list[str]:
     version = parse_version(known(facts.built_cuda) or "")
     if pinned:
         return pinned
-    if version is None:
-        return ["nvidia-cuda-nvcc-cu12"]
-    if version.major < 12:
-        return ["nvidia-cuda-nvcc-cu11"]
+    if version is None or version.major < 12:
+        return [f"nvidia-cuda-nvcc-cu{'12' if version is None else '11'}"]
     least = f"=={version.major}.*,>={version.major}.{version.minor}"
-    names = (
-        ["nvidia-cuda-nvcc-cu12"] if version.major == 12 else ["nvidia-cuda-nvcc", "nvidia-nvvm"]
-    )
-    return [f"{name}{least}" for name in names]
+    if version.major == 12:
+        return [f"nvidia-cuda-nvcc-cu12{least}"]
+    return [f"nvidia-cuda-nvcc{least}", f"nvidia-nvvm{least}"]
 
 
 def _wheel_root(facts: Framework) -> str:
@@ -225,29 +203,22 @@ def _wheel_root(facts: Framework) -> str:
     return f"{site or '.'}/nvidia/cuda_nvcc"
 
 
-_OLD_HEADLINE = "XLA's ptxas ({ptxas}) is older than {framework}'s CUDA"
-_OLD = "XLA in {framework} {version} takes {path} of CUDA {ptxas}, and needs CUDA {needed}'s or a later one: "
-PTXAS_TOO_OLD = Cause(
-    "ptxas-too-old",
-    "fail",
-    _OLD_HEADLINE,
-    _OLD + "what it compiles fails, or is compiled wrongly. JAX compiles everything.",
+_IS_OLD = "XLA's ptxas ({ptxas}) is older than {framework}'s CUDA"
+_OLD = (
+    "XLA in {framework} {version} takes {path} of CUDA {ptxas}, and needs CUDA {needed}'s or a later one:"
+    " what it compiles fails, or is compiled wrongly."
 )
-PTXAS_TOO_OLD_WHEN_ASKED = Cause(
-    "ptxas-too-old-on-demand",
-    "warn",
-    _OLD_HEADLINE,
-    _OLD + "what it is asked to compile fails, or is compiled wrongly.",
-)
+PTXAS_TOO_OLD = Cause("ptxas-too-old", "fail", _IS_OLD, _OLD)
+PTXAS_TOO_OLD_WHEN_ASKED = Cause("ptxas-too-old-on-demand", "warn", _IS_OLD, _OLD)
 
 
 @check(
     "FRM-009",
     title="XLA's ptxas is new enough",
     causes=[PTXAS_TOO_OLD, PTXAS_TOO_OLD_WHEN_ASKED],
-    about="XLA takes the first ptxas that it finds, for most versions the one on PATH, even if the wheels"
-    ' bring a newer one. One that is older than the PTX that XLA writes stops with "Unsupported .version 8.4;'
-    " current version is '8.2'\"; one older than 11.1 compiles wrongly without a message.",
+    about="XLA takes the first ptxas that it finds, for most versions the one on PATH. One that is older than"
+    " the PTX that XLA writes stops with \"Unsupported .version 8.4; current version is '8.2'\"; one older"
+    " than 11.1 compiles wrongly without a message.",
     sources=("jax#6799, #10083, #25344, #25718, #25853", "xla_tools.csv"),
     follows=(*_BEFORE, "FRM-008"),
 )
@@ -258,7 +229,7 @@ def ptxas_new_enough(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
         yield Passed(f"{title}: XLA compiled for the GPU")
         return
     tools = xla_tools(facts)
-    logged = next((line for line in said(facts) if _REFUSES.search(line)), "")
+    logged = next((line for line in lines_of(facts) if _REFUSES.search(line)), "")
     if not tools.search.ptxas and not logged:
         raise Skip(f"this {title} compiles without ptxas")
     if not tools.ptxas:
@@ -271,11 +242,10 @@ def ptxas_new_enough(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
     if not logged and version.release[: len(needed.release)] >= needed.release:
         yield Passed(f"{title}: {taken.path} {version}")
         return
-    shown = f"{taken.path}: {version}"
     yield (PTXAS_TOO_OLD if facts.name == "jax" or logged else PTXAS_TOO_OLD_WHEN_ASKED).found(
         about_framework(facts) + about_file(taken.path),
         [
-            view.evidence(f"target.{facts.name}.compiler_tools", shown),
+            view.evidence(f"target.{facts.name}.compiler_tools", f"{taken.path}: {version}"),
             view.evidence(f"target.{facts.name}.built_cuda"),
             *_log(facts, logged),
         ],

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from ...data.cuda import driver_fits
 from ...data.framework_gpus import gpu_builds
-from ...data.slow_versions import slow_versions
 from ...facts.base import known
-from ...facts.evidence import Evidence
 from ...facts.missing import NotKnown, Skip
 from ...facts.target import Framework
 from ...facts.view import SnapshotView, fact, need
@@ -17,19 +15,15 @@ from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl
-from ..environment.common import newest_generation
 from ..fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from ..registry import check
 from ..system_commands import on_system
 from ..target import (
     about_framework,
-    framework_version,
     per_framework,
     pip_install,
     python_version,
-    sees_gpus,
     title_of,
-    variables,
 )
 from ..visible import VisibleDevice, capabilities, visible
 from .trials import ran
@@ -48,8 +42,7 @@ DRIVER_TOO_OLD = Cause(
     title="The driver runs the CUDA that the framework was built with",
     causes=[DRIVER_TOO_OLD],
     about="A driver runs the CUDA it was released with and every older one; from CUDA 11 on also newer minor"
-    " versions of the same major (minor-version compatibility), except for PTX that is newer than itself."
-    " With an older driver a framework finds no GPU, or dies at the first kernel. What libcuda itself reports"
+    " versions of the same major, except for PTX that is newer than itself. What libcuda itself reports"
     " counts first, since a forward-compatibility package may raise it.",
     sources=("CUDA release notes, tables 2 and 3 (cuda_driver.csv)", "CUDA compatibility guide"),
     follows=(*NO_GPUS_THERE, "FRM-001", "FRM-005", "FRM-007"),
@@ -110,48 +103,36 @@ def _older_or_newer(view: SnapshotView, facts: Framework, driver: str, needed: s
 
 
 _LACKS_CODE = "the framework has no code for a GPU"
-_NO_MACHINE_CODE = (
-    "{framework} {version} has no machine code for {gpu} (compute capability {capability})"
+_FOR = "for {gpu} (compute capability {capability})"
+_NONE = "{framework} {version} has no code " + _FOR + "; {why}: no kernel runs there."
+_NO_MACHINE_CODE = "{framework} {version} has no machine code " + _FOR
+_INVALID = (
+    ", and what the driver would compile does not run there: kernels stop with CUDA_ERROR_INVALID_PTX or"
+    " INVALID_HANDLE."
 )
-NO_CODE = Cause(
-    "no-code",
-    "fail",
-    _LACKS_CODE,
-    "{framework} {version} has no code for {gpu} (compute capability {capability}); {why}: no kernel runs"
-    " there.",
-)
+_NEWER = ", and its PTX is of CUDA {cuda}, newer than the driver's {driver_cuda}: no kernel runs."
+_FIRST = ": the driver compiles its {ptx} first, so the first start takes tens of minutes."
+_UPDATE = "Update the driver, or use a build with code for this GPU."
+NO_CODE = Cause("no-code", "fail", _LACKS_CODE, _NONE)
 PTX_FAILS = Cause(
     "ptx-does-not-run",
     "fail",
     "{framework} {version} does not run on {gpu}",
-    _NO_MACHINE_CODE + ", and what the driver would compile does not run there: kernels stop with"
-    " CUDA_ERROR_INVALID_PTX or INVALID_HANDLE.",
+    _NO_MACHINE_CODE + _INVALID,
 )
 PTX_TOO_NEW = Cause(
-    "ptx-newer-than-driver",
-    "fail",
-    _LACKS_CODE,
-    _NO_MACHINE_CODE
-    + ", and its PTX is of CUDA {cuda}, newer than the driver's {driver_cuda}: no kernel"
-    " runs.",
-    "Update the driver, or use a build with code for this GPU.",
+    "ptx-newer-than-driver", "fail", _LACKS_CODE, _NO_MACHINE_CODE + _NEWER, _UPDATE
 )
-PTX_ALONE = Cause(
-    "ptx-alone",
-    "warn",
-    _LACKS_CODE,
-    _NO_MACHINE_CODE
-    + ": the driver compiles its {ptx} first, so the first start takes tens of minutes.",
-)
+PTX_ALONE = Cause("ptx-alone", "warn", _LACKS_CODE, _NO_MACHINE_CODE + _FIRST)
 
 
 @check(
     "FRM-004",
     title="The framework holds code for each GPU",
     causes=[NO_CODE, PTX_FAILS, PTX_TOO_NEW, PTX_ALONE],
-    about="A build carries machine code for a list of compute capabilities, and PTX, which the driver"
-    " compiles on first use, for some. Machine code runs on its own capability and higher minors of the same"
-    " major. GPUs that CUDA_VISIBLE_DEVICES hides are not counted.",
+    about="A build carries machine code for a list of compute capabilities, which runs on higher minors of"
+    " the same major, too, and PTX, which the driver compiles on first use, for some. GPUs that"
+    " CUDA_VISIBLE_DEVICES hides are not counted.",
     sources=(
         "CUDA C++ programming guide, binary and PTX compatibility",
         "TensorFlow's configure.py",
@@ -168,9 +149,6 @@ def code_for_each_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]
         for one in visible(view).chosen
         if re.fullmatch(r"\d+(\.\d+)?", one.capability)
     }
-    if facts.name == "jax" and known(facts.built_capabilities) is None:
-        yield from _by_version(view, facts, devices)
-        return
     built = need(facts.built_capabilities, f"the capabilities that {title} was built for")
     if not built:
         raise NotKnown(f"the capabilities that {title} was built for")
@@ -194,27 +172,6 @@ def code_for_each_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]
 
 def _name(device: VisibleDevice) -> str:
     return device.name or f"compute capability {device.capability}"
-
-
-def _by_version(
-    view: SnapshotView, facts: Framework, devices: dict[str, VisibleDevice]
-) -> Iterator[Verdict]:
-    """JAX does not say what it was built for: what was read from its builds counts."""
-    title, version = title_of(facts), framework_version(facts)
-    rows = {capability: gpu_builds(facts.name, capability) for capability in devices}
-    if version is None or not any(rows.values()):
-        raise Skip(f"{title} does not say for which GPUs it was built")
-    for capability, row in rows.items():
-        device = devices[capability]
-        if row is None or row.last_without is None or row.first_with is None:
-            continue
-        if version <= row.last_without:
-            why = f"code for it came with {row.first_with} at the latest"
-            yield _lacks(view, facts, NO_CODE, device, why=why)
-        elif version >= row.first_with:
-            yield Passed(f"{title} {version} has code for {_name(device)} ({capability})")
-        else:
-            raise NotKnown(f"whether {title} {version} has code for {_name(device)}")
 
 
 def _jit(view: SnapshotView, facts: Framework, device: VisibleDevice, ptx: str) -> Finding:
@@ -284,56 +241,3 @@ def _other_build(view: SnapshotView, facts: Framework, capability: str) -> Remed
             [f"{pip_install(view, row.requirement)} --upgrade --force-reinstall{index}"],
         )
     return Remedy("Use a build or a container that has code for this GPU.")
-
-
-KNOWN_SLOW = Cause(
-    "known-slow",
-    "warn",
-    "this version is known to be slow in mixed precision",
-    "{framework} {version} in mixed precision: {what}.",
-    "Use {framework} {without} or later, which has not shown it.",
-)
-
-
-@check(
-    "FRM-011",
-    title="The framework is not known to be slow here",
-    causes=[KNOWN_SLOW],
-    about="Some releases choose slow kernels for some layers: in TensorFlow 2.2 to 2.4, convolutions of"
-    " 16-bit numbers (Conv3D, DepthwiseConv2D, some Conv2D) do not use the Tensor Cores or take a slow"
-    " algorithm, so that mixed precision is slower than none. A warning only if the environment asks for"
-    " mixed precision: a program's own choice cannot be seen from outside.",
-    sources=("tensorflow#39985, #48127, #41715 (slow_versions.csv)",),
-    follows=("PCI-001", "FRM-001", "FRM-002", "FRM-007", "GPU-020"),
-)
-@per_framework()
-def known_slow(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
-    if newest_generation(view) < 7:
-        raise Skip("no visible GPU has Tensor Cores")
-    title, version = title_of(facts), framework_version(facts)
-    if version is None:
-        raise NotKnown(f"which {title} this is")
-    if not sees_gpus(facts):
-        raise Skip(f"{title} sees no GPU")
-    rows = slow_versions(facts.name, version)
-    what = "; ".join(row.what for row in rows)
-    if not rows:
-        yield Passed(f"{title} {version}: nothing is on record")
-        return
-    asked = any(
-        name.startswith("TF_ENABLE_AUTO_MIXED_PRECISION") and value.strip() not in ("", "0")
-        for name, value in variables(view).items()
-    )
-    if not asked and "16" not in facts.settings.get("mixed_precision", ""):
-        yield Passed(f"{title} {version}, in mixed precision: {what} (not in {rows[0].without})")
-        return
-    path, without = f"target.{facts.name}.version", rows[0].without
-    yield KNOWN_SLOW.found(
-        about_framework(facts),
-        [view.evidence(path), *(Evidence(path, row.what, row.source) for row in rows)],
-        commands=[pip_install(view, f"{facts.name}>={without}")],
-        framework=title,
-        version=str(version),
-        what=what,
-        without=str(without),
-    )

@@ -12,17 +12,10 @@ from ...facts.missing import Skip
 from ...facts.target import Framework
 from ...facts.view import SnapshotView, fact, need
 from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
 from ..driver_state import NO_GPUS_THERE
+from ..gpus import plural
 from ..registry import check
-from ..target import (
-    conda_prefix,
-    installed_if_known,
-    per_framework,
-    pip_install,
-    python,
-    title_of,
-)
+from ..target import installed_if_known, per_framework, pip_install, python, title_of
 from ..visible import MIG_INSTANCE, VARIABLE, setting, visible
 from .causes import NO_GPU, Explained, explain, sees_too_few
 
@@ -47,9 +40,9 @@ _ASK = {
     "FRM-002",
     title="The framework sees every GPU that CUDA sees",
     causes=[OUTDATED, *(sign.cause for sign in NO_GPU), NO_REASON],
-    about="The last link of the chain from the PCI bus to training. A framework that finds no GPU, or fewer"
-    " than CUDA counts, says so in its log at most, and trains on the CPU, ten to a hundred times slower."
-    " GPUs that CUDA_VISIBLE_DEVICES hides are not counted.",
+    about="The last link of the chain from the PCI bus to training: a framework that finds no GPU, or fewer"
+    " than CUDA counts, says so in its log at most, and trains on the CPU. GPUs that CUDA_VISIBLE_DEVICES"
+    " hides are not counted.",
     sources=("tensorflow#60854, #63362, #65842, #85311, #96707", "NVIDIA/tensorflow#110"),
     follows=(
         *NO_GPUS_THERE,
@@ -70,10 +63,14 @@ def sees_every_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
     expected = len(choice.chosen) if choice.certain and not instances else 1
     if len(gpus) >= expected:
         of = "" if choice.certain else f" (which ones {VARIABLE} means is not certain)"
-        yield Passed(f"{title} sees {_gpus(len(gpus))}{of}")
+        yield Passed(f"{title} sees {plural(len(gpus), 'GPU')}{of}")
         return
     names = ", ".join(gpu.name for gpu in gpus) or "none"
-    evidence = [view.evidence(f"target.{facts.name}.gpus", names), *_counts(view)]
+    by_nvml = fact(view.seen.cuda, "device_count") is None
+    counted = "seen.nvml.gpu_count" if by_nvml else "seen.cuda.device_count"
+    evidence = [view.evidence(f"target.{facts.name}.gpus", names), view.evidence(counted)]
+    if (value := setting(view)) is not None:
+        evidence.append(view.evidence("target.environment.variables", f"{VARIABLE}={value}"))
     again = f"TF_CPP_MIN_LOG_LEVEL=0 {python(view)} -c '{_ASK[facts.name]}'"
     found = (
         _outdated(view, facts)
@@ -86,22 +83,9 @@ def sees_every_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
         facts,
         evidence,
         seen=len(gpus) or "none",
-        expected=_gpus(expected),
+        expected=plural(expected, "GPU"),
         instead="fewer" if gpus else "the CPU",
     )
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'' if count == 1 else 's'}"
-
-
-def _counts(view: SnapshotView) -> list[Evidence]:
-    by_nvml = fact(view.seen.cuda, "device_count") is None
-    counted = [view.evidence("seen.nvml.gpu_count" if by_nvml else "seen.cuda.device_count")]
-    value = setting(view)
-    if value is not None:
-        counted.append(view.evidence("target.environment.variables", f"{VARIABLE}={value}"))
-    return counted
 
 
 # The installed version may be older than the one that JAX was built with, but not older than the oldest
@@ -110,7 +94,7 @@ _OUTDATED = re.compile(
     r"Outdated (\w{2,20}) installation found\.? ?"
     r"(?:Version JAX was built against: (\d{1,9}) ?)?"
     r"(?:Minimum supported: (\d{1,9}) ?)?"
-    r"(?:Installed version: (\d{1,9}))?"
+    r"(?:Installed version: (\d{1,9}))"
 )
 _PARTS = {"cuda": "cuda-runtime", "cupti": "cuda-cupti"}
 _FIRST_CUDNN_9 = 90000
@@ -118,20 +102,20 @@ _FIRST_CUDNN_9 = 90000
 
 def _outdated(view: SnapshotView, facts: Framework) -> Explained | None:
     """Why JAX leaves its CUDA half out, if one of its libraries is older than it supports."""
-    for line in facts.log:
-        found = _OUTDATED.search(line)
-        if found is not None and found[4]:
-            name = found[1]
-            needed = version(name, int(found[3] or 0) or int(found[2] or 0))
-            params = {
-                "library": name,
-                "needed": needed,
-                "loaded": version(name, int(found[4])),
-            }
-            part = _PARTS.get(name.lower(), name.lower())
-            advice = Remedy(OUTDATED.remedy.format(**params), [_install(view, facts, part, needed)])
-            return Explained(OUTDATED, "", line.strip()[:300], params, advice)
-    return None
+    found = next((match for line in facts.log if (match := _OUTDATED.search(line))), None)
+    if found is None:
+        return None
+    name = found[1]
+    needed = version(name, int(found[3] or 0) or int(found[2] or 0))
+    params = {"library": name, "needed": needed, "loaded": version(name, int(found[4]))}
+    part = _PARTS.get(name.lower(), name.lower())
+    wheels = (
+        one for one in installed_if_known(view) if getattr(component(one), "name", "") == part
+    )
+    major = (known(facts.built_cuda) or "12").partition(".")[0]
+    command = pip_install(view, f"{next(wheels, f'nvidia-{part}-cu{major}')}>={needed}")
+    advice = Remedy(OUTDATED.remedy.format(**params), [command])
+    return Explained(OUTDATED, "", found.string.strip()[:300], params, advice)
 
 
 def version(library: str, number: int) -> str:
@@ -141,15 +125,3 @@ def version(library: str, number: int) -> str:
     wide = library == "cuBLAS" or (library == "cuDNN" and number >= _FIRST_CUDNN_9)
     major = 10000 if wide else 1000
     return f"{number // major}.{number % major // 100}.{number % 100}"
-
-
-def _install(view: SnapshotView, facts: Framework, part: str, least: str) -> str:
-    for name in installed_if_known(view):
-        its = component(name)
-        if its is not None and its.name == part:
-            return pip_install(view, f"{name}>={least}")
-    if conda_prefix(view):
-        package = "cuda-cudart" if part == "cuda-runtime" else part
-        return f"conda install -c conda-forge {word(f'{package}>={least}')}"
-    major = (known(facts.built_cuda) or "12").partition(".")[0]
-    return pip_install(view, f"nvidia-{part}-cu{major}>={least}")

@@ -43,9 +43,7 @@ OTHER_REASON = import_fails("other-reason", "{reason}", "See the whole message."
     title="The framework imports",
     causes=[*(sign.cause for sign in IMPORT), *CAUSES, OTHER_REASON],
     about="Each framework that the target holds is imported in a process of its own, by the target's"
-    " interpreter, started as its user would start it. Known messages are explained (protobuf or numpy of a"
-    " version that does not fit, a GLIBC version that the system lacks, a missing library or module); others"
-    " are quoted.",
+    " interpreter, started as its user would start it. Known messages are explained, others quoted.",
     sources=(
         "NVIDIA/tensorflow#32, #34, #58, #99",
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
@@ -167,24 +165,13 @@ _DIES = "the framework crashes or hangs"
 _KILLED = (
     "Importing {framework} and asking for its GPUs kills the process (signal {signal}): {why}."
 )
-ILLEGAL_INSTRUCTION = Cause(
-    "illegal-instruction",
-    "fail",
-    _DIES,
-    _KILLED,
-    "Use a CPU with these instructions, or a build without them.",
-    source="tensorflow's requirement of AVX since 1.6",
-)
-KILLED = Cause(
-    "killed", "fail", _DIES, _KILLED, "Give it more memory (the container's limit counts)."
-)
-CRASHED = Cause(
-    "crashed",
-    "fail",
-    _DIES,
-    _KILLED,
-    "See in which library it crashes, and install that again.",
-)
+_OTHER_CPU = "Use a CPU with these instructions, or a build without them."
+_MORE_MEMORY = "Give it more memory (the container's limit counts)."
+_SEE_WHERE = "See in which library it crashes, and install that again."
+_AVX = "tensorflow's requirement of AVX since 1.6"
+ILLEGAL_INSTRUCTION = Cause("illegal-instruction", "fail", _DIES, _KILLED, _OTHER_CPU, source=_AVX)
+KILLED = Cause("killed", "fail", _DIES, _KILLED, _MORE_MEMORY)
+CRASHED = Cause("crashed", "fail", _DIES, _KILLED, _SEE_WHERE)
 STUCK = Cause(
     "stuck-in-kernel",
     "fail",
@@ -210,7 +197,7 @@ SLOW = Cause(
     title="The framework's process survives",
     causes=[ILLEGAL_INSTRUCTION, KILLED, CRASHED, STUCK, SLOW],
     about="Importing a framework and asking it for its GPUs loads hundreds of megabytes of native code. If"
-    " that code crashes there is no Python error: the process dies by a signal, which tells why.",
+    " that code crashes there is no Python error: the process dies by a signal.",
     sources=("signal(7)",),
     follows=("HOST-002", "DRV-010", "PKG-017", "ENV-011"),
 )

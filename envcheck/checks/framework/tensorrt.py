@@ -17,21 +17,9 @@ from ...facts.view import SnapshotView, need
 from ...findings.causes import Cause
 from ...findings.model import Passed, Remedy, Verdict
 from ...findings.shell import word
+from .. import target
 from ..registry import check
-from ..target import (
-    about_framework,
-    directory,
-    framework_version,
-    imported_framework,
-    installed_if_known,
-    loaded,
-    loader_libraries,
-    mapped,
-    named,
-    pip_install,
-    soname,
-    version_of,
-)
+from ..target import pip_install, soname, version_of
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
 _NOT_FOUND = re.compile(r"TF-TRT Warning: (?:Could not find TensorRT|Cannot dlopen some TensorRT)")
@@ -49,35 +37,33 @@ NOT_FOUND = Cause(
     title="TensorRT loads where TensorFlow was built with it",
     causes=[NOT_FOUND],
     about="Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when a"
-    " model is converted; without it everything else works, so a missing TensorRT is no fault and is shown as"
-    " a detail. A warning if TensorRT is installed and is not the one that this build asks for (2.10 and 2.11"
-    " take TensorRT 7, 2.12 and later TensorRT 8), or cannot be loaded.",
+    " model is converted; without it everything else works, and that is a detail. A warning if TensorRT is"
+    " installed and is not the one that this build asks for, or cannot be loaded.",
     sources=(
-        "metadata of the tensorflow wheels (pypi_tf.csv)",
-        "tensorflow's log messages",
+        "metadata of the tensorflow wheels (pypi_tf.csv), and tensorflow's log messages",
         "tensorflow#57679, #61468, NVIDIA/tensorflow#75 (tensorrt_links.csv)",
     ),
     follows=("FRM-001", "FRM-007", "LIB-007"),
 )
 def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
-    facts = imported_framework(view.target.tensorflow, "TensorFlow")
+    facts = target.imported_framework(view.target.tensorflow, "TensorFlow")
     if not need(facts.tensorrt_build, "whether TensorFlow was built with TensorRT"):
         raise Skip("this TensorFlow was built without TensorRT")
-    running = mapped(facts).get("libnvinfer", [])
+    running = target.mapped(facts).get("libnvinfer", [])
     if running:
         yield Passed(f"TensorRT {known(running[0].version) or soname(running[0])}")
         return
-    version = framework_version(facts)
+    version = target.framework_version(facts)
     wanted, line = _asked(facts, version)
     there, wheels = tensorrt_libraries(view), tensorrt_wheels(view)
     if not wanted or not (there or wheels):
-        commands = install_tensorrt(view, version)
+        commands = _install(view, version)
         way = f" ({commands[0]})" if commands else ""
         yield Passed(f"built with it; TensorRT is only needed for TF-TRT conversions{way}")
         return
-    beside = ", ".join(map(soname, there)) or ", ".join(map(named, wheels))
+    beside = ", ".join(map(soname, there)) or ", ".join(map(target.named, wheels))
     yield NOT_FOUND.found(
-        about_framework(facts),
+        target.about_framework(facts),
         [
             Evidence("target.tensorflow.log", line, "TensorFlow's log"),
             view.evidence("target.loader.libraries", beside),
@@ -111,15 +97,15 @@ def _major(version: Version | None) -> str:
 
 def tensorrt_libraries(view: SnapshotView) -> list[Library]:
     try:
-        there = loader_libraries(view)
+        there = target.loader_libraries(view)
     except CannotJudge:
         return []
-    return [one for one in there if one.name == "libnvinfer" and loaded(one)]
+    return [one for one in there if one.name == "libnvinfer" and target.loaded(one)]
 
 
 def tensorrt_wheels(view: SnapshotView) -> list[Distribution]:
-    names = ("tensorrt", "nvidia-tensorrt")
-    return [one for name, one in installed_if_known(view).items() if name.startswith(names)]
+    every = target.installed_if_known(view).items()
+    return [one for name, one in every if name.startswith(("tensorrt", "nvidia-tensorrt"))]
 
 
 def bring_tensorrt(
@@ -130,27 +116,25 @@ def bring_tensorrt(
     wheels: list[Distribution],
 ) -> Remedy:
     major = wanted.rpartition(".so.")[2]
-    aside = "{} is installed where TensorFlow does not look: add its directory."
-    for library in there:
-        if soname(library) == wanted:
-            export = f"export LD_LIBRARY_PATH={word(directory(library))}:$LD_LIBRARY_PATH"
-            return Remedy(aside.format("It"), [export])
-    for wheel in wheels:
-        if str(getattr(version_of(wheel), "major", "")) == major:
-            where = f"find {word(wheel.location)} -name {word(wanted + '*')} -printf %h -quit"
-            export = f'export LD_LIBRARY_PATH="$({where}):$LD_LIBRARY_PATH"'
-            return Remedy(aside.format("Its wheel"), [export])
+    where = [word(target.directory(one)) for one in there if soname(one) == wanted]
+    where += [
+        f'"$(find {word(wheel.location)} -name {word(wanted + "*")} -printf %h -quit)"'
+        for wheel in wheels
+        if str(getattr(version_of(wheel), "major", "")) == major
+    ]
+    if where:
+        text = "It is installed where TensorFlow does not look: add its directory."
+        return Remedy(text, [f"export LD_LIBRARY_PATH={where[0]}:$LD_LIBRARY_PATH"])
     if major == "7":
         return Remedy(
             "Use TensorFlow 2.12 to 2.15, which look for TensorRT 8, or NVIDIA's container of this version,"
             " which includes its TensorRT.",
             [pip_install(view, "tensorflow>=2.12,<2.16")],
         )
-    text = f"Install the TensorRT of this build ({wanted})."
-    return Remedy(text, install_tensorrt(view, version))
+    return Remedy(f"Install the TensorRT of this build ({wanted}).", _install(view, version))
 
 
-def install_tensorrt(view: SnapshotView, version: Version | None) -> list[str]:
+def _install(view: SnapshotView, version: Version | None) -> list[str]:
     """The commands for the TensorRT that [and-cuda] pinned for the same CUDA; none where none did."""
     builds = tensorflow_builds()
     mine = next((one for one in builds if one.version == version), None)

@@ -31,14 +31,9 @@ _CUDNN = re.compile(
 
 def _step_fails(key: str, says: str, remedy: str = "", source: str = "") -> Cause:
     """A cause of FRM-010."""
-    return Cause(
-        key,
-        "fail",
-        "{framework} fails on the GPU: " + says,
-        "{framework} {version} lists its GPUs and fails there at {steps}: " + f"{says}.",
-        remedy,
-        source=source,
-    )
+    sentence = "{framework} {version} lists its GPUs and fails there at {steps}: " + f"{says}."
+    headline = "{framework} fails on the GPU: " + says
+    return Cause(key, "fail", headline, sentence, remedy, source=source)
 
 
 _SIGNS = signs("FRM-010", _step_fails)
@@ -61,7 +56,7 @@ def ran(facts: Framework, *names: str) -> bool:
     return bool(trials) and (set(names) or {one.name for one in trials}) <= well
 
 
-def said(facts: Framework) -> list[str]:
+def lines_of(facts: Framework) -> list[str]:
     """What a framework logged, and the errors of its trials."""
     errors = [line for one in known(facts.trials) or [] for line in one.error.splitlines()]
     return [*facts.log, *facts.trial_log, *errors]
@@ -72,9 +67,8 @@ def said(facts: Framework) -> list[str]:
     title="The framework's first steps on the GPU work",
     causes=[CUDNN_TOO_OLD, *(sign.cause for sign in _SIGNS), OTHER_REASON],
     about="A framework that lists its GPUs may still fail at the first convolution or at the first operation"
-    " that XLA compiles. One compiled operation and one convolution forward and backward, in 2D and 3D, of"
-    " 32-bit and of 16-bit numbers are therefore run, in a process of their own. One that takes too long, or"
-    " finds the GPU or its memory taken, is no verdict.",
+    " that XLA compiles. One compiled operation and convolutions in 2D and 3D, of 32-bit and of 16-bit"
+    " numbers, are run in a process of their own; no time and no free memory are no verdict.",
     sources=("tensorflow#24828, #58681, #97387; jax#25344", "NVIDIA's cuDNN documentation"),
     follows=(
         *NO_GPUS_THERE,
@@ -86,23 +80,20 @@ def said(facts: Framework) -> list[str]:
 def first_steps(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
     title = title_of(facts)
     trials = need(facts.trials, f"what {title} does on the GPU")
-    if not trials:
-        raise Skip(f"nothing was tried in {title}")
     failed = [one for one in trials if one.outcome in ("failed", "crashed")]
     taken = [one for one in failed if TAKEN.search(one.error)]
-    open_questions = [
-        (one, one.error or "no answer in time") for one in trials if one.outcome == "timeout"
-    ]
-    open_questions += [(one, "the GPU or its memory is taken") for one in taken[:1]]
-    for one, why in open_questions:
-        yield Unjudged("could-not-run", f"{title}, {_step(one)}: {why}", about_framework(facts))
+    doubts = [(one, one.error or "no answer in time") for one in trials if one.outcome == "timeout"]
+    doubts += [(one, "the GPU or its memory is taken") for one in taken[:1]]
+    for one, why in doubts:
+        reason = f"{title}, {_step(one)}: {why}"
+        yield Unjudged("could-not-run", reason, about_framework(facts))
     rest = [one for one in failed if one not in taken]
+    well = [one.name for one in trials if one.outcome == "ok"]
     if rest:
         yield _failed(view, facts, rest)
-    well = [one.name for one in trials if one.outcome == "ok"]
-    if well and not rest:
+    elif well:
         yield Passed(f"{title}: {', '.join(well)}")
-    elif not well and all(one.outcome == "not-supported" for one in trials):
+    elif all(one.outcome == "not-supported" for one in trials):
         raise Skip(f"nothing could be tried in this {title}")
 
 
@@ -112,7 +103,7 @@ def _step(trial: Trial) -> str:
 
 def _failed(view: SnapshotView, facts: Framework, failed: list[Trial]) -> Finding:
     shown = f"{failed[0].name}: {failed[0].error[:300]}"
-    return _explained(view, facts, failed[0].error, said(facts)).found(
+    return _explained(view, facts, failed[0].error, lines_of(facts)).found(
         facts,
         [view.evidence(f"target.{facts.name}.trials", shown)],
         version=known(facts.version) or "",

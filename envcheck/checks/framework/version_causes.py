@@ -7,7 +7,6 @@ decide whether it is too old or too new, so that the remedy asks for another ver
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -15,8 +14,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data import table
-from ...data.numpy_names import first_numpy, numpy_name
-from ...data.versions import parse_version
 from ...facts.target import Distribution, Framework
 from ...facts.view import SnapshotView
 from ...findings.model import Remedy
@@ -51,119 +48,68 @@ HALF = import_fails(
 CAUSES = (TOO_OLD, TOO_NEW, UNFIT, MISSING, REMOVED, HALF)
 
 
-class Needs(NamedTuple):
-    """What a framework's words say of a package: "old", "new" or "", and the versions that fit."""
-
-    how: str = ""
-    versions: str = ""
-
-
-Judge = Callable[[re.Match[str], Version | None], Needs]
-
-
 class Sign(NamedTuple):
-    """Words of a failed import that are about one package's version."""
+    """Words of a failed import that are about one package's version; fits: the versions without them."""
 
     pattern: str
     package: str
-    needs: Needs | Judge
+    fits: str
     source: str
 
 
-def _generated_code(found: re.Match[str], _has: Version | None) -> Needs:
-    generated, running = parse_version(found[1]), parse_version(found[2])
-    if generated is None or running is None:
-        return Needs()
-    if generated > running:
-        return Needs("old", f">={generated}")
-    return Needs("new", f"<{generated.major + 1}")
-
-
-def _numpy_name(found: re.Match[str], has: Version | None) -> Needs:
-    row = numpy_name(next(group for group in found.groups() if group))
-    if row is None or has is None:
-        return Needs()
-    if row.added_in and has < Version(row.added_in) and not row.removed_in:
-        return Needs("old", f">={row.added_in}")
-    if row.removed_in and has >= Version(row.removed_in):
-        return Needs("new", f"<{row.removed_in}")
-    return Needs()
-
-
-def _compiled_for(found: re.Match[str], _has: Version | None) -> Needs:
-    """By numpy's own numbers, of the one it was compiled for and the one that runs: newer is higher."""
-    compiled, runs = int(found[1], 0), int(found[2], 0)
-    if compiled <= runs:
-        return Needs("new")
-    first = first_numpy(compiled) if found[1].startswith("0x") else ""
-    return Needs("old", f">={first}" if first else "")
-
-
-def _numpy_2(_found: re.Match[str], has: Version | None) -> Needs:
-    if has is None:
-        return Needs()
-    return Needs("new", "<2") if has.major >= 2 else Needs("old", ">=2")
-
-
 _GUARANTEE = "protobuf's cross-version runtime guarantee"
+_NOTES = "numpy's release notes"
 SIGNS = (
     Sign(
         r"cannot import name '?builder'? from '?google\.protobuf",
         "protobuf",
-        Needs("old", ">=3.20"),
+        ">=3.20",
         "tensorflow 2.18.0 with protobuf 3.19.6, observed",
     ),
     Sign(
-        r"cannot import name '?runtime_version'? from '?google\.protobuf",
+        r"cannot import name '?runtime_version'? from '?google\.protobuf|gencode \d",
         "protobuf",
-        Needs("old", ">=5.26"),
-        _GUARANTEE,
-    ),
-    Sign(
-        r"gencode (\d[\d.]{0,20}\d) runtime (\d[\d.]{0,20}\d)",
-        "protobuf",
-        _generated_code,
+        ">=5.26",
         _GUARANTEE,
     ),
     Sign(
         r"Descriptors cannot (?:not )?be created directly"
         r"|cannot import name '?_message'? from '?google\.protobuf",
         "protobuf",
-        Needs("new", "<3.21"),
+        "<3.21",
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
     ),
     Sign(
         r"'MessageFactory' object has no attribute 'GetPrototype'",
         "protobuf",
-        Needs("new", "<6"),
+        "<6",
         "tensorflow 2.18.0 with protobuf 6.33.0, observed",
     ),
     Sign(
-        r"module 'numpy' has no attribute '(\w+)'|cannot import name '(\w+)' from 'numpy'"
-        r"|No module named 'numpy\.(\w+)",
+        r"module 'numpy' has no attribute '(?:object|bool|int|float|complex|str)'",
         "numpy",
-        _numpy_name,
-        "numpy's release notes (numpy_names.csv)",
+        "<1.24",
+        f"{_NOTES}, 1.24.0",
     ),
     Sign(
-        r"compiled against A[BP]I version (0x[0-9a-fA-F]{1,8}) but this version of numpy is"
-        r" (0x[0-9a-fA-F]{1,8})",
+        r"module 'numpy' has no attribute '(?:dtypes|exceptions)'",
         "numpy",
-        _compiled_for,
-        "numpy's own message",
+        ">=1.25",
+        f"{_NOTES}, 1.25.0",
+    ),
+    Sign(r"No module named 'numpy\._core", "numpy", ">=2", f"{_NOTES}, 2.0.0"),
+    Sign(
+        r"compiled using NumPy 1|_ARRAY_API not found|numpy\.core\.(?:multiarray|umath) failed to import",
+        "numpy",
+        "<2",
+        f"{_NOTES}, 2.0.0",
     ),
     Sign(
-        r"numpy\.dtype size changed.{0,80}?Expected (\d{1,4}) from C header, got (\d{1,4}) from",
+        r"module 'numpy' has no attribute|cannot import name '\w+' from 'numpy'"
+        r"|No module named 'numpy\.|numpy\.dtype size changed|compiled against A[BP]I version",
         "numpy",
-        _compiled_for,
-        "numpy's own message",
-    ),
-    Sign(
-        r"compiled using NumPy 1|_ARRAY_API not found|numpy\.core\.(?:multiarray|umath) failed to import"
-        r"|numpy\.dtype size changed",
-        "numpy",
-        _numpy_2,
-        "numpy's release notes, 2.0.0",
+        "",
+        "numpy's own messages",
     ),
 )
 
@@ -174,53 +120,43 @@ def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explai
         found = re.search(sign.pattern, words)
         if found is not None:
             line = next((line for line in words.splitlines() if found[0] in line), found[0])
-            return _explained(view, facts, sign, found, line.strip()[:300])
+            return _explained(view, facts, sign, line.strip()[:300])
     return None
 
 
-def _explained(
-    view: SnapshotView, facts: Framework, sign: Sign, found: re.Match[str], line: str
-) -> Explained:
+def _explained(view: SnapshotView, facts: Framework, sign: Sign, line: str) -> Explained:
     packages = installed_if_known(view)
     owner, package = owner_of(packages, facts.name), packages.get(sign.package)
     has = version_of(package)
-    needs = sign.needs if isinstance(sign.needs, Needs) else sign.needs(found, has)
     required = _required(view, owner, sign.package)
-    how, wanted = needs.how, SpecifierSet(needs.versions)
-    if has is not None and required and not required.contains(has, prereleases=True):
-        how, wanted = _direction(required, has), required
-    elif has is not None and needs.versions and wanted.contains(has, prereleases=True):
-        how, wanted = "", SpecifierSet()  # the words are about something else, too
-    elif needs.versions and required:
-        wanted &= _beyond(needs.versions, required)
+    either = (one for one in (required, SpecifierSet(sign.fits)) if one)
+    wanted = next((one for one in either if has is None or has not in _all(one)), SpecifierSet())
+    if wanted and required and wanted is not required:
+        wanted &= required
     params = {
         "package": sign.package,
         "has": "" if package is None else f" {package.version}",
         "needs": f" (it needs {sign.package}{wanted})" if wanted else "",
     }
     if wanted:
-        text, commands = _FITS, [pip_install(view, f"{sign.package}{wanted}")]
-    elif owner is None:
-        text, commands = "Install a {package} that fits the framework.", []
+        commands = [pip_install(view, f"{sign.package}{wanted}")]
+        cause = TOO_OLD if _is_old(wanted, has) else TOO_NEW
     else:
-        again = pip_install(view, f"{owner.name}=={owner.version}", sign.package)
-        text, commands = UNFIT.remedy, [f"{again} --force-reinstall --no-cache-dir"]
-    cause = {"old": TOO_OLD, "new": TOO_NEW}.get(how, UNFIT)
-    return Explained(cause, "", line, params, Remedy(text.format(**params), commands))
+        again = [] if owner is None else [f"{owner.name}=={owner.version}", sign.package]
+        options = "--force-reinstall --no-cache-dir"
+        commands = [f"{pip_install(view, *again)} {options}"] if again else []
+        cause = UNFIT
+    return Explained(cause, "", line, params, Remedy(cause.remedy.format(**params), commands))
 
 
-def _beyond(versions: str, required: SpecifierSet) -> SpecifierSet:
-    """``required`` without the lower bounds that ``versions``, if it is a lower bound, exceeds."""
-    if not versions.startswith(">="):
-        return required
-    bound = Version(versions.removeprefix(">="))
-    kept = (one for one in required if one.operator != ">=" or Version(one.version) > bound)
-    return SpecifierSet(",".join(map(str, kept)))
+def _all(wanted: SpecifierSet) -> SpecifierSet:
+    return SpecifierSet(str(wanted), prereleases=True)
 
 
-def _direction(required: SpecifierSet, has: Version) -> str:
-    bounds = (one for one in required if one.operator in (">=", ">", "~="))
-    return "old" if any(not one.contains(has, True) for one in bounds) else "new"
+def _is_old(wanted: SpecifierSet, has: Version | None) -> bool:
+    """Whether a version is below one of the lower bounds; where it is not known, whether there is one."""
+    bounds = [one for one in wanted if one.operator in (">=", ">", "~=")]
+    return any(has is None or not one.contains(has, True) for one in bounds)
 
 
 def _required(view: SnapshotView, owner: Distribution | None, package: str) -> SpecifierSet:
@@ -241,8 +177,13 @@ def explain_missing(view: SnapshotView, facts: Framework, words: str) -> Explain
     if found is None:
         return None
     module = found[1]
+    owner = owner_of(installed_if_known(view), facts.name)
     if module.startswith(f"{facts.name}."):
-        return _half_installed(view, facts, module, found[0])
+        if owner is None:
+            return None
+        again = pip_install(view, f"{owner.name}=={owner.version}")
+        commands = [f"{again} --force-reinstall --no-deps --no-cache-dir", f"ls -d {facts.name}*"]
+        return Explained(HALF, "", found[0], {"module": module}, Remedy(HALF.remedy, commands))
     row = next((row for row in table("module_packages") if _is_in(module, row["module"])), None)
     if row is None:
         return None
@@ -253,17 +194,6 @@ def explain_missing(view: SnapshotView, facts: Framework, words: str) -> Explain
     commands = [pip_install(view, row["package"])] if row["package"] else []
     cause = REMOVED if removed else MISSING
     return Explained(cause, "", found[0], params, Remedy(text, commands))
-
-
-def _half_installed(
-    view: SnapshotView, facts: Framework, module: str, words: str
-) -> Explained | None:
-    owner = owner_of(installed_if_known(view), facts.name)
-    if owner is None:
-        return None
-    again = pip_install(view, f"{owner.name}=={owner.version}")
-    commands = [f"{again} --force-reinstall --no-deps --no-cache-dir", f"ls -d {facts.name}*"]
-    return Explained(HALF, "", words, {"module": module}, Remedy(HALF.remedy, commands))
 
 
 def _is_in(module: str, package: str) -> bool:

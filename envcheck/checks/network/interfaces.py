@@ -67,7 +67,7 @@ def taken_interfaces(view: SnapshotView) -> Iterator[Verdict]:
         yield from _nothing_but_lo(view, facts, interfaces)
         return
     taken, good = _first(facts, interfaces), common.best(interfaces)
-    found = []
+    found: list[Finding] = []
     if good is not None:
         every = {one.name: one for one in interfaces}
         found += _open_mpi(view, facts, every, good)

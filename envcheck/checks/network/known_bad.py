@@ -138,14 +138,14 @@ def _holds(view: SnapshotView, row: KnownBad) -> bool:
             except CannotJudge:
                 return False
         case "aarch64":
-            return fact(host, "architecture") == "aarch64"
+            return bool(fact(host, "architecture") == "aarch64")
         case "amd":
             return "AMD" in (fact(host, "cpu_model") or "")
         case "env":
             name, _, value = setting.partition("=")
             target = view.snapshot.target
             variables = None if target is None else fact(target.environment, "variables")
-            return (variables or {}).get(name) == value
+            return bool((variables or {}).get(name) == value)
     return True
 
 
