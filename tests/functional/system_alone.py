@@ -1,4 +1,4 @@
-"""Runs one acceleration system by itself with a real Python, as the collector does; judges what it told."""
+"""Runs one acceleration system by itself with a real Python as the collector does, and judges it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,19 @@ from envcheck.findings.model import CheckResult
 
 
 def run(
-    python: Path, module: str, folder: Path, device: str = "cpu", before: str = "", **variables: str
+    python: Path,
+    module: str,
+    folder: Path,
+    device: str = "cpu",
+    before: str = "",
+    framework: str = "tensorflow",
+    **variables: str,
 ) -> SystemRun:
-    """What one system's file tells. before: what its process does first, once the framework is there."""
-    (system,) = [one for one in systems.load() if one.module == module]
+    """What one system's file reports. before: what its process does first, once the framework is there."""
+    found = [one for one in systems.load() if one.module == module]
+    (system,) = [one for one in found if one.framework in ("", framework)]
     params = {
+        "framework": system.framework,
         "device": device,
         "gpus": [],
         "memory_mib": None,

@@ -9,14 +9,6 @@ from envcheck.collector import worker
 from envcheck.collector.systems.running import records, work
 from envcheck.collector.worker import messages
 
-# Keeps a system's trials in a target's process: {"name": trial} of ``kept``.
-KEPT = """
-from envcheck.collector.systems.running import records
-kept = records.KeptTrials()
-def trials():
-    return [records.trial_of(trial, key) for trial, key in kept.trials]
-"""
-
 
 class Reported(records.SystemReader):
     """stage: what was announced and has no result. done: whether it came to its end, or ended itself."""

@@ -47,7 +47,7 @@ def run(framework, params, tell):
         trial["ran"] = 2
 
 
-def rank(framework, params):
+def rank(framework, params, tell):
 {rank}
 """
 NAP = "subprocess.Popen(['sleep', '600'])"

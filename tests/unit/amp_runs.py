@@ -1,4 +1,4 @@
-"""Made-up SystemRuns of mixed precision by API, and of what it gains; and their judgement."""
+"""Made-up SystemRuns of mixed precision: by API, by graph rewrite, and what it gains; and their judgement."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Finding
 
 KERAS, TORCH, SPEED, GRAPH = "amp-keras", "amp-torch", "amp-tensor-cores", "amp-graph"
+CODES = {KERAS: "ACC-003", TORCH: "ACC-004", SPEED: "ACC-005", GRAPH: "ACC-001"}
+CPU: dict[str, Any] = {"device": "cpu", "gpus": []}
 FP16_KERNEL = "sm90_xmma_gemm_f16f32_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute"
 PLAIN_KERNEL = "ampere_sgemm_128x128_nn"
+SCALED = {
+    "scale": 32768.0,
+    "moved_by_step": True,
+    "scale_after_step": 32768.0,
+    "moved_by_overflow": False,
+    "scale_after_overflow": 16384.0,
+}
 
 
 def trial(name: str, control: bool = False, **evidence: Any) -> SystemTrial:
@@ -25,22 +34,9 @@ def bad(name: str, outcome: Any, reason: str = "", control: bool = False) -> Sys
 
 def step(name: str, half: int = 0, control: bool = False, **more: Any) -> SystemTrial:
     """A step of three convolutions and three products, so many of each in 16 bits."""
-    evidence = {
-        "convolutions": 3,
-        "convolutions_half": half,
-        "products": 3,
-        "products_half": half,
-    }
+    evidence = {"convolutions": 3, "convolutions_half": half}
+    evidence |= {"products": 3, "products_half": half}
     return trial(name, control, **{**evidence, **more})
-
-
-SCALED = {
-    "scale": 32768.0,
-    "moved_by_step": True,
-    "scale_after_step": 32768.0,
-    "moved_by_overflow": False,
-    "scale_after_overflow": 16384.0,
-}
 
 
 def keras(half: int = 3, bfloat: int = 3, **more: Any) -> list[SystemTrial]:
@@ -52,14 +48,8 @@ def keras(half: int = 3, bfloat: int = 3, **more: Any) -> list[SystemTrial]:
 
 
 def scaler(**more: Any) -> SystemTrial:
-    evidence = {
-        "scale": 2.0**40,
-        "moved_by_overflow": False,
-        "scale_after_overflow": 2.0**39,
-        "moved_by_step": True,
-        "scale_after_step": 8.0,
-    }
-    return trial("GradScaler", **{**evidence, **more})
+    evidence = {"scale": 2.0**40, "scale_after_overflow": 2.0**39, "scale_after_step": 8.0}
+    return trial("GradScaler", **{**SCALED, **evidence, **more})
 
 
 def unscaled(**more: Any) -> SystemTrial:
@@ -67,40 +57,51 @@ def unscaled(**more: Any) -> SystemTrial:
 
 
 def torch(half: int = 3, **more: Any) -> list[SystemTrial]:
-    return [
-        step("enabled=False", control=True, asked="float16"),
-        step("autocast", half, asked="float16"),
-        unscaled(),
-        scaler(**more),
-    ]
+    control = step("enabled=False", control=True, asked="float16")
+    return [control, step("autocast", half, asked="float16"), unscaled(), scaler(**more)]
 
 
 def timed(name: str, amp: float, plain: float, **more: Any) -> SystemTrial:
-    evidence = {
-        "n": 4096,
-        "float32_is": "FP32",
-        "gpu": "NVIDIA H100 80GB HBM3",
-        "compute_capability": "9.0",
-        "amp_ms": amp,
-        "float32_ms": plain,
-    }
-    return trial(name, **{**evidence, **more})
+    evidence = {"float32_is": "FP32", "gpu": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0"}
+    return trial(name, **{**evidence, "amp_ms": amp, "float32_ms": plain, **more})
 
 
 def speeds(product: float = 6.0, convolution: float = 3.0, **more: Any) -> list[SystemTrial]:
-    """Steps that are so many times as fast in 16 bits."""
-    return [
-        timed("product", 1.0, product, **{"host_ms": 0.1, "tf32_ms": 1.8, **more}),
-        timed("product n+1", 1.5, 6.0, n=4097),
-        timed("product n-1", 1.5, 6.0, n=4095),
-        timed("convolution", 1.0, convolution, **{"n": 32, "host_ms": 0.1, **more}),
-    ]
+    """Work that is so many times as fast in 16 bits."""
+    return [timed("product", 1.0, product, **more), timed("convolution", 1.0, convolution, **more)]
+
+
+def rewritten(name: str, half: int = 0, control: bool = False, **more: Any) -> SystemTrial:
+    """A step of five convolutions and three products, so many convolutions of them in half."""
+    evidence = {"convolutions": 5, "half_convolutions": half, "products": 3, "xla_nodes": 0}
+    evidence["half_products"] = 3 if half else 0
+    types = {"types": ["float16"] if half else [], "places": ["GPU"]}
+    return trial(name, control, **{**evidence, **types, **more})
+
+
+def variables(*are_set: str, **more: Any) -> SystemTrial:
+    evidence = {"set": list(are_set), "cuda_build": True, "compute_capability": "9.0"}
+    return trial("variables", **{**evidence, **more})
+
+
+def falls(**more: Any) -> tuple[SystemTrial, SystemTrial]:
+    """A loss scale that does what it should, and the step without it."""
+    evidence = {"scale_before": 32768.0, "scale_after": 16384.0}
+    changes = {"weights_changed": False, "next_step_changed": True}
+    return (
+        trial("loss scale", **{**evidence, **changes, **more}),
+        trial("loss scale off", True, weights_changed=True, next_step_changed=False),
+    )
+
+
+def ways(name: str, half: int = 5, **more: Any) -> tuple[SystemTrial, SystemTrial]:
+    """name: "session" or "function"; beside it the same with the rewrite off."""
+    return rewritten(name, half, **more), rewritten(f"{name} off", control=True)
 
 
 def run(system: str, *trials: SystemTrial, **more: Any) -> SystemRun:
-    framework = "torch" if system == TORCH else "tensorflow"
     given: dict[str, Any] = {
-        "framework": framework,
+        "framework": "torch" if system == TORCH else "tensorflow",
         "framework_version": "2.4.0" if system == TORCH else "2.15.1",
         "device": "gpu",
         "outcome": "ok",
@@ -110,16 +111,13 @@ def run(system: str, *trials: SystemTrial, **more: Any) -> SystemRun:
 
 
 def seen(*runs: SystemRun, **probes: Any) -> Snapshot:
-    systems = [KERAS, TORCH, SPEED, GRAPH]
-    snap = good_snapshot(acceleration=Acceleration(systems=systems, runs=list(runs)), **probes)
+    found = Acceleration(systems=list(CODES), runs=list(runs))
+    snap = good_snapshot(acceleration=found, **probes)
     return replace(snap, "machine", acceleration=Acceleration(systems=[]))
 
 
-CODES = {KERAS: "ACC-003", TORCH: "ACC-004", SPEED: "ACC-005"}
-
-
-def judged(system: str, *trials: SystemTrial, **more: Any) -> CheckResult:
-    return judge(seen(run(system, *trials, **more)), CODES[system], "acceleration")
+def judged(system: str, *trials: SystemTrial, code: str = "", **more: Any) -> CheckResult:
+    return judge(seen(run(system, *trials, **more)), code or CODES[system], "acceleration")
 
 
 def finding(result: CheckResult) -> Finding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import amp_graph_runs
 import amp_runs
 import convolved
 import distributed_runs
@@ -52,10 +51,15 @@ def clustering(last: SystemTrial = _CLUSTERED) -> SystemRun:
 
 def runs() -> list[SystemRun]:
     """Of the target's systems: TensorFlow 2.15.1 with Horovod, neither TensorRT nor DALI nor Spark."""
-    rewrite = amp_graph_runs
     convolving = {"framework": "tensorflow"}
     found = [
-        rewrite.run(rewrite.words(), *rewrite.sessions(), *rewrite.falls(), *rewrite.functions()),
+        amp_runs.run(
+            amp_runs.GRAPH,
+            amp_runs.variables(),
+            *amp_runs.ways("session"),
+            *amp_runs.falls(),
+            *amp_runs.ways("function"),
+        ),
         amp_runs.run(amp_runs.KERAS, *amp_runs.keras()),
         amp_runs.run(amp_runs.SPEED, *amp_runs.speeds()),
         convolved.run("tf32", convolved.settings(), **convolving),

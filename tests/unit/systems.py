@@ -10,13 +10,12 @@ from envcheck.collector.systems import System
 WELL = {"outcome": "ok", "facts": {"imported": True, "cuda_build": True, "gpus": [{"name": "x"}]}}
 
 
-def system(name: str = "made", /, **said: Any) -> System:
-    """A System whose file says this beside SYSTEM and DEADLINE."""
-    words = {"SYSTEM": name, "DEADLINE": 5.0, "run": lambda *given: None}
-    return System(
-        name.replace("-", "_"),
-        words | {key if key == "run" else key.upper(): value for key, value in said.items()},
-    )
+def system(name: str = "made", /, framework: str = "", **constants: Any) -> System:
+    """A System whose file has these constants beside SYSTEM and DEADLINE."""
+    file = {"SYSTEM": name, "DEADLINE": 5.0} | {
+        key.upper(): value for key, value in constants.items()
+    }
+    return System(name.replace("-", "_"), framework, file)  # type: ignore[no-untyped-call]
 
 
 def gpu(number: int, instance: str = "", **more: Any) -> Device:

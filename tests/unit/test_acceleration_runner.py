@@ -159,10 +159,9 @@ def one_run(monkeypatch: pytest.MonkeyPatch, script: Script, **said: Any) -> fac
 
 
 def test_the_bounds_of_the_collector_are_those_of_the_runner() -> None:
-    most = runner.LIMIT + (runner.IMPORT + systems.MOST) * campaign.MOST_PATIENCE
-    assert collection.SYSTEMS == inside.SYSTEMS == most
-    for one in systems.load():
-        assert one.deadline <= systems.MOST
+    longest = max(one.deadline for one in systems.load())
+    most = runner.LIMIT + (runner.IMPORT + longest) * campaign.MOST_PATIENCE
+    assert collection.SYSTEMS == inside.SYSTEMS >= most
 
 
 def test_the_outcomes_are_those_of_the_snapshot() -> None:
@@ -185,6 +184,7 @@ def test_a_system_that_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     assert env["CUDA_VISIBLE_DEVICES"] == "GPU-0" and env["HOME"] == "/h"
     assert params == {
         "root": "/r",
+        "framework": "torch",
         "device": "gpu",
         "gpus": ["0000:00:00.0"],
         "memory_mib": None,
@@ -264,11 +264,6 @@ def test_what_a_system_says_of_itself_counts(monkeypatch: pytest.MonkeyPatch) ->
         (0.2, record(done={"outcome": "not-applicable", "reason": "x"})),
     ]
     assert one_run(monkeypatch, lambda clock: Process(clock, gone, 0)).outcome == "not-applicable"
-
-
-def test_what_dies_after_it_is_done_has_told_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = one_run(monkeypatch, lambda clock: Process(clock, WELL, -11, b"Segmentation fault"))
-    assert (run.outcome, run.reason) == ("ok", "")
 
 
 def test_too_much_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:

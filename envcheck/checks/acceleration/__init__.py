@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(
-    name="acceleration",
-    title="Acceleration",
-    position=140,
-)
+AREA = Area(name="acceleration", title="Acceleration", position=140)

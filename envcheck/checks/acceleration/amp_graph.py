@@ -1,34 +1,29 @@
-"""The check on AMP by graph rewrite in TensorFlow: half types in the graph that ran."""
+"""Checks on AMP by graph rewrite in TensorFlow: half types in the graph that ran, asked for in each way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from ...data.versions import parse_version
+from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.view import SnapshotView
 from ...findings.causes import Cause
 from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ..environment.mixed_precision import KERAS_HAS_IT
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.subjects import about
+from ..environment.mixed_precision import KERAS_HAS_IT, ask_in_program
+from ..environment.speed import is_true
 from ..registry import check
-from .amp_graph_seen import (
-    ABSENT,
-    SYSTEM,
-    UNTOLD,
-    WAYS,
-    Way,
-    amount_of,
-    cannot_tell,
-    state_of,
-    way_of,
-    why_too_old,
-    words_set,
-    would_clash,
-)
-from .common import NO_IMPORT, Seen, each_run, failed, number
+from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
+SYSTEM = "amp-graph"
+_ABSENT = "the target has no TensorFlow"
+_SUITABLE = Version("7.0")  # the first compute capability that the rewrite takes
 _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
+_WAYS = {"session": "a wrapped optimizer", "function": "tf.function"}
 
 NOTHING = Cause(
     "rewrite-changes-nothing",
@@ -69,150 +64,204 @@ STAYS = Cause(
     " is skipped.",
     _FIXED,
 )
+NO_EFFECT = Cause(
+    "variable-without-effect",
+    "fail",
+    headline="{name} is set and has no effect in {title}",
+    sentence="{settings} has no effect in {title}: a step stays in 32 bits.",
+)
 
 
 @check(
     "ACC-001",
     title="AMP, graph rewrite",
     causes=[NOTHING, STEP_FAILS, SPOILS, STOPS, STAYS],
-    about=(
-        "TensorFlow's automatic mixed precision rewrites a graph before it runs: convolutions and products "
-        "get half types, with casts around them, and the loss is scaled so that small gradients survive. A "
-        "tiny training step is run with the rewrite asked for as a program does (an optimizer wrapped by "
-        "enable_mixed_precision_graph_rewrite, and auto_mixed_precision for a tf.function), and once with "
-        "it off. It is engaged where the graph that ran has half types and the other has none. A forced "
-        "overflow must lower the loss scale and leave the weights alone. The rewrite wants a GPU of "
-        "compute capability 7.0; on a CPU its form for bfloat16 is run instead, and where there is none, "
-        "the graph is rewritten for a made-up GPU and not run. What XLA compiled shows no types: then "
-        "nobody can tell."
-    ),
+    about="A tiny training step is run with automatic mixed precision asked for as a program does (an"
+    " optimizer wrapped by enable_mixed_precision_graph_rewrite, auto_mixed_precision for a tf.function), and"
+    " with it off: engaged where the graph that ran has half types and the other has none. A forced overflow"
+    " must lower the loss scale and leave the weights alone.",
     sources=(
         "TensorFlow's documentation of enable_mixed_precision_graph_rewrite and tf.config.optimizer",
-        "TensorFlow 1.15.5, 2.15 and 2.21 on a CPU, observed",
         "tensorflow/tensorflow#33435",
     ),
     follows=NO_IMPORT,
     systems=(SYSTEM,),
 )
 def graph_is_rewritten(view: SnapshotView) -> Iterator[Verdict]:
-    yield from each_run(view, SYSTEM, _rewrite, absent=ABSENT)
+    yield from each_run(view, SYSTEM, _rewrite, absent=_ABSENT)
+
+
+@check(
+    "ACC-002",
+    title="AMP by variable",
+    causes=[NO_EFFECT],
+    about="TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE switch AMP on in"
+    " NVIDIA's builds alone. Where one is set, a step is run on a GPU in a process with the variable alone,"
+    " and must have half types in its graph.",
+    sources=(
+        "NVIDIA's TensorFlow 1.15 (meta_optimizer.cc, optimizer.py), read",
+        "NVIDIA/tensorflow#39: TensorFlow 2.6 in NVIDIA's 21.10 says that it has no effect",
+    ),
+    follows=NO_IMPORT,
+    systems=(SYSTEM,),
+)
+def variables_are_heeded(view: SnapshotView) -> Iterator[Verdict]:
+    yield from each_run(view, SYSTEM, _variable, absent=_ABSENT)
 
 
 def _rewrite(seen: Seen) -> Iterator[Verdict]:
     broken, scaling = _loss_scaling(seen)
     yield from broken
-    ways = [way_of(seen, name) for name in WAYS if seen.trial(name) is not None]
-    engaged = [way for way in ways if way.state == "engaged"]
+    states = {name: _state(seen, seen.trial(name), f"{name} off") for name in _WAYS}
+    states = {name: state for name, state in states.items() if seen.trial(name) is not None}
+    engaged = [name for name, state in states.items() if state == "engaged"]
+    on_cpu = seen.run.device == "cpu"
+    if on_cpu and _state(seen, seen.trial("bfloat16"), "function off") == "engaged":
+        engaged.append("bfloat16")
     if engaged:
-        told = "; ".join(dict.fromkeys(f"{amount_of(way.trial)} ({way.title})" for way in engaged))
-        yield Passed("; ".join(filter(None, (f"{seen.title}: {told}{seen.where}", scaling))))
-    if seen.run.device == "cpu":
+        amounts = [f"{_amount(seen.trial(name))} ({_WAYS.get(name, name)})" for name in engaged]
+        yield Passed("; ".join([f"{seen.title}: {'; '.join(amounts)}{seen.where}", *scaling]))
+    if on_cpu:
         if not engaged:
-            yield _without_gpu(seen, ways, scaling)
+            yield _without_gpu(seen, states)
         return
-    yield from _on_gpu(seen, ways, bool(engaged))
+    if not states:
+        yield seen.unjudged(failed(seen, None))
+    yield from _not_engaged(seen, states, bool(engaged))
 
 
-def _on_gpu(seen: Seen, ways: list[Way], engaged: bool) -> Iterator[Verdict]:
-    """What there is to say of the ways that did not engage."""
-    by_state: dict[str, list[Way]] = {}
-    for way in ways:
-        by_state.setdefault(way.state, []).append(way)
-    too_old = why_too_old(seen)
-    nothing = by_state.get("nothing", [])
-    if nothing and too_old and not engaged:
-        yield seen.not_applicable(too_old)
+def _not_engaged(seen: Seen, states: dict[str, str], engaged: bool) -> Iterator[Verdict]:
+    nothing = [name for name, state in states.items() if state == "nothing"]
+    if nothing and not engaged and _too_old(seen):
+        yield seen.not_applicable(_too_old(seen))
         return
     if nothing:
         yield _nothing(seen, nothing)
-    for way in by_state.get("failed", []):
-        yield _failed(seen, way)
-    for state, words in UNTOLD.items():
-        for way in by_state.get(state, []):
-            yield cannot_tell(seen, way, words)
-    absent = by_state.get("absent", [])
-    if absent and len(absent) == len(ways):
-        yield seen.not_applicable("; ".join(dict.fromkeys(way.trial.reason for way in absent)))
-    elif not ways:
-        yield seen.unjudged(failed(seen, None))
+    reasons = [
+        failed(seen, seen.trial(name)) for name, state in states.items() if state == "absent"
+    ]
+    if reasons and len(reasons) == len(states):
+        yield seen.not_applicable("; ".join(dict.fromkeys(reasons)))
+    for name, state in states.items():
+        if state == "failed":
+            yield _failed(seen, name)
+        elif state not in ("engaged", "nothing", "absent"):
+            yield seen.unjudged(f"{_WAYS[name]}: {state}")
 
 
-def _nothing(seen: Seen, ways: list[Way]) -> Finding:
-    titles = " and ".join(way.title for way in ways)
-    amount = number(ways[0].trial, "convolutions")
-    switches = [one for one in words_set(seen) if one.startswith(_SWITCHES)]
+def _state(seen: Seen, trial: SystemTrial | None, off: str) -> str:
+    """ "engaged", "nothing", "failed", "absent", or why nobody can tell."""
+    control = seen.trial(off)
+    if trial is None or not ok(control):
+        absent = trial is not None and trial.outcome == "not-supported"
+        why = failed(seen, control if ok(trial) else trial)
+        return (
+            "absent"
+            if absent
+            else f"cannot tell: the step with the rewrite off did not run ({why})"
+        )
+    if trial.outcome != "ok":
+        return "absent" if trial.outcome == "not-supported" else "failed"
+    if _halves(control):
+        return "cannot tell: half types are in its graph with the rewrite off, too"
+    if _halves(trial):
+        return "engaged"
+    if not number(trial, "convolutions") and number(trial, "xla_nodes"):
+        return "cannot tell: XLA compiled the step, and what it compiled shows no types"
+    if not number(trial, "convolutions"):
+        return "cannot tell: the graph that ran has no convolution in it"
+    if seen.run.device == "gpu" and trial.evidence.get("places") == ["CPU"]:
+        return "its step ran on the CPU"
+    return "nothing"
+
+
+def _halves(trial: SystemTrial | None) -> float:
+    return number(trial, "half_convolutions") + number(trial, "half_products")
+
+
+def _amount(trial: SystemTrial | None) -> str:
+    """ "5 of 5 convolutions and 3 of 3 products in float16"."""
+    half = " and ".join(words(trial, "types")) or "half precision"
+    parts = [
+        f"{number(trial, f'half_{kind}'):.10g} of {number(trial, kind):.10g} {kind}"
+        for kind in ("convolutions", "products")
+    ]
+    return f"{' and '.join(parts)} in {half}"
+
+
+def _too_old(seen: Seen) -> str:
+    """Why no rewrite is to be expected on this GPU; "" where one is."""
+    own = text(seen.trial("variables"), "compute_capability")
+    capability = parse_version(own)
+    if capability is None or capability >= _SUITABLE:
+        return ""
+    return f"the GPU has compute capability {own}, and the rewrite wants {_SUITABLE}"
+
+
+def _asked(seen: Seen) -> dict[str, str]:
+    """AMP's variables that are set to something true, with their values."""
+    pairs = [one.partition("=") for one in words(seen.trial("variables"), "set")]
+    return {name: value for name, _, value in pairs if name[:10] == "TF_ENABLE_" and is_true(value)}
+
+
+def _nothing(seen: Seen, names: list[str]) -> Finding:
+    variables = words(seen.trial("variables"), "set")
+    switches = [one for one in variables if one.startswith(_SWITCHES)]
     because = f" {', '.join(switches)} is set, which changes what it takes." if switches else ""
     return seen.found(
         NOTHING,
-        *(way.trial for way in ways),
+        *map(seen.trial, names),
         more=seen.logged("auto_mixed_precision"),
         advice=_remedy(seen, [one.partition("=")[0] for one in switches]),
-        ways=titles,
-        convolutions=amount,
+        ways=" and ".join(_WAYS[name] for name in names),
+        convolutions=number(seen.trial(names[0]), "convolutions"),
         because=because,
     )
 
 
 def _remedy(seen: Seen, switches: list[str]) -> Remedy:
     if switches:
-        return Remedy(
-            "Leave it to the rewrite what it takes.", [f"unset {name}" for name in switches]
-        )
+        commands = [f"unset {name}" for name in switches]
+        return Remedy("Leave it to the rewrite what it takes.", commands)
     version = parse_version(known(seen.run.framework_version) or "")
     if version is not None and version >= KERAS_HAS_IT:
         return Remedy(
             "Use Keras's policy, the supported way in this TensorFlow: "
             "tf.keras.mixed_precision.set_global_policy('mixed_float16')."
         )
-    return Remedy(
-        "Let the rewrite say why.",
-        [
-            "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=auto_mixed_precision=2 python "
-            + fill_in("SCRIPT", "your program")
-        ],
-    )
+    program = fill_in("SCRIPT", "your program")
+    logged = "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=auto_mixed_precision=2"
+    return Remedy("Let the rewrite say why.", [f"{logged} python {program}"])
 
 
-def _failed(seen: Seen, way: Way) -> Verdict:
-    if would_clash(seen, way.trial):
-        words = "by a variable already, which excludes wrapping the optimizer (ACC-002)"
-        return seen.not_applicable(f"AMP is asked for {words}")
-    if way.trial.outcome != "error":
-        return seen.unjudged(f"{way.title}: {failed(seen, way.trial)}")
-    why, advice = failed(seen, way.trial), _remedy(seen, [])
-    return seen.found(STEP_FAILS, way.trial, advice=advice, way=way.title, why=why)
+def _failed(seen: Seen, name: str) -> Verdict:
+    trial, why = seen.trial(name), failed(seen, seen.trial(name))
+    if "RuntimeError" in why and _asked(seen):
+        forbidden = "by a variable already, which excludes wrapping the optimizer (ACC-002)"
+        return seen.not_applicable(f"AMP is asked for {forbidden}")
+    if trial is None or trial.outcome != "error":
+        return seen.unjudged(f"{_WAYS[name]}: {why}")
+    return seen.found(STEP_FAILS, trial, advice=_remedy(seen, []), way=_WAYS[name], why=why)
 
 
-def _without_gpu(seen: Seen, ways: list[Way], scaling: str) -> Verdict:
-    """On a CPU: the rewrite for bfloat16 that ran, or what keeps it from running."""
-    bfloat16 = seen.trial("bfloat16")
-    if bfloat16 is not None:
-        way = way_of(seen, "function", bfloat16)
-        if way.state == "engaged":
-            told = f"{seen.title}: {amount_of(bfloat16)}{seen.where}"
-            return Passed("; ".join(filter(None, (told, scaling))))
-    for way in ways:
-        if way.state in ("hidden", "both"):
-            return cannot_tell(seen, way, UNTOLD[way.state])
-    if ways and all(way.state == "absent" for way in ways):
-        return seen.not_applicable(ways[0].trial.reason)
-    made_up = seen.trial("made-up GPU")
-    rewrites = ""
-    if made_up is not None and state_of(seen, made_up, seen.trial("made-up GPU off")) == "engaged":
-        rewrites = f"; for a made-up one it would put {amount_of(made_up)}"
-    words = seen.trial("variables")
-    if words is not None and words.evidence.get("cuda_build") is False:
-        return seen.not_applicable(f"built without CUDA, and the rewrite is for GPUs{rewrites}")
-    return seen.unjudged(f"no GPU, and the rewrite wants one{rewrites}")
+def _without_gpu(seen: Seen, states: dict[str, str]) -> Unjudged:
+    untold = [f"{_WAYS[name]}: {state}" for name, state in states.items() if " " in state]
+    if untold:
+        return seen.unjudged("; ".join(untold))
+    if states and set(states.values()) == {"absent"}:
+        return seen.not_applicable(failed(seen, seen.trial(next(iter(states)))))
+    variables = seen.trial("variables")
+    if variables is not None and variables.evidence.get("cuda_build") is False:
+        return seen.not_applicable("built without CUDA, and the rewrite is for GPUs")
+    return seen.unjudged("no GPU, and the rewrite wants one")
 
 
-def _loss_scaling(seen: Seen) -> tuple[list[Finding], str]:
+def _loss_scaling(seen: Seen) -> tuple[list[Finding], list[str]]:
     """(what is wrong with it, what it did in words)."""
     trial, control = seen.trial("loss scale"), seen.trial("loss scale off")
-    if trial is None or trial.outcome != "ok" or control is None or control.outcome != "ok":
-        return [], ""
-    if control.evidence.get("weights_changed") is not True:
-        return [], ""  # it was no overflow
+    overflowed = control is not None and control.evidence.get("weights_changed") is True
+    if trial is None or not ok(trial) or not ok(control) or not overflowed:
+        return [], []
     before, after = number(trial, "scale_before"), number(trial, "scale_after")
     cause = None
     if trial.evidence.get("weights_changed") is True:
@@ -222,10 +271,41 @@ def _loss_scaling(seen: Seen) -> tuple[list[Finding], str]:
     elif before and not 0 < after < before:
         cause = STAYS
     if cause is not None:
-        return [seen.found(cause, trial, control, before=before)], ""
-    if not before:
-        return [], ""
-    return (
-        [],
-        f"at an overflow the loss scale falls from {before:.9g} to {after:.10g} and the weights stay",
+        return [seen.found(cause, trial, control, before=before)], []
+    falls = f"at an overflow the loss scale falls from {before:.9g} to {after:.10g}"
+    return [], [f"{falls} and the weights stay"] if before else []
+
+
+def _variable(seen: Seen) -> Iterator[Verdict]:
+    asked, trial = _asked(seen), seen.trial("variable")
+    if not ok(seen.trial("variables")):
+        yield seen.unjudged(failed(seen, seen.trial("variables")))
+    elif not asked:
+        yield seen.not_applicable("no AMP variable is set")
+    elif trial is None:
+        on_cpu = seen.run.device == "cpu"
+        yield seen.unjudged("no GPU to see it on" if on_cpu else failed(seen, None))
+    else:
+        yield _heeded(seen, trial, asked)
+
+
+def _heeded(seen: Seen, trial: SystemTrial, asked: dict[str, str]) -> Verdict:
+    state = _state(seen, trial, "session off")
+    settings = ", ".join(f"{name}={value}" for name, value in asked.items())
+    if state == "engaged":
+        return Passed(f"{seen.title}: {settings}: {_amount(trial)}{seen.where}")
+    if state == "nothing" and _too_old(seen):
+        return seen.not_applicable(_too_old(seen))
+    if state != "nothing":
+        return seen.unjudged(f"{settings}: {trial.reason or state}")
+    name = next(iter(asked))
+    remedy = ask_in_program(parse_version(known(seen.run.framework_version) or ""), name)
+    more = [f"unset {other}" for other in list(asked)[1:] if remedy.commands]
+    return NO_EFFECT.found(
+        [subject for one in asked for subject in about("variable", one)],
+        [*seen.evidence(trial), *seen.logged("has no effect")],
+        advice=Remedy(remedy.text, [*remedy.commands, *more]),
+        name=name,
+        settings=settings,
+        title=seen.title,
     )

@@ -1,69 +1,45 @@
 """AMP in Keras: the types in which a training step computes under a mixed policy, and its loss scale.
 
-The step is the one that ``fit`` runs. Keras 2 belongs to TensorFlow up to 2.15, Keras 3 comes beside it from
-2.16 on; TensorFlow 2.1 to 2.3 have the policies among what is experimental.
+The step is the one that ``fit`` runs: TensorFlow 2.4 and later, with Keras 2 or 3.
 """
 
 from ..kernels.failures import NotSupported
 from .running import records
 
 SYSTEM = "amp-keras"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 DEADLINE = 30.0
 
 _HALVES = {"mixed_float16": 19, "mixed_bfloat16": 14}  # DT_HALF, DT_BFLOAT16
-_CONVOLUTIONS = ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")
-_PRODUCTS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "_FusedMatMul")
-_FUSED = ("_FusedConv2D",)
+_KINDS = {
+    "convolutions": ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "_FusedConv2D"),
+    "products": ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "_FusedMatMul"),
+}
 _INFINITE = 1e7  # times the inputs: no number of 16 bits
 
 
 def run(tf, params, tell):
-    if str(tf.__version__).startswith("1."):
-        raise records.NotApplicable(
-            "Keras has mixed policies from TensorFlow 2.1 on; AMP here is the graph rewrite"
-        )
     keras = tf.keras
-    mixed = _policies(keras)
-    if mixed is None:
-        raise records.NotApplicable("Keras has mixed policies from TensorFlow 2.1 on")
+    mixed = getattr(keras, "mixed_precision", None)
+    if not hasattr(mixed, "set_global_policy"):
+        raise records.NotApplicable("Keras has mixed policies from TensorFlow 2.4 on")
     backend = getattr(getattr(keras, "backend", None), "backend", None)
     if callable(backend) and backend() != "tensorflow":
         raise records.NotApplicable("Keras runs on %s here (KERAS_BACKEND)" % backend())
-    if params["device"] == "gpu" and not tf.config.experimental.list_physical_devices("GPU"):
+    if params["device"] == "gpu" and not tf.config.list_physical_devices("GPU"):
         raise records.CouldNotRun("tf.config.list_physical_devices('GPU') is empty")
     for policy in ("float32", "mixed_float16", "mixed_bfloat16"):
         with tell.trial(policy, control=policy == "float32") as trial:
             trial["keras"] = getattr(keras, "__version__", None) or tf.__version__
-            with _Policy(mixed, policy):
+            before = mixed.global_policy()
+            try:
+                mixed.set_global_policy(policy)
+            except (ValueError, TypeError) as error:
+                raise NotSupported("no policy %s: %s" % (policy, error))
+            try:
                 _train(tf, policy, trial)
-
-
-def _policies(keras):
-    """The module that sets policies; None where there is none."""
-    mixed = getattr(keras, "mixed_precision", None)
-    if hasattr(mixed, "set_global_policy"):
-        return mixed
-    mixed = getattr(mixed, "experimental", None)
-    return mixed if hasattr(mixed, "set_policy") else None
-
-
-class _Policy(object):
-    """``with _Policy(mixed, name):`` everything made inside has it."""
-
-    def __init__(self, mixed, name):
-        self._set = getattr(mixed, "set_global_policy", None) or mixed.set_policy
-        self._before = mixed.global_policy()
-        self._name = name
-
-    def __enter__(self):
-        try:
-            self._set(self._name)
-        except (ValueError, TypeError) as error:
-            raise NotSupported("no policy %s: %s" % (self._name, error))
-
-    def __exit__(self, *_raised):
-        self._set(self._before)
+            finally:
+                mixed.set_global_policy(before)
 
 
 def _train(tf, policy, trial):
@@ -75,61 +51,24 @@ def _train(tf, policy, trial):
     model.compile(optimizer=tf.keras.optimizers.SGD(0.01), loss="mse")
     optimizer = model.optimizer
     x, y = tf.ones([8, 8, 8, 8]) * 0.05, tf.ones([8, 8])
-    step = tf.function(_stepper(tf, model, policy))
+    step = tf.function(lambda x, y: model.train_step((x, y)))
     if hasattr(optimizer, "build"):  # makes variables, which a traced step must not
         optimizer.build(model.trainable_variables)
-    nodes = _nodes(step.get_concrete_function(x, y).graph.as_graph_def())
-    half = _HALVES.get(policy)
-    for name, kinds in (("convolutions", _CONVOLUTIONS + _FUSED), ("products", _PRODUCTS)):
-        types = [kind for what, kind in nodes if what in kinds]
+    graph = step.get_concrete_function(x, y).graph.as_graph_def()
+    nodes = list(graph.node) + [node for one in graph.library.function for node in one.node_def]
+    wanted = [_HALVES[policy]] if policy in _HALVES else list(_HALVES.values())
+    for name, kinds in _KINDS.items():
+        types = [node.attr["T"].type for node in nodes if node.op in kinds]
         trial[name] = len(types)
-        if half is None:
-            trial[name + "_half"] = sum(kind in _HALVES.values() for kind in types)
-        else:
-            trial[name + "_half"] = types.count(half)
-    trial["variables"] = ", ".join(sorted({_type_name(v.dtype) for v in model.weights}))
-    if getattr(model, "jit_compile", None) is not None:
-        trial["jit_compile"] = bool(model.jit_compile)
-    _note_scale(trial, "scale", optimizer)
+        trial[name + "_half"] = sum(kind in wanted for kind in types)
+    types = {getattr(one.dtype, "name", None) or str(one.dtype) for one in model.weights}
+    trial["variables"] = ", ".join(sorted(types))
+    trial["scale"] = _scale(optimizer)
     trial["moved_by_step"] = _moves(model, step, x, y)
-    _note_scale(trial, "scale_after_step", optimizer)
+    trial["scale_after_step"] = _scale(optimizer)
     if _scale(optimizer) is not None:
         trial["moved_by_overflow"] = _moves(model, step, x * _INFINITE, y)
-        _note_scale(trial, "scale_after_overflow", optimizer)
-
-
-def _stepper(tf, model, policy):
-    """A function of (x, y) that trains one step, as ``fit`` does."""
-    if hasattr(model, "train_step"):  # TensorFlow 2.2
-
-        def train(x, y):
-            return model.train_step((x, y))
-
-        return train
-
-    optimizer = model.optimizer
-    scaled = hasattr(optimizer, "get_scaled_loss")
-
-    def train_by_hand(x, y):
-        with tf.GradientTape() as tape:
-            difference = tf.cast(model(x, training=True), tf.float32) - y
-            loss = tf.reduce_mean(tf.square(difference))
-            wanted = optimizer.get_scaled_loss(loss) if scaled else loss
-        gradients = tape.gradient(wanted, model.trainable_variables)
-        if scaled:
-            gradients = optimizer.get_unscaled_gradients(gradients)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-        return loss
-
-    return train_by_hand
-
-
-def _nodes(graph):
-    """[(operation, its type)] of a GraphDef and the functions in it."""
-    found = list(graph.node)
-    for function in graph.library.function:
-        found += function.node_def
-    return [(node.op, node.attr["T"].type) for node in found]
+        trial["scale_after_overflow"] = _scale(optimizer)
 
 
 def _moves(model, step, x, y):
@@ -139,12 +78,6 @@ def _moves(model, step, x, y):
     return any((old != new).any() for old, new in zip(before, model.get_weights()))
 
 
-def _note_scale(trial, name, optimizer):
-    scale = _scale(optimizer)
-    if scale is not None:
-        trial[name] = scale
-
-
 def _scale(optimizer):
     """The loss scale; None where the optimizer has none."""
     for name in ("dynamic_scale", "loss_scale"):  # Keras 3, Keras 2
@@ -152,7 +85,3 @@ def _scale(optimizer):
         if value is not None:
             return float(value() if callable(value) else value)
     return None
-
-
-def _type_name(dtype):
-    return getattr(dtype, "name", None) or str(dtype)

@@ -8,7 +8,7 @@ import os
 from .running import records
 
 SYSTEM = "dali"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 MODULES = ("nvidia.dali",)
 DEADLINE = 20.0
 

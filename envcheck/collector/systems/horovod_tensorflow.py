@@ -3,20 +3,19 @@
 from .shared.distributed import horovod
 
 SYSTEM = "horovod"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 MODULES = ("horovod",)
 DEADLINE = horovod.DEADLINE
 GPUS = 2
 ON_CPU = "few"
 BY_RANKS = True
-IMPORTS = ("horovod.tensorflow",)
 
 
 def run(_framework, params, tell):
     horovod.run(params, tell)
 
 
-def rank(tf, params):
+def rank(tf, params, tell):
     first = str(tf.__version__).startswith("1.")
     in_session = _Session(tf) if first else None
 

@@ -3,20 +3,19 @@
 from .shared.distributed import horovod
 
 SYSTEM = "horovod"
-FRAMEWORK = "torch"
+FRAMEWORKS = ("torch",)
 MODULES = ("horovod",)
 DEADLINE = horovod.DEADLINE
 GPUS = 2
 ON_CPU = "few"
 BY_RANKS = True
-IMPORTS = ("horovod.torch",)
 
 
 def run(_framework, params, tell):
     horovod.run(params, tell)
 
 
-def rank(torch, params):
+def rank(torch, params, tell):
     def work(hvd, local_rank, whole=True):
         if local_rank is not None:
             torch.cuda.set_device(local_rank)

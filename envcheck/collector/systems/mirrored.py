@@ -7,7 +7,7 @@ from .running.records import CouldNotRun, NotApplicable
 from .shared.distributed import loopback
 
 SYSTEM = "mirrored"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 DEADLINE = 30.0
 GPUS = 2
 ON_CPU = "none"

@@ -7,7 +7,7 @@ from .running import ranks, records
 from .shared.distributed import loopback
 
 SYSTEM = "multiworker"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 DEADLINE = 60.0
 GPUS = 2
 ON_CPU = "few"
@@ -53,7 +53,7 @@ def _put(trial, answers):
     trial["weights"] = sorted({str(one["weight"]) for one in answers})
 
 
-def rank(tf, params):
+def rank(tf, params, tell):
     strategies = getattr(tf.distribute, "experimental", None)
     made = getattr(tf.distribute, "MultiWorkerMirroredStrategy", None)
     made = made or getattr(strategies, "MultiWorkerMirroredStrategy", None)

@@ -55,5 +55,5 @@ def run(_framework, params, tell):
             NcclAttempt(dict(params, rates=False, sweep=False), number, again, third).go(trial)
 
 
-def rank(_framework, params):
+def rank(_framework, params, tell):
     return work(params)

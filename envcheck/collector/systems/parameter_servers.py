@@ -9,7 +9,7 @@ from .running import ranks
 from .shared.distributed import loopback
 
 SYSTEM = "parameter-servers"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 DEADLINE = 60.0
 ON_CPU = "always"
 BY_RANKS = True
@@ -57,7 +57,7 @@ def _environ(more):
     return environ
 
 
-def rank(tf, params):
+def rank(tf, params, tell):
     coordinated = _coordinator(tf) is not None
     job, index = _TASKS[params["rank"]]
     if job == "ps" or (coordinated and job == "worker"):

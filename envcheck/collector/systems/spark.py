@@ -14,7 +14,7 @@ from .running.records import CouldNotRun
 from .shared.distributed import loopback
 
 SYSTEM = "spark"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 MODULES = ("pyspark", "tensorflowonspark")
 DEADLINE = 110.0  # two JVMs and three imports of TensorFlow
 ON_CPU = "always"

@@ -13,7 +13,7 @@ from ..kernels.failures import NotSupported
 from .running import records
 
 SYSTEM = "tf-trt"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 BUILT_WITH = ("tensorrt_build", "TensorRT")
 GPUS = 1
 DEADLINE = 30.0

@@ -8,7 +8,7 @@ import importlib
 from .running import records
 
 SYSTEM = "xla"
-FRAMEWORK = "jax"
+FRAMEWORKS = ("jax",)
 DEADLINE = 20.0
 
 _CALLS = 2

@@ -12,7 +12,7 @@ import tempfile
 from .running import records
 
 SYSTEM = "xla"
-FRAMEWORK = "tensorflow"
+FRAMEWORKS = ("tensorflow",)
 DEADLINE = 20.0
 
 _ROWS, _COLUMNS = 64, 32

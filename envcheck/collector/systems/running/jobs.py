@@ -22,8 +22,7 @@ class SystemJob(object):
     def name(self):
         """For people who watch: "xla jax", "memory GPU 0"."""
         names = [device.name for device in self.devices] if self.system.each_gpu else []
-        words = [self.system.name, self.system.framework] + names
-        return " ".join(word for word in words if word)
+        return " ".join(filter(None, [self.system.name, self.system.framework] + names))
 
     @property
     def visible(self):
@@ -86,23 +85,18 @@ def _jobs(system, section, devices, why):
     lacking = _lacking(system, section, facts)
     if lacking:
         return [SystemJob(system).without("not-run", lacking)]
-    without = _built_without(system, facts)
-    if without:
-        return [SystemJob(system).without("not-applicable", without)]
+    if system.built_with and facts.get(system.built_with[0]) is False:
+        words = "this %s is built without %s" % (system.framework, system.built_with[1])
+        return [SystemJob(system).without("not-applicable", words)]
     needs_gpu = system.gpus and not system.on_cpu
-    if system.on_cpu == "always":
-        return [SystemJob(system, on="cpu")]
-    if facts.get("cuda_build") is False:
-        if needs_gpu:
-            words = "built without CUDA"
-            return [SystemJob(system).without("not-applicable", words)]
-        return [SystemJob(system, on="cpu")]
-    if not devices:
-        if needs_gpu:
-            return [SystemJob(system).without("not-run", "no GPU: %s" % why)]
-        return [SystemJob(system, on="cpu")]
     sees_none = system.framework and known(facts.get("gpus")) == []
-    if system.on_cpu == "few" and (sees_none or len(_whole(devices)) < system.gpus):
+    without_cuda = facts.get("cuda_build") is False
+    few = system.on_cpu == "few" and (sees_none or len(_whole(devices)) < system.gpus)
+    if needs_gpu and without_cuda:
+        return [SystemJob(system).without("not-applicable", "built without CUDA")]
+    if needs_gpu and not devices:
+        return [SystemJob(system).without("not-run", "no GPU: %s" % why)]
+    if system.on_cpu == "always" or without_cuda or not devices or few:
         return [SystemJob(system, on="cpu")]
     if sees_none:
         return [SystemJob(system).without("not-run", "it sees no GPU")]
@@ -115,20 +109,11 @@ def _lacking(system, section, facts):
     if not system.framework:
         return ""
     if section.get("outcome") != "ok":
-        why = section.get("reason") or "no answer"
-        return "could not be looked at: %s" % why
+        return "could not be looked at: %s" % (section.get("reason") or "no answer")
     if not facts.get("imported"):
         error = (known(facts.get("import_error")) or "").strip().splitlines()
-        why = error[0] if error else "no reason was given"
-        return "cannot be imported: %s" % why
+        return "cannot be imported: %s" % (error[0] if error else "no reason was given")
     return ""
-
-
-def _built_without(system, facts):
-    """Why no such build has the system; "" where it has it, or that is not known."""
-    if not system.built_with or facts.get(system.built_with[0]) is not False:
-        return ""
-    return "this %s is built without %s" % (system.framework, system.built_with[1])
 
 
 def _first_idle(devices):

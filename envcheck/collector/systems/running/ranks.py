@@ -15,7 +15,7 @@ _BACKSTOP = 10.0  # seconds beyond the ranks' time; RankWait ends them before
 
 
 class Rank(object):
-    """One of them. answer: what its ``rank(framework, params)`` returned; None without an answer."""
+    """One of them. answer: what its ``rank(framework, params, tell)`` returned; None without an answer."""
 
     def __init__(self, number, child):
         self.number = number
@@ -29,16 +29,8 @@ class Rank(object):
         return self.reader.answer
 
     @property
-    def stderr(self):
-        return self.worker.log
-
-    @property
     def is_ready(self):
         return self.worker.begun is not None or not self.worker.runs
-
-    @property
-    def has_failed(self):
-        return not self.worker.runs and self.answer is None
 
     def end(self, why):
         """Once its process is over. why: the reason where it was stopped."""
@@ -53,24 +45,22 @@ class Rank(object):
             self.reason = one_line(": ".join([result.describe()] + last))
 
 
-def run(params, number, seconds, environ=None, more=None, patience=None, tell=None):
+def run(params, number, seconds, environ=None, patience=None, tell=None):
     """Start that many ranks side by side and wait for them: a list of Rank, in their order.
 
-    environ(rank): variables of a rank beside this process's own; None takes one away. more(rank): params
-    of its own.
-    patience: seconds that the others still get once one has failed; None: all the time there is.
-    tell: the writer of a system that lets its ranks import the framework. It reports when all of them have
-    done so, and their seconds begin only then.
-    params["rank"] and params["ranks"] tell each which it is, and how many there are.
+    params["rank"] and params["ranks"] tell each which it is, and how many there are. environ(rank): variables
+    of a rank beside this process's own; None takes one away. patience: seconds that the others still get once
+    one has failed; None: all the time there is. tell: the writer of a system that lets its ranks import the
+    framework: it reports when all of them have done so, and their seconds begin only then.
     """
     children = []
     try:
         for rank in range(number):
-            own = dict(params, rank=rank, ranks=number, **(more(rank) if more else {}))
-            argv = worker.command(python(), MODULE, dict(own, parent=os.getpid()))
+            own = dict(params, rank=rank, ranks=number, parent=os.getpid())
             env = dict(os.environ, **(environ(rank) if environ else {}))
             env = {name: value for name, value in env.items() if value is not None}
             deadline = seconds + _BACKSTOP + (records.IMPORT if tell is not None else 0.0)
+            argv = worker.command(python(), MODULE, own)
             # In this process's group, which is ended as a whole.
             children.append(process.Child(argv, deadline, env=env, own_session=False))
         ranks = [Rank(place, child) for place, child in enumerate(children)]
@@ -103,10 +93,10 @@ class RankWait(object):
     """Looks at ranks again and again, and stops them once their time is over. why: the reason for that."""
 
     def __init__(self, ranks, seconds, patience, tell):
-        self.why = "it was stopped"
+        self.why = "no answer within %g s" % seconds
         self._ranks, self._seconds, self._patience, self._tell = ranks, seconds, patience, tell
         self._until = None if tell is not None else time.monotonic() + seconds
-        self._one_failed = self._over = self._reported = False
+        self._one_failed = self._over = False
 
     def look(self):
         if self._over:
@@ -114,25 +104,25 @@ class RankWait(object):
         now = time.monotonic()
         for rank in self._ranks:
             rank.worker.step()
-        if self._tell is not None and not self._reported and all(r.is_ready for r in self._ranks):
-            self._until = self._until or now + self._seconds
+        if self._until is None and all(rank.is_ready for rank in self._ranks):
+            self._until = now + self._seconds
             self.report_ready()
-        failed = any(rank.has_failed for rank in self._ranks)
-        if self._patience is not None and not self._one_failed and failed:
+        failed = any(not rank.worker.runs and rank.answer is None for rank in self._ranks)
+        if self._patience is not None and failed and not self._one_failed:
             self._one_failed = True
             self._until = min(now + self._patience, self._until or now + self._patience)
+            self.why = "another rank had failed"
         if self._until is not None and now > self._until:
-            late = "no answer within %g s" % self._seconds
-            self.why = "another rank had failed" if self._one_failed else late
             self._over = True
             for rank in self._ranks:
                 rank.worker.child.stop()
 
     def report_ready(self):
-        if self._tell is None or self._reported:
+        """Once, with the longest import."""
+        if self._tell is None:
             return
-        self._reported = True
         runs = [rank.reader.run for rank in self._ranks]
         versions = [one["framework_version"] for one in runs if "framework_version" in one]
         seconds = max(one.get("import_seconds", 0.0) for one in runs)
         self._tell.begin(seconds, versions[0] if versions else None)
+        self._tell = None

@@ -2,7 +2,7 @@
 
 In messages of the worker protocol: "begin" has facts of the run and the seconds of the framework's import; a
 trial is a stage, and its result a SystemTrial; other results are facts of the run, or a rank's answer.
-The child bounds what it reports, and its parent does so once more: a Snapshot has well under a megabyte.
+Parent and child bound what is reported: a Snapshot has well under a megabyte.
 """
 
 import time
@@ -65,10 +65,6 @@ class SystemWriter(object):
         """What is run in ``with tell.trial(...) as trial:``; ``trial[...] = ...`` is its evidence."""
         return Trial(self._tell, one_line(name, _NAME), CONTROL if control else TRIAL)
 
-    def pass_on(self, trial, key):
-        """A trial that a rank has run."""
-        self._tell.result(trial, key)
-
     def answer(self, value):
         """A rank's answer. Raises ValueError where it is too large, or too deep."""
         value = _tree(value, DEPTH)
@@ -76,20 +72,6 @@ class SystemWriter(object):
         if size > ANSWER:
             raise ValueError("its answer has %d bytes, and may have %d" % (size, ANSWER))
         self._tell.result(value, RANK)
-
-
-class KeptTrials(SystemWriter):
-    """Keeps a rank's trials, which go into its answer: [(trial, key)]."""
-
-    def __init__(self):
-        SystemWriter.__init__(self, self)
-        self.trials = []
-
-    def stage(self, _name, _key):
-        """Nobody waits for it."""
-
-    def result(self, trial, key):
-        self.trials.append((trial, key))
 
 
 class Trial(dict):
@@ -123,9 +105,10 @@ def evidence_of(given):
 
 def _value(value):
     """A count, a number, a word, a flag or a list of words; None where there is nothing."""
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
-        return [one_line(item) for item in list(items)[:WORDS]]
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)
+    if isinstance(value, (list, tuple)):
+        return [one_line(item) for item in list(value)[:WORDS]]
     return _scalar(value)
 
 

@@ -67,7 +67,7 @@ class SystemsRunner(object):
             SystemProcess(job, self._launch, self._clock, self._patience) for job in planned
         ]
         waiting = [attempt for attempt in attempts if not attempt.job.outcome]
-        total, working, left = len(waiting), [], []
+        total, working, orphaned = len(waiting), [], []
         while waiting or working:
             if waiting and self._may_start(waiting[0], working):
                 first = waiting.pop(0)
@@ -80,30 +80,34 @@ class SystemsRunner(object):
             over = [attempt for attempt in working if not attempt.step()]
             working = [attempt for attempt in working if attempt not in over]
             if over:
-                left += self._sweep()  # before it weighs on those that are timed
+                orphaned += self._sweep()  # before it weighs on those that are timed
             for attempt in over:
-                _remove(attempt.job.folder)
+                if attempt.job.folder is not None:
+                    shutil.rmtree(attempt.job.folder, ignore_errors=True)
             names = [attempt.job.name for attempt in working]
             watch(names, total - len(waiting) - len(working), total)
             if working:
                 pause(_PAUSE)
         self._write(attempts, round(self._clock() - began, 3))
-        self.name_stuck(left)
+        self.name_stuck(orphaned)
 
     def _may_start(self, attempt, working):
         alone = attempt.job.system.alone or any(one.job.system.alone for one in working)
         return not working if alone else len(working) < self._width
 
     def _launch(self, job):
-        python = self._pythons[job.system.document]
-        width = 1 if job.system.alone else self._width
+        system = job.system
+        python = self._pythons[system.document]
+        width = 1 if system.alone else self._width
         params = dict(
             self._params,
+            module=system.module,
+            framework=system.framework,
             device=job.on,
             gpus=addresses(job),
             memory_mib=jobs.memory_mib(job.devices, self._documents["machine"], width),
-            seconds=job.system.deadline * self._patience,
-            libraries=jobs.libraries(job.system, self._documents[job.system.document]),
+            seconds=system.deadline * self._patience,
+            libraries=jobs.libraries(system, self._documents[system.document]),
         )
         env = dict(self._environ)
         if job.visible is not None:
@@ -111,28 +115,29 @@ class SystemsRunner(object):
         job.folder = _folder(self._scratch)
         if job.folder is not None:
             env["TMPDIR"] = job.folder
-        argv = command(python.argv, MODULE, dict(params, module=job.system.module))
-        most = (IMPORT + job.system.deadline) * self._patience
-        child = self._start(argv, most, python.cwd, env)
+        most = (IMPORT + system.deadline) * self._patience
+        child = self._start(command(python.argv, MODULE, params), most, python.cwd, env)
         if child.pid is not None:
             self.sessions[child.pid] = python.document
         return child
 
     def _write(self, attempts, seconds):
         for document, place in self._documents.items():
-            of_it = [a for a in attempts if a.job.system.document == document]
-            names = {one.name for one in systems.load() if one.document == document}
             if place is None:
                 continue
+            of_it = [a for a in attempts if a.job.system.document == document]
+            names = {one.name for one in systems.load() if one.document == document}
+            facts = {
+                "systems": sorted(names.intersection(self._names)),
+                "seconds": seconds,
+                "runs": [attempt.facts() for attempt in of_it],
+            }
+            sources = {"*": "the systems, run"}
             place["acceleration"] = {
                 "outcome": "ok",
                 "seconds": seconds,
-                "sources": {"*": "the systems, run"},
-                "facts": {
-                    "systems": sorted(names.intersection(self._names)),
-                    "seconds": seconds,
-                    "runs": [attempt.facts() for attempt in of_it],
-                },
+                "sources": sources,
+                "facts": facts,
             }
             stuck = [attempt.stuck for attempt in of_it if attempt.stuck is not None]
             if stuck:
@@ -140,16 +145,15 @@ class SystemsRunner(object):
 
     def failed(self, reason):
         """Nothing came of it."""
-        reason = one_line(reason)
         for place in self._documents.values():
             if place is not None:
-                place["acceleration"] = {"outcome": "crashed", "reason": reason}
+                place["acceleration"] = {"outcome": "crashed", "reason": one_line(reason)}
 
-    def name_stuck(self, left):
+    def name_stuck(self, orphaned):
         """Put each process that had to be left behind, (session, ``stuck`` of a Result), into a section."""
-        for session, told in left:
+        for session, stuck in orphaned:
             place = self._documents[self.sessions.get(session, "machine")]
-            place["acceleration"].setdefault("stuck", []).append(told)
+            place["acceleration"].setdefault("stuck", []).append(stuck)
 
 
 def _folder(scratch):
@@ -160,11 +164,6 @@ def _folder(scratch):
         return tempfile.mkdtemp(prefix="tmp-", dir=scratch)
     except OSError:
         return None
-
-
-def _remove(folder):
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class SystemProcess(object):
@@ -197,36 +196,36 @@ class SystemProcess(object):
         """(outcome, reason) of the run."""
         worker = self._worker
         outcome, reason = worker.outcome, worker.reason
-        if outcome == "timeout":
-            name, limits = self.job.system.framework or "its process", worker.limits
-            reason = "no answer within %g s" % limits.total
-            if worker.begun is None:
-                reason = "%s was not imported within %g s" % (name, limits.start)
+        if outcome == "timeout" and worker.begun is None:
+            name = self.job.system.framework or "its process"
+            reason = "%s was not imported within %g s" % (name, worker.limits.start)
+        elif outcome == "timeout":
+            reason = "no answer within %g s" % worker.limits.total
         elif outcome == "crashed":
             reason = ": ".join([reason] + worker.evidence.splitlines()[-1:])
         return outcome if outcome in records.OUTCOMES else "error", one_line(reason)
 
     def facts(self):
         """The SystemRun."""
-        job, reader = self.job, self._reader
+        job, reader, worker = self.job, self._reader, self._worker
         run = {"system": job.system.name, "device": job.on, "gpus": addresses(job)}
         run.update(outcome=job.outcome or "ok", reason=job.reason, trials=reader.trials)
         if job.system.framework:
             run["framework"] = job.system.framework
-        if self._worker is None:
+        if worker is None:
             return run
         run.update(reader.run)
         run["outcome"], run["reason"] = outcome, reason = self._why()
-        if self._worker.stage is not None and not self._worker.done:
-            name, key = self._worker.stage
+        if worker.stage is not None and not worker.done:
+            name, key = worker.stage
             died = outcome if outcome in records.TRIAL_OUTCOMES else "error"
             found = {"name": name, "outcome": died, "reason": reason}
             reader.trials.append(records.trial_of(found, key))
         if reader.full:
             run.update(outcome="error", reason=_TOO_MUCH)
-        if self._worker.begun is not None:
-            run["seconds"] = round(self._ended - self._worker.begun, 3)
-        run["log"] = [one_line(text) for text in framework.about_gpus(self._worker.log)]
+        if worker.begun is not None:
+            run["seconds"] = round(self._ended - worker.begun, 3)
+        run["log"] = [one_line(text) for text in framework.about_gpus(worker.log)]
         return run
 
 

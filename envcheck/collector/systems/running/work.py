@@ -12,6 +12,7 @@ MODULE = __name__  # which worker.command runs
 
 def work(params, tell):
     """params: those of the system, "module", and of a rank "rank" and "parent"."""
+    is_rank = "rank" in params
     if "parent" in params:  # of a rank, whose parent has threads: it ties itself
         (orphans.tie(params["parent"]) or bool)()
     tell = records.SystemWriter(tell)
@@ -21,16 +22,15 @@ def work(params, tell):
         if not _is_there(name):
             raise records.NotApplicable("%s is not installed" % name)
     framework = None
-    if "rank" in params or not getattr(system, "BY_RANKS", False):
-        further = getattr(system, "IMPORTS", ()) if "rank" in params else ()
-        framework = _framework(getattr(system, "FRAMEWORK", ""), further, tell)
-    if "rank" in params:
-        tell.answer(system.rank(framework, params))
+    if is_rank or not getattr(system, "BY_RANKS", False):
+        framework = _framework(params.get("framework"), tell)
+    if is_rank:
+        tell.answer(system.rank(framework, params, tell))
     else:
         system.run(framework, params, tell)
 
 
-def _framework(name, further, tell):
+def _framework(name, tell):
     """The framework's module, None where there is to be none; reports that it is imported."""
     began = time.monotonic()
     module = version = None
@@ -41,8 +41,6 @@ def _framework(name, further, tell):
         if module is None:
             raise records.CouldNotRun("import %s: %s" % (name, problem))
         version = framework.ask(framework.version_of, module)
-    for one in further:
-        importlib.import_module(one)
     tell.begin(time.monotonic() - began, version)
     return module
 

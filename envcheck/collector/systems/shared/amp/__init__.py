@@ -1,1 +1,1 @@
-"""Mixed precision in TensorFlow by graph rewrite: the step, the words a build knows, a made-up GPU."""
+"""Mixed precision: the steps that are run, the types that are counted in them, and how they are timed."""

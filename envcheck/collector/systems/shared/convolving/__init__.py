@@ -1,13 +1,46 @@
-"""What the sides of the frameworks share that convolve: the device, and the cuDNN that is mapped."""
+"""Convolutions in each framework: their shapes, what all sides share, and the cuDNN that is mapped."""
 
+import importlib
 import os
+from collections import namedtuple
 
-from .... import framework
 from ....cuda import dl, libraries
 from ....kernels.driver import Driver
 from ....kernels.failures import NotSupported
 
+# The first compute capability with the type; FP16 is a type of all.
+FIRST = {"TF32": (8, 0), "BF16": (8, 0)}
+TYPES = {"FP32": "float32", "TF32": "float32", "FP16": "float16", "BF16": "bfloat16"}
 _MAJOR, _MINOR = 75, 76  # CUdevice_attribute, of the compute capability
+
+
+class Shape(namedtuple("Shape", "dimensions batch inputs outputs edge kernel stride")):
+    """edge: of the image, in each dimension; kernel: of the filter. No padding."""
+
+    @property
+    def sizes(self):
+        """Of the image, the filter and the result, in the order batch or outputs, channels, places."""
+        some, edge = self.dimensions, (self.edge - self.kernel) // self.stride + 1
+        return (
+            [self.batch, self.inputs] + [self.edge] * some,
+            [self.outputs, self.inputs] + [self.kernel] * some,
+            [self.batch, self.outputs] + [edge] * some,
+        )
+
+    @property
+    def places(self):
+        """How many a channel of the image, of the filter and of the result has."""
+        return [size[-1] ** self.dimensions for size in self.sizes]
+
+
+_SIDES = {"tensorflow": "TensorFlowSide", "torch": "TorchSide", "jax": "JaxSide"}
+
+
+def side_of(module, params):
+    """The Side of the framework that params name."""
+    name = params["framework"]
+    side = getattr(importlib.import_module("%s.%s" % (__name__, name)), _SIDES[name])
+    return side(module, params["device"])
 
 
 def capability():
@@ -21,70 +54,40 @@ def capability():
 
 
 class Side(object):
-    """A framework that convolves on one device. device: "gpu" or "cpu"."""
+    """A framework that convolves on one device. What is abstract here raises NotImplementedError."""
 
     def __init__(self, module, device):
         self.module = module
         self.on_gpu = device == "gpu"
-        self.tf32 = ""  # "on" or "off" in what ran last; "no switch", "" on a CPU
 
     def absent(self):
-        """Why it cannot run on its device; "" where it can."""
+        """Why it cannot run on its device; None where it can."""
         raise NotImplementedError
 
-    def convolve(self, shape, kind, image, filter_, gradient):
-        """The three passes of a convolutions.Shape, each a flat list of floats. kind: "FP16".
+    def convolve(self, shape, kind, image, filter_, gradient=None):
+        """The result, and with a gradient of it those of image and filter: flat lists, as ``sizes`` orders.
 
-        What it takes and gives stands in the order batch or outputs, channels, places.
-        """
-        raise NotImplementedError
-
-    def words(self, shape, image, filter_):
-        """The result of an FP32 convolution, forward, as bytes: batch, outputs, places.
-
-        image, filter_: bytes of FP32 words in that order. With the switches as they are.
+        kind: "FP16". The switch for TF32 stays as it is.
         """
         raise NotImplementedError
 
     def flag(self):
-        """What the framework says of its own switch, in words."""
-        raise NotImplementedError
+        """What the framework says of its own switch for TF32, in words; "" where it says nothing."""
+        return ""
 
     def set_tf32(self, allowed):
         """Turn the framework's own switch. Raises NotSupported where this version has none."""
         raise NotImplementedError
 
-    def choose(self, kind):
-        """Turn the switch as FP32 and TF32 need it, on a GPU."""
-        if not self.on_gpu or kind not in ("FP32", "TF32"):
-            return
-        try:
-            self.set_tf32(kind == "TF32")
-            self.tf32 = "on" if kind == "TF32" else "off"
-        except NotSupported:
-            self.tf32 = "no switch"
-            if kind == "TF32":
-                raise
-
-    def capability(self):
-        """(8, 0); None on a CPU, and where nobody tells."""
-        return capability() if self.on_gpu else None
-
-    def ran_by(self):
-        """Evidence of what ran the convolution just made; empty where the framework does not tell."""
-        return {}
-
-    def without_cudnn(self, tell):
-        """Run one without cuDNN, as a control, where the framework can."""
+    def by_cudnn(self):
+        """How many of the operations of the first convolution were cuDNN's; None where nobody tells."""
+        return
 
     def cudnn_files(self):
         """The paths of cuDNN's libraries that this process has mapped."""
-        found = []
-        for region in dl.mappings():
-            known = libraries.known(os.path.basename(region.path))
-            if known and known.name.startswith("libcudnn") and region.path not in found:
-                found.append(region.path)
-        return found
+        paths = dict.fromkeys(region.path for region in dl.mappings())
+        known = {path: libraries.known(os.path.basename(path)) for path in paths}
+        return [path for path, one in known.items() if one and one.name.startswith("libcudnn")]
 
     def cudnn(self):
         """Evidence of the cuDNN that is mapped: its own word for its version, and where it lies."""
@@ -95,9 +98,3 @@ class Side(object):
                 version = libraries.ask(handle, known, dl.where(handle)[1])["version"]
                 return {"path": path, "version": version if isinstance(version, str) else "?"}
         raise NotSupported("no libcudnn is mapped as a file of its own")
-
-
-def asked(function, *arguments):
-    """What a framework says; "" where it does not."""
-    told = framework.ask(function, *arguments)
-    return "" if told is None or isinstance(told, dict) else told

@@ -1,0 +1,428 @@
+"""Mixed precision: each state of ACC-001 to ACC-005, from made-up runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from amp_runs import (
+    CODES,
+    CPU,
+    FP16_KERNEL,
+    GRAPH,
+    KERAS,
+    PLAIN_KERNEL,
+    SPEED,
+    TORCH,
+    bad,
+    falls,
+    finding,
+    judged,
+    keras,
+    reason,
+    rewritten,
+    run,
+    scaler,
+    seen,
+    speeds,
+    step,
+    timed,
+    torch,
+    trial,
+    unscaled,
+    variables,
+    ways,
+)
+from targets import judge, tensorflow
+
+from envcheck.checks.engine import diagnose
+from envcheck.facts.target import Environment
+
+BOTH = pytest.mark.parametrize(
+    ("system", "trials", "main", "control"),
+    [(KERAS, keras, "mixed_float16", "float32"), (TORCH, torch, "autocast", "enabled=False")],
+    ids=["keras", "torch"],
+)
+AMP = "TF_ENABLE_AUTO_MIXED_PRECISION"
+REWRITE = f"{AMP}_GRAPH_REWRITE"
+NVIDIA = "1.15.5+nv22.12"
+
+
+def put(trials: list[Any], *others: Any) -> list[Any]:
+    """The trials, with those of the same name in place of them."""
+    names = {one.name: one for one in others}
+    return [names.get(one.name, one) for one in trials]
+
+
+# By API
+
+
+def test_keras_engaged_says_what_is_in_half_and_how_the_scale_fell() -> None:
+    result = judged(KERAS, *keras())
+    assert result.outcome == "pass"
+    assert result.detail == (
+        "TensorFlow 2.15.1: mixed_float16: 3 of 3 convolutions and 3 of 3 products in 16 bits, loss scale "
+        "32768 to 16384 at an overflow, which the weights do not see; mixed_bfloat16: 3 of 3 convolutions "
+        "and 3 of 3 products in 16 bits"
+    )
+    assert judged(KERAS, *keras(), **CPU).detail.endswith(", on the CPU")
+
+
+def test_torch_engaged_names_the_type() -> None:
+    result = judged(TORCH, *torch())
+    assert result.outcome == "pass"
+    assert "PyTorch 2.4.0: autocast to float16: 3 of 3 convolutions" in result.detail
+    assert "GradScaler: loss scale 1.09951e+12 to 5.49756e+11" in result.detail
+
+
+@BOTH
+def test_nothing_in_half_is_a_failure(system: str, trials: Any, main: str, control: str) -> None:
+    found = finding(judged(system, *trials(half=0)))
+    assert found.level == "fail"
+    assert found.headline == f"{main} is on and nothing is computed in 16 bits"
+    assert [one.value.partition(":")[0] for one in found.evidence] == [f"{control} (control)", main]
+    part = put(trials(), step(main, 3, convolutions_half=0))[:2]
+    assert "no convolution is computed in 16 bits" in finding(judged(system, *part)).message
+
+
+@BOTH
+def test_what_proves_nothing_could_not_run(
+    system: str, trials: Any, main: str, control: str
+) -> None:
+    for trial_, why in (
+        (step(control, 2, control=True), f"the control, {control}, computes in 16 bits, too"),
+        (bad(control, "error", "boom", control=True), f"{control}, did not run: boom"),
+        (bad(main, "timeout", "not done within 30 s"), "not done within 30 s"),
+        (bad(main, "out-of-memory", "no memory"), "no memory"),
+        (step(main, convolutions="three", products=["3"]), "no convolution and no product"),
+    ):
+        result = judged(system, *put(trials(), trial_))
+        assert result.outcome == "could-not-run" and why in reason(result)
+    died = judged(system, trials()[0], outcome="crashed", reason="its process was killed")
+    assert died.outcome == "could-not-run" and "its process was killed" in reason(died)
+    assert judged(system, *[one for one in trials() if one.name != control]).outcome == (
+        "could-not-run"
+    )
+
+
+@BOTH
+def test_step_that_fails_in_half_alone_is_a_failure_on_a_gpu(
+    system: str, trials: Any, main: str, control: str
+) -> None:
+    broken = put(trials(), bad(main, "error", "CUDNN_STATUS_NOT_SUPPORTED"))
+    assert "it fails: CUDNN_STATUS_NOT_SUPPORTED." in finding(judged(system, *broken)).message
+    assert judged(system, *broken, **CPU).outcome == "could-not-run"
+    both = put(broken, bad(control, "error", "cuDNN is broken", control=True))
+    assert judged(system, *both).outcome == "could-not-run"
+
+
+@BOTH
+def test_version_without_it_is_not_applicable(
+    system: str, trials: Any, main: str, control: str
+) -> None:
+    result = judged(system, *put(trials(), bad(main, "not-supported", "came with 1.10")))
+    assert result.outcome == "skipped" and "came with 1.10" in reason(result)
+    gone = judged(system, outcome="not-applicable", reason="no policies before 2.4")
+    assert gone.outcome == "skipped" and "no policies" in reason(gone)
+
+
+def test_bfloat16_that_does_not_run_here_is_no_failure() -> None:
+    result = judged(KERAS, *put(keras(), bad("mixed_bfloat16", "error", "no kernel")))
+    assert result.outcome == "pass"
+    assert "mixed_bfloat16 does not run here: no kernel" in result.detail
+    assert finding(judged(KERAS, *keras(bfloat=0))).headline.startswith("mixed_bfloat16 is on")
+
+
+def test_keras_without_a_loss_scale_is_a_warning() -> None:
+    found = finding(judged(KERAS, *put(keras(), step("mixed_float16", 3, moved_by_step=True))))
+    assert found.level == "warn" and found.headline == "float16 without a loss scale"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"moved_by_overflow": True}, "an overflow gets into the weights"),
+        ({"scale_after_overflow": 2.0**41}, "the loss scale stays at"),
+        ({"moved_by_step": False}, "nothing is learnt"),
+    ],
+)
+def test_loss_scale_that_does_not_hold_is_a_failure(
+    system: str, trials: Any, main: str, control: str, more: Any, words: str
+) -> None:
+    found = finding(judged(system, *trials(**more)))
+    assert found.level == "fail" and words in found.message
+
+
+def test_first_step_that_overflows_by_itself_is_no_failure() -> None:
+    lower = {"moved_by_step": False, "scale_after_step": 16384.0, "scale_after_overflow": 8192.0}
+    assert judged(KERAS, *keras(**lower)).outcome == "pass"
+    assert judged(TORCH, *torch(moved_by_step=False, scale_after_step=4.0)).outcome == "pass"
+
+
+def test_gradscaler_that_shows_nothing_could_not_run() -> None:
+    lacks = bad("GradScaler", "not-supported", "GradScaler for the CPU came with PyTorch 2.3")
+    result = judged(TORCH, *put(torch(), lacks), **CPU)
+    assert result.outcome == "pass" and lacks.reason in result.detail
+    without = [
+        msgspec.structs.replace(
+            scaler(), evidence={k: v for k, v in scaler().evidence.items() if k != lost}
+        )
+        for lost in ("moved_by_overflow", "scale_after_overflow")
+    ]
+    for one in (bad("GradScaler", "error", "boom"), unscaled(moved_by_overflow=False), *without):
+        assert judged(TORCH, *put(torch(), one)).outcome == "could-not-run"
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "words"),
+    [
+        (KERAS, "2.15.1", "keras==2.15.*"),
+        (KERAS, "2.21.0", "keras>=3.0"),
+        (KERAS, "not a version", "keras"),
+        (TORCH, "2.4.0+cu124", "torch==2.4.0"),
+    ],
+)
+def test_remedy_is_what_that_version_needs(system: str, version: str, words: str) -> None:
+    trials = keras(half=0) if system == KERAS else torch(half=0)
+    found = finding(judged(system, *trials, framework_version=version))
+    assert found.remedy is not None and words in " ".join(found.remedy.commands)
+
+
+def test_target_without_the_framework_is_not_applicable() -> None:
+    for code in (*CODES.values(), "ACC-002"):
+        assert judge(seen(), code, "acceleration").outcome == "skipped"
+
+
+# By graph rewrite
+
+
+def test_rewrite_engaged_says_how_much_is_in_half_and_what_the_loss_scale_did() -> None:
+    result = judged(GRAPH, variables(), *ways("session"), *falls(), *ways("function"))
+    assert result.outcome == "pass"
+    assert "5 of 5 convolutions and 3 of 3 products in float16 (a wrapped opt" in result.detail
+    assert "(tf.function)" in result.detail
+    assert "from 32768 to 16384 and the weights stay" in result.detail
+    first = judged(GRAPH, variables(), *ways("session"), *falls(), framework_version="1.15.5")
+    assert first.outcome == "pass"
+
+
+def test_rewrite_that_changes_nothing_is_a_failure_with_what_that_version_needs() -> None:
+    found = finding(judged(GRAPH, variables(), *ways("session", 0), *ways("function", 0)))
+    assert found.headline == "AMP is on in TensorFlow 2.15.1 and changes nothing"
+    assert "all 5 convolutions" in found.message
+    assert found.remedy is not None and "mixed_float16" in found.remedy.text
+    first = finding(judged(GRAPH, variables(), *ways("session", 0), framework_version="1.15.5"))
+    assert first.remedy is not None and "auto_mixed_precision=2" in first.remedy.commands[0]
+    one = finding(judged(GRAPH, variables(), *ways("session"), *ways("function", 0)))
+    assert "tf.function" in one.message and "wrapped" not in one.message
+
+
+def test_switch_of_the_rewrite_that_is_set_is_named() -> None:
+    switch = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_ALLOWLIST_REMOVE"
+    found = finding(judged(GRAPH, variables(f"{switch}=Conv2D"), *ways("session", 0)))
+    assert f"{switch}=Conv2D" in found.message
+    assert found.remedy is not None and found.remedy.commands == [f"unset {switch}"]
+
+
+@pytest.mark.parametrize(("capability", "outcome"), [("6.1", "skipped"), ("odd", "fail")])
+def test_gpu_before_volta_is_not_applicable(capability: str, outcome: str) -> None:
+    told = variables(compute_capability=capability)
+    assert judged(GRAPH, told, *ways("session", 0), *ways("function", 0)).outcome == outcome
+
+
+HIDDEN = dict.fromkeys(("convolutions", "half_convolutions", "products", "half_products"), 0)
+OFF = rewritten("session off", control=True)
+
+
+@pytest.mark.parametrize(
+    ("trials", "why"),
+    [
+        (ways("session", 0, **HIDDEN, xla_nodes=2), "XLA compiled the step"),
+        (ways("session", 0, **HIDDEN), "no convolution in it"),
+        (ways("session", 0, places=["CPU"]), "ran on the CPU"),
+        ((rewritten("session", 5), rewritten("session off", 5, True)), "with the rewrite off, too"),
+        ((rewritten("session", 5), bad("session off", "error", "E: x", True)), "did not run"),
+        ((rewritten("session", 5),), "did not run"),
+        ((bad("session", "error", "E: no kernel"),), "no kernel"),
+        ((bad("session", "timeout", "not done"), OFF), "not done"),
+    ],
+)
+def test_rewrite_that_does_not_show_is_no_failure(trials: tuple[Any, ...], why: str) -> None:
+    result = judged(GRAPH, variables(), *trials)
+    assert result.outcome == "could-not-run" and why in reason(result)
+
+
+def test_step_that_fails_with_the_rewrite_alone_is_a_failure() -> None:
+    result = judged(GRAPH, variables(), bad("session", "error", "InternalError: cuDNN"), OFF)
+    assert "InternalError: cuDNN" in finding(result).message
+    clash = bad("session", "error", "RuntimeError: the variable asks for it already")
+    excluded = judged(GRAPH, variables(f"{AMP}=1"), clash, OFF, framework_version=NVIDIA)
+    assert excluded.outcome == "skipped" and "excludes wrapping" in reason(excluded)
+    assert judged(GRAPH, variables(f"{AMP}=0"), clash, OFF).outcome == "fail"
+
+
+def test_version_without_the_rewrite_is_not_applicable() -> None:
+    old = bad("session", "not-supported", "this TensorFlow has no such function")
+    result = judged(GRAPH, variables(), old, OFF, framework_version="1.12.0")
+    assert result.outcome == "skipped" and "no such function" in reason(result)
+    assert judged(GRAPH, variables(), old, OFF, *ways("function")).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"scale_after": 32768.0}, "stays at 32768"),
+        ({"scale_after": 0.0}, "stays at"),
+        ({"weights_changed": True}, "into the weights"),
+        ({"next_step_changed": False}, "no step any more"),
+    ],
+)
+def test_rewrites_loss_scale_that_does_not_do_its_work(changes: Any, words: str) -> None:
+    assert words in finding(judged(GRAPH, variables(), *ways("session"), *falls(**changes))).message
+
+
+def test_overflow_that_was_none_says_nothing_of_the_loss_scale() -> None:
+    none = trial("loss scale off", True, weights_changed=False)
+    broken = falls(weights_changed=True)[0]
+    result = judged(GRAPH, variables(), *ways("session"), broken, none)
+    assert result.outcome == "pass" and "loss scale" not in result.detail
+
+
+def test_rewrite_without_a_gpu() -> None:
+    both = (*ways("session", 0), *falls(), *ways("function", 0))
+    bfloat16 = rewritten("bfloat16", 5, types=["bfloat16"])
+    result = judged(GRAPH, variables(), *both, bfloat16, **CPU)
+    assert result.outcome == "pass" and "products in bfloat16" in result.detail
+    assert judged(GRAPH, variables(), *both, **CPU).outcome == "could-not-run"
+    built = judged(GRAPH, variables(cuda_build=False), *both, **CPU)
+    assert built.outcome == "skipped" and "without CUDA" in reason(built)
+    hidden = ways("session", 0, **HIDDEN, xla_nodes=2)
+    assert "XLA" in reason(judged(GRAPH, variables(cuda_build=False), *hidden, **CPU))
+
+
+# By variable
+
+
+def variable(half: int, *are_set: str, **more: Any) -> Any:
+    trials = (variables(*are_set), *ways("session", 0), rewritten("variable", half))
+    return judged(GRAPH, *trials, code="ACC-002", **more)
+
+
+def test_variable_that_engages_and_one_that_has_no_effect() -> None:
+    result = variable(5, f"{AMP}=1", framework_version=NVIDIA)
+    assert result.outcome == "pass" and f"{AMP}=1: 5 of 5 convolutions" in result.detail
+    found = finding(variable(0, f"{AMP}=1", f"{REWRITE}=true"))
+    assert f"{AMP}=1, {REWRITE}=true has no effect in TensorFlow 2.15.1" in found.message
+    assert found.remedy is not None
+    assert found.remedy.commands == [f"unset {AMP}", f"unset {REWRITE}"]
+    assert [one.name for one in found.subjects] == [AMP, REWRITE]
+
+
+def test_variable_that_is_not_set_or_not_tried() -> None:
+    assert variable(0, f"{AMP}=0", f"{REWRITE}=").outcome == "skipped"
+    on_cpu = judged(GRAPH, variables(f"{AMP}=1"), code="ACC-002", **CPU)
+    assert on_cpu.outcome == "could-not-run" and "no GPU" in reason(on_cpu)
+    for trials in ((bad("variables", "error", "OSError: no"),), (variables(f"{AMP}=1"),)):
+        assert judged(GRAPH, *trials, code="ACC-002").outcome == "could-not-run"
+    dead = (variables(f"{AMP}=1"), *ways("session"), bad("variable", "error", "it died"))
+    assert "it died" in reason(judged(GRAPH, *dead, code="ACC-002"))
+
+
+def test_what_facts_say_of_a_variable_follows_from_what_was_run() -> None:
+    trials = (variables(f"{AMP}=1"), *ways("session"), rewritten("variable", 0))
+    snap = seen(
+        run(GRAPH, *trials),
+        environment=Environment(variables={AMP: "1"}),
+        tensorflow=tensorflow(version="2.15.1"),
+    )
+    results = {one.code: one for one in diagnose(snap).results}
+    assert results["ACC-002"].outcome == "fail" and not results["ACC-002"].consequence_of
+    assert results["ENV-014"].consequence_of == "ACC-002"
+
+
+# What it gains
+
+
+def test_gain_is_shown() -> None:
+    result = judged(SPEED, *speeds())
+    assert result.outcome == "pass"
+    assert result.detail == (
+        "TensorFlow 2.15.1: product 6 times as fast, convolution 3 times as fast as in 32 bits"
+    )
+    part = judged(SPEED, speeds()[0], bad("convolution", "error", "no cuDNN"))
+    assert part.outcome == "pass" and "convolution: no cuDNN" in part.detail
+
+
+@pytest.mark.parametrize(
+    ("chip", "capability", "words"),
+    [
+        ("NVIDIA GeForce GTX 1660 Ti", "7.5", "has no Tensor Cores (its chip is one without"),
+        (
+            "Tesla K40m",
+            "3.5",
+            "has no Tensor Cores (Tensor Cores came with compute capability 7.0)",
+        ),
+    ],
+)
+def test_gpu_without_tensor_cores_is_the_cause(chip: str, capability: str, words: str) -> None:
+    given = {"gpu": chip, "compute_capability": capability}
+    found = finding(judged(SPEED, *speeds(0.9, 0.25, **given)))
+    assert f"{chip} {words}" in found.message
+    assert "product 0.9 times as fast and convolution 0.25 times as fast" in found.message
+    assert judged(SPEED, *speeds(1.7, 1.5, **given)).outcome == "pass"
+
+
+def test_other_causes_of_no_gain() -> None:
+    nameless = timed("product", 1.0, 1.0, gpu="", compute_capability="")  # an H100, by its address
+    slow = speeds(5.0, 0.1)
+    for trials, version, words in (
+        (speeds(1.0, kernels=[PLAIN_KERNEL, "cast_kernel"]), "", f"CUDA cores ({PLAIN_KERNEL})"),
+        (speeds(1.0, kernels=[FP16_KERNEL]), "", "its kernels run on Tensor Cores, and the cause"),
+        (slow, "2.4.1", "Conv2D of 16-bit numbers"),
+        (slow, "2.15.1", "the cause is not seen"),
+        ([nameless], "", "the cause is not seen"),
+    ):
+        found = finding(judged(SPEED, *trials, framework_version=version or "2.15.1"))
+        assert found.level == "warn" and words in found.message
+
+
+def test_tf32_that_has_no_switch_is_no_fp32() -> None:
+    """NVIDIA's TensorFlow 1.15: what is not mixed may be TF32 on an H100, on a T4 it is FP32."""
+    assert judged(SPEED, *speeds(1.05, 1.05, float32_is="its default")).outcome == "pass"
+    t4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "float32_is": "its default"}
+    assert judged(SPEED, *speeds(1.05, 1.05, **t4)).outcome == "warn"
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        bad("product", "out-of-memory", "CUDA out of memory"),
+        timed("product", -1.0, 2.0),
+        trial("product", amp_ms="fast", float32_ms=["slow"]),
+    ],
+)
+def test_work_without_times_could_not_run(main: Any) -> None:
+    assert judged(SPEED, main).outcome == "could-not-run"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [-1, 10**400, float("inf"), "\x1b[31mred", [], ["x" * 5000], True, 2**63, "nan"],
+    ids=lambda value: str(value)[:8],
+)
+def test_hostile_values_are_judged_without_an_error(value: Any) -> None:
+    graph = [variables(f"{AMP}=1"), *ways("session"), *falls(), rewritten("variable", 5)]
+    for system, trials in (
+        (KERAS, keras()),
+        (TORCH, torch()),
+        (SPEED, speeds(1.0, kernels=[PLAIN_KERNEL])),
+        (GRAPH, graph),
+    ):
+        for one in trials:
+            for key in one.evidence:
+                changed = msgspec.structs.replace(one, evidence={**one.evidence, key: value})
+                for code in (CODES[system], "ACC-002" if system == GRAPH else ""):
+                    result = judged(system, *put(trials, changed), code=code)
+                    assert "unexpectedly" not in reason(result)
