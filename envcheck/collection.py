@@ -60,7 +60,6 @@ class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 2.0  # of a repetition, about
     warm_up: float | None = None  # seconds at most; None: as is usual on a GPU, and on a CPU
     busy_ok: bool = False  # on GPUs that are in use, too
-    folder: str = ""  # of images to read
     left_out: list[LeftOut] = []  # by the plan, which is told with the result
 
 

@@ -24,8 +24,7 @@ def bench_rates(view: SnapshotView, called: Mapping[str, str]) -> Iterator[Measu
         return
     settings = [f"{name}={value}" for name, value in sorted(bench.settings.items())]
     for run in bench.rows:
-        # What trains for a number of steps is no timing.
-        found = rate(run) if run.outcome == "ok" and not run.row.steps else None
+        found = rate(run) if run.outcome == "ok" else None
         if found is None:
             continue
         row = run.row
@@ -45,20 +44,13 @@ def bench_rates(view: SnapshotView, called: Mapping[str, str]) -> Iterator[Measu
 def _key(row: BenchRow) -> str:
     parts = ["bench", row.what, row.style, row.precision]
     parts += ["compiled"] if row.compiled else []
-    parts += ["tensorrt"] if row.tensorrt else []
-    parts += [] if row.train else ["forward"]
-    parts += [row.data.replace(".", "")] if row.data != "synthetic" else []
     parts += [row.together] if row.together else []
-    parts += ["largest"] if row.largest else []
     return ".".join(part.replace(" ", "_")[:60] for part in [*parts, str(row.batch)])
 
 
 def _mode(row: BenchRow) -> str:
     words = [row.precision.upper()]
     words += ["compiled"] if row.compiled else []
-    words += ["by TensorRT"] if row.tensorrt else []
-    words += [] if row.train else ["forward alone"]
-    words += [f"data by {row.data}"] if row.data != "synthetic" else []
     words += [f"on all by {row.together}"] if row.together else []
     return f"{' '.join(words)}, {row.batch} at once, in {_STYLES[row.style]}"
 
@@ -71,10 +63,9 @@ def _circumstances(run: RowRun) -> list[str]:
     row = run.row
     version = known(run.framework_version)
     under = [f"{_STYLES[row.style]} {version}" if version else ""]
-    under += [f"{max(len(row.gpus), row.ranks)} GPUs" if len(row.gpus) > 1 else ""]
-    under += [f"{row.ranks} processes" if row.ranks and not row.gpus else ""]
+    under += [f"{len(row.gpus)} GPUs" if len(row.gpus) > 1 else ""]
     under += ["" if row.gpus else "on the CPU", "small" if row.small else ""]
-    under += [row.half, row.way, row.scaler]
+    under += [row.half]
     under += [
         f"{row.image} pixels" if row.image else "",
         f"length {row.length}" if row.length else "",

@@ -30,7 +30,6 @@ def held_against(rows: list[RowResult], baseline: Baseline) -> dict[str, Referen
             kind="baseline",
             about=other.run.row.name,
             source=baseline.name,
-            fits=True,
         )
         for one, other in pairs
         if other is not None and other.rate is not None

@@ -76,11 +76,9 @@ def unit(model: str) -> str:
 
 
 def flops(row: BenchRow) -> float | None:
-    """Operations of one sample in this row: forward, or with backward, which takes twice as many."""
+    """Operations of one sample in this row: forward, and backward, which takes twice as many."""
     known = numbers(row)
-    if known is None:
-        return None
-    return known.flops * (TRAINING if row.train else 1)
+    return None if known is None else known.flops * TRAINING
 
 
 def memory_mib(row: BenchRow) -> int:
@@ -90,11 +88,7 @@ def memory_mib(row: BenchRow) -> int:
     known = numbers(row)
     if known is None:
         return 0
-    sample = known.mib_half if row.precision in ("amp", "half") else known.mib_fp32
-    floats = 1
-    if row.train:  # weights, gradients, the optimizer's; with AMP a copy of the weights in 16 bits
-        floats = 2 + known.optimizer_floats
-    else:
-        sample /= 8  # no activations are kept
+    sample = known.mib_half if row.precision == "amp" else known.mib_fp32
+    floats = 2 + known.optimizer_floats  # weights, gradients, the optimizer's
     weights = known.parameters * floats * 4 / 2**20
     return round(_OVERHEAD_MIB + weights + sample * row.batch)

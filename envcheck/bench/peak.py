@@ -23,7 +23,7 @@ class Peak(NamedTuple):
 def mode_of(row: BenchRow) -> Mode:
     if row.precision == "tf32":
         return "tf32"
-    if row.precision in ("amp", "half"):
+    if row.precision == "amp":
         return "bf16" if row.half == "bfloat16" else "fp16"
     return "fp32"
 

@@ -15,9 +15,7 @@ from .verdict import WARN
 
 def alike(row: BenchRow) -> BenchRow:
     """The row without what differs from one GPU to the next."""
-    return msgspec.structs.replace(
-        row, name="", group="", gpus=[], ranks=0, together="", memory_mib=0
-    )
+    return msgspec.structs.replace(row, name="", group="", gpus=[], together="", memory_mib=0)
 
 
 def peer_reference(one: RowResult, rows: Iterable[RowResult]) -> ReferenceRate | None:
@@ -44,7 +42,6 @@ def peer_reference(one: RowResult, rows: Iterable[RowResult]) -> ReferenceRate |
         kind="other-gpu",
         about=f"median of {words}" if len(rates) > 1 else words,
         source="this run",
-        fits=True,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,7 @@ from ..exit_codes import Cannot, UsageError
 from ..facts.base import known
 from ..facts.bench import LeftOut, Precision, Style
 from ..facts.gpu import Gpu
+from ..facts.micro_kernels import Mode
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Document, Snapshot
 from ..facts.target import FRAMEWORKS, Framework
@@ -42,7 +43,6 @@ class BenchPlace(NamedTuple):
     style: Style
     framework: Framework
     gpus: list[BenchGpu]
-    packages: frozenset[str]  # of the target, normalised names
     host_mib: int  # memory of the machine that is free; 0 where that is not known
 
     @property
@@ -60,29 +60,32 @@ class BenchPlace(NamedTuple):
         """What a row may take at most: of the smallest GPU, or of the host."""
         return min((gpu.memory_mib for gpu in self.gpus), default=self.host_mib)
 
+    @property
+    def half(self) -> Literal["float16", "bfloat16"]:
+        """The type of AMP; JAX's users cast to bfloat16."""
+        return "float16" if self.gpus and self.style != "jax" else "bfloat16"
+
     def why_not(self, precision: Precision) -> str:
         """Why a precision is not to be had here; "" where it is, or nobody knows."""
         if not self.gpus:
             if precision == "tf32":
                 return "a CPU has no TF32"
-            if self.style == "session" and precision in ("amp", "half"):
+            if self.style == "session" and precision == "amp":
                 return f"{self.title} has no AMP on a CPU"
             return ""
-        lacking = [gpu for gpu in self.gpus if _lacks(gpu.chip, precision)]
+        if precision == "fp32":
+            return ""
+        mode: Mode = "tf32"
+        if precision == "amp":
+            mode = "fp16" if self.half == "float16" else "bf16"
+        lacking = [gpu for gpu in self.gpus if gpu.chip.has(mode) is False]
         if not lacking:
             return ""
         first = lacking[0]
-        mode = "TF32" if precision == "tf32" else "FP16"
         why = first.chip.why_none
-        if not why and precision == "tf32" and _is_before(first.capability, "8.0"):
-            why = "TF32 came with compute capability 8.0"
-        return f"{first.name} has no {mode} Tensor Cores" + (f": {why}" if why else "")
-
-
-def _lacks(what: Chip, precision: Precision) -> bool:
-    if precision == "tf32":
-        return what.has("tf32") is False
-    return precision in ("amp", "half") and what.has("fp16") is False
+        if not why and mode != "fp16" and _is_before(first.capability, "8.0"):
+            why = f"{mode.upper()} came with compute capability 8.0"
+        return f"{first.name} has no {mode.upper()} Tensor Cores" + (f": {why}" if why else "")
 
 
 def _is_before(version: str, other: str) -> bool:
@@ -106,18 +109,9 @@ def places(snapshot: Snapshot, chosen: list[int]) -> tuple[list[BenchPlace], lis
         if why:
             mine = []
             left_out.append(LeftOut(f"{FRAMEWORKS[framework.name]} on the GPUs", why))
-        place = BenchPlace(style(framework), framework, mine, packages(target), _host(snapshot))
+        place = BenchPlace(style(framework), framework, mine, _host(snapshot))
         found.append(place)
     return found, left_out
-
-
-def gpu_count(snapshot: Snapshot, chosen: list[int]) -> int:
-    """How many GPUs the machine has; of those that were chosen, where some were."""
-    try:
-        seen = view_of(snapshot).seen_gpus
-    except CannotJudge:
-        return 0
-    return sum(not chosen or known(gpu.index) in chosen for gpu in seen)
 
 
 def frameworks(target: Document | None) -> list[Framework]:
@@ -190,14 +184,6 @@ def _sees_no_gpu(framework: Framework) -> str:
     if known(framework.gpus) == []:
         return "it sees none of them: envcheck doctor says why"
     return ""
-
-
-def packages(target: Document) -> frozenset[str]:
-    """The normalised names of what is installed there."""
-    probe = target.packages
-    if probe is None or probe.facts is None:
-        return frozenset()
-    return frozenset(one.normalized for one in probe.facts.distributions)
 
 
 def _host(snapshot: Snapshot) -> int:

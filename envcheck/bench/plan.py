@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 import msgspec
 
 from ..exit_codes import Cannot
-from ..facts.bench import BenchRow, LeftOut, Style
+from ..facts.bench import BenchRow, LeftOut
 from ..facts.snapshot import Snapshot
 from .making import Planned, PlannedRow
-from .places import BenchPlace, frameworks, gpu_count, packages, places, style
-from .request import SYSTEMS, BenchRequest, checked
+from .places import BenchPlace, places
+from .request import BenchRequest, checked
 from .rows import rows_of, telling
-
-__all__ = ["BenchPlan", "LeftOut", "plan", "row_seconds", "styles"]
 
 BUDGET = 300.0  # seconds for all rows where nothing in particular was asked for
 BUDGET_CPU = 55.0
-SYSTEM_SECONDS = 60.0  # that an acceleration system may take, about
 # Seconds of one row beyond its import and its repetitions: the model and its first step, the warm-up,
 # the end; with a compiler, and on a job of several processes.
 _BUILD = {"gpu": 8.0, "cpu": 2.0}
@@ -27,14 +23,11 @@ _WARM_UP = {"gpu": 5.0, "cpu": 1.5}
 _END = 2.0
 _COMPILING = 40.0
 _JOB = 15.0
-_GPUS_OF = {"memory": 1, "links": 1, "peers": 2, "nccl": 2}  # the least that a system needs
 _REASONS = 5  # that are told where nothing can run; of more, the first
-_TRYING = 60.0  # for the largest batch
 
 
 class BenchPlan(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[BenchRow] = []
-    systems: list[str] = []  # acceleration systems that are asked for, too: links, allreduce
     left_out: list[LeftOut] = []
     seconds: float = 0.0  # that all of it may take, about
     deadline: float = 0.0  # seconds after which whoever runs it is not waited for any more
@@ -50,26 +43,18 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
     """
     request = checked(request)
     here, left_out = places(snapshot, request.gpus)
-    count = gpu_count(snapshot, request.gpus)
-    systems = []
-    for name in (name for what in request.what for name in SYSTEMS.get(what, ())):
-        if why := _why_no_system(name, count, snapshot):
-            left_out.append(LeftOut(name, why))
-        else:
-            systems.append(name)
-    models = [what for what in request.what if what not in SYSTEMS]
-    if not here and (models or not request.what):
+    if not here:
         raise Cannot(
             "the target has no framework to train with",
             hint="envcheck install puts one into an environment; --target names another",
         )
-    on_cpu = not any(place.gpus for place in here) if here else not count
+    on_cpu = not any(place.gpus for place in here)
     each = 0.3 if on_cpu else 2.0
     found: list[PlannedRow] = []
     seconds: dict[str, float] = {}
     for place in here:
         prefix = f"{place.style} " if len(here) > 1 else ""
-        for one in _all_rows(request, place, models if request.what else None):
+        for one in _all_rows(request, place):
             if isinstance(one, LeftOut):
                 left_out.append(LeftOut(prefix + one.name, one.reason))
                 continue
@@ -87,14 +72,13 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
         every, found = found, _within(budget, found, seconds)
         left_out += _late(every, found, budget)
     rows = _in_groups([one.row for one in found])
-    if not rows and not systems:
-        told = left_out if len(left_out) <= _REASONS else left_out[:1]
-        why = "; ".join(f"{one.name}: {one.reason}" for one in told)
+    if not rows:
+        reasons = left_out if len(left_out) <= _REASONS else left_out[:1]
+        why = "; ".join(f"{one.name}: {one.reason}" for one in reasons)
         raise Cannot(f"nothing of what was asked for can run here{': ' if why else ''}{why}")
-    estimate = sum(seconds[row.name] for row in rows) + SYSTEM_SECONDS * len(systems)
+    estimate = sum(seconds[row.name] for row in rows)
     return BenchPlan(
         rows=rows,
-        systems=systems,
         left_out=left_out,
         seconds=estimate,
         deadline=600.0 + 10 * estimate,  # each row has deadlines of its own
@@ -104,53 +88,23 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
     )
 
 
-def _why_no_system(name: str, gpus: int, snapshot: Snapshot) -> str:
-    """Why it cannot run; "" where it can, or nobody knows."""
-    if gpus < _GPUS_OF.get(name, 0):
-        return f"it needs {_GPUS_OF[name]}, and there is {gpus or 'no'} GPU"
-    if name in ("nccl", "horovod") and snapshot.target is None:
-        return "it is the target's, and there is none: --target names one"
-    if name == "horovod" and snapshot.target is not None:
-        there = packages(snapshot.target)
-        if there and "horovod" not in there:
-            return "the target has no horovod"
-    return ""
-
-
-def styles(snapshot: Snapshot) -> list[Style]:
-    """How models are written for the frameworks that the target has, and that can be imported."""
-    return [style(one) for one in frameworks(snapshot.target)]
-
-
 def row_seconds(row: BenchRow, import_seconds: float, repetitions: int, each: float) -> float:
     """What a row takes, about: its import, its model, the warm-up, the repetitions, the end."""
     where = "gpu" if row.gpus or not row.small else "cpu"
-    seconds = import_seconds + _BUILD[where] + _END
-    if row.steps:
-        seconds += row.steps * 0.05
-    else:
-        seconds += _WARM_UP[where] + repetitions * each
-    seconds += _COMPILING if row.compiled or row.tensorrt else 0
-    seconds += _JOB if row.together else 0
-    return seconds + (_TRYING if row.largest else 0)
+    seconds = import_seconds + _BUILD[where] + _END + _WARM_UP[where] + repetitions * each
+    return seconds + (_COMPILING if row.compiled else 0) + (_JOB if row.together else 0)
 
 
-def _all_rows(
-    request: BenchRequest, place: BenchPlace, models: list[str] | None
-) -> Iterator[Planned]:
-    """The rows of a place with their GPUs. models: of WHAT; None for what tells most."""
-    asked = (
-        telling(place, request)
-        if models is None
-        else (one for what in models for one in rows_of(what, place, request))
-    )
-    planned = list(asked)
+def _all_rows(request: BenchRequest, place: BenchPlace) -> Iterator[Planned]:
+    """The rows of a place with their GPUs: of WHAT, or what tells most."""
+    named = (one for what in request.what for one in rows_of(what, place, request))
+    planned = list(named if request.what else telling(place, request))
     for one in planned:
         if isinstance(one, LeftOut) or not place.gpus:
             yield one
         else:
             yield from _spread(one, place)
-    if request.together and len(place.gpus) > 1:
+    if len(place.gpus) > 1:
         yield from _together(planned, place)
 
 
@@ -172,26 +126,20 @@ def _spread(one: PlannedRow, place: BenchPlace) -> Iterator[PlannedRow]:
 
 def _together(planned: Iterable[Planned], place: BenchPlace) -> Iterator[Planned]:
     """What is on each GPU, on all of them as one job."""
-    own: dict[Style, list[Literal["mirrored", "ddp", "horovod"]]] = {
-        "keras": ["mirrored"],
-        "jax": ["mirrored"],
-        "torch": ["ddp"],
-    }
-    kinds = list(own.get(place.style, []))
-    if place.style != "jax" and "horovod" in place.packages:
-        kinds.append("horovod")
+    if place.style not in ("keras", "torch"):
+        return
+    kind = "mirrored" if place.style == "keras" else "ddp"
     for one in planned:
         if isinstance(one, LeftOut) or not one.each:
             continue
-        for kind in kinds:
-            row = msgspec.structs.replace(
-                one.row,
-                name=f"{one.row.name} {kind} on {len(place.gpus)} GPUs",
-                gpus=[gpu.address for gpu in place.gpus],
-                together=kind,
-                group=f"{one.row.name} together",
-            )
-            yield PlannedRow(row, rank=one.rank + 1)
+        row = msgspec.structs.replace(
+            one.row,
+            name=f"{one.row.name} {kind} on {len(place.gpus)} GPUs",
+            gpus=[gpu.address for gpu in place.gpus],
+            together=kind,
+            group=f"{one.row.name} together",
+        )
+        yield PlannedRow(row, rank=one.rank + 1)
 
 
 def _within(budget: float, found: list[PlannedRow], seconds: dict[str, float]) -> list[PlannedRow]:

@@ -19,18 +19,16 @@ class Proven(NamedTuple):
 
 def prove(run: RowRun, rows: Sequence[RowRun]) -> Proven:
     """rows: all of the run, among which its control is."""
-    if not run.evidence or run.row.what == "shapes":
+    if not run.evidence:
         return Proven("not-known", "")
     parts = []
-    if run.row.tensorrt:
-        parts.append(_tensorrt(run))  # which computes in the types that it was built for
-    elif run.row.precision == "fp32":
+    if run.row.precision == "fp32":
         parts += _fp32(run)
     elif run.row.precision == "tf32":
         parts.append(_tf32(run))
     else:
         parts.append(_half(run, control(run, rows)))
-    if run.row.compiled and not run.row.tensorrt:
+    if run.row.compiled:
         parts.append(_compiled(run))
     if not parts:
         return Proven("nothing-to-engage", "")
@@ -48,11 +46,7 @@ def control(run: RowRun, rows: Sequence[RowRun]) -> RowRun | None:
     ]
     return min(
         others,
-        key=lambda one: (
-            one.row.group != run.row.group,
-            one.row.model != run.row.model,
-            one.row.train != run.row.train,
-        ),
+        key=lambda one: (one.row.group != run.row.group, one.row.model != run.row.model),
         default=None,
     )
 
@@ -125,12 +119,3 @@ def _compiled(run: RowRun) -> Proven:
     if not modules:
         return Proven("not-engaged", "nothing was compiled")
     return Proven("engaged", f"{modules:.0f} compiled module{'s' if modules != 1 else ''}")
-
-
-def _tensorrt(run: RowRun) -> Proven:
-    if "tensorrt_engines" not in run.evidence:
-        return Proven("not-known", "whether TensorRT computed was not seen")
-    engines = count(run, "tensorrt_engines")
-    if not engines:
-        return Proven("not-engaged", "TensorRT built no engine")
-    return Proven("engaged", f"{engines:.0f} of TensorRT's engines")

@@ -8,9 +8,6 @@ import msgspec
 
 from ..facts.base import Address
 from ..facts.bench import Bench, RowRun
-from .parity import ParityResult
-from .shapes import ShapesResult
-from .sizes import SizeSeries
 
 # Whether the row's mode is proven: by evidence of its own, which the row without it lacks.
 Proof = Literal["engaged", "not-engaged", "not-known", "nothing-to-engage"]
@@ -18,7 +15,6 @@ Proof = Literal["engaged", "not-engaged", "not-known", "nothing-to-engage"]
 SuspectKind = Literal[
     "",
     "neighbour",  # another process on the GPU
-    "input",  # the images come too slowly
     "power-brake",
     "heat",
     "slowdown",  # by the hardware, whatever for
@@ -36,7 +32,7 @@ class RowRate(msgspec.Struct, frozen=True, kw_only=True):
     least: float
     most: float
     repetitions: int
-    unit: str  # "images/s", "sequences/s", "samples/s", "volumes/s"
+    unit: str  # "images/s", "sequences/s", "samples/s"
 
     @property
     def spread(self) -> float:
@@ -51,8 +47,6 @@ class ReferenceRate(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["published", "baseline", "other-gpu"]
     about: str  # "A100 40GB SXM4, AMP, XLA, batch 256, TensorFlow 1, container 20.06"
     source: str
-    fits: bool  # GPU, precision, compiler, batch and data agree; else it is context, and judges nothing
-    differs: str = ""  # in what it does not fit: "batch 256"
     least: float = 0.0  # of several that were measured; 0: there is one
     most: float = 0.0
 
@@ -69,7 +63,7 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     against: str = ""  # the name of the row that it is compared with
     utilisation: float | None = None  # of the chip's peak in that mode: model FLOPs utilisation
     utilisation_words: str = ""  # "of 312 TFLOP/s in FP16, at the boost clock of 1,410 MHz"
-    references: list[ReferenceRate] = []  # those that fit first
+    references: list[ReferenceRate] = []
     share: float | None = None  # of the reference that judges it
     unsteady: bool = False  # its repetitions differ too much to be judged
     verdict: Literal["", "pass", "warn", "fail"] = ""  # "" where nothing fits to judge it by
@@ -83,7 +77,7 @@ class ScalingResult(msgspec.Struct, frozen=True, kw_only=True):
     """A job on several GPUs, beside what they do alone."""
 
     name: str  # of the row
-    together: str  # "mirrored", "ddp", "horovod"
+    together: str  # "mirrored", "ddp"
     gpus: int
     rate: float
     alone: float  # the sum of what its GPUs reach alone; of those that are known, times their part
@@ -98,7 +92,4 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     on_cpu: bool = False  # all rows: small sizes, which say nothing about a GPU
     rows: list[RowResult] = []
     scaling: list[ScalingResult] = []
-    shapes: list[ShapesResult] = []
-    parity: list[ParityResult] = []
-    sizes: list[SizeSeries] = []  # of links and allreduce
     baseline: str = ""  # the file that rows are held against, too

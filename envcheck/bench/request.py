@@ -9,29 +9,20 @@ from ..suggestions import did_you_mean
 
 # What there is to ask for, and what each shows: as the command line names it.
 WHAT = {
-    "resnet50": "ResNet-50 v1.5 in FP32, TF32, AMP and AMP compiled, by batch; its largest batch",
-    "mnist": "a small network with each way to AMP: time for an epoch, accuracy, largest batch",
+    "resnet50": "ResNet-50 v1.5 in FP32, TF32, AMP and AMP compiled, by batch",
+    "mnist": "a small network in each mode: time for an epoch",
     "bert": "a pretraining step of BERT-base with 128 and 512 tokens, with and without AMP",
     "unet": "UNet with and without AMP",
     "mlp": "a feed-forward network with and without AMP",
-    "parity": "losses of FP32, TF32 and AMP from one seed",
-    "shapes": "products and convolutions around multiples of 8, 16 and 64",
-    "links": "memory, PCIe and what joins the GPUs, by size",
-    "allreduce": "NCCL and Horovod by message size",
 }
-# Those that are no training: acceleration systems of the deep level, which take them by size.
-SYSTEMS = {"links": ("memory", "links", "peers"), "allreduce": ("nccl", "horovod")}
 MOST_REPETITIONS = 100
 
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     what: list[str] = []  # of WHAT; none: what tells most in five minutes
     batch: int | None = None
-    inference: bool = False
-    folder: str = ""  # of images to read
     repetitions: int = 5
     gpus: list[int] = []  # nvidia-smi's indices; none: all
-    together: bool = True  # several GPUs as one job, too
 
 
 def checked(request: BenchRequest) -> BenchRequest:

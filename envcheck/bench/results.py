@@ -15,37 +15,14 @@ from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
 from .baseline import Baseline, held_against
 from .models import unit
-from .parity import parities
 from .peak import utilisation
 from .peers import peer_reference, scaling
 from .places import BenchGpu, bench_gpu
 from .proof import prove
-from .records import (
-    BenchResult,
-    Proof,
-    ReferenceRate,
-    RowRate,
-    RowResult,
-    ScalingResult,
-    SuspectKind,
-)
+from .records import BenchResult, ReferenceRate, RowRate, RowResult
 from .references import references
-from .shapes import shapes_of
-from .sizes import asked_by_size, series
 from .suspects import suspect
 from .verdict import is_unsteady, judged
-
-__all__ = [
-    "BenchResult",
-    "Proof",
-    "ReferenceRate",
-    "RowRate",
-    "RowResult",
-    "ScalingResult",
-    "SuspectKind",
-    "rate",
-    "results",
-]
 
 EPOCH = 60_000  # images of mnist
 _MOST_RATE = 1e15
@@ -66,9 +43,6 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
         on_cpu=bool(rows) and not any(run.row.gpus for run in bench.rows),
         rows=rows,
         baseline=baseline.name if baseline is not None else "",
-        shapes=[shapes for run in bench.rows if (shapes := shapes_of(run)) is not None],
-        parity=parities(bench.rows),
-        sizes=series(snapshot),
     )
     own: Mapping[str, ReferenceRate] = {}
     if baseline is not None and any(one.rate is not None for one in rows):
@@ -82,8 +56,6 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
 
 def _bench(snapshot: Snapshot) -> Bench | None:
     probe = None if snapshot.target is None else snapshot.target.bench
-    if probe is None and (asked := asked_by_size(snapshot)):
-        return Bench(asked=asked)  # links alone need no target, where a bench's rows are told
     return None if probe is None else probe.facts
 
 
@@ -115,7 +87,7 @@ def _measured(
     proven = prove(run, runs)
     used = utilisation(run.row, here, found.median) if found is not None else None
     epoch = None
-    if found is not None and run.row.model == "mnist" and run.row.train:
+    if found is not None and run.row.model == "mnist":
         epoch = EPOCH / found.median
     return RowResult(
         run=run,
@@ -164,13 +136,8 @@ def _is_base(base: BenchRow, row: BenchRow, precision: str) -> bool:
         return False
     if base.compiled and row.style != "jax":
         return False
-    return all(
-        getattr(base, name) == getattr(row, name)
-        for name in ("what", "model", "style", "train", "batch", "image", "length", "small")
-    ) and all(
-        getattr(base, name) == getattr(row, name)
-        for name in ("data", "gpus", "together", "largest", "steps")
-    )
+    same = ("model", "style", "batch", "image", "length", "small", "gpus", "together")
+    return all(getattr(base, name) == getattr(row, name) for name in same)
 
 
 def _judged(
@@ -186,36 +153,24 @@ def _judged(
     found = references(one.run.row, _of(one.run.row, gpus))
     peer = peer_reference(one, rows)
     found = [*([own] if own else []), *([peer] if peer else []), *found]
-    found.sort(key=lambda one: not one.fits)
-    said = judged(one.rate, found)
-    first = suspect(one.run, facts, (one.rate.median, _resident(one.run.row, rows)))
-    slow = said.verdict in ("warn", "fail") or one.unsteady or first.kind in ("input", "neighbour")
+    verdict = judged(one.rate, found)
+    first = suspect(one.run, facts)
+    slow = verdict.verdict in ("warn", "fail") or one.unsteady or first.kind == "neighbour"
     return msgspec.structs.replace(
         one,
         references=found,
-        verdict=said.verdict,
-        verdict_by=said.by,
-        verdict_words=said.words,
-        share=said.share,
+        verdict=verdict.verdict,
+        verdict_by=verdict.by,
+        verdict_words=verdict.words,
+        share=verdict.share,
         suspect=first.words if slow else "",
         suspect_kind=first.kind if slow else "",
     )
 
 
-def _resident(row: BenchRow, rows: Sequence[RowResult]) -> float:
-    """The rate of the same row with data that is on the device already; 0 where it was not measured."""
-    if row.data == "synthetic":
-        return 0.0
-    twin = msgspec.structs.replace(row, name="", group="", data="synthetic", memory_mib=0)
-    for other in rows:
-        if msgspec.structs.replace(other.run.row, name="", group="", memory_mib=0) == twin:
-            return other.rate.median if other.rate is not None else 0.0
-    return 0.0
-
-
 def rate(run: RowRun) -> RowRate | None:
     """The row's rate by its repetitions; None without any."""
-    gpus = max(1, len(run.row.gpus), run.row.ranks)
+    gpus = max(1, len(run.row.gpus))
     rates = [one for each in run.repetitions if (one := _rate(each, run.row.batch * gpus)) > 0]
     if not rates:
         return None

@@ -11,7 +11,6 @@ from ..facts.base import known
 from ..facts.bench import RowRun
 from ..facts.gpu import Gpu
 from ..facts.telemetry import GpuSamples
-from .proof import count
 from .records import SuspectKind
 
 # NVML's bits of reasons for slower clocks (nvmlClocksEventReason*), those that no healthy load has first.
@@ -30,7 +29,6 @@ _MOSTLY = 0.5
 _LOW = 0.9  # of the clock that it could have
 _NEAR = 3.0  # degrees below the slowdown
 _FULL = 0.8  # of what a PCIe link carries
-_INPUT = 0.95  # of the rate with data that is there already
 
 
 class Suspect(NamedTuple):
@@ -41,36 +39,14 @@ class Suspect(NamedTuple):
 NOBODY = Suspect("", "")
 
 
-def suspect(
-    run: RowRun, gpus: Mapping[str, Gpu], resident: tuple[float, float] = (0, 0)
-) -> Suspect:
-    """The first; NOBODY where nothing stands out. gpus: by PCI address.
-
-    resident: (the row's rate, that of the same row with data that is on the device already), 0 for none.
-    """
-    for samples in run.samples:
-        found = _neighbour(samples)
-        if found is not None:
-            return _named(found, samples, run, gpus)
-    starved = input_bound(run, resident)
-    if starved:
-        return Suspect("input", starved)
-    for look in (_throttled, _clocks, _hot, _pcie, _capped):
+def suspect(run: RowRun, gpus: Mapping[str, Gpu]) -> Suspect:
+    """The first; NOBODY where nothing stands out. gpus: by PCI address."""
+    for look in (_neighbour, _throttled, _clocks, _hot, _pcie, _capped):
         for samples in run.samples:
             found = look(samples, gpus.get(samples.gpu))
             if found is not None:
                 return _named(found, samples, run, gpus)
     return NOBODY
-
-
-def input_bound(run: RowRun, resident: tuple[float, float] = (0, 0)) -> str:
-    """In words, where images came more slowly than the GPU could have taken them; "" elsewhere."""
-    comes, takes = count(run, "input_rate"), count(run, "resident_rate")
-    if run.row.data != "synthetic" and not (comes and takes):
-        comes, takes = resident
-    if not comes or not takes or comes >= _INPUT * takes:
-        return ""
-    return f"images come at {comes:,.0f}/s, and the GPU takes {takes:,.0f}/s that are there"
 
 
 def _named(found: Suspect, samples: GpuSamples, run: RowRun, gpus: Mapping[str, Gpu]) -> Suspect:
@@ -88,7 +64,7 @@ def values(samples: GpuSamples, name: str) -> list[float]:
     return [one for one in column if one is not None and -1e12 < one < 1e12]
 
 
-def _neighbour(samples: GpuSamples) -> Suspect | None:
+def _neighbour(samples: GpuSamples, gpu: Gpu | None) -> Suspect | None:
     others = values(samples, "other_processes")
     share = _share(one > 0 for one in others)
     if share < _OFTEN:

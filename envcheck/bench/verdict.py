@@ -1,4 +1,4 @@
-"""Whether a row is as fast as it should be: by what fits alone, and no nearer than its own spread. Pure."""
+"""Whether a row is as fast as it should be: by equal rows, and no nearer than its spread. Pure."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NOT_JUDGED = RowVerdict("")
 
 
 def judged(rate: RowRate, references: list[ReferenceRate]) -> RowVerdict:
-    """The worst of what those say that fit."""
+    """The worst of what they say."""
     order = ["fail", "warn", "pass", ""]
-    found = [_against(rate, one) for one in references if one.fits and one.rate > 0]
+    found = [_against(rate, one) for one in references if one.rate > 0]
     return min(
         found,
         key=lambda one: (order.index(one.verdict), one.share or 0.0),

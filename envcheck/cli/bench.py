@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import TYPE_CHECKING, Any
 
-from ..exit_codes import ExitCode
-from . import bench_report, bench_request, bench_work, files, kernels, sources
+from .. import json_text
+from ..exit_codes import CouldNotLook, ExitCode, UsageError
+from . import bench_request, files, kernels, messages, sources
 from .parser import Parser
+from .style import style_for
+
+if TYPE_CHECKING:
+    from ..bench.plan import BenchPlan
+    from ..bench.records import BenchResult
+    from ..bench.request import BenchRequest
+    from ..collection import Collected
+    from ..facts.snapshot import Snapshot
+    from ..reports.bench_model import BenchReport
 
 EPILOG = """\
-rows: resnet50, mnist, bert, unet, mlp, parity, shapes, links, allreduce
+rows: resnet50, mnist, bert, unet, mlp
 
 examples:
   envcheck bench                       the most telling rows, in five minutes
@@ -21,9 +33,7 @@ examples:
 
 MORE = """\
   envcheck bench --from bench.json     what was run elsewhere
-  envcheck bench parity mnist -v       two kinds of rows, all that is known
-  envcheck bench resnet50 --data DIR   with images that are read
-  envcheck bench resnet50 --inference --batch 128
+  envcheck bench bert mnist -v         two kinds of rows, all that is known
   envcheck bench --target image:REF    in a container
 
 exit codes: 0 nothing is slower than it should be, 1 something is, 2 wrong
@@ -52,10 +62,6 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--batch", metavar="N", type=bench_request.number(1, MOST_BATCH), help="this batch, per GPU"
     )
-    parser.add_argument("--inference", action="store_true", help="forward alone, no training")
-    parser.add_argument(
-        "--data", metavar="DIR", help="read images from there (default: synthetic, on the GPU)"
-    )
     parser.add_argument(
         "--baseline", metavar="FILE", help="hold it against this Snapshot's bench, too"
     )
@@ -63,25 +69,21 @@ def add_arguments(parser: Parser) -> None:
         "--rounds",
         metavar="N",
         type=bench_request.number(1, MOST_ROUNDS),
-        default=None,
         help="repetitions of each row (default: 5)",
     )
     parser.add_argument(
         "--plan", action="store_true", help="show rows, batches and minutes; run nothing"
     )
     files.add_format(parser, json="for programs", html="one page with plots")
-    files.add_detail(parser, "all figures for context, all shapes, and evidence")
+    files.add_detail(parser, "evidence, and the machine in full")
     files.add_output(parser)
     files.add_save(parser)
     files.add_exit(parser)
-    parser.rare(
-        *("--engine", "--entrypoint", "--busy-ok", "--rounds", "--inference", "--data"),
-        *("--fail-on", "--exit-zero"),
-    )
+    parser.rare("--engine", "--entrypoint", "--busy-ok", "--rounds", "--fail-on", "--exit-zero")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..bench import plan as planning
+    from ..bench.results import results
 
     request = bench_request.request(arguments)
     bench_request.check_files(arguments)
@@ -90,32 +92,126 @@ def run(arguments: argparse.Namespace) -> int:
         collected = sources.read_snapshot(arguments.source)
     baseline = None if arguments.baseline is None else bench_request.baseline(arguments.baseline)
     if arguments.source is None:
-        seen = sources.live(
-            arguments.target,
-            engine=arguments.engine,
-            entrypoint=arguments.entrypoint,
-            redact=False,
-            quiet=arguments.quiet,
-        ).snapshot
+        from ..bench import plan as planning
+        from ..bench.baseline_file import refuse_other
+
+        seen = _look(arguments, redact=False).snapshot
         plan = planning.plan(request, seen)
         if arguments.plan:
-            return bench_report.show_plan(arguments, plan, seen)
+            return _show_plan(arguments, plan, seen)
         if baseline is not None:
-            from ..bench.baseline_file import refuse_other
-
             refuse_other(baseline, plan.rows, seen)
-        collected = bench_work.measure(arguments, request, plan, seen)
+        collected = _measure(arguments, request, plan, seen)
     if arguments.save is not None:
         from ..facts import snapshot as snapshots
 
         files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
-    found = bench_report.results(collected.snapshot, baseline, arguments.source)
-    report = bench_report.report(collected.snapshot, found)
-    files.write(arguments.output, bench_report.render(arguments, collected, found, report))
+    found = results(collected.snapshot, baseline)
+    if found is None:
+        raise _nothing(collected.snapshot, arguments.source)
+    report = _report(collected.snapshot, found)
+    files.write(arguments.output, _rendered(arguments, collected, found, report))
     if arguments.source is None and report.interrupted:
         return ExitCode.INTERRUPTED
-    return (
-        ExitCode.HEALTHY
-        if arguments.exit_zero
-        else bench_report.exit_code(report, arguments.fail_on)
+    return ExitCode.HEALTHY if arguments.exit_zero else _exit_code(report, arguments.fail_on)
+
+
+def _look(arguments: argparse.Namespace, **more: Any) -> Collected:
+    return sources.live(
+        arguments.target,
+        engine=arguments.engine,
+        entrypoint=arguments.entrypoint,
+        quiet=arguments.quiet,
+        **more,
     )
+
+
+def _show_plan(arguments: argparse.Namespace, plan: BenchPlan, seen: Snapshot) -> int:
+    if arguments.format == "json":
+        text = json_text.render(plan)
+    else:
+        from ..reports import bench
+
+        text = bench.plan(plan, seen, **style_for(arguments.output)._asdict())
+    files.write(arguments.output, text)
+    return ExitCode.HEALTHY
+
+
+def _measure(
+    arguments: argparse.Namespace, request: BenchRequest, plan: BenchPlan, seen: Snapshot
+) -> Collected:
+    """Run the rows; what goes on is on standard error."""
+    from ..bench.models import unit
+    from ..collection import BenchWork, Work
+    from ..reports.bench_progress import BenchProgress, duration
+    from ..reports.plain import number_of
+
+    bench = BenchWork(
+        asked=request.what,
+        options=bench_request.options(arguments),
+        rows=plan.rows,
+        repetitions=request.repetitions,
+        seconds=plan.repetition_seconds,
+        warm_up=plan.warm_up_seconds,
+        busy_ok=arguments.busy_ok,
+        left_out=plan.left_out,
+    )
+    progress = BenchProgress({row.name: unit(row.model) for row in plan.rows}, request.repetitions)
+    in_lines = not arguments.quiet and not sys.stderr.isatty()
+    if in_lines:
+        messages.say(f"{number_of(len(plan.rows), 'row')}, about {duration(plan.seconds)}")
+
+    def show(event: dict[str, Any]) -> None:
+        line = progress.take(event)
+        if line and in_lines:
+            messages.say(line)
+
+    work = Work(seconds=plan.deadline, bench=bench)
+    return _look(arguments, seen=seen, work=work, events=show, doing=progress.text)
+
+
+def _nothing(snapshot: Snapshot, source: str | None) -> Exception:
+    """Why there is no bench to show."""
+    if source is not None:
+        return UsageError(
+            f"{source}: this Snapshot has no bench",
+            hint="envcheck bench --save FILE writes one with it",
+        )
+    probe = None if snapshot.target is None else snapshot.target.bench
+    why = "" if probe is None else f": {probe.reason or probe.outcome}"
+    return CouldNotLook(f"nothing came of the bench{why}")
+
+
+def _report(snapshot: Snapshot, found: BenchResult) -> BenchReport:
+    from ..checks.engine import diagnose
+    from ..reports import bench_model
+
+    return bench_model.build(snapshot, found, diagnose(snapshot, [bench_model.AREA]))
+
+
+def _rendered(
+    arguments: argparse.Namespace, collected: Collected, found: BenchResult, report: BenchReport
+) -> str:
+    from ..invocation import in_place
+    from ..reports import bench
+
+    if arguments.format == "json":
+        return json_text.render(report)
+    if arguments.format == "html":
+        from ..reports import bench_page
+
+        return bench_page.render(report, found, collected.snapshot)
+    style = style_for(arguments.output)._asdict()
+    if arguments.quiet:
+        return bench.brief(report, **style)
+    more = {"elsewhere": arguments.source is not None, "verbose": arguments.verbose}
+    more |= {"restore": collected.restore, "in_place": in_place}
+    return bench.render(report, found, collected.snapshot, **style, **more)
+
+
+def _exit_code(report: BenchReport, fail_on: str) -> ExitCode:
+    outcomes = {one.outcome for one in report.results}
+    warned = "warn" in outcomes | {one.result.verdict for one in report.rows}
+    if report.status == "problems" or (fail_on == "warn" and warned):
+        return ExitCode.PROBLEMS
+    return ExitCode.COULD_NOT_LOOK if report.status == "could-not-look" else ExitCode.HEALTHY

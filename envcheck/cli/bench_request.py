@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exit_codes import UsageError
@@ -20,27 +18,14 @@ def request(arguments: argparse.Namespace) -> BenchRequest:
     """What was asked for; raises UsageError before anything is looked at."""
     from ..bench.request import BenchRequest, checked
 
-    if arguments.data is not None:
-        _check_folder(arguments.data)
     return checked(
         BenchRequest(
             what=arguments.what,
             batch=arguments.batch,
-            inference=arguments.inference,
-            folder="" if arguments.data is None else str(Path(arguments.data).absolute()),
             repetitions=arguments.rounds or 5,
             gpus=arguments.gpu or [],
         )
     )
-
-
-def _check_folder(name: str) -> None:
-    folder = Path(name)
-    if not folder.is_dir():
-        there = "this is no directory" if folder.exists() else "there is no such directory"
-        raise UsageError(f"--data {name}: {there}")
-    if not os.access(folder, os.R_OK | os.X_OK):
-        raise UsageError(f"--data {name}: no permission to read it")
 
 
 def check_files(arguments: argparse.Namespace) -> None:
@@ -61,7 +46,7 @@ def check_files(arguments: argparse.Namespace) -> None:
     files.check_writable(arguments.save, "--save")
 
 
-_RUNNING = ("--gpu", "--busy-ok", "--batch", "--inference", "--data", "--rounds")
+_RUNNING = ("--gpu", "--busy-ok", "--batch", "--rounds")
 
 
 def refuse(
@@ -94,15 +79,14 @@ def baseline(path: str) -> Baseline:
 
 def options(arguments: argparse.Namespace) -> list[str]:
     """Those that say how rows are run, as somebody would type them again."""
-    told: list[str] = []
+    found: list[str] = []
     for option in _RUNNING:
         value = getattr(arguments, option[2:].replace("-", "_"))
-        if value is True:
-            told.append(option)
-        elif value not in (None, False):
-            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            told += [option, shown]
-    return told
+        if value not in (None, False):
+            found.append(option)
+            if value is not True:
+                found.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
+    return found
 
 
 def number(least: int, most: int) -> Callable[[str], int]:

@@ -4,9 +4,9 @@ import time
 
 from . import probing
 from .kernels import selection
-from .kernels.campaign import cores, patience
+from .kernels.campaign import patience
 from .options import Options
-from .run import BadTarget, environment, isolated, our_fault
+from .run import BadTarget, environment, our_fault
 from .worker import ROOT
 
 _ONE_ROW = 900.0  # seconds that a row of a bench may take at the worst
@@ -49,30 +49,16 @@ def systems(run):
 
 
 def bench(run):
-    from .bench.running.runner import BenchRunner
+    from .bench.runner import BenchRunner
 
-    request, work = run.request, run.request.work
+    work = run.request.work
     limit = max(work["seconds"] / 2, work["seconds"] - _ONE_ROW)
     asked = dict(work["bench"], limit=limit)
     if any(row["gpus"] for row in asked["rows"]):  # that were seen minutes ago
         run.documents["machine"] = probing.fresh(run, "nvml")
-    machine = run.documents["machine"]
     devices, _why = choose(run, Options(busy_ok=bool(asked.get("busy_ok"))))
-    runner = BenchRunner(
-        asked,
-        run.documents,
-        run.python["target"],
-        run.start,
-        environment(),
-        ROOT,
-        machine_python=isolated(),
-        pynvml=request.pynvml,
-        sweep=run.sweep,
-        scratch=request.scratch,
-        patience=patience(machine),
-        cores=cores(machine),
-    )
-    _work(run, runner, lambda: runner.run(devices, run.progress, run.event))
+    runner = BenchRunner(asked, run, environment(), patience(run.documents["machine"]))
+    _work(run, runner, lambda: runner.run(devices))
 
 
 def soak(run):

@@ -7,15 +7,13 @@ what the live run gave.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from .. import __version__
 from ..bench.records import BenchResult, RowResult, ScalingResult
-from ..bench.shapes import ShapesResult
-from ..bench.sizes import SizeSeries
 from ..facts.base import known
 from ..facts.bench import Bench, LeftOut
 from ..facts.missing import CannotJudge
@@ -24,36 +22,31 @@ from ..facts.view import view_of
 from ..findings.model import Diagnosis
 from .bench_words import outcome_of
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target
-from .model import was_left_out
 from .plain import number_of
 from .results import ReportedResult, reported_results
 
-SCHEMA = 1
+SCHEMA = 2
 AREA = "bench"
-SYSTEM_AREAS = ("memory", "acceleration")
 SMALL = "On a CPU: small sizes, which show that all of it works and say nothing about a GPU."
 
 BenchStatus = Literal["problems", "could-not-look", "healthy"]
 
 
 class RowReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One row: what was measured and judged, and what is needed to measure it again."""
+    """One row: what was measured and judged."""
 
     name: str
     gpus: list[str]  # as nvidia-smi numbers them, else their PCI addresses; none: the CPU
     result: RowResult
-    framework: str  # "" where it is not known
-    driver: str
-    settings: dict[str, str]
-    command: str
+    framework: str  # its version, "" where it is not known
 
 
 class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     """What `envcheck bench` says.
 
     status: "problems" where a check failed, else "could-not-look" where no row was measured, else
-    "healthy". note: what the machine is, where it is none for figures; "" otherwise. results: the checks
-    that judge a bench.
+    "healthy". verdict: one line; word and about are its parts. note: what the machine is, where it is none
+    for figures; "" otherwise. results: the checks that judge a bench.
     """
 
     schema: int
@@ -61,6 +54,8 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     envcheck: str
     status: BenchStatus
     verdict: str
+    word: str
+    about: str
     note: str
     machine: MachineDescription
     target: TargetDescription | None
@@ -76,29 +71,27 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowReport]
     left_out: list[LeftOut]
     scaling: list[ScalingResult]
-    shapes: list[ShapesResult]
-    sizes: list[SizeSeries]  # of links and allreduce
     baseline: str
     results: list[ReportedResult]
-    systems: list[ReportedResult]  # of links and allreduce
 
 
 def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> BenchReport:
     """The report on a Snapshot with a bench."""
     bench = found.bench
     machine = describe_machine(snapshot)
-    command = command_of(bench, snapshot)
     names = gpu_names(snapshot)
-    every = reported_results(diagnosis)
-    results = [one for one in every if one.area == AREA]
-    systems = [one for one in every if one.area in SYSTEM_AREAS and not was_left_out(one)]
-    judged = [*results, *systems]
+    results = [one for one in reported_results(diagnosis) if one.area == AREA]
+    word, about = _verdict(found, results)
+    if bench.interrupted and measured(found):
+        about += f"; interrupted after {number_of(len(measured(found)), 'row')}"
     return BenchReport(
         schema=SCHEMA,
         simulated=snapshot.simulated,
         envcheck=__version__,
-        status=_status(found, judged),
-        verdict=_verdict(found, judged),
+        status=_status(found, results),
+        verdict=": ".join(filter(None, (word, about))),
+        word=word,
+        about=about,
         note=SMALL if found.on_cpu else "",
         machine=machine,
         target=describe_target(snapshot.target),
@@ -110,26 +103,20 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
         inside=bench.inside,
         driver=machine.driver or "",
         settings=bench.settings,
-        command=command,
+        command=command_of(bench, snapshot),
         rows=[
             RowReport(
                 name=row.run.row.name,
                 gpus=[names.get(address, address) for address in row.run.row.gpus],
                 result=row,
                 framework=known(row.run.framework_version) or "",
-                driver=machine.driver or "",
-                settings=bench.settings,
-                command=command,
             )
             for row in found.rows
         ],
         left_out=bench.left_out,
         scaling=found.scaling,
-        shapes=found.shapes,
-        sizes=found.sizes,
         baseline=found.baseline,
         results=results,
-        systems=systems,
     )
 
 
@@ -155,61 +142,49 @@ def command_of(bench: Bench, snapshot: Snapshot) -> str:
     return shlex.join(words)
 
 
-def measured(rows: Iterable[RowResult]) -> list[RowResult]:
+def measured(found: BenchResult) -> list[RowResult]:
     """Rows of which something came."""
-    return [one for one in rows if one.rate is not None or one.run.losses or one.run.shapes]
+    return [one for one in found.rows if one.rate is not None]
 
 
-def _status(found: BenchResult, results: list[ReportedResult]) -> BenchStatus:
+def _status(found: BenchResult, results: Sequence[ReportedResult]) -> BenchStatus:
     outcomes = {one.outcome for one in results} | {one.verdict for one in found.rows}
     if "fail" in outcomes:
         return "problems"
-    if not measured(found.rows) and found.rows and not found.bench.interrupted:
+    if not measured(found) and found.rows and not found.bench.interrupted:
         return "could-not-look"
     return "could-not-look" if "could-not-run" in outcomes else "healthy"
 
 
-def _verdict(found: BenchResult, results: list[ReportedResult]) -> str:
-    """One line that names what matters most."""
-    rows = found.rows
-    done = measured(rows)
-    ended = f"; interrupted after {number_of(len(done), 'row')}" if found.bench.interrupted else ""
+def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> tuple[str, str]:
+    """What matters most: a word or a few, and what it rests on."""
     for outcome, words in (("fail", "problem"), ("warn", "warning")):
-        told = [
+        wrong = [
             finding.headline or finding.message
             for one in results
             for finding in one.findings
             if finding.level == outcome and not one.consequence_of
         ]
-        told += [
+        wrong += [
             f"{one.run.row.name}: {one.verdict_words or 'slower than it should be'}"
-            for one in rows
+            for one in found.rows
             if one.verdict == outcome and (not results or one.verdict_by == "baseline")
         ]
-        if told:
-            return f"{number_of(len(told), words)}: {told[0]}{ended}"
-    if not rows and results and not found.bench.interrupted:
-        well = [one for one in results if one.outcome == "pass"]
-        if not well:
-            return "links and collectives: nothing of them could be judged"
-        return f"links and collectives: {number_of(len(well), 'check')} as it must be"
+        if wrong:
+            return number_of(len(wrong), words), wrong[0]
+    done = measured(found)
+    if not done and (found.bench.interrupted or not found.rows):
+        return "interrupted before a row was measured", ""
     if not done:
-        if found.bench.interrupted or not rows:
-            return "interrupted before a row was measured"
-        first = rows[0]
-        reason = f": {first.run.reason}" if first.run.reason else ""
-        told_of = f"{first.run.row.name}: {outcome_of(first)}{reason}"
-        return f"nothing was measured: {told_of}"
-    if found.on_cpu:
-        count = number_of(len(done), "row")
-        return f"{count} measured on a CPU, where there is nothing to hold them against{ended}"
-    judged = [one for one in done if one.verdict == "pass"]
+        first = found.rows[0]
+        parts = (first.run.row.name, outcome_of(first), first.run.reason)
+        return "nothing was measured", ": ".join(filter(None, parts))
     count = number_of(len(done), "row")
-    if not judged:
-        return f"{count} measured; no figure is known that fits to judge them by{ended}"
-    return (
-        f"as fast as it should be: {len(judged)} of {count} held against a figure that fits{ended}"
-    )
+    if found.on_cpu:
+        return f"{count} measured", "on a CPU, where there is nothing to hold them against"
+    if passed := sum(one.verdict == "pass" for one in done):
+        return "as fast as it should be", f"{passed} of {count} held against a figure that fits"
+    return f"{count} measured", "no figure is known that fits to judge them by"
 
 
 def schema() -> dict[str, Any]:

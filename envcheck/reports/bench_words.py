@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from ..bench.parity import AGREE, ParityResult
 from ..bench.records import ReferenceRate, RowResult, ScalingResult
 from ..facts.base import known
 from ..facts.bench import BenchRow, Style
@@ -16,11 +15,11 @@ MODELS = {
     "unet-2d": "UNet 2D",
     "mlp": "Feed-forward network",
 }
-STYLES: dict[Style, str] = {
-    "session": "TensorFlow, by sessions",
-    "keras": "TensorFlow, by Keras",
-    "torch": "PyTorch",
-    "jax": "JAX",
+STYLES: dict[Style, tuple[str, str]] = {
+    "session": ("TensorFlow", "by sessions"),
+    "keras": ("TensorFlow", "by Keras"),
+    "torch": ("PyTorch", ""),
+    "jax": ("JAX", ""),
 }
 COMPILERS: dict[Style, str] = {"session": "XLA", "keras": "XLA", "torch": "compile", "jax": "XLA"}
 OUTCOMES = {
@@ -35,7 +34,12 @@ OUTCOMES = {
     "crashed": "crashed",
     "interrupted": "interrupted",
 }
-TOGETHER = {"mirrored": "MirroredStrategy", "ddp": "torch.distributed", "horovod": "Horovod"}
+TOGETHER = {"mirrored": "MirroredStrategy", "ddp": "torch.distributed"}
+KINDS = {
+    "published": "published",
+    "baseline": "the baseline",
+    "other-gpu": "this run's other GPUs",
+}
 _HALVES = {"float16": "FP16", "bfloat16": "BF16"}
 
 
@@ -44,35 +48,23 @@ def model_of(row: BenchRow) -> str:
 
 
 def title_of(result: RowResult) -> str:
-    """ "BERT-large, 128 tokens, PyTorch 2.9.1, training": what rows of one table have in common."""
+    """ "BERT-base, 128 tokens, PyTorch 2.9.1": what rows of one table have in common."""
     row = result.run.row
-    version = known(result.run.framework_version)
-    style, _, way = STYLES[row.style].partition(", ")
+    framework, way = STYLES[row.style]
+    version = known(result.run.framework_version) or ""
     parts = [
         model_of(row),
         f"{row.length} tokens" if row.length else "",
         f"{row.image} × {row.image} pixels" if row.image and row.model != "mnist" else "",
-        f"{style} {version or ''}".rstrip() + (f" {way}" if way else ""),
-        "training" if row.train else "forward alone",
+        " ".join(filter(None, (framework, version, way))),
         "small" if row.small else "",
     ]
     return ", ".join(filter(None, parts))
 
 
 def precision_of(row: BenchRow) -> str:
-    """ "FP32", "TF32", "FP16": of AMP's products, and of pure half precision."""
-    if row.precision in ("amp", "half"):
-        return _HALVES.get(row.half, "16 bits")
-    return row.precision.upper()
-
-
-def amp_of(row: BenchRow) -> str:
-    """ "no", "yes", "pure" (all in 16 bits), "stuck": a control, whose loss scale does not move."""
-    if row.precision == "half":
-        return "pure"
-    if row.precision != "amp":
-        return "no"
-    return "stuck" if row.scaler == "stuck" else "yes"
+    """ "FP32", "TF32", "FP16": of AMP's products."""
+    return _HALVES.get(row.half, "16 bits") if row.precision == "amp" else row.precision.upper()
 
 
 def where(row: BenchRow, gpus: Mapping[str, str]) -> str:
@@ -106,15 +98,7 @@ def rate_of(result: RowResult) -> str:
         return outcome_of(result)
     if rate.repetitions < 2 or rate.median <= 0:
         return number(rate.median)
-    return f"{number(rate.median)} ±{spread(result):.1f} %"
-
-
-def spread(result: RowResult) -> float:
-    """Half of what the repetitions lie apart, in percent of their median."""
-    rate = result.rate
-    if rate is None or rate.median <= 0:
-        return 0.0
-    return rate.spread / 2 * 100
+    return f"{number(rate.median)} ±{rate.spread * 50:.1f} %"
 
 
 def gib(mib: int | None) -> str:
@@ -126,23 +110,16 @@ def share(value: float) -> str:
     return f"{value * 100:.0f} %" if value >= 0.1 else f"{value * 100:.1f} %"
 
 
-def fitting(result: RowResult) -> ReferenceRate | None:
+def reference_of(result: RowResult) -> ReferenceRate | None:
     """The figure that the row is judged by, else the first that it may be judged by."""
-    fit = [one for one in result.references if one.fits and one.rate > 0]
-    return next((one for one in fit if one.kind == result.verdict_by), next(iter(fit), None))
+    there = [one for one in result.references if one.rate > 0]
+    return next((one for one in there if one.kind == result.verdict_by), next(iter(there), None))
 
 
 def share_of(result: RowResult) -> str:
     """ "97 %" of that figure; "" where there is none."""
-    reference, rate = fitting(result), result.rate
-    if reference is None or rate is None:
-        return ""
-    return share(rate.median / reference.rate)
-
-
-def job_of(job: ScalingResult) -> str:
-    """ "8 GPUs, MirroredStrategy" """
-    return f"{job.gpus} GPUs, {TOGETHER.get(job.together, job.together)}"
+    reference, rate = reference_of(result), result.rate
+    return "" if reference is None or rate is None else share(rate.median / reference.rate)
 
 
 def job_in_words(job: ScalingResult) -> str:
@@ -154,28 +131,8 @@ def job_in_words(job: ScalingResult) -> str:
     )
 
 
-def off_reference(found: Iterable[ParityResult]) -> dict[str, str]:
-    """By a row's name, how far its losses are from FP32's: "0.75 %"."""
-    curves = (curve for one in found for curve in one.curves)
-    return {c.name: f"{100 * c.distance:.2f} %" for c in curves if c.distance is not None}
-
-
-def parity_in_words(found: Iterable[ParityResult]) -> list[str]:
-    """Which rows agree with FP32; without rows that were not judged."""
-    lines = []
-    for curve in (curve for one in found for curve in one.curves):
-        if curve.agreement == "not-judged":
-            continue
-        does = "agrees with FP32" if curve.agreement == "agrees" else "parts from FP32"
-        lines.append(f"{curve.label[:1].upper()}{curve.label[1:]} {does}: {curve.words}.")
-    if lines:
-        lines.append(f"To agree, smoothed losses may be {100 * AGREE:.0f} % off at the most.")
-    return lines
-
-
 def unproven(result: RowResult) -> bool:
     """Whether a rate has no speed-up because nothing shows that its mode was on."""
     row = result.run.row
-    has_mode = row.precision != "fp32" or row.compiled or row.tensorrt
     silent = result.proof in ("not-engaged", "not-known")
-    return has_mode and silent and result.rate is not None
+    return (row.precision != "fp32" or row.compiled) and silent and result.rate is not None

@@ -74,21 +74,18 @@ def test_progress_the_save_and_what_is_shown_of_it_later(
     options = ["--rounds", "2", "--busy-ok", *kept]
     standin = {FP32: {"kill": 3}}
     code, out, told = ended(
-        begin("bench", "mlp", "links", "--target", made.target, *options, standin=standin)
+        begin("bench", "mlp", "--target", made.target, *options, standin=standin)
     )
     assert (code, out) == (1, "")
     first, *rows = told.splitlines()
     assert first.startswith("envcheck: 2 rows, about ")
-    assert sorted(line[:41] for line in rows) == [
-        "envcheck: row 1 of 2: mlp fp32 64: crashe",
-        f"envcheck: row 2 of 2: {AMP}: {rows[0].split(': ')[3][:7]}",
-    ]
-    assert any("samples/s" in line for line in rows)
-    assert any("died by signal 9 (SIGKILL): farewell" in line for line in rows)
+    crashed, measured = rows
+    assert crashed.startswith("envcheck: row 1 of 2: mlp fp32 64: crashed: ")
+    assert "died by signal 9 (SIGKILL): farewell" in crashed
+    assert measured.startswith(f"envcheck: row 2 of 2: {AMP}: ") and "samples/s" in measured
 
     report = json.loads(live.read_text())
     assert report["busy_ok"] and "--busy-ok" in report["command"] and report["note"]
-    assert {one["name"] for one in report["left_out"]} == {"memory", "links", "peers"}
 
     shown = begin("bench", "--from", saved, "--format", "json")
     judged = begin("doctor", "--from", saved, "--only", "bench")
@@ -99,24 +96,23 @@ def test_progress_the_save_and_what_is_shown_of_it_later(
 
 
 def at_work(begin: Begin, made: Bench) -> subprocess.Popen[bytes]:
-    """Two rows at work for ever."""
-    for name in (FP32, AMP):
-        (made.home / name).unlink(missing_ok=True)
-    standin = {name: {"step": 0.01, "at": str(made.home / name)} for name in (FP32, AMP)}
+    """Two rows, of which the second is at work for ever."""
+    (made.home / AMP).unlink(missing_ok=True)
+    standin = {AMP: {"step": 0.2, "at": str(made.home / AMP)}}
     arguments = ("bench", "mlp", "--target", made.target, "--rounds", "100")
-    one = begin(*arguments, standin=standin)
-    assert wait_for(lambda: all((made.home / name).exists() for name in standin)), one.poll()
+    one = begin(*arguments, standin={FP32: {"step": 0.0001}, **standin})
+    assert wait_for((made.home / AMP).exists), one.poll()
     return one
 
 
 def test_the_first_ctrl_c_shows_what_is_done(begin: Begin, made: Bench) -> None:
     one = at_work(begin, made)
     os.killpg(one.pid, signal.SIGINT)
-    code, out, _told = ended(one)
+    code, out, _errors = ended(one)
     assert code == 130
     words = " ".join(out.split())
     assert "interrupted after 2 rows" in words and "s, interrupted" in words
-    assert f"{FP32}, {AMP}: interrupted: stopped by its user" in words
+    assert f"{AMP}: interrupted: stopped by its user" in words
     assert "Samples/s" in words
 
 
@@ -125,10 +121,10 @@ def test_two_of_them_end_it_and_leave_nothing(begin: Begin, made: Bench) -> None
     os.killpg(one.pid, signal.SIGINT)
     time.sleep(0.02)  # two that are there at once are one
     os.killpg(one.pid, signal.SIGINT)
-    code, out, told = ended(one)
+    code, out, errors = ended(one)
     assert code == 130
     # The first may have come to its end before the second.
-    assert "interrupted after 2 rows" in " ".join(out.split()) or told.endswith("interrupted\n")
+    assert "interrupted after 2 rows" in " ".join(out.split()) or errors.endswith("interrupted\n")
 
 
 def test_what_cannot_run_is_refused_with_3(begin: Begin, made: Bench, tmp_path: Path) -> None:
@@ -144,12 +140,11 @@ def test_what_cannot_run_is_refused_with_3(begin: Begin, made: Bench, tmp_path: 
     assert (code, out) == (3, "") and "--batch 1048576: resnet50: batch" in told
 
 
-def test_the_plan_says_that_it_is_a_cpu_and_what_is_left_out(begin: Begin, made: Bench) -> None:
-    text = begin("bench", "mlp", "links", "--plan", "--target", made.target)
-    told = begin("bench", "mlp", "--plan", "--format", "json", "--target", made.target)
+def test_the_plan_says_that_it_is_a_cpu(begin: Begin, made: Bench) -> None:
+    text = begin("bench", "mlp", "--plan", "--target", made.target)
+    as_json = begin("bench", "mlp", "--plan", "--format", "json", "--target", made.target)
     code, out, _errors = ended(text)
     words = " ".join(out.split())
     assert code == 0 and "2 rows, about" in words and "On a CPU: small sizes" in words
-    assert "Left out:" in words and "it needs 1, and there is no GPU" in words
-    plan = json.loads(ended(told)[1])
+    plan = json.loads(ended(as_json)[1])
     assert plan["on_cpu"] and [row["name"] for row in plan["rows"]] == [FP32, AMP]

@@ -1,4 +1,4 @@
-"""The harness of envcheck bench with processes: a stand-in style whose rows die, flood and tell rubbish."""
+"""The harness of envcheck bench with processes: a stand-in style whose rows die, flood and report rubbish."""
 
 from __future__ import annotations
 
@@ -35,19 +35,17 @@ def bench(made: Bench) -> Iterator[Bench]:
                 os.kill(pid, signal.SIGKILL)
 
 
-def test_rows_are_measured_in_turn_and_told_on_the_way(bench: Bench) -> None:
-    rows = bench.rows({"name": "a", "group": "g", "precision": "tf32"}, {"name": "b", "group": "g"})
+def test_rows_are_measured_one_after_the_other_with_events_on_the_way(bench: Bench) -> None:
+    rows = bench.rows({"name": "a", "precision": "tf32"}, {"name": "b"})
     for run in rows.values():
-        assert run["outcome"] == "ok" and run["in_turn"] and len(run["repetitions"]) == 3
+        assert run["outcome"] == "ok" and len(run["repetitions"]) == 3
         assert run["parameters"] == 1234 and run["framework_version"] == "2.9.0+standin"
-        assert run["memory"]["process_mib"] > 0 and run["losses"] == [1.0] * 3
+        assert run["losses"] == [1.0] * 3
     assert rows["a"]["evidence"] == {"products": 3, "precision": "tf32"}
-    began = sorted(
-        (one["began"], run["row"]["name"]) for run in rows.values() for one in run["repetitions"]
-    )
-    assert "".join(name for _when, name in began) == "ababab"
-    assert {"import", "build", "warm-up", "measure"} == {event["phase"] for event in bench.events}
-    assert bench.events[-1]["rounds"] == 3 and bench.events[-1]["rate"] > 0
+    last = rows["a"]["repetitions"][-1]["began"]
+    assert last < rows["b"]["repetitions"][0]["began"]
+    assert {event["phase"] for event in bench.events} >= {"import", "measure", "over"}
+    assert bench.events[-1]["phase"] == "over" and bench.events[-1]["outcome"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -65,26 +63,12 @@ def test_rows_are_measured_in_turn_and_told_on_the_way(bench: Bench) -> None:
 def test_what_one_row_does_costs_no_other(
     bench: Bench, said: dict[str, Any], outcome: str, reason: str
 ) -> None:
-    rows = bench.rows(
-        {"name": "a", "group": "g"}, {"name": "b", "group": "g"}, standin={"a": said}, repetitions=4
-    )
+    rows = bench.rows({"name": "a"}, {"name": "b"}, standin={"a": said}, repetitions=4)
     a, b = rows["a"], rows["b"]
     assert a["outcome"] == outcome and reason in a.get("reason", "")
     assert b["outcome"] == "ok" and len(b["repetitions"]) == 4
     if "nan" in said:
         assert a["losses"] == [None] * 4
-
-
-def test_two_ranks_work_together(bench: Bench) -> None:
-    (run,) = bench.rows({"name": "a", "together": "ddp", "ranks": 2}).values()
-    assert run["outcome"] == "ok", run
-    assert [len(rank["repetitions"]) for rank in run["ranks"]] == [3, 3]
-
-
-def test_a_rank_that_dies_ends_its_row(bench: Bench) -> None:
-    row = {"name": "a", "together": "ddp", "ranks": 2}
-    (run,) = bench.rows(row, standin={"a": {"kill": 5, "rank": 1}}).values()
-    assert run["outcome"] in ("crashed", "error") and run["reason"].startswith("rank ")
 
 
 def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:

@@ -57,15 +57,12 @@ def test_the_bench_says_the_same_from_its_snapshot(kept: Path) -> None:
     assert json.loads(again.stdout) == live
 
 
-def test_rows_on_a_gpu_have_their_samples_and_three_columns_of_memory(rows: list[RowRun]) -> None:
-    well = [run for run in rows if run.outcome == "ok" and run.row.gpus and not run.row.steps]
+def test_rows_on_a_gpu_have_their_samples(rows: list[RowRun]) -> None:
+    well = [run for run in rows if run.outcome == "ok" and run.row.gpus]
     assert well, [(run.row.name, run.outcome, run.reason) for run in rows]
     for run in well:
         assert run.repetitions and run.samples, run.row.name
         assert "power_w" in run.samples[0].values, run.row.name
-        memory = run.memory
-        if isinstance(memory.process_mib, int) and isinstance(memory.pool_mib, int):
-            assert memory.process_mib >= memory.pool_mib, run.row.name
 
 
 def test_no_row_ends_without_a_reason(rows: list[RowRun]) -> None:

@@ -9,7 +9,7 @@ from build import document, snapshot
 from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.snapshot import Snapshot
-from envcheck.facts.target import Distribution, Framework, Packages
+from envcheck.facts.target import Framework
 
 # As nvidia-smi calls them: (name, compute capability, MiB).
 PRODUCTS = {
@@ -45,15 +45,10 @@ def framework(name: str = "torch", version: str = "2.9.0", **changes: Any) -> Fr
     return Framework(name=name, version=version, **values)
 
 
-def machine(
-    there: list[Gpu] | None = None, *frameworks: Framework, packages: tuple[str, ...] = ()
-) -> Snapshot:
+def machine(there: list[Gpu] | None = None, *frameworks: Framework) -> Snapshot:
     """A machine with these GPUs, and a target with these frameworks (PyTorch where none is named)."""
     named = {one.name: one for one in frameworks or (framework(),)}
-    listed = [
-        Distribution(name=name, normalized=name, version="1", location="site") for name in packages
-    ]
-    target = document("path:venv", packages=Packages(distributions=listed), **named)
+    target = document("path:venv", **named)
     there = there or []
     return snapshot(
         target,

@@ -27,7 +27,7 @@ def row(name: str = "", **changes: Any) -> BenchRow:
         "group": "resnet50 256",
         **changes,
     }
-    if values.get("precision") in ("amp", "half") and "half" not in values:
+    if values.get("precision") == "amp" and "half" not in values:
         values["half"] = "float16"
     default = f"{values['model']} {values.get('precision', 'fp32')} {values['batch']}"
     return BenchRow(name=name or default, **values)
@@ -54,7 +54,7 @@ def run(
         )
         for number in range(repetitions if rate else 0)
     ]
-    half = this.precision in ("amp", "half")
+    half = this.precision == "amp"
     seen = {
         "convolutions": 158,
         "half_convolutions": 158 if half else 0,
@@ -68,7 +68,6 @@ def run(
         outcome="ok" if rate else "error",
         reason="" if rate else "RuntimeError: it broke",
         framework_version="2.9.0",
-        in_turn=True,
         repetitions=timed,
         evidence=seen if evidence is None else evidence,
         samples=samples or [],

@@ -8,9 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from envcheck.bench.records import BenchResult, ReferenceRate, RowRate, RowResult
-from envcheck.bench.shapes import shapes_of
 from envcheck.facts.base import Probe
-from envcheck.facts.bench import BatchTried, Bench, BenchRow, Repetition, RowMemory, RowRun, WarmUp
+from envcheck.facts.bench import Bench, BenchRow, Repetition, RowMemory, RowRun, WarmUp
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.telemetry import GpuSamples
 
@@ -26,8 +25,6 @@ def row(name: str = "resnet50 amp xla 256", **changes: Any) -> BenchRow:
         "style": "keras",
         "precision": "amp",
         "half": "float16",
-        "way": "policy",
-        "scaler": "dynamic",
         "compiled": True,
         "batch": 256,
         "image": 224,
@@ -60,8 +57,8 @@ def ran(
         "build_seconds": 6.5,
         "parameters": 25_557_032,
         "warm_up": WarmUp(steps=60, seconds=5.0, steady=True),
-        "in_turn": True,
         "repetitions": repetitions,
+        "losses": [2.5] * rounds,
         "evidence": evidence(what),
         "memory": memory(what),
     }
@@ -70,7 +67,7 @@ def ran(
 
 def evidence(what: BenchRow) -> dict[str, Any]:
     """What a row's own graph shows where its mode engaged."""
-    half = what.precision in ("amp", "half")
+    half = what.precision == "amp"
     found: dict[str, Any] = {
         "products": 3,
         "half_products": 3 if half else 0,
@@ -79,15 +76,13 @@ def evidence(what: BenchRow) -> dict[str, Any]:
         "compiled_modules": 1 if what.compiled else 0,
         "tf32_bits": "tf32" if what.precision == "tf32" else "fp32",
     }
-    return found | ({"loss_scale": 32768.0} if what.scaler == "dynamic" else {})
+    return found | ({"loss_scale": 32768.0} if what.half == "float16" else {})
 
 
 def memory(what: BenchRow) -> RowMemory:
-    each = 54 if what.precision in ("amp", "half") else 101
+    each = 54 if what.precision == "amp" else 101
     tensors = 420 + each * what.batch
-    return RowMemory(
-        tensors_mib=tensors, pool_mib=round(tensors * 1.12), process_mib=round(tensors * 1.12) + 590
-    )
+    return RowMemory(tensors_mib=tensors, pool_mib=round(tensors * 1.12))
 
 
 def samples(
@@ -116,13 +111,10 @@ _THERMAL = 0x40  # NVML's bit of a thermal slowdown by the hardware
 
 
 def trained(rows: list[BenchRow], slow: str) -> list[RowRun]:
-    """Planned rows of resnet50 and parity as they came out; on the GPU ``slow`` heat costs a fifth."""
+    """Planned rows of resnet50 as they came out; on the GPU ``slow`` heat costs a fifth."""
     runs = []
     began = 20.0
     for number, what in enumerate(rows):
-        if what.what == "parity":
-            runs.append(_parity(what))
-            continue
         mode = "amp xla" if what.precision == "amp" and what.compiled else what.precision
         rate = _RATES[mode] * _OF_BATCH.get(what.batch, 1.0) * (1 + 0.003 * (number % 5 - 2))
         hot = what.gpus == [slow]
@@ -130,30 +122,9 @@ def trained(rows: list[BenchRow], slow: str) -> list[RowRun]:
         if len(what.gpus) > 1:
             rate *= len(what.gpus) * 0.76
         seen = [_cool(gpu, began, hot=gpu == slow) for gpu in what.gpus]
-        more: dict[str, Any] = {"samples": seen}
-        if what.largest:
-            what, more["tried"] = _largest(what)
-        more["tried"] = more.get("tried", [])
-        runs.append(ran(what, round(rate, 1), began=began, **more))
+        runs.append(ran(what, round(rate, 1), began=began, samples=seen))
         began += 14.0
     return runs
-
-
-def _largest(what: BenchRow) -> tuple[BenchRow, list[BatchTried]]:
-    half = what.precision == "amp"
-    least, most, beyond = (512, 1312, 1344) if half else (512, 704, 736)
-    tried = [
-        BatchTried(batch=least, outcome="ok", memory_mib=memory(what).process_mib or 0),
-        BatchTried(batch=beyond, predicted=True, outcome="out-of-memory"),
-        BatchTried(batch=most, outcome="ok", memory_mib=79_800),
-    ]
-    return replace(what, batch=most), tried
-
-
-def _parity(what: BenchRow) -> RowRun:
-    """Curves that agree to a thousandth."""
-    found = losses(what.steps, 60.0 + 0.02 * len(what.name))
-    return ran(what, 1.0, rounds=0, losses=found, parameters=347_146)
 
 
 def _cool(gpu: str, began: float, hot: bool) -> GpuSamples:
@@ -164,10 +135,6 @@ def _cool(gpu: str, began: float, hot: bool) -> GpuSamples:
     if hot:
         values["throttle_reasons"] = [float(_THERMAL) if n % 50 > 10 else 0.0 for n in kept]
     return GpuSamples(gpu=gpu, seconds=[seen.seconds[n] for n in kept], values=values)
-
-
-def losses(steps: int, rate: float = 60.0, floor: float = 0.12) -> list[float | None]:
-    return [round(floor + (2.31 - floor) * math.exp(-step / rate), 4) for step in range(steps)]
 
 
 def benched(snapshot: Snapshot, runs: list[RowRun], **changes: Any) -> Snapshot:
@@ -189,7 +156,6 @@ PUBLISHED = ReferenceRate(
     kind="published",
     about="H100 SXM5 80GB, AMP, XLA, batch 256, tensorflow:24.05",
     source="github.com/example/figures@0123abc:README.md#L12",
-    fits=True,
 )
 
 
@@ -214,5 +180,4 @@ def found(*rows: RowResult, **changes: Any) -> BenchResult:
     fields: dict[str, Any] = {"began": "2026-11-20T18:24:52Z", "seconds": 312.0}
     bench = Bench(**(fields | {"rows": [one.run for one in rows]} | changes))
     on_cpu = bool(rows) and not any(one.run.row.gpus for one in rows)
-    told = [shapes for one in rows if (shapes := shapes_of(one.run)) is not None]
-    return BenchResult(bench=bench, rows=list(rows), on_cpu=on_cpu, shapes=told)
+    return BenchResult(bench=bench, rows=list(rows), on_cpu=on_cpu)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import whole
 from bench_runs import run, samples
-from build import area_checks, ok
+from build import ok
 
 from envcheck.checks import bench as bench_checks
 from envcheck.checks.engine import diagnose
@@ -69,19 +69,9 @@ HEALTHY: list[list[RowRun]] = [
     [run(400), run(1200, precision="amp", evidence={"hidden_by_compiler": True})],
     [
         run(400),
-        msgspec.structs.replace(run(0, "largest", largest=True), outcome="out-of-memory"),
-        msgspec.structs.replace(run(0, "tf-trt"), outcome="not-supported", reason="no TensorRT"),
+        msgspec.structs.replace(run(0, "b"), outcome="out-of-memory"),
+        msgspec.structs.replace(run(0, "c"), outcome="not-supported", reason="no compiler"),
         msgspec.structs.replace(run(0, "stopped"), outcome="interrupted", reason="by its user"),
-    ],
-    [
-        run(400),
-        run(
-            2390,
-            "read",
-            precision="amp",
-            data="dali",
-            evidence={"input_rate": 2390.0, "resident_rate": 2400.0},
-        ),
     ],
     [run(100, model="mlp", what="mlp", image=0, gpus=ADDRESSES, together="ddp")],
 ]
@@ -92,12 +82,6 @@ def test_a_healthy_machine_gives_no_finding(rows: list[RowRun]) -> None:
     results = found(*rows, there=made.gpus("a100", 4))
     assert {one.outcome for one in results.values()} <= {"pass", "skipped"}
     assert "pass" in {one.outcome for one in results.values()}
-
-
-def test_every_check_of_the_area_says_what_it_is_about() -> None:
-    for check in area_checks("bench"):
-        assert check.code.startswith("BEN-") and check.about.endswith(".")
-        assert check.sources and check.follows
 
 
 @pytest.mark.parametrize("snapshot", [whole.whole(), h100.machine(), made.machine()])
@@ -175,17 +159,6 @@ def test_a_busy_gpu_could_not_be_measured() -> None:
     assert result.outcome == "could-not-run" and "process 7" in result.reason
 
 
-def test_a_machine_that_reads_too_slowly_is_found() -> None:
-    starved = run(
-        1200, "read", data="tf.data", evidence={"input_rate": 1200.0, "resident_rate": 2400.0}
-    )
-    finding = only(found(run(400), starved), "BEN-006")
-    assert "images come at 1,200/s, and the GPU takes 2,400/s" in finding.message
-    beside = run(1200, "read", data="dali", precision="amp")
-    finding = only(found(run(400), run(2400, precision="amp"), beside), "BEN-006")
-    assert "images come at 1,200/s, and the GPU takes 2,400/s" in finding.message
-
-
 def test_poor_scaling_is_found_with_the_slowest_by_name() -> None:
     there = made.gpus("a100", 4)
     finding = only(found(*_four([1000, 1005, 990, 1010], 2000), there=there), "BEN-007")
@@ -226,24 +199,11 @@ def test_hostile_names_stay_on_one_line_and_many_rows_are_folded() -> None:
     assert len(found(*odd)["BEN-004"].findings) <= 8
 
 
-def _losses(name: str, last: float = 0.5, **changes: Any) -> RowRun:
-    losses = [last + (2.3 - last) * 0.97**step for step in range(100)]
-    fields = {"what": "parity", "model": "mnist", "image": 28, "steps": 100, **changes}
-    return msgspec.structs.replace(
-        run(0, name, evidence={}, **fields), outcome="ok", reason="", losses=losses
-    )
-
-
-def test_losses_that_agree_pass() -> None:
-    results = found(_losses("fp32"), _losses("amp", precision="amp"))
-    assert results["BEN-005"].outcome == results["BEN-004"].outcome == "pass"
-    assert "AMP at most 0.00 % from FP32" in str(results["BEN-005"].detail)
-
-
-def test_amp_that_does_not_train_as_fp32_is_a_failure() -> None:
-    finding = only(found(_losses("fp32"), _losses("amp", 0.8, precision="amp")), "BEN-005")
-    assert (finding.cause.key, finding.params["label"]) == ("losses-part", "AMP")
-    assert finding.remedy is not None and "parity" in finding.remedy.commands[0]
+def test_a_loss_that_is_no_number_is_a_failure() -> None:
+    good = msgspec.structs.replace(run(400), losses=[2.5, 1.5])
+    bad = msgspec.structs.replace(run(1200, precision="amp"), losses=[2.5, None])
+    assert found(good)["BEN-005"].outcome == "pass"
+    assert only(found(good, bad), "BEN-005").cause.key == "loss-no-number"
 
 
 def test_areas_that_remedies_name_are_there() -> None:

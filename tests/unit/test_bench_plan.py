@@ -14,30 +14,25 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.facts.bench import BenchRow
 
 
-def _plan(there: Any, *frameworks: Any, packages: tuple[str, ...] = (), **asked: Any) -> BenchPlan:
-    return plan(BenchRequest(**asked), made.machine(there, *frameworks, packages=packages))
+def _plan(there: Any, *frameworks: Any, **asked: Any) -> BenchPlan:
+    return plan(BenchRequest(**asked), made.machine(there, *frameworks))
 
 
 def _names(found: BenchPlan) -> list[str]:
     return [row.name for row in found.rows]
 
 
-def test_resnet50_on_a_large_gpu_has_each_mode_at_three_batches_and_the_largest() -> None:
+def test_resnet50_on_a_large_gpu_has_each_mode_at_three_batches() -> None:
     found = _plan(made.gpus("h100"), what=["resnet50"])
     modes = ("fp32", "tf32", "amp", "amp compiled")
-    wanted = [f"resnet50 {mode} {batch}" for batch in (128, 256, 512) for mode in modes]
-    assert _names(found) == [*wanted, "resnet50 fp32 largest", "resnet50 amp largest"]
+    assert _names(found) == [
+        f"resnet50 {mode} {batch}" for batch in (128, 256, 512) for mode in modes
+    ]
     assert found.left_out == [] and not found.on_cpu
     amp = found.rows[2]
-    assert (amp.precision, amp.half, amp.way, amp.scaler) == (
-        "amp",
-        "float16",
-        "autocast",
-        "dynamic",
-    )
-    assert amp.gpus == ["0000:01:00.0"] and amp.image == 224 and amp.train and not amp.small
+    assert (amp.precision, amp.half, amp.image, amp.small) == ("amp", "float16", 224, False)
+    assert amp.gpus == ["0000:01:00.0"] and found.rows[3].compiled
     assert {row.group for row in found.rows[:4]} == {"resnet50 128"}
-    assert found.rows[3].compiled and found.rows[-1].largest and not found.rows[-1].group
 
 
 @pytest.mark.parametrize(
@@ -69,8 +64,7 @@ def test_what_does_not_fit_is_left_out_and_says_how_much_it_would_take() -> None
         == "batch 256 would take about 25 GiB, and Tesla V100-SXM2-16GB has 16 GiB"
     )
     small = _plan(made.gpus("3060"), what=["resnet50"])
-    timed = [row for row in small.rows if not row.largest]
-    assert timed and max(row.batch for row in timed) < 128
+    assert small.rows and max(row.batch for row in small.rows) < 128
 
 
 def test_a_batch_that_cannot_fit_is_refused_in_one_sentence_and_one_that_can_is_taken() -> None:
@@ -95,23 +89,15 @@ def test_an_unknown_row_is_told_with_the_one_that_was_meant() -> None:
         _plan([], repetitions=0)
 
 
-def test_a_target_without_a_framework_cannot_and_one_with_links_alone_can() -> None:
-    broken = made.framework(imported=False)
+def test_a_target_without_a_framework_cannot() -> None:
     with pytest.raises(Cannot, match="no framework"):
-        _plan(made.gpus("h100"), broken)
-    both = ["links", "allreduce"]
-    found = _plan(made.gpus("h100", 2), broken, packages=("numpy",), what=both)
-    assert found.systems == ["memory", "links", "peers", "nccl"] and not found.rows
-    assert [left.reason for left in found.left_out] == ["the target has no horovod"]
-    one = _plan(made.gpus("h100"), broken, packages=("numpy",), what=both)
-    assert one.systems == ["memory", "links"] and not one.on_cpu
-    assert [left.reason for left in one.left_out[:2]] == ["it needs 2, and there is 1 GPU"] * 2
-    has = _plan([], made.framework(), packages=("horovod",), what=["allreduce"])
-    assert has.systems == ["horovod"] and has.on_cpu  # by Gloo
-    with pytest.raises(
-        Cannot, match="nothing of what was asked for can run here: memory: it needs 1"
-    ):
-        _plan([], what=["links"])
+        _plan(made.gpus("h100"), made.framework(imported=False))
+
+
+def test_jax_needs_bfloat16() -> None:
+    found = _plan(made.gpus("t4"), made.framework("jax", "0.6.0"), what=["mlp"])
+    assert not [row for row in found.rows if row.precision == "amp"]
+    assert "BF16 came with compute capability 8.0" in found.left_out[-1].reason
 
 
 def test_gpus_are_chosen_by_their_index() -> None:
@@ -131,31 +117,30 @@ def test_a_gpu_in_instances_is_left_out() -> None:
 
 
 def test_several_gpus_run_alone_and_then_together() -> None:
-    found = _plan(made.gpus("h100", 3), what=["mlp"], packages=("horovod",))
+    found = _plan(made.gpus("h100", 3), what=["mlp"])
     alone = [row for row in found.rows if row.precision == "amp" and not row.together]
     assert [row.name for row in alone] == [f"mlp amp 8192 on GPU {n}" for n in (0, 1, 2)]
     assert alone[0].group == "mlp 8192" and alone[1].group == alone[2].group != alone[0].group
     together = [row for row in found.rows if row.together]
-    assert [row.together for row in together] == ["ddp", "horovod"]
+    assert [row.together for row in together] == ["ddp"]
     assert all(len(row.gpus) == 3 and row.batch == 8192 for row in together)
-    assert not [row for row in _plan(made.gpus("h100", 2), together=False).rows if row.together]
 
 
 @pytest.mark.parametrize(
-    ("framework", "version", "way", "together", "compiled"),
+    ("framework", "version", "half", "together", "compiled"),
     [
-        ("tensorflow", "1.15.5", "rewrite", "", "resnet50 amp xla 256"),
-        ("tensorflow", "2.15.1", "policy", "mirrored", "resnet50 amp xla 256"),
-        ("torch", "2.9.0", "autocast", "ddp", "resnet50 amp compiled 256"),
-        ("jax", "0.6.0", "cast", "mirrored", "resnet50 amp 256 on GPU 0"),
+        ("tensorflow", "1.15.5", "float16", "", "resnet50 amp xla 256"),
+        ("tensorflow", "2.15.1", "float16", "mirrored", "resnet50 amp xla 256"),
+        ("torch", "2.9.0", "float16", "ddp", "resnet50 amp compiled 256"),
+        ("jax", "0.6.0", "bfloat16", "", "resnet50 amp 256 on GPU 0"),
     ],
 )
 def test_each_framework_has_its_own_way(
-    framework: str, version: str, way: str, together: str, compiled: str
+    framework: str, version: str, half: str, together: str, compiled: str
 ) -> None:
     found = _plan(made.gpus("h100", 2), made.framework(framework, version), what=["resnet50"])
     amp = [row for row in found.rows if row.precision == "amp"]
-    assert {row.way for row in amp} == {way}
+    assert {row.half for row in amp} == {half}
     assert {row.together for row in amp if row.together} == ({together} if together else set())
     assert next(row for row in found.rows if row.name == compiled).compiled
 
@@ -189,7 +174,7 @@ def test_what_tells_most_takes_five_minutes() -> None:
     assert [row for row in four.rows if row.together] and four.seconds <= BUDGET
 
 
-@pytest.mark.parametrize("seconds", [0.5, 3.0, 8.0, 12.0])
+@pytest.mark.parametrize("seconds", [0.5, 12.0])
 def test_a_cpu_ends_within_a_minute_and_says_that_it_is_one(seconds: float) -> None:
     for version in ("1.15.5", "2.15.1"):
         slow = made.framework("tensorflow", version, import_seconds=seconds)
@@ -200,13 +185,9 @@ def test_a_cpu_ends_within_a_minute_and_says_that_it_is_one(seconds: float) -> N
     assert found.repetition_seconds < 1
 
 
-@pytest.mark.parametrize("version", ["1.15.5", "2.15.1"])
-@pytest.mark.parametrize("seconds", [10.0, 40.0, 120.0])
-def test_the_first_rank_is_planned_however_long_an_import_takes(
-    seconds: float, version: str
-) -> None:
-    slow = made.framework("tensorflow", version, import_seconds=seconds)
-    usual = made.framework("tensorflow", version, import_seconds=0.1)
+def test_the_first_rank_is_planned_however_long_an_import_takes() -> None:
+    slow = made.framework("tensorflow", "2.15.1", import_seconds=120.0)
+    usual = made.framework("tensorflow", "2.15.1", import_seconds=0.1)
     first = [row.name for row in _plan([], usual).rows if row.model == "resnet50"]
     found = _plan([], slow)
     assert first and [row.name for row in found.rows if row.model == "resnet50"] == first
@@ -227,43 +208,6 @@ def test_tensorflow_1_has_no_amp_on_a_cpu() -> None:
     ]
 
 
-def test_parity_is_one_group() -> None:
-    found = _plan(made.gpus("h100"), what=["parity"])
-    assert _names(found) == ["parity fp32", "parity tf32", "parity amp"]
-    assert {row.group for row in found.rows} == {"parity"}
-    assert {row.seed for row in found.rows} == {1} and all(row.steps > 0 for row in found.rows)
-
-
-def test_forward_alone_has_tensorrt_where_tensorflow_has_it() -> None:
-    with_it = made.framework("tensorflow", "2.15.1", tensorrt_build=True)
-    found = _plan(made.gpus("h100"), with_it, what=["resnet50"], inference=True)
-    assert not any(row.train for row in found.rows)
-    assert [row.name for row in found.rows if row.tensorrt] == ["resnet50 forward amp tf-trt 256"]
-    without = made.framework("tensorflow", "2.21.0", tensorrt_build=False)
-    found = _plan(made.gpus("h100"), without, what=["resnet50"], inference=True)
-    assert found.left_out[-1].reason == "TensorFlow 2.21.0 was built without TensorRT"
-
-
-def test_images_that_are_read_stand_beside_those_that_are_there() -> None:
-    keras = made.framework("tensorflow", "2.15.1")
-    dali = ("nvidia-dali-cuda120",)
-    found = _plan(made.gpus("h100"), keras, packages=dali, what=["resnet50"], folder="/data")
-    read = [row for row in found.rows if row.data != "synthetic"]
-    assert [row.data for row in read] == ["tf.data", "dali"]
-    at = [row.group for row in found.rows]
-    assert at.index("resnet50 256") + at.count("resnet50 256") == at.index("resnet50 512")
-    torch = _plan(made.gpus("h100"), what=["resnet50"], folder="/data")
-    assert "DALI" in torch.left_out[-1].reason
-
-
-def test_mnist_has_each_way_to_amp_in_keras() -> None:
-    keras = made.framework("tensorflow", "2.15.1")
-    rows = _plan(made.gpus("h100"), keras, what=["mnist"]).rows
-    ways = {(row.way, row.together) for row in rows if row.precision == "amp"}
-    assert ways == {("policy", ""), ("rewrite", ""), ("policy", "mirrored")}
-    assert [row.name for row in rows if row.largest] == ["mnist fp32 largest", "mnist amp largest"]
-
-
 @pytest.mark.parametrize("product", [*made.PRODUCTS, ""])
 @pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
 def test_every_what_is_planned_everywhere_with_names_of_their_own(
@@ -274,7 +218,7 @@ def test_every_what_is_planned_everywhere_with_names_of_their_own(
     found = _plan(there, made.framework(framework, "2.15.1"), **asked)
     names = _names(found)
     assert len(set(names)) == len(names) > 5
-    assert {row.what for row in found.rows} == set(WHAT) - {"links", "allreduce"}
+    assert {row.what for row in found.rows} == set(WHAT)
     groups = [row.group or row.name for row in found.rows]
     seen: list[str] = []
     for group in groups:
@@ -285,5 +229,5 @@ def test_every_what_is_planned_everywhere_with_names_of_their_own(
 
 
 def _is_whole(row: BenchRow) -> bool:
-    has_half = bool(row.half) == (row.precision in ("amp", "half"))
+    has_half = bool(row.half) == (row.precision == "amp")
     return has_half and row.batch >= 1 and bool(row.name.strip()) and len(row.name) < 80

@@ -1,8 +1,7 @@
-"""Published rates: which fit a row, which are context and why, and that the table is sound."""
+"""Published rates: which fit a row, and that the table is sound."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import bench_machines as made
@@ -28,80 +27,48 @@ def _found(gpus: list[BenchGpu], **changes: Any) -> list[ReferenceRate]:
 
 def test_what_agrees_in_everything_fits() -> None:
     first = _found(_gpus())[0]
-    assert (first.rate, first.fits, first.differs) == (2375.0, True, "")
+    assert first.rate == 2375.0
     assert first.about == (
         "A100 40GB SXM4, AMP, compiled, batch 256, TensorFlow 1, container 20.06"
     )
     assert first.source.startswith("github.com/NVIDIA/DeepLearningExamples@")
+    h100 = references(
+        recorded.row(style="torch", batch=1280, gpus=["x"], precision="amp"), _gpus("h100")
+    )
+    assert h100[0].least < h100[0].rate < h100[0].most
 
 
 @pytest.mark.parametrize(
-    ("gpu", "row", "differs"),
+    ("gpu", "row"),
     [
-        ({}, {"batch": 128}, "batch 256"),
-        ({}, {"compiled": False}, "compiled"),
-        ({}, {"style": "keras"}, "TensorFlow 1"),
-        ({"memory_total_mib": 81920}, {}, "40 GB"),
-        ({"name": "NVIDIA A100-PCIE-40GB"}, {}, "SXM4"),
-        ({}, {"image": 448}, "224 pixels"),
+        ({}, {"batch": 128}),
+        ({}, {"compiled": False}),
+        ({}, {"style": "keras"}),
+        ({}, {"image": 448}),
+        ({}, {"small": True}),
+        ({}, {"precision": "fp32"}),
+        ({}, {"model": "mnist", "image": 28}),
+        ({"memory_total_mib": 81920}, {}),
+        ({"name": "NVIDIA A100-PCIE-40GB"}, {}),
+        ({"name": "NVIDIA A40", "compute_capability": "8.6", "memory_total_mib": 46068}, {}),
+        ({"name": "", "compute_capability": ""}, {}),
     ],
 )
-def test_what_differs_is_context_and_says_in_what(
-    gpu: dict[str, Any], row: dict[str, Any], differs: str
-) -> None:
-    found = _found(_gpus(**gpu), **row)
-    assert not any(one.fits for one in found)
-    assert differs in [one.differs for one in found]
-    assert len(found) <= 3
+def test_what_differs_in_anything_is_no_reference(gpu: dict[str, Any], row: dict[str, Any]) -> None:
+    assert _found(_gpus(**gpu), **row) == []
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"data": "tf.data"},
-        {"small": True},
-        {"tensorrt": True, "train": False},
-        {"steps": 100},
-        {"precision": "half"},
-        {"model": "mnist", "image": 28},
-    ],
-)
-def test_what_nobody_published_has_no_reference(row: dict[str, Any]) -> None:
-    assert _found(_gpus(), **row) == []
-
-
-def test_of_a_generation_the_nearest_are_context_and_of_another_none() -> None:
-    a40 = _gpus(name="NVIDIA A40", compute_capability="8.6", memory_total_mib=46068)
-    assert all(not one.fits for one in _found(a40)) and _found(a40)
-    blackwell = _gpus(name="NVIDIA GeForce RTX 5060", compute_capability="12.0")
-    assert _found(blackwell) == []
-    assert _found(_gpus(name="", compute_capability="")) == []
-
-
-def test_several_gpus_are_held_against_as_many_with_the_same_library() -> None:
-    eight = _gpus(count=8)
-    assert _found(eight, together="horovod")[0].fits
-    mirrored = _found(eight, together="mirrored")[0]
-    assert not mirrored.fits and mirrored.differs == "by Horovod"
-    assert not _found(_gpus(count=3), together="horovod")
-
-
-def test_fp32_that_may_be_tf32_never_fits() -> None:
-    h100 = _gpus("h100")
-    found = references(recorded.row(style="torch", batch=640, gpus=["x"]), h100)
-    assert found and not found[0].fits and "not stated" in found[0].differs
-    amp = references(recorded.row(style="torch", batch=1280, gpus=["x"], precision="amp"), h100)
-    assert amp[0].fits and amp[0].least < amp[0].rate < amp[0].most
+def test_several_gpus_are_no_reference_for_another_library() -> None:
+    assert _found(_gpus(count=8), together="mirrored") == []
 
 
 def test_every_published_rate_is_sound() -> None:
     rows = published()
-    assert len(rows) > 300
+    assert len(rows) > 100
     for one in rows:
         assert one.source.startswith("github.com/") and "#L" in one.source
         assert 0 < one.least <= one.rate <= one.most and one.gpus >= 1 and one.machines >= 1
         assert one.precision in ("fp32", "tf32", "amp", "fp32 or tf32")
-        assert one.compiled in ("yes", "no", "")
         assert capability_of(one.gpu)[0], one.gpu
     keys = [one._replace(rate=0, least=0, most=0, machines=0, source="") for one in rows]
     assert len(set(keys)) == len(keys)
@@ -170,9 +137,7 @@ def test_models_numbers_are_what_their_layers_have() -> None:
 
 
 def test_training_takes_three_times_the_operations() -> None:
-    row = recorded.row()
-    forward = recorded.row(train=False)
-    assert flops(row) == 3 * (flops(forward) or math.nan)
+    assert flops(recorded.row()) == 3 * 8178368512
     assert flops(recorded.row(small=True)) is None and flops(recorded.row(image=100)) is None
 
 

@@ -1,4 +1,4 @@
-"""What TensorFlow 1's rows are started with, which images they find, and what their graphs say."""
+"""What TensorFlow 1's rows are started with, and what their graphs say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envcheck.collector.bench.session import evidence
 from envcheck.collector.bench.styles import Place
 from envcheck.collector.kernels.failures import NotSupported
 
-ROW = {"precision": "fp32", "compiled": False, "gpus": [], "train": True}
+ROW = {"precision": "fp32", "compiled": False, "gpus": []}
 
 
 def test_fp32_is_fp32_and_xla_is_for_cpus_too() -> None:

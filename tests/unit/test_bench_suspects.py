@@ -9,7 +9,6 @@ import pytest
 from bench_runs import run, samples
 
 from envcheck.bench.suspects import NOBODY, suspect
-from envcheck.facts.bench import RowRun
 from envcheck.facts.telemetry import GpuSamples
 
 WELL: dict[str, Any] = {
@@ -33,9 +32,8 @@ GPU = made.gpus(
 )[0]
 
 
-def _suspect(*taken: GpuSamples, **evidence: Any) -> Any:
-    row = run(100, samples=list(taken), evidence=evidence)
-    return suspect(row, {"0000:01:00.0": GPU})
+def _suspect(*taken: GpuSamples) -> Any:
+    return suspect(run(100, samples=list(taken)), {"0000:01:00.0": GPU})
 
 
 def test_nobody_is_suspected_of_a_healthy_gpu() -> None:
@@ -67,14 +65,6 @@ def test_the_first_that_stands_out(seen: dict[str, Any], kind: str, words: str) 
     assert found.kind == kind and words in found.words
 
 
-def test_input_comes_before_clocks_that_a_waiting_gpu_lowers() -> None:
-    waits = samples(**{**WELL, "sm_clock_mhz": 1005.0})
-    found = _suspect(waits, input_rate=1200.0, resident_rate=2400.0)
-    assert found.kind == "input"
-    assert found.words == "images come at 1,200/s, and the GPU takes 2,400/s that are there"
-    assert _suspect(samples(**WELL), input_rate=2390.0, resident_rate=2400.0) == NOBODY
-
-
 def test_of_several_gpus_the_one_is_named() -> None:
     other = samples("0000:02:00.0", **{**WELL, "throttle_reasons": 0x40})
     row = run(100, samples=[samples(**WELL), other])
@@ -85,5 +75,4 @@ def test_of_several_gpus_the_one_is_named() -> None:
 @pytest.mark.parametrize("value", [None, float("inf"), -1.0, 1e300])
 def test_hostile_samples_break_nothing(value: Any) -> None:
     odd = samples(**{name: [value] * 40 for name in WELL})
-    row: RowRun = run(100, samples=[odd], evidence={"input_rate": -1, "resident_rate": 1e300})
-    suspect(row, {"0000:01:00.0": GPU})
+    assert suspect(run(100, samples=[odd]), {"0000:01:00.0": GPU}) is not None

@@ -8,26 +8,16 @@ from typing import Any
 import bench_told as b
 import demos
 import pytest
-from msgspec.structs import replace
 from rich.cells import cell_len
 
-from envcheck.bench.parity import parities
 from envcheck.bench.records import BenchResult, RowResult
 from envcheck.facts.base import Unavailable
-from envcheck.facts.bench import BatchTried, Repetition, RowMemory, ShapeRate, WarmUp
+from envcheck.facts.bench import Repetition, RowMemory, WarmUp
 from envcheck.findings.model import Diagnosis
 from envcheck.reports import bench, bench_model
 from envcheck.reports.bench_model import BenchReport
 
 MACHINE = demos.healthy()
-CONTEXT = b.ReferenceRate(
-    rate=1309.0,
-    kind="published",
-    about="A100 40GB, AMP, XLA, batch 256",
-    source="github.com/example@1:README.md#L9",
-    fits=False,
-    differs="GPU",
-)
 
 
 def report(*rows: RowResult, **changes: Any) -> tuple[BenchReport, BenchResult]:
@@ -47,7 +37,7 @@ def every_state() -> list[RowResult]:
         verdict="fail",
         verdict_words="21 % below 2,790 images/s",
         suspect="thermal slowdown in 38 % of the samples",
-        references=[b.PUBLISHED, CONTEXT],
+        references=[b.PUBLISHED],
         speed_up=5.5,
         utilisation=0.42,
     )
@@ -71,20 +61,12 @@ def line_with(text: str, word: str) -> str:
 def test_a_row_has_all_that_the_table_is_for() -> None:
     text = shown(every_state()[0])
     line = line_with(text, "2,210")
-    told = "yes yes FP16 256 2,210 ±0.4 % ×5.50 13.9 15.6 16.2 79 % [1] 42 %"
+    told = "yes yes FP16 256 2,210 ±0.4 % ×5.50 13.9 15.6 79 % [1] 42 %"
     assert " ".join(line.split()) == told
     assert "[1] published: H100 SXM5 80GB" in text and "README.md#L12" in text
     assert text.startswith("✗ 1 problem: resnet50 amp xla 256: 21 % below 2,790 images/s\n")
     assert "FAIL resnet50 amp xla 256: 21 % below 2,790 images/s\n" in text
     assert "resnet50 amp xla 256: first suspect: thermal slowdown in 38 %" in text
-
-
-def test_context_stands_apart_from_judgement() -> None:
-    text = shown(every_state()[0])
-    before, _, after = text.partition("For context, not a judgement:")
-    after = " ".join(after.split())
-    assert "1,309 images/s: A100 40GB" in after and "differs in GPU; beside resnet50" in after
-    assert "1,309" not in before and "2,790" in before
 
 
 @pytest.mark.parametrize(
@@ -134,34 +116,18 @@ def test_what_a_rate_lacks_is_told() -> None:
     text = shown(b.judged(run))
     assert "skipped 6 of 20 steps" in text
     assert "only 2 repetitions" in text and "was not steady" in text
-    alone = b.ran(b.row(), 9, in_turn=False)
-    assert "not measured in turn with row 1" in shown(
-        b.judged(alone, speed_up=2.0, against="row 1")
-    )
-    assert "in turn with" not in shown(b.judged(alone))
-
-
-def test_the_largest_batch_is_told_with_how_it_was_found() -> None:
-    tried = [
-        BatchTried(batch=512, outcome="ok"),
-        BatchTried(batch=980, predicted=True, outcome="out-of-memory"),
-        BatchTried(batch=960, outcome="ok"),
-    ]
-    text = shown(b.judged(b.ran(b.row(largest=True), 1320, tried=tried)))
-    told = "largest batch that fits: 960; predicted from smaller ones: 980; 980: out of memory"
-    assert told in " ".join(text.split())
 
 
 def test_memory_that_nobody_knows_is_no_column() -> None:
-    text = shown(b.judged(b.ran(b.row(), 10, memory=RowMemory(process_mib=2048))))
-    assert "Process" in text and "Tensors " not in text and "2.0" in line_with(text, "yes yes")
+    text = shown(b.judged(b.ran(b.row(), 10, memory=RowMemory(pool_mib=2048))))
+    assert "Pool" in text and "Tensors " not in text and "2.0" in line_with(text, "yes yes")
 
 
 def test_a_cpu_is_called_one_before_anything_else() -> None:
     row = b.row("mlp fp32", model="mlp", small=True, gpus=[], image=0, precision="fp32", half="")
     text = shown(b.judged(b.ran(row, 800), proof="nothing-to-engage"), seconds=40.0)
     first, second, *_ = text.splitlines()
-    assert first == "✓ 1 row measured on a CPU, where there is nothing to hold them against"
+    assert first == "✓ 1 row measured: on a CPU, where there is nothing to hold them against"
     assert second.startswith("On a CPU: small sizes")
     assert "small" in text and "MFU" not in text
 
@@ -180,54 +146,13 @@ def b_gpus() -> list[str]:
     return list(ADDRESSES)
 
 
-def test_parity_and_shapes_have_sections_of_their_own() -> None:
-    fields: dict[str, Any] = {"what": "parity", "model": "mnist", "steps": 60, "group": "parity"}
-    losses = b.losses(60)
-    good = b.ran(b.row("parity amp", **fields), 1, rounds=0, losses=losses)
-    bad = b.ran(b.row("parity half", **fields), 1, rounds=0, losses=[2.3, None])
-    rates = [
-        ShapeRate(
-            operation="product", sizes=[n, n, n], edge=n, around=64, dtype="float16", seconds=[s]
-        )
-        for n, s in ((63, 4e-6), (64, 1e-6))
-    ]
-    shapes = b.ran(b.row("shapes half", what="shapes", model="shapes"), 1, rounds=0, shapes=rates)
-    text = shown(b.judged(good), b.judged(bad), b.judged(shapes))
-    assert "Parity: MNIST network" in text and "no number" in text and "2.31" in text
-    assert "Shapes: shapes half, float16" in text and "product 63 × 63 × 63: 63 runs at" in text
-    assert "no repetition" not in text
-
-
-def test_parity_says_which_modes_agree() -> None:
-    fields: dict[str, Any] = {"what": "parity", "model": "mnist", "steps": 60, "group": "parity"}
-    fields["compiled"] = False
-    losses = [2.3 - 0.03 * step for step in range(60)]
-    rows = [
-        b.row("parity fp32", precision="fp32", half="", way="", scaler="", **fields),
-        b.row("parity amp", **fields),
-    ]
-    curves = (losses, [1.01 * one for one in losses])
-    runs = [b.ran(row, 1, rounds=0, losses=curve) for row, curve in zip(rows, curves, strict=True)]
-    told, found = report(*(b.judged(run) for run in runs))
-    text = bench.render(told, replace(found, parity=parities(runs)), MACHINE, width=120)
-    assert "Off FP32" in text and "1.00 %\n" in text
-    assert "AMP agrees with FP32: at most 1.00 % from FP32, at step" in text
-    assert "To agree, smoothed losses may be 4 % off at the most." in text
-
-
-def test_a_parity_of_one_row_says_that_nothing_is_beside_it() -> None:
-    row = b.row(what="parity", model="mnist", steps=60, precision="fp32", scaler="", way="")
-    text = shown(b.judged(b.ran(row, 1, rounds=0, losses=b.losses(60))))
-    assert "No other mode was measured to compare these losses with: --plan" in text
-
-
 def test_interrupted_is_said_first() -> None:
     row = b.judged(b.ran(b.row(), 2210))
     assert shown(row, interrupted=True).splitlines()[0].endswith("; interrupted after 1 row")
     assert shown(interrupted=True).splitlines()[0].endswith("interrupted before a row was measured")
 
 
-@pytest.mark.parametrize("width", range(60, 161, 10))
+@pytest.mark.parametrize("width", (60, 80, 120))
 @pytest.mark.parametrize("utf8", [True, False])
 def test_no_line_is_wider_than_the_terminal(width: int, utf8: bool) -> None:
     told, found = report(*every_state())
@@ -245,13 +170,6 @@ def test_a_narrow_table_says_what_it_left_out() -> None:
     assert "No room for Group, Tensors, Pool" in text
 
 
-def test_brief_is_one_line() -> None:
-    told, _ = report(*every_state())
-    assert bench.brief(told, width=100, colour=False, utf8=True) == (
-        "✗ 1 problem: resnet50 amp xla 256: 21 % below 2,790 images/s\n"
-    )
-
-
 def test_foreign_words_stay_in_their_line() -> None:
     evil = "a\x1b[2Jb\nenvcheck: all is well\u202e"
     run = b.ran(
@@ -263,9 +181,7 @@ def test_foreign_words_stay_in_their_line() -> None:
         framework_version=evil,
         memory=RowMemory(tensors_mib=Unavailable(unavailable="error", detail=evil)),
     )
-    reference = b.ReferenceRate(
-        rate=1, kind="baseline", about=evil, source=evil, fits=False, differs=evil
-    )
+    reference = b.ReferenceRate(rate=1, kind="baseline", about=evil, source=evil)
     text = shown(
         b.judged(run, verdict="warn", verdict_words=evil, suspect=evil, references=[reference])
     )

@@ -50,13 +50,10 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
 BAD = [
     (["resnet5"], "no row 'resnet5'; did you mean \"resnet50\"?"),
     (["--batch", "0"], "'0' is not a number from 1 to"),
-    (["--batch", "-3"], ""),
     (["--batch", "²"], "'²' is not a number"),
     (["--batch", "9" * 5000], "is not a number from 1 to"),
     (["--rounds", "0"], "is not a number from 1 to 100"),
     (["--gpu", "x"], "'x' is not a GPU's number"),
-    (["--data", "/no/such/place"], "--data /no/such/place: there is no such directory"),
-    (["--data", "/dev/null"], "--data /dev/null: this is no directory"),
     (["--from", "/no/such/file"], "/no/such/file: No such file or directory"),
     (["--baseline", "/no/such/file"], "/no/such/file: No such file or directory"),
     (["--from", "FILE", "--gpu", "0"], "--gpu and --from cannot be used together"),
@@ -187,9 +184,9 @@ def test_the_report_obeys_its_schema(tmp_path: Path, capsys: pytest.CaptureFixtu
     report = json.loads(out)
     jsonschema.validate(report, bench_model.schema())
     first = report["rows"][0]
-    assert first["command"].startswith("envcheck bench resnet50 --batch 256 --rounds 7 --target")
-    assert (first["driver"], first["framework"], first["gpus"]) == ("535.104.05", "2.19.1", ["0"])
-    assert first["settings"] == {"TF_GPU_THREAD_MODE": "gpu_private"}
+    assert report["command"].startswith("envcheck bench resnet50 --batch 256 --rounds 7 --target")
+    assert (report["driver"], first["framework"], first["gpus"]) == ("535.104.05", "2.19.1", ["0"])
+    assert report["settings"] == {"TF_GPU_THREAD_MODE": "gpu_private"}
     assert first["result"]["run"]["row"]["batch"] == 256
     assert run(["schema", "bench"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(bench_model.schema()))

@@ -40,11 +40,6 @@ _REMEDIES = {
         "Run it again while no other process uses that GPU.",
         ["nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv{gpu}", "{again}"],
     ),
-    "input": (
-        "Give reading more: more CPUs or workers, local disks, smaller images, or decoding on the GPU"
-        " (DALI); the same row with synthetic data shows what can be reached.",
-        ["{again}", "nproc"],
-    ),
     "heat": (
         "Look at its temperatures under load, then at airflow, fans and dust.",
         ["nvidia-smi -q -d TEMPERATURE,PERFORMANCE{gpu}", "envcheck doctor {target}-v --only gpu"],
@@ -56,7 +51,7 @@ _REMEDIES = {
     "clocks-low": _CLOCKS,
     "pcie": (
         "Look at its link under load: generation, width, and what shares the way to it.",
-        ["envcheck doctor {target}-v --only gpu pci", "envcheck bench {target}links"],
+        ["envcheck doctor {target}-v --only gpu pci", "envcheck doctor {target}--level deep"],
     ),
     "": (
         "The samples do not show why: check whether the machine, its Tensor Cores, memory and links are"
@@ -102,7 +97,7 @@ def evidence(view: SnapshotView, one: RowResult) -> list[Evidence]:
         rate = one.rate
         words = f"{rate.median:,.0f} {rate.unit} ({rate.least:,.0f} to {rate.most:,.0f})"
         found.append(Evidence(path, f"{one.run.row.name}: {words}", SOURCE))
-    for reference in [one for one in one.references if one.fits][:2]:
+    for reference in one.references[:2]:
         words = f"{reference.about}: {reference.rate:,.0f}"
         found.append(Evidence(f"{path}.reference", words, reference.source))
     if one.suspect:

@@ -16,7 +16,7 @@ from .common import HELD_BACK, NOTHING_RUNS, bench, slow_remedy, target, timed, 
 _POOR = 0.7  # of what GPUs do alone; published machines reach 0.9 and more with this model
 _SCALED = "resnet50"  # whose gradients are small beside its work
 _SCALED_BATCH = 64
-_SLOW = "{row} {runs} {rate}{verdict}.{suspect}"
+_SLOW = "{row} trains {rate}{verdict}.{suspect}"
 
 _THAN_IT_SHOULD = "{row} is {below:.0%} below its reference"
 _THAN_OTHERS = "{row} is {below:.0%} below GPUs of its name"
@@ -24,12 +24,6 @@ FAR_BELOW_REFERENCE = Cause("far-below-reference", "fail", _THAN_IT_SHOULD, _SLO
 BELOW_REFERENCE = Cause("below-reference", "warn", _THAN_IT_SHOULD, _SLOW)
 FAR_BELOW_OTHERS = Cause("far-below-other-gpus", "fail", _THAN_OTHERS, _SLOW)
 BELOW_OTHERS = Cause("below-other-gpus", "warn", _THAN_OTHERS, _SLOW)
-STARVED = Cause(
-    "input-too-slow",
-    "warn",
-    headline="images come more slowly than the GPU takes them",
-    sentence="{row} waits for its input: {suspect}.",
-)
 SCALES_BADLY = Cause(
     "scales-badly",
     "warn",
@@ -50,20 +44,15 @@ UNSTEADY = Cause(
     title="Models train as fast as they should",
     causes=[FAR_BELOW_REFERENCE, BELOW_REFERENCE],
     about=(
-        "A row of a bench, beside a figure that fits: a published one of the same GPU (memory and "
-        "form, too), framework, precision, compiler, batch and number of GPUs, or a baseline from a healthy "
-        "machine. From 5 % below it is a warning, from 15 % a failure, and no row is judged whose "
-        "own repetitions differ by more than its distance. Published machines trained on images that were "
-        "read or on synthetic ones, which is not always stated: synthetic data cannot be slower, "
-        "so that a rate below them counts all the same. Figures of another batch or GPU are context. The "
-        "first suspect is what NVML's samples show while it ran: another process, throttling, clocks, heat, "
-        "the link, the power limit."
+        "A row beside a published rate of the same GPU, framework, precision, compiler, batch and number of "
+        "GPUs, or beside a baseline: from 5 % below a warning, from 15 % a failure, unless its repetitions "
+        "differ by more than that. The first suspect is what NVML's samples show while it ran."
     ),
     sources=(
         "throughput_reference.csv, a source in every row",
         "NVML API reference: clocks event reasons",
     ),
-    follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-003", "BEN-006"),
+    follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-003"),
 )
 def rows_are_as_fast_as_references(view: SnapshotView) -> Iterator[Verdict]:
     rows = [one for one in timed(view) if one.verdict_by in ("published", "baseline")]
@@ -115,7 +104,6 @@ def _slow(view: SnapshotView, one: RowResult, far: Cause, near: Cause) -> Findin
         far if one.verdict == "fail" else near,
         one,
         advice=slow_remedy(view, one),
-        runs="trains" if one.run.row.train else "runs",
         rate="" if one.rate is None else f"{one.rate.median:,.0f} {one.rate.unit}, ",
         verdict=one.verdict_words,
         below=1 - (one.share or 0.0),
@@ -123,37 +111,12 @@ def _slow(view: SnapshotView, one: RowResult, far: Cause, near: Cause) -> Findin
 
 
 @check(
-    "BEN-006",
-    title="Images come as fast as they are trained",
-    causes=[STARVED],
-    about=(
-        "A row that reads images from --data, beside the same row with synthetic data: "
-        "a warning where reading is more than 5 % slower. A faster GPU would train no faster."
-    ),
-    sources=("tensorflow.org/guide/data_performance; NVIDIA DALI's documentation",),
-    follows=NOTHING_RUNS,
-)
-def images_come_in_time(view: SnapshotView) -> Iterator[Verdict]:
-    rows = [one for one in timed(view) if one.run.row.data != "synthetic"]
-    if not rows:
-        raise Skip("no images were read (envcheck bench resnet50 --data DIR)")
-    starved = [one for one in rows if one.suspect_kind == "input"]
-    for one in worst(starved):
-        remedy = slow_remedy(view, one)
-        yield common.found(view, STARVED, one, advice=remedy, suspect=one.suspect)
-    if not starved:
-        yield Passed(", ".join(one.run.row.data for one in rows))
-
-
-@check(
     "BEN-007",
     title="GPUs train together as they do alone",
     causes=[SCALES_BADLY],
     about=(
-        "One job on all GPUs (MirroredStrategy, torch.distributed, Horovod), beside the sum of what they do "
-        "alone in the same row. A warning below 70 % with ResNet-50, whose gradients are small beside its "
-        "work: published machines reach 90 % and more, also over PCIe. For other models it is shown and not "
-        "judged. A GPU that is slow alone is named: it holds all of them back."
+        "One job on all GPUs (MirroredStrategy, torch.distributed), beside the sum of what they do alone in "
+        "the same row: below 70 % with ResNet-50, whose gradients are small beside its work, is a warning."
     ),
     sources=("throughput_reference.csv: the same machine with 1, 2, 4, 8 and 16 GPUs",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-002", "ACC-012", "ACC-013", "ACC-014", "MEM-005"),
@@ -174,7 +137,7 @@ def gpus_scale(view: SnapshotView) -> Iterator[Verdict]:
             view,
             SCALES_BADLY,
             one,
-            commands=["nvidia-smi topo -m", f"envcheck bench {target(view)}links allreduce"],
+            commands=["nvidia-smi topo -m", f"envcheck doctor {target(view)}--level deep"],
             gpus=job.gpus,
             rate=job.rate,
             unit=job.unit,
@@ -191,14 +154,11 @@ def gpus_scale(view: SnapshotView) -> Iterator[Verdict]:
     title="Rates are steady",
     causes=[UNSTEADY],
     about=(
-        "Repetitions of a row on GPUs that differ by more than 10 % of their median: a warning, since "
-        "such a row cannot be compared with anything. Throttling that comes and goes, another process, and "
-        "input that comes in bursts do this. On a CPU it is not judged."
+        "Repetitions of a row on GPUs that differ by more than 10 % of their median are a warning: such a "
+        "row cannot be compared with anything. On a CPU it is not judged."
     ),
-    sources=(
-        "envcheck bench: five repetitions and more, in turn with the rows they are compared to",
-    ),
-    follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-006"),
+    sources=("envcheck bench: five repetitions and more",),
+    follows=(*NOTHING_RUNS, *HELD_BACK),
 )
 def rates_are_steady(view: SnapshotView) -> Iterator[Verdict]:
     rows = [one for one in timed(view) if one.run.row.gpus]

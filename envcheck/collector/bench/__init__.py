@@ -1,4 +1,4 @@
-"""Trains models as people do it, and times it: a process a row (facts/bench.py), rows of a group in turn.
+"""Trains models as people do it, and times it: a process a row (facts/bench.py), one row after the other.
 
 The models are lists of layers (models.py). A style (session, keras, torch, jax) interprets them; it is a
 package of this folder that can be imported without its framework:
@@ -10,13 +10,11 @@ package of this folder that can be imported without its framework:
 
 A Training has:
   parameters     how many trainable parameters it has, counted in the framework's own objects
-  run(steps)     trains so many steps (or goes forward so many times) on ``batch`` samples each, waits until
-                 the device has done them, and returns how many of them the loss scaler skipped. Nothing but
-                 the plain loop of the framework's users: this is what is timed
+  run(steps)     trains so many steps on ``batch`` samples each, waits until the device has done them, and
+                 returns how many of them the loss scaler skipped. Nothing but the plain loop of the
+                 framework's users: this is what is timed
   loss()         the last step's loss, as a float
   evidence()     what shows whether the mode engaged, asked once, after the warm-up: {name: count, type, bits}
   memory()       {"tensors_mib": peak, "pool_mib": peak}, as far as the framework reports them
-and, for a model with test samples, accuracy(): 0 to 1.
-
-Rows with the same seed that differ in precision alone begin with the same weights and see the same data.
+and, in a job of several processes, agree(number): the first process's number.
 """

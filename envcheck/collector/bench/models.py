@@ -8,9 +8,8 @@ branches, each with an output of its own. Images and volumes have their channels
 import collections
 
 Layer = collections.namedtuple("Layer", "kind options")
-# layers(row), samples(draw, row, count): ([inputs], [classes to be found]). rate(row): the learning rate.
-# epoch: samples of an epoch that can be learned; others: samples to test it with. 0: there are none.
-Model = collections.namedtuple("Model", "layers samples optimizer rate epoch others")
+# layers(row), samples(draw, row): ([inputs], [classes to be found]), of one batch. rate: for the optimizer.
+Model = collections.namedtuple("Model", "layers samples optimizer rate")
 Bert = collections.namedtuple("Bert", "layers width heads vocabulary")
 
 POSITIONS, TYPES = 512, 2  # BERT's
@@ -18,9 +17,6 @@ EPSILON = {"batch_norm": 1e-5, "layer_norm": 1e-12}
 MOMENTUM = 0.9  # of SGD, and of batch normalisation's running statistics
 _IMAGE_CLASSES, _DIGITS = 1000, 10
 _MASKED, _DROPPED = 0.15, 0.1  # shares of a sequence's words, of BERT's numbers
-_MISTAKEN = 0.2  # of the digits, where losses are compared: the loss then stays well above zero
-_BLOCK = 4  # pixels on a side with the same value in a digit's pattern
-_SMALLER = 10  # times, an epoch on a machine without a GPU
 _MLP_INPUTS = 1024
 
 
@@ -96,8 +92,7 @@ def bert_size(row):
 def bert(row):
     """BERT as published, with both heads of its pretraining: masked words, and the next sentence."""
     size = bert_size(row)
-    # Rows whose losses are compared drop nothing: other types would drop other numbers.
-    dropped = _DROPPED if row["train"] and not row["steps"] and not row["small"] else 0.0
+    dropped = 0.0 if row["small"] else _DROPPED
     drop = [layer("dropout", rate=dropped)] if dropped else []
     gelu, norm = layer("activation", name="gelu"), layer("layer_norm")
 
@@ -120,78 +115,44 @@ def masked(length):
     return max(1, round(_MASKED * length))
 
 
-# Samples. ``draw`` is a style's: normal(shape), uniform(shape), classes(shape, number), all different with
-# every call; pattern(shape), the same for a seed; take(array, places, axis), where(condition, a, b),
-# constant(whole numbers), positive(array).
+# Samples, random. ``draw`` is a style's: normal(shape) and classes(shape, number), all different with every
+# call, and constant(whole numbers).
 
 
-def _image_samples(draw, row, count):
+def _image_samples(draw, row):
     side = row["image"] or 224
-    return [draw.normal([count, side, side, 3])], [draw.classes([count], _IMAGE_CLASSES)]
+    images = draw.normal([row["batch"], side, side, 3])
+    return [images], [draw.classes([row["batch"]], _IMAGE_CLASSES)]
 
 
-def _digit_samples(draw, row, count):
-    """A pattern for each digit, under noise."""
-    blocks = 28 // _BLOCK
-    places = [place // _BLOCK for place in range(28)]
-    patterns = draw.pattern([_DIGITS, blocks, blocks, 1])
-    patterns = draw.take(draw.take(patterns, places, 1), places, 2)
-    digits = draw.classes([count], _DIGITS)
-    images = 0.3 * (draw.take(patterns, digits, 0) - 0.5 + draw.normal([count, 28, 28, 1]))
-    if row["steps"]:
-        wrong = draw.uniform([count]) < _MISTAKEN
-        digits = draw.where(wrong, draw.classes([count], _DIGITS), digits)
-    return [images], [digits]
+def _digit_samples(draw, row):
+    return [draw.normal([row["batch"], 28, 28, 1])], [draw.classes([row["batch"]], _DIGITS)]
 
 
-def _mlp_samples(draw, row, count):
-    return [draw.normal([count, _MLP_INPUTS])], [draw.classes([count], 10)]
+def _mlp_samples(draw, row):
+    return [draw.normal([row["batch"], _MLP_INPUTS])], [draw.classes([row["batch"]], 10)]
 
 
-def _unet_samples(draw, row, count):
-    """Noise, and whether it is above zero."""
-    side = row["image"] or 512
-    noise = draw.normal([count, side, side])
-    return [noise[..., None]], [draw.positive(noise)]
+def _unet_samples(draw, row):
+    shape = [row["batch"], row["image"] or 512, row["image"] or 512]
+    return [draw.normal(shape + [1])], [draw.classes(shape, 2)]
 
 
-def _bert_samples(draw, row, count):
-    """Random words; the masked ones are to be found as what they are, so that it can be learned."""
-    length = row["length"] or 128
-    number = masked(length)
-    words = draw.classes([count, length], bert_size(row).vocabulary)
+def _bert_samples(draw, row):
+    """Words, which of the two sentences each is of, and the places of those that are masked."""
+    batch, length = row["batch"], row["length"] or 128
+    number, vocabulary = masked(length), bert_size(row).vocabulary
+    words = draw.classes([batch, length], vocabulary)
     types = [int(place >= length // 2) for place in range(length)]
     places = [place * (length // number) for place in range(number)]
-    inputs = [words, draw.constant([types] * count), draw.constant([places] * count)]
-    return inputs, [draw.take(words, places, 1), draw.classes([count], 2)]
-
-
-def _deep_rate(row):
-    return 0.001 if row["small"] else 0.0001
-
-
-def _digit_rate(row):
-    """Where losses are compared, Adam at the other rate makes much of a last bit."""
-    return 0.0002 if row["steps"] else 0.001
+    inputs = [words, draw.constant([types] * batch), draw.constant([places] * batch)]
+    return inputs, [draw.classes([batch, number], vocabulary), draw.classes([batch], 2)]
 
 
 MODELS = {
-    "resnet50": Model(resnet50, _image_samples, "momentum", lambda row: 0.01, 0, 0),
-    "mnist": Model(mnist, _digit_samples, "adam", _digit_rate, 60000, 10000),
-    "bert-base": Model(bert, _bert_samples, "adam", _deep_rate, 0, 0),
-    "unet-2d": Model(unet, _unet_samples, "adam", _deep_rate, 0, 0),
-    "mlp": Model(mlp, _mlp_samples, "momentum", lambda row: 0.01, 0, 0),
+    "resnet50": Model(resnet50, _image_samples, "momentum", 0.01),
+    "mnist": Model(mnist, _digit_samples, "adam", 0.001),
+    "bert-base": Model(bert, _bert_samples, "adam", 0.0001),
+    "unet-2d": Model(unet, _unet_samples, "adam", 0.0001),
+    "mlp": Model(mlp, _mlp_samples, "momentum", 0.01),
 }
-IMAGE_SIDE, IMAGE_CLASSES = 224, _IMAGE_CLASSES  # of ResNet-50, for images that are read
-
-
-def count(row):
-    """How many samples a row's data has: batches of an epoch, or the one batch that is used again."""
-    model = MODELS[row["model"]]
-    epoch = model.epoch // (_SMALLER if row["small"] else 1)
-    return max(1, epoch // row["batch"]) * row["batch"]
-
-
-def others(row):
-    """How many samples it is tested with."""
-    return MODELS[row["model"]].others // (_SMALLER if row["small"] else 1)

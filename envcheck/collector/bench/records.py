@@ -1,10 +1,8 @@
-"""What a row's process reports, and what its parent takes of it, bounded and made safe.
+"""What the parent takes of a row's process, bounded and made safe.
 
-Messages of the worker protocol. "begin" has the framework's version and the seconds of its import. Results,
-by their keys: "built" {"seconds", "parameters"}; "ran" {"steps", "seconds"} of the warm-up; "repetition"
-{"steps", "seconds", "skipped"}; "losses" [float]; "evidence" {…}; "memory" {…}; "shapes", all ShapeRates so
-far; "accuracy". Orders: {"build": true}; {"warm": steps}; {"memory": true}; {"evidence": true}; {"measure":
-steps} one repetition; {"losses": steps}; {"end": true}.
+"begin" has the framework's version and the seconds of its import. Results, by their keys: "built" {"seconds",
+"parameters"}; "warm" {"steps", "seconds", "steady", "rate"}; "memory" {…}; "evidence" {…}; "repetition"
+{"t", "seconds", "steps", "skipped", "loss"}, t by CLOCK_MONOTONIC.
 """
 
 from ..facts import is_unavailable, unavailable
@@ -21,18 +19,11 @@ OUTCOMES = (
     "error",
     "timeout",
     "crashed",
+    "interrupted",
 )
-MEMORY = ("tensors_mib", "pool_mib", "process_mib")
-MOST_LOSSES = 2000
-MOST_SHAPES = 200
-MOST_ROUNDS = 100
 MOST_REPETITIONS = 1000
-_MOST_MIB = 1 << 30
-_MOST_PARAMETERS = 1 << 50
-_MOST_STEPS = 1 << 40
+_MOST = {"mib": 1 << 30, "parameters": 1 << 50, "steps": 1 << 40}
 _NAME = 80  # characters
-_KERNELS = 8  # of a shape
-_MOST_SIZE = 1 << 24
 
 
 class RowFailed(messages.Ended):
@@ -48,9 +39,8 @@ class RowReader(object):
 
     def __init__(self):
         self.run = {}  # fields of the RowRun
-        self.repetitions = []
+        self.repetitions = []  # "began" is the clock's
         self.losses = []
-        self.ran = None  # the warm-up's last (steps, seconds)
         self.rate = None  # steps per second, the last that is known
 
     def take(self, kind, value, key):
@@ -58,81 +48,40 @@ class RowReader(object):
             self.run["import_seconds"] = seconds(value["import_seconds"])
             if isinstance(value.get("framework_version"), str):
                 self.run["framework_version"] = one_line(value["framework_version"], _NAME)
-        elif key in _TAKEN:
-            _TAKEN[key](self, value)
-
-    def _take_built(self, value):
-        self.run["build_seconds"] = seconds(value["seconds"])
-        self.run["parameters"] = _count(value["parameters"], _MOST_PARAMETERS)
-
-    def _take_ran(self, value):
-        self.ran = _count(value["steps"], _MOST_STEPS), _time(value["seconds"])
-        self.rate = self.ran[0] / max(self.ran[1], 1e-9)
+        elif key == "built":
+            self.run["build_seconds"] = seconds(value["seconds"])
+            self.run["parameters"] = _count(value["parameters"], "parameters")
+        elif key == "warm":
+            steps, spent = _count(value["steps"], "steps"), _bounded(value["seconds"])
+            steady = value["steady"] is True
+            self.run["warm_up"] = {"steps": steps, "seconds": round(spent, 3), "steady": steady}
+            self.rate = None if value["rate"] is None else _bounded(value["rate"], 1e12)
+        elif key == "evidence":
+            self.run["evidence"] = evidence_of(dict(value))
+        elif key == "memory":
+            names = ("tensors_mib", "pool_mib")
+            self.run["memory"] = {name: _mib(value[name]) for name in names if name in value}
+        elif key == "repetition" and len(self.repetitions) < MOST_REPETITIONS:
+            self._take_repetition(value)
 
     def _take_repetition(self, value):
-        found = {"seconds": _time(value["seconds"]), "steps": _count(value["steps"], _MOST_STEPS)}
-        found["skipped"] = _count(value["skipped"], found["steps"])
-        if len(self.repetitions) < MOST_REPETITIONS:
-            self.rate = found["steps"] / max(found["seconds"], 1e-9)
-            self.repetitions.append(found)
-
-    def _take_losses(self, value):
-        room = max(0, MOST_LOSSES - len(self.losses))
-        self.losses += [_number(loss) for loss in list(value)[:room]]
-
-    def _take_evidence(self, value):
-        self.run["evidence"] = evidence_of(dict(value))
-
-    def _take_memory(self, value):
-        found = self.run.setdefault("memory", {})
-        for name in MEMORY:
-            if name in value:
-                found[name] = _fact(value[name], lambda given: _count(given, _MOST_MIB))
-
-    def _take_shapes(self, value):
-        self.run["shapes"] = [_shape(one) for one in list(value)[:MOST_SHAPES]]
-
-    def _take_accuracy(self, value):
-        self.run["accuracy"] = _fact(value, lambda given: _bounded(given, 1.0 + 1e-9))
+        steps, spent = _count(value["steps"], "steps"), _bounded(value["seconds"])
+        found = {"began": _bounded(value["t"], 1e12), "seconds": round(spent, 6), "steps": steps}
+        found["skipped"] = min(_count(value["skipped"], "steps"), steps)
+        self.rate = steps / max(spent, 1e-9)
+        self.repetitions.append(found)
+        loss = value["loss"]
+        self.losses.append(loss if isinstance(loss, float) and abs(loss) < 1e300 else None)
 
 
-_TAKEN = {
-    name[len("_take_") :]: function
-    for name, function in vars(RowReader).items()
-    if name.startswith("_take_")
-}
-
-
-def _fact(given, value):
+def _mib(given):
     """A known or an unavailable fact."""
     if is_unavailable(given):
         return unavailable("error", one_line(given.get("detail", "")))
     try:
-        return value(given)
+        return _count(given, "mib")
     except (ValueError, TypeError, OverflowError):
         return unavailable("error", one_line("reported as %r" % (given,)))
-
-
-def _shape(given):
-    """The fields of a ShapeRate. Raises ValueError, KeyError, TypeError for anything else."""
-    if given["operation"] not in ("product", "convolution"):
-        raise ValueError("no operation")
-    kernels = given["kernels"]
-    if is_unavailable(kernels):
-        kernels = unavailable(kernels["unavailable"], one_line(kernels.get("detail", "")))
-    else:
-        kernels = [one_line(name) for name in list(kernels)[:_KERNELS]]
-    return {
-        "operation": given["operation"],
-        "sizes": [_count(size, _MOST_SIZE) for size in list(given["sizes"])[:5]],
-        "edge": _count(given["edge"], _MOST_SIZE),
-        "around": _count(given["around"], _MOST_SIZE),
-        "dtype": one_line(given["dtype"], _NAME),
-        # One operation may take less than a microsecond.
-        "seconds": [float("%.4g" % _bounded(one)) for one in list(given["seconds"])[:MOST_ROUNDS]],
-        "kernels": kernels,
-        "reason": one_line(given["reason"]),
-    }
 
 
 def _bounded(given, most=1e6):
@@ -143,20 +92,9 @@ def _bounded(given, most=1e6):
     return value
 
 
-def _count(given, most):
+def _count(given, of):
     """A whole number of at least 0. Raises ValueError, TypeError for anything else."""
     value = int(given)
-    if isinstance(given, str) or not 0 <= value <= most:
+    if isinstance(given, str) or not 0 <= value <= _MOST[of]:
         raise ValueError("no count")
     return value
-
-
-def _time(given):
-    """Seconds, as exact as a short repetition needs them."""
-    return round(_bounded(given), 6)
-
-
-def _number(given):
-    """A float; None where it is NaN or infinite, which dumps makes an unavailable fact of."""
-    value = float("nan") if given is None or isinstance(given, dict) else float(given)
-    return value if abs(value) < float("inf") else None

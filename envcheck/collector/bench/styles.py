@@ -15,15 +15,13 @@ def load(name):
 class Place(object):
     """Where a row's process runs.
 
-    device: "gpu" or "cpu". gpus: the PCI addresses that the process sees, as CUDA's 0, 1, …
-    rank, ranks: of a job of several processes ("ddp", "horovod"): each sees its own GPU alone, as CUDA's 0,
-    and finds RANK, WORLD_SIZE, LOCAL_RANK (0), MASTER_ADDR and MASTER_PORT, or HOROVOD_*, in its environment.
-    "mirrored" is one process that sees all GPUs. folder: of images to read, "" for none.
+    device: "gpu" or "cpu". gpus: how many the process sees, as CUDA's 0, 1, … rank, ranks: of a job of
+    several processes ("ddp"), each of which sees its own GPU alone, and finds RANK, WORLD_SIZE, MASTER_ADDR
+    and MASTER_PORT in its environment.
     """
 
-    def __init__(self, device="cpu", gpus=(), rank=0, ranks=1, folder=""):
+    def __init__(self, device="cpu", gpus=0, rank=0, ranks=1):
         self.device = device
-        self.gpus = list(gpus)
+        self.gpus = gpus
         self.rank = rank
         self.ranks = ranks
-        self.folder = folder

@@ -1,20 +1,20 @@
-"""The inside of a row's process: imports the framework, then builds, warms up and measures by orders."""
+"""The inside of a row's process: imports the framework, builds the model, warms up and measures."""
 
-import contextlib
-import resource
 import time
 
 from ..facts import from_error
 from ..runtime import shadows
 from ..worker import messages
-from . import shapes, styles
+from . import styles
 from .records import RowFailed
+from .warming import Warming, steps_in
 
 MODULE = __name__  # which worker.command runs
+_AGAIN = 0.2  # seconds of steps after the evidence, with which nothing that it compiled is measured
 
 
 def work(params, tell):
-    """params: {"row", "place"}."""
+    """params: {"row", "place", "repetitions", "seconds": of one, "warm_up": seconds at most}."""
     row = params["row"]
     style = styles.load(row["style"])
     began = time.monotonic()
@@ -26,86 +26,61 @@ def work(params, tell):
     version = framework.ask(framework.version_of, module)
     spent = round(time.monotonic() - began, 3)
     tell.begin(framework_version=version, import_seconds=spent)
-    at_work = RowWork(style, module, row, styles.Place(**params["place"]), tell)
-    for order in messages.orders(tell):
-        try:
-            if not at_work.obey(order):
-                return
-        except Exception as error:
-            raise RowFailed(error)
+    try:
+        measure(lambda: style.build(module, row, styles.Place(**params["place"])), params, tell)
+    except Exception as error:
+        raise RowFailed(error)
 
 
-class RowWork(object):
-    """What a row's process does at each order.
+def measure(build, params, tell, clock=time.monotonic):
+    """Each stage ends with its result. Without memory, evidence or loss, rates are measured all the same."""
+    tell.stage("build", "built")
+    began = clock()
+    training = build()
+    seconds = round(clock() - began, 3)
+    tell.result({"seconds": seconds, "parameters": int(training.parameters)}, "built")
+    agree = getattr(training, "agree", int)
 
-    A memory, an evidence, an accuracy or a loss that cannot be had costs no more than itself: the row is
-    measured all the same.
-    """
+    def run(steps):
+        began = clock()
+        skipped = int(training.run(steps) or 0)
+        return {"t": began, "seconds": clock() - began, "steps": steps, "skipped": skipped}
 
-    def __init__(self, style, framework, row, place, tell):
-        self._style, self._framework = style, framework
-        self._row, self._place = row, place
-        self._tell = tell.result
-        self._training = None
+    tell.stage("warm-up", "warm")
+    warming = Warming(params["warm_up"])
+    steps = agree(warming.next())
+    while steps:
+        warming.ran(steps, run(steps)["seconds"])
+        steps = agree(warming.next())
+    warm = {"steps": warming.steps, "seconds": warming.seconds, "steady": warming.steady}
+    tell.result(dict(warm, rate=warming.rate), "warm")
+    tell.stage("evidence", "evidence")
+    tell.result(_memory(training), "memory")
+    tell.result(_evidence(training), "evidence")
+    run(agree(steps_in(_AGAIN, warming.rate)))
+    steps = agree(steps_in(params["seconds"], warming.rate))
+    for _number in range(params["repetitions"]):
+        tell.stage("measure", "repetition")
+        found = run(steps)
+        tell.result(dict(found, loss=_loss(training)), "repetition")
 
-    def obey(self, order):
-        """Whether more may come."""
-        if "build" in order:
-            self._build()
-        elif "warm" in order:
-            self._tell(self._run(order["warm"]), "ran")
-        elif "memory" in order:
-            self._report_memory()
-        elif "evidence" in order:
-            self._report_evidence()
-        elif "measure" in order:
-            self._tell(self._run(order["measure"]), "repetition")
-            with contextlib.suppress(Exception):
-                self._tell([self._training.loss()], "losses")
-        elif "losses" in order:
-            for _step in range(order["losses"]):
-                self._training.run(1)
-                if self._row["model"] == shapes.MODEL:
-                    self._tell(self._training.shapes(), "shapes")
-                else:
-                    self._tell([self._training.loss()], "losses")
-        else:
-            self._end()
-            return False
-        return True
 
-    def _build(self):
-        began = time.monotonic()
-        build = shapes.build if self._row["model"] == shapes.MODEL else self._style.build
-        self._training = build(self._framework, self._row, self._place)
-        seconds = round(time.monotonic() - began, 3)
-        self._tell({"seconds": seconds, "parameters": int(self._training.parameters)}, "built")
+def _memory(training):
+    try:
+        return dict(training.memory())
+    except Exception as error:
+        return {name: from_error(error) for name in ("tensors_mib", "pool_mib")}
 
-    def _run(self, steps):
-        began = time.monotonic()
-        skipped = self._training.run(steps)
-        seconds = time.monotonic() - began
-        return {"seconds": round(seconds, 6), "steps": steps, "skipped": int(skipped or 0)}
 
-    def _report_evidence(self):
-        try:
-            self._tell(self._training.evidence(), "evidence")
-        except Exception as error:
-            self._tell({"problem": messages.describe(error)}, "evidence")
+def _evidence(training):
+    try:
+        return training.evidence()
+    except Exception as error:
+        return {"problem": messages.describe(error)}
 
-    def _report_memory(self):
-        try:
-            found = dict(self._training.memory())
-        except Exception as error:
-            found = {name: from_error(error) for name in ("tensors_mib", "pool_mib")}
-        if self._place.device == "cpu":  # the most that this process has had
-            found["process_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-        self._tell(found, "memory")
 
-    def _end(self):
-        if hasattr(self._training, "accuracy"):
-            try:
-                accuracy = float(self._training.accuracy())
-            except Exception as error:
-                accuracy = from_error(error)
-            self._tell(accuracy, "accuracy")
+def _loss(training):
+    try:
+        return float(training.loss())
+    except Exception:
+        return None

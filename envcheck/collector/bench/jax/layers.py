@@ -17,9 +17,9 @@ def parameters(jax, layers, key, inputs):
     return weights, {"norms": maker.norms, "random": maker.key()}
 
 
-def outputs(jax, layers, weights, state, inputs, train):
+def outputs(jax, layers, weights, state, inputs):
     """(the logits, a list; the state after it)."""
-    passing = JaxForward(jax, state, inputs, train)
+    passing = JaxForward(jax, state, inputs)
     found = passing.all(layers, weights, inputs[0])
     after = {"norms": passing.norms, "random": passing.random}
     return found if isinstance(found, list) else [found], after
@@ -101,8 +101,8 @@ class JaxWeights(object):
 class JaxForward(object):
     """One forward pass."""
 
-    def __init__(self, jax, state, inputs, train):
-        self._jax, self._numpy, self._inputs, self._train = jax, jax.numpy, inputs, train
+    def __init__(self, jax, state, inputs):
+        self._jax, self._numpy, self._inputs = jax, jax.numpy, inputs
         self.norms, self._norm = list(state["norms"]), 0
         self.random = state["random"]
 
@@ -132,16 +132,13 @@ class JaxForward(object):
     def _batch_norm(self, own, x, zero):
         wide, number = self._wide(x), self._norm
         self._norm += 1
-        if self._train:
-            mean = wide.mean((0, 1, 2))
-            variance = ((wide - mean) ** 2).mean((0, 1, 2))
-            found = {"mean": mean, "variance": variance}
-            self.norms[number] = {
-                name: (MOMENTUM * was + (1 - MOMENTUM) * found[name]).astype(was.dtype)
-                for name, was in self.norms[number].items()
-            }
-        else:
-            mean, variance = self.norms[number]["mean"], self.norms[number]["variance"]
+        mean = wide.mean((0, 1, 2))
+        variance = ((wide - mean) ** 2).mean((0, 1, 2))
+        found = {"mean": mean, "variance": variance}
+        self.norms[number] = {
+            name: (MOMENTUM * was + (1 - MOMENTUM) * found[name]).astype(was.dtype)
+            for name, was in self.norms[number].items()
+        }
         return self._scaled(own, wide, mean, variance, "batch_norm").astype(x.dtype)
 
     def _layer_norm(self, own, x):
@@ -163,7 +160,7 @@ class JaxForward(object):
         return self._numpy.dot(x, own["w"]) + own["b"]
 
     def _dropout(self, own, x, rate):
-        if not self._train or not rate:
+        if not rate:
             return x
         self.random, key = self._jax.random.split(self.random)
         kept = self._jax.random.bernoulli(key, 1 - rate, x.shape)
@@ -220,12 +217,10 @@ def loss(jax, targets, outputs):
 
 
 class JaxDraw(object):
-    """Samples as arrays (models.py). other: other samples of the same patterns."""
+    """Samples as arrays (models.py)."""
 
-    def __init__(self, jax, key, other=False):
-        self._jax, self._first = jax, key
-        self._key = jax.random.fold_in(key, 2 if other else 1)
-        self.where = jax.numpy.where
+    def __init__(self, jax, key):
+        self._jax, self._key = jax, key
 
     def _next(self):
         self._key, own = self._jax.random.split(self._key)
@@ -234,20 +229,8 @@ class JaxDraw(object):
     def normal(self, shape):
         return self._jax.random.normal(self._next(), tuple(shape))
 
-    def uniform(self, shape):
-        return self._jax.random.uniform(self._next(), tuple(shape))
-
     def classes(self, shape, number):
         return self._jax.random.randint(self._next(), tuple(shape), 0, number)
 
-    def pattern(self, shape):
-        return self._jax.random.uniform(self._first, tuple(shape))
-
-    def take(self, array, places, axis):
-        return self._jax.numpy.take(array, self._jax.numpy.asarray(places), axis=axis)
-
     def constant(self, values):
         return self._jax.numpy.asarray(values, "int32")
-
-    def positive(self, array):
-        return (array > 0).astype("int32")

@@ -12,15 +12,8 @@ def environ(row):
 
 
 def build(framework, row, place):
-    from . import forward, reading, together, training
+    from . import training
 
     training.prepare(framework, row, place)
-    if row["data"] != "synthetic":
-        kind = reading.ReadingTraining
-    elif row["together"]:
-        kind = together.kind(row)
-    elif row["tensorrt"]:
-        kind = forward.TensorRTForward
-    else:
-        kind = training.KerasTraining if row["train"] else forward.KerasForward
+    kind = training.MirroredTraining if row["together"] else training.KerasTraining
     return kind(framework, row, place)

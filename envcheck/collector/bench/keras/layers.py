@@ -180,12 +180,10 @@ def _words(tf, embedding):
 
 
 class KerasDraw(object):
-    """Samples as tensors (models.py). other: other samples of the same patterns."""
+    """Samples as tensors (models.py)."""
 
-    def __init__(self, tf, row, other=False, part=0):
-        self._tf, self._seed = tf, row["seed"]
-        self._number = (1000 if other else 1) + 10000 * part
-        self.where = tf.where
+    def __init__(self, tf, row):
+        self._tf, self._seed, self._number = tf, row["seed"], 0
 
     def _next(self):
         self._number += 1
@@ -194,21 +192,9 @@ class KerasDraw(object):
     def normal(self, shape):
         return self._tf.random.stateless_normal(shape, self._next())
 
-    def uniform(self, shape):
-        return self._tf.random.stateless_uniform(shape, self._next())
-
     def classes(self, shape, number):
         tf = self._tf
         return tf.random.stateless_uniform(shape, self._next(), maxval=number, dtype=tf.int64)
 
-    def pattern(self, shape):
-        return self._tf.random.stateless_uniform(shape, [self._seed, 0])
-
-    def take(self, array, places, axis):
-        return self._tf.gather(array, places, axis=axis)
-
     def constant(self, values):
         return self._tf.constant(values, self._tf.int64)
-
-    def positive(self, array):
-        return self._tf.cast(array > 0, self._tf.int64)

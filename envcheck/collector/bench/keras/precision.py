@@ -1,29 +1,20 @@
-"""A row's precision in Keras: its policy, its optimizer's loss scale, TF32, and the rewrite of graphs."""
+"""A row's precision in Keras: its policy, its optimizer's loss scale, and TF32."""
 
 import random
 
 from ...kernels.failures import NotSupported
 from ..models import MODELS, MOMENTUM
 
-# The rewrite's option for a half type, as newer and older versions have it.
-_REWRITES = {
-    "float16": ("auto_mixed_precision",),
-    "bfloat16": ("auto_mixed_precision_onednn_bfloat16", "auto_mixed_precision_mkl"),
-}
-
 
 def prepare(tf, row):
     """Everything that is to be switched before the model is made. Raises NotSupported."""
     if str(tf.__version__).startswith("1."):
         raise NotSupported("TensorFlow %s is trained in sessions" % tf.__version__)
-    if row["precision"] == "half":
-        raise NotSupported("Keras' 16 bits come by AMP alone")
     keras = tf.keras
     backend = getattr(getattr(keras, "backend", None), "backend", None)
     if callable(backend) and backend() != "tensorflow":
         raise NotSupported("Keras runs on %s here (KERAS_BACKEND)" % backend())
     _set_tf32(tf, row["precision"])
-    _set_rewrite(tf, row)
     set_policy(tf, policy(row))
     seed(tf, row["seed"])
 
@@ -39,12 +30,8 @@ def seed(tf, number):
 
 
 def policy(row):
-    """The name of the row's policy. TensorRT takes a model in FP32, and has types of its own."""
-    if row["tensorrt"]:
-        return "float32"
-    if row["precision"] == "amp" and row["way"] != "rewrite":
-        return "mixed_" + (row["half"] or "float16")
-    return "float32"
+    """The name of the row's policy."""
+    return "mixed_" + row["half"] if row["precision"] == "amp" else "float32"
 
 
 def set_policy(tf, name):
@@ -65,7 +52,7 @@ def optimizer(tf, row):
     """The row's optimizer, in its loss scale where it has one."""
     model = MODELS[row["model"]]
     kind = {"adam": "Adam", "momentum": "SGD"}[model.optimizer]
-    options = {"learning_rate": model.rate(row)}
+    options = {"learning_rate": model.rate}
     if kind == "SGD":
         options["momentum"] = MOMENTUM
     make = getattr(tf.keras.optimizers, kind)
@@ -74,8 +61,7 @@ def optimizer(tf, row):
         made = make(jit_compile=False, **options)
     except (TypeError, ValueError):  # other versions compile nothing by themselves
         made = make(**options)
-    half = row["half"] or "float16"
-    if row["scaler"] != "dynamic" and (row["precision"] != "amp" or half != "float16"):
+    if row["half"] != "float16":
         return made
     mixed = getattr(tf.keras, "mixed_precision", None)
     if hasattr(mixed, "LossScaleOptimizer"):  # 2.4
@@ -153,17 +139,3 @@ def _set_tf32(tf, precision):
         switch(precision == "tf32")
     elif precision == "tf32":
         raise NotSupported("TensorFlow %s has no switch for TF32" % tf.__version__)
-
-
-def _set_rewrite(tf, row):
-    wanted = not row["tensorrt"] and row["precision"] == "amp" and row["way"] == "rewrite"
-    known = tf.compat.v1.ConfigProto().graph_options.rewrite_options
-    options = {
-        half: next((name for name in names if hasattr(known, name)), None)
-        for half, names in _REWRITES.items()
-    }
-    half = row["half"] or "float16"
-    if wanted and options[half] is None:
-        raise NotSupported("TensorFlow %s has no rewrite to %s" % (tf.__version__, half))
-    chosen = {name: wanted and of == half for of, name in options.items() if name is not None}
-    tf.config.optimizer.set_experimental_options(chosen)

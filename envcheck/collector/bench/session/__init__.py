@@ -19,6 +19,4 @@ def build(framework, row, place):
 
     if not str(framework.__version__).startswith("1."):
         raise NotSupported("sessions are TensorFlow 1's, and this is %s" % framework.__version__)
-    if row["together"] and not row["train"]:
-        raise NotSupported("forward alone is measured on each GPU by itself")
     return SessionTraining(framework, row, place)

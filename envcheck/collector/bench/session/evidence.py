@@ -50,9 +50,6 @@ def of_graphs(graphs, modules=()):
     found = {name: counted[name] for name in ("nodes", "casts", "places")}
     found["compiled_modules"] = sum(node.op == "_XlaCompile" for node in nodes)
     found["xla_runs"] = sum(node.op in ("_XlaRun", "XlaLaunch") for node in nodes)
-    engines = sum(node.op == "TRTEngineOp" for node in nodes)
-    if engines:
-        found["tensorrt_operations"] = engines
     types = set(counted["types"])
     for kind in _KINDS:
         found[kind], found["half_" + kind] = counted[kind], counted["half_" + kind]

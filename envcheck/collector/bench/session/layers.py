@@ -11,9 +11,9 @@ _STRIDE = 100003  # between the seeds of two rows' weights
 class SessionLayers(object):
     """Each weight has a seed of its own: operations of a graph are counted otherwise in each precision."""
 
-    def __init__(self, tf, row, training, dtype=None, fused=True):
+    def __init__(self, tf, row, dtype=None, fused=True):
         """fused: batch normalisation as one operation."""
-        self._tf, self._training, self._fused = tf, training, fused
+        self._tf, self._fused = tf, fused
         self._seed = row["seed"] * _STRIDE
         self._dtype = dtype or tf.float32
 
@@ -60,7 +60,7 @@ class SessionLayers(object):
             x,
             momentum=MOMENTUM,
             epsilon=EPSILON["batch_norm"],
-            training=self._training,
+            training=True,
             fused=self._fused,
             gamma_initializer=tf.zeros_initializer() if zero else tf.ones_initializer(),
         )
@@ -141,9 +141,9 @@ class SessionLayers(object):
         return tf.reshape(logits, [int(x.shape[0]), -1, vocabulary])
 
 
-def forward(tf, row, inputs, training):
+def forward(tf, row, inputs):
     with tf.variable_scope(SCOPE):
-        return SessionLayers(tf, row, training).outputs(MODELS[row["model"]].layers(row), inputs)
+        return SessionLayers(tf, row).outputs(MODELS[row["model"]].layers(row), inputs)
 
 
 def loss(tf, targets, outputs):
@@ -157,12 +157,10 @@ def loss(tf, targets, outputs):
 
 
 class SessionDraw(object):
-    """Samples as tensors (models.py). other: other samples of the same patterns."""
+    """Samples as tensors (models.py)."""
 
-    def __init__(self, tf, row, other=False):
-        self._tf, self._first = tf, row["seed"] * _STRIDE
-        self._seed = self._first + _STRIDE // (2 if other else 3)
-        self.where = tf.where
+    def __init__(self, tf, row):
+        self._tf, self._seed = tf, row["seed"] * _STRIDE + _STRIDE // 3
 
     def _next(self):
         self._seed += 1
@@ -171,22 +169,10 @@ class SessionDraw(object):
     def normal(self, shape):
         return self._tf.random_normal(shape, seed=self._next())
 
-    def uniform(self, shape):
-        return self._tf.random_uniform(shape, seed=self._next())
-
     def classes(self, shape, number):
         """Of 64 bits: TensorFlow keeps variables of 32-bit integers in the host's memory."""
         tf = self._tf
         return tf.random_uniform(shape, maxval=number, dtype=tf.int64, seed=self._next())
 
-    def pattern(self, shape):
-        return self._tf.random_uniform(shape, seed=self._first)
-
-    def take(self, array, places, axis):
-        return self._tf.gather(array, places, axis=axis)
-
     def constant(self, values):
         return self._tf.constant(values, self._tf.int64)
-
-    def positive(self, array):
-        return self._tf.cast(array > 0, self._tf.int64)

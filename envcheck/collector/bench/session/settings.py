@@ -1,9 +1,8 @@
-"""How precision, XLA and Horovod are switched on in TensorFlow 1."""
-
-import importlib
+"""How precision and XLA are switched on in TensorFlow 1."""
 
 from ...kernels import framework_tensorflow
 from ...kernels.failures import NotSupported
+from ..models import MOMENTUM
 
 _ON, _OFF = 1, 2  # RewriterConfig.Toggle
 # The rewrite to bfloat16, for CPUs, in Intel's builds and later ones.
@@ -13,12 +12,8 @@ _FIRST_TF32 = (8, 0)
 
 def check(tf, row, place):
     """Raises NotSupported for what this version, build or device does not have."""
-    if row["way"] not in ("", "rewrite"):
-        raise NotSupported("with sessions, AMP is a rewrite of the graph, and no %s" % row["way"])
-    if row["precision"] == "half":
-        raise NotSupported("with sessions, 16 bits come by AMP alone")
-    if row["data"] != "synthetic":
-        raise NotSupported("TensorFlow 1's sessions train on synthetic data alone")
+    if row["together"]:
+        raise NotSupported("with TensorFlow 1's sessions there is no %s" % row["together"])
     if row["precision"] == "amp" and row["half"] == "bfloat16":
         _bfloat16(tf)
     if place.device != "gpu":
@@ -59,13 +54,10 @@ def config(tf, row):
 
 def optimizer(tf, row, model):
     """With AMP, in a loss scale and with the rewrite switched on."""
-    rate = model.rate(row)
     if model.optimizer == "adam":
-        made = tf.train.AdamOptimizer(rate)
+        made = tf.train.AdamOptimizer(model.rate)
     else:
-        made = tf.train.MomentumOptimizer(rate, 0.9)
-    if row["together"]:
-        made = _horovod().DistributedOptimizer(made)
+        made = tf.train.MomentumOptimizer(model.rate, MOMENTUM)
     if row["precision"] != "amp" or row["half"] == "bfloat16":
         return made
     experimental = getattr(tf.train, "experimental", None)
@@ -79,26 +71,6 @@ def loss_scale(made):
     """The tensor of an optimizer's loss scale; None without one."""
     found = getattr(made, "_loss_scale", None)
     return found() if callable(found) else found
-
-
-def job(row, place):
-    """Horovod, initialised, of a job of several processes; None for one process."""
-    if not row["together"]:
-        return None
-    if row["together"] != "horovod":
-        raise NotSupported("with TensorFlow 1's sessions there is no %s" % row["together"])
-    hvd = _horovod()
-    hvd.init()
-    if hvd.size() != place.ranks:
-        raise RuntimeError("Horovod has %d ranks, and %d were started" % (hvd.size(), place.ranks))
-    return hvd
-
-
-def _horovod():
-    try:
-        return importlib.import_module("horovod.tensorflow")
-    except ImportError as error:
-        raise NotSupported("no Horovod for this TensorFlow: %s" % error)
 
 
 def _bfloat16(tf):

@@ -11,12 +11,8 @@ def environ(row):
 
 
 def build(framework, row, place):
-    if row["tensorrt"]:
-        raise NotSupported("TensorRT is measured in TensorFlow alone")
-    if row["data"] != "synthetic":
-        raise NotSupported("PyTorch's rows have synthetic images alone")
-    if row["together"] == "mirrored":
-        raise NotSupported("MirroredStrategy is TensorFlow's")
+    if row["together"] not in ("", "ddp"):
+        raise NotSupported("PyTorch has no %s" % row["together"])
     from .training import TorchTraining
 
     return TorchTraining(framework, row, place)

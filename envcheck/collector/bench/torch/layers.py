@@ -16,7 +16,7 @@ def model(torch, layers, inputs):
             self.parts, _width = builder.all(layers, inputs[0].shape[-1])
 
         def forward(self, x, types=None, places=None):
-            passing = TorchForward(torch, self.training, types, places)
+            passing = TorchForward(torch, types, places)
             if x.dim() == 4:
                 x = x.permute(0, 3, 1, 2)
             found = passing.all(layers, self.parts, x)
@@ -115,8 +115,8 @@ class TorchParts(object):
 class TorchForward(object):
     """One forward pass. Layers without a method here are modules that are called."""
 
-    def __init__(self, torch, training, types, places):
-        self._torch, self._training, self._types, self._places = torch, training, types, places
+    def __init__(self, torch, types, places):
+        self._torch, self._types, self._places = torch, types, places
 
     def all(self, layers, parts, x):
         for layer, part in zip(layers, parts):
@@ -141,12 +141,11 @@ class TorchForward(object):
         functional = self._torch.nn.functional
         shape = (x.shape[0], x.shape[1], heads, width // heads)
         query, key, value = [one(x).view(shape).transpose(1, 2) for one in part]
-        rate = dropped if self._training else 0.0
         if hasattr(functional, "scaled_dot_product_attention"):  # 2.0
-            found = functional.scaled_dot_product_attention(query, key, value, dropout_p=rate)
+            found = functional.scaled_dot_product_attention(query, key, value, dropout_p=dropped)
         else:
             scores = self._torch.matmul(query, key.transpose(2, 3)) / math.sqrt(shape[3])
-            weights = functional.dropout(functional.softmax(scores, dim=-1), rate)
+            weights = functional.dropout(functional.softmax(scores, dim=-1), dropped)
             found = self._torch.matmul(weights, value)
         return found.transpose(1, 2).reshape(x.shape)
 
@@ -169,35 +168,18 @@ def loss(torch, targets, outputs):
 
 
 class TorchDraw(object):
-    """Samples as tensors (models.py). other: other samples of the same patterns."""
+    """Samples as tensors (models.py)."""
 
-    def __init__(self, torch, row, device, other=False, rank=0):
+    def __init__(self, torch, row, device, rank=0):
         self._torch, self._device = torch, device
-        self._random, self._patterns = [torch.Generator(device=device) for _each in range(2)]
-        self._random.manual_seed(row["seed"] + 1000 * rank + (500 if other else 0))
-        self._patterns.manual_seed(row["seed"] + 1)
-        self.where = torch.where
+        self._random = torch.Generator(device=device)
+        self._random.manual_seed(row["seed"] + 1000 * rank)
 
     def normal(self, shape):
         return self._torch.randn(shape, device=self._device, generator=self._random)
 
-    def uniform(self, shape):
-        return self._torch.rand(shape, device=self._device, generator=self._random)
-
     def classes(self, shape, number):
         return self._torch.randint(0, number, shape, device=self._device, generator=self._random)
 
-    def pattern(self, shape):
-        return self._torch.rand(shape, device=self._device, generator=self._patterns)
-
-    def take(self, array, places, axis):
-        torch = self._torch
-        if not isinstance(places, torch.Tensor):
-            places = torch.tensor(places, device=self._device)
-        return array.index_select(axis, places)
-
     def constant(self, values):
         return self._torch.tensor(values, device=self._device)
-
-    def positive(self, array):
-        return (array > 0).long()

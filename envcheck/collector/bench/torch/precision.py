@@ -17,12 +17,9 @@ class TorchPrecision(object):
         if row["precision"] in ("fp32", "tf32"):
             switch_tf32(torch, row["precision"] == "tf32")
             return
-        if row["precision"] == "half":
-            raise NotSupported("PyTorch's 16 bits come by autocast alone")
-        kind = row["half"] or torch_types.name(torch_types.type_for(torch, device))
-        self.half = getattr(torch, kind, None)
+        self.half = getattr(torch, row["half"], None)
         if self.half is None:
-            raise NotSupported("this PyTorch has no torch.%s" % kind)
+            raise NotSupported("this PyTorch has no torch.%s" % row["half"])
         # PyTorch switches autocast off with a warning where it does not have the type.
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -30,7 +27,7 @@ class TorchPrecision(object):
         for one in caught:
             if "autocast" in str(one.message).lower():
                 raise NotSupported(str(one.message).split("\n")[0].strip())
-        if row["scaler"]:
+        if row["half"] == "float16":
             self.scaler = torch_types.make_scaler(torch, device)
 
     def cast(self):

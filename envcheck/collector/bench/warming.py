@@ -1,4 +1,4 @@
-"""When a training is warm, and how many steps a piece of it has: pure, by the seconds that it is told."""
+"""When a training is warm, and how many steps a piece of it has. Pure."""
 
 CHUNK = 0.2  # seconds that the steps between two looks at the rate take, about
 ALIKE = 0.03  # the share by which the medians of the last two windows may differ once it is steady
@@ -8,10 +8,10 @@ MOST_STEPS = 1000000  # of one piece
 
 
 class Warming(object):
-    """Says how many steps come next, is told how long they took, and knows when the rate is at rest.
+    """``next`` is how many steps to run before the next look, ``ran`` takes how long they took.
 
-    The first step, which compiles and allocates, counts for no rate and for no limit. What wobbles around
-    one rate is at rest; what rises or falls, or leaps to and fro, is not.
+    The first step, which compiles and allocates, counts for no rate and for no limit. A rate that wobbles
+    around one value is steady; one that rises, falls, or leaps to and fro is not.
     """
 
     def __init__(self, limit):
@@ -32,31 +32,22 @@ class Warming(object):
         last, before = self._rates[-WINDOW:], self._rates[-2 * WINDOW : -WINDOW]
         if len(before) < WINDOW:
             return False
-        alike = abs(_median(last) - _median(before)) <= ALIKE * _median(before)
-        return alike and max(before + last) <= min(before + last) * (1 + WOBBLE)
-
-    @property
-    def over(self):
-        return self.steady or self._spent >= self._limit
+        settled = abs(_median(last) - _median(before)) <= ALIKE * _median(before)
+        return settled and max(before + last) <= min(before + last) * (1 + WOBBLE)
 
     def next(self):
-        """How many steps to run before the next look; 0 when it is over."""
-        if self.over:
+        """0 when it is over."""
+        if self.steady or self._spent >= self._limit:
             return 0
         return steps_in(CHUNK, self.rate) if self._rates else 1
 
     def ran(self, steps, seconds):
-        """So many steps took so long."""
         first = not self.steps
         self.steps += steps
         self.seconds += seconds
         if not first:
             self._spent += seconds
             self._rates.append(steps / max(seconds, 1e-9))
-
-    def told(self):
-        """A WarmUp."""
-        return {"steps": self.steps, "seconds": round(self.seconds, 3), "steady": self.steady}
 
 
 def steps_in(seconds, rate):
