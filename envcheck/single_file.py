@@ -188,7 +188,6 @@ def _pynvml() -> dict[str, bytes]:
     except importlib.metadata.PackageNotFoundError:
         distribution = None
     if distribution is not None:
-        files["pynvml.version"] = distribution.version.encode()
         for file in distribution.files or []:
             if "licen" in file.name.lower():
                 files["pynvml-" + file.name] = Path(str(file.locate())).read_bytes()

@@ -178,11 +178,9 @@ class GpuPair(Facts, frozen=True, kw_only=True):
 
 
 class Nvml(Facts, frozen=True, kw_only=True):
-    binding_version: Maybe[str] = NOT_COLLECTED  # nvidia-ml-py
     library_path: Maybe[str] = NOT_COLLECTED  # the libnvidia-ml that the process mapped
     init_code: Maybe[int] = NOT_COLLECTED  # nvmlReturn_t of nvmlInit; 0 is success
     init_error: Maybe[str] = NOT_COLLECTED
-    nvml_version: Maybe[str] = NOT_COLLECTED
     driver_version: Maybe[str] = NOT_COLLECTED
     cuda_version: Maybe[str] = NOT_COLLECTED  # newest CUDA that the driver supports, "12.2"
     gpu_count: Maybe[int] = NOT_COLLECTED

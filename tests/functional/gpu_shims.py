@@ -235,6 +235,12 @@ int cuptiActivityRegisterCallbacks(void *first, void *second)
     take = (void (*)(void *, uint32_t, uint8_t *, size_t, size_t))second;
     return 0;
 }
+int cuptiGetResultString(int code, const char **text)
+{
+    *text = code == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+        : code == 39 ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : 0;
+    return *text ? 0 : 1;
+}
 int cuptiActivityEnable(uint32_t kind)
 {
     if (from("SHIM_CUPTI_CRASH", 0))

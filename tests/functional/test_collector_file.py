@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import subprocess
 import sys
@@ -60,7 +59,6 @@ def test_the_zip_runs_on(minor: int, files: Path) -> None:
     nvml = snapshot.machine.nvml
     assert nvml is not None and nvml.facts is not None
     assert isinstance(nvml.facts.init_code, int), "pynvml was not inside"
-    assert nvml.facts.binding_version == importlib.metadata.version("nvidia-ml-py")
 
 
 @pytest.mark.parametrize("minor", [6, sys.version_info.minor])

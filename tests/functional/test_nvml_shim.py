@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import zipfile
 from pathlib import Path
@@ -51,7 +50,6 @@ def test_structures_travel_through_the_real_binding(folder: Path, minor: int) ->
     facts = asked(folder, minor, SHIM_RECOVERY="1")
     assert (facts.init_code, facts.driver_version, facts.cuda_version) == (0, "590.48.01", "13.1")
     assert facts.library_path == str(folder.resolve() / "libnvidia-ml.so.1")
-    assert re.match(r"\d+\.\d+", str(facts.binding_version))
     assert isinstance(facts.gpus, list)
     one, other = facts.gpus
     assert (one.pci_address, other.pci_address) == ("0000:83:00.0", "0000:84:00.0")
@@ -133,4 +131,3 @@ def test_a_pynvml_inside_a_zip(folder: Path, tmp_path: Path, minor: int) -> None
     inside = str(tmp_path / "collector.pyz/envcheck/collector/vendor/pynvml.py")
     facts = asked(folder, minor, path=inside)
     assert facts.init_code == 0
-    assert why(facts.binding_version)[0] == "absent"

@@ -102,7 +102,6 @@ def nvml(gpus: list[Gpu], **changes: Any) -> Nvml:
     return replace(
         FACTS["nvml"],
         **{
-            "binding_version": "12.560.30",
             "library_path": f"{LIB}/libnvidia-ml.so.1",
             "gpu_count": len(gpus),
             "gpus": gpus,

@@ -255,25 +255,6 @@ def test_a_start_that_fails_is_not_tried_again() -> None:
     assert not trial.attempt.fatal
 
 
-def test_a_mode_that_dies_does_not_cost_the_others_their_kernels_names() -> None:
-    first = [begin(0, "fp32"), told(0, "fp32"), told(0, "int8", call="igemm"), begin(0, "fp8")]
-    named = {"kernel_names": ["ampere_sgemm"]}
-    second = [told(0, "tf32"), told(0, "fp32", hardware=named), told(0, "int8", outcome="not-run")]
-    trial = Trial(
-        job("L1", "fp32 int8 fp8 tf32"), (first, (1.0, -11)), ([*second, (0.0, DONE)], (0.0, 0))
-    )
-    assert trial.asked("skip") == [[], ["fp8"]]
-    assert trial.asked("modes")[1] == ["tf32", "fp32", "int8", "fp8"], "what is new comes first"
-    assert trial.outcomes == {"fp32": "ok", "int8": "ok", "fp8": "crashed", "tf32": "ok"}
-    assert trial.mode("fp32")["hardware"] == named
-    assert trial.mode("int8")["call"] == "igemm", "what there was no time to run again is kept"
-    lost = trial.mode("int8")["hardware"]["kernel_names"]
-    assert lost["unavailable"] == "lost" and lost["detail"].endswith(", before CUPTI looked on")
-    trial = Trial(job("L0", "fp32 fp8"), (first[:2] + first[3:], (1.0, -11)))
-    assert "hardware" not in trial.mode("fp32")
-    assert trial.run["restarts"] == 0
-
-
 def test_every_mode_may_die_and_none_twice() -> None:
     modes = ["fp32", "tf32", "fp16"]
     scripts = [([begin(0, mode)], (0.5, -11)) for mode in modes]

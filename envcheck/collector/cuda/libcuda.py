@@ -3,7 +3,6 @@
 import ctypes
 
 from ..addresses import pci_address
-from .result_names import NAMES
 
 SONAME = "libcuda.so.1"
 
@@ -39,14 +38,14 @@ class Cuda(object):
             raise CudaError(function, code, self.name(code))
 
     def name(self, code):
-        """A CUresult's name: libcuda's own, else the table's."""
+        """A CUresult's name, as libcuda has it."""
         text = ctypes.c_char_p()
         try:
             if self.code("cuGetErrorName", code, ctypes.byref(text)) == 0 and text.value:
                 return text.value.decode("ascii", "replace")
         except CudaError:
             pass
-        return NAMES.get(code, "CUresult %d" % code)
+        return "CUresult %d" % code
 
     def integer(self, function, *arguments):
         value = ctypes.c_int()

@@ -87,7 +87,6 @@ class Attempt(object):
         self._lost = {}  # stage: why what it finds is not known
         self._cut_short = ""  # why a process of it ended before all was looked at
         self._dead = set()
-        self._kept = {}  # key: the ModeRun of a mode that is run again for what was still to come
         if self._budget.left < _WORTH_IT:
             self._outcome, self._reason = "not-run", NO_TIME
         else:
@@ -98,7 +97,6 @@ class Attempt(object):
         params = dict(
             self.params,
             module=self.job.module,
-            modes=sorted(self.params.get("modes", ()), key=lambda mode: mode in heard.modes),
             skip=skip,
             dead=sorted(self._dead),
             names=self._names,
@@ -116,9 +114,6 @@ class Attempt(object):
     def _end(self, worker):
         """A process is over: blame what it died of, and start the next, if any of it is left."""
         heard = self._heard[-1]
-        for name, mode in self._kept.items():
-            if heard.modes[name].get("outcome") == "not-run":  # no time left to do it again
-                heard.modes[name] = mode
         compiled = worker.spent.get(records.COMPILE, 0.0)
         self._may_compile = max(0.0, self._may_compile - compiled)
         if worker.begun is not None:
@@ -133,8 +128,8 @@ class Attempt(object):
             self._failed(outcome, why, worker)
             return
         self._cut_short = why
-        again = self._blame(worker.stage, outcome, why) or self._nameless(heard)
-        left = [name for name in self._part.keys if name not in heard.modes or name in again]
+        self._blame(worker.stage, outcome, why)
+        left = [name for name in self._part.keys if name not in heard.modes]
         if worker.stuck is not None:
             self.stuck, self.fatal = worker.stuck, "a process of %s cannot be ended" % self.job.name
             self._leave(left, self.fatal)
@@ -148,8 +143,7 @@ class Attempt(object):
         else:
             self._tries += 1
             self._restarts += 1
-            self._kept = {name: heard.modes[name] for name in again}
-            self._launch([name for name in heard.modes if name not in again])
+            self._launch(list(heard.modes))
 
     def _verdict(self, worker):
         """(outcome, why) of a process that ended before it was done."""
@@ -162,33 +156,22 @@ class Attempt(object):
         return worker.outcome, worker.reason
 
     def _blame(self, begun, outcome, why):
-        """Write down what the announced stage came to. The keys of the modes to be run again."""
+        """Write down what the announced stage came to."""
         heard = self._heard[-1]
         if begun is None:
             # What broke its context, it reports itself, and leaves.
             if heard.modes.get(heard.latest, {}).get("outcome") == "error":
                 self._dead.add(heard.latest)
-            return []
+            return
         stage, name = begun
         if stage == _NAMES and self._names:
             self._names = False
             self._lost[stage] = "%s while CUPTI looked on" % why
-            return []
+            return
         self._dead.add(name)
         reason = why if outcome == "not-run" else '%s in stage "%s"' % (why, stage)
         mode = heard.modes.get(name, merging.mode(name))
         heard.modes[name] = dict(mode, outcome=outcome, reason=reason)
-        return []
-
-    def _nameless(self, heard):
-        """Modes of L1 that are well, and whose kernels' names, which come last, another mode's death cost."""
-        if self.job.level != "L1" or not self._names:
-            return []
-        return [
-            name
-            for name, mode in heard.modes.items()
-            if self._has_names(mode) and "kernel_names" not in (mode.get("hardware") or {})
-        ]
 
     def _failed(self, outcome, why, worker):
         """The process never got to work: neither would another one."""

@@ -21,32 +21,6 @@ _BUFFER = 256 << 10  # bytes, eight-byte aligned
 _MOST_NAMES = 64
 _NAME_BYTES = 2048
 
-# CUptiResult, those that one may meet here.
-RESULTS = {
-    1: "INVALID_PARAMETER",
-    2: "INVALID_DEVICE",
-    3: "INVALID_CONTEXT",
-    7: "INVALID_OPERATION",
-    8: "OUT_OF_MEMORY",
-    9: "HARDWARE",
-    14: "NOT_COMPATIBLE",
-    15: "NOT_INITIALIZED",
-    21: "INVALID_KIND",
-    23: "DISABLED",
-    26: "HARDWARE_BUSY",
-    27: "NOT_SUPPORTED",
-    33: "VIRTUALIZED_DEVICE_NOT_SUPPORTED",
-    35: "INSUFFICIENT_PRIVILEGES",
-    36: "OLD_PROFILER_API_INITIALIZED",
-    38: "LEGACY_PROFILER_NOT_SUPPORTED",
-    39: "MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
-    40: "VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES",
-    41: "CONFIDENTIAL_COMPUTING_NOT_SUPPORTED",
-    42: "CMP_DEVICE_NOT_SUPPORTED",
-    43: "MIG_DEVICE_NOT_SUPPORTED",
-    45: "WSL_DEVICE_NOT_SUPPORTED",
-    999: "UNKNOWN",
-}
 _NO_PERMISSION = (35, 40)
 _NOT_SUPPORTED = (27, 33, 38, 39, 41, 42, 43, 45)
 
@@ -90,11 +64,18 @@ class _Cupti(object):
     def _call(self, function, *arguments):
         code = self._code(function, *arguments)
         if code != 0:
-            name = RESULTS.get(code)
-            words = "CUPTI_ERROR_" + name if name else "CUptiResult"
             reason = "no-permission" if code in _NO_PERMISSION else "error"
             reason = "not-supported" if code in _NOT_SUPPORTED else reason
-            raise CuptiError("%s: %s (%d)" % (function, words, code), reason)
+            raise CuptiError("%s: %s" % (function, self._name(code)), reason)
+
+    def _name(self, code):
+        """ "CUPTI_ERROR_NOT_SUPPORTED (27)"."""
+        text = ctypes.c_char_p()
+        try:
+            self._code("cuptiGetResultString", code, ctypes.byref(text))
+        except CuptiError:
+            pass
+        return "%s (%d)" % ((text.value or b"CUptiResult").decode("ascii", "replace"), code)
 
     def _code(self, function, *arguments):
         try:

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import re
 import sys
 import types
 import zipimport
@@ -23,7 +22,6 @@ REASONS = {
     25: "not-supported",  # ARGUMENT_VERSION_MISMATCH: the structure is newer than the library
     26: "not-supported",  # DEPRECATED
 }
-BUNDLED_VERSION = "pynvml.version"  # written by envcheck's single_file.py
 _NOT_HERE = (2, 13, 25, 26)  # another version of the same function may know
 
 
@@ -57,34 +55,6 @@ def load(path):
     sys.modules["pynvml"] = module
     exec(code, module.__dict__)
     return module
-
-
-def version(path):
-    """The binding's version, by what stands beside the module; None where nothing tells.
-
-    Beside a module: nvidia-ml-py's directory of metadata, or the file that the single-file collector
-    brings along. Beside a package of the old "pynvml": its own directory of metadata.
-    """
-    folder = os.path.dirname(path)
-    project = r"nvidia_ml_py3?"
-    if os.path.basename(path) == "__init__.py":
-        folder, project = os.path.dirname(folder), "pynvml"
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return _bundled_version(folder)
-    found = [re.match(project + r"-(\d[\w.]*)\.dist-info\Z", name) for name in names]
-    versions = [match.group(1) for match in found if match]
-    return versions[0] if len(versions) == 1 else None
-
-
-def _bundled_version(folder):
-    """What the single file says, of a folder inside a zip."""
-    try:
-        data = zipimport.zipimporter(folder).get_data(os.path.join(folder, BUNDLED_VERSION))
-    except (OSError, ImportError):  # zipimport's own error is an ImportError
-        return None
-    return data.decode("ascii", "replace").strip()[:40] or None
 
 
 def code_of(error):

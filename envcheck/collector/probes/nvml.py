@@ -5,9 +5,9 @@ import os
 
 from ..addresses import pci_address
 from ..cuda.mapped import mapped_library
-from ..facts import Facts, unavailable
+from ..facts import Facts
 from ..nvml import gpu, topology
-from ..nvml.binding import Binding, code_of, load, reason_fact, text, version, words_of
+from ..nvml.binding import Binding, code_of, load, reason_fact, text, words_of
 
 DOCUMENT = "machine"
 IN_CONTAINER = True
@@ -52,23 +52,15 @@ def collect(context):
 def _binding(facts, context):
     """The binding, or None after the reason why there is none has been put."""
     path = context.params.get("pynvml") or VENDORED
-    source = "pynvml at %s" % path
     try:
         module = load(path)
         for name in ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"):
             getattr(module, name)
     except Exception as error:
         detail = "pynvml cannot be used: %s: %s" % (type(error).__name__, error)
-        missing = isinstance(error, (FileNotFoundError, ImportError))
-        facts.missing("binding_version", "absent" if missing else "error", detail, source)
-        for name in ("init_code", "init_error", "nvml_version", "library_path") + _AFTER_INIT:
-            facts.missing(name, "error", detail, source)
+        for name in ("init_code", "init_error", "library_path") + _AFTER_INIT:
+            facts.missing(name, "error", detail, "pynvml at %s" % path)
         return None
-    facts.put(
-        "binding_version",
-        version(path) or unavailable("absent", "no distribution beside " + path),
-        source,
-    )
     return Binding(module)
 
 
@@ -90,15 +82,8 @@ def _initialise(facts, nvml, context):
     if code == _LIBRARY_NOT_FOUND:
         reason, words = _loader_says()
         facts.missing("library_path", reason, words, "dlopen")
-        facts.missing("nvml_version", reason, words, "dlopen")
     else:
         facts.attempt("library_path", "/proc/self/maps", mapped_library, context, LIBRARY)
-        # Answers without nvmlInit too: the one version to hold against the module's in a mismatch.
-        facts.put(
-            "nvml_version",
-            _fact(_string, nvml, "nvmlSystemGetNVMLVersion"),
-            "nvmlSystemGetNVMLVersion",
-        )
     return code == 0
 
 
