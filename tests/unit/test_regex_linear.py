@@ -29,7 +29,6 @@ MADE_LATER = {
     "checks/search.py",  # an escaped word, in envcheck's own texts
     "checks/framework/version_causes.py",  # rows
     "collector/inside_troubles.py",  # rows; an escaped cookie
-    "collector/nvml/binding.py",  # the name of a file
     "collector/linux/pci_names.py",  # a vendor's number
     "collector/redact.py",  # escaped names
     "data/bandwidth.py",  # rows
