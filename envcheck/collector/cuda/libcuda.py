@@ -8,7 +8,7 @@ SONAME = "libcuda.so.1"
 
 _CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
-# CUresult's names (cuda.h) behind "CUDA_ERROR_", where libcuda does not say them itself: a stub, or an old one.
+# CUresult's names (cuda.h) behind "CUDA_ERROR_", where libcuda does not say them itself (a stub).
 _WORDS = (
     "1 INVALID_VALUE 2 OUT_OF_MEMORY 3 NOT_INITIALIZED 4 DEINITIALIZED 34 STUB_LIBRARY 46 "
     "DEVICE_UNAVAILABLE 100 NO_DEVICE 101 INVALID_DEVICE 102 DEVICE_NOT_LICENSED 200 "
