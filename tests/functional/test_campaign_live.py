@@ -17,7 +17,7 @@ import probing
 import pytest
 import shims
 from cli import environment
-from processes import PATIENCE, running, stretched, timeless, wait_for
+from processes import PATIENCE, running, stretched, wait_for
 from pythons import find
 
 from envcheck.collector import worker
@@ -28,7 +28,7 @@ from envcheck.collector.kernels.selection import Device
 from envcheck.collector.options import Options
 from envcheck.collector.runtime import orphans, process
 from envcheck.collector.worker import PythonCommand
-from envcheck.facts.micro_kernels import LevelRun, ModeRun
+from envcheck.facts.micro_kernels import LevelRun
 from envcheck.facts.snapshot import load
 
 COLLECTOR = probing.REPOSITORY / "envcheck/collector"
@@ -104,11 +104,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def ran(root: Path, *, python: str = sys.executable, **fake: str) -> LevelRun:
-    """What a campaign on one GPU tells of L0 in the modes fp32, fp16 and bf16; nothing is left of it."""
-    return campaign(root, Options(["L0"], ["fp16", "bf16"]), None, python, **fake)[0]
-
-
 def campaign(root: Path, options: Options, target: Any, python: str, **fake: str) -> list[LevelRun]:
     children: list[process.Child] = []
 
@@ -136,46 +131,6 @@ def group_lives(pid: int) -> bool:
     """Whether a process of this session, which a level's process led, is still at work."""
     sessions = [orphans._stat(int(p.name)) for p in Path("/proc").iterdir() if p.name.isdecimal()]
     return any(fields[3:4] == [str(pid)] and fields[0] != "Z" for fields in sessions)
-
-
-def by_mode(run: LevelRun) -> dict[str, ModeRun]:
-    return {mode.mode: mode for mode in run.modes}
-
-
-@pytest.mark.parametrize(
-    ("how", "outcome", "reason"),
-    [
-        ("hang", "timeout", 'no answer within N s in stage "rate"'),
-        ("SIGSEGV", "crashed", 'its process died by signal 11 (SIGSEGV) in stage "rate"'),
-        ("half a record", "crashed", 'its process died by signal 9 (SIGKILL) in stage "rate"'),
-        ("flood", "crashed", 'its process wrote more than 16 MiB in stage "rate"'),
-        ("sticky", "error", "cuCtxSynchronize: the context is dead"),
-        ("exit", "error", 'SystemExit: no such device in stage "rate"'),
-    ],
-)
-def test_what_goes_wrong_costs_its_mode_alone(
-    root: Path, how: str, outcome: str, reason: str
-) -> None:
-    run = ran(root, FAKE=how, FAKE_MODE="fp16")
-    modes = by_mode(run)
-    assert (modes["fp16"].outcome, timeless(modes["fp16"].reason)) == (outcome, reason)
-    assert modes["fp16"].call == "GPU-1 -", "what it told before is kept"
-    assert modes["fp32"].rate_reason == modes["bf16"].rate_reason == "to the end"
-    assert (run.outcome, run.restarts) == ("ok", 1)
-
-
-def test_a_level_that_never_begins(root: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(root, copy)
-    module = copy / "envcheck/collector/kernels/level0.py"
-    module.write_text("raise OSError('libcuda.so.1: cannot open')\n")
-    run = ran(copy)
-    assert (run.outcome, run.reason) == ("error", "OSError: libcuda.so.1: cannot open")
-    assert run.modes == []
-    module.write_text("import time\ntime.sleep(600)\n")
-    monkeypatch.setattr(attempts, "LIMITS", {"L0": Limits(0.6, 0.6, 20.0)})
-    run = ran(copy)
-    assert run.outcome == "timeout" and run.reason.startswith("no answer within ")
 
 
 def test_the_target_s_levels_run_in_its_python_and_the_override_in_a_process_of_its_own(

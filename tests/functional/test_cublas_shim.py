@@ -155,64 +155,6 @@ def test_a_healthy_gpu(folder: Path, minor: int) -> None:
     )
 
 
-def test_emulation_does_not_reach_the_control(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32"]}, CUBLAS_EMULATE_SINGLE_PRECISION="1")
-    assert subset(CHAIN, bits(ended.mode("fp32")))
-    assert ended.run.variables == {
-        "CUBLAS_EMULATE_SINGLE_PRECISION": "(taken out for this run; it was '1')"
-    }
-
-
-def test_wrong_answers_and_products_that_never_ran(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp16", "bf16"]}, SHIM_WRONG="fp16", SHIM_LAZY="bf16")
-    assert set(bits(ended.mode("fp16")).values()) == {"11111111"}
-    assert set(bits(ended.mode("bf16")).values()) == {"FFFFFFFF"}
-
-
-@pytest.mark.parametrize(
-    ("status", "outcome", "name"),
-    [(14, "error", "INTERNAL_ERROR"), (15, "not-supported", "NOT_SUPPORTED")],
-)
-def test_one_mode_fails_alone(folder: Path, status: int, outcome: str, name: str) -> None:
-    ended = run(
-        folder, {"modes": ["fp32", "tf32", "fp16"]}, SHIM_FAIL="tf32", SHIM_STATUS=str(status)
-    )
-    assert ended.outcomes() == {"fp32": "ok", "tf32": outcome, "fp16": "ok"}
-    assert ended.mode("tf32").reason == f"cublasGemmEx: CUBLAS_STATUS_{name}"
-    assert ended.heard.done
-
-
-def test_a_control_that_fails_leaves_rates_without_a_reference(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_FAIL="fp32")
-    assert ended.outcomes() == {"fp32": "error", "fp16": "ok"}
-    rate = timed(ended.mode("fp16"))
-    assert why(rate.fp32_tflops) == ("error", "the FP32 products cannot run")
-    assert value(rate.tflops) == pytest.approx(0.8, rel=1e-3)
-
-
-def test_a_dead_context_ends_the_process(folder: Path) -> None:
-    params = {"modes": ["fp32", "fp16", "bf16"]}
-    ended = run(folder, params, SHIM_DEAD="fp16")
-    assert ended.code == 3
-    assert ended.outcomes() == {"fp32": "ok", "fp16": "error"}
-    assert ended.mode("fp16").reason == "cuMemcpyDtoH_v2: CUDA_ERROR_ILLEGAL_ADDRESS"
-    assert not ended.heard.done
-    again = run(folder, {**params, "skip": ["fp32", "fp16"]}, SHIM_DEAD="fp16")
-    assert (again.code, again.outcomes()) == (0, {"bf16": "ok"})
-
-
-def test_a_rate_that_fails_leaves_the_bits(folder: Path) -> None:
-    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_FAIL="fp32", SHIM_AFTER="2")
-    assert ended.outcomes() == {"fp32": "ok", "fp16": "ok"}
-    assert ended.mode("fp32").rate is None
-    assert ended.mode("fp32").rate_reason == "cublasGemmEx: CUBLAS_STATUS_INTERNAL_ERROR"
-    assert subset(CHAIN, bits(ended.mode("fp32")))
-    assert why(timed(ended.mode("fp16")).fp32_tflops)[0] == "error"
-    ended = run(folder, {"modes": ["fp16"]}, SHIM_DEAD="fp16", SHIM_AFTER="3")
-    assert (ended.code, ended.outcomes()) == (3, {"fp16": "error"})
-    assert subset(TENSOR, bits(ended.mode("fp16")))
-
-
 def test_matrices_shrink_until_they_fit(folder: Path) -> None:
     lazy = {"SHIM_LAZY": "fp32", "SHIM_SMS": "20", "SHIM_FREE_MIB": "4096"}
     ended = run(folder, {"modes": ["fp32"]}, SHIM_OOM="3", **lazy)
@@ -223,18 +165,6 @@ def test_matrices_shrink_until_they_fit(folder: Path) -> None:
     ended = run(folder, {"modes": ["fp32"]}, SHIM_FREE_MIB="100")
     assert ended.outcomes() == {"fp32": "out-of-memory"}
     assert "a quarter of the 100 MiB" in ended.mode("fp32").reason
-
-
-@pytest.mark.parametrize(
-    ("capability", "missing"),
-    [("61", ALL[1:]), ("70", ["tf32", "bf16", "int8", "fp8"]), ("75", ["tf32", "bf16", "fp8"]),
-     ("86", ["fp8"])],
-)  # fmt: skip
-def test_chips_without_a_mode(folder: Path, capability: str, missing: list[str]) -> None:
-    ended = run(folder, {"seconds": 60}, SHIM_CAPABILITY=capability)
-    expected = {mode: "not-supported" if mode in missing else "ok" for mode in ALL}
-    assert ended.outcomes() == expected
-    assert "compute capability" in ended.mode("fp8").reason
 
 
 def test_older_cublas(folder: Path) -> None:

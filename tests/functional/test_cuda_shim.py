@@ -64,20 +64,6 @@ def test_a_failing_cuinit(library: Path, code: int, name: str) -> None:
     assert why(facts.device_count) == why(facts.devices) == ("error", f"cuInit: {name} ({code})")
 
 
-def test_one_broken_device_leaves_the_others(library: Path) -> None:
-    facts = asked(
-        library.parent, SHIM_BROKEN_DEVICE="0", SHIM_ATTRIBUTE_CODE="1", SHIM_VERSION_CODE="1"
-    )
-    assert isinstance(facts.devices, list)
-    broken, whole = facts.devices
-    assert why(broken.name) == ("error", "cuDeviceGet: CUDA_ERROR_INVALID_DEVICE")
-    assert whole.name == "NVIDIA H200"
-    assert why(whole.compute_capability)[0] == "error"
-    assert why(facts.driver_api_version)[0] == "error"
-    counted = asked(library.parent, SHIM_COUNT_CODE="999")
-    assert why(counted.device_count) == why(counted.devices)
-
-
 def test_a_libcuda_of_an_old_driver(tmp_path: Path) -> None:
     probing.compile_library("#define OLD\n" + shims.CUDA, tmp_path, "libcuda.so.1")
     facts = asked(tmp_path)
@@ -96,10 +82,3 @@ def test_a_library_that_is_no_libcuda(tmp_path: Path) -> None:
     facts = asked(tmp_path / "broken")
     assert why(facts.library_path)[0] == "error"
     assert "libcuda.so.1" in str(facts.load_error)
-
-
-def test_a_crash_is_the_process_s(library: Path) -> None:
-    ended = probing.result(
-        probing.interpreter(THIS), "cuda", {}, LD_LIBRARY_PATH=str(library.parent), SHIM_CRASH="1"
-    )
-    assert ended.code == -11

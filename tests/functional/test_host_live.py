@@ -74,11 +74,6 @@ def program(folder: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "ANSWER", stretched(0.5))
-
-
 def ask(folder: Path, *names: str) -> dict[tuple[str, str], process.Result]:
     context = Context({"PATH": f"{folder}:/usr/bin:/bin"})
     return containers.ask(context, {name: str(folder / name) for name in names})
@@ -93,16 +88,6 @@ def test_engines_are_asked_side_by_side(tmp_path: Path) -> None:
     answers = ask(tmp_path, "docker", "podman")
     assert all(answer.ok for answer in answers.values())
     assert answers["podman", "version"].stdout == b"podman version 1.2.3\n"
-
-
-def test_an_engine_that_hangs_keeps_no_other_from_answering(
-    tmp_path: Path, impatient: None
-) -> None:
-    program(tmp_path, "docker", "exec sleep 1000\n")
-    program(tmp_path, "nvidia-ctk", "echo 'NVIDIA Container Toolkit CLI version 1.17.6'\n")
-    answers = ask(tmp_path, "docker", "nvidia-ctk")
-    assert answers["docker", "info"].outcome == "timeout"
-    assert answers["nvidia-ctk", "version"].ok
 
 
 # bounded: children that hang, crash and fail

@@ -15,8 +15,7 @@ import msgspec
 import pytest
 from cli import PYTHON, envcheck, environment, refused
 from podman import PodmanWorld
-from processes import PATIENCE, wait_for
-from real_targets import real_target
+from processes import wait_for
 from standin_cdi import INSIDE, StandinCdi, standin_cdi
 
 from envcheck.install.engine import Start
@@ -85,21 +84,6 @@ def test_images_that_cannot_be_looked_into(
     without_line = "its Python is older than 3.6" if kind in ("python35", "python27") else words
     assert f"image:{image}: " in sentence
     assert words in sentence or without_line in sentence
-
-
-def test_an_entrypoint_in_the_way_is_left_out(podman_world: PodmanWorld) -> None:
-    target = f"image:{podman_world.image('exits')}"
-    assert "--entrypoint= looks without it" in refused(doctor(podman_world, "--target", target))
-    seen = collected(podman_world, target, "--entrypoint=")["target"]
-    assert seen["packages"]["outcome"] == "ok"
-
-
-def test_an_image_that_is_not_here_is_not_pulled(podman_world: PodmanWorld) -> None:
-    before = podman_world.images()
-    done = doctor(podman_world, "--target", "image:registry.test/none:1", "--engine", "podman")
-    assert "no such image in podman" in refused(done)
-    assert b"hint: podman pull registry.test/none:1" in done.stderr
-    assert podman_world.images() == before
 
 
 def test_a_running_container_is_entered_by_name_and_id(
@@ -211,53 +195,3 @@ def test_a_doctor_that_is_ended_leaves_nothing(
     assert started.wait(60) != 0
     assert wait_for(lambda: podman_world.containers() == before)
     assert wait_for(lambda: not list(tmp_path.iterdir()))
-
-
-_LEFT = "ls -A /tmp /dev/shm /root; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
-
-
-def deep(world: PodmanWorld, name: str) -> tuple[dict[str, Any], str]:
-    """What a deep look into a running container tells, and what it left there."""
-    done = envcheck(
-        "collect",
-        "--level=deep",
-        "--target",
-        f"container:{name}",
-        **world.variables,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    left = world.podman("exec", name, "sh", "-c", _LEFT).stdout
-    return json.loads(done.stdout), left.strip()
-
-
-def test_acceleration_systems_run_inside(podman_world: PodmanWorld, running: str) -> None:
-    """Without a framework: each says why it has nothing to do, in a process inside."""
-    snapshot, left = deep(podman_world, running)
-    machine, target = snapshot["machine"]["acceleration"], snapshot["target"]["acceleration"]
-    assert machine["outcome"] == target["outcome"] == "ok"
-    assert machine["facts"]["inside"] == f"container:{running}"
-    told = [run["outcome"] for part in (machine, target) for run in part["facts"].get("runs", [])]
-    assert set(told) <= {"not-applicable", "not-run"}
-    assert "tmp-" not in left and "envcheck" not in left.replace("envcheck-test", "")
-
-
-@pytest.mark.slow
-def test_a_real_framework_s_systems_run_inside(podman_world: PodmanWorld) -> None:
-    """JAX of this machine's Python, of which the image's is a copy, mounted read-only."""
-    folder = next((real_target("jax") / "lib").glob("python3*/site-packages"))
-    name = "envcheck-test-deep"
-    options = ["-v", f"{folder}:/jax:ro", "-e", "PYTHONPATH=/jax"]
-    # The image has no more of this machine's libraries than its Python needs.
-    libraries = Path(f"/usr/lib/{os.uname().machine}-linux-gnu")
-    options += ["-v", f"{libraries}:/host:ro", "-e", "LD_LIBRARY_PATH=/host"]
-    image = podman_world.image("base")
-    podman_world.podman("run", "-d", "--name", name, *options, image, "sleep", "600")
-    try:
-        snapshot, left = deep(podman_world, name)
-    finally:
-        podman_world.podman("rm", "--force", "--time", "0", name)
-    runs = snapshot["target"]["acceleration"]["facts"]["runs"]
-    (xla,) = [run for run in runs if run["system"] == "xla" and run.get("framework") == "jax"]
-    assert {trial["outcome"] for trial in xla.get("trials", [])} == {"ok"}, xla
-    assert xla["device"] == "cpu" and "tmp-" not in left

@@ -154,31 +154,6 @@ def test_a_linker_that_fails_costs_the_opcodes_alone(
     )
 
 
-@pytest.mark.parametrize(("launch", "stage"), [(1, "bits"), (3, "rate")])
-def test_an_error_that_sticks_ends_the_process(library: Path, launch: int, stage: str) -> None:
-    result, heard = level0(library, SHIM_STICKY=f"700:{launch}")
-    assert result.code == 3 and not heard.done
-    lost = modes_of(heard)["fp32"]
-    assert lost.outcome == "error" and "CUDA_ERROR_ILLEGAL_ADDRESS" in lost.reason
-    assert list(heard.modes) == ["fp32"] and bool(lost.signatures) == (stage == "rate")
-    result, heard = level0(library, skip=["fp32"])  # as the parent goes on
-    assert result.ok and heard.done and "fp32" not in heard.modes and "bf16" in heard.modes
-
-
-@pytest.mark.parametrize(
-    ("switch", "words"),
-    [
-        ("SHIM_STOPPED", "clock of a multiprocessor stood still"),
-        ("SHIM_NO_TIME", "saw no time pass"),
-    ],
-)
-def test_clocks_that_stand_still_are_no_rate(library: Path, switch: str, words: str) -> None:
-    _result, heard = level0(library, modes=["fp32"], **{switch: "1"})
-    told = modes_of(heard)["fp32"]
-    assert told.outcome == "ok" and told.rate is None and words in told.rate_reason
-    assert told.signatures
-
-
 # -- to the verdict
 
 

@@ -109,15 +109,6 @@ def test_a_framework_that_sees_no_gpu_says_so_of_every_mode(made_up: str, minor:
     assert "torch.cuda.is_available() is False" in told.modes["fp32/default"]["reason"]
 
 
-def test_an_error_that_sticks_ends_the_process_with_its_mode_told(made_up: str) -> None:
-    told, code = level2(sys.executable, "torch", PYTHONPATH=made_up, SEES="yes", STICKY="yes")
-    assert (code, told.done, told.begun) == (3, False, None)
-    assert told.run["compute_capability"] == "7.5"
-    (mode,) = told.modes.values()
-    assert (mode["outcome"], mode["setting"]) == ("error", "default")
-    assert mode["reason"].startswith("torch.matmul: RuntimeError: CUDA error: an illegal memory")
-
-
 # -- real frameworks, on the processor: everything but the GPU is as it is there
 
 ON_CPU = PACKAGE + (

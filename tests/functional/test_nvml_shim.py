@@ -104,26 +104,6 @@ def test_counters_and_faults_travel_through_the_real_binding(folder: Path) -> No
     assert (gpu.fabric_clique, gpu.fabric_cluster) == (4026, "abababab-" + "abab-" * 3 + "ab" * 6)
 
 
-def test_what_the_library_does_not_have_is_not_supported(folder: Path) -> None:
-    gpus = asked(folder).gpus
-    assert isinstance(gpus, list)
-    for fact in (
-        gpus[0].serial,
-        gpus[0].power_draw_w,
-        gpus[0].clock_event_reasons,
-        gpus[0].fan_percent,
-    ):
-        assert why(fact)[0] == "not-supported"
-    assert why(gpus[0].vbios)[0] == "error"  # bytes that are no text
-
-
-def test_a_machine_without_the_library(tmp_path: Path) -> None:
-    facts = asked(tmp_path)
-    if facts.init_code != 12:
-        pytest.skip("this machine has a libnvidia-ml of its own")
-    assert why(facts.library_path)[0] == "absent"
-
-
 @pytest.mark.parametrize("minor", [THIS, 6])
 def test_a_pynvml_inside_a_zip(folder: Path, tmp_path: Path, minor: int) -> None:
     with zipfile.ZipFile(tmp_path / "collector.pyz", "w") as archive:

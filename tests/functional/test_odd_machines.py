@@ -121,16 +121,6 @@ def test_closed_streams(files: Path, name: str, tmp_path: Path) -> None:
     assert b"No space left on device" in full.stderr
 
 
-@pytest.mark.parametrize("name", ["c.pyz", "c.py"])
-def test_no_directory_to_be_in_and_no_environment(files: Path, tmp_path: Path, name: str) -> None:
-    gone = tmp_path / "gone"
-    nowhere = (
-        f'mkdir {gone}; cd {gone}; rmdir {gone}; ulimit -f 2000; exec env -i TMPDIR={gone} "$@"'
-    )
-    told = snapshot(run(nowhere, files / name, "--target", OLDEST))
-    assert set(outcomes(told.machine).values()) == set(outcomes(told.target).values()) == {"ok"}
-
-
 HANG = "import os, subprocess, time\nsubprocess.Popen(['sleep', '600'])\ntime.sleep(600)\n"
 
 

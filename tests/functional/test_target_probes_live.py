@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -117,32 +116,6 @@ def test_the_handshake_with_a_target(target: Target) -> None:
     assert "" not in interpreter.sys_path
     assert sorted(answer["frameworks"]) == ["jax", "torch"]
     assert answer["frameworks"]["jax"] == "namespace"
-
-
-def script(tmp_path: Path, text: str) -> str:
-    path = tmp_path / "python"
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(0o755)
-    return str(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "deadline", "words"),
-    [
-        ("echo garbage", 60, "is not a Python interpreter: it does not answer as one does"),
-        ("exit 0", 60, "is not a Python interpreter: it does not answer as one does"),
-        ("echo sorry >&2; exit 3", 60, "python is not a Python interpreter$"),
-        ("sleep 600", 0.3, "gave no answer within "),
-        ("kill -SEGV $$", 60, r"died by signal 11 \(SIGSEGV\)"),
-        ("head -c 100000000 /dev/zero", 60, "wrote more than 16 MiB"),
-        ("exec /nonexistent/python3.8", 60, "python is not a Python interpreter$"),
-    ],
-)
-def test_what_is_no_python_is_named(tmp_path: Path, text: str, deadline: float, words: str) -> None:
-    path = script(tmp_path, text)
-    with pytest.raises(ValueError, match=words) as refusal:
-        handshake.check(greet(path, deadline))
-    assert path in str(refusal.value)
 
 
 def test_python_2_says_how_old_it_is() -> None:
@@ -346,35 +319,3 @@ def test_a_framework_and_what_it_mapped(target: Target, built: Path) -> None:
 
 
 # the others
-
-
-def test_packages_environment_and_configuration_of_a_target(target: Target, built: Path) -> None:
-    target.wheel(
-        "nvidia-nccl-cu12", "2.21.5", {"nvidia/nccl/lib/libnccl.so.2": built / "libnccl.so.2"}
-    )
-    (target.home / "pip.conf").write_text(
-        "[global]\nindex-url = https://ada:hunter2@index.example/\n"
-    )
-    packages = probe(target, "packages")
-    (nccl,) = [d for d in packages.distributions if d.name == "nvidia-nccl-cu12"]
-    assert (nccl.location, nccl.files, nccl.missing_count) == (str(target.site), 1, 0)
-    environment = probe(target, "environment", CUDA_VISIBLE_DEVICES="1", SECRET="hunter2")
-    assert environment.variables["CUDA_VISIBLE_DEVICES"] == "1"
-    config = probe(target, "packaging_config", PIP_CONFIG_FILE="")
-    (file,) = [f for f in config.files if f.path == str(target.home / "pip.conf")]
-    assert (file.level, file.settings[0].value) == ("site", "https://index.example/")
-    assert "hunter2" not in json.dumps(
-        [msgspec.to_builtins(environment), msgspec.to_builtins(config)]
-    )
-
-
-def test_a_users_own_path_shadows_the_targets(target: Target, tmp_path: Path) -> None:
-    target.wheel("protobuf", "3.20.3", {})
-    own = tmp_path / "own/protobuf-4.24.4.dist-info"
-    own.mkdir(parents=True)
-    (own / "METADATA").write_text("Name: protobuf\nVersion: 4.24.4\n")
-    found = probe(target, "packages", PYTHONPATH=str(own.parent)).distributions
-    assert [(d.version, d.shadowed) for d in found if d.name == "protobuf"] == [
-        ("4.24.4", False),
-        ("3.20.3", True),
-    ]

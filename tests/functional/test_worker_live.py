@@ -98,9 +98,3 @@ def test_a_worker_that_hangs_is_ended_with_its_group(
             time.sleep(0.01)
         else:
             raise AssertionError("its child still runs")
-
-
-def test_orders_are_obeyed_in_turn(tmp_path: Path) -> None:
-    one, taken = run(tmp_path, "obeys", [{"warm": 1}, {"end": 1}])
-    assert one.outcome == "ok"
-    assert [value for kind, value, _key in taken if kind == "result"] == [{"warm": 1}, {"end": 1}]

@@ -12,7 +12,6 @@ from h100 import cuda, gpu, nvml
 
 from envcheck.collector import documents as collected
 from envcheck.collector import gpu_work, probing
-from envcheck.collector.kernels import campaign as campaigns
 from envcheck.collector.kernels import records, selection
 from envcheck.collector.kernels.attempts import NO_TIME, Attempt, Budget, Limits
 from envcheck.collector.kernels.campaign import Campaign
@@ -146,13 +145,6 @@ def jax(modes: str = "fp32 fp16") -> Job:
     return made
 
 
-def test_compiling_takes_nothing_from_the_time_for_products() -> None:
-    script = [begin(1, "fp32", "compile"), begin(101, "fp32"), told(102, "fp32")]
-    script += [begin(102, "fp16", "compile"), begin(202, "fp16"), told(203, "fp16"), (203.0, DONE)]
-    trial = Trial(jax(), (script, (203.5, 0)))
-    assert trial.outcomes == {"fp32": "ok", "fp16": "ok"} and trial.run["restarts"] == 0
-
-
 def test_what_compiles_without_end_is_not_run_and_no_hang() -> None:
     first = (
         [
@@ -169,28 +161,6 @@ def test_what_compiles_without_end_is_not_run_and_no_hang() -> None:
     assert trial.clock.now - 160 < 62 + 180 + 20  # what is left of the 240 s, and no process more
 
 
-def test_what_a_healthy_level_tells_is_its_run() -> None:
-    script = [
-        facts(1, multiprocessors=132, name={"unavailable": "error"}, memory_free_mib=7),
-        begin(1, "fp32"),
-        told(2, "fp32", call="fma"),
-        begin(2, "fp16"),
-        told(3, "fp16"),
-        (3.0, DONE),
-    ]
-    trial = Trial(job(), (script, (3.5, 0)))
-    assert trial.outcomes == {"fp32": "ok", "fp16": "ok"}
-    assert (trial.run["level"], trial.run["outcome"], trial.run["restarts"]) == ("L0", "ok", 0)
-    assert (trial.run["multiprocessors"], trial.run["name"]) == (132, "H100")
-    assert trial.run["seconds"] == 3.5
-    assert not trial.attempt.died
-    assert (trial.asked("skip"), trial.asked("names"), trial.asked("seconds")) == (
-        [[]],
-        [True],
-        [10.0],
-    )
-
-
 def test_a_hang_costs_the_mode_that_was_announced() -> None:
     first = [told(1, "fp32", call="fma"), begin(1, "fp32", "rate")]
     second = [begin(1, "fp16"), told(2, "fp16"), (2.0, DONE)]
@@ -201,33 +171,6 @@ def test_a_hang_costs_the_mode_that_was_announced() -> None:
     assert (trial.asked("skip"), trial.asked("dead")) == ([[], ["fp32"]], [[], ["fp32"]])
     assert trial.run["restarts"] == 1
     assert trial.attempt.died
-
-
-@pytest.mark.parametrize(("died", "again"), [(True, ["kernel"]), (False, [])])
-def test_the_kernel_s_log_is_read_again_after_a_death(
-    monkeypatch: pytest.MonkeyPatch, died: bool, again: list[str]
-) -> None:
-    """An Xid that a product caused came after the probe had read the log."""
-
-    class Ended(Campaign):
-        def run(self, *given: Any, **options: Any) -> None:
-            self.died = died
-
-    fresh = {"kernel": "as it is now"}
-    asked: list[str] = []
-
-    def look(field: str, machine: dict[str, Any]) -> dict[str, Any]:
-        asked.append(field)
-        return dict(machine, **fresh)
-
-    run = collection()
-    run.documents["machine"] = raw()
-    monkeypatch.setattr(campaigns, "Campaign", Ended)
-    monkeypatch.setattr(gpu_work, "choose", lambda run, options: ([], ""))
-    monkeypatch.setattr(probing, "fresh", lambda run, field: look(field, run.documents["machine"]))
-    gpu_work.micro_kernels(run)
-    assert asked == again
-    assert (run.documents["machine"].get("kernel") == fresh["kernel"]) is died
 
 
 @pytest.mark.parametrize(
@@ -285,15 +228,6 @@ def test_cupti_may_cost_the_names_and_nothing_else() -> None:
     assert trial.mode("fp16")["hardware"] == {"kernel_names": names}
 
 
-def test_modes_after_cupti_s_death_run_without_it() -> None:
-    first = [told(0, "fp32", hardware={"kernel_names": ["sgemm"]}), begin(0, "fp16", "names")]
-    second = [begin(0, "fp16"), told(1, "fp16"), begin(1, "fp16", "names")]
-    trial = Trial(job(), (first, None), (second, (2.0, -11)))
-    assert (trial.asked("names"), trial.asked("skip")) == ([True, False], [[], ["fp32"]])
-    assert trial.mode("fp32")["hardware"] == {"kernel_names": ["sgemm"]}
-    assert trial.outcomes == {"fp32": "ok", "fp16": "crashed"}, "twice is once too often"
-
-
 def test_time_that_is_used_up_leaves_modes_out() -> None:
     budget = Budget(3.4)
     trial = Trial(job(), ([begin(5, "fp32")], None), budget=budget)
@@ -341,26 +275,6 @@ def test_both_processes_of_a_framework_are_one_run() -> None:
     assert trial.asked("seconds") == [10.0, 10.0]
     assert (trial.run["variables"], trial.run["library"]) == ({"XLA_FLAGS": "a"}, "/lib")
     assert (trial.run["framework"], trial.run["framework_version"]) == ("torch", "2.9")
-
-
-def test_a_framework_that_cannot_start_is_not_started_twice() -> None:
-    trial = Trial(two_parts(), ([facts(0, variables={}), escaped(1, "ImportError: no")], (1.0, 4)))
-    assert (trial.run["outcome"], trial.run["reason"]) == ("error", "ImportError: no")
-    assert trial.outcomes == {}
-    second_fails = Trial(
-        two_parts(),
-        ([told(0, "fp32", "default"), told(0, "fp16", "half"), (0.0, DONE)], (0.0, 0)),
-        ([escaped(1, "OSError: gone")], (1.0, 4)),
-    )
-    assert second_fails.run["outcome"] == "ok"
-    assert second_fails.outcomes["fp32/control"] == "error"
-
-
-def test_a_mig_instance_keeps_its_name() -> None:
-    script = [facts(0, uuid="GPU-of-the-whole"), (0.0, DONE)]
-    trial = Trial(job(uuid="MIG-1"), (script, (0.0, 0)))
-    assert trial.run["uuid"] == "MIG-1"
-    assert Trial(job(), (script, (0.0, 0))).run["uuid"] == "GPU-of-the-whole"
 
 
 # -- the campaign
@@ -488,14 +402,6 @@ def test_a_stuck_process_is_named_where_it_came_from() -> None:
     assert [told.pid for told in stage.section().stuck] == [77, 78]
 
 
-def test_what_would_begin_too_late_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaigns, "LIMIT", 1.5)
-    stage = Stage(gpus=3, cores=2, levels=["L0"]).go()
-    runs = stage.section().facts.runs
-    assert [run.outcome for run in runs] == ["ok", "ok", "not-run"]
-    assert runs[2].reason == NO_TIME
-
-
 def test_why_nothing_ran() -> None:
     hidden = Stage(target=True)
     hidden.chosen = selection.choose(hidden.machine, hidden.options, {"CUDA_VISIBLE_DEVICES": ""})
@@ -510,15 +416,6 @@ def test_why_nothing_ran() -> None:
     alone = Stage(target=True, levels=["L2"]).go()
     assert (alone.section().facts.levels, alone.section().reason) == ([], "")
     assert alone.section("target").reason == "the target has none of the frameworks"
-
-
-def test_a_campaign_that_breaks_costs_its_sections_alone() -> None:
-    stage = Stage(target=True)
-    stage.campaign.failed("KeyError: 5")
-    stage.campaign.name_stuck([(1, STUCK)])
-    for name in ("machine", "target"):
-        assert stage.section(name).outcome == "crashed"
-    assert stage.section().stuck[0].pid == 77
 
 
 def test_the_snapshot_keeps_no_uuid_and_no_home(monkeypatch: pytest.MonkeyPatch) -> None:

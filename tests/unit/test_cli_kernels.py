@@ -43,11 +43,6 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("argv", "expected"), ASKED)
-def test_what_the_options_ask_for(argv: str, expected: Kernels | None) -> None:
-    assert wanted(*argv.split()) == expected
-
-
-@pytest.mark.parametrize(("argv", "expected"), ASKED)
 def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None) -> None:
     if expected is None:
         assert collector_main._arguments(["--level=quick"]).request.kernels is None
@@ -124,10 +119,6 @@ def test_a_file_leaves_nothing_to_run(
     )
 
 
-class Called(Exception):
-    """In place of a collector that is started."""
-
-
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
@@ -138,26 +129,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     monkeypatch.setattr(collection, "collect", collect)
     return made
-
-
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        ("doctor", Kernels()),
-        ("doctor --gpu 1", Kernels(gpus=[1])),
-        ("doctor --only driver", None),
-        ("collect --kernels L0", Kernels(levels=["L0"])),
-        ("collect --level quick", None),
-    ],
-)
-def test_the_commands_pass_them_on(
-    calls: list[dict[str, Any]],
-    argv: str,
-    expected: Kernels | None,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run([*argv.split(), "--target", "/env"])
-    assert [call["kernels"] for call in calls] == [expected]
 
 
 def test_levels_of_a_target_need_one(
@@ -171,40 +142,6 @@ def test_levels_of_a_target_need_one(
     )
     run(["doctor", "--kernels", "L0,L1"])
     assert len(calls) == 1
-
-
-def test_an_option_s_fault_is_not_the_active_environment_s(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(path: str | None, **options: Any) -> Collected:
-        raise UsageError("--gpu 7: nvidia-smi lists no such GPU (there are: 0)")
-
-    monkeypatch.setattr(collection, "collect", refuse)
-    monkeypatch.setattr(sources, "implied_target", lambda: ("/env", "the active environment /env"))
-    assert run(["doctor", "--gpu", "7"]) == 2
-    assert capsys.readouterr().err == (
-        "envcheck: --gpu 7: nvidia-smi lists no such GPU (there are: 0)\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("chosen", "gpus", "bound"),
-    [
-        (Kernels(gpus=[2]), [2], collection.DEADLINE + collection.KERNELS),
-        (None, None, collection.DEADLINE),
-    ],
-)
-def test_the_collector_gets_the_time_that_they_take(
-    monkeypatch: pytest.MonkeyPatch, chosen: Kernels | None, gpus: list[int] | None, bound: float
-) -> None:
-    def start(argv: list[str], deadline: float, **options: Any) -> None:
-        asked = json.loads(argv[argv.index("--request") + 1])["kernels"]
-        assert (asked and asked["gpus"], deadline) == (gpus, bound)
-        raise Called
-
-    monkeypatch.setattr(collection.process, "Child", start)
-    with pytest.raises(Called):
-        collection.collect(kernels=chosen)
 
 
 def test_no_process_of_the_campaign_can_outlast_the_collector() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -20,7 +19,6 @@ from targets import (
     with_variables,
 )
 
-from envcheck.collector import framework
 from envcheck.collector.cuda import compiler_tools
 from envcheck.collector.runtime.context import Context
 from envcheck.facts.target import CompilerTool
@@ -190,9 +188,3 @@ def test_the_probe_finds_each_place(tmp_path: Path) -> None:
     assert versions["/usr/bin/ptxas"] == "9.1.85"
     assert versions["/usr/local/cuda/bin/ptxas"] == "12.4.131"
     assert versions["/flag/bin/ptxas"]["unavailable"] == "no-permission"  # type: ignore[index]
-
-
-def test_a_frameworks_packages(tmp_path: Path) -> None:
-    module = SimpleNamespace(__file__=str(tmp_path / "jax/__init__.py"))
-    assert framework.homes(module) == [str(tmp_path / "jax"), str(tmp_path / "jaxlib")]
-    assert framework.homes(SimpleNamespace()) == []

@@ -108,22 +108,6 @@ def test_docker_that_answers() -> None:
     assert (engine.storage_driver, engine.storage_path) == ("overlay2", "/var/lib/docker")
 
 
-@pytest.mark.parametrize("path", ["nvidia-container-runtime", "/opt/nvidia-container-runtime"])
-def test_a_runtime_that_docker_names_and_nobody_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
-    info = {**DOCKER_INFO, "Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": path}}}
-    answers = {
-        ("docker", "version"): result("Docker version 28.3.0"),
-        ("docker", "info"): result(json.dumps(info)),
-    }
-    (engine,) = collect(tmp_path, monkeypatch, answers, PATH="/usr/bin").engines
-    assert engine.missing_runtimes == [path]
-    write(tmp_path, path if "/" in path else f"/usr/bin/{path}", "", 0o755)
-    (engine,) = collect(tmp_path, monkeypatch, answers, PATH="/usr/bin").engines
-    assert engine.missing_runtimes == []
-
-
 @pytest.mark.parametrize(
     ("environ", "info", "remote"),
     [
@@ -233,46 +217,7 @@ def test_all_programs_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert seen.engines[1].storage_free_mib.unavailable == "absent"  # type: ignore[union-attr]
 
 
-def test_podmans_docker_script_is_not_docker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    version = result("podman version 4.3.1\n", "Emulate Docker CLI using podman.\n")
-    info = result(json.dumps(PODMAN_INFO))
-    answers = {("docker", "version"): version, ("docker", "info"): info}
-    answers |= {("podman", "version"): version, ("podman", "info"): info}
-    assert [engine.name for engine in collect(tmp_path, monkeypatch, answers).engines] == ["podman"]
-
-
 # The toolkit's configuration
-
-CONFIG = """\
-#accept-nvidia-visible-devices-envvar-when-unprivileged = true
-disable-require = false
-
-[nvidia-container-cli]
-environment = []
-#no-cgroups = false
-no-cgroups = true  # for rootless docker
-ldconfig = "@/sbin/ldconfig.real"
-
-[nvidia-container-runtime]
-log-level = "info"
-mode = "cdi"
-runtimes = ["docker-runc", "runc"]
-
-[nvidia-container-runtime.modes.cdi]
-mode = "not this one"
-"""
-
-
-def test_the_toolkits_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, containers.CONFIG, CONFIG)
-    seen = collect(tmp_path, monkeypatch, {})
-    assert (seen.toolkit_mode, seen.toolkit_no_cgroups) == ("cdi", True)
-    assert seen.toolkit_config == containers.CONFIG
-    assert (seen.toolkit_ldconfig, seen.toolkit_ldconfig_there) == ("@/sbin/ldconfig.real", False)
-    write(tmp_path, "/sbin/ldconfig.real", "")
-    assert collect(tmp_path, monkeypatch, {}).toolkit_ldconfig_there is True
 
 
 # CDI specifications
@@ -321,18 +266,6 @@ SPEC_PATHS = [
     "/with space/and: colon",
     "/dev/nvidia0",
 ]
-
-
-def test_yaml_and_json_of_one_specification_read_alike() -> None:
-    spec = {
-        "cdiVersion": "0.6.0",
-        "kind": "nvidia.com/gpu",
-        "devices": [{"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]}}],
-        "containerEdits": {"mounts": [{"hostPath": "/a", "path": "/inside"}, {"path": "/inside"}]},
-    }
-    pairs = container_specs.read_spec(json.dumps(spec))
-    assert container_specs.host_paths(pairs) == ["/dev/nvidia0", "/a"]
-    assert (("devices", 0, "name"), "0") in pairs
 
 
 def spec_of(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> Any:

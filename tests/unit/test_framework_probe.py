@@ -7,9 +7,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
 
 from envcheck.collector import framework
 from envcheck.collector.facts import Facts, is_unavailable
@@ -39,30 +36,6 @@ def test_the_log_keeps_what_is_about_gpus() -> None:
         "failed call to cuInit: U",
         "UserWarning: The NVIDIA ",
     ]
-
-
-@examples(max_examples=30, deadline=None)
-@given(st.text())
-def test_any_text_makes_a_log(text: str) -> None:
-    values: dict[str, Any] = {}
-    values["log"] = framework.about_gpus(text)
-    assert isinstance(values["log"], list)
-
-
-def test_tensorflow_1_describes_its_gpus_in_a_sentence() -> None:
-    words = (
-        "device: 0, name: Tesla V100-SXM2, 16GB, pci bus id: 0000:00:1E.0, compute capability: 7.0"
-    )
-    assert framework_tensorflow.local_gpu("/device:GPU:0", words) == {
-        "name": "Tesla V100-SXM2, 16GB",
-        "description": words,
-        "pci_address": "0000:00:1e.0",
-        "compute_capability": "7.0",
-    }
-    assert framework_tensorflow.local_gpu("/device:GPU:0", "") == {
-        "name": "/device:GPU:0",
-        "description": "",
-    }
 
 
 def fake_tensorflow(**info: Any) -> Any:
@@ -130,42 +103,6 @@ def test_a_framework_that_raises_at_every_question_still_gives_facts() -> None:
         describe(Hostile(), facts)
         assert is_unavailable(facts.values["gpus"])
         assert facts.values["settings"].keys() <= {"jaxlib", "cuda_plugin"}
-
-
-def fake_torch(cuda: str | None, count: int) -> Any:
-    gpu = SimpleNamespace(
-        name="NVIDIA H100", major=9, minor=0, pci_domain_id=0, pci_bus_id=0x1B, pci_device_id=0
-    )
-    old = SimpleNamespace(name="Tesla T4", major=7, minor=5)
-
-    def init() -> None:
-        raise RuntimeError("Found no NVIDIA driver on your system")
-
-    return SimpleNamespace(
-        version=SimpleNamespace(cuda=cuda),
-        _C=SimpleNamespace(
-            _cudnn=SimpleNamespace(getCompileVersion=lambda: (9, 1, 0)),
-            _cuda_getArchFlags=lambda: "sm_80 sm_90 compute_90",
-        ),
-        cuda=SimpleNamespace(
-            is_available=lambda: count > 0,
-            device_count=lambda: count,
-            init=init,
-            get_device_properties=lambda index: [gpu, old][index],
-        ),
-        get_float32_matmul_precision=lambda: "high",
-    )
-
-
-def test_torch_is_described(capfd: pytest.CaptureFixture[str]) -> None:
-    facts = Facts()
-    framework_torch.describe(fake_torch("12.4", 2), facts)
-    assert (facts.values["built_cuda"], facts.values["built_cudnn"]) == ("12.4", "9.1.0")
-    assert facts.values["built_capabilities"] == ["sm_80", "sm_90", "compute_90"]
-    first, second = facts.values["gpus"]
-    assert (first["pci_address"], first["compute_capability"]) == ("0000:1b:00.0", "9.0")
-    assert second["pci_address"]["unavailable"] == "not-supported"
-    assert facts.values["settings"] == {"matmul_precision": "high"}
 
 
 def test_jax_is_described(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from envcheck.collector.runtime.process import Result
 from envcheck.collector.worker import handshake
-from envcheck.facts.target import TargetInterpreter
 
 ANSWER: dict[str, Any] = {
     "version": "3.8.18",
@@ -73,25 +68,6 @@ def test_anything_else_is_no_answer(stdout: bytes) -> None:
         handshake.parse(stdout)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    st.one_of(
-        st.binary(max_size=400),
-        st.text(max_size=200).map(framed),
-        st.recursive(
-            st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
-            lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
-        ).map(framed),
-        st.dictionaries(st.sampled_from(sorted(ANSWER)), st.one_of(st.none(), st.text())).map(
-            framed
-        ),
-    )
-)
-def test_parse_raises_nothing_but_value_error(stdout: bytes) -> None:
-    with contextlib.suppress(ValueError):
-        assert "version" in handshake.parse(stdout)
-
-
 @pytest.mark.parametrize(
     ("came", "words"),
     [
@@ -123,14 +99,6 @@ def test_each_refusal_is_one_sentence_that_names_the_path(came: Result, words: s
     assert "\n" not in sentence
 
 
-def test_the_facts_are_an_interpreter() -> None:
-    facts = handshake.facts(ANSWER, "virtualenv", "/opt/env/bin/python")
-    interpreter = msgspec.convert(facts.values, TargetInterpreter)
-    assert interpreter.implementation == "CPython"
-    assert interpreter.architecture == "x86_64"
-    assert interpreter.kind == "virtualenv"
-
-
 def executable(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#!/bin/sh\n")
@@ -146,15 +114,6 @@ def test_resolve_finds_the_python_of_an_environment(tmp_path: Path) -> None:
     assert handshake.resolve(str(python)) == (str(python), "virtualenv")
     (tmp_path / "env/conda-meta").mkdir()
     assert handshake.resolve(str(python)) == (str(python), "conda")
-
-
-def test_resolve_keeps_a_link_as_it_is(tmp_path: Path) -> None:
-    base = executable(tmp_path / "base/bin/python3")
-    (tmp_path / "env/bin").mkdir(parents=True)
-    (tmp_path / "env/pyvenv.cfg").write_text("")
-    (tmp_path / "env/bin/python").symlink_to(base)
-    python = tmp_path / "env/bin/python"
-    assert handshake.resolve(str(tmp_path / "env")) == (str(python), "virtualenv")
 
 
 def test_resolve_names_what_is_wrong(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from envcheck.collector import inside, probes
 from envcheck.collector.documents import document
 from envcheck.collector.inside import Look
@@ -106,15 +104,6 @@ def test_the_target_is_what_the_inside_tells_of_itself_and_sees_of_the_machine(
     assert "micro_kernels" not in documents["machine"]
 
 
-@pytest.mark.parametrize("nonsense", ["x", [], {"outcome": "fine"}, {"outcome": None}, 7])
-def test_a_section_that_is_none_counts_as_crashed_and_no_other(
-    tmp_path: Path, nonsense: Any
-) -> None:
-    documents, _ = put(tmp_path, answer({"packages": nonsense, "loader": OK}))
-    assert documents["target"]["packages"]["outcome"] == "crashed"
-    assert documents["target"]["loader"]["outcome"] == "ok"
-
-
 def test_other_packages_facts_come_back_and_are_bounded(tmp_path: Path) -> None:
     deep: Any = {}
     for _ in range(40):
@@ -130,16 +119,6 @@ def test_other_packages_facts_come_back_and_are_bounded(tmp_path: Path) -> None:
         assert documents["target"]["extensions"]["acme_fans"]["outcome"] == outcome
     documents, _ = put(tmp_path, answer({"extensions": 5}))
     assert "extensions" not in documents["target"]
-
-
-@pytest.mark.parametrize(
-    "text", ["[]", '{"snapshot": {}}', '{"snapshot": {"machine": 1, "target": {}}}']
-)
-def test_an_answer_that_is_none_is_the_interpreter_s_outcome(tmp_path: Path, text: str) -> None:
-    documents, names = put(tmp_path, text)
-    told = documents["target"]["interpreter"]
-    assert told["outcome"] == "crashed" and "no answer of envcheck's" in told["reason"]
-    assert names == []
 
 
 # One value, one token

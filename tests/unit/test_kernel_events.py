@@ -132,30 +132,6 @@ def test_the_forms_of_a_line(line: str, seconds: float | None) -> None:
     assert (None if is_unavailable(event["seconds"]) else event["seconds"]) == seconds
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        (
-            ["NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",
-             "NVRM: BAR0 is 0M @ 0x0 (PCI:0000:14:00.0)"],
-            ("nvrm", None, "0000:14:00.0"),
-        ),
-        (
-            ["NVRM: The NVIDIA GPU 0000:18:00.0 (PCI ID: 10de:2330)",
-             "NVRM: installed in this system has", "NVRM: fallen off the bus and is not responding"],
-            ("fallen-off-bus", None, "0000:18:00.0"),
-        ),
-    ],
-)  # fmt: skip
-def test_lines_of_one_message_that_each_have_a_prefix(
-    lines: list[str], expected: tuple[Any, ...]
-) -> None:
-    (event,) = parse_text("\n".join(f"Nov 20 host kernel: [   14.1] {line}" for line in lines))
-    assert short(event) == expected
-    apart = "\n".join(f"[   {n}.1] {line}" for n, line in enumerate(lines))
-    assert short(parse_text(apart)[0]) != expected
-
-
 def test_only_the_last_boot_of_a_file_counts() -> None:
     old = "Nov 19 host kernel: [ 99.0] NVRM: Xid (PCI:0000:3b:00): 48, pid=7\n"
     boot = "Nov 20 host kernel: [  0.0] Linux version 6.8.0\n"
@@ -179,12 +155,6 @@ def test_records_of_the_ring_buffer() -> None:
     assert short(event) == ("fallen-off-bus", None, "0000:18:00.0")
     assert event["seconds"] == 12.345678
     assert parse_kmsg(data, []) == 0.0001
-
-
-def test_what_programs_write_into_the_ring_buffer_is_no_xid() -> None:
-    assert kmsg(b"12,1,5,-;" + XID.encode() + b"\n") == []
-    refused = b"30,1,5,-;Failed to insert module 'nvidia': Key was rejected by service\n"
-    assert [event["kind"] for event in kmsg(refused)] == ["module-rejected"]
 
 
 def test_repeated_events_are_counted() -> None:
@@ -220,10 +190,3 @@ def test_any_text_gives_events_of_known_kinds(text: str) -> None:
         for event in fold(parse_text(word + text)):
             assert event["kind"] in KINDS
             assert event["count"] >= 1
-
-
-@ANYTHING
-@given(st.binary())
-def test_any_bytes_are_records_or_nothing(data: bytes) -> None:
-    for prefix in (b"", b"4,2,123,-;NVRM: Xid (PCI:0000:3b:00): "):
-        assert isinstance(kmsg(prefix + data), list)

@@ -6,7 +6,6 @@ import gzip
 import lzma
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,9 +20,8 @@ from envcheck.collector.linux import kernel_log
 from envcheck.collector.linux import modinfo as kernel_modinfo
 from envcheck.collector.linux import modules as kernel_modules
 from envcheck.collector.probes import kernel
-from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import Unavailable, known
-from envcheck.facts.kernel import DkmsState, DriverPackage, Kernel, KernelModule, ModuleFile
+from envcheck.facts.kernel import DkmsState, DriverPackage, Kernel, ModuleFile
 
 ANYTHING = settings(max_examples=30, deadline=None)
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
@@ -57,57 +55,6 @@ def test_an_empty_machine(tree: Tree) -> None:
         "nvidia-persistenced",
         "nvidia-cuda-mps-control",
     ]
-
-
-def test_loaded_modules_and_their_versions(tree: Tree) -> None:
-    tree.write(
-        "/proc/modules",
-        "nvidia_uvm 1 0 - Live 0x0 (O)\nnvidia 2 1 nvidia_uvm, Live 0x0 (PO)\nnvidiafb 1 0\n"
-        "ext4 1 0 - Live 0x0\nnouveau 3 0 - Live 0x0\n",
-    )
-    tree.write("/sys/module/nvidia/version", "550.54.15\n")
-    modules = probe(tree).modules
-    assert isinstance(modules, list)
-    assert KernelModule(name="nvidia", version="550.54.15") in modules
-    assert {module.name for module in modules} >= {"nvidia", "nvidia_uvm", "nouveau"}
-    assert "ext4" not in {module.name for module in modules}
-
-
-VERSIONS = [
-    (
-        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023",
-        "535.129.03",
-        "proprietary",
-    ),
-    (
-        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  555.42.06  Release Build  (a@h)  Thu",
-        "555.42.06",
-        "open",
-    ),
-    (
-        "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  540.4.0  Release Build  (b@m)",
-        "540.4.0",
-        "open",
-    ),
-    (
-        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.48 Thu Mar 22 00:42:57 PDT 2018",
-        "390.48",
-        "proprietary",
-    ),
-    (
-        "NVRM version: NVIDIA Linux x86 NVIDIA Kernel Module  1.0-8776  Mon Oct 16 21:56:04 PDT 2006",
-        "1.0-8776",
-        "proprietary",
-    ),
-    ("NVRM version: NVIDIA UNIX Open Kernel Module 580.65", "580.65", "open"),
-]
-
-
-@pytest.mark.parametrize(("line", "version", "flavour"), VERSIONS)
-def test_the_loaded_drivers_own_words(tree: Tree, line: str, version: str, flavour: str) -> None:
-    tree.write("/proc/driver/nvidia/version", line + "\nGCC version:  gcc version 12.2.0 (GCC)\n")
-    facts = probe(tree)
-    assert (facts.driver_version, facts.driver_flavour) == (version, flavour)
 
 
 def test_module_files_where_installers_put_them(tree: Tree) -> None:
@@ -201,19 +148,6 @@ def test_dkms_states(tree: Tree) -> None:
     ]
 
 
-def test_kernels_with_headers_and_nixos_store(tree: Tree) -> None:
-    top = "/run/booted-system/kernel-modules/lib/modules"
-    tree.write("/proc/sys/kernel/osrelease", "6.6.52\n")
-    tree.write(f"{top}/6.6.52/misc/nvidia.ko.xz", lzma.compress(b"\0" + modinfo("550.54.15")))
-    tree.write(f"{top}/6.6.52/misc/nvidia-uvm.ko.xz", "x")
-    tree.write(f"{top}/6.6.52/kernel/fs/x.ko", "x")
-    tree.write(f"{top}/6.6.52/build/Makefile", "x")
-    facts = probe(tree)
-    assert (facts.kernels_installed, facts.headers) == (["6.6.52"], ["6.6.52"])
-    (file,) = known(facts.module_files) or []
-    assert file.path == f"{top}/6.6.52/misc/nvidia.ko.xz" and file.uvm is True
-
-
 MAKE_LOG = """\
 DKMS make.log for nvidia-440.64 for kernel 5.5.9-918.native (x86_64)
 make[1]: Entering directory '/usr/lib/modules/5.5.9-918.native/build'
@@ -244,21 +178,6 @@ def test_logs_of_builds_that_failed(tree: Tree) -> None:
     ]
     assert logs[name].kernel == "6.14.5-300.fc42.x86_64"
     assert logs[name].lines == ["a.c:1: error: too few arguments"]
-
-
-def test_pacmans_and_portages_packages(tree: Tree) -> None:
-    for name in ("nvidia-utils-580.65.06-1", "nvidia-580.65.06-11", "nvidia-settings-580.65.06-1"):
-        tree.write(f"/var/lib/pacman/local/{name}/desc", "x")
-    tree.write("/var/lib/pacman/local/linux-cachyos-nvidia-open-580.65.06-2/desc", "x")
-    found = known(probe(tree).driver_packages) or []
-    assert [(one.manager, one.name, one.version) for one in found] == [
-        ("pacman", "linux-cachyos-nvidia-open", "580.65.06-2"),
-        ("pacman", "nvidia", "580.65.06-11"),
-        ("pacman", "nvidia-utils", "580.65.06-1"),
-    ]
-    assert kernel_packages.parse_folders("portage", ["nvidia-drivers-570.144-r1", "xf86-x-1"]) == [
-        {"manager": "portage", "name": "nvidia-drivers", "version": "570.144-r1"}
-    ]
 
 
 def test_blacklisted_modules(tree: Tree) -> None:
@@ -294,23 +213,6 @@ def test_device_nodes_modes_owners_and_links(tree: Tree) -> None:
     assert nodes[0].mode == "0660"
     assert nodes[0].usable is True
     assert reason(nodes[0].char_link) == "error"  # a plain file
-
-
-def test_two_driver_versions_on_disk(tree: Tree) -> None:
-    for version in ("535.183.01", "550.54.15"):
-        tree.write(f"{LIBRARIES}/libcuda.so.{version}", "ELF")
-    tree.write(f"{LIBRARIES}/libnvidia-ml.so.535.183.01", "ELF")
-    tree.link(f"{LIBRARIES}/libcuda.so.1", "libcuda.so.535.183.01")
-    tree.write("/usr/local/cuda-12.4/compat/libcuda.so.550.54.14", "ELF")
-    tree.write("/usr/lib/wsl/lib/libcuda.so.1.1", "ELF")  # says no version
-    files = probe(tree).driver_files
-    assert isinstance(files, list)
-    assert [(file.path, file.version) for file in files] == [
-        (f"{LIBRARIES}/libcuda.so.535.183.01", "535.183.01"),
-        (f"{LIBRARIES}/libcuda.so.550.54.15", "550.54.15"),
-        (f"{LIBRARIES}/libnvidia-ml.so.535.183.01", "535.183.01"),
-        ("/usr/local/cuda-12.4/compat/libcuda.so.550.54.14", "550.54.14"),
-    ]
 
 
 def test_which_libraries_an_engine_brought_into_a_container(tree: Tree) -> None:
@@ -370,47 +272,6 @@ def test_packages_from_dpkgs_own_file(tree: Tree) -> None:
     assert probe(tree).reboot_required is False
 
 
-def with_rpm(tree: Tree, monkeypatch: pytest.MonkeyPatch, **result: Any) -> Kernel:
-    tree.write(kernel_packages.RPM)
-    answer = SimpleNamespace(**{"describe": lambda: "failed", "stdout": b"", **result})
-    monkeypatch.setattr(Context, "run", lambda *_: answer)
-    return probe(tree)
-
-
-def test_packages_from_rpm_where_there_is_no_dpkg(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = b"nvidia-driver 550.54.15-1.el9\nnvidia-settings 1-1\nodd line here\nkmod-nvidia 1-2\n"
-    facts = with_rpm(tree, monkeypatch, ok=True, outcome="exited", stdout=told)
-    assert facts.driver_packages == [
-        DriverPackage(manager="rpm", name="kmod-nvidia", version="1-2"),
-        DriverPackage(manager="rpm", name="nvidia-driver", version="550.54.15-1.el9"),
-    ]
-
-
-def test_a_pending_reboot(tree: Tree) -> None:
-    tree.write("/run/reboot-required", "*** System restart required ***\n")
-    tree.write("/run/reboot-required.pkgs", "linux-image-6.8.0-50-generic\nlibc6\nlibc6\n")
-    facts = probe(tree)
-    assert facts.reboot_required is True
-    assert facts.reboot_required_by == ["libc6", "linux-image-6.8.0-50-generic"]
-
-
-def test_services(tree: Tree) -> None:
-    tree.write("/proc/1/comm", "systemd\n")
-    tree.write("/proc/77/comm", "nv-fabricmanage\n")
-    tree.write("/proc/77/cmdline", "/usr/bin/nv-fabricmanager\0-c\0x.cfg\0")
-    tree.write("/proc/78/comm", "nvidia-cuda-mps\n")
-    tree.write("/proc/78/cmdline", "nvidia-cuda-mps-server\0")  # of somebody's own, no control
-    tree.write("/usr/lib/systemd/system/nvidia-fabricmanager.service")
-    tree.write("/usr/bin/nvidia-cuda-mps-control")
-    tree.write(kernel_packages.DPKG, stanza("nvidia-fabricmanager-535", "535.183.01-1"))
-    fabric, persistence, mps = probe(tree).services
-    assert (fabric.installed, fabric.running, fabric.version) == (True, True, "535.183.01-1")
-    assert (persistence.installed, persistence.running) == (False, False)
-    assert (mps.installed, mps.running) == (True, False)
-
-
 KMSG = (
     "6,1,100,-;Linux version 6.8.0\n SUBSYSTEM=acpi\n"
     "4,900,12345678,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python3\n"
@@ -452,18 +313,6 @@ def test_a_log_file_where_the_ring_buffer_is_closed(
     facts = kernel.collect(tree.context())
     assert facts.sources["log"] == "/var/log/kern.log"
     assert [event["xid"] for event in facts.values["log"]] == [48]
-
-
-def test_the_journal_for_those_who_may_read_it(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    refuse("/dev/kmsg", monkeypatch)
-    tree.write("/usr/bin/journalctl")
-    tree.write("/var/log/journal/0123/system.journal")
-    told = b"[   12.345678] host kernel: NVRM: Xid (PCI:0000:3b:00): 119, pid=7, Timeout\n"
-    answer = SimpleNamespace(ok=True, outcome="exited", stdout=told)
-    monkeypatch.setattr(Context, "run", lambda *_: answer)
-    facts = kernel.collect(tree.context())
-    assert facts.sources["log"] == "journalctl -k -b"
-    assert [(e["xid"], e["seconds"]) for e in facts.values["log"]] == [(119, 12.345678)]
 
 
 @ANYTHING

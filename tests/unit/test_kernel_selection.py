@@ -98,12 +98,6 @@ def test_a_gpu_in_use_is_left_alone(facts: dict[str, Any], outcome: str, reason:
     assert other.outcome == ""
 
 
-def test_what_this_run_started_itself_is_nobody_else_s_work() -> None:
-    told = machine(idle(processes=[WORK], compute_mode="Exclusive_Process"))
-    assert chosen(told)[0].outcome == "not-run"
-    assert chosen(told, ours={4711})[0].outcome == ""
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -151,13 +145,6 @@ def test_a_gpu_that_nvidia_smi_lists_and_cuda_does_not() -> None:
     assert device.reason == f"libcuda lists no device at {ADDRESSES[1]}"
     broken = machine(*gpus, cuda=CudaDriver(init_code=999, init_name="CUDA_ERROR_UNKNOWN"))
     assert chosen(broken, gpus=[1])[0].reason == "cuInit failed: CUDA_ERROR_UNKNOWN (999)"
-
-
-def test_without_nvml_cuda_s_devices_run_and_no_index_is_known() -> None:
-    told = machine(nvml=h100.no_driver(18, "mismatch"))
-    devices = chosen(told)
-    assert (len(devices), devices[3].name, devices[3].outcome) == (COUNT, "GPU 3", "")
-    assert chosen(told, gpus=[0])[0].reason == "--gpu 0: NVML lists no GPU"
 
 
 @pytest.mark.parametrize(
@@ -243,18 +230,6 @@ def planned(told: dict[str, Any] | None, gpus: int = 1, **options: Any) -> list[
     return list(jobs.plan(devices, told, chosen_options))
 
 
-def test_fp32_always_runs_and_l2_gets_the_settings_of_its_modes() -> None:
-    _l0, _l1, job = planned(target(torch=torch(HERE)), modes=["bf16"])
-    user, overridden = job.parts
-    assert user.keys == ["fp32/default", "fp32/switch-off", "bf16/half"]
-    assert user.settings == ["default", "switch-on", "switch-off", "half"]
-    assert user.environ == {}
-    assert overridden.keys == ["fp32/override", "fp32/control"]
-    assert overridden.environ == {"NVIDIA_TF32_OVERRIDE": "0"}
-    everything = planned(target(torch=torch(HERE)))[2].parts[0].keys
-    assert "tf32/switch-on" in everything and "fp16/half" in everything
-
-
 def test_one_l1_for_every_cublas_that_a_framework_mapped() -> None:
     other = "/usr/lib/libcublas.so.11"
     lt, cupti = HERE.replace("cublas.so", "cublasLt.so"), "/cupti/libcupti.so.12"
@@ -295,21 +270,3 @@ def test_a_framework_that_has_mapped_none_gets_what_the_loader_finds() -> None:
         loader=msgspec.convert({"libraries": told["loader"]["facts"]["libraries"]}, Loader)
     )
     assert planned(bare, levels=["L1"])[0].libraries["libcublas"] == "/usr/lib/libcublas.so.12"
-
-
-@pytest.mark.parametrize(
-    ("probe", "reason"),
-    [
-        (torch(cuda_build=False), "this torch is built without CUDA"),
-        (
-            torch(imported=False, import_error="ImportError: no\nmore"),
-            "torch cannot be imported: ImportError: no",
-        ),
-        (targets.failed("crashed", "it died"), "torch could not be looked at: it died"),
-    ],
-)
-def test_a_framework_that_cannot_use_a_gpu_is_told_once(probe: Any, reason: str) -> None:
-    found = planned(target(torch=probe), gpus=3, levels=["L2"])
-    assert [(job.framework, job.device, job.outcome, job.reason) for job in found] == [
-        ("torch", None, "not-run", reason)
-    ]

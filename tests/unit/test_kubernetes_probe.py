@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector.containers import containerd, containers_conf, kubernetes
+from envcheck.collector.containers import kubernetes
 from envcheck.collector.facts import Facts, dumps
 from envcheck.collector.runtime.context import Context
 from envcheck.facts.containers import Containers, Kubernetes
@@ -79,15 +79,6 @@ def reason(fact: Any) -> str:
     return str(fact.unavailable)
 
 
-def test_containerd_as_it_comes(node: Node) -> None:
-    node.run("kubelet", SOCKET)
-    node.run("containerd")
-    facts = node.node()
-    assert (facts.distribution, facts.engine) == ("kubelet", "containerd")
-    assert (facts.config, facts.runtimes, facts.nvidia_runtimes) == (containerd.CONFIG, [], [])
-    assert facts.default_runtime == "runc"
-
-
 def test_a_runtime_in_a_drop_in(node: Node) -> None:
     node.run("kubelet", *SOCKET.split("="))
     node.run("containerd", "--config", "/etc/containerd/config.toml")
@@ -98,17 +89,6 @@ def test_a_runtime_in_a_drop_in(node: Node) -> None:
     assert (facts.default_runtime, facts.cgroup_driver) == ("nvidia", "systemd")
     assert (facts.cdi_enabled, facts.cdi_spec_dirs) == (True, ["/etc/cdi"])
     assert facts.unread == [] and facts.missing_programs == []
-
-
-def test_a_drop_in_that_nothing_imports(node: Node) -> None:
-    node.run("kubelet", SOCKET)
-    node.run("containerd")
-    node.write("/etc/containerd/config.toml", "version = 2\n")
-    node.write("/etc/containerd/conf.d/99-nvidia.toml", NVIDIA.format(section=V2_SECTION))
-    facts = node.node()
-    assert facts.nvidia_runtimes == []
-    (unread,) = facts.unread
-    assert (unread.path, unread.reason) == ("/etc/containerd/conf.d/99-nvidia.toml", "not-imported")
 
 
 @pytest.mark.parametrize(
@@ -131,17 +111,6 @@ def test_each_version_has_a_section_of_its_own(
     facts = node.node()
     assert facts.nvidia_runtimes == (["nvidia"] if seen else [])
     assert [one.section for one in facts.unread] == ([] if seen else [section])
-
-
-def test_k3s_has_a_containerd_of_its_own_beside_docker_s(node: Node) -> None:
-    config = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
-    node.run("k3s-server", "server")
-    node.run("containerd", "--config", "/var/run/docker/containerd/containerd.toml")
-    node.run("containerd", "-c", config, "-a", "/run/k3s/containerd/containerd.sock")
-    node.write(config, "version = 2\n" + NVIDIA.format(section=V2_SECTION))
-    facts = node.node()
-    assert (facts.distribution, facts.engine, facts.config) == ("k3s", "containerd", config)
-    assert facts.nvidia_runtimes == ["nvidia"]
 
 
 @pytest.mark.parametrize(
@@ -225,20 +194,3 @@ def test_any_configuration_gives_facts(tmp_path_factory: pytest.TempPathFactory,
         (node.root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
         (node.root / path[1:]).write_text(text, encoding="utf-8")
     assert node.node().engine == "containerd"
-
-
-def test_containers_conf(node: Node) -> None:
-    def told() -> Any:
-        environ = {"HOME": "/home/u"}
-        return containers_conf.cdi_spec_dirs(Context(environ, root=str(node.root)))
-
-    assert told()["unavailable"] == "absent"
-    node.write("/usr/share/containers/containers.conf", '[engine]\ncdi_spec_dirs = ["/etc/cdi"]\n')
-    node.write("/etc/containers/containers.conf.d/10-cdi.conf", "[engine]\n")
-    assert told() == ["/etc/cdi"]
-    node.write(
-        "/home/u/.config/containers/containers.conf", '[engine]\ncdi_spec_dirs = ["/x", "/run/cdi"]'
-    )
-    assert told() == ["/x", "/run/cdi"]
-    node.write("/home/u/.config/containers/containers.conf.d/z.conf", "[engine\n")
-    assert told() == ["/x", "/run/cdi"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import struct
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,7 +9,6 @@ import pytest
 from envcheck.collector.cuda.libcuda import CudaError
 from envcheck.collector.kernels import MODES, level0, level0_bits, level0_rate, ptx, ptx_rate
 from envcheck.collector.kernels.ptx import Instruction
-from envcheck.collector.kernels.random_words import random_words
 from envcheck.collector.kernels.vectors import SETS, SIZES
 
 INSTRUCTIONS = {
@@ -75,30 +71,6 @@ class Memory:
 
 
 # -- rate
-
-
-@pytest.mark.parametrize("element_type", ["fp32", "bf16", "fp16", "e4m3", "int8"])
-def test_operands_are_finite_and_never_zero(element_type: str) -> None:
-    data = random_words(element_type, 1024)
-    size = SIZES[element_type]
-    raw = [int.from_bytes(data[at : at + size], "little") for at in range(0, 1024, size)]
-    assert len(set(raw)) >= 32
-    if element_type == "int8":
-        assert all(word % 2 for word in raw)
-        return
-    values = [abs(value_of(word, element_type)) for word in raw]
-    assert all(0.5 <= value < 2 for value in values)
-    assert {math.copysign(1, value_of(word, element_type)) for word in raw} == {1, -1}
-
-
-def value_of(word: int, element_type: str) -> float:
-    if element_type == "e4m3":
-        size = Fraction(8 + word % 8, 8) * Fraction(2) ** ((word >> 3 & 15) - 7)
-        return float(-size if word >> 7 else size)
-    if element_type == "fp16":
-        return float(struct.unpack("<e", word.to_bytes(2, "little"))[0])
-    word <<= 16 if element_type == "bf16" else 0
-    return float(struct.unpack("<f", word.to_bytes(4, "little"))[0])
 
 
 def rows(*times: tuple[int, int, int]) -> bytes:
@@ -220,10 +192,3 @@ def test_a_mode_that_fails_is_told_and_a_dead_context_ends_the_process(
     teller = Teller()
     level0.run(params, teller)
     assert teller.told[0] == ("run", {"name": "a GPU", "clock_max_mhz": 1000.0})
-
-
-@pytest.mark.parametrize("seconds", [0.0, float("nan"), float("inf")])
-def test_events_that_tell_no_time_are_no_rate(seconds: float) -> None:
-    runs = [(took, [level0_rate.Unit([0], [9], 1.0)]) for took in (0.1, seconds)]
-    with pytest.raises(ValueError, match="saw no time pass"):
-        level0_rate._record(runs, ptx_rate.shape(ptx.FFMA), 1, 1, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 from typing import Any
 
@@ -15,9 +14,8 @@ from envcheck.collector.kernels import (
 )
 from envcheck.collector.kernels import operands as made
 from envcheck.collector.kernels.driver import CudaError
-from envcheck.collector.kernels.failures import NotSupported, outcome
+from envcheck.collector.kernels.failures import NotSupported
 from envcheck.collector.kernels.products import Products
-from envcheck.collector.kernels.random_words import random_words
 from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS
 
 
@@ -96,54 +94,6 @@ def test_signatures_are_read_from_each_vector_s_own_columns() -> None:
     assert {s["length"] for s in found} == {n}
 
 
-@pytest.mark.parametrize(
-    ("element_type", "low", "high"),
-    [("fp32", 0.125, 2.0), ("bf16", 0.125, 2.0), ("fp16", 0.125, 2.0), ("e4m3", 0.125, 1.875)],
-)
-def test_random_numbers_are_finite_and_near_one(element_type: str, low: float, high: float) -> None:
-    block = random_words(element_type, made._RANDOM_BYTES)
-    size = SIZES[element_type]
-    values = [number(block[i * size : (i + 1) * size], element_type) for i in range(2000)]
-    assert all(low <= abs(value) <= high for value in values)
-    assert min(values) < -1 < 1 < max(values)
-    assert len(set(values)) > (90 if size == 1 else 200) or element_type == "e4m3"
-    assert len(block) % 16 == 0
-    assert len(block) % (8192 * size) != 0  # rows near each other differ
-
-
-def number(raw: bytes, element_type: str) -> float:
-    if element_type == "fp32":
-        return float(struct.unpack("<f", raw)[0])
-    if element_type == "fp16":
-        return float(struct.unpack("<e", raw)[0])
-    if element_type == "bf16":
-        return float(struct.unpack("<f", b"\0\0" + raw)[0])
-    byte = raw[0]
-    value = (8 + (byte & 7)) / 8 * 2.0 ** ((byte >> 3 & 15) - 7)
-    return math.copysign(value, -1 if byte & 0x80 else 1)
-
-
-def test_variables() -> None:
-    environ = {
-        "CUBLAS_EMULATE_SINGLE_PRECISION": "1",
-        "CUBLAS_EMULATION_STRATEGY": "eager",
-        "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT": "55",
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
-        "NVIDIA_TF32_OVERRIDE": "0",
-        "NVIDIA_VISIBLE_DEVICES": "all",
-    }
-    told = cublas_library.scrub(environ)
-    assert set(environ) == {
-        "CUBLAS_WORKSPACE_CONFIG",
-        "NVIDIA_TF32_OVERRIDE",
-        "NVIDIA_VISIBLE_DEVICES",
-    }
-    assert told["NVIDIA_TF32_OVERRIDE"] == "0"
-    assert told["CUBLAS_EMULATION_STRATEGY"] == "(taken out for this run; it was 'eager')"
-    assert "NVIDIA_VISIBLE_DEVICES" not in told
-    assert len(told) == 5
-
-
 def test_a_library_newer_than_the_driver_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
@@ -194,20 +144,3 @@ def test_what_is_not_there(
 ) -> None:
     with pytest.raises(NotSupported, match=words):
         products(capability, *version).require(mode)
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (NotSupported("no such mode"), ("not-supported", "no such mode")),
-        (made.TooSmall("too\nsmall"), ("out-of-memory", "too small")),
-        (CudaError("cuMemAlloc_v2", 2, "OOM"), ("out-of-memory", "cuMemAlloc_v2: OOM")),
-        (CudaError("cuEventQuery", 700, "X"), ("error", "cuEventQuery: X")),
-        (cublas.CublasError("f", 3), ("out-of-memory", "f: CUBLAS_STATUS_ALLOC_FAILED")),
-        (cublas.CublasError("f", 8), ("not-supported", "f: CUBLAS_STATUS_ARCH_MISMATCH")),
-        (cublas.CublasError("f", 7), ("error", "f: CUBLAS_STATUS_INVALID_VALUE")),
-        (KeyError("x"), ("error", "KeyError: 'x'")),
-    ],
-)
-def test_failures(error: Exception, expected: tuple[str, str]) -> None:
-    assert outcome(error) == expected

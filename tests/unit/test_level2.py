@@ -35,13 +35,6 @@ def test_what_the_user_has_comes_before_any_switch_is_touched() -> None:
     ]
 
 
-def test_fp32_matrices_always_half_ones_where_they_are_asked_for_and_never_what_is_done() -> None:
-    plan = level2.planned(params(modes=["bf16"], skip=["fp32/default"]))
-    assert plan == [("fp32", "switch-off"), ("bf16", "half")]
-    plan = level2.planned(params(modes=["tf32", "fp16"], settings=["override", "control"]))
-    assert plan == [("fp32", "override"), ("fp32", "control")]
-
-
 @pytest.mark.parametrize(
     ("multiprocessors", "free", "n"),
     [
@@ -95,13 +88,6 @@ def run(monkeypatch: pytest.MonkeyPatch, module: Any, **changed: Any) -> Teller:
     return teller
 
 
-def test_a_framework_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = run(monkeypatch, None).modes
-    assert len(told) == 5
-    for mode in told.values():
-        assert mode["outcome"] == "error" and mode["reason"].startswith("import torch: ")
-
-
 @pytest.mark.parametrize(
     ("settings", "kept"), [(["default", "half"], True), (["override", "control"], False)]
 )
@@ -133,14 +119,3 @@ def test_nothing_is_told_before_the_device_is_ready(monkeypatch: pytest.MonkeyPa
     assert facts["memory_free_mib"]["detail"] == "OSError: no libcuda"
     assert sizes == [2048]
     assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
-
-
-def test_a_gpu_that_fails_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    adapter = FakeAdapter()
-    adapter.absent = lambda: None
-    adapter.dead = RuntimeError("CUDA error: system not yet initialized")
-    monkeypatch.setitem(level2.SIDES, "torch", SimpleNamespace(adapter=lambda module: adapter))
-    told = run(monkeypatch, SimpleNamespace(__version__="9.9")).modes
-    assert {m["reason"] for m in told.values()} == {
-        "torch's first use of the GPU: RuntimeError: CUDA error: system not yet initialized"
-    }

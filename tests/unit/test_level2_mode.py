@@ -44,18 +44,6 @@ def test_a_framework_without_a_switch() -> None:
     assert reference["unavailable"] == "not-supported" and "no switch" in reference["detail"]
 
 
-@pytest.mark.parametrize(
-    ("cuda", "fine"), [("10.0", True), (None, True), ("11.0", False), ("", False)]
-)
-def test_before_cuda_11_there_is_no_tf32_to_be_turned_off(cuda: str | None, fine: bool) -> None:
-    adapter = FakeAdapter(tf32=None, cuda=cuda)
-    if fine:
-        adapter.switch("switch-off")
-    else:
-        with pytest.raises(NotSupported):
-            adapter.switch("switch-off")
-
-
 def test_the_override_stands_above_a_switch_that_does_not_move() -> None:
     adapter = FakeAdapter(tf32=True)
     adapter.stubborn = True
@@ -82,13 +70,6 @@ def test_timing_alternates_with_fp32_and_is_told_in_full() -> None:
     assert rate["fp32_tflops"] == pytest.approx(rate["tflops"] / 4)
 
 
-def test_the_signatures_are_those_of_the_shape_that_is_timed() -> None:
-    told = measured(FakeAdapter(), n=96, settings=["half"], modes=["bf16"]).modes["bf16/half"]
-    assert [s["vector"] for s in told["signatures"]] == ["S1b", "B16"]
-    assert {s["length"] for s in told["signatures"]} == {96} == set(told["rate"]["shape"])
-    assert told["signatures"][0]["outputs"] == [{"bits": "0101", "count": 48 * 48}]
-
-
 def out_of_memory_above(n: int, what: str) -> Any:
     def fails(product: FakeProduct, now: str) -> None:
         if product.shape[0] > n and now == what:
@@ -106,20 +87,6 @@ def test_out_of_memory_halves_the_matrices_and_begins_again(what: str) -> None:
     assert (mode["outcome"], mode["rate"]["shape"]) == ("ok", [512, 512, 512])
     assert {s["length"] for s in mode["signatures"]} == {512}
     assert [stage for _, stage in told.stages][-2:] == ["bits", "rate"]
-
-
-def test_what_raises_in_one_mode_costs_that_mode() -> None:
-    adapter = FakeAdapter()
-
-    def fails(product: FakeProduct, what: str) -> None:
-        if product.element_type == "fp16":
-            raise ValueError("something\n else")
-
-    adapter.fails = fails
-    told = measured(adapter).modes
-    assert told["fp16/half"]["outcome"] == "error"
-    assert told["fp16/half"]["reason"] == "fake.matmul: ValueError: something else"
-    assert {mode["outcome"] for key, mode in told.items() if key != "fp16/half"} == {"ok"}
 
 
 class Left(BaseException):
@@ -151,14 +118,6 @@ def test_a_sticky_error_is_told_and_ends_the_process_with_status_3(
     assert bool(told.get("signatures")) is (when == "rate")
 
 
-def test_no_time_left() -> None:
-    told = measured(FakeAdapter(), seconds=0.0).modes
-    assert len(told) == 5
-    assert {(m["outcome"], m["reason"]) for m in told.values()} == {
-        ("not-run", "no time left (0 s were given)")
-    }
-
-
 def test_kernel_names_have_stages_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,17 +138,6 @@ def test_kernel_names_have_stages_of_their_own(
         ("bf16/half", "names"),
     ]  # after all is timed
     assert told.modes["bf16/half"]["hardware"] == {"kernel_names": ["/x/libcupti.so", "12"]}
-
-
-def test_what_fails_under_cupti_costs_the_names_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: str, major: int) -> None:
-        raise RuntimeError("no CUPTI")
-
-    monkeypatch.setattr(cupti, "kernel_names", refuse)
-    told = measured(FakeAdapter(), settings=["default"], names=True)
-    mode = told.modes["fp32/default"]
-    assert mode["outcome"] == "ok"
-    assert mode["hardware"]["kernel_names"]["detail"] == "fake.matmul: RuntimeError: no CUPTI"
 
 
 def test_a_reference_that_a_process_died_of_is_not_run_again() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import fake_frameworks as fake
@@ -48,20 +47,6 @@ def test_no_gpu_is_said_in_one_line(adapter: Any, words: str) -> None:
     assert re.fullmatch(words, told)
 
 
-def test_what_each_tells_of_its_device() -> None:
-    assert framework_torch.adapter(fake.torch()).facts() == {
-        "name": "NVIDIA A100",
-        "compute_capability": "8.0",
-        "multiprocessors": 108,
-    }
-    assert framework_tensorflow.adapter(fake.tensorflow()).facts() == {"compute_capability": "8.0"}
-    jax = framework_jax.adapter(fake.jax())
-    jax.absent()
-    assert jax.facts() == {"name": "NVIDIA L4", "compute_capability": "8.9"}
-    jax.device.core_count = 58
-    assert jax.facts()["multiprocessors"] == 58
-
-
 # -- PyTorch
 
 
@@ -93,24 +78,7 @@ def test_torchs_switch_and_its_older_and_newer_ways() -> None:
         adapter.switch("switch-on")
 
 
-def test_torch_is_timed_by_events_around_the_products_alone() -> None:
-    adapter = framework_torch.adapter(fake.torch())
-    product = adapter.product("default", "fp16", SHAPE)
-    assert adapter.timer == "cuda-events"
-    seen: list[str] = []
-    assert product.seconds(25, lambda: seen.append("sampled")) == pytest.approx(0.025)
-    assert seen == ["sampled"]
-
-
 # -- TensorFlow
-
-
-def test_tensorflow_by_its_version() -> None:
-    assert type(framework_tensorflow.adapter(fake.tensorflow())).__name__ == "Eager"
-    old = SimpleNamespace(__version__="1.15.5", config=SimpleNamespace())
-    adapter = framework_tensorflow.adapter(old)
-    assert (type(adapter).__name__, adapter.initial) == ("Graphs", None)
-    assert adapter.call("default") == "tf.matmul in a graph and a session"
 
 
 def test_tensorflow_that_runs_elsewhere_does_not_support_it() -> None:
@@ -120,29 +88,6 @@ def test_tensorflow_that_runs_elsewhere_does_not_support_it() -> None:
         product.launch()
     tf = fake.tensorflow()
     framework_tensorflow.adapter(tf).product("default", "fp32", SHAPE).launch()
-
-
-def test_a_session_of_tensorflow_1_grows_and_is_closed() -> None:
-    log: list[str] = []
-    config = SimpleNamespace(gpu_options=SimpleNamespace(allow_growth=False))
-
-    def session(graph: Any, config: Any) -> Any:
-        assert config.gpu_options.allow_growth is True
-        return SimpleNamespace(graph=graph, close=lambda: log.append("closed"))
-
-    v1 = SimpleNamespace(ConfigProto=lambda: config, Session=session)
-    tf = SimpleNamespace(
-        __version__="1.15.5",
-        config=SimpleNamespace(),
-        Graph=object,
-        compat=SimpleNamespace(v1=v1),
-    )
-    adapter = framework_tensorflow.adapter(tf)
-    adapter.release()
-    first = adapter.session
-    assert adapter.session is first
-    adapter.release()
-    assert log == ["closed"] and adapter.session is not first
 
 
 # -- JAX

@@ -73,47 +73,6 @@ def test_a_file_is_known_by_its_name(filename: str, name: str | None) -> None:
     assert (library.name if library else None) == name
 
 
-def test_the_table_holds_each_library_once_with_sonames_that_lead_back_to_it() -> None:
-    names = [library.name for library in libraries.TABLE]
-    assert len(set(names)) == len(names)
-    for library in libraries.TABLE:
-        sonames = libraries.sonames(library)
-        assert sonames
-        assert len(set(sonames)) == len(sonames)
-        assert all(libraries.known(soname) is library for soname in sonames)
-    assert libraries.sonames(libraries.NAMES["libcufft"]) == [
-        "libcufft.so.10.0",
-        "libcufft.so.10",
-        "libcufft.so.11",
-        "libcufft.so.12",
-    ]
-
-
-MAPS = """\
-55d0c8a00000-55d0c8a28000 r--p 00000000 fe:01 1048602                    /usr/bin/my python
-7f0000000000-7f0000021000 rw-p 00000000 00:00 0
-7f1000000000-7f1000100000 r-xp 00001000 fe:01 77   /opt/a b/libcudnn.so.9
-7f2000000000-7f2000100000 r--p 00000000 fe:01 78   /opt/libcublas.so.12 (deleted)
-7f3000000000-7f3000100000 r--p 00000000 fe:01 79   /opt/new\\012line.so
-7ffd1c5e8000-7ffd1c609000 rw-p 00000000 00:00 0                          [stack]
-7ffd1c7f2000-7ffd1c7f6000 r--p 00000000 00:00 0                          [vvar]
-garbage
-"""
-
-
-def test_maps_with_spaces_deleted_files_and_newlines() -> None:
-    found = dl.parse_maps(MAPS)
-    assert [(region.path, region.deleted) for region in found] == [
-        ("/usr/bin/my python", False),
-        ("/opt/a b/libcudnn.so.9", False),
-        ("/opt/libcublas.so.12", True),
-        ("/opt/new\nline.so", False),
-    ]
-    assert dl.at(0x7F1000000000, found) is found[1]
-    assert dl.at(0x7F10000FFFFF, found) is found[1]
-    assert dl.at(0x7F1000100000, found) is None
-
-
 def test_this_process_has_mapped_its_c_library() -> None:
     assert any(re.search(r"/(libc|ld-musl|libc-2)", region.path) for region in dl.mappings())
 

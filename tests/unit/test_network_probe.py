@@ -137,16 +137,6 @@ def test_a_roce_port_and_the_interface_of_its_addresses(tree: Tree) -> None:
     assert (port.state, port.physical_state) == ("DOWN", "Disabled")
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/usr/lib64/libibverbs.so.1", "/opt/mofed/lib/libibverbs.so.1", "/own/libibverbs.so.1"],
-)
-def test_where_libibverbs_is_found(tree: Tree, path: str) -> None:
-    tree.write(path)
-    tree.write("/etc/ld.so.cache", b"glibc\0libibverbs.so.1\0/opt/mofed/lib/libibverbs.so.1\0x\0")
-    assert probe(tree, LD_LIBRARY_PATH="relative::/own").libibverbs == path
-
-
 def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> None:
     tree.write(
         "/etc/nccl.conf", "# all\nNCCL_IB_DISABLE=1\nNCCL_P2P_DISABLE = 1\nNCCL_DEBUG=WARN\n"
@@ -159,22 +149,6 @@ def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> Non
         ("NCCL_P2P_DISABLE", "1", "/etc/nccl.conf"),
         ("NCCL_SOCKET_IFNAME", "eth0", "environment"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("environ", "count"),
-    [
-        ({"SLURM_JOB_NUM_NODES": "4"}, 4),
-        ({"PET_NNODES": "1:4"}, None),
-        ({"WORLD_SIZE": "16", "LOCAL_WORLD_SIZE": "8"}, 2),
-        ({"OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_SIZE": "8"}, 1),
-        ({"WORLD_SIZE": "16", "LOCAL_WORLD_SIZE": "0"}, None),
-        ({}, None),
-    ],
-)
-def test_how_many_machines_a_job_has(environ: dict[str, str], count: int | None) -> None:
-    found = network.nodes(environ)
-    assert found == count if count else found["unavailable"] == "absent"
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from envcheck.collector import account, facts, files
+from envcheck.collector import account, files
 from envcheck.collector.packaging import distributions
-from envcheck.collector.runtime import forked, shadows
+from envcheck.collector.runtime import shadows
 from envcheck.collector.runtime.context import Context
 
 
@@ -41,15 +38,6 @@ def test_metadata_that_is_a_fifo_holds_nobody_up(tmp_path: Path) -> None:
     assert (found.name, found.version) == ("nvidia_odd", "1.0")
     with pytest.raises(OSError, match="not a regular file"):
         list(distributions.recorded(found))
-
-
-@given(st.binary(max_size=40))
-@settings(max_examples=200, deadline=None)
-def test_a_name_of_any_bytes_is_text(name: bytes) -> None:
-    """As Python decodes it in a UTF-8 locale, and in the C locale up to 3.6: the same text."""
-    utf8 = facts.plain(name.decode("utf-8", "surrogateescape"))
-    ascii_only = facts.plain(name.decode("ascii", "surrogateescape"))
-    assert utf8 == ascii_only == name.decode("utf-8", "replace")
 
 
 def test_names_and_homes_without_asking_the_network(tmp_path: Path) -> None:
@@ -80,20 +68,3 @@ def test_what_lies_on_pythonpath_is_left_to_the_target(
     assert sys.path[0] == str(tmp_path)
     assert importlib.import_module("colorsys").WHOSE == "theirs"
     monkeypatch.delitem(sys.modules, "colorsys")
-
-
-def refuse() -> int:
-    raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
-
-
-def test_no_room_for_another_process_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fork", refuse)
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    ((outcome, fact),) = forked.call_all([lambda: 1], 1.0)
-    assert outcome == "error"
-    assert "Resource temporarily unavailable" in fact["detail"]
-    answers = forked.each(["one", "two"], lambda item, tell: True, 1.0, 1.0, "tried")
-    assert ["Resource temporarily unavailable" in a.failure["detail"] for a in answers] == [
-        True
-    ] * 2
-    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -115,13 +115,6 @@ def test_missing_files_are_counted_and_the_first_are_named_libraries_first(tmp_p
     assert "../../../bin/tool" not in found.missing
 
 
-def test_an_earlier_directory_shadows_a_later_one(tmp_path: Path) -> None:
-    install(tmp_path / "user", "protobuf", "3.20.3")
-    install(tmp_path / "site", "Protobuf", "4.24.4")
-    found = collect(tmp_path / "user", tmp_path / "site")[0].distributions
-    assert [(d.version, d.shadowed) for d in found] == [("3.20.3", False), ("4.24.4", True)]
-
-
 def test_eggs(tmp_path: Path) -> None:
     info = tmp_path / "site/gast-0.2.2-py3.7.egg-info"
     info.mkdir(parents=True)
@@ -170,22 +163,6 @@ def test_horovod_extensions_are_looked_for_as_files(tmp_path: Path) -> None:
         "torch": False,
         "mxnet": False,
     }
-
-
-def test_of_two_owners_of_pynvml_the_one_whose_bytes_are_there(tmp_path: Path) -> None:
-    install(tmp_path, "nvidia-ml-py", "12.560.30", ("pynvml.py",))
-    install(tmp_path, "nvidia-ml-py3", "7.352.0", ("pynvml.py",))
-    assert collect(tmp_path)[0].pynvml_module_version == "7.352.0"
-
-
-def test_pynvml_without_an_owner(tmp_path: Path) -> None:
-    (tmp_path / "pynvml.py").write_text("x = 1\n__version__ = '8.0.4'\n")
-    assert collect(tmp_path)[0].pynvml_module_version == "8.0.4"
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "bare/pynvml.py").write_text("x = 1\n")
-    version = collect(tmp_path / "bare")[0].pynvml_module_version
-    assert isinstance(version, Unavailable)
-    assert version.unavailable == "not-supported"
 
 
 @settings(max_examples=60, deadline=None)

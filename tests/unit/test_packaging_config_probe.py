@@ -13,19 +13,11 @@ from hypothesis import strategies as st
 
 from envcheck.collector.credentials import strip
 from envcheck.collector.facts import dumps
-from envcheck.collector.packaging import configuration, toml
+from envcheck.collector.packaging import toml
 from envcheck.collector.probes import environment, packaging_config
 from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import Unavailable
 from envcheck.facts.target import ConfigFile, Environment, PackagingConfig
-
-PYINDEX = """\
-[global]
-extra-index-url = https://pypi.ngc.nvidia.com
-trusted-host = pypi.ngc.nvidia.com
-no-cache-dir = true
-index-url = https://index.example/simple
-"""
 
 
 def collect(root: Path, **environ: str) -> PackagingConfig:
@@ -46,37 +38,6 @@ def put(root: Path, path: str, text: str | bytes) -> Path:
 def values(file: ConfigFile) -> dict[str, str]:
     assert not isinstance(file.settings, Unavailable), file.settings
     return {f"{s.section}.{s.key}": s.value for s in file.settings}
-
-
-PLACES = {
-    "/etc/xdg/pip/pip.conf": "global",
-    "/etc/pip.conf": "global",
-    "/home/ada/.pip/pip.conf": "user",
-    "/home/ada/.config/pip/pip.conf": "user",
-    "/opt/env/pip.conf": "site",
-}
-
-
-def test_pip_is_looked_for_where_pip_looks(tmp_path: Path) -> None:
-    for place in PLACES:
-        put(tmp_path, place, PYINDEX)
-    found = collect(tmp_path)
-    assert {file.path: file.level for file in found.files} == PLACES
-    assert found.pyindex_traces == list(PLACES)
-    assert all(file.mode == "0644" for file in found.files)
-
-
-def test_pip_config_file_replaces_the_users(tmp_path: Path) -> None:
-    for place in PLACES:
-        put(tmp_path, place, "[global]\nretries = 3\n")
-    own = put(tmp_path, "/own.conf", "[global]\nindex-url = https://index.example/\n")
-    # pip asks the real file system whether the file is there, so the root is not in front of it.
-    found = collect(Path("/"), PIP_CONFIG_FILE=str(own), HOME=str(tmp_path / "home/ada"))
-    by_path = {file.path: file for file in found.files}
-    assert by_path[str(own)].level == "environment"
-    assert values(by_path[str(own)]) == {"global.index-url": "https://index.example/"}
-    assert not any(file.level == "user" for file in found.files)
-    assert values(by_path["PIP_CONFIG_FILE"]) == {"env.config-file": str(own)}
 
 
 def test_settings_keep_their_section_their_lines_and_their_numbers(tmp_path: Path) -> None:
@@ -250,16 +211,6 @@ def test_any_text_is_toml_or_a_value_error(text: str) -> None:
             assert isinstance(read(text), dict)
         except ValueError as error:
             assert "no valid TOML" in str(error)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.one_of(st.text(), st.text(alphabet="[]=:%\n hjgk#;")))
-def test_any_text_is_pip_configuration_or_a_value_error(text: str) -> None:
-    try:
-        for setting in configuration.parse_pip(text):
-            assert setting["key"]
-    except ValueError as error:
-        assert "pip cannot read it" in str(error)
 
 
 @settings(max_examples=30, deadline=None)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 from ptx_simulator import GLOBAL, SHARED, WARP, Machine, codes, number
 
-from envcheck.collector.kernels import MODES, ptx, ptx_module, ptx_rate, ptx_signature
-from envcheck.collector.kernels.ptx import Instruction, Product
+from envcheck.collector.kernels import MODES, ptx, ptx_rate, ptx_signature
+from envcheck.collector.kernels.ptx import Instruction
 from envcheck.collector.kernels.vectors import SIZES, pack
 
 CHIPS = [(6, 1), (7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0), (12, 1)]
@@ -200,14 +199,3 @@ def test_every_mode_has_kernels_or_a_reason(capability: tuple[int, int]) -> None
             assert (
                 "has no Tensor Cores" if capability < (7, 0) else needs
             ) in told or mode != "fp8"
-
-
-@pytest.mark.parametrize("product", PRODUCTS, ids=lambda p: f"{PRODUCTS[p]}-{p.target}")
-def test_a_module_is_of_the_lowest_version_and_never_m8n8k4(product: Product) -> None:
-    text = ptx_module.text(product)
-    assert text.startswith(f".version {product.version}\n.target {product.target}\n")
-    assert text.isascii() and "m8n8k4" not in text
-    kernels = re.findall(r"\.entry (\w+)\(", text)
-    assert kernels == [ptx_signature.name(one) for one in product.instructions] + ["rate"]
-    assert len(set(kernels)) == len(kernels)
-    assert (".aligned" in text) == (product.version > "6.0")  # which 6.0 does not have for wmma

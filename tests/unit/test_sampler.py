@@ -9,7 +9,7 @@ import pytest
 
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.kernels import sampler
-from envcheck.collector.kernels.nvml_device import open_device, within
+from envcheck.collector.kernels.nvml_device import within
 from envcheck.collector.nvml.binding import NotThere
 
 PYNVML = """
@@ -67,17 +67,6 @@ def test_facts(path: str) -> None:
     watched.reset()
     assert watched.facts()["clock_mhz"]["unavailable"] == "not-collected"
     assert watched.facts()["power_w"] == {"unavailable": "not-supported"}
-
-
-def test_the_device(path: str) -> None:
-    found = open_device(path, "0000:83:00.0", "GPU-1")
-    assert found.handle == "GPU at 0000:83:00.0"
-    assert open_device(path, None, "GPU-1").handle == "GPU-1"
-    found = open_device(path, "0000:83:00.0", "MIG-1")
-    assert found.handle == "GPU at 0000:83:00.0"
-    assert open_device(path, None, "MIG-1").handle == "parent of MIG-1"
-    with pytest.raises(LookupError):
-        open_device(path, None, None)
 
 
 def test_a_library_that_hangs_holds_up_no_product(

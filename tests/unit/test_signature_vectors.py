@@ -84,29 +84,6 @@ def test_values_are_exact_in_every_type_that_they_are_used_with(input_type: str)
             assert value(encode(exact, input_type), input_type) == exact, one.name
 
 
-@pytest.mark.parametrize(
-    ("exact", "element_type"),
-    [
-        (1 + power(-11), "fp16"),
-        (1 + power(-8), "bf16"),
-        (1 + power(-24), "fp32"),
-        (1 + power(-4), "e4m3"),
-        (449, "e4m3"),
-        (128, "int8"),
-        (Fraction(1, 2), "int8"),
-    ],
-)
-def test_what_is_not_exact_is_refused(exact: Fraction, element_type: str) -> None:
-    with pytest.raises(ValueError):
-        encode(exact, element_type)
-
-
-def test_terms_stay_within_slices_of_sixteen_but_where_they_are_spread_by_design() -> None:
-    for one in VECTORS.values():
-        assert one.period % 16 == 0 and max(one.slots) < one.period
-        assert one.name == "A16s" or max(one.slots) < 16
-
-
 def lines(data: bytes, input_type: str, length: int) -> list[tuple[tuple[int, int], ...]]:
     """A matrix's lines, each as (place, word) of what is not zero."""
     code = {1: "B", 2: "H", 4: "I"}[SIZES[input_type]]

@@ -39,11 +39,6 @@ CAPTURES = {
     ),
     "tesla-t4": ("v11", "515.105.01", "11.7", 1, "Tesla T4", "0000:00:1e.0"),
 }
-SECTIONS = {
-    captures.H200: ("590.48.01", "13.1", "NVIDIA H200", "0000:83:00.0"),
-    captures.H100_MIG: ("590.48.01", "13.1", "NVIDIA H100 80GB HBM3", "0000:00:09.0"),
-    captures.RTX_4080: ("595.71.05", "13.2", "NVIDIA GeForce RTX 4080 SUPER", "0000:01:00.0"),
-}  # fmt: skip
 
 
 def typed(facts: dict[str, Any]) -> NvidiaSmi:
@@ -82,16 +77,6 @@ def test_every_xml_capture(name: str) -> None:
     assert str(gpu.uuid).startswith("GPU-")
 
 
-@pytest.mark.parametrize("name", SECTIONS)
-def test_every_text_capture(name: str) -> None:
-    driver, cuda, product, address = SECTIONS[name]
-    facts = document.read_file(str(captures.path(name)))
-    assert (facts["form"], facts["driver_version"], facts["cuda_version"]) == ("text", driver, cuda)
-    assert facts["gpu_count"] == 1
-    gpu = only_gpu(facts)
-    assert (gpu.index, gpu.name, gpu.pci_address) == (0, product, address)
-
-
 def test_a_full_document_fills_every_field_that_it_can() -> None:
     gpu = capture("nvidia-smi-xml/rtx-4000-sff-ada-v13.xml")
     empty = {
@@ -107,23 +92,6 @@ def test_a_full_document_fills_every_field_that_it_can() -> None:
         # relative to T.Limit since Ada
         "temperature_slowdown_c", "temperature_shutdown_c", "memory_temperature_max_c",
     }  # fmt: skip
-
-
-def test_a_gpu_under_the_old_names() -> None:
-    t4 = capture("nvidia-smi-xml/tesla-t4.xml")
-    assert (t4.power_draw_w, t4.power_limit_w, t4.power_min_limit_w) == (26.78, 70.0, 60.0)
-    assert t4.clock_event_reasons == []
-    assert (t4.pcie_gen, t4.pcie_width, t4.pcie_width_max, t4.pcie_replays) == (3, 8, 16, 0)
-    assert (t4.retired_single_bit, t4.retired_double_bit, t4.retired_pending) == (0, 0, False)
-    assert (t4.temperature_slowdown_c, t4.temperature_shutdown_c) == (93, 96)
-    assert (t4.ecc_enabled, t4.ecc_uncorrected_aggregate) == (True, 0)
-    assert isinstance(t4.processes, list)
-    assert [(p.pid, p.kind, p.name, p.memory_mib) for p in t4.processes] == [
-        (675, "G", "/usr/lib/xorg/Xorg", 22), (5762, "C", "python", 1005),
-    ]  # fmt: skip
-    p400 = capture("nvidia-smi-xml/quadro-p400.xml")
-    assert p400.clock_event_reasons == ["gpu_idle"]
-    assert reason(p400.ecc_corrected_volatile) == "not-supported"  # single_bit/total: N/A
 
 
 def a_document(body: str, count: int = 1) -> str:
@@ -253,28 +221,6 @@ def test_what_is_printed_beside_a_document_of_one_gpu(tmp_path: Path) -> None:
     assert (lost.pci_address, reason(lost.uuid)) == ("0000:df:00.0", "error")
 
 
-def test_slowdown_counters_histogram_and_set_clocks_in_both_forms() -> None:
-    text = captures.path(captures.H200).read_text(encoding="utf-8")
-    for name, value in (
-        ("HW Thermal Slowdown", "7 us"),
-        ("HW Power Braking", "8 us"),
-        ("None", "2 bank(s)"),
-    ):
-        unit = value.partition(" ")[2].replace("(s)", r"\(s\)")
-        text, done = re.subn(rf"({name} +:) 0 {unit}", rf"\1 {value}", text, count=1)
-        assert done
-    gpu = only_gpu(document.read_document(text))
-    assert (gpu.slowdown_hw_thermal_us, gpu.slowdown_hw_power_brake_us) == (7, 8)
-    assert (gpu.remap_banks_max, gpu.remap_banks_none) == (3072, 2)
-    assert gpu.slowdown_sw_thermal_us == gpu.slowdown_sw_power_cap_us == 0
-    xml = capture("nvidia-smi-xml/rtx-4000-sff-ada-v13.xml")
-    assert (xml.slowdown_hw_thermal_us, xml.slowdown_hw_power_brake_us) == (0, 0)
-    assert (xml.remap_banks_max, xml.remap_banks_none) == (96, 0)
-    a100 = capture("nvidia-smi-xml/a100-sxm4-v12.xml")
-    assert (a100.clock_set_mhz, a100.clock_set_default_mhz) == (1275, 1275)
-    assert (a100.memory_temperature_max_c, a100.inforom) == (95, "G506.0212.00.01")
-
-
 @pytest.mark.parametrize(
     ("part", "said", "expected"),
     [
@@ -307,34 +253,6 @@ def test_every_fault_of_the_fabric_in_both_forms(part: str, said: str, expected:
         text = text.replace("Incorrect Configuration ", "Partition Assigned ")
     changed = re.sub(rf"(?i)({part.replace('_', ' ')} +:) N/A", rf"\1 {said}", text, count=1)
     assert only_gpu(document.read_document(changed)).fabric_faults == [expected]
-
-
-def test_a_process_keeps_its_program_and_loses_its_arguments() -> None:
-    process = (
-        "<processes><process_info><pid>7</pid><type>M+C</type><process_name>/usr/bin/python train.py"
-        " --api-key=s3cret</process_name><used_memory>N/A</used_memory></process_info>"
-        "<process_info><pid>N/A</pid></process_info></processes>"
-    )
-    gpu = read_gpu(process)
-    assert isinstance(gpu.processes, list)
-    (kept,) = gpu.processes
-    assert (kept.pid, kept.kind, kept.name) == (7, "M+C", "/usr/bin/python")
-    assert reason(kept.memory_mib) == "not-supported"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<nvidia_smi_log></nvidia_smi_log>",
-        "<nvidia_smi_log><attached_gpus>2</attached_gpus></nvidia_smi_log>",
-        "=====NVSMI LOG=====\nDriver Version    : 590.48.01\nAttached GPUs    : 1\n",
-        "=====NVSMI LOG=====\n",
-        "<nvidia_smi_log>" + "<gpu/>" * 300 + "</nvidia_smi_log>",
-    ],
-)
-def test_a_frame_without_gpus_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="GPU"):
-        document.read_document(text)
 
 
 def test_a_file_s_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,12 +322,3 @@ def test_an_error_in_the_place_of_a_document_is_its_words(
     assert isinstance(facts.message, str) and facts.message.startswith(said)
     for fact in (facts.gpus, facts.driver_version):
         assert isinstance(fact, Unavailable) and said in fact.detail
-
-
-def test_no_devices_are_none_and_other_text_is_no_document(tmp_path: Path) -> None:
-    file = tmp_path / "smi.txt"
-    file.write_text("No devices were found\n")
-    assert typed(document.read_file(file)).gpus == []
-    file.write_text("he found no devices\n")
-    with pytest.raises(ValueError, match="no output of nvidia-smi"):
-        document.read_file(file)

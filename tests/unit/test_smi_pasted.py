@@ -156,19 +156,6 @@ def test_the_names_of_driver_610(tmp_path: Path) -> None:
     assert not {code for code, _ in alarms(facts)} & {"DRV-008", "DRV-006"}
 
 
-def test_driver_610_in_xml(tmp_path: Path) -> None:
-    note = "[Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]"
-    limits = "<current_power_limit>400.00 W</current_power_limit>"
-    xml = (
-        f"<nvidia_smi_log><driver_version>610.57.04 {note}</driver_version><attached_gpus>1</attached_gpus>"
-        "<gpu id='00000000:01:00.0'><product_name>NVIDIA H200</product_name><gpu_power_readings>"
-        f"<gpu_ceiling_power_limit>{limits}</gpu_ceiling_power_limit></gpu_power_readings></gpu>"
-        "</nvidia_smi_log>"
-    )
-    facts = facts_of(xml, tmp_path)
-    assert facts["driver_version"] == "610.57.04" and facts["gpus"][0]["power_limit_w"] == 400.0
-
-
 # Wrapped
 
 
@@ -188,13 +175,6 @@ WRAPPED: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("how", WRAPPED)
 def test_text_however_it_was_pasted(how: str, tmp_path: Path) -> None:
     assert facts_of(WRAPPED[how](NEW), tmp_path) == facts_of(NEW, tmp_path)
-
-
-@pytest.mark.parametrize("name", ["a100-sxm4-v12", "rtx-3080-v13"])
-@pytest.mark.parametrize("how", ["CRLF", "indented"])
-def test_xml_however_it_was_pasted(name: str, how: str, tmp_path: Path) -> None:
-    xml = captures.xml(name)
-    assert facts_of(WRAPPED[how](xml), tmp_path) == facts_of(xml, tmp_path)
 
 
 # Cut
@@ -220,11 +200,6 @@ def new_alarms(text: str, tmp_path: Path, step: int = 1) -> set[tuple[str, str]]
     return found - alarms(facts_of(text, tmp_path))
 
 
-def test_a_document_that_was_cut_raises_no_alarm(tmp_path: Path) -> None:
-    assert new_alarms(NEW, tmp_path) == set()
-    assert new_alarms(XML, tmp_path) == set()
-
-
 def section(name: str) -> str:
     text = captures.path(name).read_text()
     begin = text.rindex("\n", 0, text.index("NVSMI LOG")) + 1
@@ -242,60 +217,7 @@ def test_every_capture_cut_at_many_lines(tmp_path: Path) -> None:
         assert new_alarms(section(name), tmp_path) == set(), name
 
 
-XML = """\
-<?xml version="1.0" ?>
-<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
-<nvidia_smi_log>
-    <driver_version>550.54.15</driver_version>
-    <cuda_version>12.4</cuda_version>
-    <attached_gpus>1</attached_gpus>
-    <gpu id="00000000:01:00.0">
-        <product_name>NVIDIA H100 80GB HBM3</product_name>
-        <product_brand>NVIDIA</product_brand>
-        <persistence_mode>Enabled</persistence_mode>
-        <mig_mode>
-            <current_mig>Enabled</current_mig>
-            <pending_mig>Enabled</pending_mig>
-        </mig_mode>
-        <mig_devices>
-            <mig_device>
-                <gpu_instance_id>9</gpu_instance_id>
-            </mig_device>
-        </mig_devices>
-        <fb_memory_usage>
-            <total>81559 MiB</total>
-        </fb_memory_usage>
-        <processes>
-        </processes>
-    </gpu>
-</nvidia_smi_log>
-"""
-
-
 # Errors alone
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("root@gpu1:~# nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\nNVML library"
-         " version: 535.161\n", "Failed to initialize NVML: Driver/library version mismatch"),
-        ("> Failed to initialize NVML: Unknown Error\n", "Failed to initialize NVML: Unknown Error"),
-        ("Failed to initialize NVML: Driver Not Loaded", "Failed to initialize NVML: Driver Not Loaded"),
-        ("Failed to initialize NVML: GPU access blocked by the operating system\r\n", "Failed to init"),
-        ("Failed to initialize NVML: Insufficient Permissions", "Failed to init"),
-        ("```\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make\n```",
-         "NVIDIA-SMI has failed"),
-        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.", "NVIDIA-SMI couldn't"),
-        ("Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.  Reboot", "Unable to"),
-        ("\x1b[31mUnable to determine the device handle for gpu 0000:3B:00.0: Unknown Error\x1b[0m", "Un"),
-        ("Nov 20 12:00:00 node job[17]: Failed to initialize NVML: Unknown Error", "Failed to initialize"),
-    ],
-)  # fmt: skip
-def test_an_error_however_it_was_pasted(text: str, said: str, tmp_path: Path) -> None:
-    facts = facts_of(text, tmp_path)
-    assert facts["message"].startswith(said)
-    assert facts["gpus"]["unavailable"] == "error"
 
 
 def test_no_devices(tmp_path: Path) -> None:

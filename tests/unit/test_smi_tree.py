@@ -118,24 +118,6 @@ def test_what_is_no_document_is_refused_with_a_reason(text: str, why: str) -> No
         tree.parse(text)
 
 
-def test_a_section_ends_where_another_begins() -> None:
-    larger = f"# $ nvidia-smi -q\n{TEXT}\n\n########\n# $ other\n########\nGPU 00000000:30:00.0\n    A : b\n"
-    assert [gpu.value for gpu in tree.parse(larger).gpus()] == [
-        "00000000:10:1C.0",
-        "00000000:20:1C.0",
-    ]
-    assert len(tree.parse(TEXT + TEXT).gpus()) == 2
-
-
-def test_a_message_between_two_gpus_loses_neither() -> None:
-    noisy = TEXT.replace(
-        "GPU 00000000:20", "WARNING: infoROM is corrupted\n    at : once\nGPU 00000000:20"
-    )
-    first, second = tree.parse(noisy).gpus()
-    assert second.text("Product Name") == "NVIDIA A30"
-    assert first.text("at") is None
-
-
 def mutations(document: str) -> st.SearchStrategy[str]:
     """The document with a piece cut out, replaced or put twice."""
     place = st.integers(0, len(document))

@@ -72,16 +72,6 @@ class World:
 BEGIN: dict[str, Any] = {"begin": {"a": 1}}
 
 
-def test_messages_reach_the_taker_and_results_end_their_stage() -> None:
-    world = World()
-    world.after(1, BEGIN, {"stage": "bits", "of": "fp32"}, "no message", {"result": 1, "of": "x"})
-    assert world.worker.stage == ("bits", "fp32")
-    world.after(1, {"result": "malformed", "of": "y"}, {"result": 2, "of": "fp32"}, {"done": {}})
-    assert world.worker.stage is None
-    assert world.taken == [("begin", {"a": 1}, ""), ("result", 1, "x"), ("result", 2, "fp32")]
-    assert world.end("exited", -11) == ("ok", "")
-
-
 @pytest.mark.parametrize(
     ("limits", "steps"),
     [
