@@ -51,9 +51,9 @@ def add_arguments(parser: Parser) -> None:
         "--for-python",
         action="append",
         default=[],
-        metavar="VERSIONS",
-        help="for machines with these Pythons, such as 3.11,3.13 (default: those that the supported releases"
-        " of Debian and Ubuntu come with)",
+        metavar="VERSION",
+        help="packages for this Python, such as 3.11 (default: the newest that the release has wheels for;"
+        " the bundle carries it)",
     )
     parser.add_argument(
         "--output",

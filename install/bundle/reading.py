@@ -52,16 +52,9 @@ class Bundle:
         self._open.close()
 
     def locks(self) -> dict[str, Lockfile]:
-        """Version of Python → what is installed for it. All are of one release."""
-        found = {}
-        for minor, name in self.index.lock_names.items():
-            lock = pylock.parse(self._text(name), f"{self.place}: {name}")
-            if lock.python != minor:
-                raise self._wrong(f"{name} is for Python {lock.python}, and not for {minor}")
-            found[minor] = lock
-        if len({(lock.stack, lock.release, lock.architecture) for lock in found.values()}) != 1:
-            raise self._wrong("its locks are not of one release of one stack")
-        return found
+        """Version of Python → what is installed for it: one."""
+        lock = pylock.parse(self._text(index.LOCK), f"{self.place}: {index.LOCK}")
+        return {lock.python: lock}
 
     @property
     def stack_text(self) -> str:

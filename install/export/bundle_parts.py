@@ -54,16 +54,12 @@ def check_room(output: Path, files: Sequence[LockedFile], missing: Sequence[Lock
     writing.check_room(output, needed)
 
 
-def stack_text(choices: Sequence[Choice]) -> str:
-    """The stack as TOML, as it was chosen from: of its releases the one, for these Pythons."""
-    minors = [
-        choice.candidate.interpreter.minor for choice in choices if choice.candidate.interpreter
-    ]
-    first = choices[0]
-    release = msgspec.structs.replace(
-        first.candidate.release, python=minors or first.candidate.release.python
-    )
-    stack = msgspec.structs.replace(first.stack, releases=[release])
+def stack_text(choice: Choice) -> str:
+    """The stack as TOML, as it was chosen from: of its releases the one, for this Python."""
+    interpreter, release = choice.candidate.interpreter, choice.candidate.release
+    if interpreter:
+        release = msgspec.structs.replace(release, python=[interpreter.minor])
+    stack = msgspec.structs.replace(choice.stack, releases=[release])
     filled: dict[str, Any] = _filled(msgspec.to_builtins(stack))
     return tomli_w.dumps(filled)
 

@@ -1,13 +1,12 @@
-"""The Pythons that a bundle is made for, on the machines that it goes to."""
+"""The machines that a bundle goes to, and the Pythons that its packages are for."""
 
 from __future__ import annotations
 
 import platform
-from pathlib import Path
 
 import msgspec
 
-from ...data.system_pythons import SystemPython, system_pythons
+from ...data.system_pythons import system_pythons
 from ...exit_codes import UsageError
 from ...facts.base import known
 from ...facts.snapshot import Snapshot
@@ -16,23 +15,13 @@ from ..pythons.interpreter import Interpreter, asked_version, number, tags
 
 # For a Python of no system that is known: the oldest glibc among those.
 _OLDEST_GLIBC = min((row.glibc for row in system_pythons()), key=number)
-
-
-class Destination(msgspec.Struct, frozen=True, kw_only=True):
-    """One Python, on machines like this one or on the one that a Snapshot describes."""
-
-    interpreter: Interpreter
-    systems: list[str]  # "Debian 12", "machine.json"; none for a Python that was named
-    machine: str = ""  # the file of its Snapshot; "": like this machine
-    required: bool = False  # named by the user: the bundle must serve it
-
-    @property
-    def minor(self) -> str:
-        return self.interpreter.minor
+_MINORS = [
+    f"3.{minor}" for minor in range(6, 20)
+]  # a release knows which of them it has wheels for
 
 
 class Destinations(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user named; nothing: the systems that are supported."""
+    """Without any words, machines like this one; the bundle carries its own Python."""
 
     pythons: list[str] = []  # versions
     machines: dict[str, Snapshot] = {}  # by file
@@ -41,11 +30,8 @@ class Destinations(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def architecture(self) -> str:
         """Raises UsageError for machines of several."""
-        found = {
-            architecture: name
-            for name, snapshot in self.machines.items()
-            if (architecture := _host(snapshot, "architecture"))
-        }
+        found = {_host(snapshot, "architecture"): name for name, snapshot in self.machines.items()}
+        found.pop("", None)
         if len(found) > 1:
             (one, first), (other, second) = list(found.items())[:2]
             raise UsageError(
@@ -54,69 +40,31 @@ class Destinations(msgspec.Struct, frozen=True, kw_only=True):
             )
         return next(iter(found), platform.machine())
 
-    def all(self) -> list[Destination]:
-        """Raises UsageError for what is no Python, or is one that no wheel is for."""
-        if self.machines:
-            return [one for name in self.machines for one in self._of_machine(name)]
-        if self.pythons:
-            return [self._named(python) for python in dict.fromkeys(self.pythons)]
-        return self._systems()
+    def of_stack(self) -> list[Interpreter]:
+        """Of which the newest that a release has wheels for is taken. Raises UsageError for what is none."""
+        named = [self.own] if self.own else self.pythons
+        if self.own and not asked_version(self.own):
+            named = [finding.interpreters(self.own)[0].minor]
+        if len(named) > 1:
+            raise UsageError("a bundle is for one Python", "make a bundle for each")
+        minors = [_minor(one, "--python" if self.own else "--for-python") for one in named]
+        return [self.with_python(minor) for minor in minors or _MINORS]
 
-    def of_stack(self) -> list[Destination]:
-        """The same; where --python names one, that is the stack's, whatever envcheck runs under."""
-        if not self.own:
-            return self.all()
-        if asked_version(self.own):
-            return [self._named(self.own, "--python")]
-        named = finding.interpreters(self.own)[0]
-        return [Destination(interpreter=away(named), systems=[], required=True)]
+    def of_envcheck(self) -> list[Interpreter]:
+        """Those of known systems, and those that were named."""
+        rows = sorted(system_pythons(), key=lambda row: number(row.glibc))
+        glibcs = {row.python: row.glibc for row in reversed(rows)}
+        minors = [*glibcs, *(_minor(one, "--for-python") for one in self.pythons)]
+        return [
+            interpreter(minor, glibcs.get(minor, _OLDEST_GLIBC), self.architecture)
+            for minor in dict.fromkeys(minors)
+        ]
 
     def with_python(self, minor: str) -> Interpreter:
         """An interpreter of this version that runs on all of them."""
         glibcs = [_host(snapshot, "glibc") for snapshot in self.machines.values()]
         oldest = min((glibc for glibc in glibcs if glibc), key=number, default=_OLDEST_GLIBC)
         return interpreter(minor, oldest, self.architecture)
-
-    def _named(self, python: str, option: str = "--for-python") -> Destination:
-        version = asked_version(python)
-        if version.count(".") == 0:
-            raise UsageError(
-                f"{option} {python}: this is not a version of Python", "a version looks like 3.11"
-            )
-        minor = ".".join(version.split(".")[:2])
-        there = [row.glibc for row in system_pythons() if row.python == minor]
-        glibc = min(there, key=number, default=_OLDEST_GLIBC)
-        named = interpreter(minor, glibc, self.architecture)
-        return Destination(interpreter=named, systems=[], required=True)
-
-    def _systems(self) -> list[Destination]:
-        """One for each version of Python, for the oldest C library among its systems."""
-        rows: dict[str, list[SystemPython]] = {}
-        for row in system_pythons():
-            rows.setdefault(row.python, []).append(row)
-        found = []
-        for minor in sorted(rows, key=number):
-            glibc = min((row.glibc for row in rows[minor]), key=number)
-            one = interpreter(minor, glibc, self.architecture)
-            found.append(Destination(interpreter=one, systems=[row.system for row in rows[minor]]))
-        return found
-
-    def _of_machine(self, name: str) -> list[Destination]:
-        """The Python of its distribution, and the one that wrote the Snapshot."""
-        snapshot = self.machines[name]
-        system = (_host(snapshot, "os_id"), _host(snapshot, "os_version"))
-        rows = [row for row in system_pythons() if (row.id, row.version) == system]
-        glibc = _host(snapshot, "glibc") or (rows[0].glibc if rows else _OLDEST_GLIBC)
-        seen = asked_version(snapshot.machine.collector.python)
-        minors = [row.python for row in rows] + [".".join(seen.split(".")[:2])] * ("." in seen)
-        return [
-            Destination(
-                interpreter=interpreter(minor, glibc, self.architecture),
-                systems=[Path(name).name],
-                machine=name,
-            )
-            for minor in dict.fromkeys(minors)
-        ]
 
 
 def interpreter(minor: str, glibc: str, architecture: str) -> Interpreter:
@@ -133,8 +81,17 @@ def interpreter(minor: str, glibc: str, architecture: str) -> Interpreter:
 
 
 def away(interpreter: Interpreter) -> Interpreter:
-    """By a path that is none of this machine's: uv is then told its version and platform."""
+    """By a path that is none of this machine's: uv then gets its version and platform."""
     return msgspec.structs.replace(interpreter, path=f"there:{interpreter.path}")
+
+
+def _minor(python: str, option: str) -> str:
+    version = asked_version(python)
+    if version.count(".") == 0:
+        raise UsageError(
+            f"{option} {python}: this is not a version of Python", "a version looks like 3.11"
+        )
+    return ".".join(version.split(".")[:2])
 
 
 def _host(snapshot: Snapshot, name: str) -> str:

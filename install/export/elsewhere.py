@@ -1,8 +1,8 @@
-"""Bundles for machines that are not this one: what they are like is told by what they have answered."""
+"""Bundles for machines that are not this one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,13 +10,13 @@ import msgspec
 
 from .. import pylock, survey
 from ..bundle import writing
-from ..bundle.index import FILES, PYTHON, STACK, BundleIndex, lock_names
+from ..bundle.index import FILES, LOCK, PYTHON, STACK, BundleIndex
 from ..bundle.writing import Content
 from ..catalogue.model import Stack
 from ..downloads import Downloads
 from ..fit import select
 from ..fit.models import Choice
-from ..lockfile import LockedFile, Lockfile
+from ..lockfile import Lockfile
 from ..mode import Reporter
 from ..network.session import Session
 from ..progress import Meter
@@ -80,7 +80,7 @@ class ElsewhereShop:
         output: Path,
         index: BundleIndex,
         runners: Mapping[str, Interpreter],
-        locks: Sequence[Lockfile] = (),
+        lock: Lockfile | None = None,
         stack_text: str = "",
         *,
         carried: bool = True,
@@ -88,47 +88,35 @@ class ElsewhereShop:
     ) -> BundleIndex:
         """Fetch what is missing, and write the bundle. Raises EnvcheckError.
 
-        runners: what envcheck itself runs with there, by minor version. locks: for each Python. carried: with
-        the locks' files, else without, for machines that fetch them themselves. python: an interpreter that
-        goes along.
+        runners: what envcheck itself runs with there, by minor version. carried: with the lock's files, else
+        without, for machines that fetch them themselves. python: an interpreter that goes along.
         """
         writing.check(output)
         own = own_requirements.locks(
             self._own, runners, self._request, self._session, self._reporter
         )
-        found = [file for lock in locks if carried for file in lock.files]
-        files = list({file.sha256: file for file in found}.values())
+        files = lock.files if lock and carried else []
         wanted = [*files, *own_requirements.files(own)]
         missing = [file for file in wanted if not self._downloads.has(file)]
         bundle_parts.check_room(output, wanted, missing)
-        self._reporter.say(_amounts(locks if carried else [], wanted))
+        total = size(sum(file.size or 0 for file in wanted))
+        self._reporter.say(f"fetching {len(wanted)} files, {total}")
         self._downloads.fetch(wanted, Meter(self._reporter.progress))
         contents = {f"{FILES}/{file.name}": Content.stored(self._downloads, file) for file in files}
-        names = lock_names([lock.python for lock in locks])
-        for lock in locks:
-            contents[names[lock.python]] = Content.of(pylock.text(lock).encode())
+        if lock is not None:
+            contents[LOCK] = Content.of(pylock.text(lock).encode())
         if stack_text:
             contents[STACK] = Content.of(stack_text.encode())
         if python is not None:
             contents[f"{PYTHON}/{python.file_name}"] = python.content
         contents |= own_requirements.contents(
-            self._own, own, self._downloads, index.mode, output, tuple(names), python
+            self._own, own, self._downloads, index, output, python
         )
         index = msgspec.structs.replace(
-            index, locks=names, carries=python.name if python else "", pythons=list(own)
+            index, carries=python.name if python else "", pythons=list(own)
         )
         return bundle_parts.write(output, index, contents, self._reporter)
 
     def _indexes(self, stack: Stack) -> Indexes:
         request = select.meant_for(stack, self._request)
         return Indexes(stack, request, self._public, self._session)
-
-
-def _amounts(locks: Sequence[Lockfile], wanted: Sequence[LockedFile]) -> str:
-    """Before anything is fetched: what each Python adds, where that is much."""
-    total = size(sum(file.size or 0 for file in wanted))
-    each = [f"{size(lock.size)} for Python {lock.python}" for lock in locks]
-    shared = ", files that serve several once" if len(locks) > 1 else ""
-    return f"fetching {len(wanted)} files, {total}" + (
-        f" ({', '.join(each)}{shared})" if each else ""
-    )

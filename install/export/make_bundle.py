@@ -1,6 +1,6 @@
 """Puts everything for a machine without a network into one directory or tar.
 
-That is: a stack's packages with a lock for each Python, or an image; and envcheck itself with what it needs.
+That is: a stack's packages with their lock and their Python, or an image; and envcheck with what it needs.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from ... import __version__, scratch
-from ...exit_codes import CouldNotLook
+from ...exit_codes import Cannot, CouldNotLook
 from .. import pipeline, places, pylock, survey
 from ..bundle import writing
 from ..bundle.index import BundleIndex
 from ..downloads import Downloads
+from ..fit import select
+from ..fit.models import Choice
 from ..images import layout_writer
 from ..images.mode import ImageMode
 from ..mode import Reporter
 from ..progress import Meter
 from ..pythons.interpreter import Interpreter
 from ..request import InstallOptions, Request
-from . import bundle_parts, choosing, elsewhere, own_python, own_requirements, own_wheel
+from . import bundle_parts, elsewhere, own_python, own_requirements, own_wheel
 from .destinations import Destinations
 from .own_python import OwnPython
 
@@ -40,20 +42,19 @@ def make(
     """Write a bundle for these machines. Only from the main thread. Raises EnvcheckError."""
     writing.check(output, request.mode)
     own = own_wheel.build()
-    interpreters = [one.interpreter for one in wanted.all()]
-    own_requirements.runners(interpreters, own.requires_python)  # refuses at once
+    interpreters = wanted.of_envcheck()
     with pipeline.prepared(request):
         if request.mode == "container":
-            return _of_image(request, output, interpreters, jobs, reporter)
+            runners = own_requirements.runners(interpreters, own.requires_python)
+            return _of_image(request, output, runners, jobs, reporter)
         with elsewhere.ElsewhereShop(request, jobs, reporter) as shop:
-            return _of_wheels(request, output, wanted, interpreters, shop, reporter)
+            return _of_wheels(request, output, wanted, shop, reporter)
 
 
 def _of_wheels(
     request: Request,
     output: Path,
     wanted: Destinations,
-    interpreters: list[Interpreter],
     shop: elsewhere.ElsewhereShop,
     reporter: Reporter,
 ) -> BundleIndex:
@@ -62,43 +63,53 @@ def _of_wheels(
         stack, release = request.stack or given.stack, given.release
         request = msgspec.structs.replace(request, stack=stack, release=release)
         wanted = msgspec.structs.replace(wanted, own=wanted.own or given.python)
-    snapshots = wanted.machines
-    if not snapshots:
-        reporter.say("looking at this machine")
-        snapshots = {"": survey.collecting().result().snapshot}
-    chosen = choosing.choose(request, wanted, snapshots, shop.answers)
-    if given is not None:
-        locks = [shop.located(given, chosen.served[0].choice, request.lock)]
-    else:
-        locks = [shop.lock(served.choice) for served in chosen.served]
+    choice = _chosen(request, wanted, shop, reporter)
+    lock = shop.located(given, choice, request.lock) if given else shop.lock(choice)
     with scratch.directory() as folder:
-        python = _own_python(chosen, wanted, folder, reporter)
-        if python is not None:
-            interpreters = [*interpreters, wanted.with_python(python.minor)]
-        index = msgspec.structs.replace(
-            bundle_parts.index_of(locks[0]),
-            python=locks[0].python if len(locks) == 1 else "",
-            systems={one.interpreter.minor: one.systems for one in chosen.served},
-            not_for=chosen.not_served,
-            sizes={lock.python: lock.size for lock in locks},
-        )
+        python = _own_python(lock.python, wanted, folder, reporter)
+        interpreters = [*wanted.of_envcheck(), wanted.with_python(lock.python)]
         return shop.write(
             output,
-            index,
+            bundle_parts.index_of(lock),
             own_requirements.runners(interpreters, shop.own_python),
-            locks,
-            bundle_parts.stack_text([served.choice for served in chosen.served]),
+            lock,
+            bundle_parts.stack_text(choice),
             python=python,
         )
 
 
+def _chosen(
+    request: Request, wanted: Destinations, shop: elsewhere.ElsewhereShop, reporter: Reporter
+) -> Choice:
+    """The newest release for these machines. Raises Cannot where none fits, or each needs another one."""
+    snapshots = wanted.machines
+    if not snapshots:
+        reporter.say("looking at this machine")
+        snapshots = {"": survey.collecting().result().snapshot}
+    interpreters = wanted.of_stack()
+    request = msgspec.structs.replace(request, python="")
+    choices = [
+        select.choose(request, snapshot, interpreters, [], shop.answers)
+        for snapshot in snapshots.values()
+    ]
+    first = choices[0]
+    for one in choices[1:]:
+        if (one.stack.name, one.candidate.release) != (first.stack.name, first.candidate.release):
+            raise Cannot(
+                f"{first.stack.name} {first.candidate.release.release} fits one of these machines best, and"
+                f" {one.stack.name} {one.candidate.release.release} another",
+                "name the stack and the release, or make a bundle for each of them",
+            )
+    return first
+
+
 def _own_python(
-    chosen: choosing.BundleContent, wanted: Destinations, folder: Path, reporter: Reporter
+    minor: str, wanted: Destinations, folder: Path, reporter: Reporter
 ) -> OwnPython | None:
-    """None where uv cannot get it, which is said."""
-    reporter.say(f"getting Python {chosen.carry}, for machines that have none that fits")
+    """None where uv cannot get it."""
+    reporter.say(f"getting Python {minor}, for machines that have none")
     try:
-        return own_python.get(chosen.carry, wanted.architecture, folder)
+        return own_python.get(minor, wanted.architecture, folder)
     except CouldNotLook as error:
         reporter.say(f"the bundle carries no Python of its own: {error}")
         return None
@@ -107,12 +118,11 @@ def _own_python(
 def _of_image(
     request: Request,
     output: Path,
-    interpreters: list[Interpreter],
+    runners: dict[str, Interpreter],
     jobs: int,
     reporter: Reporter,
 ) -> BundleIndex:
     own = own_wheel.build()
-    runners = own_requirements.runners(interpreters, own.requires_python)
     with ExitStack() as exits:
         mode = ImageMode(request, InstallOptions(jobs=jobs), reporter, exits)
         _alone(exits, reporter.say)
@@ -130,7 +140,6 @@ def _of_image(
         downloads.fetch(files, Meter(reporter.progress))
         paths = {file.sha256: downloads.path(file) for file in layers}
         contents = layout_writer.contents(image, lambda blob: paths[blob.sha256])
-        contents |= own_requirements.contents(own, locks, downloads, "container", output)
         index = BundleIndex(
             envcheck=__version__,
             mode="container",
@@ -143,6 +152,7 @@ def _of_image(
             pythons=list(locks),
             files={},
         )
+        contents |= own_requirements.contents(own, locks, downloads, index, output)
         index = bundle_parts.write(output, index, contents, reporter)
         downloads.discard(missing)  # gigabytes that no other image has
     return index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,8 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 
 from ... import __version__
-from ...exit_codes import UsageError
 from .. import pylock
-from ..bundle.index import OWN
+from ..bundle.index import OWN, BundleIndex
 from ..bundle.writing import Content, is_tar
 from ..catalogue.model import PUBLIC, Release, Stack
 from ..downloads import Downloads
@@ -22,7 +21,7 @@ from ..fit.models import Candidate, Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
 from ..network.public_index import public_index
-from ..pythons.interpreter import Interpreter, listed, number
+from ..pythons.interpreter import Interpreter, number
 from ..request import Request
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
@@ -35,18 +34,11 @@ if TYPE_CHECKING:
 
 
 def runners(interpreters: Iterable[Interpreter], requires: str) -> dict[str, Interpreter]:
-    """By version, those under which envcheck can run: ``requires`` says which. Raises UsageError for none."""
+    """By version, those under which envcheck can run: ``requires`` says which."""
     found: dict[str, Interpreter] = {}
-    minors = []
     for one in interpreters:
-        minors.append(one.minor)
         if SpecifierSet(requires).contains(one.version):
             found.setdefault(one.minor, one)
-    if not found:
-        raise UsageError(
-            f"a bundle for Python {listed(minors)}: envcheck itself needs Python {requires} there",
-            "name another one, too: --for-python 3.11; --python names the Python of the stack alone",
-        )
     return {minor: found[minor] for minor in sorted(found, key=number)}
 
 
@@ -110,32 +102,30 @@ def contents(
     own: OwnWheel,
     locks: Mapping[str, Lockfile],
     downloads: Downloads,
-    mode: str,
+    index: BundleIndex,
     output: Path,
-    minors: Sequence[str] = (),
     python: OwnPython | None = None,
 ) -> dict[str, Content]:
-    """envcheck's part of a bundle, by names. mode, output: of the bundle. minors: the versions of Python that
-    its packages are for. python: the interpreter that goes along."""
+    """envcheck's part of a bundle, by names. python: the interpreter that goes along."""
     made = {f"{OWN}/{own.name}": Content.of(own.data)}
     made |= {f"{OWN}/{file.name}": Content.stored(downloads, file) for file in files(locks)}
     for minor, lock in locks.items():
         text = "\n".join([own.requirement, *lines(lock), ""])
         made[f"{OWN}/requirements-{minor}.txt"] = Content.of(text.encode())
     pip = next(p.file for lock in locks.values() for p in lock.packages if p.name == "pip")
-    known = sorted({*locks, *minors}, key=number, reverse=True)
+    known = sorted({*locks, index.python} - {""}, key=number, reverse=True)
     script = template.render(
         "setup.sh.j2",
         names=" ".join(["python3", *(f"python{minor}" for minor in known)]),
         pythons=" or ".join(locks),
-        minors=" ".join(minors),
+        minors=index.python,
         own_minors=" ".join(locks),
         carries=python.name if python else "",
         carried_minor=python.minor if python else "",
         carried_sha256=python.content.sha256 if python else "",
         pip=pip.name,
         pip_sha256=pip.sha256,
-        mode=mode,
+        mode=index.mode,
         tar=shlex.quote(output.name) if is_tar(output) else "",
     )
     made["setup.sh"] = Content.of(script.encode())

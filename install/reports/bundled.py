@@ -44,18 +44,9 @@ def render(manifest: BundleIndex, place: Path, **style: Any) -> str:
 
 def _runs_on(page: Page, manifest: BundleIndex) -> None:
     """Where the packages can be installed, and where they cannot."""
-    for minor in manifest.lock_names:
-        systems = ", ".join(manifest.systems.get(minor, []))
-        there = f"{systems}: Python {minor}" if systems else f"Python {minor}"
-        page.entry(
-            "for", f"{there} on {manifest.architecture}, {size(manifest.sizes.get(minor, 0))}", KEY
-        )
+    page.entry("for", f"Python {manifest.python} on {manifest.architecture}", KEY)
     carried = manifest.files.get(f"{PYTHON}/{manifest.carries}.tar.gz")
+    words = "none in it: it has to be there"
     if carried is not None:
-        page.entry(
-            "python", f"{manifest.carries}, {size(carried.size)}, where none of these is there", KEY
-        )
-        return
-    page.entry("python", "none in it: one of these has to be there", KEY)
-    if manifest.not_for:
-        page.entry("not for", ", ".join(f"{n} ({why})" for n, why in manifest.not_for.items()), KEY)
+        words = f"{manifest.carries}, {size(carried.size)}, where it is not there"
+    page.entry("python", words, KEY)

@@ -75,7 +75,7 @@ def test_the_manifest_lists_every_file_with_its_hash(bundle: Path) -> None:
         data = (bundle / name).read_bytes()
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (listed["sha256"], listed["size"])
     assert (told["stack"], told["release"], told["python"]) == ("demo", "2.0", MINOR)
-    assert told["locks"] == {MINOR: "pylock.toml"} and MINOR in told["pythons"]
+    assert MINOR in told["pythons"]
     assert stat.S_IMODE((bundle / "setup.sh").stat().st_mode) & stat.S_IXUSR
     assert any(name.startswith("envcheck/uv-") for name in told["files"])
 
@@ -184,7 +184,7 @@ def test_a_bundle_for_another_python_is_refused(bundle: Path, tmp_path: Path) ->
     for name in ("pylock.toml", "stack.toml"):
         text = (other / name).read_text().replace(f'"{MINOR}"', '"3.2"')
         (other / name).write_text(text.replace(f"=={MINOR}.*", "==3.2.*"))
-    relist(other, locks={"3.2": "pylock.toml"})
+    relist(other)
     told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", other), 3)
     assert "Python 3.2" in told
 
@@ -222,7 +222,6 @@ def relist(bundle: Path, **changes: object) -> None:
         (["--output", "/nowhere-at-all/x"], "there is no directory /nowhere-at-all"),
         (["--output", "x.tar.gz"], "a directory or a plain .tar"),
         ([], "--output tensorflow.tar"),
-        (["--output", "x", "--for-python", "3.2"], "envcheck itself needs Python >=3.10 there"),
         (["--output", "x", "--for-python", "three"], "this is not a version of Python"),
         (["--output", "x", "--for-python", "3"], "this is not a version of Python"),
         (["--output", "x", "--for", "/nowhere.json"], "/nowhere.json: No such file"),

@@ -83,65 +83,53 @@ def pythons(folder: Path, entries: dict[str, Any]) -> Path:
     return path
 
 
-def test_without_options_it_is_for_the_systems_whose_python_it_has_wheels_for(
+def test_without_options_it_is_for_the_newest_python_that_the_release_has_wheels_for(
     shop: Demo, tmp_path: Path
 ) -> None:
     made, told, index = bundled(shop, Home(tmp_path))
-    assert index["release"] == "2.0" and index["python"] == ""
-    assert index["locks"] == {
-        minor: f"pylock.py{minor.replace('.', '')}.toml" for minor in ("3.12", "3.13", "3.14")
-    }
+    assert (index["release"], index["python"], index["carries"]) == ("2.0", "3.14", "")
     assert set(index["pythons"]) == set(SYSTEMS.values())
-    assert set(index["not_for"]) == {"Debian 12", "Ubuntu 22.04"}
-    assert len(list(made.glob("files/demo_lib-*.whl"))) == 1
-    assert len(list(made.glob("files/per_python-*.whl"))) == 3
-    assert "Debian 13: Python 3.13" in told and "Debian 12 (its Python is 3.11)" in told
-    assert "none in it: one of these has to be there" in told
-    assert "uv could not get Python 3.14" in told
+    assert len(list(made.glob("files/per_python-*.whl"))) == 1
+    assert "none in it: it has to be there" in told and "uv could not get Python 3.14" in told
 
 
-def test_for_named_pythons_it_is_the_newest_release_that_is_for_all_of_them(
-    shop: Demo, tmp_path: Path
-) -> None:
-    _, _, index = bundled(shop, Home(tmp_path), "--for-python", "3.11,3.13")
-    assert (index["release"], list(index["locks"])) == ("1.0", ["3.11", "3.13"])
-    assert index["pythons"] == ["3.11", "3.13"]
+def test_for_a_named_python_it_is_the_newest_release_for_that(shop: Demo, tmp_path: Path) -> None:
+    _, _, index = bundled(shop, Home(tmp_path), "--for-python", "3.11")
+    assert (index["release"], index["python"]) == ("1.0", "3.11")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "code", "told"),
     [
-        (["--for-python", "3.11,3.14"], "no release of demo is for Python 3.11 and 3.14"),
-        (
-            ["--for-python", "3.11", "--release", "2.0"],
-            "demo 2.0 is for Python 3.12, 3.13 and 3.14",
-        ),
+        (["--for-python", "3.11,3.14"], 2, "a bundle is for one Python"),
+        (["--for-python", "3.11", "--release", "2.0"], 3, "needs Python 3.12, 3.13 or 3.14"),
     ],
 )
 def test_a_python_that_no_release_is_for_is_refused(
-    shop: Demo, tmp_path: Path, words: list[str], told: str
+    shop: Demo, tmp_path: Path, words: list[str], code: int, told: str
 ) -> None:
     home = Home(tmp_path)
     made = tmp_path / "new"
     run = home.envcheck("bundle", shop.stack, "--index", shop.index.url, "--output", made, *words)
-    assert told in sentence(run, 3)
+    assert told in sentence(run, code)
     assert not made.exists()
 
 
 def test_for_the_machines_of_snapshots(shop: Demo, tmp_path: Path) -> None:
+    """The oldest C library of all of them decides."""
     home = Home(tmp_path)
-    files = []
-    for name, version, python in (("old", "12", "3.11.2"), ("new", "13", "3.13.5")):
-        file = tmp_path / f"{name}.json"
+    files: list[str | Path] = []
+    for glibc in ("2.36", "2.27"):
+        file = tmp_path / f"{glibc}.json"
         assert home.envcheck("collect", "--output", file).returncode == 0
         told = json.loads(file.read_bytes())
-        told["machine"]["collector"]["python"] = python
-        told["machine"]["host"]["facts"] |= {"os_id": "debian", "os_version": version}
+        told["machine"]["host"]["facts"]["glibc"] = glibc
         file.write_text(json.dumps(told))
         files += ["--for", file]
-    _, told, index = bundled(shop, home, *files)
-    assert index["systems"] == {"3.13": ["new.json"]} and index["release"] == "2.0"
-    assert "old.json (its Python is 3.11)" in told
+        words = ["bundle", shop.stack, "--index", shop.index.url, "--output", tmp_path / glibc]
+        run = home.envcheck(*words, *files)
+        assert run.returncode == (0 if glibc == "2.36" else 3), run.stderr.decode()
+    assert "per-python" in run.stderr.decode(), "whose wheels need glibc 2.28"
 
 
 def test_it_carries_an_interpreter_where_uv_can_get_one(shop: Demo, tmp_path: Path) -> None:

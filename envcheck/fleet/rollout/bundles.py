@@ -72,9 +72,9 @@ def write(bundled: Bundled, shop: ElsewhereShop, *, mirror: str = "") -> None:
     shutil.rmtree(bundled.place, ignore_errors=True)
     fitting, lock = bundled.fitting, bundled.lock
     if lock is not None:
-        text = stack_text([_wheels(fitting)])
+        text = stack_text(_wheels(fitting))
         index = index_of(lock)
-        shop.write(bundled.place, index, fitting.runners, [lock], text, carried=not mirror)
+        shop.write(bundled.place, index, fitting.runners, lock, text, carried=not mirror)
     else:
         shop.write(bundled.place, _index_of_image(bundled.group), fitting.runners)
 
