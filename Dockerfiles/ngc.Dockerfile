@@ -39,10 +39,12 @@ RUN ln -s /opt/envcheck/bin/envcheck /usr/local/bin/envcheck \
 
 # Where this image's own sources are, say with the build:
 #   --label org.opencontainers.image.source=https://… --label org.opencontainers.image.revision=COMMIT
+# sha256:… of the lock that the lists are of.
+ARG LOCK=
 LABEL org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST" \
       envcheck.version="0.3.0" \
-      envcheck.lock="sha256:74a9df48e0a0e75894188ece40263539a3b724a47d67a388fb3f29b79a62bce2"
+      envcheck.lock="$LOCK"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \
   CMD ["/opt/envcheck/bin/python", "-I", "/opt/envcheck/envcheck-collector.pyz", "--health"]

@@ -1,4 +1,4 @@
-# Written by envcheck 0.3.0: tensorflow 2.21.0, locked 2026-11-21T20:57:15Z.
+# Written by envcheck 0.3.0: tensorflow 2.21.0.
 #   docker build -t tensorflow:2.21.0 DIRECTORY     (BuildKit, or podman 4 and newer)
 #   docker buildx build --provenance=mode=max --sbom=true --push -t REGISTRY/tensorflow:2.21.0 DIRECTORY
 # Every package is one file that its sha256 names, and comes from one index.
@@ -51,6 +51,8 @@ ENV VIRTUAL_ENV="/opt/venv"
 ENV PATH=/opt/venv/bin:$PATH
 # Where this image's own sources are, say with the build:
 #   --label org.opencontainers.image.source=https://… --label org.opencontainers.image.revision=COMMIT
+# sha256:… of the lock that the lists are of.
+ARG LOCK=
 LABEL org.opencontainers.image.title="tensorflow" \
       org.opencontainers.image.version="2.21.0" \
       org.opencontainers.image.description="TensorFlow for NVIDIA GPUs from the public index" \
@@ -59,7 +61,7 @@ LABEL org.opencontainers.image.title="tensorflow" \
       org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST" \
       envcheck.version="0.3.0" \
-      envcheck.lock="sha256:7a00ec2887a253aaf10ba091155120b5c84a355a2addd8fcdcdf84114da5ef1b"
+      envcheck.lock="$LOCK"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \
   CMD ["/opt/envcheck/bin/python", "-I", "/opt/envcheck/envcheck-collector.pyz", "--health"]

@@ -1,8 +1,4 @@
-"""Makes a build context: the lock's lists, envcheck's own wheel with what it needs, and the Dockerfile.
-
-A directory that holds lists already keeps its lock: what is missing beside them is written, and no index is
-asked for more than what envcheck itself needs, where that list is missing.
-"""
+"""Makes a build context: the lock's lists, envcheck's wheel with what it needs, uv, and the Dockerfile."""
 
 from __future__ import annotations
 
@@ -10,12 +6,10 @@ import platform
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ... import __version__
-from ...exit_codes import Cannot, UsageError
+from ...exit_codes import Cannot
 from .. import pylock
 from ..mode import Reporter
 from ..network.session import Session
-from ..pythons.interpreter import Interpreter
 from ..registry import reference
 from ..registry.client import RegistryClient
 from ..request import InstallOptions, Request
@@ -33,7 +27,6 @@ from . import (
 from .own_wheel import OwnWheel
 from .requirement_lists import ENVCHECK, ITSELF
 
-_PYLOCK = "pylock.toml"
 _GLIBC = "2.17"  # the oldest that the wheels of what envcheck needs have to run on
 
 
@@ -46,36 +39,27 @@ def make(
 ) -> list[str]:
     """Write the context of a wheel stack: the names of its files. Only from the main thread.
 
-    opened: the request's mode, entered where a lock has to be made. Raises EnvcheckError.
+    opened: the request's mode. Raises EnvcheckError.
     """
     context_writer.check(folder)
     own = own_wheel.build()
-    named = request.stack or request.release or request.lock or request.python
-    locked = None if options.upgrade or named else requirement_lists.read(folder)
-    files: dict[str, bytes] = {}
     with ending_raises():
-        if locked is None:
-            with opened as mode:
-                resolved = mode.resolve(mode.fit())
-                lock = resolved.lock
-            locked = requirement_lists.of_lock(resolved.choice.stack, lock)
-            files = {name: text.encode() for name, text in locked.texts.items()}
-            files[_PYLOCK] = b"# written by envcheck\n" + pylock.text(lock).encode()
-        else:
-            kept = [folder / name for name in (*locked.texts, _PYLOCK)]
-            files = {path.name: path.read_bytes() for path in kept if path.exists()}
-        python = locked.of.python
-        if dockerfile.minor_numbers(python) < dockerfile.OLDEST:
+        with opened as mode:
+            resolved = mode.resolve(mode.fit())
+            stack, lock = resolved.choice.stack, resolved.lock
+        if dockerfile.minor_numbers(lock.python) < dockerfile.OLDEST:
             raise Cannot(
                 f"the Dockerfile's uv makes environments for Python 3.8 and newer, and this lock is for"
-                f" {python}",
+                f" {lock.python}",
                 "choose a release for a newer Python, or build upon NVIDIA's image: --mode container",
             )
-        runs_on = destinations.interpreter(
-            dockerfile.envcheck_python(python), _GLIBC, locked.of.architecture
-        )
-        files[ENVCHECK], _ = _needs(request, folder, own, runs_on, options, reporter)
-    return _write(folder, own, files, dockerfile.render(locked))
+        lists = requirement_lists.of_lock(stack, lock)
+        files = {one.name: requirement_lists.text(one.lines) for one in lists}
+        files["pylock.toml"] = b"# written by envcheck\n" + pylock.text(lock).encode()
+        python = dockerfile.envcheck_python(lock.python)
+        files[ENVCHECK], _ = _needs(request, own, python, lock.architecture, reporter)
+    text = dockerfile.render(stack, lock, lists, pylock.digest(lock))
+    return _write(folder, own, files, text)
 
 
 def make_over(
@@ -86,13 +70,10 @@ def make_over(
     if request.image:
         reference.parse(request.image)
     context_writer.check(folder)
-    if requirement_lists.held(folder) is not None:
-        raise UsageError(f"--dockerfile {folder}: this directory holds the lists of a wheel stack")
     own = own_wheel.build()
     with ending_raises():
         image = _with_digest(request, reporter)
-        runs_on = destinations.interpreter(dockerfile.PYTHON, _GLIBC, platform.machine())
-        needs, digest = _needs(request, folder, own, runs_on, options, reporter)
+        needs, digest = _needs(request, own, dockerfile.PYTHON, platform.machine(), reporter)
     return _write(folder, own, {ENVCHECK: needs}, dockerfile.render_over_image(digest, image))
 
 
@@ -108,25 +89,14 @@ def _with_digest(request: Request, reporter: Reporter) -> str:
 
 
 def _needs(
-    request: Request,
-    folder: Path,
-    own: OwnWheel,
-    interpreter: Interpreter,
-    options: InstallOptions,
-    reporter: Reporter,
+    request: Request, own: OwnWheel, python: str, architecture: str, reporter: Reporter
 ) -> tuple[bytes, str]:
-    """The list of what envcheck needs, and its lock's digest: the directory's own, where it is for this
-    Python."""
-    there = folder / ENVCHECK
-    of = requirement_lists.read_of(there)
-    wanted = (__version__, interpreter.minor, interpreter.architecture)
-    if of and wanted == (of.release, of.python, of.architecture) and not options.upgrade:
-        return there.read_bytes(), of.digest
-    reporter.say(f"resolving what envcheck itself needs, for Python {interpreter.minor}")
+    """The list of what envcheck needs, and its lock's digest."""
+    reporter.say(f"resolving what envcheck itself needs, for Python {python}")
+    interpreter = destinations.interpreter(python, _GLIBC, architecture)
     with Session(request.allow_insecure) as session:
         lock = own_requirements.locked(own, interpreter, request, session)
-    of = requirement_lists.summary(lock)
-    return requirement_lists.text(own_requirements.lines(lock), of).encode(), of.digest
+    return requirement_lists.text(own_requirements.lines(lock)), pylock.digest(lock)
 
 
 def _write(folder: Path, own: OwnWheel, files: dict[str, bytes], text: str) -> list[str]:
@@ -135,7 +105,7 @@ def _write(folder: Path, own: OwnWheel, files: dict[str, bytes], text: str) -> l
         raise Cannot("no uv runs here, and the Dockerfile needs one beside it", "pip install uv")
     files = {
         **files,
-        ITSELF: requirement_lists.text([own.requirement]).encode(),
+        ITSELF: requirement_lists.text([own.requirement]),
         own.name: own.data,
         context_writer.UV: program.read_bytes(),
         "Dockerfile": text.encode(),

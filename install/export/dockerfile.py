@@ -13,8 +13,9 @@ from ... import __version__
 from ...data import table
 from ..catalogue.model import PUBLIC, Stack
 from ..fit.gpu_rules import needed_driver
+from ..lockfile import Lockfile
 from . import template
-from .requirement_lists import ENVCHECK, ITSELF, LockedLists, RequirementList
+from .requirement_lists import ENVCHECK, ITSELF, RequirementList
 
 VENV = "/opt/venv"
 OLDEST = (3, 8)  # that uv makes environments for
@@ -35,41 +36,42 @@ def minor_numbers(python: str) -> tuple[int, ...]:
     return tuple(int(part) for part in python.split("."))
 
 
-def render(locked: LockedLists, base: str = "") -> str:
+def render(
+    stack: Stack, lock: Lockfile, lists: list[RequirementList], digest: str = "", base: str = ""
+) -> str:
     """The Dockerfile of a lock. Needs a Python of OLDEST or newer.
 
-    base: NAME@sha256:DIGEST; "": the pinned one. If the lock has no digest, it becomes a build argument.
+    digest: the lock's; without one it becomes a build argument. base: NAME@sha256:DIGEST; "": the pinned one.
     """
-    stack, of = locked.stack, locked.of
-    created = f", locked {of.created_at}" if of.created_at else ""
+    created = f", locked {lock.created_at}" if lock.created_at else ""
     labels = {
-        "org.opencontainers.image.title": of.stack,
-        "org.opencontainers.image.version": of.release,
+        "org.opencontainers.image.title": lock.stack,
+        "org.opencontainers.image.version": lock.release,
         "org.opencontainers.image.description": stack.title,
-        "envcheck.stack": of.stack,
-        "envcheck.release": of.release,
+        "envcheck.stack": lock.stack,
+        "envcheck.release": lock.release,
     }
-    if of.provided:
-        labels["envcheck.provided"] = ",".join(of.provided)
-    builds = {one.name: one.sdist.build for one in locked.lists if one.sdist}
+    if lock.provided:
+        labels["envcheck.provided"] = ",".join(sorted(lock.provided))
+    builds = [one.sdist.build for one in lists if one.sdist]
     return _filled(
         base or _base("wheel"),
-        envcheck_python(of.python),
+        envcheck_python(lock.python),
         over_image=False,
-        digest=of.digest,
+        digest=digest,
         labels=labels,
-        what=f"{of.stack} {of.release}{created}",
-        tag=f"{of.stack}:{of.release}".replace("+", "-"),
-        driver=_driver(stack, of.release) if stack.gpu else "",
-        indexes={_variable(o.index): o.url for o in locked.lists if o.index != PUBLIC},
-        venv=_venv(VENV, of.python),
+        what=f"{lock.stack} {lock.release}{created}",
+        tag=f"{lock.stack}:{lock.release}".replace("+", "-"),
+        driver=_driver(stack, lock.release) if stack.gpu else "",
+        indexes={_variable(o.index): o.url for o in lists if o.index != PUBLIC},
+        venv=_venv(VENV, lock.python),
         installs=[
             [_pip(VENV, one.name, f"--only-binary :all:{_index(one)}")]
-            for one in locked.lists
+            for one in lists
             if one.use == "environment"
         ],
-        programs=sorted({program for build in builds.values() for program in build.programs}),
-        builds=[*_builds(locked.lists), [f"rm -rf {_BUILD_TOOLS}"]] if builds else [],
+        programs=sorted({program for build in builds for program in build.programs}),
+        builds=[*_builds(lists), [f"rm -rf {_BUILD_TOOLS}"]] if builds else [],
         variables={"VIRTUAL_ENV": VENV, **stack.environment},
     )
 

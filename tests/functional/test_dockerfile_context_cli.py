@@ -56,25 +56,6 @@ def test_a_directory_gets_all_that_an_image_is_built_from(
         assert name in lists
 
 
-def test_a_directory_with_lists_keeps_its_lock_and_needs_no_index(
-    home: Home, tmp_path: Path
-) -> None:
-    """As those that are committed: nothing but what is missing is written."""
-    committed = Path(__file__).parents[2] / "Dockerfiles/wheel-tf2"
-    folder = tmp_path / "context"
-    folder.mkdir()
-    for path in committed.glob("*.txt"):
-        (folder / path.name).write_bytes(path.read_bytes())
-    nowhere = "http://127.0.0.1:1/simple/"
-    done = home.envcheck("install", "--dockerfile", folder, "--index", nowhere)
-    assert done.returncode == 0, done.stderr.decode()
-    kept = [path for path in committed.glob("*.txt") if path.name != "envcheck-itself.txt"]
-    for path in kept:
-        assert (folder / path.name).read_bytes() == path.read_bytes()
-    expected = committed.with_name("wheel-tf2.Dockerfile").read_text()
-    assert (folder / "Dockerfile").read_text() == expected
-
-
 def test_somebody_elses_dockerfile_stays(home: Home, shop: Demo, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\n")
     done = home.envcheck("install", *shop.selection, "--dockerfile", tmp_path)

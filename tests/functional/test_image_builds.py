@@ -6,14 +6,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import buildable
-import nvidia_index
 import probing
 import pytest
 import pythons
@@ -23,10 +20,7 @@ from demo_stack import stack_file, the_registry
 from index_server import serve
 from installing import Home
 from podman import PodmanWorld
-from processes import PATIENCE
 from wheel_maker import wheel
-
-from envcheck.install.export import dockerfile, requirement_lists
 
 REPOSITORY = Path(__file__).parents[2]
 NOBODY = "10001"
@@ -184,84 +178,3 @@ def test_a_digest_that_is_not_the_bases_is_refused(
     values = {"BASE_DIGEST": "sha256:00", "BASE": buildable.base(podman_world, 12)}
     with pytest.raises(Exception, match="not the digest in BASE"):
         build(podman_world, "localhost/envcheck-test/refused:1", context, **values)
-
-
-@pytest.mark.slow
-def test_nvidias_tensorflow_1_on_stand_ins_for_both_indexes(
-    podman_world: PodmanWorld, public: str, tmp_path: Path
-) -> None:
-    base = buildable.base(podman_world, 8)
-    recipe = nvidia_index.build(tmp_path / "indexes")
-    nvidia_index.add(recipe, *registry.fetch(tmp_path / "real", *nvidia_index.real_files()))
-    context = tmp_path / "context"
-    home = Home(tmp_path / "home")
-    with (
-        serve(recipe.nvidia, tmp_path / "n") as nvidia,
-        serve(recipe.public, tmp_path / "p") as stand_in,
-    ):
-        context.mkdir()
-        needs = REPOSITORY / "Dockerfiles/ngc" / requirement_lists.ENVCHECK
-        shutil.copy(needs, context)  # from the real index, which the stand-in is not
-        write(
-            home, context, "--stack", "nvidia-tf1", "--release", "23.03", "--python",
-            pythons.need(8), "--allow-no-gpu", "--index", f"nvidia={nvidia.url}", "--index",
-            stand_in.url,
-        )  # fmt: skip
-        committed = (REPOSITORY / "Dockerfiles/wheel-tf1.Dockerfile").read_text()
-        written = (context / "Dockerfile").read_text()
-        assert steps(written) == steps(committed)
-        _both(recipe.public, context, tmp_path, public)
-        stand_in.refresh()
-        image = build(
-            podman_world, "localhost/envcheck-test/wheel-tf1:1", context, "--file",
-            str(REPOSITORY / "Dockerfiles/wheel-tf1.Dockerfile"), BASE=base,
-            UV_DEFAULT_INDEX=stand_in.url, NVIDIA_INDEX_URL=nvidia.url,
-        )  # fmt: skip
-    assert not recipe.sprung()
-    say = "import tensorflow, horovod; print(tensorflow.__version__)"
-    assert run(podman_world, image, "python", "-c", say).strip() == "1.15.5+standin"
-    assert run(podman_world, image, "python", "--version").startswith("Python 3.8.")
-    outcomes = doctor(podman_world, image)
-    assert outcomes["FRM-001"] == "pass", "the framework in /opt/venv is the one that is looked at"
-
-
-@pytest.mark.slow
-def test_tensorflow_2_for_real_from_the_committed_lock(
-    podman_world: PodmanWorld, public: str, tmp_path: Path
-) -> None:
-    """3.3 GB of wheels, and an image of 7 GB."""
-    context = tmp_path / "context"
-    shutil.copytree(REPOSITORY / "Dockerfiles/wheel-tf2", context)
-    write(Home(tmp_path / "home"), context)
-    image = build(
-        podman_world, "localhost/envcheck-test/wheel-tf2:1", context, "--file",
-        str(REPOSITORY / "Dockerfiles/wheel-tf2.Dockerfile"),
-        BASE=buildable.base(podman_world, 12), UV_DEFAULT_INDEX=public,
-    )  # fmt: skip
-    say = "import tensorflow; print(tensorflow.__version__)"
-    told = run(podman_world, image, "python", "-c", say).strip()
-    assert told == config(podman_world, image)["Labels"]["envcheck.release"]
-    assert doctor(podman_world, image)["FRM-001"] == "pass"
-
-
-def steps(dockerfile: str) -> list[str]:
-    """What is done, without what is said of the one lock."""
-    words = ("RUN", " ", "COPY", "FROM", "ADD", "USER", "HEALTHCHECK")
-    lines = [line for line in dockerfile.splitlines() if line.startswith(words)]
-    return [line for line in lines if not line.strip().startswith("envcheck.lock=")]
-
-
-def _both(folder: Path, context: Path, scratch: Path, public: str) -> None:
-    """What envcheck needs, real, on the stand-in for the public index."""
-    pinned = [
-        line.split()[0].partition("==")
-        for line in (context / requirement_lists.ENVCHECK).read_text().splitlines()
-        if "==" in line and not line.startswith("#")
-    ]
-    words = [f"{name}=={version}" for name, _, version in pinned]
-    command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
-        "--python-version", dockerfile.PYTHON, "--platform", "manylinux2014_x86_64", "--platform",
-        "manylinux_2_17_x86_64", "--index-url", public, "--dest", str(folder), *words,
-    ]  # fmt: skip
-    subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True, cwd=scratch)

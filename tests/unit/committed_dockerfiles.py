@@ -1,18 +1,15 @@
 """What the files in Dockerfiles/ have to be; `python tests/unit/committed_dockerfiles.py` writes them anew.
 
-wheel-tf2 and ngc are rendered from the lists that are committed beside them. NVIDIA's index could not be
-asked where this was written, so there is no list for wheel-tf1: its steps do not depend on what is in one.
+Their steps do not depend on what is in a lock, whose digest is a build argument.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from envcheck.install.catalogue.load import load
-from envcheck.install.export import requirement_lists
 from envcheck.install.export.dockerfile import render, render_over_image
+from envcheck.install.export.requirement_lists import of_lock
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 
 FOLDER = Path(__file__).parents[2] / "Dockerfiles"
@@ -21,42 +18,24 @@ FOLDER = Path(__file__).parents[2] / "Dockerfiles"
 def texts() -> dict[str, str]:
     """File name → text."""
     return {
-        "wheel-tf1.Dockerfile": _wheel_tf1(),
-        "wheel-tf2.Dockerfile": _wheel_tf2(),
-        "ngc.Dockerfile": _ngc(),
+        "wheel-tf1.Dockerfile": _wheel("nvidia-tf1", "23.03", "3.8"),
+        "wheel-tf2.Dockerfile": _wheel("tensorflow", "2.21.0", "3.12"),
+        "ngc.Dockerfile": render_over_image(""),
     }
 
 
-def _wheel_tf1() -> str:
-    stack = load("nvidia-tf1")
-    (nvidia,) = stack.indexes
+def _wheel(name: str, release: str, python: str) -> str:
+    stack = load(name)
+    urls = [index.urls[0] for index in stack.indexes]
     lock = Lockfile(
         stack=stack.name,
-        release="23.03",
-        python="3.8",
+        release=release,
+        python=python,
         architecture="x86_64",
-        packages=[
-            _package("pip", ""),
-            _package("six", ""),
-            _package(stack.distribution, nvidia.urls[0]),
-        ],
+        packages=[_package("pip", ""), _package(stack.distribution, *urls or [""])],
         provided=stack.provides,
     )
-    locked = requirement_lists.of_lock(stack, lock)
-    replace = msgspec.structs.replace
-    return render(replace(locked, of=replace(locked.of, digest="")))
-
-
-def _wheel_tf2() -> str:
-    kept = requirement_lists.read(FOLDER / "wheel-tf2")
-    assert kept is not None
-    return render(kept)
-
-
-def _ngc() -> str:
-    of = requirement_lists.read_of(FOLDER / "ngc" / requirement_lists.ENVCHECK)
-    assert of is not None
-    return render_over_image(of.digest)
+    return render(stack, lock, of_lock(stack, lock))
 
 
 def _package(name: str, index: str) -> LockedPackage:

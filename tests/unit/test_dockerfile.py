@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 
@@ -11,21 +10,17 @@ import pytest
 from planned import GAST, MIB, NVIDIA, SETUPTOOLS, lock, package, stack
 
 from envcheck.data import table
-from envcheck.install.catalogue.model import Build, Stack
+from envcheck.install.catalogue.model import Stack
 from envcheck.install.export.dockerfile import envcheck_python, render, render_over_image
-from envcheck.install.export.requirement_lists import LockedLists, RequirementList, of_lock
+from envcheck.install.export.requirement_lists import RequirementList, of_lock
 from envcheck.install.lockfile import Lockfile
 
 DIGEST = "ab" * 32
 
 
-def locked_lists(locked: Lockfile, whose: Stack | None = None, digest: str = DIGEST) -> LockedLists:
-    made = of_lock(whose or stack(), locked)
-    return msgspec.structs.replace(made, of=msgspec.structs.replace(made.of, digest=digest))
-
-
 def text(locked: Lockfile | None = None, whose: Stack | None = None, base: str = "") -> str:
-    return render(locked_lists(locked or lock(), whose), base)
+    of, locked = whose or stack(), locked or lock()
+    return render(of, locked, of_lock(of, locked), DIGEST, base)
 
 
 def runs(dockerfile: str) -> list[str]:
@@ -42,7 +37,7 @@ def installs(dockerfile: str) -> list[list[str]]:
 
 
 def lists(locked: Lockfile, whose: Stack | None = None) -> dict[str, RequirementList]:
-    return {one.name: one for one in locked_lists(locked, whose).lists}
+    return {one.name: one for one in of_lock(whose or stack(), locked)}
 
 
 def test_every_package_has_its_version_and_hash_once() -> None:
@@ -89,20 +84,6 @@ def test_one_uv_for_each_index_and_none_merges_two() -> None:
     assert "\nARG UV_DEFAULT_INDEX=\n" in text() and "index.example" not in text()
 
 
-def test_what_an_index_does_not_claim_is_asked_of_the_public_one() -> None:
-    (index,) = stack().indexes
-    but_not = msgspec.structs.replace(index, but_not=["nvidia-ml-py"])
-    whose = msgspec.structs.replace(stack(), indexes=[but_not])
-    locked = lock(
-        package("nvidia-ml-py", "12.575.51", MIB), package("nvidia-nccl", "2", MIB, NVIDIA)
-    )
-    found = lists(locked, whose)
-    assert {name: one.lines[0].partition("==")[0] for name, one in found.items()} == {
-        "requirements.txt": "nvidia-ml-py",
-        "requirements-nvidia.txt": "nvidia-nccl",
-    }
-
-
 def test_the_base_is_in_support_pinned_and_can_be_another() -> None:
     pinned = r"\nARG BASE=docker.io/library/ubuntu:24.04@(sha256:[0-9a-f]{64})\nFROM \$\{BASE\}\n"
     found = re.search(pinned, text())
@@ -131,20 +112,6 @@ def test_an_sdist_is_built_last_and_with_pinned_tools() -> None:
     assert building.endswith("&& rm -rf /tmp/build-tools"), "in the step that made it"
 
 
-def test_a_build_gets_its_programs_and_variables() -> None:
-    build = Build(programs=["g++", "cmake"], environment={"HOROVOD_WITH_GLOO": "1", "A": "x y"})
-    of = msgspec.structs.replace(
-        stack(), sdists=[msgspec.structs.replace(stack().sdists[0], build=build)]
-    )
-    told = text(lock(*lock().packages, GAST), of)
-    assert "apt-get install -y --no-install-recommends cmake g++ " in told
-    assert "HOROVOD_WITH_GLOO=1 A='x y' uv pip install" in told.replace("\\\n", "")
-
-
-def test_without_sdists_there_is_no_compiler_and_no_apt() -> None:
-    assert "apt-get" not in text() and "build-tools" not in text()
-
-
 def test_what_the_host_needs_is_said_of_a_gpu_stack() -> None:
     with_cuda = msgspec.structs.replace(stack().releases[0], cuda="12.1.0")
     known = text(whose=stack(releases=[with_cuda]))
@@ -160,13 +127,6 @@ def test_nobody_is_root_and_the_working_directory_is_the_users(told: str) -> Non
     assert users == ["root", "10001"]
     assert told.index("USER 10001") < told.index("WORKDIR /home/envcheck")
     assert "<<" not in told
-
-
-@pytest.mark.parametrize("told", [text(), render_over_image(DIGEST)], ids=["wheel", "ngc"])
-def test_the_health_check_is_the_collectors(told: str) -> None:
-    command = re.search(r"^HEALTHCHECK .*\\\n  CMD (\[.*\])$", told, re.MULTILINE)
-    assert command is not None and json.loads(command[1])[-1] == "--health"
-    assert json.loads(command[1])[0].startswith("/opt/envcheck/")
 
 
 def test_over_an_image_of_nvidias_what_it_starts_with_stays() -> None:
@@ -207,7 +167,7 @@ def test_labels_say_what_is_inside_and_where_it_comes_from() -> None:
         'org.opencontainers.image.base.name="$BASE"',
         'org.opencontainers.image.base.digest="$BASE_DIGEST"',
     } <= set(labels(told))
-    unknown = render(locked_lists(lock(), digest=""))
+    unknown = render(stack(), lock(), of_lock(stack(), lock()))
     assert 'envcheck.lock="$LOCK"' in labels(unknown) and "\nARG LOCK=\n" in unknown
 
 

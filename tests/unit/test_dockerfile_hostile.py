@@ -33,33 +33,29 @@ def assert_the_same(dockerfile: str, good: str) -> None:
         assert not re.match(r"#\s*[A-Za-z]\w*\s*=", line)
 
 
-GOOD = of_lock(stack(), lock(*lock().packages, GAST, building=[SETUPTOOLS]))
+LOCK = lock(*lock().packages, GAST, building=[SETUPTOOLS], provided={"x": ""})
+LISTS = of_lock(stack(), LOCK)
 
 
 @pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
 @pytest.mark.parametrize("digest", ["", "d"])
-def test_a_lock_adds_no_instruction(text: str, digest: str) -> None:
-    of = replace(GOOD.of, digest=digest, provided=["x"])
-    good = render(replace(GOOD, of=of))
+def test_a_lock_a_stack_and_an_image_add_no_instruction(text: str, digest: str) -> None:
+    good = render(stack(), LOCK, LISTS, digest)
     for field in ("stack", "release", "created_at"):
-        assert_the_same(render(replace(GOOD, of=replace(of, **{field: text}))), good)
-    assert_the_same(render(replace(GOOD, of=replace(of, provided=[text]))), good)
-    lists = [replace(one, url=text) if one.url else one for one in GOOD.lists]
-    assert_the_same(render(replace(GOOD, of=of, lists=lists)), good)
-
-
-@pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
-def test_a_stack_and_an_image_add_none_either(text: str) -> None:
-    good = render(replace(GOOD, stack=replace(stack(), environment={"A": "b"})))
-    evil = replace(stack(), title=text, environment={"A": text})
-    assert_the_same(render(replace(GOOD, stack=evil)), good)
+        evil = replace(LOCK, **{field: text})
+        assert_the_same(render(stack(), evil, LISTS, digest), good)
+    assert_the_same(render(stack(), replace(LOCK, provided={text: ""}), LISTS, digest), good)
+    lists = [replace(one, url=text) if one.url else one for one in LISTS]
+    assert_the_same(render(stack(), LOCK, lists, digest), good)
+    of = replace(stack(), title=text, environment={"A": text})
+    good = render(replace(of, environment={"A": "b"}, title="c"), LOCK, LISTS)
+    assert_the_same(render(of, LOCK, LISTS), good)
     assert_the_same(render_over_image("d", text), render_over_image("d", "x"))
 
 
 def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
     evil = replace(stack(), title='"$BASE" evil="yes"')
-    told = render(replace(GOOD, stack=evil))
-    assert r'description="\"\$BASE\" evil=\"yes\""' in told
+    assert r'description="\"\$BASE\" evil=\"yes\""' in render(evil, LOCK, LISTS)
 
 
 @pytest.mark.parametrize("name", ["a\nRUN evil@sha256:" + "0" * 64, "x@sha256:0\nRUN evil"])

@@ -23,14 +23,6 @@ def there(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_what_was_there_before_goes(tmp_path: Path) -> None:
-    folder = tmp_path / "context"
-    context_writer.write(folder, OLD)
-    (folder / "notes.md").write_bytes(b"mine")
-    context_writer.write(folder, NEW)
-    assert there(folder) == {**NEW, "notes.md": b"mine"}
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
 def test_a_disk_that_refuses_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -79,11 +71,3 @@ def test_a_name_that_is_no_file_is_somebody_elses(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "Dockerfile")
     with pytest.raises(UsageError, match="envcheck did not make it"):
         context_writer.check(tmp_path)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_no_permission_is_said_before_the_work(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    for folder in (tmp_path, tmp_path / "new"):
-        with pytest.raises(UsageError, match="no permission to write"):
-            context_writer.check(folder)
