@@ -52,12 +52,12 @@ def uninstalled(done: Uninstalled, **style: Any) -> str:
     page.paragraph(("Removed:", "pass"), (what, "heading"), hanging=2)
     if done.whole:
         page.entry("versions", ", ".join(done.versions) or "none", KEY)
-    if not (done.images or done.images_left):
+    if not (done.images or done.images_kept):
         freed = f"{size(done.freed)}; envcheck prune also frees the fetched files"
         page.entry("freed", freed, KEY)
     page.entries("image", done.images, KEY)
-    left = [f"{image} (there before, or of another version)" for image in done.images_left]
-    page.entries("left", [*left, *(f"{path} (not envcheck's)" for path in done.left)], KEY)
+    kept = [f"{image} (there before, or of another version)" for image in done.images_kept]
+    page.entries("left", [*kept, *(f"{path} (not envcheck's)" for path in done.foreign)], KEY)
     return page.text()
 
 

@@ -2,73 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import msgspec
+from typing import NamedTuple
 
 from ...exit_codes import Cannot, UsageError
 from .. import durable
 from ..signals import held_back
 from . import existing, record, recovery
+from .interfaces import Tell
 from .journal import Journal
 from .layout import Root
 from .lock import locked
 
 
-class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
-    directory: str
+class RolledBack(NamedTuple):
     version: str
     before: str  # the version that was in use; "" where none was
     prefix: str
-    notes: list[str] = []
+    notes: list[str]
 
 
 def rollback(
-    root: Root,
-    to: str = "",
-    *,
-    wait: float | None = None,
-    tell: Callable[[str], None] = lambda sentence: None,
+    root: Root, to: str = "", *, wait: float | None = None, tell: Tell = lambda sentence: None
 ) -> RolledBack:
     """Let ``current`` lead to another version: ``to``, else the one that was in use before this one.
 
-    Done twice, it leads to where it began. Raises UsageError for a version that is not there, Cannot
-    where there is none to go to or it is no longer what was installed.
+    Raises UsageError for a version that is not there, Cannot where there is none to go to or it is no longer
+    what was installed.
     """
     journal = Journal(root.journal)
     with locked(root, "envcheck rollback", wait=wait, tell=tell):
         recovery.recover(root, journal, tell)
-        before = root.current_id() or ""
-        chosen = _choose(root, existing.usable(root, journal), to, before)
-        found = existing.condition(root.version(chosen))
+        before, chosen = destination(root, to)
+        version = root.version(chosen)
+        found = existing.condition(version)
         if not found.usable:
-            noted = record.read(root.version(chosen))
+            noted = record.read(version)
             raise Cannot(
                 f"{chosen} is not what was installed: {'; '.join(found.changes)}",
                 hint=f"envcheck install --mode {noted.mode if noted else 'wheel'} makes a new version",
             )
         notes = use(root, journal, chosen)
-    return RolledBack(
-        directory=str(root.path),
-        version=chosen,
-        before=before,
-        prefix=str(root.current),
-        notes=notes,
-    )
+    return RolledBack(chosen, before, str(root.current), notes)
 
 
 def destination(root: Root, to: str = "") -> tuple[str, str]:
-    """What is in use, and what a rollback would put in its place. Nothing is changed. Raises as ``rollback``
-    does for a version that is not there."""
-    before = root.current_id() or ""
-    return before, _choose(root, existing.usable(root, Journal(root.journal)), to, before)
+    """What is in use, and what a rollback would put in its place. Raises as ``rollback``."""
+    in_use = root.current_id() or ""
+    there = existing.usable(root, Journal(root.journal))
+    others = [name for name in there if name != in_use]
+    if to and to == in_use:
+        raise UsageError(f"{to}: this version is in use already")
+    if to and to not in there:
+        names = f"; there are {', '.join(others)}" if others else ""
+        raise UsageError(
+            f"{to}: there is no such verified version{names}",
+            hint="envcheck list shows all of them",
+        )
+    if not others:
+        raise Cannot(f"{root.path}: there is no other version to go back to")
+    return in_use, to or others[0]
 
 
 def use(root: Root, journal: Journal, version_id: str) -> list[str]:
     """Let ``current`` lead to that version, and write that down. Only under the root's lock.
 
-    Gives sentences on what could not be written down: it is in use all the same, and the next envcheck in
-    this root writes what is missing. Raises Cannot where the link cannot be changed: it is as it was.
+    Returns sentences on what could not be written down, which the next run does. Raises Cannot where the
+    link cannot be changed: it is as it was.
     """
     before = root.current_id() or ""
     with held_back():
@@ -103,18 +102,3 @@ def clear(root: Root) -> None:
     if root.current.is_symlink():
         root.current.unlink(missing_ok=True)
     durable.sync_directory(root.path)
-
-
-def _choose(root: Root, there: list[str], to: str, in_use: str) -> str:
-    others = [name for name in there if name != in_use]
-    if to and to == in_use:
-        raise UsageError(f"{to}: this version is in use already")
-    if to and to not in there:
-        raise UsageError(
-            f"{to}: there is no such verified version"
-            + (f"; there are {', '.join(others)}" if others else ""),
-            hint="envcheck list shows all of them",
-        )
-    if not others:
-        raise Cannot(f"{root.path}: there is no other version to go back to")
-    return to or others[0]

@@ -1,7 +1,6 @@
 """The image that an engine holds for a version, as the version's ``held.json`` names it, checked.
 
-Engines are asked to remove what it says, and only where a version has such a file: an environment of wheels
-never starts one.
+Only where a version has such a file an engine is asked to remove what it names.
 """
 
 from __future__ import annotations
@@ -19,16 +18,23 @@ from ...exit_codes import EnvcheckError, NotPutBack
 from .. import durable
 from ..engine import EngineImage
 from . import kept_images, roots
-from .kept_images import IMAGE_ID, PREFIX
+from .kept_images import PREFIX
 from .layout import Root, Version
 
 _FILES = ("apptainer",)  # whose image is a file of the version's directory, without a tag
-# Beside PATH's, as the collector looks for programs.
+# Beside PATH's, as the collector finds programs.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 
 
 class Unreadable(Exception):
-    """``held.json`` is there, and does not say what an engine holds for this version."""
+    """``held.json`` is there, and does not name what an engine holds for this version."""
+
+
+class Freed(NamedTuple):
+    """Images by name: "…@sha256:… in podman"."""
+
+    images: list[str]  # that are removed with the versions
+    kept: list[str]  # that were there before, or that another version has
 
 
 def tag_of(environment: str, version_id: str) -> str:
@@ -38,31 +44,34 @@ def tag_of(environment: str, version_id: str) -> str:
 
 
 def read(version: Version) -> EngineImage | None:
-    """Raises Unreadable."""
+    """Raises Unreadable for what envcheck does not write there."""
     try:
         image = durable.load(version.held, EngineImage)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):
         raise Unreadable from None
-    if not image.reference.isprintable() or not _may_be_ours(version, image):
+    if image.engine in _FILES:
+        ours = image.reference.isprintable() and not image.tag
+    else:
+        ours = kept_images.is_ours(image, re.escape(_as_tag(version.id)))
+    if not ours:
         raise Unreadable
     return image
 
 
 def of(version: Version) -> EngineImage | None:
-    """The same; None also where only the record of it is unreadable."""
-    try:
+    """The same; None also where the record of it is unreadable."""
+    with suppress(Unreadable):
         return read(version)
-    except Unreadable:
-        return None
+    return None
 
 
 def hold(version: Version, image: EngineImage) -> EngineImage:
-    """Write down what the engine is about to hold, before it does. Gives what was written. Raises OSError.
+    """Write down what the engine is about to hold, before it does, and return that. Raises OSError.
 
-    An image that is there because another version of envcheck's brought it was not there before. Called
-    again where the engine turns out to know the image by another id.
+    An image that another version of envcheck's brought was not there before. Called again where the engine
+    knows the image by another id.
     """
     brought = [other.before for other in _of_others([version]) if _is_same(other, image)]
     if brought:
@@ -98,10 +107,9 @@ def trouble(version: Version) -> str:
 
 
 def release(version: Version, released: Iterable[Version] = ()) -> None:
-    """Have the engine let go of what it holds for the version. Raises NotPutBack with the command for it.
+    """Have the engine remove what it holds for the version, if it has it. Raises NotPutBack.
 
-    What the engine does not have (any more) is no error: whoever was killed here comes again. released:
-    versions that are still there and need their images no longer.
+    released: versions that still exist and need their images no longer.
     """
     try:
         image = read(version)
@@ -111,26 +119,26 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
             f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
         ) from None
     if image is not None and image.tag:
-        _let_go(image, _of_others([version, *released]), version.held)
+        _remove(image, _of_others([version, *released]), version.held)
 
 
 def keep(version: Version) -> str:
-    """Leave what was pulled for a version that is about to go in its engine, and write that down.
+    """Keep what was pulled for a version that will be removed in its engine, and write that down.
 
-    Gives a sentence about it; "" where there is nothing to keep, or it cannot be written down.
+    Returns a sentence about it; "" where there is nothing to keep, or it cannot be written down.
     """
     image = of(version)
     if image is None or not image.tag or image.before:
         return ""
     try:
         kept_images.keep(image)
-    except OSError:  # the disk is full, as a rule: then the image goes with the version
+    except OSError:  # the disk is full, as a rule: then the image is removed with the version
         return ""
     return f"the image stays in {image.engine} and is not fetched again; envcheck prune removes it"
 
 
 def take_over(version: Version) -> None:
-    """The image of an installed version is kept by that version alone."""
+    """The image of an installed version is no longer one that is kept for none."""
     image = of(version)
     for kept in kept_images.every():
         if image is not None and _is_same(kept, image):
@@ -139,15 +147,32 @@ def take_over(version: Version) -> None:
 
 
 def drop_kept(kept: EngineImage, taken: Sequence[EngineImage] = ()) -> None:
-    """Have the engine let go of a kept image, unless a version has it. taken: what versions have, also where
+    """Have the engine remove a kept image, unless a version has it. taken: what versions have, also where
     their root is not among the known ones. Raises NotPutBack, OSError."""
     others = [one for one in kept_images.every() if not _is_same(one, kept)]
-    _let_go(kept, [*taken, *_of_versions([]), *others], None)
+    _remove(kept, [*taken, *_of_versions([]), *others], None)
     kept_images.forget(kept)
 
 
-def _let_go(image: EngineImage, others: list[EngineImage], written: Path | None) -> None:
-    """others: what everybody else has. written: where the image is written down."""
+def freed(versions: list[Version]) -> Freed:
+    """What engines remove when these versions are removed."""
+    others = _of_others(versions)
+    found = Freed([], [])
+    for image in filter(None, map(of, versions)):
+        stays = image.before or any(_is_same(image, other) for other in others)
+        names = found.kept if stays else found.images
+        if image.tag and named(image) not in names:
+            names.append(named(image))
+    return found
+
+
+def named(image: EngineImage) -> str:
+    """For people: "nvcr.io/nvidia/tensorflow@sha256:… in podman"."""
+    return f"{image.reference} in {image.engine}"
+
+
+def _remove(image: EngineImage, others: list[EngineImage], written: Path | None) -> None:
+    """others: the images of all other versions. written: where the image is written down."""
     if any((other.engine, other.tag) == (image.engine, image.tag) for other in others):
         return  # a version of another root has it by the same name
     if any(_is_same(image, other) for other in others):
@@ -172,52 +197,13 @@ def _let_go(image: EngineImage, others: list[EngineImage], written: Path | None)
         raise NotPutBack(f"{what}: {error}", by_hand) from None
 
 
-class Freed(NamedTuple):
-    """Images by name: "…@sha256:… in podman"."""
-
-    images: list[str]  # that go with the versions
-    left: list[str]  # that stay: they were there before, or another version has them
-
-
-def freed(versions: list[Version]) -> Freed:
-    """What engines let go of when these versions are removed."""
-    others = _of_others(versions)
-    images: dict[str, None] = {}
-    left: dict[str, None] = {}
-    for version in versions:
-        image = of(version)
-        if image is None or not image.tag:
-            continue
-        stays = image.before or any(_is_same(image, other) for other in others)
-        (left if stays else images)[named(image)] = None
-    return Freed(list(images), list(left))
-
-
-def named(image: EngineImage) -> str:
-    """For people: "nvcr.io/nvidia/tensorflow@sha256:… in podman"."""
-    return f"{image.reference} in {image.engine}"
-
-
 def _program_trouble(image: EngineImage) -> str:
-    """ "", or why the program is not started: a record does not say what runs on this machine."""
+    """ "", or why the program is not started: a record does not decide what runs on this machine."""
     path = Path(image.program)
     folders = f"{os.environ.get('PATH', '')}:{_USUAL}".split(":")
     if path.name == image.engine and str(path.parent) in folders and path.is_absolute():
         return ""
     return f"{image.program!r} is no {image.engine} in a directory of PATH, and is not started"
-
-
-def _may_be_ours(version: Version, image: EngineImage) -> bool:
-    """Whether it names an image by envcheck's own tag of this version, or a file: that goes with it."""
-    if image.engine in _FILES:
-        return not image.tag
-    ours = rf"{PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}"
-    known_as = image.reference.partition("@")[0]
-    return bool(
-        IMAGE_ID.fullmatch(image.image_id)
-        and re.fullmatch(ours, image.tag)
-        and image.name.rpartition(":")[0] in ("", known_as)
-    )
 
 
 def _as_tag(version_id: str) -> str:
@@ -230,7 +216,7 @@ def _of_others(versions: list[Version]) -> list[EngineImage]:
 
 
 def _of_versions(without: list[Version]) -> list[EngineImage]:
-    """The images of every version there is but these, also of other roots."""
+    """The images of every other version, also of other roots."""
     excepted = {version.directory for version in without}
     paths = {root.path for root in roots.known()} | {path.parent for path in excepted}
     every = [one for path in sorted(paths) for one in Root(path).versions()]

@@ -1,6 +1,6 @@
-"""Installs: builds a new version beside the others, has it verified, and swaps it in; or puts all back.
+"""Installs: builds a new version beside the others, has it verified, and swaps it in; or undoes all of it.
 
-Every step is written down when it is done, so that whoever comes after a kill knows what is half done.
+Every step is written down when it is done, so that after a kill the next run knows what is half done.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ from . import (
     removal,
     roots,
 )
-from .interfaces import Artifact, Builder, Verification, Verify
+from .interfaces import Artifact, Builder, Tell, Verification, Verify
 from .journal import Journal
 from .layout import Root, Version
 from .lock import locked
 from .record import Built, Installed, Record
 
-Tell = Callable[[str], None]
 TellStep = Callable[[StepName], None]
 
 
@@ -55,9 +54,8 @@ def execute(
 ) -> Installed:
     """Install what the plan says, or leave everything as it was. Only from the main thread.
 
-    wait: seconds to wait for another envcheck in the same root, None: until it is done. tell: gets a
-    sentence now and then. step: gets each of the plan's steps that begins here; the builder tells of its own.
-    fresh: also where a version by the same lock is there. journal: the root's own.
+    wait: seconds to wait for another envcheck in the same root; None: until it is done. step: called with
+    each of the plan's steps that begins here. fresh: also where a version by the same lock is there.
 
     Raises UsageError and Cannot where the root is not ours or cannot be locked: nothing was touched.
     Then PutBack, NotPutBack; KeyboardInterrupt and SystemExit after everything was undone.
@@ -103,16 +101,10 @@ class _Transaction:
 
     def build(self, builder: Builder, verify: Verify, step: TellStep) -> None:
         """Everything that does not touch what is in use."""
-        version, journal = self.version, self.journal
+        version, journal, plan = self.version, self.journal, self.plan
         began = layout.now()
-        journal.append(
-            version.id,
-            "begun",
-            lock=self.artifact.digest,
-            stack=self.plan.stack,
-            release=self.plan.release,
-            envcheck=__version__,
-        )
+        details = {"lock": self.artifact.digest, "stack": plan.stack, "release": plan.release}
+        journal.append(version.id, "begun", **details, envcheck=__version__)
         version.logs.mkdir(parents=True)
         durable.write(version.own / self.artifact.file_name, self.artifact.text.encode())
         for name, act in builder.stages():
@@ -199,15 +191,14 @@ class _Transaction:
 
 
 def _there_already(root: Root, journal: Journal, there: Installed, request: Request) -> Installed:
-    """A version by this lock: no second copy of it is made. The request is noted down, so that the next
-    look is a short one."""
+    """A version by this lock: no second copy of it is made. The next equal request finds it at once."""
     noted = there.record
     if there.version == there.before:
         notes = [*there.notes, *recovery.remember(root)]
     else:
-        said = f"it was installed before, and is in use again in place of {there.before or 'none'}"
-        notes = [said, *there.notes, *current.use(root, journal, there.version)]
-    with suppress(OSError):  # the next look then takes longer, and that is all
+        again = f"it was installed before, and is in use again in place of {there.before or 'none'}"
+        notes = [again, *there.notes, *current.use(root, journal, there.version)]
+    with suppress(OSError):
         noted = msgspec.structs.replace(
             noted, request=record.public(request), inputs=record.inputs(request)
         )

@@ -1,31 +1,18 @@
-"""What is installed already: what has become of it since, and whether it is what a request asks for.
-
-A look at the record and at file status, in a moment.
-"""
+"""What is installed already: what has become of it since, and whether it is what a request asks for."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
 from ..request import Request
-from . import engine_images, file_list, guard, layout, record, roots
+from . import drift, engine_images, file_list, guard, layout, record, roots
 from .journal import ENDS, Journal
 from .layout import Root, Version
 from .record import Installed, Record
 
-# A request that differs in nothing but these may come to the same lock; then nothing is to be done either.
-_CHOOSING = (
-    *("stack", "release", "python", "offline", "lock", "flavour", "image"),
-    *("allow_no_gpu", "allow_other_owner"),
-    # Whence and by what it came: the lock says both, to the byte.
-    *("indexes", "allow_insecure", "installer"),
-)
-
 
 class Condition(NamedTuple):
-    """What has become of a version since it was installed: what its user's pip did, or damage."""
+    """What has become of a version since it was installed."""
 
     usable: bool  # all of it is there, but for what a package manager changed
     changes: list[str]  # what differs, in sentences
@@ -34,29 +21,26 @@ class Condition(NamedTuple):
 
 def condition(version: Version) -> Condition:
     """Compare it with what was installed, in its directory and in its engine."""
-    differs = file_list.compare(version)
-    # Of damaged files enough is known: to ask an engine takes longer.
-    image = engine_images.trouble(version) if differs.intact else ""
-    changes = [*filter(None, [image]), *differs.sentences()]
-    if not changes or version.is_container:
-        return Condition(differs.intact and not image, changes, False)
-    from .. import drift  # which takes a while: only where something differs
-
-    found = drift.of(version.directory)
-    paths = [*differs.missing, *differs.changed]
+    files = file_list.compare(version)
+    # An engine is asked only where the files do not answer it: that takes longer.
+    image = engine_images.trouble(version) if files.intact else ""
+    changes = [*filter(None, [image]), *files.sentences()]
+    noted = record.read(version)
+    if not changes or version.is_container or noted is None:
+        return Condition(files.intact and not image, changes, False)
+    found = drift.of(version, noted.versions)
     drifted = bool(found.changed or found.removed)
-    if differs.unreadable or image or drift.unexplained(version.directory, found, paths):
-        return Condition(False, [*found.sentences(), *changes], drifted)
-    return Condition(True, found.sentences() or changes, drifted)
+    broken = bool(image or files.unreadable or not version.python.exists())
+    usable = not broken and (files.intact or drifted)
+    by_manager = found.sentences() if usable else [*found.sentences(), *changes]
+    return Condition(usable, by_manager or changes, drifted)
 
 
 def look(request: Request) -> Installed | None:
-    """The environment that an equal request made, unless it is damaged; touches nothing. What its user's pip
-    has changed since is in the notes.
+    """The environment that an equal request made, unless it is damaged; touches nothing.
 
     Equal means: the same request, of the same envcheck with the same catalogue and the same named files.
-    One that another user may have prepared is skipped. Raises UsageError for a path that is in a newer
-    layout.
+    Roots that another user may have prepared are skipped. Raises UsageError for a newer layout.
     """
     candidates = [layout.root_of(request, "")] if request.path else roots.known()
     found = [
@@ -70,8 +54,8 @@ def look(request: Request) -> Installed | None:
 
 
 def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
-    """The same for one root. digest: of the lock that the request has come to, where that is known; then a
-    version that is not in use does, too, where the one in use does not."""
+    """The same for one root. digest: of the lock that the request has come to; then a version that is not in
+    use is found, too."""
     current = root.current_id()
     for name in usable(root, Journal(root.journal)):
         if digest or name == current:
@@ -109,13 +93,10 @@ def usable(root: Root, journal: Journal) -> list[str]:
 
 
 def _serves(noted: Record, request: Request, digest: str) -> bool:
-    request = record.public(request)
-    if digest:
-        chosen = {name: getattr(request, name) for name in _CHOOSING}
-        if request.engine in ("", noted.engine):  # else it is to be in another one
-            chosen["engine"] = request.engine
-        return noted.lock == digest and msgspec.structs.replace(noted.request, **chosen) == request
+    if digest:  # the lock says to the byte what is installed; these, how it is started
+        same = (noted.lock, noted.mode, noted.request.gpus) == (digest, request.mode, request.gpus)
+        return same and request.engine in ("", noted.engine)
     try:
-        return noted.request == request and noted.inputs == record.inputs(request)
+        return noted.request == record.public(request) and noted.inputs == record.inputs(request)
     except OSError:  # a file that the request names is not there: whoever reads it says so
         return False

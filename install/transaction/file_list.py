@@ -1,17 +1,16 @@
-"""Every file of a version with size and time, so that a look tells whether it is as it was installed.
+"""Every file of a version with size and time, so that a look shows whether it is as it was installed.
 
-Sizes and times are compared, not bytes: the locks' hashes were checked when the files were unpacked, and
-30,000 files have to be looked at in a fraction of a second. Byte code is left out, since running Python
-writes it.
+Sizes and times are compared, not bytes: 30,000 files have to be compared in a fraction of a second. Byte code
+is excluded, since running Python writes it.
 """
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
+from os import scandir, stat_result
 from pathlib import Path
 
 import msgspec
@@ -36,7 +35,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     missing: list[str] = []
     changed: list[str] = []
     added: list[str] = []  # by the user's own `pip install`, as a rule
-    unreadable: str = ""  # there is no manifest to compare with
+    unreadable: str = ""  # there is no list to compare with
 
     @property
     def intact(self) -> bool:
@@ -44,14 +43,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.missing or self.changed or self.unreadable)
 
     def sentences(self) -> list[str]:
-        """One for each kind, with the first few paths; none where nothing differs."""
-        kinds = [
-            (self.missing, "is gone", "are gone"),
-            (self.changed, "was changed", "were changed"),
-            (self.added, "was added", "were added"),
-        ]
-        told = [_sentence(*kind) for kind in kinds if kind[0]]
-        return [*filter(None, [self.unreadable]), *told]
+        """One for each kind, with the first few paths."""
+        kinds = ((self.missing, "gone"), (self.changed, "changed"), (self.added, "added"))
+        found = [_sentence(paths, what) for paths, what in kinds if paths]
+        return [*filter(None, [self.unreadable]), *found]
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -62,7 +57,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 def write(version: Version) -> None:
-    """Note down what is there now, activation scripts where they will be. Raises OSError."""
+    """Write down what is there now, activation scripts where they will be. Raises OSError."""
     files = scan(version.directory)
     for names in scan(version.activate).values():
         files.setdefault("bin", {}).update(names)
@@ -70,7 +65,7 @@ def write(version: Version) -> None:
 
 
 def compare(version: Version) -> Difference:
-    """What differs from what was noted down."""
+    """What differs from what was written down."""
     try:
         noted = durable.load(version.files, FileList).files
     except OSError as error:
@@ -78,28 +73,25 @@ def compare(version: Version) -> Difference:
     except ValueError:
         return Difference(unreadable=f"{version.files}: this is not a list of files")
     found = scan(version.directory)
-    missing, changed, added = [], [], []
-    for folder in sorted(noted.keys() | found.keys()):
-        before, after = noted.get(folder, {}), found.get(folder, {})
-        for name in sorted(before.keys() | after.keys()) if before != after else ():
-            path = _join(folder, name)
-            if name not in after:
-                missing.append(path)
-            elif name not in before:
-                added.append(path)
-            elif before[name] != after[name]:
-                changed.append(path)
+    before = {
+        _join(folder, name): of for folder, names in noted.items() for name, of in names.items()
+    }
+    after = {
+        _join(folder, name): of for folder, names in found.items() for name, of in names.items()
+    }
+    missing = sorted(before.keys() - after.keys())
     if version.is_container:
         missing += [f"{OWN}/{path.name}" for path in version.of_image if not path.exists()]
     elif not version.python.exists():  # a link, whose target is not the version's
         missing.append("bin/python, or the Python that it leads to,")
-    return Difference(missing=missing, changed=changed, added=added)
+    changed = sorted(path for path in before.keys() & after.keys() if before[path] != after[path])
+    return Difference(missing=missing, changed=changed, added=sorted(after.keys() - before.keys()))
 
 
 def scan(directory: Path) -> Files:
     """Every file and link below it, without byte code and envcheck's own files."""
     files: Files = {}
-    for folder, name, status in _walk(directory, passed_over=(_BYTE_CODE, OWN)):
+    for folder, name, status in _walk(directory, without=(_BYTE_CODE, OWN)):
         if not stat.S_ISDIR(status.st_mode) and not name.endswith(_GENERATED):
             files.setdefault(folder, {})[name] = (status.st_size, status.st_mtime_ns)
     return files
@@ -125,21 +117,18 @@ def usage(directories: list[Path]) -> Usage:
     )
 
 
-def _walk(
-    top: Path, passed_over: tuple[str, ...] = ()
-) -> Iterator[tuple[str, str, os.stat_result]]:
+def _walk(top: Path, without: tuple[str, ...] = ()) -> Iterator[tuple[str, str, stat_result]]:
     """Everything below it: (its folder, "" or "lib/…", its name, its status), no link followed.
 
-    passed_over: names of directories. What is gone since, may not be read or is too deep for a path is left
-    out.
+    without: names of directories. What is gone or cannot be read is skipped.
     """
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        with suppress(OSError), os.scandir(top / folder) as entries:
+        with suppress(OSError), scandir(top / folder) as entries:
             for entry in entries:
                 is_directory = entry.is_dir(follow_symlinks=False)
-                if is_directory and entry.name in passed_over:
+                if is_directory and entry.name in without:
                     continue
                 with suppress(OSError):
                     status = entry.stat(follow_symlinks=False)
@@ -152,9 +141,9 @@ def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _sentence(paths: list[str], one: str, many: str) -> str:
-    shown = ", ".join(paths[:3])
-    if len(paths) == 1:
-        return f"{shown} {one}"
-    rest = len(paths) - 3
-    return f"{shown} and {rest} more {many}" if rest > 0 else f"{shown} {many}"
+def _sentence(paths: list[str], what: str) -> str:
+    verb = "is" if what == "gone" else "was"
+    if len(paths) > 1:
+        verb = "are" if what == "gone" else "were"
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"{', '.join(paths[:3])}{more} {verb} {what}"

@@ -1,7 +1,6 @@
 """Whether a directory is a root of ours, whose it is, and that nothing in it leads elsewhere.
 
-Whoever may write to a directory may have prepared it. What a record says is checked where it is read; here it
-is the directory itself, and envcheck's own places in it, before anything in it is changed.
+Whoever may write to a directory may have prepared it: it is checked before anything in it is changed.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ def is_root(path: Path) -> bool:
 
 
 def look(root: Root) -> bool:
-    """Whether there is a root of ours; False where one can be made.
+    """Whether there is a root of ours; False where one can be made. Touches nothing.
 
-    Touches nothing. Raises UsageError for a directory that is not ours, that another user may have
-    prepared, or that can never be.
+    Raises UsageError for a directory that is not ours, that another user may have prepared, or that can
+    never be one.
     """
     path = root.path
     _refuse_by_name(path)
@@ -94,9 +93,8 @@ def claim(root: Root) -> None:
 
 
 def check(root: Root) -> None:
-    """Raises UnsafeRoot where one of envcheck's places is a link, or anything else that it never makes, and
-    where the root belongs to another user, or every user may write to it; OSError where it cannot be seen.
-    """
+    """Raises UnsafeRoot where one of our places is not what envcheck makes, or another user may have prepared
+    it; OSError where it cannot be seen."""
     _check_kinds(root)
     _check_owners(root)
 
@@ -114,7 +112,7 @@ def is_safe(root: Root) -> bool:
 def opened(root: Root) -> Iterator[tuple[int, int]]:
     """Descriptors of the root and of its ``.envcheck/``, which stay the same whatever their names become.
 
-    Raises UnsafeRoot where another user may have prepared one, OSError where there is no such directory.
+    Raises UnsafeRoot as ``check``, OSError where there is no such directory.
     """
     with directory(root.path) as top, directory(root.own.name, top) as own:
         for path, handle in ((root.path, top), (root.own, own)):
@@ -139,13 +137,14 @@ def _check_kinds(root: Root) -> None:
             f"{root.path}: this is a symbolic link",
             hint=f"name what it leads to: {os.path.realpath(root.path)}",
         )
-    directories = dict.fromkeys((root.own, root.failed, root.removing), "directory")
-    files = dict.fromkeys((root.owner, root.lock, root.holder, root.journal), "regular file")
-    for path, called in (directories | files).items():
+    kinds = dict.fromkeys((root.own, root.failed, root.removing), stat.S_IFDIR)
+    kinds |= dict.fromkeys((root.owner, root.lock, root.journal), stat.S_IFREG)
+    for path, kind in kinds.items():
         found = _kind(path)
-        if found in (None, stat.S_IFDIR if path in directories else stat.S_IFREG):
+        if found in (None, kind):
             continue
-        what = "a symbolic link" if found == stat.S_IFLNK else f"not a {called}"
+        made = "directory" if kind == stat.S_IFDIR else "regular file"
+        what = "a symbolic link" if found == stat.S_IFLNK else f"not a {made}"
         raise UnsafeRoot(
             f"{path}: this is {what}, and envcheck never makes one there: somebody else did",
             hint=f"find out who; then rm -r {word(str(path))}, and try again",
@@ -162,8 +161,12 @@ def _check_owner(path: Path, status: os.stat_result, root: Root) -> None:
     if root.any_owner:
         return
     if status.st_uid not in (os.geteuid(), 0):
+        try:
+            user = f"{pwd.getpwuid(status.st_uid).pw_name} (user {status.st_uid})"
+        except KeyError:
+            user = f"user {status.st_uid}"
         raise UnsafeRoot(
-            f"{path}: belongs to {_user(status.st_uid)}, who may have prepared what lies in it",
+            f"{path}: belongs to {user}, who may have prepared what lies in it",
             hint=f"name a directory of your own; {_OPTION}",
         )
     if status.st_mode & stat.S_IWOTH:
@@ -171,13 +174,6 @@ def _check_owner(path: Path, status: os.stat_result, root: Root) -> None:
             f"{path}: every user may write to it, and may have prepared what lies in it",
             hint=f"chmod o-w {word(str(path))}; {_OPTION}",
         )
-
-
-def _user(uid: int) -> str:
-    try:
-        return f"{pwd.getpwuid(uid).pw_name} (user {uid})"
-    except KeyError:
-        return f"user {uid}"
 
 
 def _kind(path: Path) -> int | None:
@@ -196,12 +192,10 @@ def _refuse_by_name(path: Path) -> None:
     if not path.is_absolute():
         raise UsageError(f"{path}: this is not an absolute path")
     plain = Path(os.path.normpath(path))
-    if plain == Path("/"):
-        raise UsageError(
-            "/: an environment cannot take the whole file system", hint="name a directory in it"
-        )
-    if _is_home(plain):
-        raise UsageError(f"{path}: this is your home directory", hint="name a directory in it")
+    why = "an environment cannot take the whole file system" if plain == Path("/") else ""
+    why = why or ("this is your home directory" if _is_home(plain) else "")
+    if why:
+        raise UsageError(f"{path}: {why}", hint="name a directory in it")
     # os.path's, which take what may not be looked at for what is not there.
     above = next(place for place in (path, *plain.parents) if os.path.exists(place))  # noqa: PTH110
     if not os.path.isdir(above):  # noqa: PTH112
@@ -224,7 +218,7 @@ def _is_home(path: Path) -> bool:
 
 
 def _is_bare(path: Path) -> bool:
-    """Whether nothing is in it, or only what an envcheck left that was killed while it claimed it."""
+    """Whether it is empty, but for what an envcheck that was killed in ``claim`` has made."""
     names = os.listdir(path)  # noqa: PTH208 - names are all that is asked for
     if names == [OWN]:
         return all(name.startswith(".owner.json.") for name in os.listdir(path / OWN))  # noqa: PTH208

@@ -14,12 +14,10 @@ from .. import durable
 from . import guard
 from .layout import Root, VersionId, now
 
-# What has been done. "begun" comes before anything is; "undone" and "removed" say that nothing of the
-# version is left. "swapped" is also written by a rollback. "held": what an engine is about to hold is written
-# down, and "pulled" comes when it does.
+# "begun" comes before anything is done; "undone" and "removed" say that nothing of the version exists.
+# "held": what an engine is about to hold is written down; "pulled": the engine has it.
 _Building = Literal["begun", "python", "fetched", "created", "installed", "configured"]
-_OfImages = Literal["held", "pulled"]
-Step = _Building | _OfImages | Literal["verified", "swapped", "done", "undone", "removed"]
+Step = _Building | Literal["held", "pulled", "verified", "swapped", "done", "undone", "removed"]
 ENDS: frozenset[Step] = frozenset({"swapped", "done", "undone", "removed"})
 
 
@@ -27,7 +25,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: str  # UTC
     version: VersionId
     step: Step
-    details: dict[str, str] = {}  # for whoever reads it: "lock", "before", "why"
+    details: dict[str, str] = {}  # for readers: "lock", "before", "why"
 
 
 class Journal:
@@ -56,10 +54,7 @@ class Journal:
             durable.sync_directory(self._path.parent)
 
     def entries(self) -> list[Entry]:
-        """All entries, oldest first.
-
-        A line that was cut (power, a full disk), or that envcheck never writes, is as if not there.
-        """
+        """All entries, oldest first, without lines that were cut or that envcheck never writes."""
         try:
             with guard.directory(self._path.parent) as own:
                 lines = durable.read(self._path, within=own).splitlines()
@@ -87,7 +82,7 @@ class Journal:
 
 
 def unfinished(root: Root, journal: Journal) -> list[str]:
-    """Versions that were begun, neither swapped in nor taken back, and of which something is there."""
+    """Versions that were begun, neither swapped in nor undone, and of which something exists."""
     current = root.current_id()
     names = [name for name, step in journal.last_steps().items() if step not in ENDS]
     return [name for name in names if name != current and os.path.lexists(root.path / name)]

@@ -1,7 +1,5 @@
-"""Images that were pulled for an installation that then failed: they stay in their engine, which has fetched
-gigabytes for them, until an installation takes them or `envcheck prune` removes them.
-
-One record for each, in the state directory, as a version's ``held.json`` names an image.
+"""Images that were pulled for an installation that then failed: they stay in their engine until an
+installation takes them or `envcheck prune` removes them. One record for each, in the state directory.
 """
 
 from __future__ import annotations
@@ -17,8 +15,18 @@ from .. import durable, places
 from ..engine import EngineImage
 
 PREFIX = "localhost/envcheck/"
-IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
-_TAG = re.compile(rf"{PREFIX}[a-z0-9-]+:[A-Za-z0-9_.-]+")
+_IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def is_ours(image: EngineImage, version_tag: str = r"[A-Za-z0-9_.-]+") -> bool:
+    """Whether a record names an image by a tag of envcheck's own: no other is ever removed."""
+    known_as = image.reference.partition("@")[0]
+    return bool(
+        image.reference.isprintable()
+        and _IMAGE_ID.fullmatch(image.image_id)
+        and re.fullmatch(rf"{PREFIX}[a-z0-9-]+:{version_tag}", image.tag)
+        and image.name.rpartition(":")[0] in ("", known_as)
+    )
 
 
 def keep(image: EngineImage) -> None:
@@ -29,13 +37,13 @@ def keep(image: EngineImage) -> None:
 
 
 def every() -> list[EngineImage]:
-    """All of them; what is no such record is passed over."""
+    """All of them; what is no such record is skipped."""
     found = []
     with suppress(OSError):
         for path in sorted(_folder().iterdir()):
             with suppress(OSError, ValueError):
                 image = durable.load(path, EngineImage)
-                if _path(image) == path and _is_ours(image):
+                if _path(image) == path and is_ours(image) and not image.before:
                     found.append(image)
     return found
 
@@ -52,15 +60,3 @@ def _folder() -> Path:
 def _path(image: EngineImage) -> Path:
     name = hashlib.sha256(f"{image.engine} {image.image_id}".encode()).hexdigest()
     return _folder() / f"{name[:16]}.json"
-
-
-def _is_ours(image: EngineImage) -> bool:
-    """Whether it names an image by a tag of envcheck's own: no other is ever removed."""
-    known_as = image.reference.partition("@")[0]
-    return bool(
-        not image.before
-        and image.reference.isprintable()
-        and IMAGE_ID.fullmatch(image.image_id)
-        and _TAG.fullmatch(image.tag)
-        and image.name.rpartition(":")[0] in ("", known_as)
-    )

@@ -62,18 +62,14 @@ class Version:
 
 
 class Root:
-    """The directory of one environment's versions.
-
-    any_owner: the user says that it may belong to somebody else.
-    """
+    """The directory of one environment's versions. any_owner: it may belong to another user."""
 
     def __init__(self, path: Path, *, any_owner: bool = False) -> None:
         self.path = path
         self.any_owner = any_owner
         self.own = path / OWN
         self.owner = self.own / "owner.json"
-        self.lock = self.own / "lock"
-        self.holder = self.own / "holder"  # of the lock, for those who wait
+        self.lock = self.own / "lock"  # its text says who holds it
         self.journal = self.own / "journal.jsonl"
         self.failed = self.own / "failed"  # logs of versions that were put back
         self.removing = self.own / "removing"  # a version on its way out
@@ -105,7 +101,7 @@ class Root:
         return name if is_id(name) else None
 
     def foreign(self) -> list[Path]:
-        """What lies in the root and is not of its layout: somebody else's."""
+        """What lies in the root and is not of its layout."""
         known = {OWN, *(version.id for version in self.versions())}
         known |= {"current"} if self.current.is_symlink() else set()
         try:
@@ -117,8 +113,7 @@ class Root:
 def version_id(release: str, kind: str, digest: str) -> str:
     """ "2.21.0-py3.11-1f0c9a2b", "23.03-tf1-1f0c9a2b": a directory's name, and an image's tag.
 
-    release: of one's own image the tag that was asked for, or "". kind: "py3.11"; of an image its flavour
-    ("tf1") or "image". digest: of the lockfile or the manifest, 64 hexadecimal digits.
+    kind: "py3.11"; of an image its flavour ("tf1") or "image". digest: 64 hexadecimal digits.
     """
     safe = re.sub(r"[^A-Za-z0-9._+!-]", "-", release)[:_LONGEST].lstrip("._+!-") or "unnamed"
     return f"{safe}-{kind}-{digest[:8]}"

@@ -10,14 +10,14 @@ from . import engine_images, existing, file_list, lock, record, roots
 from .journal import Journal, unfinished
 from .layout import Root, Version
 
-SCHEMA = 1
+SCHEMA = 2
 
 VersionStatus = Literal[
     "verified",
     "changed since",  # files are gone, not what they were, or were added (by the user's own pip)
     "unfinished",  # cut off; the next envcheck in this environment removes it
     "being built",
-    "without a record",  # which was damaged since: nobody can tell what it holds
+    "without a record",  # which was damaged since
 ]
 Mode = Literal["wheel", "container"]
 RootStatus = Literal["installed", "broken link", "nothing in use"]
@@ -25,12 +25,12 @@ RootStatus = Literal["installed", "broken link", "nothing in use"]
 
 class VersionState(msgspec.Struct, frozen=True, kw_only=True):
     """One version. Sizes are allocated bytes of its directory; ``bytes_shared`` of them are in files that are
-    linked from elsewhere too (uv's cache, another version), and are not freed by removing this one alone."""
+    linked from elsewhere too, and are not freed by removing this one alone."""
 
     version: str
     in_use: bool
     status: VersionStatus
-    changes: list[str]  # what differs from what was installed, in sentences
+    changes: list[str] = []  # what differs from what was installed, in sentences
     stack: str = ""
     release: str = ""
     python: str = ""
@@ -57,12 +57,9 @@ class EnvironmentState(msgspec.Struct, frozen=True, kw_only=True):
     status: RootStatus
     versions: list[VersionState]
     bytes_total: int  # of all versions, what they share counted once
-    at_work: str = ""  # who holds the lock
-    foreign: list[str] = []  # what lies in the directory and is not envcheck's
-    mode: Mode = "wheel"  # of the version in use, else the newest; and its engine, image and digest
-    engine: str = ""
-    image: str = ""
-    digest: str = ""
+    at_work: str  # who holds the lock; "" where nobody does
+    foreign: list[str]  # what lies in the directory and is not envcheck's
+    mode: Mode = "wheel"  # of the version in use, else the newest
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -86,16 +83,12 @@ def look_at(root: Root) -> EnvironmentState:
     used = root.version(current or ".")
     startable = used.python.exists() or used.start.exists()
     dangling = root.current.is_symlink() and not startable
-    newest = versions[0] if versions else None
-    shown = next((version for version in versions if version.in_use), newest)
+    shown = [version for version in versions if version.in_use] or versions[:1]
     return EnvironmentState(
         name=root.name,
         directory=str(root.path),
         prefix=str(root.current),
-        mode=shown.mode if shown else "wheel",
-        engine=shown.engine if shown else "",
-        image=shown.image if shown else "",
-        digest=shown.digest if shown else "",
+        mode=shown[0].mode if shown else "wheel",
         current=current,
         status="broken link" if dangling else "installed" if current else "nothing in use",
         versions=versions,
@@ -106,14 +99,13 @@ def look_at(root: Root) -> EnvironmentState:
 
 
 def _state(version: Version, current: str, begun: VersionStatus | None) -> VersionState:
-    """begun: what is said of it, where it was never finished."""
+    """begun: the status of one that was never finished."""
     used = file_list.usage([version.directory])
     image = engine_images.of(version)
     known = VersionState(
         version=version.id,
         in_use=version.id == current,
         status=begun or "without a record",
-        changes=[],
         bytes_total=used.total,
         bytes_shared=used.shared,
         mode="container" if image or version.is_container else "wheel",
@@ -124,20 +116,14 @@ def _state(version: Version, current: str, begun: VersionStatus | None) -> Versi
     if noted is None:
         return known
     changes = existing.condition(version).changes
+    same = ("stack", "release", "python", "verified_at", "envcheck", "mode", "engine", "image")
     return msgspec.structs.replace(
         known,
+        **{name: getattr(noted, name) for name in same},
         status="changed since" if changes else "verified",
         changes=changes,
-        stack=noted.stack,
-        release=noted.release,
-        python=noted.python,
         packages=len(noted.versions),
-        verified_at=noted.verified_at,
         verdict=noted.health.verdict,
-        envcheck=noted.envcheck,
-        mode=noted.mode,
-        engine=noted.engine,
-        image=noted.image,
         digest=noted.image_digest,
         image_bytes=noted.image_bytes if image and image.tag else 0,
     )

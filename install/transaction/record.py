@@ -24,8 +24,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """The doctor's summary."""
 
     verdict: str  # "Healthy: 60 checks passed, 12 skipped."
-    failing: list[str] = []  # codes that fail, and failed before the version was there
-    unproven: list[str] = []  # codes that it must pass and that could not run here: without a GPU
+    failing: list[str] = []  # codes that fail, and failed before
+    unproven: list[str] = []  # codes that it must pass and that could not run without a GPU
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +37,9 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""  # "podman"; these five of a container alone
     image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3": as it was asked for
     image_digest: str = ""  # of its manifest: "sha256:…"
-    image_bytes: int = (
-        0  # of all its layers by its engine; 0 where the image is a file of the version's
-    )
+    image_bytes: int = 0  # of its layers in the engine; 0: the image is a file of the version
     wiring: str = ""  # how GPUs get into it: "by CDI (/etc/cdi/nvidia.yaml)"
-    notes: list[str] = []  # told once, at the end of the installation
+    notes: list[str] = []  # shown once, at the end of the installation
 
 
 class Record(Built, frozen=True, kw_only=True):
@@ -84,28 +82,28 @@ def inputs(request: Request) -> str:
 
     Raises OSError for a file that no longer exists.
     """
-    told = hashlib.sha256(__version__.encode())
+    digest = hashlib.sha256(__version__.encode())
     named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []
     named += [request.lock] if request.lock else []
     tables = sorted({*_DATA.glob("releases*.csv"), *_DATA.glob("containers.csv")})
     ours = [*sorted(_CATALOGUE.rglob("*.toml")), *tables]
     for path in [*ours, *map(Path, named)]:
         content = path.read_bytes()
-        told.update(f"{path.name} {len(content)}\n".encode() + content)
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
     if request.offline:
         status = Path(request.offline).stat()
-        told.update(f"{request.offline} {status.st_size} {status.st_mtime_ns}".encode())
-    return told.hexdigest()
+        digest.update(f"{request.offline} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()
 
 
 def public(request: Request) -> Request:
-    """The request as it may lie on a disk: without what an index's URL says before its "@"."""
+    """The request without credentials in the URLs of indexes."""
     indexes = [re.sub(r"://[^/?#]*@", "://", index) for index in request.indexes]
     return msgspec.structs.replace(request, indexes=indexes)
 
 
 def read(version: Version) -> Record | None:
-    """A version's record; None where it has none, which means that it was never verified."""
+    """A version's record; None: it was never verified."""
     try:
         return durable.load(version.record, Record)
     except (OSError, ValueError):

@@ -1,30 +1,28 @@
-"""Puts back what an installation has begun, after a failure and after a kill, and says what became of it."""
+"""Puts back what an installation has begun, after a failure and after a kill."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
 from . import engine_images, guard, removal, roots
+from .interfaces import Tell
 from .journal import Journal, unfinished
 from .layout import Root, Version
 
-WITH_IMAGE = ("pulled", "configured", "verified")  # steps after which the image is whole
+WITH_IMAGE = ("pulled", "configured", "verified")  # steps after which the image is complete
 KEPT = 3  # failed versions whose logs are kept
 
 
-def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
-    """Put in order what an envcheck that was killed has left, before anything else is done in a root.
+def recover(root: Root, journal: Journal, tell: Tell) -> None:
+    """Clean up after an envcheck that was killed, before anything else is done in a root; under its lock.
 
-    Completes a swap that was not recorded, and takes back what was not finished. A version that was begun is
-    removed even where much of it is there: half of an environment cannot be told from a whole one without
-    building it again, and that is cheap, for fetched files stay in the store. What ``current`` names is never
-    touched. Under the root's lock. Raises Cannot, NotPutBack.
+    Completes a swap that was not recorded, and removes what was not finished: fetched files stay in caches.
+    What ``current`` names is never touched. Raises Cannot, NotPutBack.
     """
     try:
         root.next.unlink(missing_ok=True)
@@ -55,7 +53,7 @@ def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
 
 
 def complete(root: Root, journal: Journal, version_id: str) -> list[str]:
-    """What comes after a swap that is in the journal already; gives sentences as ``current.use``."""
+    """What comes after a swap that is in the journal already; returns sentences as ``current.use``."""
     if notes := remember(root):
         return notes
     try:
@@ -66,13 +64,13 @@ def complete(root: Root, journal: Journal, version_id: str) -> list[str]:
 
 
 def remember(root: Root) -> list[str]:
-    """Make it the environment installed last, and one of those that are listed; or say why not."""
+    """Make it the environment installed last, or say why that was not possible."""
     try:
         roots.remember(root)
     except OSError as error:
         return [
-            f"it could not be recorded as the one installed last ({cause(error, root)}): envcheck doctor has"
-            " to be told of it by --target"
+            f"it could not be recorded as the one installed last ({cause(error, root)}): name it to envcheck"
+            " doctor with --target"
         ]
     return []
 
@@ -82,16 +80,11 @@ def cause(error: OSError, root: Root) -> str:
 
 
 def undo(
-    root: Root,
-    journal: Journal,
-    version: Version,
-    what: str,
-    error: BaseException,
-    tell: Callable[[str], None],
+    root: Root, journal: Journal, version: Version, what: str, error: BaseException, tell: Tell
 ) -> None:
-    """Take a version back that did not come to be, and raise what the user is to be told.
+    """Roll back an unfinished version, then raise the error to show (PutBack, NotPutBack).
 
-    Returns where ``error`` itself is that: Ctrl-C, the end of the process. Raises PutBack, NotPutBack.
+    Returns where ``error`` itself is that: Ctrl-C, the end of the process.
     """
     if root.current_id() == version.id:  # what comes after the swap does not undo it
         tell(f"{what} is installed: it was too late to stop")
@@ -116,8 +109,7 @@ def undo(
 
 
 def _discard(root: Root, journal: Journal, version: Version) -> str:
-    """Remove a version, and not an image that was pulled whole: a sentence about that, or "". Raises
-    NotPutBack."""
+    """Remove a version, but not an image that was pulled: a sentence about that, or "". Raises NotPutBack."""
     pulled = journal.last_steps().get(version.id) in WITH_IMAGE
     kept = engine_images.keep(version) if pulled else ""
     removal.discard(root, version)
@@ -125,7 +117,7 @@ def _discard(root: Root, journal: Journal, version: Version) -> str:
 
 
 def _hint(error: BaseException, version: Version, kept: Path | None) -> str:
-    """The error's own, with the place to which the logs that it may name have gone."""
+    """The error's own, with the place to which the logs that it may name were moved."""
     hint = error.hint if isinstance(error, EnvcheckError) else ""
     hint = durable.advice(error) if isinstance(error, OSError) else hint
     if str(version.logs) in hint:
@@ -147,7 +139,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _keep_logs(root: Root, version: Version) -> Path | None:
-    """Move the logs and the doctor's report out of a version that is about to go; None: there are none."""
+    """Move the logs and the doctor's report out of a version that will be removed; None: there are none."""
     place = root.failed / version.id
     try:
         if version.logs.is_symlink():
@@ -162,22 +154,22 @@ def _keep_logs(root: Root, version: Version) -> Path | None:
         newest = sorted(root.failed.iterdir(), key=lambda path: -path.stat().st_mtime_ns)
         for old in newest[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
-    except OSError:  # the disk is full, as a rule: then the sentence has to do
+    except OSError:  # the disk is full, as a rule
         return None
     return place
 
 
 def dissolve(root: Root) -> list[Path]:
-    """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
-    with suppress(OSError):  # what names it then names nothing
+    """Remove our own files, the marker last, so that what is cut off stays ours. Returns what is not ours."""
+    with suppress(OSError):
         roots.forget(root)
-    left = root.foreign()
+    foreign = root.foreign()
     with suppress(OSError, NotPutBack), guard.opened(root) as (top, own):
         names = os.listdir(own)  # noqa: PTH208 - of a descriptor
         for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
             with suppress(OSError, NotPutBack):
                 removal.wipe(name, own, root.own)
         os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
-    with suppress(OSError):  # not empty: somebody else's
+    with suppress(OSError):  # not empty
         root.path.rmdir()
-    return left
+    return foreign

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from ...exit_codes import NotPutBack
@@ -14,20 +15,14 @@ from .layout import Root, Version
 
 
 def discard(root: Root, version: Version) -> None:
-    """Remove a version, and before it what an engine holds for it, which its directory alone tells of.
-
-    Raises NotPutBack where the engine does not let go; then the version is as it was.
-    """
+    """Remove a version, and before it what an engine holds for it. Raises NotPutBack."""
     if version.is_directory:
         engine_images.release(version)
     take_away(root, version)
 
 
 def take_away(root: Root, version: Version) -> None:
-    """Remove its directory. What has its name and is no directory is not envcheck's. Raises NotPutBack.
-
-    Killed in between, it no longer looks like a version, and the next run goes on.
-    """
+    """Remove its directory; a killed removal is finished by the next run. Raises NotPutBack."""
     try:
         with guard.opened(root) as (top, own):
             if _kind(version.id, top) == stat.S_IFDIR:
@@ -45,12 +40,9 @@ def take_away(root: Root, version: Version) -> None:
 
 def empty(root: Root) -> None:
     """Remove what an earlier run was about to. Raises NotPutBack, OSError."""
-    try:
-        with guard.opened(root) as (_, own):
-            if _kind(root.removing.name, own) is not None:
-                wipe(root.removing.name, own, root.own)
-    except FileNotFoundError:
-        return
+    with suppress(FileNotFoundError), guard.opened(root) as (_, own):
+        if _kind(root.removing.name, own) is not None:
+            wipe(root.removing.name, own, root.own)
 
 
 def wipe(name: str, within: int, parent: Path) -> None:
@@ -71,7 +63,7 @@ def wipe(name: str, within: int, parent: Path) -> None:
 
 
 def _remove(name: str, within: int) -> tuple[str, str] | None:
-    """What stays of it first (a path from ``within``), and why; None: nothing."""
+    """The first that stays (a path from ``within``), and why; None: nothing does."""
     stays: list[tuple[str, str]] = []
 
     def attempt(entry: str, folder: int, path: str) -> None:
@@ -95,19 +87,17 @@ def _remove(name: str, within: int) -> tuple[str, str] | None:
 
 def _unlock(name: str, within: int) -> None:
     """Let the owner change every directory in it."""
-    _allow(name, within)
+
+    def allow(entry: str, folder: int) -> None:
+        with suppress(OSError):
+            if _kind(entry, folder) == stat.S_IFDIR:
+                os.chmod(entry, stat.S_IRWXU, dir_fd=folder)
+
+    allow(name, within)
     if _kind(name, within) == stat.S_IFDIR:
         for _, folders, _, folder in os.fwalk(name, dir_fd=within):
             for entry in folders:
-                _allow(entry, folder)
-
-
-def _allow(name: str, within: int) -> None:
-    try:
-        if _kind(name, within) == stat.S_IFDIR:
-            os.chmod(name, stat.S_IRWXU, dir_fd=within)
-    except OSError:
-        return
+                allow(entry, folder)
 
 
 def _kind(name: str, within: int) -> int | None:

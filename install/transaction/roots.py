@@ -1,10 +1,11 @@
 """Which roots there are: those under the environments' directory, and those that `--path` made elsewhere.
 
-And which one was installed last: what `envcheck doctor` looks at and `envcheck run` starts.
+And which one was installed last: what `envcheck doctor` checks and `envcheck run` starts.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -37,7 +38,7 @@ def register(root: Root) -> None:
 
 
 def forget(root: Root) -> None:
-    """It is gone: it is not the one installed last, either. Raises OSError."""
+    """Raises OSError."""
     if _last() == str(root.current):
         _last_path().unlink(missing_ok=True)
     if str(root.path) in _registered():
@@ -45,27 +46,23 @@ def forget(root: Root) -> None:
 
 
 def remember(root: Root) -> None:
-    """It is one of those there are, and the one installed last. Raises OSError."""
+    """Register it, and make it the one installed last. Raises OSError."""
     register(root)
     places.state().mkdir(parents=True, exist_ok=True)
     durable.write(_last_path(), msgspec.json.encode({"prefix": str(root.current)}))
 
 
 def last() -> str | None:
-    """The prefix of the environment installed last, ROOT/current; None where there is none.
-
-    Also where the directory belongs to another user by now, who would have us start what lies in it.
-    """
+    """The prefix of the environment installed last, ROOT/current; None where there is none, or its directory
+    belongs to another user by now."""
     prefix = _last()
     safe = prefix is not None and guard.is_safe(Root(Path(prefix).parent))
     return prefix if safe else None
 
 
 def find(word: str, *, any_owner: bool = False) -> Root:
-    """The root that a user means by a name, or a path (also of ``current`` or a version in it).
-
-    Without a word: the only one there is. any_owner: as in ``Root``. Raises UsageError.
-    """
+    """The root of a name, or of a path (also of ``current`` or a version in it); without a word the only one
+    there is. Raises UsageError."""
     return Root(_find(word), any_owner=any_owner)
 
 
@@ -94,13 +91,10 @@ def _find(word: str) -> Path:
             f"which environment? There are {names}" if roots else "there is no environment yet",
             hint="name one" if roots else NONE_YET,
         )
-    for root in roots:
-        if word == root.name:
-            return root.path
     path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
-    for candidate in (path, path.parent):
-        if _is_root(candidate):
-            return candidate
+    named = [root.path for root in roots if word == root.name]
+    for candidate in [*named, *(one for one in (path, path.parent) if _is_root(one))]:
+        return candidate
     raise UsageError(
         f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
         hint="envcheck list shows all of them",
@@ -128,17 +122,15 @@ def _registered() -> list[str]:
 
 
 def _change(path: Path, *, add: bool) -> None:
-    from filelock import FileLock  # a look at what is installed does without
-
     places.state().mkdir(parents=True, exist_ok=True)
-    lock = FileLock(places.state() / "environments.lock")
-    with suppress(OSError):  # without locks there, at worst one of two is not remembered
-        lock.acquire()
+    handle = durable.opened(places.state() / "environments.lock", os.O_RDWR | os.O_CREAT)
     try:
+        with suppress(OSError):  # without locks there, at worst one of two is not remembered
+            fcntl.flock(handle, fcntl.LOCK_EX)
         paths = set(_registered()) - {str(path)} | ({str(path)} if add else set())
         durable.write(places.state() / "environments.json", msgspec.json.encode(sorted(paths)))
     finally:
-        lock.release()
+        os.close(handle)
 
 
 def _is_root(path: Path) -> bool:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import msgspec
+from typing import NamedTuple
 
 from ...exit_codes import Cannot, NotPutBack, PutBack, UsageError
 from ...findings.shell import word
 from . import current, engine_images, file_list, guard, lock, recovery, removal
+from .interfaces import Tell
 from .journal import Journal
 from .layout import Root, Version
 
 
-class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
+class Uninstalled(NamedTuple):
     directory: str
     versions: list[str]  # that were removed
     whole: bool  # the environment is gone, and not a version of it alone
     freed: int  # bytes; what uv's cache or another version still has, and images, are not counted
-    left: list[str] = []  # paths in the directory that are not envcheck's, and stay
-    images: list[str] = []  # that engines held, and have let go of: "…@sha256:… in podman"
-    images_left: list[str] = []  # which were there before, or which another version has
+    foreign: list[str]  # paths in the directory that are not envcheck's
+    images: list[str]  # that engines removed: "…@sha256:… in podman"
+    images_kept: list[str]  # which were there before, or which another version has
 
 
 def check(root: Root, version_id: str = "") -> list[Version]:
     """The versions that would go: the one named, else all.
 
-    Raises UsageError for one that must stay, and for a root that another user may have prepared, Cannot for
-    one in which a command is running.
+    Raises UsageError for one that must stay, and as ``guard.check``; Cannot for one in which a command runs.
     """
     guard.check(root)
     there = root.versions()
@@ -52,7 +50,7 @@ def check(root: Root, version_id: str = "") -> list[Version]:
 
 
 def bytes_of(versions: list[Version]) -> int:
-    """What their directories take; of their images engines alone know what is shared."""
+    """What their directories take; their images are not counted."""
     return file_list.usage([version.directory for version in versions]).total
 
 
@@ -61,13 +59,12 @@ def uninstall(
     version_id: str = "",
     *,
     wait: float | None = None,
-    tell: Callable[[str], None] = lambda sentence: None,
+    tell: Tell = lambda sentence: None,
 ) -> Uninstalled:
-    """Remove one version, or the whole environment with its marker.
+    """Remove one version, or the whole environment with its marker; what is not of the layout stays.
 
-    What lies in the directory and is not of the layout stays, and is named. Raises UsageError and Cannot as
-    ``check``, PutBack where an engine did not let go of the first image, and nothing has changed, NotPutBack
-    where something could not be removed.
+    Raises UsageError and Cannot as ``check``, PutBack where an engine kept the first image and nothing has
+    changed, NotPutBack where something could not be removed.
     """
     journal = Journal(root.journal)
     with lock.locked(root, "envcheck uninstall", wait=wait, tell=tell):
@@ -84,26 +81,26 @@ def uninstall(
                 removal.take_away(root, version)
                 journal.append(version.id, "removed")
         except NotPutBack as error:
-            raise _left(
-                root, str(error), error.hint or "remove it yourself, and try again"
-            ) from None
+            hint = error.hint or "remove it yourself, and try again"
+            raise _incomplete(root, str(error), hint) from None
         except OSError as error:
             why = f"{error.filename or root.journal}: {error.strerror}"
-            raise _left(root, why, "repair that, then run again") from None
-        left = [] if version_id else recovery.dissolve(root)
+            raise _incomplete(root, why, "repair that, then run again") from None
+        foreign = [] if version_id else recovery.dissolve(root)
     return Uninstalled(
         directory=str(root.path),
         versions=[version.id for version in chosen],
         whole=not version_id,
         freed=used.total - used.shared,
-        left=[str(path) for path in left],
+        foreign=[str(path) for path in foreign],
         images=of_engines.images,
-        images_left=of_engines.left,
+        images_kept=of_engines.kept,
     )
 
 
 def _release(root: Root, chosen: list[Version]) -> None:
-    """Have engines let go, of the version in use last: a container may run that envcheck did not start."""
+    """Have engines remove images, of the version in use last: a container may run that envcheck did not
+    start."""
     in_use = root.current_id()
     released: list[Version] = []
     for version in sorted(chosen, key=lambda one: one.id == in_use):
@@ -111,11 +108,11 @@ def _release(root: Root, chosen: list[Version]) -> None:
             engine_images.release(version, released)
         except NotPutBack as error:
             if released:
-                raise _left(root, str(error), error.hint) from None
+                raise _incomplete(root, str(error), error.hint) from None
             raise PutBack(f"{root.path}: nothing was removed: {error}", hint=error.hint) from None
         if version.is_container:
             released.append(version)
 
 
-def _left(root: Root, why: str, hint: str) -> NotPutBack:
+def _incomplete(root: Root, why: str, hint: str) -> NotPutBack:
     return NotPutBack(f"{root.path}: not all of it could be removed: {why}", hint=hint)

@@ -1,35 +1,33 @@
-"""What a user has added to the version in use: listed before another one takes its place."""
+"""What a user has changed in the version in use: listed before another one takes its place."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from .. import drift
 from ..lockfile import Lockfile
-from ..transaction import existing
+from ..transaction import drift, existing, record
 from ..transaction.layout import Root
 
 
 def notes(root: Root, lock: Lockfile) -> list[str]:
-    """What becomes of the packages that differ from the lock of the version in use, in sentences."""
+    """What becomes of the packages that differ from those of the version in use, in sentences."""
     current = root.current_id()
     version = root.version(current) if current else None
-    if version is None or version.is_container or not version.is_directory:
+    noted = record.read(version) if version is not None and version.is_directory else None
+    if version is None or noted is None or version.is_container:
         return []
-    found = drift.of(version.directory)
+    found = drift.of(version, noted.versions)
     locked = {package.name for package in lock.packages}
     added = {name: number for name, number in found.added.items() if name not in locked}
-    changed = [f"{n} {now} (locked: {was})" for n, (was, now) in found.changed.items()]
+    changed = {name: f"{now} (locked: {was})" for name, (was, now) in found.changed.items()}
     sentences = {
-        f"changed in {current}, and as locked in the new version: {drift.some(changed)}": changed,
-        f"removed from {current}, and back in the new version: {_listed(found.removed)}": found.removed,
-        f"added to {current}, and not in the new version: {_listed(added)}": added,
+        f"changed in {current}, and as locked in the new version": changed,
+        f"removed from {current}, and back in the new version": found.removed,
+        f"added to {current}, and not in the new version": added,
     }
-    return [sentence for sentence, packages in sentences.items() if packages]
+    return [f"{what}: {drift.some(packages)}" for what, packages in sentences.items() if packages]
 
 
 def damage(root: Root, digest: str) -> list[str]:
-    """Why a version by the same lock does not do: a sentence for the plan, or none."""
+    """Why a version by the same lock is built again: a sentence for the plan, or none."""
     current = root.current_id()
     if current is None or digest[:8] not in current or not root.version(current).is_directory:
         return []
@@ -37,7 +35,3 @@ def damage(root: Root, digest: str) -> list[str]:
     if found.usable:
         return []
     return [f"{current} is damaged, and a new version takes its place: {'; '.join(found.changes)}"]
-
-
-def _listed(versions: Mapping[str, str]) -> str:
-    return drift.some(f"{name} {version}" for name, version in versions.items())

@@ -152,7 +152,7 @@ def _waiting_to_be_removed(root: Path, outside: Path) -> None:
 
 def _holder_of_another_kind(root: Path, outside: Path) -> None:
     """What would move a terminal's cursor, and more than anybody reads."""
-    Root(root).holder.write_text("\x1b]0;x\a\n" + "x" * 100_000)
+    Root(root).lock.write_text("\x1b]0;x\a\n" + "x" * 100_000)
 
 
 PLANTS: dict[str, Callable[[Path, Path], None]] = {
@@ -206,7 +206,7 @@ PLANTS: dict[str, Callable[[Path, Path], None]] = {
         (root / VALID / ".envcheck").mkdir(parents=True),
         (root / VALID / ".envcheck" / "record.json").write_text('{"x":' + "[" * 100_000),
         (root / VALID / ".envcheck" / "held.json").write_bytes(b'{"engine": "\xff"}'),
-        Root(root).holder.write_text('{"x":' * 100_000),
+        Root(root).lock.write_text('{"x":' * 100_000),
         _journal(VALID)(root, outside),
     ),
 }

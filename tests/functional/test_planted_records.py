@@ -124,7 +124,7 @@ def test_nothing_outside_changes(
     for (version, name), data in records.items():
         put(path / version / ".envcheck" / name, data)
     if holder is not None:
-        put(root.holder, holder)
+        put(root.lock, holder)
     if current and "\0" not in current:
         root.current.unlink()
         root.current.symlink_to(current.replace("OUTSIDE", str(there)))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -19,7 +17,6 @@ from transaction_parts import (
     WHEEL_STEPS,
     Judge,
     TinyBuilder,
-    die,
     holds,
     in_child,
     install,
@@ -37,7 +34,6 @@ from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.lock import locked as root_lock
-from envcheck.install.transaction.uninstall import uninstall
 
 EVERY_STEP = ["python", "fetch", "create", "install", "configure", "verify"]
 
@@ -94,14 +90,6 @@ def test_an_equal_request_does_nothing(root: Path) -> None:
     assert builder.done == []
 
 
-def test_another_request_that_comes_to_the_same_lock_does_nothing_either(root: Path) -> None:
-    install(root, "1")
-    builder = TinyBuilder("1")
-    assert install(root, "1", builder=builder, request=request(root)).already
-    assert builder.done == []
-    assert existing.look(request(root)) is not None, "and the next look is a short one"
-
-
 def test_what_was_damaged_is_built_anew(root: Path) -> None:
     first = install(root, "1")
     file = next((root / "current").glob("lib/*/site-packages/tiny.py"))
@@ -118,14 +106,6 @@ def test_what_the_user_added_is_no_damage_and_is_told(root: Path) -> None:
     there = existing.look(request(root, "1"))
     assert there is not None
     assert len(there.notes) == 1 and "mine.py was added" in there.notes[0]
-
-
-def test_the_look_finds_an_environment_without_being_told_where(tmp_path: Path) -> None:
-    asked = request(tmp_path).__class__(stack="tiny")
-    there = tmp_path / "XDG_DATA_HOME" / "envcheck" / "envs" / "tiny"
-    install(there, "1", request=asked)
-    found = existing.look(asked)
-    assert found is not None and found.directory == str(there)
 
 
 @pytest.mark.parametrize("step", EVERY_STEP)
@@ -219,19 +199,6 @@ def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.Mo
     assert Journal(Root(root).journal).entries()[-1].step == "done"
 
 
-def test_what_is_half_removed_no_longer_looks_like_a_version(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = install(root, "1")
-    install(root, "2")
-    with monkeypatch.context() as patched:
-        patched.setattr(removal, "wipe", lambda *_: die())
-        assert in_child(lambda: uninstall(Root(root), one.version)) == -signal.SIGKILL
-    assert len(Root(root).versions()) == 1
-    install(root, "3")
-    is_tidy(root, versions=2)
-
-
 def test_what_cannot_be_removed_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(root, "1")
 
@@ -299,13 +266,6 @@ def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Pa
     is_tidy(root, versions=1)
 
 
-def test_four_at_once_all_succeed(root: Path) -> None:
-    children = [start(lambda: install(root, r)) for r in ("1", "2", "3", "1")]  # noqa: B023
-    assert [wait(child) for child in children] == [0, 0, 0, 0]
-    is_tidy(root, versions=len(Root(root).versions()))
-    assert len(Root(root).versions()) in (3, 4), "release 1 twice where another came in between"
-
-
 def test_waiting_ends_by_control_c(root: Path) -> None:
     install(root, "1")
     with root_lock(Root(root), "a test"):
@@ -313,33 +273,6 @@ def test_waiting_ends_by_control_c(root: Path) -> None:
         assert wait_for((root / "told").exists)
         os.kill(child, signal.SIGINT)
         assert wait(child) == 130
-
-
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
-def test_without_flock_an_existence_lock_is_the_lock(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    def unsupported(handle: int, how: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    install(root, "1")
-    monkeypatch.setattr(fcntl, "flock", unsupported)
-    held = tmp_path / "held"
-
-    def hold() -> None:
-        with root_lock(Root(root), "holding"):
-            held.touch()
-            time.sleep(30)
-
-    child = start(hold)
-    assert wait_for(held.exists)
-    with pytest.raises(Cannot, match=rf"process {child}, holding"):
-        install(root, "2", wait=0.5)
-    os.kill(child, signal.SIGKILL)
-    wait(child)
-    install(root, "2", wait=10)
-    assert runs(root) == "2"
-    is_tidy(root, versions=2)
 
 
 def test_a_look_is_quick_and_imports_little(root: Path) -> None:
@@ -356,14 +289,3 @@ def test_a_look_is_quick_and_imports_little(root: Path) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert said.stdout == "[]\n"
-
-
-def test_the_journal_names_what_was_done(root: Path) -> None:
-    install(root, "1")
-    begun = json.loads(Root(root).journal.read_text().splitlines()[0])
-    assert begun["step"] == "begun" and set(begun["details"]) == {
-        "lock",
-        "stack",
-        "release",
-        "envcheck",
-    }

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from envcheck.exit_codes import Cannot, NotPutBack, UsageError
+from envcheck.exit_codes import NotPutBack, UsageError
 from envcheck.install import places
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
@@ -24,8 +24,7 @@ from envcheck.install.transaction import (
     removal,
     roots,
 )
-from envcheck.install.transaction.execute import hide_activation, reveal_activation
-from envcheck.install.transaction.journal import Journal, unfinished
+from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Record
 from envcheck.install.wheels import uv_cache
@@ -99,14 +98,6 @@ def test_what_is_not_there_or_empty_can_be_claimed(tmp_path: Path) -> None:
         assert guard.look(Root(path)) and guard.is_root(path)
 
 
-def test_what_a_killed_claim_left_can_be_claimed(tmp_path: Path) -> None:
-    own = tmp_path / "root" / ".envcheck"
-    own.mkdir(parents=True)
-    (own / ".owner.json.123").write_text("{")
-    guard.claim(Root(tmp_path / "root"))
-    assert guard.is_root(tmp_path / "root")
-
-
 def test_a_full_directory_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "file").write_text("")
@@ -134,12 +125,6 @@ def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
     }.items():
         with pytest.raises(UsageError, match=why):
             guard.look(Root(path))
-
-
-def test_a_newer_layout_is_left_alone(root: Root) -> None:
-    root.owner.write_text('{"owner": "envcheck", "layout": 2, "created_at": ""}')
-    with pytest.raises(UsageError, match="newer envcheck"):
-        guard.look(root)
 
 
 def test_a_version_s_name() -> None:
@@ -191,19 +176,6 @@ def test_a_torn_line_costs_itself_alone(root: Root, torn: str) -> None:
     assert [entry.step for entry in journal.entries()] == ["begun", "python"]
 
 
-def test_each_entry_is_synced_and_the_directory_once(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[str] = []
-    monkeypatch.setattr(
-        os, "fsync", lambda handle: synced.append(os.path.realpath(f"/proc/self/fd/{handle}"))
-    )
-    journal = Journal(root.journal)
-    journal.append(A, "begun")
-    journal.append(A, "python")
-    assert synced == [str(root.journal), str(root.own), str(root.journal)]
-
-
 # What differs
 
 
@@ -237,27 +209,6 @@ def test_a_version_is_compared_with_its_manifest(root: Root) -> None:
     ]
 
 
-def test_a_python_that_is_gone_is_missing(root: Root, tmp_path: Path) -> None:
-    version = versioned(root, A)
-    version.python.unlink()
-    (tmp_path / "python3").write_text("")
-    version.python.symlink_to(tmp_path / "python3")
-    file_list.write(version)
-    assert file_list.compare(version).sentences() == []
-    (tmp_path / "python3").unlink()
-    assert file_list.compare(version).sentences() == [
-        "bin/python, or the Python that it leads to, is gone"
-    ]
-
-
-def test_without_a_manifest_nothing_is_intact(root: Root) -> None:
-    version = versioned(root, A)
-    version.files.write_text("no")
-    assert not file_list.compare(version).intact
-    version.files.unlink()
-    assert "No such file" in file_list.compare(version).sentences()[0]
-
-
 def test_linked_files_count_once_and_as_shared(tmp_path: Path) -> None:
     one, cache = tmp_path / "one", tmp_path / "cache"
     one.mkdir()
@@ -276,40 +227,11 @@ def test_linked_files_count_once_and_as_shared(tmp_path: Path) -> None:
 # Activation
 
 
-def test_activation_scripts_are_hidden_and_come_back(root: Root) -> None:
-    version = root.version(A)
-    (version.directory / "bin").mkdir(parents=True)
-    scripts = ["activate", "activate.csh", "Activate.ps1", "deactivate.bat"]
-    for name in [*scripts, "python"]:
-        (version.directory / "bin" / name).write_text("1")
-    hide_activation(version)
-    assert names(version.directory / "bin") == {"python"}
-    (version.directory / "bin" / "activate").write_text("2")
-    hide_activation(version)
-    file_list.write(version)
-    reveal_activation(version)
-    assert names(version.directory / "bin") == {*scripts, "python"}
-    assert (version.directory / "bin" / "activate").read_text() == "2"
-    assert file_list.compare(version).sentences() == [], "they were noted down where they are now"
-
-
 # Recovery
 
 
 def quiet(sentence: str) -> None:
     return None
-
-
-def test_what_was_begun_is_removed(root: Root) -> None:
-    versioned(root, A)
-    (root.path / B / "lib").mkdir(parents=True)
-    journal = Journal(root.journal)
-    journal.append(B, "begun")
-    journal.append(B, "created")
-    assert unfinished(root, journal) == [B]
-    recovery.recover(root, journal, quiet)
-    assert not (root.path / B).exists() and (root.path / A).exists()
-    assert unfinished(root, journal) == []
 
 
 def test_a_swap_that_was_not_recorded_is_completed(root: Root) -> None:
@@ -335,22 +257,6 @@ def test_what_current_names_is_never_removed(root: Root) -> None:
     journal.append(A, "begun")
     recovery.recover(root, journal, quiet)
     assert (root.path / A).exists()
-
-
-def test_what_was_on_its_way_out_goes(root: Root) -> None:
-    (root.removing / A / "deep").mkdir(parents=True)
-    recovery.recover(root, Journal(root.journal), quiet)
-    assert not root.removing.exists()
-
-
-def test_write_protected_directories_go_too(root: Root) -> None:
-    version = versioned(root, A)
-    deep = version.directory / "lib"
-    deep.mkdir()
-    (deep / "file").write_text("")
-    deep.chmod(0o500)
-    removal.discard(root, version)
-    assert not version.directory.exists() and not root.removing.exists()
 
 
 def test_what_stays_is_named_with_its_whole_path(
@@ -406,8 +312,6 @@ def test_the_look_wants_the_same_wish_and_the_same_inputs(root: Root) -> None:
     assert existing.in_root(root, asked, "2" * 64) is None
     other_index = Request(stack="tiny", indexes=["https://x.test/simple"])
     assert existing.in_root(root, other_index, "1" * 64) is not None, "it says whence all came"
-    other_index = Request(stack="tiny", path=str(root.path))
-    assert existing.in_root(root, other_index, "1" * 64) is None
 
 
 def test_a_named_file_s_content_counts(tmp_path: Path) -> None:
@@ -419,12 +323,6 @@ def test_a_named_file_s_content_counts(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(OSError):
         record.inputs(Request(stack=str(file)))
-
-
-def test_an_unfinished_version_is_not_taken_for_installed(root: Root) -> None:
-    versioned(root, A)
-    Journal(root.journal).append(A, "begun")
-    assert existing.in_root(root, Request(stack="tiny")) is None
 
 
 # uv's cache
@@ -459,20 +357,6 @@ def test_roots_by_name_and_by_path(tmp_path: Path, root: Root) -> None:
         roots.find("tni")
     roots.forget(root)
     assert roots.find("").path == named.path
-
-
-def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch, root: Root) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-
-    def unknown() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", unknown)
-    with pytest.raises(Cannot, match="HOME is not set") as told:
-        places.environments()
-    assert "XDG_DATA_HOME" in told.value.hint
-    assert roots.last() is None and guard.look(root)
 
 
 def test_the_last_install_is_remembered_and_forgotten(tmp_path: Path) -> None:

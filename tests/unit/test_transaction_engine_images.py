@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from envcheck.install.transaction import (
     guard,
     kept_images,
     layout,
-    listing,
     record,
     recovery,
     removal,
@@ -30,7 +28,6 @@ from envcheck.install.transaction import (
 )
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
-from envcheck.install.transaction.record import Record
 
 A = "23.03-tf1-11111111"
 B = "25.02-tf2-22222222"
@@ -119,11 +116,6 @@ def test_an_image_s_version_has_its_own_name() -> None:
         assert not layout.is_id(name)
 
 
-def test_a_taken_name_of_an_image_gets_a_number(root: Root) -> None:
-    (root.path / A).mkdir()
-    assert layout.free_id(root, A) == f"{A}-2"
-
-
 # Whether it is all there
 
 
@@ -134,26 +126,6 @@ def test_an_image_s_version_needs_no_python(root: Root, engines: Asked) -> None:
     assert file_list.compare(version).sentences() == [".envcheck/start.json is gone"]
     version.held.unlink()
     assert not existing.condition(version).usable, "nobody can tell where its image is"
-
-
-def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, engines: Asked) -> None:
-    version = imaged(root)
-    (version.directory / "image.sif").write_bytes(b"sif")
-    file_list.write(version)
-    (version.directory / "image.sif").unlink()
-    assert file_list.compare(version).sentences() == ["image.sif is gone"]
-
-
-def test_what_an_engine_says_is_a_difference(root: Root, engines: Asked) -> None:
-    version = imaged(root)
-    assert existing.condition(version).usable
-    engines.there = False
-    wrong = f"its image ({HELD.reference}) is not in podman any more"
-    found = existing.condition(version)
-    assert not found.usable and found.changes == [wrong]
-    assert existing.in_root(root, Request(stack="tiny")) is None
-    state = listing.look_at(root).versions[0]
-    assert (state.status, state.changes) == ("changed since", [wrong])
 
 
 def test_an_unreadable_record_of_it_is_a_difference(root: Root, engines: Asked) -> None:
@@ -167,15 +139,6 @@ def test_an_unreadable_record_of_it_is_a_difference(root: Root, engines: Asked) 
 
 
 # Holding and letting go
-
-
-def test_what_is_held_is_written_whole_and_read_back(root: Root, engines: Asked) -> None:
-    version = root.version(A)
-    version.own.mkdir(parents=True)
-    engine_images.hold(version, HELD)
-    assert json.loads(version.held.read_text())["tag"] == HELD.tag
-    assert engine_images.of(version) == HELD
-    assert engine_images.of(root.version(B)) is None
 
 
 @pytest.mark.parametrize(
@@ -261,18 +224,6 @@ def test_a_name_that_another_root_has_too_is_kept(
     assert engines.released == [HELD.tag]
 
 
-def test_an_image_that_another_version_waits_for_loses_a_name_alone(
-    root: Root, engines: Asked
-) -> None:
-    """That version has no name for it yet: it is about to be given one."""
-    one = imaged(root)
-    two = root.version(B)
-    two.own.mkdir(parents=True)
-    engine_images.hold(two, held_as(B))
-    engine_images.release(one)
-    assert engines.kept == [HELD.tag] and engines.released == []
-
-
 def test_an_image_goes_with_its_last_version_and_not_where_it_was_before(root: Root) -> None:
     one = imaged(root)
     two = imaged(root, f"{A}-2", held_as(f"{A}-2"))
@@ -309,11 +260,6 @@ def test_an_image_that_was_pulled_whole_stays_until_prune(
     assert prune.prune(dry_run=True).images == []
 
 
-def test_one_that_was_not_pulled_whole_goes(root: Root, engines: Asked) -> None:
-    assert "stays" not in put_back(root, "held")
-    assert engines.released == [HELD.tag]
-
-
 @pytest.mark.parametrize("version_id", [A, f"{A}-2"])
 def test_a_kept_image_becomes_that_of_the_version_that_takes_it(
     root: Root, engines: Asked, version_id: str
@@ -328,16 +274,6 @@ def test_a_kept_image_becomes_that_of_the_version_that_takes_it(
     assert kept_images.every() == []
     removal.discard(root, version)
     assert engines.released == [held.tag]
-
-
-def test_an_engine_that_keeps_a_kept_image_is_a_note(root: Root, engines: Asked) -> None:
-    put_back(root)
-    engines.refusal = CouldNotLook("podman does not answer")
-    done = prune.prune()
-    assert done.images == [] and len(done.notes) == 1
-    assert "podman does not answer" in done.notes[0] and "rmi" in done.notes[0]
-    engines.refusal = None
-    assert len(prune.prune().images) == 1
 
 
 @pytest.mark.parametrize(
@@ -360,34 +296,7 @@ def test_a_record_of_a_kept_image_that_is_not_ours_removes_nothing(
     assert prune.prune().images == [] and engines.released == [] == engines.kept
 
 
-def test_what_an_engine_says_is_a_sentence(root: Root, engines: Asked) -> None:
-    version = imaged(root)
-    assert engine_images.trouble(version) == ""
-    engines.refusal = CouldNotLook("podman does not answer")
-    assert engine_images.trouble(version).endswith("cannot be looked at: podman does not answer")
-    with pytest.raises(NotPutBack, match=f"the image {HELD.tag} in podman: podman does not answer"):
-        engine_images.release(version)
-
-
 # The record and the wish
-
-
-def test_a_record_of_before_still_reads(root: Root) -> None:
-    version = versioned(root, WHEEL)
-    fields = json.loads(version.record.read_text())
-    new = ("mode", "engine", "image", "image_digest", "image_bytes", "wiring")
-    old = {name: value for name, value in fields.items() if name not in new}
-    for name in ("mode", "flavour", "engine", "image"):
-        del old["request"][name]
-    version.record.write_text(json.dumps(old))
-    read = record.read(version)
-    assert read is not None and (read.mode, read.engine, read.image_bytes) == ("wheel", "", 0)
-    assert read == noted(WHEEL)
-
-
-def test_a_container_s_record_needs_no_python() -> None:
-    fields = {field.name for field in msgspec.structs.fields(Record) if field.required}
-    assert not fields & {"python", "interpreter", "installer", "mode", "engine", "image"}
 
 
 def test_the_mode_is_part_of_the_wish(root: Root, engines: Asked) -> None:
@@ -401,12 +310,3 @@ def test_the_mode_is_part_of_the_wish(root: Root, engines: Asked) -> None:
     assert existing.in_root(root, Request(mode="container", engine="podman"), digest) is not None
     assert existing.in_root(root, Request(mode="container", engine="docker"), digest) is None
     assert existing.in_root(root, Request(), digest) is None
-
-
-def test_the_releases_tables_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "_DATA", tmp_path)
-    table = tmp_path / "releases.csv"
-    table.write_text("month\n23.03\n")
-    before = record.inputs(Request())
-    table.write_text("month\n23.03\n23.04\n")
-    assert record.inputs(Request()) != before
