@@ -14,7 +14,7 @@ examples:
   envcheck run python train.py                what was installed last
   envcheck run --name ngc-tf1 -- nvidia-smi -L
   envcheck run -v /data:/data:ro -e NCCL_DEBUG=INFO python train.py
-  envcheck run -p 8888 jupyter lab --ip=0.0.0.0"""
+  envcheck run --engine-arg=-p8888:8888 jupyter lab --ip=0.0.0.0"""
 
 MORE = f"""\
 In a container: the working directory is mounted at its own path, files belong

@@ -14,8 +14,8 @@ EPILOG = """\
 examples:
   envcheck shell                   in what was installed last
   envcheck shell --name nvidia-tf1
-In a virtual environment it is your own $SHELL (bash, zsh, fish or sh), after
-its rc files; in a container bash, or sh where that is missing."""
+In a virtual environment it is your own $SHELL (bash and fish after their rc
+files); in a container bash, or sh where that is missing."""
 
 MORE = f"""\
 {starting.CODES}"""
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> NoReturn:
         options = starting.options(arguments)
         version = starting.version(arguments)
         if version.is_container:
-            container.run_shell(version, options)
+            container.run(version, container.SHELL, options)
         starting.refuse_of_containers(options, version)
         wheel.run_shell(version, options, interactive=sys.stdin.isatty())
     raise AssertionError("it became another program")

@@ -53,31 +53,6 @@ def add_arguments(parser: Parser) -> None:
         metavar="FROM:TO[:ro]",
         help="mount this, too (the working directory always is)",
     )
-    inside.add_argument("--network", metavar="MODE", default="", help="the engine's --network")
-    inside.add_argument(
-        "--shm-size",
-        metavar="SIZE",
-        type=start_options.mebibytes,
-        default=0,
-        help="of /dev/shm, such as 8g (default: as installed)",
-    )
-    inside.add_argument(
-        "--port",
-        "-p",
-        action="append",
-        type=start_options.port,
-        default=[],
-        metavar="[HERE:]PORT",
-        help="a port of it to be reached, such as 8888",
-    )
-    inside.add_argument(
-        "--device",
-        action="append",
-        type=start_options.device,
-        default=[],
-        metavar="DEVICE",
-        help="a device of this machine, such as /dev/fuse",
-    )
     inside.add_argument(
         "--entrypoint",
         metavar="PROGRAM",
@@ -88,7 +63,7 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="ARGUMENT",
-        help="for the engine's own command line: --engine-arg=--cap-add=SYS_PTRACE",
+        help="for the engine's own command line: --engine-arg=-p8888:8888, --engine-arg=--shm-size=8g",
     )
     inside.add_argument(
         "--gpus",
@@ -97,7 +72,7 @@ def add_arguments(parser: Parser) -> None:
         help="these alone: 0,1 or UUIDs, also of MIG instances",
     )
     inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
-    parser.rare("--network", "--shm-size", "--device", "--entrypoint", "--engine-arg", "--no-gpu")
+    parser.rare("--entrypoint", "--no-gpu")
 
 
 def options(arguments: argparse.Namespace) -> Options:

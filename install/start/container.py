@@ -23,17 +23,12 @@ from .options import Options
 _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
 
 # bash where the image has it.
-_SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
-
-
-def run_shell(version: Version, options: Options) -> NoReturn:
-    """The same for the image's own shell."""
-    run(version, _SHELL, options)
+SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
 
 
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
     """Become the engine, which starts the command. Raises NotStarted, NotExecutable, UsageError."""
-    start = wished(start_file.read(version.start), options)
+    start = with_options(start_file.read(version.start), options)
     here = where(options)
     try:
         become(engine_commands.argv(start, command, here), os.environ)
@@ -44,39 +39,26 @@ def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
         ) from None
 
 
-def wished(start: Start, options: Options) -> Start:
-    """The start with what the user asks for in place of what was installed. Raises NotStarted, UsageError,
+def with_options(start: Start, options: Options) -> Start:
+    """The start with the options of the user in place of what was installed. Raises NotStarted, UsageError,
     Cannot, CouldNotLook."""
-    _refuse_options(start, options)
     start = starting.with_devices(start)
     changes: dict[str, Any] = {}
     if options.no_gpu:
         options.refuse("--no-gpu leaves none to choose from", "gpus")
         changes |= {"wiring": _NO_GPU, "gpus": 0}
-    elif options.gpus == gpu_choice.ALL:
-        pass
-    elif options.gpus:
+    elif options.gpus and options.gpus != gpu_choice.ALL:
         # As it is now, and not as it was at installation.
         from ... import collection
 
         seen = collection.collect(redact=False, only=inside.NEEDED).snapshot
         chosen = gpu_choice.choose(options.gpus, start.engine, start.wiring, seen)
         changes |= {"wiring": chosen.wiring, "gpus": chosen.nodes}
-    elif start.chosen is not None:
+    elif not options.gpus and start.chosen is not None:
         changes |= {"wiring": start.chosen, "gpus": start.chosen_gpus}
     if options.entrypoint is not None:
         changes["entrypoint"] = options.entrypoint
-    if options.shm_size:
-        changes["shm_mib"] = options.shm_size
     return msgspec.structs.replace(start, **changes)
-
-
-def _refuse_options(start: Start, options: Options) -> None:
-    """apptainer shares /dev/shm, devices and the network with the machine."""
-    if start.engine == "apptainer":
-        network = [] if options.network in ("", "host", "none") else ["network"]
-        why = "apptainer gives its containers the machine's"
-        options.refuse(why, "shm_size", "device", "port", *network)
 
 
 def where(options: Options) -> Here:
@@ -90,8 +72,8 @@ def where(options: Options) -> Here:
         ) from None
     covered = any(engine_commands.covers(m.target, cwd) for m in options.volume)
     if not engine_commands.mountable(cwd) and not covered:
-        told = f"{cwd} is not mounted, since the container has its own: the command starts in the image's"
-        print(f"envcheck: {safe_text.one_line(told)} directory", file=sys.stderr)
+        why = "is not mounted, since the container has its own: the command starts in the image's"
+        print(f"envcheck: {safe_text.one_line(cwd)} {why} directory", file=sys.stderr)
     return Here(
         uid=os.getuid(),
         gid=os.getgid(),
@@ -101,8 +83,5 @@ def where(options: Options) -> Here:
         tty=all(os.isatty(number) for number in (0, 1, 2)),
         mounts=list(options.volume),
         environment=dict(options.env),
-        network=options.network,
-        devices=list(options.device),
-        ports=list(options.port),
         arguments=list(options.engine_arg),
     )

@@ -1,7 +1,7 @@
 """Starting a command, or the user's own shell, in an environment of wheels: with what activation sets.
 
-A shell reads the user's rc files first and activates the environment after them, so that a PATH that they set
-undoes nothing. Each has its way to be told; one that is not known here starts with the variables alone.
+bash and fish read the user's rc files first and activate the environment after them, so that a PATH that they
+set undoes nothing; another shell starts with the variables alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from .exec import become
 from .options import Options
 
 _FILES = Path(__file__).parent / "shell"
-_POSIX = ("sh", "dash", "ash", "ksh", "ksh93", "mksh")
 
 
 class Shell(NamedTuple):
@@ -72,13 +71,7 @@ def shell(version: Version, environ: Mapping[str, str], *, interactive: bool) ->
     if name == "fish":
         read_it = "source " + activation.fish_quoted(f"{activate}.fish")
         return Shell([program, "--init-command", read_it], dict(environ))
-    told = {**environ, "ENVCHECK_ACTIVATE": str(activate)}
     if name == "bash":
-        return Shell([program, "--rcfile", str(_FILES / "bash.sh")], told)
-    if name == "zsh":
-        theirs = {"ENVCHECK_ZDOTDIR": environ["ZDOTDIR"]} if "ZDOTDIR" in environ else {}
-        return Shell([program], {**told, **theirs, "ZDOTDIR": str(_FILES)})
-    if name in _POSIX:
-        theirs = {"ENVCHECK_USER_ENV": environ["ENV"]} if environ.get("ENV") else {}
-        return Shell([program], {**told, **theirs, "ENV": str(_FILES / "posix.sh")})
+        own = {**environ, "ENVCHECK_ACTIVATE": str(activate)}
+        return Shell([program, "--rcfile", str(_FILES / "bash.sh")], own)
     return Shell([program], activated(version, environ))

@@ -60,7 +60,7 @@ def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
         of_pages = name.endswith((".css", ".js")) or "/templates/" in name
         demo = name.startswith("envcheck/data/demos/") and name.endswith(".json")
         assert known or of_shells or of_fleet or of_pages or demo, name
-    assert "envcheck/install/start/shell/.zshrc" in wheel.namelist(), "a file with a dot in front"
+    assert "envcheck/install/start/shell/bash.sh" in wheel.namelist()
 
 
 def test_the_licence_and_the_command_are_in_it(wheel: zipfile.ZipFile) -> None:

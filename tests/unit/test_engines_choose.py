@@ -257,7 +257,7 @@ def test_rdma_devices_are_those_of_the_moment_of_the_start(
     assert starting.with_devices(start).devices == []
     rdma.mkdir()
     assert start.devices == [] and starting.with_devices(start).devices == [str(rdma)]
-    assert container.wished(start, Options()).devices == [str(rdma)]
+    assert container.with_options(start, Options()).devices == [str(rdma)]
     assert f"--device {rdma}" in " ".join(inside.of_start(start).argv)
     assert starting.with_devices(replace(start, engine="apptainer")).devices == []
 
