@@ -13,13 +13,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import pythons
 from cli import environment
 from index_server import Index, serve
 from index_site import Offer
 from processes import PATIENCE
 from resolving import choice, isolate, locked, stack, versions
-from uv import find_uv_bin
 from wheel_maker import sdist, sha256, wheel
 
 from envcheck.exit_codes import Cannot, CouldNotLook
@@ -81,43 +79,6 @@ def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
         timeout=PATIENCE,
         check=False,
     )
-
-
-@pytest.fixture(scope="module")
-def with_setuptools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python whose venv still brings setuptools."""
-    python = next(filter(None, map(pythons.find, (8, 9, 10, 11))), None) or pythons.need(8)
-    folder = tmp_path_factory.mktemp("pip")
-    subprocess.run([python, "-m", "venv", str(folder)], check=True, timeout=PATIENCE)
-    return folder / "bin" / "python"
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("source", [False, True], ids=["wheel", "sdist"])
-def test_plain_pip_takes_the_attackers_file(
-    tmp_path: Path, with_setuptools: Path, source: bool
-) -> None:
-    with fight(tmp_path, source=source) as there:
-        result = run(
-            with_setuptools, "-m", "pip", "--isolated", "download", "--no-cache-dir",
-            "--no-build-isolation", f"--index-url={there.nvidia.url}",
-            f"--extra-index-url={there.public.url}", f"--dest={tmp_path / 'got'}", "nvidia-tensorrt",
-        )  # fmt: skip
-        assert result.returncode == 0, result.stdout + result.stderr
-        (got,) = (tmp_path / "got").iterdir()
-        assert got.name.replace("-", "_").startswith("nvidia_tensorrt_99.0.0")
-        assert there.mark.exists() == source  # an sdist's code runs by downloading it
-
-
-def test_plain_uv_takes_what_nvidias_index_has_of_others(tmp_path: Path) -> None:
-    with fight(tmp_path) as there:
-        wanted = tmp_path / "wanted.txt"
-        wanted.write_text("nvidia-tensorflow\n")
-        result = run(
-            find_uv_bin(), "--no-config", "pip", "compile", "--index", there.nvidia.url,
-            "--default-index", there.public.url, "--cache-dir", tmp_path / "uv", wanted,
-        )  # fmt: skip
-        assert "six==99.0" in result.stdout, result.stderr
 
 
 @pytest.mark.parametrize("source", [False, True], ids=["wheel", "sdist"])

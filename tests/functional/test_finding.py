@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from functools import cache
@@ -110,25 +109,6 @@ def test_an_environment_gives_the_python_that_it_was_made_with(
         assert named[0].found_in == "--python"
 
 
-@pytest.mark.parametrize("minor", [6, 7, 8])
-def test_an_old_environment_too(machine: Path, tmp_path: Path, minor: int) -> None:
-    if minor not in executables():
-        pytest.skip(f"there is no Python 3.{minor} on this machine")
-    base = executables()[minor]
-    subprocess.run([base, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
-    (found,) = finding.interpreters(str(tmp_path / "env" / "bin" / "python"))
-    assert Path(found.path).resolve() == Path(base)
-    assert found.minor == f"3.{minor}" and found.has_venv
-    assert found.tags[0].startswith(f"cp3{minor}-cp3{minor}{'m' if minor < 8 else ''}-")
-
-
-def test_envcheck_s_own_python_is_one(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "_OWN", sys.executable)
-    (found,) = finding.interpreters()
-    assert found.found_in == "envcheck's own"
-    assert Path(found.path).resolve() == Path(sys.executable).resolve()
-
-
 def test_what_hangs_is_left_and_what_is_broken_passed_over(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,13 +178,6 @@ def test_pyenv_s_versions_are_asked_and_its_shims_are_not(
     assert found[0].found_in == "PATH" and not (machine / "started").exists()
 
 
-def test_a_chatty_start_does_not_spoil_the_answer(machine: Path) -> None:
-    python = any_two()[0]
-    text = f'echo hello; {python} "$@"; echo "bye @}}envcheck"'
-    chatty = script(machine / "chatty", text)
-    assert len(finding.interpreters(chatty)) == 1
-
-
 def test_uv_s_own_pythons(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = Path(any_two()[0])
     minor = python.name.removeprefix("python")
@@ -243,16 +216,6 @@ def test_the_user_s_uv_settings_are_heeded(machine: Path, setting: str, allowed:
     file.parent.mkdir(parents=True)
     file.write_text(setting)
     assert bool(finding.obtainable()) is allowed
-
-
-def test_no_uv_is_no_error(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import uv
-
-    def missing() -> str:
-        raise FileNotFoundError("uv")
-
-    monkeypatch.setattr(uv, "find_uv_bin", missing)
-    assert finding.obtainable() == []
 
 
 def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,22 +34,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         yield running
 
 
-def test_a_failure_has_the_same_envelope(home: Home) -> None:
-    result = home.envcheck("install", "--flavour", "tf1", "--format", "json")
-    told = json.loads(result.stdout)
-    assert list(told) == KEYS
-    assert (told["result"], told["exit_code"], result.returncode) == ("refused", 2, 2)
-    assert "--mode container" in told["error"]["sentence"] and told["error"]["hint"]
-    assert told["plan"] is None and told["environment"] is None
-
-
-def test_a_home_that_nobody_has(home: Home) -> None:
-    told = sentence(home.envcheck("install", "--path", "~nobody-of-this-name/x"), 2)
-    assert told == (
-        "envcheck: --path ~nobody-of-this-name/x: there is no user whose home is ~nobody-of-this-name"
-    )
-
-
 def test_a_plan_touches_nothing(home: Home, shop: Demo) -> None:
     result = home.envcheck("install", *shop.selection, "--plan")
     assert result.returncode == 0, result.stderr.decode()
@@ -133,23 +117,6 @@ def test_a_lock_that_disagrees_with_the_index(home: Home, tmp_path: Path) -> Non
 
 
 @pytest.mark.heavy
-def test_a_mirror_serves_a_lock(home: Home, shop: Demo, tmp_path: Path) -> None:
-    """The lock names the index that it was made with; another one with the same bytes will do."""
-    made = home.install(*shop.selection)
-    lock = tmp_path / "pylock.toml"
-    shutil.copyfile(made.prefix / ".envcheck" / "pylock.toml", lock)
-    with demo(tmp_path / "mirror") as mirror:
-        before = len(shop.index.requests())
-        other = Home(tmp_path / "other")
-        again = other.install(
-            "--lock", lock, "--stack", mirror.stack, "--index", mirror.index.url,
-            "--python", sys.executable,
-        )  # fmt: skip
-        assert again.installed() == made.installed()
-        assert len(shop.index.requests()) == before
-
-
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
 )
@@ -185,30 +152,6 @@ def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, co
         assert made.installed()["demo-lib"]
         sent = [r for r in shop.index.asked("demo_framework-2.0") if r.path.endswith(".whl")]
         assert len(sent) == 1, "a complete wheel came again"
-
-
-def test_each_step_is_named_when_it_happens(home: Home, tmp_path: Path) -> None:
-    """The download runs under its own name, and installing begins when all files are there."""
-    with demo(tmp_path / "shop", payload=300_000, access=Access(rate=100_000)) as shop:
-        running = subprocess.Popen(
-            [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"],
-            env=environment(**home.variables),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert running.stderr is not None
-            there = {}
-            for line in running.stderr:
-                if ": step " in line:
-                    what = line.partition(": ")[2].partition(": ")[2].split()[0]
-                    there[what] = sum(request.sent for request in shop.index.asked(".whl"))
-            assert running.wait() == 0
-        finally:
-            running.kill()
-    assert list(there)[:3] == ["create", "fetch", "install"]
-    assert there["fetch"] < 300_000 < there["install"]
 
 
 def at_a_terminal(home: Home, answer: bytes, *arguments: str) -> tuple[int, str]:
@@ -251,24 +194,6 @@ def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
     code, told = at_a_terminal(home, b"\n", *shop.selection)
     assert code == 0 and "Installed and verified" in told
     assert "Go on?" not in at_a_terminal(home, b"", *shop.selection)[1], "there is nothing to do"
-
-
-def test_a_reader_of_the_progress_that_goes_stops_nothing(home: Home, shop: Demo) -> None:
-    """`envcheck install --yes 2>&1 | head -1`"""
-    running = subprocess.Popen(
-        [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"],
-        env=environment(**home.variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        assert running.stderr is not None and running.stdout is not None
-        running.stderr.readline()
-        running.stderr.close()
-        out = running.stdout.read()
-        assert running.wait(PATIENCE) == 0 and b"Installed and verified" in out
-    finally:
-        running.kill()
 
 
 def test_a_cache_that_cannot_be_written_is_named(home: Home, shop: Demo) -> None:

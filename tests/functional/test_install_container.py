@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import podman
 import pytest
 from cli import environment
-from image_registry import Pushed, Registry, serve_registry
+from image_registry import Registry, serve_registry
 from installing import Home
 from podman import PodmanWorld
 from processes import PATIENCE
@@ -198,14 +196,6 @@ def _kept_until_prune(site: Site, reference: str, before: set[str]) -> None:
     assert site.envcheck("prune").returncode == 0
 
 
-def test_an_image_without_a_shell_is_installed_and_runs(site: Site) -> None:
-    told = site.install("--image", site.push("no-shell"))
-    assert told["result"] == "installed", told
-    ran = site.envcheck("run", "--", "python3", "-c", "print(6 * 7)")
-    assert (ran.returncode, ran.stdout) == (0, b"42\n"), ran.stderr
-    assert site.envcheck("shell").returncode == 127
-
-
 def test_an_image_that_was_there_before_stays(site: Site) -> None:
     reference = site.push("user")
     site.world.podman("pull", "--quiet", "--tls-verify=false", reference)
@@ -240,28 +230,6 @@ def test_bad_input_is_one_sentence_and_nothing_is_touched(
     told = site.install(*(word.format(host=site.registry.host) for word in arguments))
     assert told["exit_code"] == code and words in told["error"]["sentence"], told
     assert site.nothing_is_left(before)
-
-
-def test_two_at_once_and_one_elsewhere(site: Site) -> None:
-    """At the same place the second waits and finds it there; nobody takes the layers away from the third."""
-    reference = site.push("user", "two")
-    words = ["--image", reference, "--yes", "--format", "json"]
-    elsewhere = ["--path", str(site.home.folder / "other")]
-    with ExitStack() as exits:
-        every = [
-            exits.enter_context(
-                subprocess.Popen(
-                    [*ENVCHECK, "install", "--mode", "container", *words, *more],
-                    env=environment(**site.variables),
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                )
-            )
-            for more in ([], [], elsewhere)
-        ]
-        ended = [one.communicate(timeout=PATIENCE) for one in every]
-    results = sorted(json.loads(out)["result"] for out, _ in ended)
-    assert results == ["already", "installed", "installed"], ended
 
 
 def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
@@ -325,14 +293,6 @@ def _alone(site: Site, *arguments: str) -> dict[str, Any]:
         pytest.skip(f"no network namespace can be made: {done.stderr.decode().strip()}")
     told: dict[str, Any] = json.loads(done.stdout)
     return told
-
-
-def test_a_registry_s_answer_is_held_to_its_digest(site: Site) -> None:
-    pushed: Pushed = site.registry.push("team/odd", "1", [gzip.compress(b"this is no tar")])
-    before = site.world.images()
-    told = site.install("--image", f"{site.registry.host}/team/odd@{pushed.digest}")
-    assert told["exit_code"] == ExitCode.PUT_BACK
-    assert site.nothing_is_left(before)
 
 
 def test_an_image_of_two_environments_is_fetched_once_and_goes_with_the_last(site: Site) -> None:

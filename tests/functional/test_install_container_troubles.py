@@ -188,34 +188,6 @@ def test_a_disk_that_fills_up_in_the_middle(place: Place, small: Callable[[], Pa
     assert place.is_clean(before)
 
 
-def test_a_storage_that_fills_up_in_the_middle(place: Place, small: Callable[[], Path]) -> None:
-    folder, world = small(), place.world
-    own = place.home.folder / "storage.conf"
-    own.parent.mkdir(exist_ok=True)
-    text = (world.folder / "storage.conf").read_text()
-    own.write_text(text.replace(str(world.storage), str(folder / "storage")))
-    changes = {"CONTAINERS_STORAGE_CONF": str(own)}
-    place.server.behave(place.layer, Way(rate=4_000_000, times=None))
-    with place.begun(1_000_000, **changes) as process:
-        fill(folder)
-        said = process.communicate(timeout=PATIENCE)
-    done = subprocess.CompletedProcess(place.argv, process.returncode, *said)
-    _is_one_sentence(done, ExitCode.PUT_BACK, "no space left on device", "podman system df")
-    (folder / "fill").unlink()
-    assert not world.podman("images", "--all", "--quiet", **changes).stdout
-
-
-@pytest.mark.parametrize(("name", "hint"), [("XDG_DATA_HOME", "--path DIR")])
-def test_a_home_that_cannot_be_written_to_is_refused(
-    place: Place, small: Callable[[], Path], name: str, hint: str
-) -> None:
-    folder = small()
-    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
-    done = place.install(**{name: str(folder)})
-    _is_one_sentence(done, ExitCode.CANNOT, "read-only", hint)
-    assert not place.server.seen(place.layer)
-
-
 def fill(folder: Path) -> None:
     with (folder / "fill").open("wb") as file, suppress(OSError):
         while True:

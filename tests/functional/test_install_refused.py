@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli import PYTHON, environment
-from demo_stack import MINOR, Demo, demo, sentence, stack_file
+from demo_stack import Demo, demo, sentence, stack_file
 from installing import Home
 from processes import PATIENCE
 
@@ -67,22 +66,6 @@ def test_wrong_usage(home: Home, arguments: list[str], word: str) -> None:
     assert word in sentence(result, 2)
 
 
-def test_an_unknown_release_names_the_nearest(home: Home) -> None:
-    result = home.envcheck(
-        "install", "--stack", "nvidia-tf1", "--release", "23.04", "--allow-no-gpu"
-    )
-    assert "23.03" in sentence(result, 2)
-
-
-def test_the_wrong_python(home: Home, shop: Demo) -> None:
-    other = stack_file(home.temporary / "other.toml", "2.0", python="3.2")
-    result = home.envcheck(
-        "install", "--stack", other, "--python", sys.executable, "--index", shop.index.url
-    )
-    told = sentence(result, 3)
-    assert "Python 3.2" in told and MINOR in told
-
-
 def test_a_stack_file_with_an_error_names_the_key(home: Home, tmp_path: Path) -> None:
     file = stack_file(tmp_path / "mine.toml", "2.0", more="gpuu = true")
     assert f'{file}: gpuu: "gpuu" is no key here' in sentence(
@@ -97,13 +80,6 @@ def test_a_path_that_is_not_ours(home: Home, shop: Demo, tmp_path: Path) -> None
     result = home.envcheck("install", *shop.selection, "--path", theirs)
     assert "was not made by envcheck" in sentence(result, 2)
     assert tree(theirs) == ["thesis.txt"]
-
-
-@pytest.mark.parametrize("name", ["a:b", "a\nb", 'a"b', "$HOME"])
-def test_a_path_that_tools_cannot_take(home: Home, shop: Demo, tmp_path: Path, name: str) -> None:
-    result = home.envcheck("install", *shop.selection, "--path", tmp_path / name)
-    assert result.returncode == 2
-    assert not (tmp_path / name).exists()
 
 
 def test_plain_http_is_refused(home: Home, shop: Demo) -> None:
@@ -156,23 +132,6 @@ def test_no_disk(home: Home, shop: Demo) -> None:
     )
     told = sentence(result, 3)
     assert "not enough space" in told and f"{folder}" in told and "more needed" in told
-
-
-def test_a_read_only_place(home: Home, shop: Demo) -> None:
-    folder = home.folder / "data"
-    folder.mkdir(parents=True)
-    mount = f'mount -t tmpfs -o ro none "{folder}" && exec "$@"'
-    argv: list[Any] = ["unshare", "-rm", "sh", "-c", mount, "sh"]
-    if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no mount namespaces for this user")
-    result = subprocess.run(
-        [*argv, PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"],
-        capture_output=True,
-        env=environment(**home.variables),
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert "read-only" in sentence(result, 3)
 
 
 def gpu_is_here() -> bool:

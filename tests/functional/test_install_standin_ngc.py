@@ -124,29 +124,6 @@ def test_a_month_that_no_table_has_is_installed_by_what_its_image_says(
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 
 
-def test_a_digest_keeps_the_release_that_it_is(
-    machine: Machine, home: Home, world: PodmanWorld
-) -> None:
-    """The plan's digest is handed to `install`: with the tag, and alone."""
-    planned = machine.install(home, world, "--flavour", "tf1", "--plan")["plan"]
-    digest = planned["manifest"]
-    for image in (planned["reference"] + "@" + digest, f"nvcr.io/nvidia/tensorflow@{digest}"):
-        told = machine.install(home, world, "--image", image)
-        assert told["result"] == "installed", told["error"]
-        plan = told["plan"]
-        assert (plan["stack"], plan["release"], plan["manifest"]) == ("ngc-tf1", "23.03", digest)
-        assert not any("another image today" in note for note in plan["notes"])
-        outcomes = _outcomes(home.root("ngc-tf1") / "current/.envcheck/doctor.json")
-        assert (outcomes["FRM-001"], outcomes["FRM-002"]) == ("pass", "pass")
-        assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
-
-    blind = machine.install(home, world, "--flavour", "tf2", "--plan")["plan"]
-    told = machine.install(home, world, "--image", f"{blind['reference']}@{blind['manifest']}")
-    assert told["exit_code"] == ExitCode.PUT_BACK
-    assert "FRM-002" in told["error"]["sentence"], "it is the release's to see the GPU"
-    assert machine.envcheck(home, world, "prune").returncode == 0
-
-
 def test_gpus_are_chosen_and_held_against_the_machine(
     machine: Machine, home: Home, world: PodmanWorld
 ) -> None:
@@ -172,28 +149,6 @@ def test_gpus_are_chosen_and_held_against_the_machine(
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 
 
-def test_a_tag_that_moved_since_is_said(
-    machine: Machine, home: Home, world: PodmanWorld, podman_world: PodmanWorld, tmp_path: Path
-) -> None:
-    planned = machine.install(home, world, "--flavour", "tf1", "--plan")["plan"]
-    pinned = f"{planned['reference']}@{planned['manifest']}"
-    archives = {
-        name: podman_world.save(f"localhost/envcheck-test/{name}:1", tmp_path / f"{name}.tar")
-        for name in ("named", "old")
-    }
-    try:
-        machine.registry.copy(f"oci-archive:{archives['old']}", "nvidia/tensorflow", SEES)
-        today = machine.install(home, world, "--flavour", "tf1", "--plan")["plan"]["manifest"]
-        told = machine.install(home, world, "--image", pinned)
-    finally:
-        machine.registry.copy(f"oci-archive:{archives['named']}", "nvidia/tensorflow", SEES)
-    assert told["result"] == "installed", told["error"]
-    assert told["environment"]["digest"] == planned["manifest"] != today
-    moved = f"{planned['reference']} is another image today, {today}"
-    assert any(note.startswith(moved) for note in told["plan"]["notes"]), told["plan"]["notes"]
-    assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
-
-
 def test_a_driver_that_the_image_requires_and_this_machine_lacks(
     machine: Machine, home: Home, world: PodmanWorld
 ) -> None:
@@ -202,17 +157,6 @@ def test_a_driver_that_the_image_requires_and_this_machine_lacks(
     assert told["exit_code"] == ExitCode.CANNOT, told
     assert "NVIDIA_REQUIRE_CUDA is 'cuda>=13.0 brand=tesla" in told["error"]["sentence"]
     assert len(_blobs(machine)) == before + 1, "the configuration alone"
-
-
-def test_without_a_key_the_hint_names_it(machine: Machine, home: Home, world: PodmanWorld) -> None:
-    for key in ("", "nvapi-wrong"):
-        done = machine.envcheck(
-            home, world, "install", "--mode", "container", "--yes", NGC_API_KEY=key
-        )
-        said = done.stderr.decode()
-        assert done.returncode == ExitCode.COULD_NOT_LOOK and done.stdout == b""
-        assert "nvcr.io" in said and "401" in said and "NGC_API_KEY" in said
-        assert "nvapi" not in said
 
 
 def test_a_tensorflow_that_sees_no_gpu_is_put_back(

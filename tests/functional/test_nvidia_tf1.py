@@ -7,23 +7,17 @@ catalogue names gast's hash.
 from __future__ import annotations
 
 import configparser
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import nvidia_index
 import pytest
 import registry
-from cli import environment
 from index_server import Index, serve
 from installing import Environment, Home
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pythons import need
-from wheel_maker import sdist
 
 from envcheck.install.catalogue.load import find, load
 
@@ -146,31 +140,6 @@ def test_nvidia_pyindex_is_provided_and_never_installed(made: Made, indexes: Ind
     assert not indexes.public.asked("/files/nvidia-pyindex")
 
 
-def test_the_doctor_looked_before_it_was_called_installed(made: Made) -> None:
-    told = made.environment.doctor
-    assert told["FRM-001"]["outcome"] == "pass"
-    # What ran was the tests' stand-in, and the report says so.
-    assert f"TensorFlow {made.version.public}+standin" in told["FRM-001"]["detail"]
-    assert told["PKG-011"]["outcome"] == "pass"
-    # Without a target it looks at what was installed last.
-    again = json.loads(made.environment.home.envcheck("doctor", "--format", "json").stdout)
-    (imported,) = (result for result in again["results"] if result["code"] == "FRM-001")
-    assert "+standin" in imported["detail"]
-
-
-def test_activation_sets_no_library_path(made: Made) -> None:
-    prefix = made.environment.prefix
-    show = "import tensorflow; print(tensorflow.__version__)"
-    script = f"""set -e; . '{prefix}/bin/activate'; python -c '{show}'; env"""
-    done = subprocess.run(
-        ["sh", "-c", script], capture_output=True, text=True, env=environment(), check=True
-    )
-    assert f"{made.version.public}+standin" in done.stdout
-    (active,) = (line for line in done.stdout.splitlines() if line.startswith("VIRTUAL_ENV="))
-    assert Path(active.partition("=")[2]).resolve() == prefix.resolve()
-    assert "LD_LIBRARY_PATH" not in done.stdout
-
-
 def test_the_same_again_asks_nobody_and_changes_nothing(made: Made, indexes: Indexes) -> None:
     before, asked = made.environment.prefix.resolve(), indexes.asked()
     files = {path: path.lstat().st_mtime_ns for path in before.rglob("*")}
@@ -191,53 +160,3 @@ def test_gast_was_built_from_the_allowed_sdist(made: Made) -> None:
     assert gast["sdist"]["hashes"]["sha256"] == allowed.sha256
     assert made.environment.installed()["gast"] == Version("0.2.2")
     made.environment.run("-c", "import gast")
-
-
-def test_another_sdist_of_that_name_and_version_is_refused(
-    indexes: Indexes, tmp_path: Path
-) -> None:
-    need(MONTHS["20.06"])
-    recipe = nvidia_index.build(tmp_path / "indexes", ("20.06",))
-    nvidia_index.add(recipe, *indexes.recipe.public.glob("pip-*"))
-    nvidia_index.add(recipe, *indexes.recipe.public.glob("setuptools-*"))
-    nvidia_index.add(recipe, *indexes.recipe.public.glob("wheel-*"))
-    code = nvidia_index.TRAP.format(trace=str(recipe.trace), name="gast 0.2.2")
-    sdist(recipe.public, "gast", "0.2.2", setup=code, modules={})
-    home = Home(tmp_path / "home")
-    with serve(recipe.public, tmp_path / "p") as public:
-        changed = Indexes(recipe, indexes.nvidia, public)
-        result = home.envcheck(
-            "install", "--mode", "wheel", "--stack", "nvidia-tf1", "--release", "20.06", "--python",
-            need(MONTHS["20.06"]), "--allow-no-gpu", *changed.arguments, "--yes",
-        )  # fmt: skip
-    words = result.stderr.decode()
-    assert result.returncode in (3, 4), words
-    assert "gast" in words and "Traceback" not in words
-    assert recipe.sprung() == []
-    assert not list(home.root("nvidia-tf1").glob("*/bin/activate"))
-
-
-@pytest.mark.parametrize(
-    "requirement, file",
-    [
-        # Code of whoever holds the name: pip runs a source distribution as soon as it has it.
-        ("nvidia-tensorrt>=8.2", "nvidia-tensorrt-99.0.0.tar.gz"),
-        # Another build than the one that NVIDIA's index has for this TensorFlow.
-        ("nvidia-cublas-cu12~=12.1", "nvidia_cublas_cu12-12.9.3.13-py3-none-manylinux1_x86_64.whl"),
-    ],
-)
-def test_against_plain_pip_the_public_index_wins(
-    requirement: str, file: str, indexes: Indexes, tmp_path: Path
-) -> None:
-    """With two indexes at once, as NVIDIA's recipe has them, pip takes the highest number of both."""
-    recipe = nvidia_index.build(tmp_path / "indexes", ("22.05", "23.03"))
-    with serve(recipe.public, tmp_path / "p") as public:
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--index-url", public.url,
-             "--extra-index-url", indexes.nvidia.url, "--no-build-isolation", "--no-cache-dir",
-             "--no-deps", "--dest", tmp_path / "got", requirement],
-            env=environment(PIP_DISABLE_PIP_VERSION_CHECK="1", HOME=str(tmp_path)),
-            capture_output=True,
-            check=False,
-        )  # fmt: skip
-        assert public.asked(f"/files/{file}")

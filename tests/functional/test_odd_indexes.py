@@ -16,14 +16,16 @@ from index_server import Access, serve
 from resolving import choice, isolate, locked, stack
 from wheel_maker import wheel
 
-from envcheck.exit_codes import Cannot, CouldNotLook
+from envcheck.exit_codes import CouldNotLook
 from envcheck.install import processes
 from envcheck.install.lockfile import LockedFile
 from envcheck.install.wheels import uv, uv_watch
 
-_autouse = pytest.fixture(autouse=True)(isolate)
 NAME = "app-1.0-py3-none-any.whl"
 Answer = tuple[int, dict[str, str], bytes]
+
+
+_autouse = pytest.fixture(autouse=True)(isolate)
 
 
 class Odd(ThreadingHTTPServer):
@@ -106,16 +108,6 @@ def test_a_page_that_comes_packed(odd: Odd, data: bytes) -> None:
     assert lock(odd).sha256 == hashlib.sha256(data).hexdigest()
 
 
-def test_an_index_that_redirects(odd: Odd, data: bytes) -> None:
-    """As NVIDIA's first address does: links are relative to where the page came from."""
-    odd.answers["/simple/app/"] = lambda _: (301, {"Location": "/redist/app/"}, b"")
-    odd.page("/redist/app/", link(data))
-    odd.page(f"/redist/app/{NAME}", data, Content_Type="application/octet-stream")
-    file = lock(odd)
-    assert file.url == f"http://127.0.0.1:{odd.server_port}/redist/app/{NAME}"
-    assert file.size == len(data)  # which no page says
-
-
 @pytest.mark.parametrize("kind", ["md5", "", "wrong"])
 def test_without_a_sha256_the_file_is_fetched_once_to_lock_it(
     odd: Odd, data: bytes, kind: str
@@ -129,13 +121,6 @@ def test_without_a_sha256_the_file_is_fetched_once_to_lock_it(
         return
     file = lock(odd)
     assert (file.sha256, file.size) == (hashlib.sha256(data).hexdigest(), len(data))
-
-
-def test_a_login_page_has_no_files(odd: Odd) -> None:
-    odd.page("/simple/app/", b"<title>Sign in</title><form><input name=user></form>")
-    with pytest.raises(Cannot) as caught:
-        lock(odd)
-    assert str(caught.value).endswith(f"{odd.url} has no file of app")
 
 
 def test_an_index_that_does_not_answer_is_named(tmp_path: Path) -> None:

@@ -87,13 +87,6 @@ def test_all_of_it_as_json(home: dict[str, str]) -> None:
     assert chosen["stack"] == ("tensorflow-cpu" if chosen["release"] else "")
 
 
-def test_all_shows_the_oldest(home: dict[str, str]) -> None:
-    short = told("--stack", "nvidia-tf1", **home)
-    long = told("--stack", "nvidia-tf1", "--all", **home)
-    assert "  20.06 " not in short and "older: --all" in short
-    assert "  20.06 " in long and "older: --all" not in long
-
-
 def test_a_snapshot_of_another_machine(
     home: dict[str, str], tmp_path: Path, collected: bytes
 ) -> None:
@@ -132,12 +125,6 @@ def test_a_stack_of_one_s_own(home: dict[str, str], tmp_path: Path) -> None:
     assert "no release of mine fits this machine" in matrix["chosen"]["refused"]
 
 
-def test_python_is_judged_as_it_is_named(home: dict[str, str]) -> None:
-    matrix = read("--stack", "tensorflow-cpu", "--python", "3.1", **home)
-    for row in matrix["stacks"][0]["releases"]:
-        assert "python" in [refusal["kind"] for refusal in row["refusals"]]
-
-
 def test_the_containers_of_this_machine(home: dict[str, str]) -> None:
     text = told("--mode", "container", **home)
     assert "\nngc-tf1 " in text and "\nngc-tf2 " in text
@@ -145,17 +132,6 @@ def test_the_containers_of_this_machine(home: dict[str, str]) -> None:
     assert max(map(len, lines)) <= 80, "but for commands, which begin with this envcheck's path"
     assert "envcheck install --mode container\n  would install " in text
     assert not list(Path(home["HOME"]).iterdir()), "nothing is written"
-
-
-@pytest.mark.parametrize("words", [["--flavour", "tf1"], ["--stack", "ngc-tf1"]])
-def test_one_flavour_as_json(home: dict[str, str], words: list[str]) -> None:
-    matrix = read("--mode", "container", *words, **home)
-    assert (matrix["schema"], matrix["mode"]) == (1, "container")
-    (stack,) = matrix["stacks"]
-    assert (stack["flavour"], stack["releases"][0]["release"]) == ("tf1", "23.03")
-    assert matrix["chosen"]["release"] == stack["newest_that_fits"]
-    for row in stack["releases"]:
-        assert (row["fits"] == "yes") is (not row["refusals"]) or row["fits"] == "perhaps"
 
 
 def test_containers_for_the_machine_of_a_snapshot(
@@ -169,12 +145,6 @@ def test_containers_for_the_machine_of_a_snapshot(
     first = stack["releases"][0]["refusals"][0]
     assert (first["kind"], first["overridable"]) == ("not-known", True)
     assert "aarch64" in first["sentence"]
-
-
-def test_it_writes_to_a_file(home: dict[str, str], tmp_path: Path) -> None:
-    file = tmp_path / "matrix.txt"
-    assert told("--stack", "tensorflow1", "--output", file, **home) == ""
-    assert "1.15.5" in file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

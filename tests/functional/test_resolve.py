@@ -17,11 +17,13 @@ from envcheck.install.lockfile import Lockfile
 from envcheck.install.network.public_index import PublicIndex
 from envcheck.install.network.session import Session
 from envcheck.install.request import Request
-from envcheck.install.wheels import given_lock, resolve, uv
+from envcheck.install.wheels import given_lock, resolve
 from envcheck.install.wheels.indexes import Indexes
 
-_autouse = pytest.fixture(autouse=True)(isolate)
 ALPHA = "alpha=={version}"
+
+
+_autouse = pytest.fixture(autouse=True)(isolate)
 
 
 @pytest.fixture
@@ -100,32 +102,12 @@ def test_a_named_sdist_is_locked_with_what_builds_it_and_nothing_is_built(
     assert not mark.exists()
 
 
-def test_for_a_python_that_is_not_here_yet(files: Path, index: Index) -> None:
-    wheel(files, "beta", "3.0", tags="cp38-cp38-manylinux2014_x86_64")
-    wheel(files, "beta", "3.5", tags="cp39-cp39-manylinux2014_x86_64")
-    index.refresh()
-    lock = locked(choice(stack(ALPHA), python_to_get="3.8"), index.url)
-    assert (versions(lock)["beta"], lock.python) == ("3.0", "3.8")
-
-
 def test_what_cannot_be_met_is_told_in_uvs_words(index: Index) -> None:
     with pytest.raises(Cannot) as caught:
         locked(choice(stack(ALPHA), constraints=["beta>=9"]), index.url)
     told = str(caught.value)
     assert told.startswith(f"test 23.03 cannot be resolved for Python {MINOR}: Because ")
     assert "beta>=9" in told and "\n" not in told
-
-
-def test_without_uv_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uv, "_candidates", lambda: [Path("/bin/false"), Path("/nowhere/uv")])
-    uv.binary.cache_clear()
-    try:
-        with pytest.raises(Cannot, match="none runs on this machine") as caught:
-            locked(choice(stack(ALPHA)), "http://127.0.0.1:9/")
-        assert "pip install uv" in caught.value.hint
-        assert uv.described() == ""
-    finally:
-        uv.binary.cache_clear()
 
 
 def located(lock: Lockfile, url: str) -> Lockfile:

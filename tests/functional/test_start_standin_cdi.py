@@ -79,21 +79,6 @@ def test_in_an_image_without_a_shell_its_python_looks_whether_they_arrive(
     assert back.envcheck("shell").returncode == 127
 
 
-def test_gpus_all_of_an_old_podman_is_found_out(
-    two_gpus: Installed, podman_world: PodmanWorld
-) -> None:
-    """It accepts the option and does nothing."""
-    image = podman_world.image("base")
-    alone = podman_world.podman("run", "--rm", "--gpus", "all", image, "true", code=None)
-    if alone.returncode:
-        pytest.skip(f"this podman does not accept --gpus: {alone.stderr.strip()}")
-    broken = two_gpus.change(wiring=Wiring(kind="gpus", arguments=["--gpus", "all"]))
-    done = broken.run("touch", "started")
-    assert (done.returncode, done.stdout) == (125, b"")
-    assert b"0 of 2 GPUs" in done.stderr
-    assert not list(two_gpus.work.iterdir()), "the command was not started"
-
-
 @pytest.mark.parametrize(
     ("device", "words"),
     [("0", b"1 of 2 GPUs"), ("bare", b"libcuda.so.1")],
@@ -112,24 +97,8 @@ def test_both_named_one_by_one_arrive(two_gpus: Installed, cdi: StandinCdi) -> N
     assert two_gpus.change(wiring=wired(both)).run("true").returncode == 0
 
 
-def test_without_a_gpu_nothing_is_asked_for(two_gpus: Installed) -> None:
-    done = two_gpus.envcheck("run", "--no-gpu", "--", "sh", "-c", "ls /dev; exit 7")
-    assert done.returncode == 7 and b"nvidia" not in done.stdout
-
-
 def test_a_device_that_the_engine_does_not_know_is_the_engine_s_failure(
     two_gpus: Installed, cdi: StandinCdi
 ) -> None:
     done = two_gpus.change(wiring=wired(cdi.device("9"))).run("true")
     assert done.returncode in (125, 126) and cdi.kind.encode() in done.stderr
-
-
-def test_what_the_command_says_and_returns_is_its_own_behind_the_check(
-    two_gpus: Installed,
-) -> None:
-    done = two_gpus.run(
-        "sh", "-c", 'cat; echo "$0 $# $want-$have" >&2; exit 3', "a b", "c", stdin=b"in"
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (3, b"in", b"a b 1 -\n")
-    for command, code in (("nosuch", 127), ("/etc", 126)):
-        assert two_gpus.run(command).returncode == code

@@ -17,8 +17,8 @@ from processes import PATIENCE
 from pythons import heavy, need
 
 from envcheck.exit_codes import PutBack
-from envcheck.install.catalogue.model import Index, Stack
-from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
+from envcheck.install.catalogue.model import Stack
+from envcheck.install.lockfile import Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.wheels import environment
 
@@ -81,21 +81,6 @@ def test_a_script_starts_from_an_awkward_path(
     assert not list(site.glob("*/direct_url.json"))
 
 
-def test_the_users_virtualenv_settings_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tmp_path / ".config" / "virtualenv"
-    config.mkdir(parents=True)
-    (config / "virtualenv.ini").write_text("[virtualenv]\nsystem_site_packages = true\n")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    monkeypatch.setenv("VIRTUALENV_SYSTEM_SITE_PACKAGES", "1")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    environment.create(tmp_path / "env", interpreter(None))
-    settings = (tmp_path / "env" / "pyvenv.cfg").read_text()
-    assert "include-system-site-packages = false" in settings
-
-
 @pytest.mark.parametrize("minor", [8, None])
 def test_a_failure_is_one_sentence(tmp_path: Path, minor: int | None) -> None:
     (tmp_path / "bin").write_text("in the way")
@@ -122,33 +107,3 @@ def test_activation_sets_and_deactivation_unsets(tmp_path: Path, shell: str) -> 
     program = f"{source} '{directory}/bin/{script}'\n{tell}\ndeactivate\n{tell}\n"
     told = output(shell, "-c", program, TF_IT="the user's $HOME")
     assert told.splitlines() == [ascii(value), ascii(None)]
-
-
-def test_without_variables_activation_is_as_virtualenv_made_it(tmp_path: Path) -> None:
-    environment.create(tmp_path, interpreter(None))
-    made = (tmp_path / "bin" / "activate").read_bytes()
-    environment.configure(tmp_path, STACK, EMPTY, "https://public.example/simple")
-    assert (tmp_path / "bin" / "activate").read_bytes() == made
-
-
-def test_the_doctor_finds_nothing_in_its_pip_conf(tmp_path: Path) -> None:
-    directory = tmp_path / "an env"
-    environment.create(directory, interpreter(None))
-    file = LockedFile(name="x-1-py3-none-any.whl", url="https://x.example/x", sha256="0" * 64)
-    index = "https://pypi.ngc.nvidia.com/"
-    package = LockedPackage(name="x", version="1", index=index, file=file)
-    lock = msgspec.structs.replace(EMPTY, packages=[package])
-    own = Index(name="own", urls=[index], packages=["x", "nvidia-*"], source="made up")
-    stack = msgspec.structs.replace(STACK, indexes=[own])
-    environment.configure(directory, stack, lock, "https://public.example/simple")
-    (tmp_path / "home").mkdir()
-    variables = clean_environment(HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path / "home"))
-    del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
-    doctor = [sys.executable, "-m", "envcheck", "doctor", "--target", directory, "--level=quick"]
-    doctor += ["--only", "config", "--format", "json"]
-    told = subprocess.run(doctor, capture_output=True, env=variables, timeout=PATIENCE, check=False)
-    results = {result["code"]: result for result in msgspec.json.decode(told.stdout)["results"]}
-    findings = [f for code in results for f in results[code].get("findings", [])]
-    assert not [finding for finding in findings if "an env" in str(finding["subjects"])]
-    assert results["CFG-001"]["outcome"] == "pass"
-    assert "an env/pip.conf is envcheck's" in str(results["CFG-003"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import locked_folder
@@ -15,9 +13,8 @@ import pytest
 from cli import environment as clean_environment
 from locked_folder import bundled, lock_of
 from processes import PATIENCE
-from wheel_maker import sdist, sha256, wheel
+from wheel_maker import sdist, sha256
 
-from envcheck import scratch
 from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install.catalogue.model import Build, Sdist, Stack
 from envcheck.install.pythons.interpreter import Interpreter
@@ -40,13 +37,6 @@ import os
 from setuptools import Extension, setup
 macros = [("TINY_FLAG", os.environ["TINY_FLAG"])]
 setup(name="tiny", version="1.0", ext_modules=[Extension("tiny", ["tiny.c"], define_macros=macros)])
-"""
-IMPORTING_SETUP = """
-import alpha, toolbox
-from setuptools import setup
-text = "built_with = %r\\n" % ((alpha.__version__, toolbox.__version__),)
-open("made.py", "w").write(text)
-setup(name="made", version="1.0", py_modules=["made"])
 """
 
 
@@ -133,19 +123,6 @@ def test_a_c_extension_with_flags(directory: Path, files: Path, installer: str) 
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)
-def test_one_that_imports_what_it_is_built_for(
-    directory: Path, files: Path, installer: str
-) -> None:
-    path = sdist(files, "made", "1.0", modules={"made.py": ""}, setup=IMPORTING_SETUP)
-    wheel(files, "alpha", "1.5")
-    wheel(files, "toolbox", "2.5")
-    build = Build(requires=[tools(files), "toolbox==2.5"], isolated=False)
-    install(directory, files, stack_with(path, build), installer, "setuptools", "toolbox")
-    assert say(directory, "__import__('made').built_with") == "('1.5', '2.5')"
-    assert say(directory, "__import__('importlib.util').util.find_spec('toolbox')") == "None"
-
-
-@pytest.mark.parametrize("installer", INSTALLERS)
 def test_a_build_that_fails_says_its_last_words(
     directory: Path, files: Path, installer: str
 ) -> None:
@@ -177,23 +154,3 @@ def test_an_sdist_that_is_not_allowed_is_not_built(
     with pytest.raises(Cannot, match="the stack allows the one with"):
         install(directory, files, stack, installer)
     assert not (files / "ran").exists()
-
-
-def test_what_uv_and_a_build_write_beside_lies_where_prune_finds_it(
-    directory: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """uv makes a cache of its own for a build, which it leaves in TMPDIR when it is killed."""
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    setup = (
-        "import os\nfrom setuptools import setup\n"
-        f"text = 'there = %r' % os.listdir({str(temporary)!r})\n"
-        "open('made.py', 'w').write(text)\n"
-        "setup(name='beside', version='1.0', py_modules=['made'])\n"
-    )
-    path = sdist(files, "beside", "1.0", setup=setup)
-    install(directory, files, stack_with(path, Build(requires=[tools(files)])), "uv", "setuptools")
-    there = ast.literal_eval(say(directory, "__import__('made').there"))
-    assert there and all(name.startswith(scratch.HELD) for name in there)

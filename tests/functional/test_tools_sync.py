@@ -130,19 +130,6 @@ def test_nothing_of_the_users_configuration_reaches_it(
     assert not [path for path in directory.rglob("alpha.py") if path.is_symlink()]
 
 
-def test_with_uv_a_second_environment_shares_the_unpacked_files(
-    directory: Path, files: Path, tmp_path: Path
-) -> None:
-    lock = lock_of(files, MINOR)
-    install(directory, lock, "uv")
-    second = tmp_path / "second"
-    python = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
-    environment.create(second, python)
-    install(second, lock, "uv")
-    first, other = (next(place.rglob("bytes.bin")) for place in (directory, second))
-    assert first.samefile(other)
-
-
 @pytest.mark.heavy
 def test_pip_of_python_3_6_needs_no_ensurepip(tmp_path: Path) -> None:
     python = need(6)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -150,43 +148,3 @@ def test_a_run_killed_again_and_again_leaves_one_version(one: Path) -> None:
         assert in_child(lambda: install(one, "2", journal=journal)) == -9  # noqa: B023
         assert len(names(one)) <= 4
     after_the_kill(one)
-
-
-def test_a_killed_first_installation_leaves_nothing_in_use(tmp_path: Path) -> None:
-    for number, step in enumerate(WHEEL_STEPS[:8]):
-        root = tmp_path / step
-        journal = DyingJournal(root, number, "before")
-        assert in_child(lambda: install(root, "2", journal=journal)) == -9  # noqa: B023
-        assert (root / "current").exists() == (step == "swapped")
-        nothing_looks_installed_that_is_not(root)
-        assert in_child(lambda: install(root, "2")) == 0  # noqa: B023
-        assert runs(root) == "2"
-        is_tidy(root, versions=1)
-
-
-def test_a_small_disk_that_really_fills_up(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=2k", "tmpfs", str(disk)]
-    if subprocess.run(mounted, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system needs root")
-    try:
-        root = disk / "root"
-        install(root, "1")
-        ends = []
-        for free in range(0, 160, 4):
-            ballast = disk / "ballast"
-            room = os.statvfs(disk)
-            ballast.write_bytes(b"\0" * max(0, room.f_bavail * room.f_bsize - free * 1024))
-            with watched(root):
-                ends.append(in_child(lambda: install(root, "2", wait=5)))
-            ballast.unlink()
-            assert holds(root) == ("1" if ends[-1] else "2")
-            if not ends[-1]:
-                break
-            assert len(Root(root).versions()) == 1
-        assert set(ends[:-1]) <= {3, 5} and 5 in ends, ends
-        assert ends[-1] == 0
-        after_the_kill(root)
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)

@@ -80,16 +80,6 @@ def test_a_second_version_replaces_the_first_which_stays(root: Path) -> None:
     is_tidy(root, versions=2)
 
 
-def test_an_equal_request_does_nothing(root: Path) -> None:
-    installed = install(root, "1")
-    there = existing.look(request(root, "1"))
-    assert there is not None and there.already and there.version == installed.version
-    assert existing.look(request(root, "2")) is None
-    builder = TinyBuilder("1")
-    assert install(root, "1", builder=builder).already
-    assert builder.done == []
-
-
 def test_what_was_damaged_is_built_anew(root: Path) -> None:
     first = install(root, "1")
     file = next((root / "current").glob("lib/*/site-packages/tiny.py"))
@@ -97,15 +87,6 @@ def test_what_was_damaged_is_built_anew(root: Path) -> None:
     assert existing.look(request(root, "1")) is None
     again = install(root, "1")
     assert again.version == first.version + "-2" and runs(root) == "1"
-
-
-def test_what_the_user_added_is_no_damage_and_is_told(root: Path) -> None:
-    install(root, "1")
-    packages = next((root / "current").glob("lib/*/site-packages"))
-    (packages / "mine.py").write_text("")
-    there = existing.look(request(root, "1"))
-    assert there is not None
-    assert len(there.notes) == 1 and "mine.py was added" in there.notes[0]
 
 
 @pytest.mark.parametrize("step", EVERY_STEP)

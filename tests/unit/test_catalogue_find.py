@@ -7,7 +7,7 @@ from packaging.requirements import Requirement
 
 from envcheck.exit_codes import UsageError
 from envcheck.install.catalogue import pythons
-from envcheck.install.catalogue.load import find, load, nearest, seed
+from envcheck.install.catalogue.load import find, load, seed
 
 NVIDIA = load("nvidia-tf1")
 TENSORFLOW = load("tensorflow")
@@ -56,17 +56,6 @@ def test_an_unknown_release_names_the_nearest(asked: str, error: str) -> None:
     assert str(caught.value).startswith(error)
 
 
-def test_near_is_near_in_time_in_version_and_in_spelling() -> None:
-    def near(stack_name: str, asked: str) -> list[str]:
-        return [release.release for release in nearest(load(stack_name), asked)]
-
-    assert {"21.02", "20.12"} <= set(near("nvidia-tf1", "21.01"))
-    assert near("tensorflow", "3.0") == ["2.22.0rc0", "2.21.0"]
-    assert near("tensorflow", "1.15.5") == ["2.14.1", "2.14.0"]
-    assert near("tensorflow", "2.12.0") == ["2.21.0", "2.14.1", "2.14.0"]  # two figures swapped
-    assert near("tensorflow", "nonsense") == []
-
-
 def test_an_unknown_stack_names_the_nearest_and_all() -> None:
     with pytest.raises(
         UsageError, match='no stack "tensorfow"; did you mean "tensorflow"'
@@ -85,17 +74,3 @@ def test_every_python_gets_one_pip_exactly() -> None:
         assert seed(row.version) == row.packages
     minors = [row.version for row in pythons.table()]
     assert minors == [f"3.{minor}" for minor in range(6, 15)]
-
-
-def test_old_pythons_get_the_last_pip_that_runs_there() -> None:
-    assert seed("3.6") == ["pip==21.3.1", "setuptools==59.6.0", "wheel==0.37.1"]
-    assert [seed(minor) for minor in ("3.7", "3.8")] == [["pip==24.0"], ["pip==25.0.1"]]
-    assert seed("3.99") == ["pip"]
-    seed("3.7").append("spoilt")
-    assert seed("3.7") == ["pip==24.0"]
-
-
-def test_an_old_pip_builds_with_what_its_environment_has() -> None:
-    assert NVIDIA.sdists
-    for sdist in NVIDIA.sdists:
-        assert set(sdist.build.requires) < set(seed("3.6"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from catalogued import constraints, for_each
-from packaging.requirements import Requirement
 from packaging.version import Version
 
 from envcheck.data import packages, table
@@ -18,10 +17,6 @@ FIRST = load("tensorflow1")
 BUILDS = {row["tensorflow"]: row for row in table("pypi_tf")}
 
 by_build = for_each(TENSORFLOW)
-
-
-def test_everything_comes_from_the_public_index() -> None:
-    assert not TENSORFLOW.indexes and not CPU.indexes and not FIRST.indexes
 
 
 def test_every_build_with_the_extra_is_there() -> None:
@@ -47,18 +42,6 @@ def test_a_build_says_what_was_read_from_its_wheel(release: Release) -> None:
     assert not [python for python in release.python if f"{python}.1" not in build.requires_python]
 
 
-@by_build
-def test_a_build_is_for_the_pythons_that_it_has_wheels_for(release: Release) -> None:
-    tags = [f"cp{python.replace('.', '')}" for python in release.python]
-    wanted = BUILDS[release.version]["linux_x86_64_wheels"].split()
-    if (
-        "not installable on Python 3.11" in BUILDS["2.14.0"]["note"]
-        and release.tensorrt == "8.5.3.1"
-    ):
-        wanted.remove("cp311")
-    assert tags == wanted
-
-
 def test_what_is_known_not_to_work_is_broken_and_says_why() -> None:
     broken = {r.version: r.broken for r in TENSORFLOW.releases if r.broken}
     assert set(broken) == {"2.15.0", "2.16.1"}
@@ -76,12 +59,6 @@ def test_the_cpu_stack_follows_the_same_releases() -> None:
         assert not cpu.cuda and not cpu.compute_capabilities
 
 
-def test_sizes_are_plausible_where_they_are_given() -> None:
-    for stack in (TENSORFLOW, CPU):
-        for release in stack.releases:
-            assert release.broken or 250 < release.download_mib < release.installed_mib < 10_000
-
-
 def test_cudnn_does_not_float_past_the_gpus_that_a_build_names() -> None:
     """From 9.11 on cuDNN has no code below compute capability 7.5."""
     for release in TENSORFLOW.releases:
@@ -90,31 +67,3 @@ def test_cudnn_does_not_float_past_the_gpus_that_a_build_names() -> None:
         ours = constraints(TENSORFLOW, release, "nvidia-cudnn-cu12", "3.11")
         assert ("9.28.0.42" not in ours) is floats and "9.10.2.21" in ours, release.version
     assert floats is False
-
-
-def test_horovod_is_built_only_where_it_is_asked_for() -> None:
-    for stack in (TENSORFLOW, CPU):
-        (sdist,) = stack.sdists
-        assert (sdist.name, sdist.build.isolated) == ("horovod", False)
-        assert sdist.build.environment["HOROVOD_WITH_GLOO"] == "1"
-        assert sdist.build.programs == ["cmake", "g++", "make"]
-        # What it is built with may stand in the environment: the constraints let it.
-        for pin in map(Requirement, sdist.build.requires):
-            (version,) = (s.version for s in pin.specifier)
-            assert version in constraints(stack, stack.releases[0], pin.name)
-        assert not [r for r in stack.releases if r.extra_requirements]
-
-
-def test_old_tensorflow_is_held_where_it_works() -> None:
-    (release,) = FIRST.releases
-    assert release.python == ["3.6", "3.7"]
-    for name, works, breaks in (
-        ("protobuf", "3.20.3", "4.24.4"),
-        ("numpy", "1.18.5", "1.19.0"),
-        ("h5py", "2.10.0", "3.1.0"),
-        ("gast", "0.2.2", "0.3.3"),
-    ):
-        ours = constraints(FIRST, release, name)
-        assert works in ours and breaks not in ours, name
-    assert "1.26.4" in constraints(TENSORFLOW, TENSORFLOW.releases[-1], "numpy", "3.10")
-    assert "2.0.0" not in constraints(TENSORFLOW, TENSORFLOW.releases[-1], "numpy", "3.10")

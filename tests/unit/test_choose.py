@@ -63,34 +63,12 @@ def test_else_tensorflow_and_why() -> None:
     assert choice.reasons[0] == f"nvidia-tf1 was skipped: {SILENT}"
 
 
-def test_a_bundle_needs_no_index() -> None:
-    index = Index(SILENT)
-    assert name(chosen(m.machine(), index, offline="/bundle")) == "nvidia-tf1 23.03"
-    assert index.asked == []
-
-
-def test_a_new_gpu_gets_tensorflow_and_no_index_is_asked() -> None:
-    index = Index()
-    choice = chosen(m.machine(["RTX 5090"], "580.65.06"), index)
-    assert name(choice) == "tensorflow 2.21.0"
-    assert index.asked == []
-    assert "nvidia-tf1 was skipped: of its releases," in choice.reasons[0]
-    assert "whether it has PTX for it is not known" in choice.reasons[0]
-
-
 def test_the_newer_ones_are_told_with_their_reasons() -> None:
     choice = chosen(m.machine(["A100"], "470.82.01"), stack="tensorflow")
     assert name(choice) == "tensorflow 2.14.1"
     assert choice.newer_refused[1].release.release == "2.21.0"
     assert all("driver" in m.kinds(one) for one in choice.newer_refused[1:])
     assert choice.reasons == ["2.14.1 is the newest release of tensorflow that fits this machine"]
-
-
-def test_a_named_stack_s_index_is_not_asked() -> None:
-    index = Index(SILENT)
-    assert name(chosen(m.machine(), index, stack="nvidia-tf1")) == "nvidia-tf1 23.03"
-    assert name(chosen(m.machine(), index, stack="nvidia-tf1", release="22.10")).endswith("22.10")
-    assert index.asked == []
 
 
 def test_a_release_without_a_stack_finds_its_own() -> None:
@@ -139,18 +117,6 @@ def test_a_stack_for_the_cpu_is_no_equal_offer_beside_a_gpu() -> None:
     )
 
 
-def test_allow_no_gpu_is_no_way_out_where_more_is_missing() -> None:
-    snapshot = m.without_gpu(glibc="2.12")
-    assert "--allow-no-gpu" not in refused(snapshot, stack="tensorflow").hint
-    assert "no NVIDIA GPU" in str(refused(snapshot, stack="tensorflow"))
-
-
-def test_allow_no_gpu_goes_on() -> None:
-    choice = chosen(m.without_gpu(), Index(SILENT), allow_no_gpu=True)
-    assert name(choice) == "tensorflow 2.21.0"
-    assert "This machine has no NVIDIA GPU" in choice.candidate.notes[0]
-
-
 def test_nothing_fits_anywhere() -> None:
     error = refused(m.machine(["H100"], "450.80.02", glibc="2.12"))
     assert str(error) == (
@@ -159,12 +125,6 @@ def test_nothing_fits_anywhere() -> None:
         " 2.17 or newer, and this machine has 2.12"
     )
     assert "container" in error.hint
-
-
-def test_a_full_disk_says_where_and_how_much() -> None:
-    with pytest.raises(Cannot, match=r"/data/envs has 10 MiB free: 5.8 GiB more needed") as caught:
-        chosen(m.machine(), space=m.space(free_mib=10), stack="tensorflow")
-    assert "--path" in caught.value.hint
 
 
 def test_a_gpu_without_its_driver_is_not_told_that_it_has_none() -> None:

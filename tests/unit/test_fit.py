@@ -51,12 +51,6 @@ def test_a_driver_that_is_too_old_is_told_with_both_sides() -> None:
     )
 
 
-def test_all_reasons_are_told_not_the_first() -> None:
-    snapshot = m.machine(["H100"], "450.80.02", glibc="2.12", cpu_flags=[])
-    judged = m.judged(m.tensorflow(), snapshot, m.space(free_mib=10), python="3.6")
-    assert m.kinds(m.one(judged, "2.21.0")) == ["cpu", "libc", "driver", "python", "disk"]
-
-
 def test_a_release_whose_cuda_is_not_known_only_where_it_is_named() -> None:
     candidate = m.one(m.judged(m.nvidia_tf1(), m.machine()), "23.02")
     assert m.kinds(candidate) == ["not-known"]
@@ -66,13 +60,6 @@ def test_a_release_whose_cuda_is_not_known_only_where_it_is_named() -> None:
         "23.02 was built with an unknown CUDA, so the driver that it needs is not known either.",
         "Same-month base image: CUDA 12.0.1.011; not confirmed.",
     ]
-
-
-def test_naming_does_not_override_what_cannot_work() -> None:
-    stack = m.with_release(cuda="", broken="its files are not on any index.", prerelease=True)
-    candidate = m.judged(stack, m.machine()).candidates[0]
-    assert m.kinds(candidate) == ["broken", "prerelease", "not-known"]
-    assert m.kinds(candidate.named()) == ["broken"]
 
 
 def test_nothing_known_is_never_a_pass_in_silence() -> None:
@@ -91,24 +78,6 @@ def test_nothing_known_is_never_a_pass_in_silence() -> None:
         assert any(what in note and "not known" in note for note in notes), what
 
 
-@pytest.mark.parametrize(
-    ("facts", "kind", "words"),
-    [
-        (
-            {"architecture": "aarch64"},
-            "architecture",
-            "built for x86_64, and this machine is aarch64",
-        ),
-        ({"libc": "musl", "glibc": whole.ABSENT}, "libc", "and this machine has musl"),
-        ({"glibc": "2.12"}, "libc", "needs glibc 2.17 or newer, and this machine has 2.12"),
-        ({"cpu_flags": ["sse4_2"]}, "cpu", "needs a CPU with AVX"),
-    ],
-)
-def test_the_machine_itself(facts: dict[str, Any], kind: str, words: str) -> None:
-    candidate = m.one(m.judged(m.tensorflow(), m.machine(**facts)), "2.21.0")
-    assert words in m.sentence(candidate, kind)
-
-
 def test_a_glibc_that_is_not_known_is_that_of_the_release_before_it() -> None:
     """In the catalogue, as it is: 23.03 says none, and 22.09 needs 2.31."""
     stack = load("nvidia-tf1")
@@ -121,12 +90,6 @@ def test_a_glibc_that_is_not_known_is_that_of_the_release_before_it() -> None:
     new = m.one(m.judged(stack, m.machine(["H100"], glibc="2.31")), "23.03")
     assert new.fits and not new.open
     assert "Which glibc it needs is not known; 22.09 before it needs 2.31." in new.notes
-
-
-def test_glibc_2_17_is_enough_for_upstream_and_not_for_nvidia() -> None:
-    snapshot = m.machine(["A100"], glibc="2.17")
-    assert m.judged(m.tensorflow(), snapshot).best is not None
-    assert all("libc" in m.kinds(one) for one in m.judged(m.nvidia_tf1(), snapshot).candidates)
 
 
 @pytest.mark.parametrize(
@@ -142,16 +105,6 @@ def test_glibc_2_17_is_enough_for_upstream_and_not_for_nvidia() -> None:
 def test_the_place(facts: dict[str, Any], kind: str, words: str) -> None:
     candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.space(**facts)), "2.21.0")
     assert words in m.sentence(candidate, kind)
-
-
-def test_unknown_sizes_and_unknown_room_are_no_refusal() -> None:
-    assert m.one(m.judged(m.nvidia_tf1(), m.machine(), m.space(free_mib=1)), "23.03").fits
-    candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.space(free_mib=None)), "2.21.0")
-    assert candidate.fits and "How much is free at /data/envs is not known." in candidate.notes
-    slow = m.one(
-        m.judged(m.tensorflow(), m.machine(), m.space(network=True, free_inodes=9)), "2.21.0"
-    )
-    assert slow.fits and len(slow.notes) == 3
 
 
 def test_a_snapshot_of_elsewhere_leaves_python_open() -> None:

@@ -9,11 +9,8 @@ import h100
 import pytest
 import whole
 
-from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
-
-NOT_COLLECTED = Unavailable(unavailable="not-collected")
 
 
 def test_minor_version_compatibility_is_a_note() -> None:
@@ -26,22 +23,6 @@ def test_minor_version_compatibility_is_a_note() -> None:
     assert newer.fits and newer.notes == []
 
 
-@pytest.mark.parametrize("driver", ["535.161.08-grid", "535.54.03", "999.1"])
-def test_odd_driver_versions_are_read(driver: str) -> None:
-    assert m.one(m.judged(m.tensorflow(), m.machine(["H100"], driver)), "2.21.0").fits
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"mig_enabled": True, "mig_instances": [h100.mig_instance()]},
-        {"name": "GRID A100-40C", "virtualization": "VGPU", "vgpu_licence": "Unlicensed"},
-    ],
-)
-def test_a_part_of_a_gpu_is_one(facts: dict[str, Any]) -> None:
-    assert m.one(m.judged(m.tensorflow(), with_gpu(**facts)), "2.21.0").fits
-
-
 def test_a_forward_compatibility_package_counts() -> None:
     gpus = [h100.gpu(0)]
     old = {"driver_version": "470.82.01", "cuda_version": "11.4"}
@@ -52,11 +33,6 @@ def test_a_forward_compatibility_package_counts() -> None:
         cuda=h100.cuda(gpus, driver_api_version="12.5"),
     )
     assert m.one(m.judged(m.tensorflow(), snapshot), "2.21.0").notes == []
-
-
-def test_a_driver_of_unknown_version_is_noted() -> None:
-    candidate = m.one(m.judged(m.tensorflow(), m.machine(["H100"], "")), "2.21.0")
-    assert candidate.notes[0].startswith("Whether the driver runs CUDA 12.5.1 is not known")
 
 
 def test_ptx_alone_is_a_note_and_newer_than_the_driver_a_refusal() -> None:
@@ -86,18 +62,6 @@ def test_every_gpu_counts() -> None:
     assert not old.named().fits
 
 
-def test_two_gpus_of_unknown_capability_are_two() -> None:
-    unknown = {"compute_capability": NOT_COLLECTED}
-    gpus = [h100.gpu(0, **unknown), h100.gpu(1, **unknown), h100.gpu(2, name="Other", **unknown)]
-    snapshot = m.with_sections(
-        whole.host(), nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=None
-    )
-    notes = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0").notes
-    assert [note for note in notes if "capability" in note] == [
-        f"The compute capability of {name} is not known." for name in (whole.NAME, "Other")
-    ]
-
-
 def test_where_the_list_is_not_known_the_toolkit_s_range_decides() -> None:
     hopper = m.judged(m.nvidia_tf1(), m.machine(["H100"]))
     assert "can make it for" in m.one(hopper, "23.03").notes[-1]
@@ -123,11 +87,6 @@ def test_a_documented_driver_is_the_least_whatever_the_cuda(
         assert m.sentence(candidate, "driver") == (
             "needs driver 455 or newer, and this machine has 450.80.02"
         )
-
-
-def test_the_documented_driver_itself_is_enough() -> None:
-    stack = m.with_release(cuda="11.8.0", driver="455.23.05")
-    assert m.judged(stack, m.machine(["A100"], "455.23.05")).candidates[0].named().fits
 
 
 def test_the_newer_of_the_documented_driver_and_that_of_the_cuda_is_needed() -> None:
@@ -159,21 +118,6 @@ def test_a_gpu_without_a_driver() -> None:
         "needs an NVIDIA driver 525.60.13 or newer, and no NVIDIA driver answers, although the PCI bus"
         " shows 8 GPUs"
     )
-
-
-def test_a_driver_that_lists_no_gpu() -> None:
-    snapshot = m.with_sections(whole.host(), nvml=h100.nvml([]), nvidia_smi=None, cuda=None)
-    candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
-    assert "lists none, although the PCI bus shows 8 GPUs" in m.sentence(candidate, "gpu")
-
-
-def test_wsl_shows_no_gpu_on_its_bus_whatever_there_is() -> None:
-    snapshot = m.with_sections(
-        whole.host(wsl=True), pci=Pci(devices=[]), nvml=None, nvidia_smi=None, cuda=None
-    )
-    candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
-    assert "Whether this machine has an NVIDIA GPU is not known." in candidate.notes
-    assert candidate.fits
 
 
 @pytest.mark.parametrize(

@@ -26,21 +26,6 @@ def test_the_newest_python_with_a_wheel_is_taken_of_those_that_are_there() -> No
     assert taken is not None and taken.version == "3.10.1"
 
 
-def test_of_one_version_the_first_that_has_venv() -> None:
-    first = m.interpreter("3.11.2", path="/usr/bin/python3", has_venv=False)
-    second = m.interpreter("3.11.7", path="/opt/python3")
-    third = m.interpreter("3.11.9", path="/opt/other")
-    assert candidate("2.20.0", [first, second, third]).interpreter == second
-    assert candidate("2.20.0", [first]).interpreter == first
-
-
-def test_an_old_python_without_venv_is_noted() -> None:
-    bare = candidate("23.03", [m.interpreter("3.8.10", has_venv=False)])
-    assert bare.fits and any("python3.8-venv" in note for note in bare.notes)
-    newer = candidate("2.20.0", [m.interpreter("3.11.2", has_venv=False)])
-    assert not any("venv" in note for note in newer.notes)
-
-
 def test_a_python_that_is_not_there_is_got_where_uv_has_it() -> None:
     got = candidate("23.03", [m.interpreter("3.11.7")], ("3.13", "3.8"))
     assert got.fits and got.python_to_get == "3.8" and got.interpreter is None
@@ -121,35 +106,6 @@ def test_a_path_is_taken_as_it_is_or_refused() -> None:
 )
 def test_versions_as_users_write_them(text: str, version: str) -> None:
     assert asked_version(text) == version
-
-
-def test_3_1_is_not_3_11() -> None:
-    assert not m.interpreter("3.11.7").matches("3.1")
-    assert m.interpreter("3.11.7").matches("3.11") and m.interpreter("3.11.7").matches("3")
-
-
-def test_tags_are_the_interpreter_s_own_best_first() -> None:
-    found = tags("3.6.15", "cpython-36m-x86_64-linux-gnu", "x86_64", "2.27")
-    assert found[:2] == ["cp36-cp36m-linux_x86_64", "cp36-cp36m-manylinux_2_27_x86_64"]
-    assert "cp36-cp36m-manylinux2014_x86_64" in found and "py3-none-any" in found
-    assert "cp35-abi3-manylinux1_x86_64" in found
-    assert "cp36-cp36m-manylinux_2_28_x86_64" not in found
-    order = [
-        found.index(f"cp36-cp36m-{end}") for end in ("manylinux2014_x86_64", "manylinux1_x86_64")
-    ]
-    assert order == sorted(order)
-
-
-def test_tags_of_other_builds() -> None:
-    threads = tags("3.13.0", "cpython-313t-x86_64-linux-gnu", "x86_64", "2.36")
-    assert threads[0].startswith("cp313-cp313t-") and not any("-abi3-" in tag for tag in threads)
-    debug = tags("3.12.1", "cpython-312d-x86_64-linux-gnu", "x86_64", "2.36", debug=True)
-    assert debug[0].startswith("cp312-cp312d-") and "cp312-cp312-linux_x86_64" in debug
-    arm = tags("3.11.7", "cpython-311-aarch64-linux-gnu", "aarch64", "2.36")
-    assert "cp311-cp311-manylinux2014_aarch64" in arm and not any("manylinux1" in t for t in arm)
-    musl = tags("3.11.7", "cpython-311-x86_64-linux-musl", "x86_64", "")
-    assert not any("manylinux" in tag for tag in musl) and "py3-none-any" in musl
-    assert tags("3.9.1", "pypy39-pp73-x86_64-linux-gnu", "x86_64", "2.36") == []
 
 
 def test_the_tags_are_those_of_packaging_for_this_very_interpreter() -> None:

@@ -10,8 +10,7 @@ import whole
 
 from envcheck import json_text
 from envcheck.facts.snapshot import Snapshot
-from envcheck.install.fit.models import StackFit
-from envcheck.install.reports.release_table import pythons, render
+from envcheck.install.reports.release_table import render
 from envcheck.install.reports.releases import Chosen, build
 
 NOBODY = Chosen(refused="no stack fits this machine", hint="buy one")
@@ -33,21 +32,6 @@ def test_every_release_says_fits_or_why_not() -> None:
     unknown = line(text, "23.02")
     assert "if named" in unknown and unknown.endswith("not known") and "23.02" in unknown
     assert "23.03, 23.01: needs driver 525.60.13 or newer, and this machine has" in text
-
-
-def test_it_reaches_down_to_the_newest_that_fits() -> None:
-    text = shown(m.machine(["A100"], "470.82.01"))
-    assert "yes" in line(text, "2.14.1")
-    assert "older: --all" in text
-    assert "2.13" not in text and "  20.06 " in shown(m.machine(), everything=True)
-
-
-def test_80_columns_no_colour_and_ascii_keep_the_meaning() -> None:
-    snapshot = m.machine(["H100"], "450.80.02", glibc="2.12", cpu_flags=[])
-    plain = shown(snapshot, everything=True, utf8=False)
-    assert plain.isascii() and max(map(len, plain.splitlines())) <= 80
-    coloured = shown(snapshot, everything=True, colour=True)
-    assert "\x1b[" in coloured and "cpu, libc, driver" in coloured
 
 
 def test_what_is_not_known_of_a_machine_is_no_yes() -> None:
@@ -90,17 +74,6 @@ def test_json_has_every_release_and_reason() -> None:
     for row, candidate in zip(stack["releases"], judged.candidates, strict=True):
         known = candidate.release
         assert (row["cudnn"], row["tensorrt"]) == (known.cudnn, known.tensorrt)
-
-
-def test_ranges_of_pythons() -> None:
-    assert pythons(["3.9", "3.10", "3.11"]) == "3.9–3.11"
-    assert pythons(["3.8", "3.6"]) == "3.6, 3.8"
-    assert pythons([]) == ""
-
-
-def test_a_stack_without_releases_is_a_table_without_rows() -> None:
-    empty = StackFit(stack=m.tensorflow(), candidates=[])
-    assert "RELEASE" in render(build("", [empty], NOBODY, None))
 
 
 def test_of_many_stacks_each_has_a_line_with_what_comes_nearest() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from index_fakes import PUBLIC, Refused, Session
 
@@ -48,25 +47,11 @@ def test_a_claimed_name_belongs_to_its_index_alone() -> None:
     assert STACK.index_of("dali-tf") == "extra"
 
 
-def test_every_other_name_belongs_to_the_public_index() -> None:
-    for name in ("numpy", "tensorrt-cu12", "nvidia", "nvidia-ml-py"):
-        assert STACK.index_of(name) == "public"
-    assert opened().url("public") == "https://public.example/simple/"
-
-
 def test_a_named_index_replaces_the_catalogues_addresses() -> None:
     session = Session({"https://b.example/nvidia-tensorflow/": PAGE})
     there = opened("nvidia=https://a.example/x=1/", "nvidia=https://b.example", session=session)
     assert there.url("nvidia") == "https://b.example/"
     assert session.asked[0][0] == "https://a.example/x=1/nvidia-tensorflow/"
-
-
-@pytest.mark.parametrize(
-    "text", ["https://mirror.example/a=b", "public=https://mirror.example/a=b"]
-)
-def test_an_index_without_a_name_is_the_public_one(text: str) -> None:
-    assert opened(text).url("public") == "https://mirror.example/a=b/"
-    assert opened(text).url("nvidia") == f"{FIRST}/"
 
 
 def test_an_index_that_the_stack_does_not_have() -> None:
@@ -95,12 +80,6 @@ def test_the_first_address_that_answers_is_taken_and_said() -> None:
     assert len(session.asked) == asked
 
 
-def test_the_public_index_is_taken_unasked() -> None:
-    session = Session({})
-    assert opened(session=session).url("public") == "https://public.example/simple/"
-    assert not session.asked
-
-
 def test_a_mistyped_mirror_is_said_before_the_resolver_misses_every_version() -> None:
     there = opened("nvidia=https://mirror.example", session=Session({}))
     with pytest.raises(CouldNotLook) as caught:
@@ -109,16 +88,6 @@ def test_a_mistyped_mirror_is_said_before_the_resolver_misses_every_version() ->
         "the nvidia index does not answer: https://mirror.example has no nvidia-tensorflow"
     )
     assert "--stack tensorflow" in caught.value.hint
-
-
-def test_what_mends_it_is_said_before_the_alternatives() -> None:
-    refused = Refused(401, "mirror.example asks for a password")
-    refused.hint = "~/.netrc may hold it."
-    session = Session({"https://mirror.example/nvidia-tensorflow/": refused})
-    there = opened("nvidia=https://mirror.example", session=session)
-    with pytest.raises(CouldNotLook) as caught:
-        there.url("nvidia")
-    assert caught.value.hint.startswith("~/.netrc may hold it. Alternatives: another address")
 
 
 def test_a_password_on_the_command_line_is_remarked_on() -> None:
@@ -141,13 +110,6 @@ def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
         opened(session=session).url("nvidia")
     for way in ("--index NAME=URL", "--stack tensorflow", "container"):
         assert way in caught.value.hint
-
-
-def test_an_index_without_the_stacks_distribution_is_asked_for_what_it_claims() -> None:
-    session = Session({f"{FIRST}/nvidia-tensorflow/": PAGE})
-    two = opened("extra=https://extra.example", "extra=https://b.example", session=session)
-    assert "https://extra.example has no dali" in two.answers()
-    assert ("https://extra.example/dali/", "") in session.asked
 
 
 def test_a_page_without_files_is_no_answer() -> None:
@@ -179,12 +141,6 @@ def test_a_broken_index_is_refused_without_what_may_be_its_password(text: str) -
     with pytest.raises(UsageError) as caught:
         opened(text)
     assert "secret" not in f"{caught.value} {caught.value.hint}"
-
-
-def test_a_stack_without_indexes_answers() -> None:
-    session = Session({})
-    bare = msgspec.structs.replace(STACK, indexes=[])
-    assert opened(stack=bare, session=session).answers() == "" and not session.asked
 
 
 def test_what_uv_could_not_get_is_asked_for_and_told_with_its_index() -> None:

@@ -123,13 +123,6 @@ def test_uv_gets_addresses_and_hashes() -> None:
     assert len(document["packages"]) == 2
 
 
-def test_pip_gets_a_hash_a_line() -> None:
-    lines = pylock.for_pip(GOOD.packages).splitlines()
-    first = GOOD.packages[0]
-    assert lines[0] == f"nvidia-tensorflow==1.15.5+nv23.3 --hash=sha256:{first.file.sha256}"
-    assert len(lines) == 2
-
-
 TEXT = pylock.text(GOOD)
 HASH = GOOD.packages[0].file.sha256
 
@@ -189,15 +182,3 @@ def test_a_second_wheel_is_one_too_many() -> None:
     head, mark, tail = TEXT.partition('[[packages]]\nname = "gast"')
     with pytest.raises(UsageError, match="nvidia-tensorflow: 2 files"):
         pylock.parse(head + second + mark + tail, "lock")
-
-
-def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        pylock.read(tmp_path / "none")
-    with pytest.raises(UsageError, match="cannot be written: No such file"):
-        pylock.write(GOOD, tmp_path / "none" / "pylock.toml")
-    (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="not UTF-8"):
-        pylock.read(tmp_path / "binary")
-    pylock.write(GOOD, tmp_path / "pylock.toml")
-    assert pylock.read(tmp_path / "pylock.toml") == GOOD

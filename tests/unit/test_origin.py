@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from index_fakes import PUBLIC, Session
 
@@ -83,17 +82,6 @@ def test_an_unclaimed_name_from_another_index_is_refused(index: str) -> None:
 )
 def test_a_placeholder_is_refused_wherever_it_is(name: str, version: str, index: str) -> None:
     assert f"{name} {version} is a placeholder" in check(pin(name, version, index))
-
-
-def test_on_the_public_index_it_is_told_for_what_it_is() -> None:
-    bare = msgspec.structs.replace(STACK, indexes=[])
-    said = check(pin("nvidia-tensorrt", "99.0.0"), stack=bare)
-    assert "is not NVIDIA's software: it outranks every real version" in said
-    origin.check([pin("nvidia-cublas-cu12", "12.9.1.4")], indexes(bare))
-
-
-def test_many_are_counted() -> None:
-    assert check(*(pin(f"nvidia-{n}") for n in "abcde")).endswith("(and 2 more)")
 
 
 def file(name: str, sha256: str = "a" * 64) -> LockedFile:

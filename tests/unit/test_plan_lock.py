@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 from planned import MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 
 from envcheck.exit_codes import Cannot
-from envcheck.install import progress
-from envcheck.install.progress import Meter
 from envcheck.install.wheels.given_lock import check_fits
 from envcheck.install.wheels.pip_conf import public_of
 
@@ -35,32 +31,3 @@ def test_a_lock_for_another_machine() -> None:
 def test_the_public_index_is_what_no_other_claims() -> None:
     assert public_of(stack(), lock()) == PUBLIC
     assert public_of(stack(), lock(package("nvidia-cudnn", "1", MIB, NVIDIA))) == ""
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[float]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    now = [100.0]
-    monkeypatch.setattr("envcheck.install.progress.time.monotonic", lambda: now[0])
-    return now
-
-
-def test_the_rate_is_that_of_the_time_in_which_bytes_came(clock: list[float]) -> None:
-    shown: list[str] = []
-    meter = Meter(shown.append)
-    for moment, done in ((100, 0), (105, 1), (110, 50_000_000), (140, 50_000_000)):
-        clock[0] = float(moment)
-        meter(done, 100_000_000)
-    meter.keep()
-    assert progress.last_rate() == 5e6
-    assert shown[2] == "48 of 95 MiB, 4.8 MiB/s, 10 s left"
-
-
-def test_little_says_nothing_of_a_rate(clock: list[float]) -> None:
-    for fetched, seconds in ((1000, 10.0), (10**9, 0.1)):
-        meter = Meter(lambda words: None)
-        for size in (1, fetched):
-            meter(size, None)
-            clock[0] += seconds
-        meter.keep()
-    assert progress.last_rate() == 0.0

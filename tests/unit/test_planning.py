@@ -5,13 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 from planned import (
-    GAST,
     MIB,
-    SETUPTOOLS,
     cached,
     choice,
-    here,
-    interpreter,
     lock,
     package,
     planned,
@@ -21,7 +17,6 @@ from planned import (
 
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.fit.models import Candidate, Refusal
-from envcheck.install.plan.shared import ASSUMED_RATE, DISK_RATE, VERIFY_SECONDS
 from envcheck.install.request import Request
 from envcheck.install.validate import check_path
 
@@ -33,28 +28,6 @@ def test_what_is_in_the_store_is_not_fetched() -> None:
     assert plan.in_store_bytes == 500 * MIB
     assert [p.name for p in plan.packages if p.in_store] == ["nvidia-cudnn-cu12"]
     assert "fetch 3 files" in plan.steps[1].sentence
-
-
-def test_with_everything_in_the_store_the_plan_says_so() -> None:
-    locked = lock()
-    plan = planned(locked=locked, cached=cached(locked))
-    assert plan.download_bytes == 0
-    assert "nothing to fetch: all 4 files" in plan.steps[1].sentence
-
-
-def test_packages_stand_by_size() -> None:
-    locked = lock(
-        package("a", "1", None), package("b", "1", 5), package("c", "1", 9), building=[SETUPTOOLS]
-    )
-    names = [p.name for p in planned(locked=locked).packages]
-    assert names == ["setuptools", "c", "b", "a"]
-    (building,) = [p for p in planned(locked=locked).packages if p.building]
-    assert building.name == "setuptools"
-
-
-def test_a_tool_that_is_installed_too_stands_once() -> None:
-    locked = lock(SETUPTOOLS, GAST, building=[SETUPTOOLS])
-    assert [p.building for p in planned(locked=locked).packages] == [False, False]
 
 
 def test_one_file_system_holds_everything_once() -> None:
@@ -72,11 +45,6 @@ def test_another_file_system_gets_copies() -> None:
     assert by_path["/data/envs/nvidia-tf1"] == pytest.approx(unpacked * 1.05 + 40, abs=2)
     assert by_path["/cache/uv"] == pytest.approx(unpacked, abs=2)
     assert any("copied and not hard-linked" in note for note in plan.notes)
-
-
-def test_pip_has_no_cache_of_unpacked_wheels() -> None:
-    (only,) = planned(installer="pip 24.0").disk_needs
-    assert only.what == ["fetched files", "the environment"]
 
 
 def test_what_uv_has_unpacked_takes_no_more_room() -> None:
@@ -99,36 +67,6 @@ def test_unknown_sizes_are_filled_from_the_catalogue() -> None:
     plan = planned(choice(stack(releases=[release])), locked)
     assert (plan.sizes_unknown, plan.download_bytes) == (1, 700 * MIB)
     assert plan.seconds is not None
-
-
-def test_sizes_that_nobody_knows_are_not_guessed() -> None:
-    plan = planned(locked=lock(package("a", "1", None), package("b", "1", 5 * MIB)))
-    assert plan.download_bytes == 5 * MIB
-    assert plan.seconds is None
-    assert any("lower bounds" in note for note in plan.notes)
-
-
-def test_seconds_rest_on_the_last_rate() -> None:
-    assumed = planned()
-    assert assumed.rate_from == "assumed" and assumed.rate == ASSUMED_RATE
-    assert assumed.seconds == pytest.approx(921 * MIB / ASSUMED_RATE + VERIFY_SECONDS, abs=0.1)
-    known = planned(rate=1e6)
-    assert known.rate_from == "the last installation"
-    assert known.seconds == pytest.approx(921 * MIB / 1e6 + VERIFY_SECONDS, abs=0.1)
-
-
-def test_a_bundle_is_copied_from_at_a_disks_rate() -> None:
-    plan = planned(offline=True, rate=1e6)
-    assert plan.steps[1].sentence.startswith("copy 4 files from the bundle")
-    assert (plan.rate, plan.rate_from) == (DISK_RATE, "assumed for a disk")
-
-
-def test_a_python_that_is_not_here_is_got_first() -> None:
-    plan = planned(choice(interpreter=None, python_to_get="3.8"))
-    assert plan.steps[0].name == "python"
-    assert (plan.python, plan.interpreter) == ("3.8", "")
-    assert planned().steps[0].name == "create"
-    assert (planned().python, planned().interpreter) == (interpreter().version, interpreter().path)
 
 
 def test_why_newer_ones_are_passed_over() -> None:
@@ -213,12 +151,6 @@ def test_paths_that_tools_cannot_take(directory: str, words: str) -> None:
         check_path(directory, "23.03-py3.8-0badcafe", Request())
 
 
-@pytest.mark.parametrize("directory", ["/data/my envs/täglich", "/data/it's (new) & [good], 100 %"])
-def test_paths_that_are_only_unusual(directory: str) -> None:
-    check_path(directory, "23.03-py3.8-0badcafe", Request())
-    assert planned(directory=directory).directory == directory
-
-
 def test_a_container_s_path_is_free_of_what_shells_cannot_carry() -> None:
     container = Request(mode="container")
     check_path("/data:1", "", container)
@@ -226,13 +158,3 @@ def test_a_container_s_path_is_free_of_what_shells_cannot_carry() -> None:
     for directory, words in (("/data/a\nb", "cannot be printed"), ("/" + "x" * 300, "too long")):
         with pytest.raises(UsageError, match=words):
             check_path(directory, "", container)
-
-
-def test_an_sdist_is_told() -> None:
-    plan = planned(locked=lock(GAST, building=[SETUPTOOLS]))
-    assert any("gast 0.2.2 has no wheel and is built here" in note for note in plan.notes)
-
-
-def test_what_was_noticed_is_told() -> None:
-    assert "find-links is ignored" in planned(remarks=["find-links is ignored"]).notes
-    assert here().remarks == []

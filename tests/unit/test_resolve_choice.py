@@ -90,14 +90,3 @@ def test_a_python_that_is_to_be_got_has_its_abi() -> None:
         assert resolve.best_file([one], resolve.selector(target)) == one
     options = TARGET.options()
     assert options[-4:] == ["--python-version", "3.8", "--python-platform", "x86_64-manylinux_2_31"]
-
-
-@pytest.mark.parametrize(
-    ("glibc", "platform"),
-    [("2.17", "manylinux_2_17"), ("2.30", "manylinux_2_28"), ("2.99", "manylinux_2_40")],
-)
-def test_uv_knows_some_levels_of_glibc(glibc: str, platform: str) -> None:
-    target = Target(minor="3.8", architecture="aarch64", glibc=glibc, interpreter=None)
-    assert target.options()[-1] == f"aarch64-{platform}"
-    unknown = Target(minor="3.8", architecture="aarch64", glibc="", interpreter=None)
-    assert "--python-platform" not in unknown.options()

@@ -9,12 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from envcheck.install.catalogue.model import Build, Index, Sdist, Stack
+from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.wheels import (
-    activation,
     child_env,
-    installing,
     pip_conf,
     sdists,
     uv,
@@ -96,22 +94,6 @@ def test_a_uv_that_was_killed_says_so() -> None:
     assert uv.sentence(result(LONG, outcome="timeout")) == "it died by signal 9"
 
 
-def test_advice_on_uvs_variables_is_left_out() -> None:
-    said = (
-        "error: Failed to install: x.whl\n  cause: Wheel version does not match filename (99.0 != 2.0), \
-which indicates a malformed wheel. If this is intentional, set `UV_SKIP_WHEEL_FILENAME_CHECK=1`\n"
-    )
-    assert uv.explanation(said) == (
-        "Wheel version does not match filename (99.0 != 2.0), which indicates a malformed wheel"
-    )
-
-
-def test_hints_that_name_uvs_options_are_none() -> None:
-    assert uv.hints(LONG) == [
-        "You require CPython 3.8 (`cp38`), but we only found wheels for `b` with these tags: `cp36m`, `cp37m`"
-    ]
-
-
 def test_an_explanation_has_an_end() -> None:
     assert len(uv.explanation("error: " + "x " * 5000)) < 1000
 
@@ -145,23 +127,6 @@ def test_files_are_read_with_the_hash_that_is_there() -> None:
         ("s.zip", "", "", None),
     ]
     assert files[0].url == "https://x.example/a%2B1.whl"
-
-
-def test_pips_errors() -> None:
-    def words(said: str) -> str:
-        return installing.Pip.words(result(said))
-
-    wrong = (
-        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. Someone may have.\n"
-        "    alpha==1.0 from file:///store/alpha.whl (from -r /r.txt (line 1)):\n"
-        "        Expected sha256 aa\n             Got        bb\n\n"
-    )
-    assert words(wrong).startswith("THESE PACKAGES DO NOT MATCH")
-    assert words(wrong).endswith("(line 1)): Expected sha256 aa Got bb")
-    two = "WARNING: x\nERROR: Could not find it\nERROR: No matching\n"
-    assert words(two) == "Could not find it No matching"
-    assert words("Traceback\nOSError: full\n") == "Traceback OSError: full"
-    assert words("") == "it died by signal 9"
 
 
 @pytest.mark.parametrize(
@@ -202,28 +167,6 @@ def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> 
         packages=list(packages),
         building=list(building),
     )
-
-
-def test_a_build_gets_its_own_tools_alone() -> None:
-    build = Build(
-        requires=["setuptools==59.6.0"], isolated=False, environment={"FLAG": "1", "CC": "mine"}
-    )
-    allowed = Sdist(name="x", version="1", sha256="0", why="", source="", build=build)
-    job = sdists.Job(locked("x", "1"), allowed)
-    made = lock(
-        building=(
-            locked("setuptools", "59.6.0"),
-            locked("setuptools", "70"),
-            locked("cffi", "1.15"),
-        )
-    )
-    assert [(t.name, t.version) for t in sdists.tools_of(job, made)] == [
-        ("setuptools", "59.6.0"),
-        ("cffi", "1.15"),
-    ]
-    variables = sdists.environment(job, Path("/env"), Path("/tools"))
-    assert variables["PATH"].startswith("/tools/bin:/env/bin:")
-    assert (variables["PYTHONPATH"], variables["FLAG"], variables["CC"]) == ("/tools", "1", "mine")
 
 
 STACK = Stack(
@@ -374,20 +317,3 @@ def test_what_asks_an_index_gets_the_users_proxies_and_certificates(
     mine["PIP_PROXY"] = "http://proxy.example:3128"
     told = child_env.online(tmp_path, mine)
     assert told["HTTPS_PROXY"] == told["HTTP_PROXY"] == "http://proxy.example:3128"
-
-
-def test_activation_is_marked_and_undone_first_thing_in_deactivate(tmp_path: Path) -> None:
-    script = tmp_path / "bin" / "activate"
-    script.parent.mkdir()
-    script.write_text("deactivate () {\n    unset x\n}\ndeactivate nondestructive\n")
-    activation.write(tmp_path, {"A": "it's"})
-    lines = script.read_text().splitlines()
-    assert lines[:3] == ["deactivate () {", "    unset A", "    unset x"]
-    assert lines[-3:] == [activation.BEGIN, "A='it'\"'\"'s' ; export A", activation.END]
-
-
-def test_a_uv_without_memory() -> None:
-    """It aborts, and a signal says nothing to anybody."""
-    died = result("memory allocation of 16393 bytes failed\nstack backtrace:\n", code=-6)
-    assert uv.sentence(died).startswith("it did not get enough memory")
-    assert uv.sentence(result("", code=-6)) == "it died by signal 9"
