@@ -12,10 +12,8 @@ figure is an outlier if it is
   number of all comparisons in the fleet, so that one fleet in a thousand has an outlier by chance,
 - and worse than half of what its own repetitions are apart.
 
-Each figure is held against all others; on a machine of several GPUs also against the median of its own
-machine, which shows one slow GPU where machines differ, or are few; and in both ways the mean deviation of
-all figures of a kind (micro-kernels, memory, …) of one GPU, whose chances cancel out, which shows a GPU that
-is a little slow in everything.
+Each figure is compared with all others; on a machine of several GPUs also with the median of its own machine,
+which shows one slow GPU where machines differ, or are few.
 
 Where more than a quarter of the machines would be outliers, none is: the fleet is split.
 """
@@ -23,7 +21,7 @@ Where more than a quarter of the machines would be outliers, none is: the fleet 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist, fmean, median
 
 import msgspec
@@ -41,7 +39,6 @@ _GUESS = 12.0  # so many double it
 _CLIP = 4.0  # deviations within so many spreads are of the healthy
 _MANY = 0.25  # of the machines
 _MATES = 3  # GPUs of a machine that one is held against
-_KINDS = 3  # figures of a kind whose mean is taken
 _ALSO = 40
 
 
@@ -77,7 +74,6 @@ def rate_outliers(
         for population in these:
             _place(population)
             _one_by_one(population, far)
-        _by_kind(these, far)
         found: dict[str, list[_Figure]] = {}
         for population in these:
             slow = [figure for figure in population if figure.sigmas]
@@ -161,43 +157,6 @@ def _one_by_one(population: list[_Figure], far: float) -> None:
             _judge(figure, figure.from_mates, scale, far)
 
 
-def _by_kind(populations: Iterable[list[_Figure]], far: float) -> None:
-    kinds: dict[tuple[str, str, str], list[_Figure]] = {}
-    for population in populations:
-        for figure in population:
-            kind = figure.measured.key.partition(".")[0]
-            kinds.setdefault((kind, figure.machine, figure.measured.device), []).append(figure)
-    alike: dict[tuple[str, tuple[str, ...]], list[list[_Figure]]] = {}
-    for (kind, _, _), figures in kinds.items():
-        if len(figures) >= _KINDS:
-            keys = tuple(sorted(figure.measured.key for figure in figures))
-            alike.setdefault((kind, keys), []).append(figures)
-    for these in alike.values():
-        machines = len({figures[0].machine for figures in these})
-        if machines > 1:
-            _by_mean(these, machines, far, lambda figure: figure.deviation)
-        beside = [figures for figures in these if all(figure.mates for figure in figures)]
-        _by_mean(beside, len(beside), far, lambda figure: figure.from_mates)
-
-
-def _by_mean(
-    several: list[list[_Figure]], independent: int, far: float, off: Callable[[_Figure], float]
-) -> None:
-    """several: the figures of each GPU."""
-    if len(several) < _FIGURES:
-        return
-    means = [fmean(map(off, figures)) for figures in several]
-    middle, scale = median(means), _scale(means, independent)
-    for figures, mean in zip(several, means, strict=True):
-        if middle - mean < far * scale or 1 - math.exp(mean - middle) < LEAST:
-            continue
-        for figure in figures:
-            below = 1 - math.exp(off(figure))
-            if below >= LEAST and not figure.sigmas:
-                figure.sigmas = (middle - mean) / scale
-                figure.below, figure.against = below, _back(figure, off(figure))
-
-
 def _split(product: str, population: list[_Figure], slow: list[_Figure]) -> Split | None:
     """More than a quarter of the machines that are slow in the same are no outliers."""
     names = {figure.machine for figure in population}
@@ -220,11 +179,12 @@ def _told(product: str, machine: JudgedMachine, figures: list[_Figure]) -> RateO
     """All that is slow on a machine, by its worst figure."""
     worst = max(figures, key=lambda figure: figure.below)
     devices = _devices(figures)
-    also = {
+    others = {
         figure.measured.words: figure.below
         for figure in sorted(figures, key=lambda figure: figure.below)
         if figure.measured.words != worst.measured.words
     }
+    also = [f"{words}: {100 * below:.1f} % below" for words, below in reversed(others.items())]
     return RateOutlier(
         machine=machine.name,
         product=product,
@@ -239,9 +199,7 @@ def _told(product: str, machine: JudgedMachine, figures: list[_Figure]) -> RateO
         device=worst.measured.device,
         under=worst.measured.under,
         devices=devices,
-        also=[f"{words}: {100 * below:.1f} % below" for words, below in reversed(also.items())][
-            :_ALSO
-        ],
+        also=also[:_ALSO],
         because=_because(machine.problems, devices),
     )
 

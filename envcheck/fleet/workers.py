@@ -1,4 +1,4 @@
-"""Processes that judge machines side by side: what one of them dies of costs one machine."""
+"""Processes that judge machines side by side: the death of one costs one machine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from .. import safe_text, scratch
 from ..attributes.model import Attribute
@@ -18,12 +19,12 @@ from ..exit_codes import CouldNotLook, UsageError
 from ..facts.profile import Profile
 from ..install import processes
 from .model import JudgedMachine
-from .work import READY, JudgeTask, ToJudge, Unpacking, unreadable
+from .work import READY, JudgedLine, JudgeTask, ToJudge, unreadable
 
 # Seconds that a machine may take, and a process until it is ready. One takes some milliseconds.
 DEADLINE = 120.0
 _EVER = 7 * 86400.0
-_WRITES = 1 << 31  # bytes of all answers of a process
+_WRITES = 1 << 34  # bytes of all answers of a process
 _PAUSE = 0.01
 
 # With the very modules of this process, and none of the working directory's or the user's.
@@ -42,20 +43,13 @@ def side_by_side(
     pages: Path | None = None,
     deadline: float = DEADLINE,
 ) -> Generator[JudgedMachine]:
-    """What each machine is judged to be, in the order of the work; ``count`` processes do it."""
+    """The judged machines, in the order of the work; ``count`` processes do it."""
     if not work:
         return
-    known: dict[Attribute, Attribute] = {}
-    asked = JudgeTask(
-        work=[],
-        pages=None if pages is None else str(pages),
-        where="" if profile is None else profile.where or "-",
-        tables={} if profile is None else profile.tables,  # type: ignore[arg-type]  # as JSON has it
-        products=[] if profile is None else list(profile.products),  # type: ignore[arg-type]
-    )
+    task = JudgeTask(work=[], pages=None if pages is None else str(pages), profile=profile)
     with scratch.directory() as folder:
         shares = [
-            _Share(folder / f"{n}.json", asked, dict(list(enumerate(work))[n::count]), known)
+            _Share(folder / f"{n}.json", task, dict(list(enumerate(work))[n::count]))
             for n in range(count)
         ]
         try:
@@ -65,90 +59,78 @@ def side_by_side(
 
 
 def _in_order(shares: Sequence[_Share], count: int, deadline: float) -> Iterator[JudgedMachine]:
+    """Attributes are mostly the same on all machines: each is kept once."""
+    known: dict[Attribute, Attribute] = {}
     found: dict[int, JudgedMachine] = {}
-    told = 0
-    while told < count:
-        heard = 0
-        for share in shares:
-            for place, machine in share.look(deadline):
-                found[place] = machine
-                heard += 1
-        while told in found:
-            yield found.pop(told)
-            told += 1
-        if not heard and told < count:
+    done = 0
+    while done < count:
+        arrived = [pair for share in shares for pair in share.look(deadline)]
+        for place, machine in arrived:
+            attributes = [known.setdefault(one, one) for one in machine.attributes]
+            found[place] = replace(machine, attributes=attributes)
+        while done in found:
+            yield found.pop(done)
+            done += 1
+        if not arrived and done < count:
             time.sleep(_PAUSE)
 
 
 class _Share:
     """Some of the machines, and the process that judges them: another one where that has died."""
 
-    def __init__(
-        self,
-        file: Path,
-        asked: JudgeTask,
-        work: dict[int, ToJudge],
-        known: dict[Attribute, Attribute],
-    ) -> None:
-        self._file = file
-        self._asked = asked
-        self._work = work
-        self._known = known
-        self._left = deque(work)
+    def __init__(self, file: Path, task: JudgeTask, work: dict[int, ToJudge]) -> None:
+        self._file, self._task, self._work = file, task, work
+        self._open = deque(work)
         self._deaths: Counter[int] = Counter()
         self._failed = 0  # processes that ended before they were ready
         self._start()
 
     def _start(self) -> None:
-        todo = [self._work[place] for place in self._left]
-        self._file.write_bytes(msgspec.json.encode(msgspec.structs.replace(self._asked, work=todo)))
+        todo = [self._work[place] for place in self._open]
+        self._file.write_bytes(msgspec.json.encode(replace(self._task, work=todo)))
         argv = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
         self.child: Any = processes.start(argv, given=self._file, deadline=_EVER, limit=_WRITES)
         self._ready = False
-        self._heard = time.monotonic()
-        self._unpacking = Unpacking(self._known)
+        self._last = time.monotonic()
 
     def look(self, deadline: float) -> Iterator[tuple[int, JudgedMachine]]:
         """Those that were judged since the last look."""
-        if not self._left:
+        if not self._open:
             return
         ended = self.child.poll() is not None
-        while told := self.child.new_stdout():
-            self._heard = time.monotonic()
-            for line in told[: told.rfind(b"\n") + 1].splitlines():
+        while text := self.child.new_stdout():
+            self._last = time.monotonic()
+            for line in text[: text.rfind(b"\n") + 1].splitlines():
                 if not self._ready:
                     self._ready = line == READY
                     continue
-                machine, trouble = self._unpacking.unpack(line)
-                if trouble:
-                    raise UsageError(f"the page of {machine.name} cannot be written: {trouble}")
-                yield self._left.popleft(), machine
+                judged = msgspec.json.decode(line, type=JudgedLine)
+                if judged.trouble:
+                    name = judged.machine.name
+                    raise UsageError(f"the page of {name} cannot be written: {judged.trouble}")
+                yield self._open.popleft(), judged.machine
             if ended:
                 break
-        if ended and self._left:
+        if ended and self._open:
             yield from self._after(self.child.result)
-        elif not ended and time.monotonic() - self._heard > deadline:
+        elif not ended and time.monotonic() - self._last > deadline:
             self.child.stop()
 
     def _after(self, result: Any) -> Iterator[tuple[int, JudgedMachine]]:
-        """Go on with another process: the machine at which one ended is tried a second time, and once."""
+        """Go on with another process: the machine at which one ended is tried once more."""
         self._failed += not self._ready
-        if (
-            not self._ready and (result.outcome == "exited" and result.code >= 0)
-        ) or self._failed > 2:
+        own_fault = not self._ready and result.outcome == "exited" and result.code >= 0
+        if own_fault or self._failed > 2:
             words = safe_text.one_line(result.tail(1))
-            raise CouldNotLook(
-                f"the process that judges machines {result.describe()}{words and ': ' + words}"
-            )
-        if not self._ready:  # somebody killed it
-            self._start()
-            return
-        place = self._left[0]
-        self._deaths[place] += 1
-        slow = result.outcome == "stopped"
-        if slow or self._deaths[place] > 1:
-            self._left.popleft()
-            why = "took too long" if slow else result.describe()
-            yield place, unreadable(self._work[place].member, f"the process that judged it {why}")
-        if self._left:
+            process = f"the process that judges machines {result.describe()}"
+            raise CouldNotLook(f"{process}{words and ': ' + words}")
+        if self._ready:  # else somebody killed it
+            place = self._open[0]
+            self._deaths[place] += 1
+            slow = result.outcome == "stopped"
+            if slow or self._deaths[place] > 1:
+                self._open.popleft()
+                why = f"the process that judged it {'took too long' if slow else result.describe()}"
+                yield place, unreadable(self._work[place].member, why)
+        if self._open:
             self._start()

@@ -17,7 +17,6 @@ from .bench_table import BenchTable
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, short
 from .page import Column, Page, unchanged
 from .plain import WORDS, evidence_text, grouped, number_of, worst_first
-from .terminal import draw_acceleration as acceleration
 
 _GAP = 1
 _NAMES = 4  # rows that a note names

@@ -133,7 +133,6 @@ def _environment() -> Environment:
         "cut": cut,
         "count": lambda number: f"{number:,}",
         "capital": lambda text: text[:1].upper() + text[1:],
-        "quoted": lambda text: quote(text, safe=""),
         "icon": lambda svg: Markup(quote(svg, safe="='/ :")),
         "width": width_of,
     }
@@ -150,6 +149,11 @@ def _shown(value: Any) -> Any:
 
 
 _short = lru_cache(maxsize=8192)(safe_text.one_line)
+
+
+def address(file: str) -> str:
+    """The address of a file beside the page."""
+    return quote(file, safe="")
 
 
 def width_of(text: str) -> float:

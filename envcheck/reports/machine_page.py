@@ -42,12 +42,12 @@ def render(report: Report, snapshot: Snapshot, *, name: str = "", back: str = ""
     title = name or (hostname if not hostname.startswith("<") else "") or "This machine"
     sections = [
         *_problems(report, snapshot),
-        _page_section(_machine(snapshot, report)),
+        page_section(_machine(snapshot, report)),
         *_optional(tensorcores.section(report, snapshot)),
         *_optional(acceleration.section(report, snapshot)),
         *_bench(snapshot),
         *_soak(snapshot, report),
-        _page_section(_checks(report, snapshot)),
+        page_section(_checks(report, snapshot)),
     ]
     return html.page(
         f"{_word(found)}: {title}, envcheck",
@@ -84,13 +84,13 @@ def _masthead(report: Report, found: OverallVerdict, title: str, back: str) -> M
     )
 
 
-def _page_section(one: ReportSection) -> PageSection:
+def page_section(one: ReportSection) -> PageSection:
     data = {"summary": one.summary, "blocks": one.blocks}
     return PageSection(one.id, one.title, "section.html", data, one.count)
 
 
 def _optional(one: ReportSection | None) -> list[PageSection]:
-    return [] if one is None else [_page_section(one)]
+    return [] if one is None else [page_section(one)]
 
 
 def _problems(report: Report, snapshot: Snapshot) -> Iterator[PageSection]:

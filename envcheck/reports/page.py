@@ -176,11 +176,14 @@ class Page:
         if what:
             self.paragraph(("Simulated, not real:", "heading"), (what, ""), hanging=2)
 
-    def remedy(self, remedy: Remedy, *, here: bool = False) -> None:
+    def remedy(self, remedy: Remedy) -> None:
+        self.advice(remedy.text, remedy.commands)
+
+    def advice(self, text: str, commands: Iterable[str], *, here: bool = False) -> None:
         """What to do, and the commands for it. here: as of ``command``."""
         lead = [] if here else [("To do:", "heading")]
-        self.paragraph(*lead, (remedy.text, ""), indent=0 if here else 2, hanging=4)
-        for command in remedy.commands:
+        self.paragraph(*lead, (text, ""), indent=0 if here else 2, hanging=4)
+        for command in commands:
             self.command(command, here=here)
 
     def about_tokens(self) -> str:
@@ -234,7 +237,7 @@ class Page:
                 overflow="fold" if column.wraps else "ellipsis",
             )
         for row in rows:
-            table.add_row(*(Text(self.clean(text), STYLES[style]) for text, style in row))
+            table.add_row(*(Text(self.clean(text), STYLES.get(style, "")) for text, style in row))
         console = Console(
             width=self.columns - indent, color_system="standard", legacy_windows=False
         )

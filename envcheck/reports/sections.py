@@ -42,7 +42,8 @@ class Table(msgspec.Struct, frozen=True):
 class Advice(msgspec.Struct, frozen=True):
     """What to do. here: on the reader's machine, whatever the report is about."""
 
-    remedy: Remedy
+    text: str
+    commands: Sequence[str]
     here: bool = False
     kind: ClassVar[str] = "advice"
 

@@ -70,8 +70,8 @@ def section(report: Report, snapshot: Snapshot, verbose: bool = True) -> ReportS
     if any(row.verdict not in SILENT for group in shown for row in group.rows):
         blocks.append(Note([(_LEGEND, "quiet")]))
     if shown:
-        remedy = Remedy("All of it, and why it is a proof:", ["envcheck explain tensor-cores"])
-        blocks.append(Advice(remedy, here=True))
+        proof = "All of it, and why it is a proof:"
+        blocks.append(Advice(proof, ["envcheck explain tensor-cores"], here=True))
     blocks += [] if shown else [note for group in groups[:GPUS] for note in _rates(group)]
     return ReportSection("tensor-cores", "Tensor Cores", summary, blocks)
 
@@ -165,7 +165,7 @@ def _unproven(judged: list[ModeVerdict], results: list[ReportedResult]) -> Itera
         if not code and row.verdict not in SILENT and not plain_fp32(row):
             yield from _evidence(rows)
         if not code and row.remedy is not None:
-            yield Advice(row.remedy)
+            yield Advice(row.remedy.text, row.remedy.commands)
     for rows in _grouped((row for row in judged if row.slow), lambda row: row.slow):
         yield Note([(f"{names_of(rows)}:", "code"), (f"below the peak – {rows[0].slow}", "")])
 

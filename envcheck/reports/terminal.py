@@ -85,7 +85,8 @@ def draw_acceleration(page: Page, report: Report, snapshot: Snapshot, verbose: b
 def draw(page: Page, section: ReportSection) -> None:
     """A section with a blank line before it."""
     page.blank()
-    page.paragraph((f"{section.title}:", "heading"), (section.summary, ""), hanging=2)
+    colon = ":" if section.summary else ""
+    page.paragraph((section.title + colon, "heading"), (section.summary, ""), hanging=2)
     for block in section.blocks:
         match block:
             case Heading(spans):
@@ -100,8 +101,8 @@ def draw(page: Page, section: ReportSection) -> None:
                 shown = [n for n, one in enumerate(columns) if page.columns >= 80 or not one.extra]
                 cells = [[row[n] for n in shown] for row in rows]
                 page.table([columns[n] for n in shown], cells, indent=2, gap=2, headings="quiet")
-            case Advice(remedy, here):
-                page.remedy(remedy, here=here)
+            case Advice(text, commands, here):
+                page.advice(text, commands, here=here)
 
 
 def _verdict(page: Page, found: OverallVerdict) -> None:
@@ -163,7 +164,7 @@ def _problem(page: Page, one: ReportedProblem, verbose: bool) -> None:
     if codes := code_ranges(other.code for other in one.follows if other not in named):
         _line(page, f"→ consequences: {codes}", verbose)
     if one.remedy is not None:
-        page.remedy(one.remedy)
+        page.advice(one.remedy.text, one.remedy.commands)
 
 
 def _line(page: Page, text: str, verbose: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -71,10 +70,6 @@ class OpenPage:
         """What sticks out of its box, of its picture or of the page, or is cut off without a scroll bar."""
         return list(self.page.evaluate(f"({_LOOKS}).overflowing()"))
 
-    def overlapping_texts(self) -> list[str]:
-        """Texts of one SVG that lie on each other."""
-        return list(self.page.evaluate(f"({_LOOKS}).overlapping()"))
-
     def axe(self, *skipped: str) -> list[str]:
         """What axe-core finds, a line each, but for the rules named: "rule: help (element, …)"."""
         self.page.evaluate(_axe_source())
@@ -88,10 +83,6 @@ class OpenPage:
             f"{', …' if len(violation['nodes']) > 4 else ''})"
             for violation in found["violations"]
         ]
-
-    def spoken(self) -> str:
-        """The page as a screen reader has it: roles and names."""
-        return str(self.page.locator("body").aria_snapshot())
 
     def addresses(self) -> list[str]:
         """Where the links lead, each once, as they are written."""
@@ -118,31 +109,6 @@ class OpenPage:
             if not good:
                 dead.append(address)
         return dead
-
-    def click_links(self, most: int = 20) -> list[str]:
-        """Click links, spread over the page, as a reader would; says which did not arrive. Links to the
-        world are not clicked. What is closed around a link is opened first."""
-        start, failed = self.page.url, []
-        self.open_all()
-        near = [address for address in self.addresses() if not urlsplit(address).scheme]
-        for address in near[:: max(1, len(near) // most)]:
-            link = self.page.locator(f'a[href="{_css(address)}"]:visible').first
-            if (link.bounding_box() or {"x": 0})["x"] < 0:
-                link.press("Enter")  # shown where the keyboard is on it
-            else:
-                link.click()
-            self.page.wait_for_load_state()
-            there = urlsplit(self.page.url)
-            path, _, fragment = address.partition("#")
-            arrived = unquote(there.path).endswith("/" + unquote(path)) if path else True
-            arrived = arrived and not (fragment and unquote(there.fragment) != unquote(fragment))
-            if fragment and arrived:
-                arrived = self.page.evaluate(f"({_LOOKS}).inView()", None)
-            if not arrived or there.scheme != "file":
-                failed.append(address)
-            self.page.goto(start)
-            self.open_all()
-        return failed
 
     def copied(self, button: str = "button.copy") -> list[str]:
         """Press every copy button; what a paste elsewhere gives after each, "" for nothing."""
@@ -174,26 +140,6 @@ class OpenPage:
     def open_all(self) -> None:
         """Open everything that opens."""
         self.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
-
-    def focused(self) -> str:
-        """What the keyboard is on: its element and its name."""
-        return str(
-            self.page.evaluate(
-                "() => { const e = document.activeElement; return e.tagName.toLowerCase() + ' ' +"
-                " (e.getAttribute('aria-label') || e.textContent.trim() || e.id) }"
-            )
-        )
-
-    def first_paint(self) -> float:
-        """Seconds from the start of the navigation to the first paint that has something in it."""
-        return float(self.page.evaluate(f"({_LOOKS}).firstPaint()")) / 1000
-
-    def paper_pages(self) -> int:
-        """How many sheets it prints."""
-        return len(re.findall(rb"/Type\s*/Page\b", self.page.pdf(format="A4")))
-
-    def picture(self, path: Path, whole: bool = True) -> None:
-        self.page.screenshot(path=path, full_page=whole)
 
 
 class Chromium:
@@ -275,7 +221,3 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 def _axe_source() -> str:
     package = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed here")
     return (Path(os.fspath(package.__path__[0])) / "axe.min.js").read_text()
-
-
-def _css(value: str) -> str:
-    return re.sub(r'(["\\])', r"\\\1", value)

@@ -14,8 +14,6 @@ import pytest
 
 from envcheck.bounded_tar import BoundedTar
 from envcheck.exit_codes import UsageError
-from envcheck.fleet import arriving
-from envcheck.fleet.folder import FleetFolder
 from envcheck.install.bundle.reading import Bundle
 from envcheck.install.images.archive import ImageArchive
 
@@ -46,13 +44,7 @@ HEADS = {
 }
 
 
-def from_stream(archive: Path, folder: Path) -> object:
-    with archive.open("rb") as file:
-        return arriving.unpack(file, FleetFolder(folder))
-
-
 READERS: dict[str, Callable[[Path, Path], object]] = {
-    "fleet": from_stream,
     "bundle": lambda archive, folder: Bundle(str(archive)),
     "image": lambda archive, folder: ImageArchive(str(archive), "x86_64"),
 }

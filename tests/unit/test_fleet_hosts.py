@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envcheck.findings import shell
 from envcheck.fleet import hosts
-from envcheck.fleet.engines.slurm_told import unfolded
+from envcheck.fleet.engines.slurm_nodes import unfolded
 
 QUOTED = re.compile(r"'[^']*'|\"'\"")
 PLAIN = re.compile(r"[A-Za-z0-9@%+=:._/,\[\]-]*")

@@ -6,17 +6,14 @@ import gzip
 import os
 from pathlib import Path
 
-import msgspec
 from h100 import VICTIM, gpu, machine, with_fault
 from whole import whole
 
 from envcheck.facts import snapshot as snapshots
-from envcheck.facts.profile import Profile, Wanted
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.groups import grouped
 from envcheck.fleet.judging import judge, judge_snapshot
 from envcheck.fleet.model import JudgedMachine
-from envcheck.fleet.work import JudgeTask, Packing, ToJudge, Unpacking
 
 WELL = snapshots.dump(whole())
 
@@ -74,22 +71,6 @@ def test_names_that_others_gave_their_files(tmp_path: Path) -> None:
     members = folder.members()
     assert [member.name for member in members] == [".hidden", "a/b", "my host"]
     assert {judge(folder, member).state for member in members} == {"healthy"}
-
-
-def test_a_machine_goes_from_process_to_process_as_it_is() -> None:
-    packing, unpacking = Packing(), Unpacking({})
-    for snapshot in (whole(), whole(), machine()):
-        judged, _report = judge_snapshot(Member(name="a", groups=[("switch", "s")]), snapshot)
-        assert judged.attributes and ("switch", "s") in judged.groups
-        line = msgspec.json.encode(packing.pack(judged))
-        assert unpacking.unpack(line) == (judged, "")
-
-
-def test_a_profile_goes_to_the_process_as_it_is() -> None:
-    profile = Profile("site.toml", {"driver": [{"version": Wanted(["570", "580"], 3)}]})
-    work = [ToJudge(member=Member(name="a"), file="/a")]
-    task = JudgeTask(work=work, where=profile.where, tables=profile.tables)  # type: ignore[arg-type]
-    assert msgspec.json.decode(msgspec.json.encode(task), type=JudgeTask).profile() == profile
 
 
 def remapped(name: str, victim: int) -> JudgedMachine:

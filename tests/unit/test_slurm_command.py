@@ -10,7 +10,7 @@ import pytest
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.fleet.engines import Asked, slurm
 from envcheck.fleet.engines.slurm import SlurmQuestion, SlurmTools
-from envcheck.fleet.engines.slurm_told import SlurmNodeState
+from envcheck.fleet.engines.slurm_nodes import SlurmNodeState
 
 ASKED = Asked(["--level=quick", "--target=/opt/tf's env"], 120.0)
 GPU = SlurmNodeState("gpu01", "idle", "", ("a100", "all"), (), 8)
@@ -20,10 +20,8 @@ def tools(**environ: str) -> SlurmTools:
     return SlurmTools(Path("/s/srun"), Path("i"), Path("c"), Path("x"), environ)
 
 
-def command(
-    *options: str, node: SlurmNodeState = GPU, container: str = "", **environ: str
-) -> list[str]:
-    question = SlurmQuestion(options=options, container=container)
+def command(*options: str, node: SlurmNodeState = GPU, **environ: str) -> list[str]:
+    question = SlurmQuestion(options=options)
     return slurm.command(tools(**environ), node, ASKED, question, "envcheck-job", "c00c1e")
 
 
@@ -57,22 +55,6 @@ def test_the_users_options_come_after_ours_and_win() -> None:
     assert words.index("--nodelist=gpu01") > words.index("--immediate=300")
 
 
-def test_a_node_without_gpus_or_in_a_reservation() -> None:
-    words = command("--reservation=maint", node=SlurmNodeState("cpu1", "idle", "", ("cpu",)))
-    assert not [word for word in words if word.startswith(("--gres", "--partition"))]
-
-
-def test_in_a_job_of_the_users_it_is_a_step_of_that() -> None:
-    words = command(SLURM_JOB_ID="7")
-    assert not [w for w in words if w.startswith(("--gres", "--partition", "--time"))]
-
-
-def test_an_image_has_time_to_be_fetched() -> None:
-    words = command(container="nvcr.io#nvidia/tensorflow:23.03-tf1-py3")
-    assert "--container-image=nvcr.io#nvidia/tensorflow:23.03-tf1-py3" in words
-    assert "--time=18" in words
-
-
 @pytest.mark.parametrize(
     ("words", "value"),
     [
@@ -99,15 +81,6 @@ def test_which_nodes_is_not_said_to_srun(word: str) -> None:
 def test_without_slurm_one_sentence_says_where_it_would_be(tmp_path: Path) -> None:
     with pytest.raises(CouldNotLook, match="no srun in PATH"):
         slurm.find({"PATH": str(tmp_path)})
-
-
-def test_variables_that_change_what_comes_back_stay_here(tmp_path: Path) -> None:
-    for name in ("srun", "sinfo", "scontrol", "scancel"):
-        (tmp_path / name).write_text("")
-        (tmp_path / name).chmod(0o755)
-    kept = {"PATH": str(tmp_path), "SLURM_CONF": "/s", "SLURM_ACCOUNT": "ops"}
-    found = slurm.find({**kept, "SLURM_LABELIO": "1", "SRUN_OUTPUT": "f", "SLURM_STDOUTMODE": "n"})
-    assert found.environ == kept
 
 
 BUSY = "srun: error: Unable to allocate resources: Requested nodes are busy"
@@ -144,9 +117,3 @@ def test_a_node_on_which_nothing_starts() -> None:
         "unreachable",
         "Slurm started nothing there in time",
     )
-
-
-def test_a_node_that_is_lost_on_the_way() -> None:
-    said = b"srun: error: Node failure on gpu01\nsrun: Force Terminated"
-    assert slurm.lost(SimpleNamespace(stderr=said)) == ("unreachable", "Node failure")
-    assert slurm.lost(SimpleNamespace(stderr=b"srun: error: gpu01: task 0: Exited")) is None

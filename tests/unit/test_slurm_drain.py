@@ -39,13 +39,12 @@ class MadeUpSlurmctld:
     def __init__(self, count: int) -> None:
         self.clock = NOW
         self.rows = {name: self.idle(name) for name in (f"gpu{n:03d}" for n in range(count))}
-        self.said: dict[str, str] = {}
         self.fails_after: int | None = None
         self._lock = threading.Lock()
 
     @staticmethod
     def idle(name: str, gpus: int = 8) -> SlurmNodeRow:
-        return SlurmNodeRow(name, "idle", gpus, None, "Unknown", "none")
+        return SlurmNodeRow(name, "idle", gpus, None, "none")
 
     def _answers(self) -> None:
         if self.fails_after is not None:
@@ -58,18 +57,11 @@ class MadeUpSlurmctld:
             self._answers()
             return dict(self.rows)
 
-    def comments(self, node: str = "") -> dict[str, str]:
-        with self._lock:
-            self._answers()
-            return dict(self.said)
-
     def update(self, node: str, **settings: str) -> None:
         with self._lock:
             self._answers()
-            if "Comment" in settings:
-                self.said[node] = settings["Comment"]
-            elif settings["State"] == "DRAIN":
-                row = SlurmNodeRow(node, "drained", 8, self.clock, "root", settings["Reason"])
+            if settings["State"] == "DRAIN":
+                row = SlurmNodeRow(node, "drained", 8, self.clock, settings["Reason"])
                 self.rows[node] = row
             else:
                 assert settings == {"State": "RESUME"}
@@ -97,9 +89,8 @@ def test_a_fault_drains_with_a_reason_that_is_known_as_envchecks() -> None:
     cluster = MadeUpSlurmctld(3)
     decision = cluster.drain("gpu001", FAULT, cluster.passes)
     assert decision == Decision(True, f"drained: {REASON}")
-    assert cluster.drained() == ["gpu001"] and not cluster.said
-    assert REASON.startswith("envcheck: GPU-001 The GPU is lost. [")
-    assert slurm_drain.own_code(REASON) == "GPU-001"
+    assert cluster.drained() == ["gpu001"]
+    assert REASON.startswith("envcheck: GPU-001 The GPU is lost.")
 
 
 @pytest.mark.parametrize(
@@ -142,10 +133,6 @@ def test_one_after_the_other_as_many_as_the_limit_says(
         cluster.drain(name, FAULT, cluster.passes, percent)
         cluster.clock = NOW
     assert len(cluster.drained()) == most
-    assert len(cluster.said) == count - most
-    text = next(iter(cluster.said.values()), "")
-    words = f"not drained at 2026-11-23T06:00:00Z, limit {most} an hour: GPU-001 The GPU is lost."
-    assert text in ("", f"envcheck: {words}")
 
 
 def test_after_an_hour_and_for_reasons_of_others_there_is_room() -> None:
@@ -245,94 +232,24 @@ def test_where_slurm_stops_answering_it_is_an_error(answers: int) -> None:
         cluster.drain("gpu001", FAULT, cluster.passes)
 
 
-def test_a_comment_of_somebody_elses_stays() -> None:
-    cluster = MadeUpSlurmctld(3)
-    cluster.said["gpu002"] = "rack 12"
-    cluster.drain("gpu001", FAULT, cluster.passes)
-    assert not cluster.drain("gpu002", FAULT, cluster.passes).done
-    assert cluster.said == {"gpu002": "rack 12"}
-
-
 @given(st.text())
 def test_any_words_become_a_plain_reason(words: str) -> None:
     reason = slurm_drain.reason(
         [DoctorResult("GPU-001", "fail", [slurm_drain._Finding("fail", words)])]
     )
     assert len(reason) < 230 and not re.search(r"[^ -~]|[\"'\\|`$=;&<>]", reason)
-    assert slurm_drain.own_code(reason) == "GPU-001"
-    assert not slurm_drain.own_code(f"{reason} and more") and not slurm_drain.own_code(reason[:-2])
-
-
-HEALTHY = report(("GPU-001", "pass"), ("DRV-001", "pass"))
-
-
-def resumed(
-    found: list[DoctorResult], reason: str = REASON, meanwhile: str = "", state: str = "drained"
-) -> tuple[Decision, MadeUpSlurmctld]:
-    cluster = MadeUpSlurmctld(2)
-    cluster.update("gpu001", State="DRAIN", Reason=reason)
-    cluster.rows["gpu001"] = cluster.rows["gpu001"]._replace(state=state)
-    before = cluster.rows["gpu001"]
-    if meanwhile:
-        cluster.update("gpu001", State="DRAIN", Reason=meanwhile)
-    return slurm_drain.resume(cluster, "gpu001", found, before), cluster
-
-
-def test_a_mended_node_is_taken_back() -> None:
-    for state in ("drained", "drained*", "draining"):
-        decision, cluster = resumed(HEALTHY, state=state)
-        assert decision == Decision(True, "gpu001 is back in service: GPU-001 pass")
-        assert not cluster.drained()
-
-
-@pytest.mark.parametrize(
-    ("found", "changes", "why"),
-    [
-        (FAULT, {}, "gpu001 stays drained: GPU-001 fails"),
-        (
-            report(("GPU-001", "pass"), ("DRV-001", "could-not-run")),
-            {},
-            "DRV-001 could not be looked",
-        ),
-        (report(("GPU-001", "skipped")), {}, "the doctor did not judge GPU-001 this time"),
-        (report(), {}, "the doctor did not judge GPU-001 this time"),
-        (
-            HEALTHY,
-            {"reason": "ticket 12"},
-            "drained by somebody else, or its reason changed: ticket",
-        ),
-        (HEALTHY, {"reason": "envcheck: GPU-001 by hand"}, "drained by somebody else"),
-        (HEALTHY, {"reason": f"{REASON}, ticket 12"}, "drained by somebody else"),
-        (HEALTHY, {"meanwhile": "ticket 12"}, "was changed in Slurm while the doctor looked"),
-        (HEALTHY, {"state": "down"}, "gpu001 is not drained"),
-    ],
-)
-def test_any_other_node_stays_drained(
-    found: list[DoctorResult], changes: dict[str, str], why: str
-) -> None:
-    decision, cluster = resumed(found, **changes)
-    assert not decision.done and why in decision.sentence
-    assert cluster.rows["gpu001"].reason == changes.get("meanwhile", changes.get("reason", REASON))
 
 
 def test_what_sinfo_and_scontrol_say_is_read() -> None:
     text = (
-        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|root|envcheck: a|b\n"
-        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|root|envcheck: a|b\n"
-        "cpu01|idle|(null)|Unknown|Unknown|none\nno row\n||||||\n"
+        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|envcheck: a|b\n"
+        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|envcheck: a|b\n"
+        "cpu01|idle|(null)|Unknown|none\nno row\n||||||\n"
     )
     moment = datetime(2026, 11, 23, 6, 18, 15, tzinfo=timezone.utc)
     assert slurm_drain.rows(text) == {
-        "gpu01": SlurmNodeRow("gpu01", "drained*", 8, moment, "root", "envcheck: a|b"),
-        "cpu01": SlurmNodeRow("cpu01", "idle", 0, None, "Unknown", "none"),
-    }
-    nodes = (
-        "NodeName=gpu01 Arch=x86_64 OS=Linux 6.1 #1 SMP State=IDLE Comment=rack 12, top\n"
-        "NodeName=gpu02 Arch=x86_64 Comment=envcheck: not drained: x Extra=y\nNodeName=gpu03 Arch=x\n"
-    )
-    assert slurm_drain.comments(nodes) == {
-        "gpu01": "rack 12, top",
-        "gpu02": "envcheck: not drained: x",
+        "gpu01": SlurmNodeRow("gpu01", "drained*", 8, moment, "envcheck: a|b"),
+        "cpu01": SlurmNodeRow("cpu01", "idle", 0, None, "none"),
     }
 
 
@@ -340,17 +257,3 @@ def test_what_sinfo_and_scontrol_say_is_read() -> None:
 def test_what_is_no_report_is_an_error(data: bytes) -> None:
     with pytest.raises(UsageError, match="no JSON report of the doctor"):
         slurm_drain.results(data)
-
-
-def test_people_are_told_of_drained_nodes_and_of_those_that_the_limit_kept() -> None:
-    cluster = MadeUpSlurmctld(5)
-    for name in cluster.rows:
-        cluster.drain(name, FAULT, cluster.passes)
-    cluster.said["gpu004"] = cluster.said["gpu004"].replace("11-23", "11-20")  # long ago
-    refused, drained = slurm_drain.sentences(cluster.rows, cluster.said, cluster.clock)
-    assert refused == (
-        "gpu[001-003]: envcheck's prolog found a fault and did NOT drain, for its limit was reached"
-        " (limit 1 an hour: GPU-001 The GPU is lost.)"
-    )
-    assert drained.startswith("gpu000: drained by envcheck. Once mended, run there, as root,")
-    assert not slurm_drain.sentences(MadeUpSlurmctld(3).rows, {}, NOW)

@@ -13,7 +13,7 @@ SUBCOMMANDS = {
     "report": "judge the Snapshots in a directory, however they came there",
     "baseline": "keep what the healthy ones have in common, as a profile for --expect",
     "slurm-prolog": "print a script for Slurm that drains a node whose GPUs or driver fail",
-    "slurm-node": "drain or resume this node in Slurm by the doctor's report, as that script does",
+    "slurm-node": "drain this node in Slurm by the doctor's report, as that script does",
     "install": "install on many machines, in waves, each verified by its own doctor",
     "rollback": "go back, on many machines, to what was in use before a roll-out",
     "playbook": "print the playbooks and roles that this runs",

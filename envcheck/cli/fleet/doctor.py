@@ -23,7 +23,7 @@ exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 MORE = """\
   envcheck fleet doctor -i hosts.ini snapshots/ --level quick --forks 50
   envcheck fleet doctor -i hosts.ini --expect h100.toml --fail-on warn
-  envcheck fleet doctor -i hosts.ini --format junit --output fleet.xml"""
+  envcheck fleet doctor -i hosts.ini --format html --output fleet-pages/"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -60,5 +60,4 @@ def run(arguments: argparse.Namespace) -> int:
         shown.members(folder),
         arguments,
         profile=arguments.expect,
-        next_steps=shown.next_steps(folder.path),
     )

@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument(
         "--nodes",
         metavar="LIST",
-        help="these: gpu[01-16,20] (default: all of the partition or reservation, else of the cluster)",
+        help="these: gpu[01-16,20] (default: all of the partition, else of the cluster)",
     )
     group.add_argument(
         "--immediate",
@@ -31,16 +31,13 @@ def add_arguments(parser: Parser) -> None:
         type=seconds(1, 86400),
         help="a node that Slurm does not give within this time is told as busy (default: 15)",
     )
-    group.add_argument(
-        "--container", metavar="IMAGE", help="look into this image on the nodes (by pyxis)"
-    )
-    parser.rare("--immediate", "--container")
+    parser.rare("--immediate")
 
 
 def wanted(arguments: argparse.Namespace) -> SlurmQuestion | None:
     """The nodes that were named; None where there is no --slurm. Raises UsageError."""
     if not arguments.slurm:
-        for name in ("nodes", "immediate", "container"):
+        for name in ("nodes", "immediate"):
             if getattr(arguments, name):
                 raise UsageError(f"--{name} goes with --slurm")
         return None
@@ -54,7 +51,6 @@ def wanted(arguments: argparse.Namespace) -> SlurmQuestion | None:
     return slurm.SlurmQuestion(
         nodes=arguments.nodes or "",
         options=arguments.further,
-        container=arguments.container or "",
         immediate=arguments.immediate or slurm.IMMEDIATE,
         at_once=arguments.forks or slurm.AT_ONCE,
     )

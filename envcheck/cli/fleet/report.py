@@ -15,9 +15,8 @@ EPILOG = """\
 examples:
   envcheck fleet report snapshots/             a NAME.json of each machine
   envcheck fleet report snapshots/ -v          and a line for each
-  envcheck fleet report snapshots/ --format junit --fail-on warn
+  envcheck fleet report snapshots/ --format html --output pages/
   envcheck fleet report new/ --since old/      and what changed since then
-  envcheck fleet report - < snapshots.tar.gz   an archive of them
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 4 none failed, and a machine did not answer or could not be looked at"""
@@ -32,8 +31,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "directory",
         metavar="DIR",
-        help="with a NAME.json for each machine; - is standard input: an archive of tar, or a NAME: in"
-        " front of each line, as clush and pdsh print it",
+        help="with a NAME.json for each machine; - is standard input, a NAME: in front of each line,"
+        " as clush and pdsh print it",
     )
     parser.add_argument(
         "--since",
@@ -58,7 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
         arguments,
         profile=arguments.expect,
         since=arguments.since,
-        next_steps=shown.next_steps(folder.path),
     )
 
 

@@ -22,20 +22,13 @@ if TYPE_CHECKING:
 HTML = "html"
 FORMATS = {
     "json": "for programs",
-    "junit": "for CI servers",
     "openmetrics": "for Prometheus",
     HTML: "a page, and one for each machine, in the directory that --output names, or in DIR",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    shown = parser.add_mutually_exclusive_group()
-    files.add_format(shown, **FORMATS)
-    shown.add_argument(
-        "--commands",
-        action="store_true",
-        help="print what to type, and on which machines: read it, then run it",
-    )
+    files.add_format(parser, **FORMATS)
     files.add_detail(parser, "all names, and a line for each machine")
     files.add_output(parser)
 
@@ -73,12 +66,6 @@ def members(folder: FleetFolder) -> list[Member]:
     return found
 
 
-def next_steps(path: Path) -> list[tuple[str, str]]:
-    """What the text ends with, where something is wrong."""
-    place = shell.word(str(path))
-    return [("What to type, and on which machines:", f"envcheck fleet report {place} --commands")]
-
-
 def show(
     folder: FleetFolder,
     members: list[Member],
@@ -86,12 +73,8 @@ def show(
     *,
     profile: str | None = None,
     since: str | None = None,
-    next_steps: Sequence[tuple[str, str]] = (),
 ) -> ExitCode:
-    """Judge these machines and write what was asked for.
-
-    since: a directory of earlier Snapshots to compare with. next_steps: what the text ends with.
-    """
+    """Judge these machines and write what was asked for. since: a directory of earlier Snapshots."""
     from ...attributes import profile_reading as reading
     from ...fleet.result import result
 
@@ -104,7 +87,7 @@ def show(
     before = None if since is None else _judged_before(since, held_against, quiet=quiet)
     found = result(judged_machines(folder, members, held_against, pages, quiet=quiet), before)
     if pages is None:
-        files.write(arguments.output, _render(found, arguments, next_steps))
+        files.write(arguments.output, _render(found, arguments))
     else:
         _write_pages(found, pages, quiet=arguments.quiet)
     return ExitCode.HEALTHY if arguments.exit_zero else exit_code(found, arguments.fail_on)
@@ -185,29 +168,14 @@ def judged_machines(
     return machines
 
 
-def _render(
-    found: FleetResult, arguments: argparse.Namespace, next_steps: Sequence[tuple[str, str]]
-) -> str:
-    from ...fleet.reports import as_json, commands, junit, openmetrics, text
-    from ...invocation import in_place
+def _render(found: FleetResult, arguments: argparse.Namespace) -> str:
+    from ...fleet.reports import as_json, openmetrics, text
 
     style = style_for(arguments.output)
     if arguments.format == "json":
         return as_json.render(found, verbose=arguments.verbose)
-    if arguments.format == "junit":
-        return junit.render(found, warnings_fail=arguments.fail_on == "warn")
     if arguments.format == "openmetrics":
         return openmetrics.render(found)
-    if arguments.commands:
-        return commands.render(found, utf8=style.utf8)
     if arguments.quiet:
         return text.brief(found, **style._asdict())
-    if not found.groups:
-        next_steps = ()
-    return text.render(
-        found,
-        **style._asdict(),
-        verbose=arguments.verbose,
-        next_steps=next_steps,
-        in_place=in_place,
-    )
+    return text.render(found, **style._asdict(), verbose=arguments.verbose)

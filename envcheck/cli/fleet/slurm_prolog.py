@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ...exit_codes import ExitCode, UsageError
-from .. import doctor, files, messages
+from .. import doctor, files
 from ..parser import Parser, seconds
 
 LOG = "/var/log/envcheck-prolog.log"
@@ -19,8 +19,8 @@ examples:
   envcheck fleet slurm-prolog --envcheck /shared/envcheck/bin/envcheck --limit 2
 then, in slurm.conf:
   Prolog=/etc/slurm/prolog.d/50-envcheck      (or Epilog=, or HealthCheckProgram=)
-and, on a node that was drained and is mended, as root:
-  /etc/slurm/prolog.d/50-envcheck resume"""
+and, once a drained node is mended:
+  scontrol update NodeName=gpu07 State=RESUME"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -79,10 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
     files.write(arguments.output, text)
     if arguments.output not in (None, "-") and Path(arguments.output).is_file():
         Path(arguments.output).chmod(0o755)
-        script = Path(arguments.output).absolute()
-        messages.say(
-            f"{script} is written; to take back a drained node, run on it: {script} resume"
-        )
     return ExitCode.HEALTHY
 
 

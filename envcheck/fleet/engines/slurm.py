@@ -14,13 +14,12 @@ from ... import safe_text
 from ...exit_codes import CouldNotLook, UsageError
 from ...install import processes
 from ..folder import Outcome
-from . import Asked, relay, slurm_told
-from .slurm_told import SlurmNodeState
+from . import Asked, relay, slurm_nodes
+from .slurm_nodes import SlurmNodeState
 
 AT_ONCE = 32
 IMMEDIATE = 15.0  # seconds that Slurm has to start a job on a node
-LAUNCH = 30.0  # seconds
-LAUNCH_IN_CONTAINER = 900.0  # the image may have to be fetched there first
+LAUNCH = 30.0  # seconds from a job's start to its first process
 LIMIT = 16 << 20  # bytes of an answer: a large machine's has one megabyte
 
 # Of the user's environment, what would change how srun passes on what comes.
@@ -40,15 +39,12 @@ _OURS = ("-w", "--nodelist", "-N", "--nodes", "-n", "--ntasks", "-l", "--label",
 
 
 class SlurmQuestion(NamedTuple):
-    """What is wanted of Slurm. nodes: a host list, "" for all of the partition, reservation or cluster.
-
-    options: of srun. container: an image for pyxis. immediate: seconds that Slurm has to start a job; a node
-    that is still busy then is left alone.
+    """What is wanted of Slurm. nodes: a host list, "" for all of the partition or cluster. options: of srun.
+    immediate: seconds that Slurm has to start a job; a node that is still busy then is not asked.
     """
 
     nodes: str = ""
     options: Sequence[str] = ()
-    container: str = ""
     immediate: float = IMMEDIATE
     at_once: int = AT_ONCE
 
@@ -98,22 +94,17 @@ def find(environ: Mapping[str, str]) -> SlurmTools:
 def chosen(tools: SlurmTools, question: SlurmQuestion) -> list[SlurmNodeState]:
     """The nodes that are meant, as Slurm tells them."""
     partition = option(question.options, "--partition", "-p")
-    reservation = option(question.options, "--reservation")
     wanted = question.nodes or tools.environ.get("SLURM_JOB_NODELIST", "")
-    if not wanted and reservation:
-        wanted = slurm_told.reserved(
-            tools.says(tools.scontrol, "--oneliner", "show", "reservation", reservation)
-        )
     limits = ["--partition", partition] if partition else []
-    nodes = slurm_told.nodes(
-        tools.says(tools.sinfo, "--Node", "--noheader", f"--format={slurm_told.FORMAT}", *limits)
+    nodes = slurm_nodes.nodes(
+        tools.says(tools.sinfo, "--Node", "--noheader", f"--format={slurm_nodes.FORMAT}", *limits)
     )
     if not wanted:
         if not nodes:
             raise UsageError("Slurm has no nodes" + (f" in {partition}" if partition else ""))
         return nodes
     try:
-        names = slurm_told.unfolded(wanted)
+        names = slurm_nodes.unfolded(wanted)
     except ValueError as error:
         raise UsageError(f"--nodes {safe_text.one_line(wanted)}: {error}") from None
     known = {node.name: node for node in nodes}
@@ -138,22 +129,15 @@ def command(
     """srun's command line for one node. Of options given twice, srun takes the last."""
     words = [str(tools.srun), *_DEFAULTS, f"--immediate={ceil(question.immediate)}"]
     if not tools.is_in_job:
-        words.append(f"--time={ceil((launch(question) + asked.deadline + relay.MARGIN) / 60)}")
+        words.append(f"--time={ceil((LAUNCH + asked.deadline + relay.MARGIN) / 60)}")
         if node.partitions and not option(question.options, "--reservation"):
             words.append(f"--partition={node.partitions[0]}")
         if node.gpus and not any(word.startswith(_GPU_OPTIONS) for word in question.options):
             words.append(f"--gres=gpu:{node.gpus}")
     words += question.options
-    if question.container:
-        words.append(f"--container-image={question.container}")
     words += ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={node.name}", f"--job-name={job}"]
     there = relay.shell(quote(asked.python), asked.arguments, cookie, asked.deadline)
     return [*words, "sh", "-c", f"echo {mark(cookie)}; {there}"]
-
-
-def launch(question: SlurmQuestion) -> float:
-    """Seconds from a job's start to its first process."""
-    return LAUNCH_IN_CONTAINER if question.container else LAUNCH
 
 
 def option(words: Sequence[str], *names: str) -> str:
@@ -219,7 +203,7 @@ def _last_line(said: bytes) -> str:
 def switches(tools: SlurmTools) -> dict[str, list[str]]:
     """{node: its switches}; nothing where Slurm knows of none."""
     try:
-        return slurm_told.switches(tools.says(tools.scontrol, "show", "topology"))
+        return slurm_nodes.switches(tools.says(tools.scontrol, "show", "topology"))
     except (CouldNotLook, ValueError):
         return {}
 
@@ -233,10 +217,3 @@ def refuse_ours(options: Sequence[str]) -> None:
                 f"{safe_text.one_line(word)} is no option to give srun here: each node gets a job of its own",
                 hint="which nodes are asked is said by --nodes",
             )
-
-
-def refuse_without_pyxis(tools: SlurmTools) -> None:
-    if "--container-image" not in tools.says(tools.srun, "--help"):
-        raise CouldNotLook(
-            "--container: this Slurm's srun has no --container-image, which the plugin pyxis brings"
-        )

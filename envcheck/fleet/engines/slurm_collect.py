@@ -16,9 +16,9 @@ from ... import plugins, scratch, single_file
 from ...exit_codes import CouldNotLook
 from ...install import processes
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told, interrupts, outcomes, relay, slurm, slurm_drain, slurm_told
+from . import Asked, Told, interrupts, outcomes, relay, slurm, slurm_nodes
 from .slurm import SlurmQuestion, SlurmTools
-from .slurm_told import SlurmNodeState
+from .slurm_nodes import SlurmNodeState
 
 _ENDED = "the run was ended before its answer"
 
@@ -39,14 +39,10 @@ def collect(
     """
     slurm.refuse_ours(question.options)
     tools = slurm.find(environ)
-    if question.container:
-        slurm.refuse_without_pyxis(tools)
     nodes = slurm.chosen(tools, question)
     run = _SlurmRun(folder, question, asked, told, slurm.switches(tools))
     asking = run.sort_out(nodes)
     say(f"asking {len(asking)} of {len(nodes)} nodes by {tools.version()}")
-    for sentence in slurm_drain.of_cluster(environ, {node.name for node in nodes}):
-        say(sentence)
     try:
         run.ask(tools, asking)
     finally:
@@ -74,7 +70,7 @@ class _SlurmRun:
         """Those that can be asked; those that may have to be waited for last. Tells of the others."""
         asking = []
         for node in nodes:
-            found = slurm_told.closed(node)
+            found = slurm_nodes.closed(node)
             if found is None:
                 asking.append(node)
             outcome, reason = found or ("not-asked", _ENDED)
@@ -92,7 +88,7 @@ class _SlurmRun:
                 at_once=self._question.at_once,
                 env=tools.environ,
                 stdin=given,
-                launch=self._question.immediate + slurm.launch(self._question),
+                launch=self._question.immediate + slurm.LAUNCH,
                 mark=slurm.mark(self._cookie).encode(),
                 deadline=self._asked.deadline + relay.MARGIN,
                 limit=relay.LARGEST + (1 << 16),
@@ -133,7 +129,7 @@ class _SlurmRun:
         return str(said).rpartition(slurm.mark(self._cookie))[2]
 
     def _groups(self, node: SlurmNodeState) -> list[tuple[str, str]]:
-        return slurm_told.groups(node, self._at)
+        return slurm_nodes.groups(node, self._at)
 
     def _set(self, node: SlurmNodeState, outcome: Outcome, reason: str) -> None:
         groups = self._groups(node)

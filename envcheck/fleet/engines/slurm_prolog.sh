@@ -1,6 +1,6 @@
 #!/bin/sh
 # Slurm's Prolog, Epilog or HealthCheckProgram: drains this node where its driver or its GPUs fail.
-# With the word "resume", run by root on a mended node: takes it back where envcheck drained it.
+# Once mended: scontrol update NodeName=NODE State=RESUME
 # Made by `envcheck fleet slurm-prolog`, whose manual is docs/fleet-slurm.md.
 #
 # As Prolog or Epilog it exits with 1 where the node is drained: Slurm then requeues the job. Everywhere else,
@@ -18,18 +18,13 @@ export PATH
 cd / || exit 0
 umask 077
 
-action=${1:-look}
 node=$(uname -n)
 node=${SLURMD_NODENAME:-${node%%.*}}
 step=0
-back=
 
 # What was asked or left here more than an hour ago is removed, Slurm's word on the GPUs included.
 mkdir -p "$RUN" && find "$RUN" -mindepth 1 -maxdepth 1 -mmin +60 -exec rm -rf {} + 2>/dev/null
-work=$(mktemp -d "$RUN/XXXXXX") || {
-    [ "$action" = look ] && exit 0
-    exit 4
-}
+work=$(mktemp -d "$RUN/XXXXXX") || exit 0
 trap 'rm -rf "$work"' EXIT
 
 seconds() {
@@ -74,7 +69,6 @@ finish() {
         LC_ALL=C tr -cd ' -~' | cut -c 1-600)
     # shellcheck disable=SC2016  # for the other shell
     limited 2 sh -c 'printf "%s\n" "$1" >>"$2"' sh "$line" "$LOG"
-    [ "$action" = look ] || printf '%s\n' "$line"
     exit "$1"
 }
 
@@ -102,30 +96,17 @@ has_gpus() {
     esac
 }
 
-if [ "$action" = resume ]; then
-    ask_slurm || finish 4 "Slurm gives no answer: $(words $?)"
-    before=$out
-else
-    has_gpus || finish 0 "Slurm has no GPU on this node: not looked at"
-fi
-
+has_gpus || finish 0 "Slurm has no GPU on this node: not looked at"
 of_envcheck "$DEADLINE" @DOCTOR@
 ended=$?
 report=$out
-case $action-$ended in
-look-0) finish 0 "well" ;;
-look-1 | resume-[014]) ;;
-*) finish "$([ "$action" = resume ] && echo 4 || echo 0)" "could not look: $(words $ended)" ;;
+case $ended in
+0) finish 0 "healthy" ;;
+1) ;;
+*) finish 0 "could not look: $(words $ended)" ;;
 esac
 
-if [ "$action" = resume ]; then
-    of_envcheck 20 @DECIDE@ resume "$report" --node "$node" --before "$before"
-    ended=$?
-    [ $ended -le 1 ] && finish $ended "$(cat "$out")"
-    finish 4 "could not decide: $(words $ended)"
-fi
-of_envcheck 20 @DECIDE@ drain "$report" --node "$node" --limit "$LIMIT"
+of_envcheck 20 @DECIDE@ "$report" --node "$node" --limit "$LIMIT"
 ended=$?
 [ $ended -le 1 ] || finish 0 "could not decide: $(words $ended)"
-[ $ended = 0 ] || [ "$0" = "${0#/}" ] || back="; once mended: $0 resume"
-finish $ended "$(cat "$out")$back"
+finish $ended "$(cat "$out")"

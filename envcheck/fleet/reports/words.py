@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ...reports.headlines import phrase
-from ...reports.plain import ranges
+from ...reports.plain import number_of, ranges
 from ..folder import Outcome
 from ..model import (
     AttributeOutlier,
     FleetResult,
-    MachineProblem,
     ProblemGroup,
     RateOutlier,
     SharedFault,
@@ -21,10 +19,6 @@ from ..model import (
 # Of more devices than these, the others are counted.
 DEVICES = 4
 LONGEST_VALUE = 60
-
-_INDEX = re.compile(
-    r"GPU \d{1,4}(?![\w:])"
-)  # at the beginning of "GPU 3 NVIDIA H100 at 0000:61:00.0"
 
 OUTCOMES: dict[Outcome, str] = {
     "answered": "answered",
@@ -45,45 +39,24 @@ def verdict(result: FleetResult) -> str:
     """ "26 of 40 machines are healthy (2 with warnings), 11 have problems, 3 did not answer; 4 outliers"."""
     counts = result.counts
     warned = sum(bool(one.problems) for one in result.machines if one.state == "healthy")
-    if counts.healthy == counts.machines:
-        well = (
-            "the machine is healthy"
-            if counts.machines == 1
-            else f"all {counts.machines} machines are healthy"
-        )
-    elif not counts.healthy:
-        well = (
-            "the machine is not healthy"
-            if counts.machines == 1
-            else f"none of {counts.machines} machines is healthy"
-        )
-    else:
-        verb = "is" if counts.healthy == 1 else "are"
-        well = f"{counts.healthy} of {machines(counts.machines)} {verb} healthy"
-    if warned:
-        well += " (with warnings)" if counts.machines == 1 else f" ({warned} with warnings)"
-    others = [
-        f"{number} {one if number == 1 else several}"
-        for number, one, several in (
-            (counts.problems, "has problems", "have problems"),
-            (counts.could_not_look, "could not be looked at", "could not be looked at"),
-        )
-        if number
-    ]
-    told = ", ".join([well, *others, *without_snapshot(result)])
-    if count := len(outliers(result)):
-        told += f"; {count} outlier{'' if count == 1 else 's'}"
-    return told
+    verb = "is" if 1 in (counts.healthy, counts.machines) else "are"
+    healthy = f"{counts.healthy} of {machines(counts.machines)} {verb} healthy"
+    if counts.healthy == counts.machines > 1:
+        healthy = f"all {counts.machines} machines are healthy"
+    healthy += f" ({warned} with warnings)" if warned else ""
+    problems = f"{counts.problems} {'has' if counts.problems == 1 else 'have'} problems"
+    blind = f"{counts.could_not_look} could not be checked completely"
+    parts = [healthy, problems if counts.problems else "", blind if counts.could_not_look else ""]
+    text = ", ".join(filter(None, [*parts, *without_snapshot(result)]))
+    return text + (f"; {number_of(count, 'outlier')}" if (count := len(outliers(result))) else "")
 
 
 def without_snapshot(result: FleetResult) -> list[str]:
     """["3 did not answer", "2 cannot be read"]: whoever sent something else than a Snapshot did answer."""
-    unread = sum(
-        one.state == "unanswered" and one.answer == "unreadable" for one in result.machines
-    )
+    unread = sum(one.answer == "unreadable" for one in result.machines)
     silent = result.counts.unanswered - unread
     numbers = ((silent, "did not answer"), (unread, "cannot be read"))
-    return [f"{number:,} {told}" for number, told in numbers if number]
+    return [f"{number:,} {text}" for number, text in numbers if number]
 
 
 def simulated(result: FleetResult) -> str:
@@ -92,12 +65,12 @@ def simulated(result: FleetResult) -> str:
     if not made_up:
         return ""
     kinds = list(dict.fromkeys(made_up))
-    told = "; ".join(kinds[:2] + ([f"{len(kinds) - 2} more"] if len(kinds) > 2 else []))
+    text = "; ".join(kinds[:2] + ([f"{len(kinds) - 2} more"] if len(kinds) > 2 else []))
     answered = sum(one.state != "unanswered" for one in result.machines)
     return (
-        told
+        text
         if len(made_up) == answered
-        else f"{len(made_up)} of {machines(len(result.machines))}: {told}"
+        else f"{len(made_up)} of {machines(len(result.machines))}: {text}"
     )
 
 
@@ -113,17 +86,6 @@ def outliers(result: FleetResult) -> set[str]:
 def problem(group: ProblemGroup) -> str:
     """ "a GPU is throttled by heat"."""
     return phrase(group.headline or group.title, [], {})
-
-
-def problem_of(found: MachineProblem) -> str:
-    """ "GPU 3 is throttled by heat"."""
-    told = phrase(found.headline or found.title, [], {})
-    if not told.startswith("a GPU ") or not found.devices:
-        return told
-    names = [short[0] if (short := _INDEX.match(name)) else name for name in found.devices]
-    if len(names) == 1:
-        return told.replace("a GPU", names[0], 1)
-    return f"{told} ({devices(names)})"
 
 
 def devices(names: Sequence[str]) -> str:
@@ -147,18 +109,18 @@ def attribute_outlier(outlier: AttributeOutlier) -> str:
 def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
     """ "GPU 6: FP16 at L0 529 TFLOP/s, 7.1 % below the median 569 of 208 (9.2 deviations)".
 
-    also: how many further rates are told.
+    also: how many further rates are text.
     """
     side = "below" if outlier.value <= outlier.median else "above"
-    told = (
+    text = (
         f"{outlier.words} {_number(outlier.value)} {outlier.unit}, {outlier.below:.1%} {side}"
         f" the median {_number(outlier.median)} of {outlier.of} ({outlier.deviations:.1f} deviations)"
     )
     if outlier.also:
         more = [f"{len(outlier.also) - also} more"] if len(outlier.also) > also else []
-        told += f"; also {', '.join([*outlier.also[:also], *more])}"
+        text += f"; also {', '.join([*outlier.also[:also], *more])}"
     return _about(
-        outlier.devices or ([outlier.device] if outlier.device else []), told, outlier.because
+        outlier.devices or ([outlier.device] if outlier.device else []), text, outlier.because
     )
 
 
@@ -175,8 +137,8 @@ def shared(fault: SharedFault) -> str:
     same = [f"{_value(name)} ({kind})" for kind, name in fault.also]
     where = " = ".join([name, *same])
     elsewhere = f", and {fault.elsewhere} elsewhere" if fault.elsewhere else ", and none elsewhere"
-    told = f"{fault.code} {phrase(fault.words, [], {})}".strip()
-    return f"{where}: {len(fault.machines)} of {machines(fault.of)}{elsewhere}: {told}"
+    text = f"{fault.code} {phrase(fault.words, [], {})}".strip()
+    return f"{where}: {len(fault.machines)} of {machines(fault.of)}{elsewhere}: {text}"
 
 
 def silence(outcome: Outcome, reason: str) -> str:
@@ -184,9 +146,9 @@ def silence(outcome: Outcome, reason: str) -> str:
     return ": ".join(filter(None, (OUTCOMES[outcome], reason)))
 
 
-def _about(names: Sequence[str], told: str, because: str) -> str:
+def _about(names: Sequence[str], text: str, because: str) -> str:
     about = f"{devices(names)}: " if names else ""
-    return about + told + (f" (see {because})" if because else "")
+    return about + text + (f" (see {because})" if because else "")
 
 
 def _value(value: str) -> str:

@@ -1,4 +1,4 @@
-"""What Slurm says of its nodes, read: states and reasons, partitions and switches, reservations. Pure.
+"""What Slurm says of its nodes, read: states and reasons, partitions and switches. Pure.
 
 Of sinfo and scontrol the plain forms are read, with a format of our own: every version has them. Their JSON
 differs from version to version (scontrol 22.05 has none), and says no more of what is needed here.
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ... import safe_text
-from ..folder import Member, Outcome
+from ..folder import Outcome
 
 # For `sinfo --Node --noheader`: a line for each node and partition; the reason, which may be anything, last.
 FORMAT = "%N|%P|%a|%T|%G|%f|%E"
@@ -73,8 +73,8 @@ def nodes(text: str) -> list[SlurmNodeState]:
 
 def _node(name: str, rows: Sequence[Sequence[str]]) -> SlurmNodeState:
     _, _, _, state, gres, features, reason = rows[0]
-    told = {row[1] for row in rows if row[1] not in _NO_REASON}
-    up = {row[1] for row in rows if row[2] == "up" and row[1] not in _NO_REASON} or told
+    named = {row[1] for row in rows if row[1] not in _NO_REASON}
+    up = {row[1] for row in rows if row[2] == "up" and row[1] not in _NO_REASON} or named
     return SlurmNodeState(
         name=name,
         state=state,
@@ -122,11 +122,6 @@ def switches(text: str) -> dict[str, list[str]]:
     return found
 
 
-def reserved(text: str) -> str:
-    """The host list in `scontrol --oneliner show reservation NAME`; "" where there is none."""
-    return next((n for line in text.splitlines() if (n := _pairs(line).get("Nodes"))), "")
-
-
 def _pairs(line: str) -> dict[str, str]:
     words = (word.partition("=") for word in line.split())
     pairs: dict[str, str] = {}
@@ -134,15 +129,6 @@ def _pairs(line: str) -> dict[str, str]:
         if equals and value != "(null)":
             pairs.setdefault(key, value)
     return pairs
-
-
-def member(
-    node: SlurmNodeState,
-    at: Mapping[str, Sequence[str]],
-    outcome: Outcome = "answered",
-    reason: str = "",
-) -> Member:
-    return Member(name=node.name, outcome=outcome, reason=reason, groups=groups(node, at))
 
 
 def groups(node: SlurmNodeState, at: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

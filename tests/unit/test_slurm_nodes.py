@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envcheck.fleet.engines import slurm_told
-from envcheck.fleet.engines.slurm_told import SlurmNodeState
+from envcheck.fleet.engines import slurm_nodes
+from envcheck.fleet.engines.slurm_nodes import SlurmNodeState
 
 USUAL = """\
 gpu01|a100*|up|idle|gpu:a100:8(S:0-1)|a100,ib|none
@@ -20,15 +20,10 @@ def node(state: str, reason: str = "") -> SlurmNodeState:
 
 
 def test_nodes_with_all_their_partitions_the_default_first() -> None:
-    first, second, third = slurm_told.nodes(USUAL)
+    first, second, third = slurm_nodes.nodes(USUAL)
     assert first == SlurmNodeState("gpu01", "idle", "", ("a100", "all"), ("a100", "ib"), 8)
     assert (second.gpus, second.features, second.reason) == (8, (), "GPU 3 fell | off the bus")
     assert third.partitions == ("test",)  # takes no jobs, and there is no other
-
-
-def test_a_partition_that_takes_no_jobs_is_left_out_where_another_does() -> None:
-    (found,) = slurm_told.nodes("n|a*|down|idle|(null)|(null)|none\nn|b|up|idle|(null)|(null)|none")
-    assert found.partitions == ("b",)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +41,7 @@ def test_a_partition_that_takes_no_jobs_is_left_out_where_another_does() -> None
     ],
 )
 def test_how_many_gpus_a_node_has(gres: str, count: int) -> None:
-    assert slurm_told.nodes(f"n|p|up|idle|{gres}|(null)|none")[0].gpus == count
+    assert slurm_nodes.nodes(f"n|p|up|idle|{gres}|(null)|none")[0].gpus == count
 
 
 @pytest.mark.parametrize(
@@ -55,7 +50,7 @@ def test_how_many_gpus_a_node_has(gres: str, count: int) -> None:
      "idle$", "planned", "IDLE", "idle+cloud", "something-new", "mix-", "alloc", "idle#"],
 )  # fmt: skip
 def test_states_in_which_slurm_may_start_a_job(state: str) -> None:
-    assert slurm_told.closed(node(state)) is None
+    assert slurm_nodes.closed(node(state)) is None
 
 
 @pytest.mark.parametrize(
@@ -80,28 +75,16 @@ def test_states_in_which_slurm_may_start_a_job(state: str) -> None:
     ],
 )
 def test_states_in_which_it_starts_none(state: str, outcome: str, told: str) -> None:
-    assert slurm_told.closed(node(state, "no such board")) == (outcome, told)
-
-
-def test_a_node_that_does_not_respond_says_so_where_nobody_gave_a_reason() -> None:
-    assert slurm_told.closed(node("idle*")) == (
-        "unreachable",
-        "Slurm has it as idle: does not respond",
-    )
-    assert slurm_told.closed(node("drained")) == ("not-asked", "Slurm has it as drained")
+    assert slurm_nodes.closed(node(state, "no such board")) == (outcome, told)
 
 
 def test_a_reason_cannot_forge_lines_or_move_the_cursor() -> None:
-    (found,) = slurm_told.nodes("n|p|up|down|(null)|(null)|a\x1b[2J\u202eb")
+    (found,) = slurm_nodes.nodes("n|p|up|down|(null)|(null)|a\x1b[2J\u202eb")
     assert found.reason == "a\\x1b[2J\\u202eb"
-    assert slurm_told.closed(node("do\x1bwn*")) == (
+    assert slurm_nodes.closed(node("do\x1bwn*")) == (
         "unreachable",
         "Slurm has it as do\\x1bwn: does not respond",
     )
-
-
-def test_what_is_no_line_of_ours_is_left_out() -> None:
-    assert slurm_told.nodes("slurm_load_partitions: Zero Bytes\n\n|||||||\ngpu|a\n") == []
 
 
 def test_switches_of_the_lowest_level_and_blocks() -> None:
@@ -111,20 +94,12 @@ def test_switches_of_the_lowest_level_and_blocks() -> None:
         "SwitchName=spine Level=1 LinkSpeed=1 Nodes=gpu[01-03] Switches=leaf[1-2]\n"
         "BlockName=b1 BlockIndex=0 Nodes=gpu[01-03] BlockSize=3\n"
     )
-    assert slurm_told.switches(told) == {
+    assert slurm_nodes.switches(told) == {
         "gpu01": ["leaf1", "b1"],
         "gpu02": ["leaf1", "b1"],
         "gpu03": ["leaf2", "b1"],
     }
-    assert slurm_told.switches("") == {}
-
-
-def test_the_nodes_of_a_reservation() -> None:
-    told = (
-        "ReservationName=maint StartTime=2026-11-23T00:00:00 Nodes=gpu[01-02] NodeCnt=2 Flags=MAINT"
-    )
-    assert slurm_told.reserved(told) == "gpu[01-02]"
-    assert slurm_told.reserved("ReservationName=x Nodes=(null) NodeCnt=0") == ""
+    assert slurm_nodes.switches("") == {}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +114,7 @@ def test_the_nodes_of_a_reservation() -> None:
     ],
 )
 def test_host_lists(text: str, names: list[str]) -> None:
-    assert slurm_told.unfolded(text) == [name for name in names if name.strip()]
+    assert slurm_nodes.unfolded(text) == [name for name in names if name.strip()]
 
 
 @pytest.mark.parametrize(
@@ -149,12 +124,12 @@ def test_host_lists(text: str, names: list[str]) -> None:
 )  # fmt: skip
 def test_host_lists_that_are_none(text: str) -> None:
     with pytest.raises(ValueError):
-        slurm_told.unfolded(text)
+        slurm_nodes.unfolded(text)
 
 
 def test_groups_are_partitions_switches_and_features() -> None:
-    first = slurm_told.nodes(USUAL)[0]
-    assert slurm_told.groups(first, {"gpu01": ["leaf1"]}) == [
+    first = slurm_nodes.nodes(USUAL)[0]
+    assert slurm_nodes.groups(first, {"gpu01": ["leaf1"]}) == [
         ("partition", "a100"),
         ("partition", "all"),
         ("switch", "leaf1"),

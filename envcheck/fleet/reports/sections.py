@@ -1,0 +1,183 @@
+"""A fleet's result as sections, for text and pages: problems, outliers, who did not answer, shared faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...findings.model import Outcome
+from ...reports.headlines import phrase
+from ...reports.plain import WORDS, Column
+from ...reports.sections import Advice, Block, Heading, Note, ReportSection, Span, Table, together
+from .. import hosts
+from ..model import FleetResult, JudgedMachine, ProblemGroup
+from . import words
+
+GROUPS = ROWS = 20  # of each list, unless -v asks for all
+_NAMES = 60  # characters of a list of names
+_LIMIT = 240  # characters of a list for --limit
+
+# A machine's state in a word, and its style; worst first.
+STATES: dict[str, tuple[str, Outcome]] = {
+    "problems": ("FAIL", "fail"),
+    "could-not-look": ("COULD NOT RUN", "could-not-run"),
+    "unanswered": ("NO ANSWER", "could-not-run"),
+    "warned": ("WARN", "warn"),
+    "healthy": ("OK", "pass"),
+}
+_ORDER = list(STATES)
+
+
+def sections(
+    result: FleetResult, *, verbose: bool, pages: Mapping[str, str] | None = None
+) -> list[ReportSection]:
+    """verbose: every name, and a row for each machine. pages: {machine: the address of its page}."""
+    found = [
+        ("problems", "Problems", _problems(result, verbose)),
+        ("outliers", "Outliers", _outliers(result, verbose)),
+        ("unanswered", "Without a Snapshot", _unanswered(result, verbose)),
+        ("blind", "Not everything could be checked", _blind(result, verbose)),
+        ("shared", "In one place", _shared(result, verbose)),
+        ("changes", "What changed", _changes(result)),
+        ("machines", "Machines", _machines(result, pages or {}) if verbose else []),
+    ]
+    made = [(name, title, [*blocks]) for name, title, blocks in found]
+    return [ReportSection(name, title, "", blocks) for name, title, blocks in made if blocks]
+
+
+def headline(group: ProblemGroup) -> list[Span]:
+    text = f"{words.machines(len(group.machines))}: {words.problem(group)}"
+    return [(WORDS[group.level], group.level), (group.code, "code"), (text, "")]
+
+
+def _problems(result: FleetResult, verbose: bool) -> Iterator[Block]:
+    shown = result.groups if verbose else result.groups[:GROUPS]
+    for group in shown:
+        yield Heading(headline(group))
+        yield Note([(_names(group.machines, verbose), "code")], 1)
+        if len(group.machines) > 1 and group.limit and (verbose or len(group.limit) < _LIMIT):
+            yield Note([(f"--limit {group.limit}", "")], 1)
+        if group.message:
+            about = f"On {group.of_one}: " if group.of_one else ""
+            yield Note([(about + group.message, "")], 1)
+        if group.remedy or group.commands:
+            yield Advice(group.remedy, group.commands)
+    if more := result.groups[len(shown) :]:
+        codes = ", ".join(dict.fromkeys(group.code for group in more))
+        yield Note([(f"and {len(more)} more problems (-v shows them): {codes}", "")])
+
+
+def _outliers(result: FleetResult, verbose: bool) -> Iterator[Block]:
+    """By product. The same on several machines is one row; what a problem explains comes last."""
+    products: dict[str, list[tuple[bool, str, str]]] = {}
+    for attribute in result.attribute_outliers:
+        row = bool(attribute.because), words.attribute_outlier(attribute), attribute.machine
+        products.setdefault(attribute.product, []).append(row)
+    for rate in result.rate_outliers:
+        row = bool(rate.because), words.rate_outlier(rate, 99 if verbose else 2), rate.machine
+        products.setdefault(rate.product, []).append(row)
+    for split in result.splits:
+        products.setdefault(split.product, [])
+    for product, found in products.items():
+        yield Heading(
+            [("Outliers of", "heading"), (product or "machines of no known kind", "heading")]
+        )
+        rows = together((text, name) for _, text, name in sorted(found, key=lambda one: one[0]))
+        yield from _table([(names, text) for text, names in rows.items()], verbose)
+        for split in result.splits:
+            if split.product == product:
+                yield Note([(words.split(split), "")], 1)
+                for camp in split.camps[1 : None if verbose else 2]:
+                    yield Note([(_names(camp.machines, verbose), "code")], 2)
+
+
+def _unanswered(result: FleetResult, verbose: bool) -> Iterator[Block]:
+    rows = [(one.machines, words.silence(one.outcome, one.reason)) for one in result.unanswered]
+    yield from _table(rows, verbose)
+    limits = [one.limit for one in result.unanswered]
+    limit = ",".join(limits) if all(limits) else ""
+    if "," in limit and (verbose or len(limit) < _LIMIT):
+        yield Note([(f"--limit {limit}", "")], 1)
+
+
+def _blind(result: FleetResult, verbose: bool) -> Iterator[Block]:
+    blind = together(
+        (machine.reason or machine.verdict, machine.name)
+        for machine in result.machines
+        if machine.state == "could-not-look"
+    )
+    yield from _table([(names, why) for why, names in blind.items()], verbose)
+
+
+def _shared(result: FleetResult, verbose: bool) -> Iterator[Block]:
+    shown = result.shared if verbose else result.shared[:ROWS]
+    for fault in shown:
+        yield Note([(words.shared(fault), "")], 1)
+        yield Note([(_names(fault.machines, verbose), "code")], 2)
+    if more := len(result.shared) - len(shown):
+        yield Note([(f"and {more} more (-v shows them)", "")], 1)
+
+
+def _changes(result: FleetResult) -> Iterator[Block]:
+    """What changed since the directory that --since named."""
+    for change in result.since or ():
+        problems = f": {'; '.join(change.problems)}" if change.problems else ""
+        yield Note([(f"{change.machine} {change.kind}{problems}", "")], 1)
+    if result.since == []:
+        yield Note([("Nothing changed.", "")], 1)
+
+
+def _machines(result: FleetResult, pages: Mapping[str, str]) -> Iterator[Block]:
+    """All machines, the worst first."""
+    products = {machine.product for machine in result.machines if machine.product}
+    columns = [Column("Machine"), Column("State"), Column("What", wraps=True)]
+    columns += [Column("Product", extra=True)] if len(products) > 1 else []
+    rows = []
+    for machine in sorted(result.machines, key=_severity):
+        link = f"href:{pages[machine.name]}" if pages.get(machine.name) else "code"
+        row: list[Span] = [(machine.name, link), STATES[state_of(machine)], (about(machine), "")]
+        rows.append([*row, (machine.product, "")][: len(columns)])
+    yield Table(columns, rows)
+
+
+def state_of(machine: JudgedMachine) -> str:
+    """A key of STATES."""
+    warned = machine.state == "healthy" and machine.problems
+    return "warned" if warned else machine.state
+
+
+def _severity(machine: JudgedMachine) -> tuple[int, tuple[object, ...]]:
+    return _ORDER.index(state_of(machine)), hosts.natural_key(machine.name)
+
+
+def about(machine: JudgedMachine) -> str:
+    """The reason, or the problems; "" for a healthy machine without warnings."""
+    if machine.state == "unanswered":
+        return words.silence(machine.answer, machine.reason)
+    parts = [machine.reason or machine.verdict] if machine.state == "could-not-look" else []
+    parts += dict.fromkeys(
+        f"{one.code} {phrase(one.headline or one.title, [], {})}"
+        for one in sorted(machine.problems, key=lambda one: one.level != "fail")
+    )
+    return "; ".join(parts)
+
+
+def _table(rows: Sequence[tuple[list[str], str]], verbose: bool) -> Iterator[Block]:
+    """Machines, and what there is to say of them."""
+    shown = rows if verbose else rows[:ROWS]
+    if shown:
+        cells = [[(_names(names, verbose), "code"), (text, "")] for names, text in shown]
+        yield Table([Column(wraps=True), Column(wraps=True)], cells)
+    if more := len(rows) - len(shown):
+        yield Note([(f"and {more} more (-v shows them)", "")], 1)
+
+
+def _names(names: Sequence[str], verbose: bool) -> str:
+    """Folded: "gpu[01-16,20]"; "gpu[01-16] and 12 more" where that is long, unless ``verbose``."""
+    folded = hosts.folded(names)
+    if verbose or len(folded) <= _NAMES:
+        return folded
+    fitting = [count for count in range(1, 33) if len(hosts.folded(names[:count])) <= _NAMES - 14]
+    if not fitting:
+        return words.machines(len(names)) if len(names) > 1 else f"{folded[:_NAMES]}…"
+    more = len(names) - fitting[-1]
+    return hosts.folded(names[: fitting[-1]]) + (f" and {more} more" if more else "")
