@@ -18,7 +18,7 @@ from processes import PATIENCE
 DEMOS = Path(__file__).resolve().parents[2] / "envcheck" / "data" / "demos"
 DRV_002 = (
     "envcheck: DRV-002 Kernel module (535.104.05) and driver libraries (535.129.03) have different versions:"
-    " no program can use a GPU. ["
+    " no program can use a GPU."
 )
 
 
@@ -84,7 +84,7 @@ class WrittenSlurm:
         self._rows.write_text("".join(f"{row}\n" for row in rows))
         self._asked = folder / "asked"
         executable(folder / "sinfo", f"cat {quote(str(self._rows))}")
-        drained = r"s/^gpu07|[^|]*|\([^|]*\)|.*/gpu07|drained|\1|2026-11-23T06:00:00|root|"
+        drained = r"s/^gpu07|[^|]*|\([^|]*\)|.*/gpu07|drained|\1|2026-11-23T06:00:00|"
         executable(
             folder / "scontrol",
             f'[ "$1" = --oneliner ] || printf "%s\\n" "$*" >>{quote(str(self._asked))}\n'

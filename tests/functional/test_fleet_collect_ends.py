@@ -134,18 +134,6 @@ def test_a_password_is_asked_for_on_the_terminal(inventory: Path, tmp_path: Path
     assert (tmp_path / "fleet" / "here1.json").exists()
 
 
-def test_words_that_ansible_does_not_know_are_refused_in_its_words(
-    inventory: Path, tmp_path: Path
-) -> None:
-    done = collect(inventory, tmp_path / "fleet", "--", "--no-such-option")
-    assert done.returncode == 2 and not (tmp_path / "fleet" / "fleet.json").exists()
-    assert done.stderr.endswith("ansible-playbook: unrecognized arguments: --no-such-option\n"), (
-        done.stderr
-    )
-    done = collect(inventory, tmp_path / "fleet", "--limit", "nowhere")
-    assert done.returncode == 2 and "hosts" in done.stderr and done.stderr.count("\n") <= 2
-
-
 def test_no_secret_is_in_what_ssh_says(inventory: Path, tmp_path: Path) -> None:
     odd = "odd ansible_host=198.18.255.254 ansible_ssh_common_args='-o Odd{{ db_password }}=1'"
     inventory.write_text(f"{odd} db_password=Sesame-42\n")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli import envcheck, environment, refused
+from cli import envcheck, environment
 from processes import PATIENCE, wait_for
 from slurm_cluster import DOWN, DRAINED, SlurmCluster, kill_slurmd, serve_cluster, usual_nodes
 
@@ -105,29 +105,6 @@ def test_in_an_allocation_its_nodes_are_asked_by_steps_of_it(
         assert cluster.busy in cluster.queued()  # the job of the user's goes on
     kept = sorted(path.name for path in (tmp_path / "fleet").iterdir())
     assert kept == ["fleet.json", "gpu01.json", "gpu04.json"]
-
-
-def test_the_nodes_of_a_reservation_or_a_partition(cluster: SlurmCluster, tmp_path: Path) -> None:
-    cluster.slurm(
-        "scontrol", "create", "reservation", "reservationname=maint", "nodes=gpu[01,05]",
-        "starttime=now", "duration=60", "users=root", "flags=maint,ignore_jobs",
-    )  # fmt: skip
-    try:
-        done, found = collect(cluster, tmp_path / "a", "--", "--reservation=maint")
-        assert {n: m.outcome for n, m in found.items()} == {
-            "gpu01": "answered",
-            "gpu05": "not-asked",
-        }
-    finally:
-        cluster.slurm("scontrol", "delete", "reservationname=maint")
-    done, found = collect(cluster, tmp_path / "b", "--", "-p", "h100")
-    assert sorted(found) == ["gpu09"], done.stderr.decode()
-    sentence = refused(collect(cluster, tmp_path / "c", "--nodes=gpu01,gpu77")[0])
-    assert sentence == "envcheck: Slurm knows no node gpu77"
-    sentence = refused(collect(cluster, tmp_path / "c", "--", "--reservation=none")[0], 4)
-    assert "Reservation none not found" in sentence
-    sentence = refused(collect(cluster, tmp_path / "c", "--container=tf")[0], 4)
-    assert "pyxis" in sentence
 
 
 def test_a_hung_node_costs_its_deadline_and_leaves_nothing(

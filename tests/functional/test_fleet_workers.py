@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import simulated_fleet
-from cli import PYTHON, envcheck, environment
+from cli import PYTHON, environment
 from h100 import machine
 from processes import PATIENCE, stretched
 from whole import whole
@@ -165,28 +165,9 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
         time.sleep(0.02)
 
 
-def test_pages_are_written_beside_each_other(folder: FleetFolder, tmp_path: Path) -> None:
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    found = list(judged(folder, folder.members(), pages=pages))
-    assert {one.page for one in found} == {path.name for path in pages.iterdir()}
-    assert "gpu07" in (pages / "gpu07.html").read_text()
-
-
 def test_pages_that_cannot_be_written_are_one_sentence(folder: FleetFolder, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"the page of gpu\d\d cannot be written"):
         list(judged(folder, folder.members(), pages=tmp_path / "missing"))
-
-
-def test_a_stream_of_snapshots(tmp_path: Path) -> None:
-    text = snapshots.dump(whole())
-    told = envcheck(
-        "fleet", "report", "-", stdin=text + b'{"name": "gpu7", "snapshot": ' + text + b"}"
-    )
-    assert told.returncode == 0, told.stderr
-    assert b"2" in told.stdout
-    told = envcheck("fleet", "report", "-", stdin=text + b"oops\n" + text)
-    assert told.returncode == 4 and b"machine-2" in told.stdout
 
 
 @pytest.mark.slow
