@@ -11,7 +11,6 @@ import demos
 import jsonschema
 import pytest
 from h100 import ADDRESSES
-from msgspec.structs import replace
 
 from envcheck.cli.demo import BENCH
 from envcheck.cli.main import run
@@ -106,24 +105,6 @@ def test_hostile_files_are_one_sentence(
     assert err.startswith("envcheck: ") and "Traceback" not in err and "\x1b" not in err
 
 
-def test_a_snapshot_without_a_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "machine.json"
-    path.write_bytes(dump(idle()))
-    code, _, err = said(capsys, "--from", str(path))
-    assert code == 2 and f"{path}: this Snapshot has no bench" in err
-    good = save(tmp_path, "good", *on_each())
-    code, _, err = said(capsys, "--from", good, "--baseline", str(path))
-    assert code == 2 and "this Snapshot has no bench" in err
-
-
-def test_a_baseline_of_another_product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    here = save(tmp_path, "here", *on_each())
-    on_cpu = [replace(run, row=replace(run.row, gpus=[])) for run in on_each()]
-    there = save(tmp_path, "there", *on_cpu)
-    code, out, err = said(capsys, "--from", here, "--baseline", there)
-    assert (code, out) == (2, "") and f"--baseline {there}: " in err
-
-
 def test_a_baseline_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     well = save(tmp_path, "well", b.ran(b.row(), 2400))
     now = save(tmp_path, "now", b.ran(b.row(), 1900))
@@ -167,14 +148,6 @@ def test_nothing_measured_is_4(tmp_path: Path, capsys: pytest.CaptureFixture[str
     file = save(tmp_path, "file", run_)
     code, out, _ = said(capsys, "--from", file)
     assert code == 4 and "nothing was measured: resnet50 amp xla 256: not run: no time left" in out
-
-
-def test_a_file_of_an_interrupted_bench_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = save(tmp_path, "file", *on_each(), interrupted=True)
-    code, out, _ = said(capsys, "--from", file)
-    assert code == 0 and "; interrupted after 8 rows" in " ".join(out.split())
 
 
 def test_the_report_obeys_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

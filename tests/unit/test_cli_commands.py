@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from envcheck.cli.commands import COMMANDS, in_place, lines_in_place
-from envcheck.cli.main import run
 from envcheck.invocation import VARIABLE
 
 
@@ -35,14 +34,6 @@ def test_of_a_page_the_lines_to_paste_are() -> None:
     )
     coloured = "\x1b[1;36menvcheck rollback tf\x1b[0m\n"
     assert lines_in_place(coloured) == "\x1b[1;36msh setup.sh rollback tf\x1b[0m\n"
-
-
-@pytest.mark.usefixtures("scratch_home")
-def test_the_pages_are_printed_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["list"]) == 0 and run(["explain", "DRV-002"]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert "sh setup.sh install" in told and "sh setup.sh doctor --only DRV-002" in told
-    assert not [line for line in told if line.startswith("envcheck ")]
 
 
 def test_where_it_is_on_path_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:

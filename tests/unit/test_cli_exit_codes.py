@@ -90,18 +90,6 @@ def test_what_is_found_decides(
     )
 
 
-def test_the_format_and_the_file_change_nothing(
-    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for form in ("text", "terminal", "json", "junit", "markdown"):
-        command = ["doctor", "--from", str(saved / "fail"), "--format", form]
-        assert run(command) == 1
-        printed = capsys.readouterr().out
-        assert run([*command, "--output", str(tmp_path / "report")]) == 1
-        assert (tmp_path / "report").read_text() == printed
-        assert capsys.readouterr().out == ""
-
-
 def test_a_ci_server_is_told_what_the_exit_code_says(
     saved: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,11 +135,3 @@ def test_one_file_for_two_things_is_refused(
     assert (
         run(["doctor", "--from", str(source), "--save", "/dev/null", "--output", "/dev/null"]) == 0
     )
-
-
-def test_a_save_that_fails_is_told_of_by_its_own_name(
-    saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for place in (saved, saved / "no" / "x", Path("/dev/full")):
-        assert run(["doctor", "--from", str(saved / "healthy"), "--save", str(place)]) == 2
-        assert f"--save {place}: " in capsys.readouterr().err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,14 +11,13 @@ import pytest
 from h100 import machine
 
 from envcheck import collection
-from envcheck.cli import kernels, sources
+from envcheck.cli import kernels
 from envcheck.cli.main import run
 from envcheck.cli.parser import Parser
 from envcheck.collection import Collected, Kernels
 from envcheck.collector import main as collector_main
-from envcheck.collector.kernels import LEVELS, MODES, attempts, campaign
+from envcheck.collector.kernels import LEVELS, MODES
 from envcheck.exit_codes import UsageError
-from envcheck.facts import snapshot as snapshots
 
 
 def parsed(*argv: str) -> argparse.Namespace:
@@ -43,6 +41,11 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("argv", "expected"), ASKED)
+def test_what_the_options_ask_for(argv: str, expected: Kernels | None) -> None:
+    assert wanted(*argv.split()) == expected
+
+
+@pytest.mark.parametrize(("argv", "expected"), ASKED)
 def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None) -> None:
     if expected is None:
         assert collector_main._arguments(["--level=quick"]).request.kernels is None
@@ -55,20 +58,6 @@ def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None
     ]
     assert options.gpus == (expected.gpus or None)
     assert options.busy_ok == expected.busy_ok
-
-
-def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
-    assert wanted(only=["tensorcores"]) == wanted(only=["driver", "TC-101"]) == Kernels()
-    assert wanted(skip=["driver", "TC-101"]) == Kernels()
-    assert wanted(only=["driver", "gpu"]) is None
-    assert wanted(skip=["tensorcores"]) is None
-    with pytest.raises(
-        UsageError, match=r"^--gpu and --only cannot be used together: .* tensorcores,"
-    ):
-        wanted("--gpu", "0", only=["driver"])
-    with pytest.raises(UsageError, match=r"^--modes and --skip cannot be used together"):
-        wanted("--modes", "fp16", skip=["tensorcores"])
-    assert wanted("--level=quick", skip=["tensorcores"]) is None
 
 
 @pytest.mark.parametrize("argv", ["--kernels L0", "--gpu 0", "--busy-ok", "--modes fp16"])
@@ -102,21 +91,8 @@ def test_a_word_that_is_no_choice_is_named(
         assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--gpu=0", "--level=quick"])
-def test_a_file_leaves_nothing_to_run(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name = option.replace("=", " ") if option.startswith("--level") else option.partition("=")[0]
-    (tmp_path / "machine.json").write_bytes(snapshots.dump(machine()))
-    for command in (["doctor", "--from"], ["collect", "--nvidia-smi"]):
-        assert run([*command, str(tmp_path / "machine.json"), option]) == 2
-        assert f"{name} and {command[1]} cannot be used together" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        collector_main._arguments(["--nvidia-smi", "x", option])
-    assert (
-        f"{option.partition('=')[0]} and --nvidia-smi cannot be used together"
-        in capsys.readouterr().err
-    )
+class Called(Exception):
+    """In place of a collector that is started."""
 
 
 @pytest.fixture
@@ -131,19 +107,41 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return made
 
 
-def test_levels_of_a_target_need_one(
-    calls: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ("doctor", Kernels()),
+        ("doctor --gpu 1", Kernels(gpus=[1])),
+        ("doctor --only driver", None),
+        ("collect --kernels L0", Kernels(levels=["L0"])),
+        ("collect --level quick", None),
+    ],
+)
+def test_the_commands_pass_them_on(
+    calls: list[dict[str, Any]],
+    argv: str,
+    expected: Kernels | None,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(sources, "implied_target", lambda: (None, ""))
-    assert run(["doctor", "--kernels", "L2,L1"]) == 2
-    assert (
-        "--kernels L2,L1: runs in a target environment, and there is none"
-        in capsys.readouterr().err
-    )
-    run(["doctor", "--kernels", "L0,L1"])
-    assert len(calls) == 1
+    run([*argv.split(), "--target", "/env"])
+    assert [call["kernels"] for call in calls] == [expected]
 
 
-def test_no_process_of_the_campaign_can_outlast_the_collector() -> None:
-    last = max(one.start + one.seconds + 2 * one.stage for one in attempts.LIMITS.values())
-    assert campaign.LIMIT + last < collection.KERNELS
+@pytest.mark.parametrize(
+    ("chosen", "gpus", "bound"),
+    [
+        (Kernels(gpus=[2]), [2], collection.DEADLINE + collection.KERNELS),
+        (None, None, collection.DEADLINE),
+    ],
+)
+def test_the_collector_gets_the_time_that_they_take(
+    monkeypatch: pytest.MonkeyPatch, chosen: Kernels | None, gpus: list[int] | None, bound: float
+) -> None:
+    def start(argv: list[str], deadline: float, **options: Any) -> None:
+        asked = json.loads(argv[argv.index("--request") + 1])["kernels"]
+        assert (asked and asked["gpus"], deadline) == (gpus, bound)
+        raise Called
+
+    monkeypatch.setattr(collection.process, "Child", start)
+    with pytest.raises(Called):
+        collection.collect(kernels=chosen)

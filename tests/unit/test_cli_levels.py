@@ -79,15 +79,6 @@ def test_what_is_run(
 
 @pytest.mark.usefixtures("made")
 @pytest.mark.parametrize(
-    ("argv", "only", "skip"),
-    [("--level quick", [], []), ("", ["driver"], []), ("--level deep", ["driver"], [])],
-)
-def test_nothing_is_run_for_what_needs_nothing(argv: str, only: list[str], skip: list[str]) -> None:
-    assert wanted(*argv.split(), only=only, skip=skip) is None
-
-
-@pytest.mark.usefixtures("made")
-@pytest.mark.parametrize(
     ("argv", "only", "words"),
     [
         ("--level quick", ["xla"], "--level quick does not run xla, which --only names"),
@@ -101,20 +92,6 @@ def test_options_that_contradict_each_other_are_named(
 ) -> None:
     with pytest.raises(UsageError, match=f"^{words}"):
         wanted(*argv.split(), only=only)
-
-
-@pytest.mark.usefixtures("made")
-@pytest.mark.parametrize(
-    ("word", "words"),
-    [
-        ("xlaa", "xlaa: no check's code, no area and no acceleration system; did you mean .xla"),
-        ("ncl", "nccl"),
-        ("zzzzzz", "acceleration system: there are host, pci, .*, amp-graph, .*, xla$"),
-    ],
-)
-def test_a_system_that_does_not_exist_is_named(word: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        doctor._selection([word])
 
 
 def test_a_level_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,21 +113,6 @@ def test_what_the_core_asks_for_is_what_the_collector_reads(products: bool) -> N
     found = collector_main._arguments(["--request", sent]).request.kernels
     assert (bool(found.levels), found.systems) == (products, ["xla"])
     assert (found.gpus, found.busy_ok) == ([1], True)
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["--level=quick", "--kernels=L0"], "--kernels and --level quick"),
-        (["--level=deep", "--nvidia-smi=x"], "--level and --nvidia-smi cannot be used together"),
-    ],
-)
-def test_the_collector_refuses_what_makes_no_sense(
-    argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        collector_main._arguments(argv)
-    assert words in capsys.readouterr().err
 
 
 # -- exit codes, and replays

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from envcheck.cli import selection, stacks
@@ -41,17 +39,6 @@ def request(line: str) -> Request:
 )
 def test_both_ways_are_one_request(command: str, named: str, options: str) -> None:
     assert request(f"{command} {named}") == request(f"{command} {options}")
-
-
-def test_a_file_of_one_s_own_is_a_stack_of_wheels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine").touch()
-    for word in ("./team.toml", "team.toml", f"{tmp_path}/team.toml"):
-        found = request(f"install {word}")
-        assert (found.mode, found.stack) == ("wheel", str(tmp_path / "team.toml"))
-    assert request("install mine").stack == "mine"
 
 
 def test_tensorflow_gpu_is_said_to_be_tensorflow(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,52 +59,6 @@ def test_piped_it_is_a_line_a_step(clock: list[float], monkeypatch: pytest.Monke
     ]
 
 
-def test_piped_a_long_download_is_a_line_a_minute(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream = stderr(monkeypatch, io.StringIO())
-    with Terminal() as shown:
-        shown.say("fetching")
-        for second in range(0, 100, 5):
-            clock.append(100.0 + second)
-            shown.progress(fetched(second))
-    assert stream.getvalue().splitlines() == [
-        "envcheck: fetching",
-        "envcheck: fetching: 60 of 100 MiB",
-    ]
-
-
-def test_on_a_terminal_what_is_done_stays_with_its_time(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream = stderr(monkeypatch, TerminalStream())
-    with Terminal() as shown:
-        shown.planned(planned())
-        shown.step("install")
-        shown.progress(fetched(0))
-        clock.append(110.0)
-        shown.progress(fetched(40))
-        shown._line.draw()
-        line = stream.getvalue().rpartition("\x1b[K")[2][2:]
-        assert line == "step 3 of 6: install 4 packages, 40 of 100 MiB (10 s)"
-        clock.append(131.0)
-        shown.step("configure")
-    whole = stream.getvalue()
-    assert "envcheck: step 3 of 6: install 4 packages (31 s)\n" in whole
-    assert whole.endswith("envcheck: step 4 of 6: configure it\n")
-
-
-def test_quiet_is_quiet(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream in (stderr(monkeypatch, TerminalStream()), stderr(monkeypatch, io.StringIO())):
-        with Terminal(quiet=True) as shown:
-            shown.planned(planned())
-            shown.say("looking")
-            shown.step("install")
-            clock.append(clock[-1] + 100)
-            shown.progress(fetched(40))
-        assert stream.getvalue() == ""
-
-
 def test_control_c_leaves_no_half_line(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stderr(monkeypatch, TerminalStream())
     with pytest.raises(KeyboardInterrupt), Terminal() as shown:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 
-from envcheck.cli.main import COMMANDS, build_parser, run
+from envcheck.cli.main import build_parser, run
 from envcheck.exit_codes import ExitCode
 from envcheck.invocation import VARIABLE
 from envcheck.suggestions import did_you_mean, nearest
@@ -71,22 +70,6 @@ def test_the_nearest_is_named(
         assert hint == f"hint: envcheck {help_}"
 
 
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("frobnicate", 'envcheck: there is no command "frobnicate"'),
-        ("doctor --frobnicate", 'envcheck doctor: there is no option "--frobnicate"'),
-        ("list tensorflow", 'envcheck list: unexpected argument "tensorflow"'),
-        ("list --format pdf", 'envcheck list: --format "pdf": not one of text, json'),
-        ("install fastai", 'envcheck: there is no stack "fastai"'),
-    ],
-)
-def test_what_is_near_nothing_is_said_alone(
-    capsys: pytest.CaptureFixture[str], line: str, sentence: str
-) -> None:
-    assert refused(capsys, line)[0] == sentence
-
-
 @pytest.mark.parametrize("command", ["run", "shell"])
 def test_the_exit_code_is_the_command_s(capsys: pytest.CaptureFixture[str], command: str) -> None:
     sentence, hint = refused(capsys, f"{command} --nmae x", ExitCode.NOT_STARTED)
@@ -101,24 +84,6 @@ def test_a_typo_is_told_before_what_is_missing(capsys: pytest.CaptureFixture[str
 
 def test_an_abbreviation_goes_on_working() -> None:
     assert build_parser(["doctor"]).parse_args(["doctor", "--targ", "x"]).target == "x"
-
-
-def test_hints_are_commands_as_envcheck_is_called_here(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VARIABLE, "sh setup.sh")
-    assert refused(capsys, "docter")[1] == "hint: sh setup.sh doctor --help"
-    assert refused(capsys, "doctor --only gpus")[1] == "hint: sh setup.sh explain lists all codes"
-    hint = refused(capsys, "install tensorflw")[1]
-    assert hint.endswith("(sh setup.sh explain stack-file)"), "in the middle of a sentence, too"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_name_of_an_option_is_its_own_nearest(command: str) -> None:
-    parser = build_parser([command])
-    chosen = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    for option in chosen.choices[command]._option_string_actions:
-        assert nearest(option, chosen.choices[command]._option_string_actions) == option
 
 
 def test_nearest_minds_no_case_and_says_nothing_where_nothing_is_near() -> None:
@@ -149,17 +114,3 @@ def test_a_word_too_many_for_the_doctor_is_put_where_it_belongs(
     (tmp_path / "machine.json").touch()
     told = refused(capsys, f"doctor {word}")
     assert told == [f'envcheck doctor: unexpected argument "{word}"', f"hint: {command}"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "prune --yes --dry-run",
-        "rollback tf -y --dry-run",
-        "uninstall tf --yes --dry-run",
-        "bundle tensorflow --yes --output x",
-        "install tensorflow --yes --dry-run",
-    ],
-)
-def test_yes_and_dry_run_are_taken_by_every_command_that_changes_something(line: str) -> None:
-    assert build_parser(line.split()).parse_args(line.split()).yes

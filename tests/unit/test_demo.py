@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import demos
 import pytest
 
@@ -58,26 +55,6 @@ def test_its_first_line_says_that_it_is_simulated(
     first = capsys.readouterr().out.partition("\n")[0].removeprefix("# ")
     assert first == f"Simulated, not real: {demos.DEMOS[name][0]}"
     assert len(first) <= 80
-
-
-def test_the_other_faces_say_so_too(capsys: pytest.CaptureFixture[str]) -> None:
-    title = demos.DEMOS["heat"][0]
-    assert run(["demo", "heat", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["simulated"] == title
-    assert run(["demo", "heat", "--format", "junit"]) == 0
-    assert f"simulated: {title}" in capsys.readouterr().out.splitlines()[1]
-
-
-def test_it_is_what_the_doctor_says_of_the_saved_snapshot(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    saved = str(tmp_path / "machine.json")
-    assert run(["demo", "odd-machine", "--save", saved]) == 0
-    shown = capsys.readouterr().out
-    assert run(["doctor", "--from", saved]) == 0
-    assert capsys.readouterr().out == shown
-    assert run(["demo", "heat", "--save", saved]) == 0
-    assert run(["doctor", "--from", saved]) == 1  # where the demo of it ended with 0
 
 
 def test_without_a_name_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ import pytest
 from h100 import COUNT, VICTIM, gpu, machine, with_fault
 from targets import good_target
 from test_comparison import kernels
-from test_purpose import CPU, on_no_gpu
 from whole import whole
 
 from envcheck.attributes.difference import differences
@@ -69,19 +68,6 @@ def test_a_target_in_one_of_them_turns_no_verdict(name: str) -> None:
         assert "Only one of the two has a target" in shown and "became" not in shown
 
 
-def test_a_target_that_needs_no_gpu_makes_no_machine_better() -> None:
-    excused = on_no_gpu(CPU)
-    report = of(msgspec.structs.replace(excused, target=None), excused)
-    assert (report.before.status, report.after.status) == ("problems", "healthy")
-    assert report.verdict == "same"
-
-
-def test_a_fault_of_the_machine_counts_where_one_has_no_target() -> None:
-    healthy, hot = load(demos.build("healthy")), load(demos.build("heat"))
-    report = of(msgspec.structs.replace(healthy, target=None), hot)
-    assert report.verdict == "worse" and "became worse." in text(report)
-
-
 def test_the_check_that_turned_comes_first() -> None:
     report = of(load(demos.build("healthy")), load(demos.build("heat")))
     first = report.turned[0]
@@ -106,17 +92,6 @@ def test_a_link_that_lost_lanes_is_told_with_its_gpu() -> None:
         [f"GPU {VICTIM}"],
     )
     assert "PCIe lanes, GPU 3: 16 → 8" in text(report)
-
-
-def test_a_gpu_that_is_gone_is_told_once_and_the_others_stay_themselves() -> None:
-    all_of_them = [gpu(n, vbios=f"96.00.74.00.{n:02}") for n in range(COUNT)]
-    left = [one for one in all_of_them if one.index != 2]
-    left = [msgspec.structs.replace(one, index=place) for place, one in enumerate(left)]
-    report = of(machine(all_of_them), machine(left))
-    told = {(fact.key, fact.words, fact.before, fact.after) for fact in report.facts}
-    assert ("gpus.there", "GPU at 0000:52:00.0", "there", "none") in told
-    assert not [fact for fact in report.facts if fact.devices], "no GPU is another one's"
-    assert not report.other_machine
 
 
 def test_another_product_is_said_in_the_first_line() -> None:
@@ -155,14 +130,6 @@ def test_a_rate_counts_beyond_its_spread() -> None:
     assert rates(rated(600, 1.04), rated(570, 1.04)) == [], "its repetitions lay as far apart"
     assert rates(rated(600, None), rated(576)) == [], "4 %, and nobody knows how steady it was"
     assert rates(rated(600, None), rated(560)) == [(-0.067, True)]
-
-
-def test_rates_under_other_circumstances_say_so() -> None:
-    before = rated(600, level="L1", library_version="12.4.5")
-    report = of(before, rated(500, level="L1", library_version="12.9.1"))
-    (one,) = report.rates
-    assert (one.under_before, one.under) == ("cuBLAS 12.4.5", "cuBLAS 12.9.1") and report.worse
-    assert "cuBLAS 12.4.5, and now under cuBLAS 12.9.1" in " ".join(text(report).split())
 
 
 def test_packages_that_came_went_and_changed() -> None:

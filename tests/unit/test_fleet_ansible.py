@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from envcheck.cli.fleet import asking
 from envcheck.cli.main import build_parser
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes
-from envcheck.fleet.engines.ansible import Event, Inventory, PlaybookEnd
+from envcheck.fleet.engines.ansible import Event, PlaybookEnd
 from envcheck.fleet.folder import FleetFolder, Member
 
 HERE = Path(__file__).parent
@@ -47,25 +46,6 @@ def test_a_long_or_hostile_reason_is_a_line() -> None:
     assert outcome == "failed" and reason.isprintable() and len(reason) < 250
 
 
-def test_become_is_not_what_makes_a_machine_unreachable() -> None:
-    assert outcomes.of_words("Incorrect sudo password", "unreachable")[0] == "failed"
-
-
-def test_the_command_line_is_the_user_s_words() -> None:
-    given = Inventory(["a", "b,"], "gpu[1:3]", 20, True, ["-u", "admin"])
-    rest = ["--limit", "gpu[1:3]", "--forks", "20", "--become", "-u", "admin"]
-    assert given.argv() == ["-i", "a", "-i", "b,", *rest]
-    assert Inventory(["a"]).argv() == ["-i", "a"]
-
-
-def test_what_follows_two_dashes_goes_to_ansible(tmp_path: Path) -> None:
-    words = ["fleet", "collect", "-i", str(tmp_path), "--", "-u", "admin", "--", "-v"]
-    parsed = build_parser(words).parse_args(words)
-    assert (parsed.directory, parsed.further) == ("fleet", ["-u", "admin", "--", "-v"])
-    given = asking.inventory.wanted(parsed)
-    assert given is not None and given.argv()[2:] == ["-u", "admin", "--", "-v"]
-
-
 @pytest.mark.parametrize(
     "words", [["--limit", "x"], ["--forks", "3"], ["-b"], ["--", "-u", "admin"], ["-i", "no/where"]]
 )
@@ -73,29 +53,6 @@ def test_options_without_an_inventory_are_refused(words: list[str], tmp_path: Pa
     argv = ["fleet", "collect", str(tmp_path), *words]
     with pytest.raises(UsageError):
         asking.ask(build_parser(argv).parse_args(argv), tmp_path)
-
-
-def test_real_names_are_kept_where_that_is_asked_for() -> None:
-    for words, kept in (([], False), (["--no-redact"], True)):
-        argv = ["fleet", "collect", "-i", "a,", "--level=quick", *words]
-        asked = asking._asked(build_parser(argv).parse_args(argv))
-        assert ("--no-redact" in asked.arguments) == kept
-
-
-def test_containers_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    argv = ["fleet", "collect", "-i", "a,", "--target", "image:x"]
-    with pytest.raises(UsageError, match="image:x") as refused:
-        asking.ask(build_parser(argv).parse_args(argv), tmp_path)
-    assert "envcheck doctor --target image:x" in refused.value.hint
-
-
-def test_half_a_line_of_events_waits_for_its_end() -> None:
-    file = io.BytesIO(b'{"event":"task","name":"a"}\n{"event":"ta')
-    assert [event.name for event in ansible._events(file)] == ["a"]
-    file.seek(0, 2)
-    file.write(b'sk","name":"b","new_field":1}\n')
-    file.seek(28)
-    assert [event.name for event in ansible._events(file)] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -159,17 +116,6 @@ def test_an_answer_that_is_no_snapshot_is_told_and_removed(tmp_path: Path) -> No
     answer.write_bytes(b"rubbish")
     member = running.result("a", state="ok", said={"answer": str(answer), "rc": 0})
     assert member.outcome == "unreadable" and not answer.exists()
-
-
-def test_no_room_for_answers_ends_the_run(tmp_path: Path) -> None:
-    with pytest.raises(CouldNotLook, match="No space left"):
-        Running(tmp_path).result("a", state="ok", said={"full": "No space left on device"})
-
-
-def test_an_ansible_that_is_killed_is_told_with_what_is_kept(tmp_path: Path) -> None:
-    running = Running(tmp_path)
-    with pytest.raises(CouldNotLook, match=r"died by signal 9.*; 0 of 3 machines"):
-        running.run.check(PlaybookEnd(None, "died by signal 9 (SIGKILL)", ""))
 
 
 def test_the_roster_keeps_machines_of_earlier_runs(tmp_path: Path) -> None:

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import demos
-import fleet
 import msgspec
 import pytest
 from h100 import COUNT, gpu, machine
-from test_diff import rated
 
 from envcheck import safe_text
 from envcheck.attributes import profile_reading as reading
@@ -86,38 +84,6 @@ def test_every_machine_that_was_kept_fits_and_the_others_are_named(
     }, "who was left out is found by what the others have in common"
 
 
-def test_facts_on_which_healthy_machines_differ_are_a_comment(forty: Forty) -> None:
-    text = forty.made.text
-    assert "# kernel: not the same on all: 5.15.0-113-generic on 21" in text
-    assert "5.15.0-107-generic on gpu33" in text
-    (product,) = parsed(text).products
-    assert "kernel" not in product.tables["machine"][0]
-    assert product.tables["gpus"][0]["pcie_lanes"].value == 16
-
-
-def a_mixed_fleet() -> dict[str, Snapshot]:
-    """Three machines of each of several products, on two driver branches."""
-    found = {}
-    for number, product in enumerate(fleet.PRODUCTS[::3]):
-        branch = max(one for one in fleet.BRANCHES if product.since <= one <= product.until)
-        for place in range(3):
-            count = 2 if product.module else 1
-            found[f"node{number}-{place}"] = fleet.machine(product, branch, count)
-    return found
-
-
-def test_several_products_are_in_one_file() -> None:
-    machines = a_mixed_fleet()
-    made = of(machines)
-    profile = parsed(made.text)
-    names = [str(one.name.value) for one in profile.products]
-    assert len(names) == len(set(names)) > 3
-    again = judged(machines, profile)
-    assert not wrong(one for one in again if one.name in made.kept)
-    stranger = judged({"new": machine()}, parsed(_without(made.text, "H100")))
-    assert any("EXP-012" in line for line in wrong(stranger))
-
-
 def _without(text: str, word: str) -> str:
     """The baseline without the product of that name."""
     head, *products = text.split("[[products]]")
@@ -145,12 +111,6 @@ def test_a_bound_lies_below_every_figure_and_as_far_as_these_are_apart() -> None
     time = bound(rates([10.0] * 9, lower_is_better=True))
     assert time.bound == pytest.approx(10.3, rel=1e-3)
     assert 0 < bound(rates([1.0, 1000.0])).bound < 1.0
-
-
-def test_a_slow_gpu_is_found_by_the_others_rates() -> None:
-    made = of({f"m{n}": rated(600.0 + n / 10) for n in range(6)})
-    slow, well = judged({"slow": rated(540.0), "well": rated(598.0)}, parsed(made.text))
-    assert [line for line in wrong([slow]) if "EXP-013" in line] and not wrong([well])
 
 
 EVIL = [
@@ -191,16 +151,6 @@ def test_hostile_values_leave_a_profile_that_can_be_read(evil: str) -> None:
     profile = parsed(safe_text.styled(made.text))  # as it is written
     assert len(profile.products) == 1 and profile.products[0].tables["gpus"]
     assert not wrong(judged(machines, parsed(of(machines).text)))
-
-
-def test_a_fleet_without_a_healthy_machine_has_no_baseline(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["fleet", "baseline", str(tmp_path)]) == 4
-    (tmp_path / "ill.json").write_bytes(demos.build("heat"))
-    assert run(["fleet", "baseline", str(tmp_path)]) == 4
-    told = capsys.readouterr().err
-    assert "no machine in it is healthy" in told and "throttled by heat" in told
 
 
 def test_the_command_writes_a_profile_that_the_doctor_takes(

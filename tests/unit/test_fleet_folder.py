@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from whole import whole
 
-from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet.folder import FleetFolder, Member, file_name
 
@@ -42,19 +41,7 @@ def test_no_two_names_share_a_file() -> None:
     assert len({file_name(name) for name in HOSTILE}) == len(HOSTILE)
 
 
-def test_what_is_no_snapshot_is_not_kept(tmp_path: Path) -> None:
-    member = FleetFolder(tmp_path).keep("a", b"Welcome to gpu-07!\n{}", [])
-    assert member.outcome == "unreadable" and member.reason
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_roster_s_machines_without_a_snapshot_are_kept(tmp_path: Path) -> None:
     dead = Member(name="b", outcome="unreachable", reason="No route to host")
     FleetFolder(tmp_path).write_roster("ansible", [dead, Member(name="a")])
     assert FleetFolder(tmp_path).members() == [Member(name="a"), dead]
-
-
-def test_a_broken_roster_is_named(tmp_path: Path) -> None:
-    (tmp_path / "fleet.json").write_text("{")
-    with pytest.raises(UsageError, match=r"fleet\.json"):
-        FleetFolder(tmp_path).members()

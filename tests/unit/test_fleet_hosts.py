@@ -38,11 +38,6 @@ def test_names_are_folded(text: str) -> None:
     assert hosts.folded(FOLDED[text]) == text
 
 
-def test_long_numbers_stay_as_they_are() -> None:
-    names = ["gpu202611230000001", "gpu202611230000002"]
-    assert hosts.folded(names) == ",".join(names)
-
-
 names = st.lists(
     st.one_of(
         st.text(max_size=8),
@@ -70,10 +65,6 @@ def test_a_shell_reads_the_names_and_nothing_else(listed: list[str]) -> None:
     assert all(shell.word(name) in text for name in odd) and "\n" not in text and "\x1b" not in text
     plain = ",".join(one for one in bare.split(",") if one)
     assert sorted(unfolded(plain)) == sorted({*listed} - odd - {""})
-
-
-def test_people_count_two_before_ten() -> None:
-    assert hosts.natural(["n10", "n2", "m", "n02"]) == ["m", "n2", "n02", "n10"]
 
 
 def test_ansible_gets_names_without_ranges() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hostile
-import pytest
 from test_openmetrics import samples
 
 from envcheck.fleet.model import (
@@ -81,8 +79,3 @@ def test_states_problems_and_odd_ones_out() -> None:
     assert value("odd_attribute", **odd, key="gpus.vbios") == 1
     assert value("odd_rate_below_ratio", **odd, key="kernels.L0.fp16") == 0.1
     assert value("shared_fault_machines", kind="rack", place="r7", code="GPU-008") == 1
-
-
-@pytest.mark.parametrize("name", hostile.TEXTS.values(), ids=hostile.TEXTS)
-def test_a_hostile_name_obeys_the_grammar(name: str) -> None:
-    samples(openmetrics.render(fleet(name), {"site": name}))

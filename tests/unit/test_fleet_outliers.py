@@ -50,26 +50,11 @@ def test_two_camps_are_a_split_and_nobody_is_odd() -> None:
     ]
 
 
-def test_what_all_have_of_their_own_is_neither() -> None:
-    assert attribute_outliers("p", valued(*"abcdefgh")) == ([], [])
-
-
 def test_a_gpu_that_differs_from_its_own_machine_s_others_is_told_of_one_machine() -> None:
     gpus = [told("B" if n == 3 else "A", "gpus.vbios", f"GPU {n}") for n in range(8)]
     (odd,), splits = attribute_outliers("p", [machine("m", *gpus)])
     assert (odd.devices, odd.value, odd.usual, odd.of) == (["GPU 3"], "B", "A", 8)
     assert odd.per == "device" and splits == []
-
-
-def test_all_gpus_of_a_machine_are_one_odd_attribute() -> None:
-    machines = [
-        machine(
-            f"m{m}", *(told("B" if m == 1 else "A", "gpus.vbios", f"GPU {n}") for n in range(4))
-        )
-        for m in range(5)
-    ]
-    (odd,), _ = attribute_outliers("p", machines)
-    assert odd.machine == "m1" and odd.devices == ["GPU 0", "GPU 1", "GPU 2", "GPU 3"]
 
 
 def nodes(swapped: str = "") -> list[JudgedMachine]:
@@ -98,14 +83,6 @@ def test_a_package_that_one_machine_does_not_have() -> None:
     machines += [machine("bare", numpy), machine("unlooked", told("570"))]
     (odd,), _ = attribute_outliers("p", machines)
     assert (odd.machine, odd.value, odd.usual, odd.of) == ("bare", "", "2.6", 5)
-
-
-def test_a_setting_that_one_machine_alone_has() -> None:
-    target = told("3.12", "target.python")
-    machines = [machine(f"m{n}", target) for n in range(4)]
-    machines.append(machine("set", target, told("1", "settings.NCCL_P2P_DISABLE")))
-    (odd,), _ = attribute_outliers("p", machines)
-    assert (odd.machine, odd.value, odd.usual) == ("set", "1", "")
 
 
 def test_a_problem_about_the_same_is_pointed_to() -> None:
@@ -181,62 +158,11 @@ def test_a_slow_gpu_of_one_machine_is_found_beside_its_mates() -> None:
     assert odd.devices == ["GPU 2"] and odd.of == 8
 
 
-def test_figures_under_other_circumstances_are_not_compared() -> None:
-    machines = measured(6)
-    for one in measured(2, {(f"m{m}", gpu): 0.2 for m in range(2) for gpu in range(8)}):
-        rates = [
-            Measurement(key=r.key, words=r.words, value=r.value, unit=r.unit, device=r.device,
-                        under="cuBLAS 11")
-            for r in one.rates
-        ]  # fmt: skip
-        machines.append(machine(f"old-{one.name}", rates=rates))
-    assert rate_outliers({"p": machines}) == ([], [])
-
-
 def test_nothing_is_odd_that_a_third_of_the_machines_have() -> None:
     slow = {(f"m{m}", gpu): 0.2 for m in range(7) for gpu in range(8)}
     odd, splits = rate_outliers({"p": measured(20, slow)})
     assert odd == [] and len(splits) == 4
     assert [len(camp.machines) for camp in splits[0].camps] == [13, 7]
-
-
-def test_times_are_slow_where_they_are_longer() -> None:
-    machines = measured(10)
-    late = machines[3]
-    rates = [
-        Measurement(key="copy.us", words="copy", unit="us", lower_is_better=True,
-                    value=10.0 * (1.3 if one is late else 1.0), device=one.name)
-        for one in machines
-    ]  # fmt: skip
-    those = [machine(one.name, rates=[rate]) for one, rate in zip(machines, rates, strict=True)]
-    (odd,), _ = rate_outliers({"p": those})
-    assert odd.machine == "m3" and odd.median == pytest.approx(10.0)
-
-
-def test_what_varies_by_itself_is_not_odd() -> None:
-    machines = measured(20, {("m1", 1): 0.1}, keys=["bench.a"])
-    noisy = [
-        machine(one.name, rates=[_with_spread(rate, 0.3) for rate in one.rates]) for one in machines
-    ]
-    assert rate_outliers({"p": noisy}) == ([], [])
-
-
-def _with_spread(rate: Measurement, spread: float) -> Measurement:
-    return Measurement(
-        key=rate.key, words=rate.words, value=rate.value, unit=rate.unit, device=rate.device,
-        spread=spread,
-    )  # fmt: skip
-
-
-def test_a_problem_of_the_slow_gpu_is_pointed_to() -> None:
-    machines = measured(10, {("m1", 3): 0.2})
-    hot = MachineProblem(
-        code="GPU-008", level="warn", title="", headline="is throttled", message="",
-        devices=["GPU 3 NVIDIA H100 at 0000:61:00.0"],
-    )  # fmt: skip
-    machines[1] = machine("m1", rates=machines[1].rates, problems=[hot])
-    (odd,), _ = rate_outliers({"p": machines})
-    assert odd.because == "GPU-008"
 
 
 def test_hostile_figures_crash_nothing() -> None:

@@ -48,19 +48,9 @@ def test_a_sick_rack_is_named_and_nothing_around_it() -> None:
     assert one.hosts == "n[040-059]" and one.about == "problem"
 
 
-def test_half_a_rack_and_some_others() -> None:
-    (one,) = shared_faults(fleet({*range(40, 52), 3, 99, 150}), [])
-    assert (one.name, len(one.machines), one.of, one.elsewhere) == ("rack2", 12, 20, 3)
-
-
 def test_two_racks_of_one_switch_are_the_switch() -> None:
     (one,) = shared_faults(fleet(set(range(80, 120))), [])
     assert (one.kind, one.name, one.of) == ("switch", "leaf2", 40)
-
-
-def test_two_racks_of_two_switches_are_two() -> None:
-    found = shared_faults(fleet({*range(20), *range(100, 120)}), [])
-    assert {one.name for one in found} == {"rack0", "rack5"}
 
 
 def test_what_all_have_belongs_to_no_place() -> None:
@@ -71,22 +61,6 @@ def test_three_by_chance_are_no_place() -> None:
     for seed in range(50):
         sick = set(random.Random(seed).sample(range(200), 12))
         assert shared_faults(fleet(sick), []) == []
-
-
-def test_silence_of_a_switch() -> None:
-    (one,) = shared_faults(fleet(set(), set(range(40, 80))), [])
-    assert (one.name, one.about, one.code) == ("leaf1", "silence", "")
-
-
-def test_places_with_the_same_machines_are_named_together() -> None:
-    machines = fleet(set(range(20)))
-    same = [
-        JudgedMachine(**{n: getattr(m, n) for n in m.__struct_fields__} | {
-            "groups": [*m.groups, ("chassis", "c" if int(m.name[1:]) < 20 else "d")]})
-        for m in machines
-    ]  # fmt: skip
-    (one,) = shared_faults(same, [])
-    assert {(one.kind, one.name), *one.also} == {("group", "rack0"), ("chassis", "c")}
 
 
 def test_the_tail_is_the_hypergeometric_one() -> None:

@@ -10,27 +10,12 @@ from fleet_results import (
     hostile,
     machine,
     rate_outlier,
-    three,
 )
 from msgspec.structs import replace
 
 from envcheck.fleet.model import FleetResult
-from envcheck.fleet.reports import page, text, words
+from envcheck.fleet.reports import text, words
 from envcheck.fleet.result import result
-
-THREE = """\
-1 of 3 machines is healthy, 1 has problems, 1 did not answer
-Machines: 2 with 8 x NVIDIA H100 80GB HBM3
-
-FAIL DRV-002 1 machine: kernel module and libraries do not match
-  b
-  The module is 535.104.05.
-  To do: Reboot.
-sudo reboot
-
-1 machine without a Snapshot: 1 did not answer
-  c  unreachable: No route to host
-"""
 
 
 @pytest.mark.parametrize(
@@ -100,34 +85,6 @@ def test_what_came_and_cannot_be_read_is_no_silence() -> None:
     shown = text.render(found, utf8=False)
     assert "1 did not answer, 2 cannot be read" in shown
     assert "its Snapshot cannot be read: it is empty" in shown
-
-
-def test_one_simulated_machine_does_not_make_the_others_simulated() -> None:
-    made_up = replace(machine("a", "healthy"), simulated="8 H100")
-    found = fleet_result([made_up, machine("b", "healthy"), machine("c", "healthy")])
-    for shown in (
-        text.render(found),
-        page.render(found),
-    ):
-        assert "1 of 3 machines: 8 H100" in shown
-    alone = text.render(fleet_result([made_up]))
-    assert alone.startswith("Simulated, not real: 8 H100")
-
-
-def test_a_token_in_a_command_is_explained() -> None:
-    found = three()
-    group = replace(found.groups[0], commands=["df -h '<home-1>'"])
-    shown = " ".join(text.render(replace(found, groups=[group])).split())
-    assert "<home-1> stands for a value that the Snapshot does not hold: put it in." in shown
-    assert "--no-redact" in shown and "--no-redact" not in text.render(found)
-
-
-def test_quiet_is_the_verdict_and_a_line_a_group() -> None:
-    shown = text.brief(three(), utf8=False).splitlines()
-    assert shown == [
-        THREE.splitlines()[0],
-        "FAIL DRV-002 1 machine: kernel module and libraries do not match",
-    ]
 
 
 @pytest.mark.parametrize("face", [text.render, text.brief])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import hostile
@@ -12,7 +11,6 @@ from h100 import machine
 from test_hostile_routes import ALL, spoiled
 
 from envcheck import collection
-from envcheck.cli.demo import BENCH, NAMES
 from envcheck.cli.main import run
 from envcheck.collection import Collected
 from envcheck.install.pythons import finding
@@ -108,19 +106,6 @@ def test_an_image_s_name(text: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @ALL
-def test_releases_for_a_machine(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "machine.json"
-    file.write_bytes(spoiled(text))
-    assert said(capsys, "releases", "--from", str(file))[0] in (0, 2, 3)
-    file.write_text(text, "utf-8")
-    assert said(capsys, "releases", "--from", str(file))[0] == 2
-    file.write_text(json.dumps({text[:3000]: text[:3000], "schema": text[:3000]}), "utf-8")
-    assert said(capsys, "releases", "--from", str(file))[0] == 2
-
-
-@ALL
 @pytest.mark.parametrize("face", ["--format markdown", "--format junit", "-v", "-q"])
 def test_each_of_the_doctor_s_faces(
     text: str, face: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -129,14 +114,6 @@ def test_each_of_the_doctor_s_faces(
     file.write_bytes(spoiled(text))
     code, shown = said(capsys, "doctor", "--from", str(file), *face.split())
     assert code in (0, 1) and shown
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_demos_pass_the_same_measure(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    others = [["--format", "html"]] if name == BENCH else [["--format", "markdown"]]
-    for face in ([], ["--format", "json"], ["-v"], *others):
-        code, shown = said(capsys, "demo", name, *face)
-        assert code == 0 and shown
 
 
 @pytest.mark.parametrize("kind", ["escape sequence", "line end", "directions", "long"])

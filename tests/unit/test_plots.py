@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from xml.etree import ElementTree as ET
@@ -12,7 +11,6 @@ from hostile import MARKUP
 
 from envcheck.reports import html
 from envcheck.reports.plots import (
-    DASHES,
     Band,
     Curve,
     PlotBar,
@@ -59,43 +57,12 @@ RATES = [
 ]
 
 
-def test_bars_say_their_values_in_words() -> None:
-    drawn = bars("rates", "ResNet-50", "images/s", RATES, mark="published")
-    inside(drawn)
-    said = texts(drawn)
-    assert {"FP32 128", "402", "2,790", "out of memory", "images/s"} <= {*said}
-    assert "the line across a bar: published" in said
-    assert "AMP 512: out of memory" in (parsed(drawn).findtext(f"{_SVG}desc") or "")
-    assert parsed(drawn).attrib["aria-labelledby"] == "rates-title rates-about"
-
-
-def test_curves_differ_without_a_colour_and_are_named() -> None:
-    curves = [Curve(name=f"GPU {n}", points=[(t, 40.0 + n) for t in range(9)]) for n in range(8)]
-    drawn = lines("heat", "Temperature", "°C", curves)
-    inside(drawn)
-    assert {f"GPU {n}" for n in range(8)} <= {*texts(drawn)}
-    strokes = {one.get("stroke-dasharray", "") for one in parsed(drawn).iter(f"{_SVG}path")}
-    assert strokes >= {*DASHES}
-    named = [one for one in parsed(drawn).iter(f"{_SVG}text") if "GPU" in (one.text or "")]
-    heights = sorted(float(one.attrib["y"]) for one in named)
-    assert min(b - a for a, b in itertools.pairwise(heights)) >= 12
-
-
 def test_a_curve_is_broken_where_there_is_no_value() -> None:
     drawn = lines("x", "", "MHz", [Curve(name="a", points=[(0, 1.0), (1, None), (2, 2.0)])])
     (path,) = [
         one for one in parsed(drawn).iter(f"{_SVG}path") if one.find(f"{_SVG}title") is not None
     ]
     assert path.attrib["d"].count("M") == 2
-
-
-def test_levels_and_bands() -> None:
-    curve = Curve(name="a", points=[(0.0, 60.0), (4000.0, 70.0)])
-    drawn = lines(
-        "x", "t", "°C", [curve], levels=[PlotLevel(87, "limit")], bands=[Band(9, 2000, "row")]
-    )
-    inside(drawn)
-    assert {"limit", "row", "min", "90"} <= {*texts(drawn)}
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from h100 import ABSENT, VICTIM, gpu, machine, with_fault
 from judged import told
@@ -14,7 +13,6 @@ from whole import host
 from envcheck.attributes import profile_reading as reading
 from envcheck.attributes.bounds import fits
 from envcheck.exit_codes import UsageError
-from envcheck.fleet.work import JudgeTask
 
 PRODUCTS = """\
 [driver]
@@ -94,18 +92,6 @@ def test_a_figure_below_its_bound_is_told_with_its_gpu_and_what_is_usual() -> No
     assert finding.evidence[0].fact == "machine.micro_kernels.runs"
 
 
-def test_what_was_not_measured_here_or_under_something_else_is_no_failure() -> None:
-    nothing = held(machine(), RATES)["EXP-013"]
-    assert (nothing.outcome, nothing.reason) == (
-        "skipped",
-        "no rate of the profile was measured here",
-    )
-    other = held(rated(100.0, variables={"NVIDIA_TF32_OVERRIDE": "0"}), RATES)["EXP-013"]
-    assert other.outcome == "skipped" and "other conditions" in other.reason
-    anywhere = RATES.replace('under = ""\n', "")
-    assert held(rated(100.0, variables={"A": "0"}), anywhere)["EXP-013"].outcome == "fail"
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -132,17 +118,6 @@ def test_a_mistake_names_its_product_and_its_line(text: str, words: str) -> None
     with pytest.raises(UsageError) as caught:
         reading.parse(text, "lab.toml")
     assert words in str(caught.value)
-
-
-def test_a_profile_reaches_the_processes_that_judge() -> None:
-    profile = reading.parse(PRODUCTS + RATES, "lab.toml")
-    task = JudgeTask(
-        work=[],
-        where=profile.where,
-        tables=profile.tables,  # type: ignore[arg-type]
-        products=list(profile.products),  # type: ignore[arg-type]
-    )
-    assert msgspec.json.decode(msgspec.json.encode(task), type=JudgeTask).profile() == profile
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import demos
 import msgspec
-import networks
 import pytest
 from build import document
 from captures import H100_MIG, H200, RTX_4080, path
-from h100 import COUNT, NOT_SUPPORTED, VICTIM, gpu, machine, with_fault
+from h100 import NOT_SUPPORTED, VICTIM, gpu, machine, with_fault
 from judged import told
 from whole import whole
 
@@ -54,14 +53,6 @@ def test_a_machine_fits_its_own_profile(name: str) -> None:
     found = held(snapshot, text)
     assert {r.outcome for r in found.values()} <= {"pass", "skipped"}, [*map(told, found.values())]
     assert found["EXP-002"].outcome == "pass"
-
-
-def test_what_is_written_of_a_machine_has_a_comment_and_no_name() -> None:
-    text = writing.write(SnapshotView(whole()), ["fp16", "fp32"])
-    assert 'name = "NVIDIA H100 80GB HBM3"' in text and f"count = {COUNT}" in text
-    assert "nvlinks = 18  # how many are up" in text
-    assert 'proven = ["fp16"]' in text
-    assert "<" not in text.replace("<=", "").replace("< 5", "").replace('"< ', "")
 
 
 def test_what_differs_among_gpus_of_a_name_is_no_key() -> None:
@@ -149,28 +140,6 @@ def test_gpus_are_counted_by_name() -> None:
     assert {unseen[code].outcome for code in CODES} == {"could-not-run", "skipped"}
     not_wanted = ["EXP-008", "EXP-010", "EXP-011", "EXP-012", "EXP-013"]
     assert [code for code in CODES if unseen[code].outcome == "skipped"] == not_wanted
-
-
-def test_adapters_are_counted_by_board() -> None:
-    wanted = '[[nics]]\nname = "MT_0000000838"\ncount = 8\nrate_gbps = 400\nstate = "ACTIVE"\n'
-    eight = [networks.adapter(n) for n in range(8)]
-
-    def with_adapters(*devices: object) -> CheckResult:
-        facts = networks.network(rdma=list(devices))
-        return held(whole(network=facts), wanted)["EXP-006"]
-
-    assert with_adapters(*eight).outcome == "pass"
-    assert with_adapters(*eight, networks.adapter(9, virtual_function=True)).outcome == "pass"
-    assert "adapters MT_0000000838: 8 (lab.toml, line 3); here it is 7" in told(
-        with_adapters(*eight[:7])
-    )
-    slow = networks.adapter(7, networks.port(rate_gbps=200.0))
-    result = with_adapters(*eight[:7], slow)
-    assert "rate in Gbit/s 400 (lab.toml, line 4); here it is 200" in told(result)
-    assert [subject.text for subject in result.findings[0].subjects] == [
-        "adapter mlx5_7 at 0000:1f:00.0"
-    ]
-    assert held(whole(network=networks.network()), wanted)["EXP-006"].outcome == "fail"
 
 
 def test_without_a_profile_nothing_is_wanted() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import os
 import threading
 from typing import Any
 
@@ -47,16 +45,6 @@ def screen(written: str) -> str:
     for piece in written.split("\r"):
         shown = piece.replace("\x1b[K", "") if piece.startswith("\x1b[K") else shown + piece
     return shown[2:]
-
-
-def everything(terminal: int) -> str:
-    """What was written to a terminal whose other end is closed: it comes in pieces."""
-    written = b""
-    with contextlib.suppress(OSError):  # there is no more
-        while piece := os.read(terminal, 1000):
-            written += piece
-    os.close(terminal)
-    return written.decode()
 
 
 def test_one_line_is_rewritten_and_gone_at_the_end() -> None:
@@ -105,42 +93,12 @@ def test_a_thread_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
         assert drawn.wait(60)
 
 
-def test_gpus_at_one_level_are_told_together() -> None:
-    stream = Terminal()
-    with Progress(stream) as progress:
-        progress.update(["L1 GPU 0", "L1 GPU 1", "L2 jax GPU 2"], 0, 9)
-        assert screen(stream.getvalue()).endswith("looking at L1 GPU 0+1, L2 jax GPU 2")
-        progress.update(["nvml", "L0 GPU 10", "L0", "L0 GPU 2"], 1, 9)
-        assert screen(stream.getvalue()).endswith("looking at nvml, L0 GPU 10+2, L0")
-
-
-def test_it_can_step_aside_and_come_back() -> None:
-    stream = Terminal()
-    with Progress(stream) as progress:
-        progress.update(["nvml"], 0, 9)
-        progress.clear()
-        assert screen(stream.getvalue()) == ""
-        progress.update(["nvml"], 0, 9)
-        assert screen(stream.getvalue()) == "0 of 9 done, looking at nvml"
-
-
 def test_a_line_never_wraps_and_never_holds_control_characters() -> None:
     stream = Terminal()
     with Progress(stream) as progress:
         progress.update(["a\x1b[31m\n" + "b" * 200], 1, 2)
         line = screen(stream.getvalue())
         assert len(line) <= 57 and r"a\x1b[31m" in line
-
-
-@pytest.mark.parametrize("term", ["dumb", ""])
-def test_nothing_where_the_terminal_cannot_rewrite(
-    term: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TERM", term)
-    stream = Terminal()
-    with Progress(stream) as progress:
-        progress.update(["nvml"], 1, 2)
-    assert stream.getvalue() == ""
 
 
 def test_a_stream_that_is_gone_does_not_stop_the_run() -> None:
@@ -153,10 +111,3 @@ def test_a_stream_that_is_gone_does_not_stop_the_run() -> None:
     closed.close()
     with Progress(closed) as progress:
         progress.update(["nvml"], 1, 2)
-
-
-def test_on_a_real_terminal() -> None:
-    ours, theirs = os.openpty()
-    with open(theirs, "w") as stream, Progress(stream) as progress:  # noqa: PTH123
-        progress.update(["nvml"], 1, 2)
-    assert screen(everything(ours)) == ""

@@ -7,10 +7,9 @@ from typing import Any
 
 import demos
 import pytest
-import whole
 from judged_rows import h100 as proven_rows
 from judged_rows import report_on
-from reported import consequence, eight_gpus, finding, report_of, result, skipped
+from reported import consequence, eight_gpus, finding, report_of, result
 from test_report_verdict import hot, no_gpu
 
 from envcheck.checks.engine import diagnose
@@ -66,29 +65,6 @@ def test_evidence_is_short_and_consequences_are_one_line() -> None:
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_areas_of_which_the_same_is_said_share_a_line() -> None:
-    results = [
-        result("HOST-001", "host"),
-        result("PCI-001", "pci", "fail", findings=[finding("No GPU.")]),
-        consequence("DRV-001", "driver", "PCI-001", "No NVML."),
-        consequence("GPU-001", "gpu", "PCI-001", "No GPU."),
-        result("CTR-001", "container"),
-        skipped("KRN-001", "kernel", "not supported here"),
-    ]
-    snapshot = eight_gpus()
-    text = terminal.render(report_of(*results, facts=snapshot), snapshot, colour=False)
-    table = text[text.index("OK   Host") :].partition("\n\n")[0].splitlines()
-    assert table == [
-        "OK   Host, Containers",
-        "FAIL PCI: PCI-001",
-        "-    Driver, GPUs: skipped because of PCI-001",
-        "-    Kernel: not supported here",
-    ]
-    signs = terminal.render(report_of(*results, facts=snapshot), snapshot, colour=True)
-    assert "\x1b[1;32m✓\x1b[0m Host, Containers\n" in signs
-    assert "\x1b[2m–\x1b[0m" in signs or "–" in signs
-
-
 def test_tensor_cores_are_a_sentence_where_all_is_proven() -> None:
     report, snapshot = report_on(proven_rows()), eight_gpus()
     text = terminal.render(report, snapshot)
@@ -98,28 +74,3 @@ def test_tensor_cores_are_a_sentence_where_all_is_proven() -> None:
     )
     assert "Bits:" not in text and "×FP32" not in text
     assert "×FP32" in terminal.render(report, snapshot, verbose=True)
-
-
-def test_commands_of_ours_work_here_and_those_for_elsewhere_are_plain() -> None:
-    failed = result(
-        "A-1",
-        "host",
-        "fail",
-        findings=[finding("Bad.", remedy=Remedy("Do.", ["envcheck collect", "reboot"]))],
-    )
-    warned = result("A-2", "host", "warn", findings=[finding("So.", "warn")])
-
-    def in_place(command: str) -> str:
-        return command.replace("envcheck ", "/opt/env/bin/envcheck ", 1)
-
-    snapshot = whole.whole()
-    for elsewhere, there in ((False, "/opt/env/bin/envcheck"), (True, "envcheck")):
-        lines = terminal.render(
-            report_of(failed, facts=snapshot), snapshot, in_place=in_place, elsewhere=elsewhere
-        ).splitlines()
-        assert f"{there} collect" in lines and "reboot" in lines
-        assert lines[-2].startswith(f"{there} doctor --target ")
-        explained = terminal.render(
-            report_of(warned), snapshot, in_place=in_place, elsewhere=elsewhere
-        )
-        assert explained.endswith("\n/opt/env/bin/envcheck explain A-2\n"), "the reader is here"

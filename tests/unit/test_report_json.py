@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from build import document, snapshot
+from build import snapshot
 from reported import (
     eight_gpus,
     every_outcome,
@@ -23,10 +23,9 @@ from envcheck.facts.gpu import Gpu, NvidiaSmi, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
-from envcheck.facts.target import Distribution, Packages
 from envcheck.findings.model import Unjudged
 from envcheck.reports import model
-from envcheck.reports.machine import describe_machine, describe_target
+from envcheck.reports.machine import describe_machine
 from envcheck.reports.model import SCHEMA, status_of, worst
 
 
@@ -142,18 +141,6 @@ def test_what_root_would_add_is_said_once() -> None:
     assert report_of(follows).root == "", "root would not help where the cause is another"
 
 
-def test_the_machine_in_one_sentence() -> None:
-    assert describe_machine(eight_gpus()).summary == (
-        "Ubuntu 22.04.4 LTS x86_64, driver 535.54.03, 8 × NVIDIA H100 80GB HBM3"
-    )
-    assert describe_machine(no_gpu()).summary == (
-        "Debian GNU/Linux 12 (bookworm) x86_64, no NVIDIA driver loaded, no NVIDIA GPU"
-    )
-    assert describe_machine(snapshot()).summary == ""
-    host = Host(os_id="debian", os_version="12", container="docker")
-    assert describe_machine(snapshot(host=host)).summary == "debian 12 in a docker container"
-
-
 def test_gpus_come_from_the_driver_then_from_pci_and_are_not_made_up() -> None:
     card = PciDevice(address="0000:01:00.0", kind="gpu", device_id="10de:2330")
     audio = PciDevice(address="0000:01:00.1", kind="audio", device_id="10de:22bc")
@@ -170,22 +157,3 @@ def test_gpus_come_from_the_driver_then_from_pci_and_are_not_made_up() -> None:
     assert summary(nvml=Nvml(gpus=Unavailable(unavailable="error"))) == ""
     assert summary(nvml=Nvml(gpus=[])) == "no NVIDIA GPU"
     assert summary(pci=Pci(devices=[]), host=Host(wsl=True)) == "", "WSL hides its GPUs from PCI"
-
-
-def test_a_targets_frameworks_come_from_its_distributions_where_none_was_imported() -> None:
-    def distribution(name: str, version: str, shadowed: bool = False) -> Distribution:
-        return Distribution(
-            name=name, normalized=name, version=version, location="/x", shadowed=shadowed
-        )
-
-    packages = Packages(
-        distributions=[
-            distribution("tensorflow", "1.0", shadowed=True),
-            distribution("nvidia-tensorflow", "1.15.5+nv23.3"),
-            distribution("numpy", "1.23"),
-        ]
-    )
-    target = describe_target(document("path:/venv", packages=packages))
-    assert target is not None and target.frameworks == {"tensorflow": "1.15.5+nv23.3"}
-    assert target.summary == "path:/venv, tensorflow 1.15.5+nv23.3"
-    assert describe_target(None) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from typing import Any, get_args
 
@@ -10,16 +9,14 @@ import judged_rows as rows
 import msgspec
 import pytest
 from build import ok, snapshot
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from judged_rows import DASH, GPU_0, MISALIGNED, NAME, fp32, gpu, h100, judged, line, unhappy
+from judged_rows import DASH, GPU_0, MISALIGNED, NAME, fp32, gpu, h100, judged, unhappy
 from reported import eight_gpus, finding, no_gpu, result, skipped
 
 from envcheck.facts.base import Probe
 from envcheck.facts.micro_kernels import MicroKernels
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
-from envcheck.findings.subjects import Subject, mig_instance
+from envcheck.findings.subjects import mig_instance
 from envcheck.reports import model, terminal
 from envcheck.reports.page import Page
 from envcheck.reports.tensorcore_rows import folded, ordered
@@ -55,28 +52,6 @@ def test_a_row_has_verdict_rate_share_ratio_and_three_lines() -> None:
     assert row_of(text, "FP32 by default") == "not engaged 61.2 92 % 1.0 no no —"
     assert "  FP8: not applicable (this libcublasLt has no FP8 product)\n" in text
     assert all(len(row) <= 80 for row in text.splitlines())
-
-
-def test_levels_say_who_computed_and_how_the_control_came_out() -> None:
-    text = shown(h100())
-    heads = [row for row in text.splitlines() if re.match("L[012] ", row)]
-    must = " – control: not engaged, as it must be"
-    assert heads == [
-        f"L0 the hardware, by the driver alone{must}",
-        f"L1 libcublas 12.9.1{must}",
-        f"L2 PyTorch{must}",
-    ]
-    broken = [judged("contradiction", mode="fp32", control=True), judged("indicated")]
-    assert "– control: contradiction, so nothing here counts as proven" in one_line(shown(broken))
-    assert "control" not in shown([judged()])
-    silent = [judged("could not run", mode="fp32", control=True, reason="out of memory")]
-    text = shown(silent)
-    assert f"\n\n{GPU_0.text}\nL0 the hardware, by the driver alone\n" in text
-    text = one_line(shown([*silent, judged("indicated")]))
-    assert "control: could not run, so nothing here counts as proven" in text
-    text = shown(silent)
-    assert "  FP32 control: could not run (out of memory)\n" in text
-    assert "TFLOP/s" not in text, "no columns where no row has any"
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 200])
@@ -122,27 +97,6 @@ def test_a_remedy_that_a_finding_gives_is_not_given_again() -> None:
     assert "\npython3 -c 'pad()'\n" in shown(unhappy(), passed), "where nobody else says it"
 
 
-def test_each_gpu_of_those_alike_has_its_command() -> None:
-    busy = [
-        judged(
-            "could not run",
-            gpu=gpu(n),
-            reason=f"process {n}17 uses it",
-            cause="The GPU is in use, and was left alone.",
-            remedy=Remedy("Run it in spite of that.", [f"envcheck doctor --gpu {n} --busy-ok"]),
-        )
-        for n in range(2)
-    ]
-    text = shown(busy)
-    assert text.count(f" {NAME}") == 1
-    assert "\nenvcheck doctor --gpu 0 --busy-ok\nenvcheck doctor --gpu 1 --busy-ok\n" in text
-    found = result(
-        "TC-001", "tensorcores", "fail", findings=[finding("Busy.", remedy=busy[1].remedy)]
-    )
-    text = one_line(shown(busy, found))
-    assert "(see TC-001 above)" in text and "--busy-ok" not in text
-
-
 def test_fp32_that_stays_fp32_is_no_fault() -> None:
     default = fp32("L2", framework="torch", setting="default")
     assert "not engaged –" not in shown([default])
@@ -156,15 +110,6 @@ def test_fp32_that_stays_fp32_is_no_fault() -> None:
     assert "\x1b[1;31mnot engaged" in shown([judged("not engaged")], colour=True)
     assert "\x1b[1;32mnot engaged" in shown([fp32(control=True)], colour=True)
     assert "\x1b[1;31mproven" in shown([judged(mode="fp32", control=True)], colour=True)
-
-
-def test_gpus_alike_are_one_and_the_slowest_is_shown() -> None:
-    eight = [row for index in range(8) for row in h100(index, 1 - index / 200)]
-    text = shown(eight)
-    assert f"\nGPU 0–7 {NAME} (8 with the same results)\n" in text
-    assert text.count(NAME) == 1
-    assert row_of(text, "TF32").startswith("proven 364 ")
-    assert "GPU 0-7 " in shown(eight, utf8=False)
 
 
 def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
@@ -193,19 +138,6 @@ def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
     assert titles([judged(tflops=1.0), judged(gpu=gpu(1))]) != []
 
 
-def test_the_order_is_that_of_gpus_levels_and_modes_whatever_came_first() -> None:
-    right = [*h100(2), *unhappy(), *h100(10)]
-    right = ordered(right)
-    shuffled = list(right)
-    random.Random(7).shuffle(shuffled)
-    assert [row.gpu and row.gpu.index for row in right[:: len(right) - 1]] == [0, 10]
-    names = [(row.level, row.mode, row.setting) for row in ordered(shuffled)]
-    assert names == [(row.level, row.mode, row.setting) for row in right]
-    modes = [row.mode for row in ordered(shuffled) if row.level == "L0"]
-    assert modes[:3] == ["fp32", "tf32", "fp16"]
-    assert shown(ordered(shuffled)) == shown(right)
-
-
 def test_numbers_that_no_measurement_gives_do_no_harm() -> None:
     for value in (float("nan"), float("inf"), -1.0, 1e300, 0.0):
         for width in (40, 80, 200):
@@ -214,27 +146,6 @@ def test_numbers_that_no_measurement_gives_do_no_harm() -> None:
     assert row_of(shown([judged(tflops=9.6, share=1.57, ratio=0.996)]), "FP16").startswith(
         "proven 9.60 157 % 1.0 "
     )
-
-
-@given(st.text(st.characters(codec=None), max_size=100), st.integers(30, 210), st.booleans())
-@settings(max_examples=30, deadline=None)
-def test_any_text_can_be_shown(fact: str, width: int, utf8: bool) -> None:
-    row = judged(
-        "indicated",
-        gpu=Subject(kind="gpu", text=fact),
-        bits=line("tensor", fact),
-        cause=fact,
-        library=fact,
-    )
-    assert "indicated" in shown([row], width=width, utf8=utf8)
-
-
-def test_thousands_of_rows_are_a_few_pages() -> None:
-    many = [judged(level="L1", library=f"libcublas 1.{n}") for n in range(1000)]
-    text = shown(many)
-    assert "  and 940 more in --format json\n" in text and text.count("libcublas") < 200
-    gpus = [judged(gpu=gpu(n, f"Model {'ab'[n % 2] * n}")) for n in range(50)]
-    assert "and 34 more GPUs in --format json\n" in shown(gpus)
 
 
 def kernels(**probe: Any) -> Snapshot:

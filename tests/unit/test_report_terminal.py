@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
 import pytest
 from build import snapshot
 from reported import (
@@ -16,19 +15,16 @@ from reported import (
     eight_gpus,
     every_outcome,
     finding,
-    no_gpu,
     report_of,
     result,
     skipped,
 )
 
-from envcheck.checks.engine import diagnose
 from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Remedy, Unjudged
 from envcheck.reports import terminal
-from envcheck.reports.model import was_left_out
 
 
 def shown(*results: CheckResult, facts: Snapshot | None = None, **style: Any) -> str:
@@ -95,18 +91,6 @@ def test_a_command_of_several_lines_stays_one_piece() -> None:
     assert f"\n{command}\n" in shown(failed, utf8=False)
 
 
-def test_no_escape_sequences_without_colour_and_the_same_words_with_it() -> None:
-    plain = shown(*every_outcome(), facts=eight_gpus())
-    coloured = shown(*every_outcome(), facts=eight_gpus(), colour=True)
-    assert "\x1b" not in plain
-    assert "\x1b[1;31mFAIL" not in coloured and "\x1b[1;31m✗" in coloured, "a sign, or its word"
-    words = {"FAIL": "✗", "WARN": "!", "COULD NOT RUN": "! could not run:"}
-    bare = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
-    assert plain.count("FAIL ") == bare.count("✗ ") - 1, words
-    assert "\x1b[1;31m✗ 2 problems: The loaded" in coloured, "one style a run of words"
-    assert f"\x1b[1;36m{SHARED_MEMORY}\x1b[0m\n" in coloured, "nor is a command cut up"
-
-
 @pytest.mark.parametrize("colour", [False, True])
 def test_facts_are_never_markup_nor_escape_sequences(colour: bool) -> None:
     failed = result(
@@ -135,15 +119,6 @@ def test_facts_are_never_markup_nor_escape_sequences(colour: bool) -> None:
     assert text.count("\x1b") == len(re.findall(r"\x1b\[[0-9;]*m", text))
 
 
-def test_without_utf8_the_report_is_ascii() -> None:
-    facts = eight_gpus(user="Zoë")
-    text = shown(*every_outcome(), facts=facts, utf8=False)
-    assert text.isascii()
-    assert "8 x NVIDIA H100" in one_line(text) and "-> also: FRM-002" in text
-    odd = result("X-1", "host", "fail", findings=[finding("Zoë – 85 °C ≥ 80 °C…")])
-    assert "Zo\\xeb - 85 degrees C >= 80 degrees C..." in shown(odd, utf8=False)
-
-
 def test_real_values_come_back_for_tokens() -> None:
     names = {"<user-1>": "ann b", "<host-1>": "node7"}
 
@@ -170,19 +145,6 @@ def test_real_values_come_back_for_tokens() -> None:
     names["<user-1>"] = "ann"
     assert "cat /home/ann/x\n" in shown(failed, facts=eight_gpus(), restore=restore), "no quotes"
     assert text.endswith("envcheck doctor --target '/home/ann b/tf'\n"), "quoted for the shell"
-
-
-def test_one_line_an_area_with_a_word_for_its_outcome() -> None:
-    lines = shown(*every_outcome(), facts=eight_gpus()).splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("WARN Host:"))
-    assert [line.rstrip() for line in lines[start + 2 : lines.index("", start) - 2]] == [
-        "OK   PCI: 8 NVIDIA GPUs; 1 check passed",
-        "-    Kernel: only root may read its facts",
-        "FAIL Driver: 535.54.03; 1 check failed, 1 could not run, 1 skipped",
-        "FAIL GPUs: 8 × NVIDIA H100 80GB HBM3; 1 check failed",
-        "-    Containers: no container engine",
-        "-    Framework: skipped because of DRV-002",
-    ]
 
 
 def test_an_area_that_only_root_can_judge_says_so_and_others_say_why() -> None:
@@ -217,11 +179,6 @@ def test_a_target_that_nobody_looked_at_is_one_line() -> None:
     assert "Target: " not in shown(*results, facts=eight_gpus()).partition(" Host: ")[2]
 
 
-def test_the_engine_says_what_the_report_leaves_out() -> None:
-    diagnosis = diagnose(snapshot(), only=["HOST-001"])
-    assert sum(was_left_out(r) for r in diagnosis.results) == len(diagnosis.results) - 1
-
-
 def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> None:
     commands = ["ls '<home-1>/x' '<home-1>/y'", "cat '<host-2>'"]
     failed = result(
@@ -235,14 +192,6 @@ def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> N
     assert "stand for" not in known and "ls real/x real/y" in known
 
 
-def test_on_another_machine_means_there() -> None:
-    failed = result("X-1", "host", "fail", findings=[finding("Bad.")])
-    warned = result("X-2", "host", "warn", findings=[finding("Small.", "warn")])
-    assert shown(failed, elsewhere=True).endswith(", on that machine:\nenvcheck doctor\n")
-    assert "on that machine" not in shown(failed)
-    assert "on that machine" not in shown(warned, elsewhere=True), "explain works anywhere"
-
-
 def test_a_thousand_findings_are_a_page() -> None:
     alike = [finding("Bad memory.", subject=f"GPU {n}") for n in range(1000)]
     text = shown(result("GPU-001", "gpu", "fail", findings=alike))
@@ -251,31 +200,6 @@ def test_a_thousand_findings_are_a_page() -> None:
     text = shown(result("GPU-001", "gpu", "fail", findings=different))
     assert text.count("\nFAIL GPU-001") == 9
     assert "FAIL GPU-001 and 992 more in --format json\n" in text
-
-
-def test_text_without_end_is_cut_and_a_command_never_is() -> None:
-    failed = result(
-        "X-1", "host", "fail", findings=[finding("w" * 10**6, remedy=Remedy("Do:", ["e" * 10**6]))]
-    )
-    text = shown(failed)
-    assert len(text) < 4000
-    assert "[998000 more characters in the JSON report]" in one_line(text)
-    assert "\n# a command of 1000000 characters, which the JSON report has\n" in text
-
-
-def test_the_report_on_a_machine_without_a_gpu_is_short() -> None:
-    results = [
-        result("HOST-001", "host"),
-        result("PCI-001", "pci", "fail", findings=[finding("This machine has no NVIDIA device.")]),
-        *(consequence(f"DRV-{n:03}", "driver", "PCI-001", "no NVML") for n in range(1, 15)),
-        *(skipped(f"GPU-{n:03}", "gpu", "GPUs: there is none here") for n in range(1, 15)),
-    ]
-    text = shown(*results, facts=no_gpu())
-    assert text.count("FAIL") == 2, "one finding, and its area"
-    assert text.count("→ also: DRV-") == 6
-    assert "→ consequences: DRV-007 to DRV-014\n" in text, "many are named by code"
-    assert "-    Driver: skipped because of PCI-001" in text
-    assert "Fix PCI-001 first, then run again:\nenvcheck doctor\n" in text
 
 
 def test_the_next_thing_to_type() -> None:
@@ -288,16 +212,6 @@ def test_the_next_thing_to_type() -> None:
     assert "\nenvcheck" not in shown(fine, facts=eight_gpus(), verbose=False), (
         "nothing is to be done"
     )
-
-
-def test_a_report_on_saved_nvidia_smi_output_says_so() -> None:
-    live = snapshot()
-    saved = msgspec.structs.replace(
-        live, machine=msgspec.structs.replace(live.machine, origin="nvidia-smi")
-    )
-    text = shown(result("GPU-001", "gpu"), facts=saved)
-    assert "(from a saved nvidia-smi output alone)" in one_line(text)
-    assert text.endswith("To check the rest, on that machine:\nenvcheck doctor\n")
 
 
 def test_a_check_that_crashed_shows_both_its_gap_and_its_finding() -> None:

@@ -7,10 +7,8 @@ from typing import Any
 import h100
 import msgspec
 import pytest
-import targets
 import whole
 from reported import consequence, finding, report_of, result
-from tensor_runs import with_micro_kernels
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.gpu import Gpu
@@ -60,24 +58,6 @@ def test_a_problem_of_gpus_names_them(indices: tuple[int, ...], who: str) -> Non
     assert first(hot(*indices)) == f"✗ 1 problem: {who} throttled by heat"
 
 
-def test_what_is_healthy_names_what_works() -> None:
-    snapshot = with_micro_kernels(whole.whole(), "tensorflow")
-    said = judged(snapshot).verdict
-    assert said == (
-        "healthy: 8 × H100 80GB HBM3, driver 535.104.05, TensorFlow 2.19.1 sees all 8, "
-        "Tensor Cores proven in 5 modes"
-    )
-    assert judged(whole.whole()).verdict == said.rpartition(",")[0]
-
-
-def test_no_gpu_is_said_alone_and_beside_other_problems() -> None:
-    assert first(no_gpu()) == "✗ no NVIDIA GPU in this machine"
-    assert first(no_gpu(), utf8=False) == "PROBLEM: no NVIDIA GPU in this machine"
-    other = result("HOST-003", "host", "fail", findings=[finding("B.", headline="no glibc")])
-    gpu = result("PCI-001", "pci", "fail", findings=[finding("A.", headline="no GPU")])
-    assert report_of(other, gpu).headlines == ["no glibc", "no GPU"]
-
-
 def test_what_others_follow_from_stands_first() -> None:
     results = [
         result("A-1", "host", "warn", findings=[finding("W.", "warn")]),
@@ -88,23 +68,6 @@ def test_what_others_follow_from_stands_first() -> None:
     ]
     report = report_of(*results)
     assert (report.verdict, report.headlines) == ("2 problems: Root.; One.", ["Root.", "One."])
-
-
-def test_as_many_as_fit_on_two_lines_are_named() -> None:
-    failed = [
-        result(f"A-{n}", "host", "fail", findings=[finding("M.", headline=f"{n} {LONG}")])
-        for n in range(4)
-    ]
-    report, snapshot = report_of(*failed), whole.whole()
-
-    def told(width: int) -> tuple[str, int]:
-        text = terminal.render(report, snapshot, width=width).partition("Machine:")[0]
-        return " ".join(text.split()), text.count("\n")
-
-    assert told(80) == (f"✗ 4 problems: 0 {LONG}; 3 more", 2)
-    assert told(100) == (f"✗ 4 problems: 0 {LONG}; 1 {LONG}; 2 more", 2)
-    assert told(40) == (f"✗ 4 problems: 0 {LONG}", 3), "the first is named in any case"
-    assert len(report.headlines) == 4, "JSON has all of them"
 
 
 @pytest.mark.parametrize(
@@ -129,15 +92,6 @@ def test_as_many_as_fit_on_two_lines_are_named() -> None:
 def test_a_phrase_follows_its_devices(text: str, subjects: list[list[Subject]], told: str) -> None:
     gpus = {"0000:01:00.0": 1, "0000:02:00.0": None, "0000:03:00.0": 3}
     assert phrase(text, [about for these in subjects for about in these], gpus) == told
-
-
-def test_a_target_for_the_cpu_on_a_machine_without_a_gpu() -> None:
-    cpu = targets.tensorflow(version="2.21.0", gpus=[], cuda_build=False, libraries=[])
-    snapshot = no_gpu(targets.good_target(tensorflow=cpu))
-    results = [result("FRM-001", "framework"), result("HOST-001", "host")]
-    assert report_of(*results, facts=snapshot).verdict == (
-        "healthy: TensorFlow 2.21.0 works; this machine has no NVIDIA GPU"
-    )
 
 
 def test_brief_is_a_line_or_one_more_for_each_of_several() -> None:

@@ -74,13 +74,6 @@ def test_who_cannot_have_it_is_left_out_with_the_reason_and_the_code() -> None:
     assert "GPU" in left["cpu"][0] and left["cpu"][1] == 3
 
 
-def test_envcheck_runs_with_the_newest_that_makes_environments() -> None:
-    without = msgspec.structs.replace(python("3.13.1"), has_venv=False)
-    found = [python("3.10.2"), python("3.12.4"), without, python("3.14.0rc1")]
-    (fitting,), _ = planned(Request(stack="tensorflow"), Surveyed("a", machine(), found))
-    assert fitting.python == {"a": found[1].path} and fitting.group.runners == ["3.12"]
-
-
 def test_an_index_that_does_not_answer_ends_the_plan() -> None:
     """The default's other stack is asked for first."""
 
@@ -113,10 +106,3 @@ def test_what_a_machine_says_of_its_pythons() -> None:
     in_environment = told.replace('"in_environment": false', '"in_environment": true')
     (found,) = planning.interpreters("gpu1", [("/home/me/venv/bin/python", in_environment)])
     assert found.path == "/usr/bin/python3.8"
-
-
-def test_machines_that_get_an_image_are_told_by_its_name() -> None:
-    request = Request(mode="container", flavour="tf2")
-    (fitting,), left = planned(request, Surveyed("a", machine(["A100"]), [python()]))
-    assert not left and fitting.group.image.startswith("nvcr.io/nvidia/tensorflow:")
-    assert (fitting.group.stack, fitting.group.python) == ("ngc-tf2", "")

@@ -8,16 +8,11 @@ import pytest
 
 from envcheck.exit_codes import ExitCode, UsageError
 from envcheck.fleet.engines.ansible import Event
-from envcheck.fleet.rollout import playbooks, text
+from envcheck.fleet.rollout import playbooks
 from envcheck.fleet.rollout.model import (
-    SCHEMA,
-    FitGroup,
-    LeftOutMachines,
     MachineEnd,
-    PlannedRollout,
-    RolloutResult,
 )
-from envcheck.fleet.rollout.running import RolloutRun, variables, worst
+from envcheck.fleet.rollout.running import RolloutRun, worst
 
 STYLE = {"width": 80, "colour": False, "utf8": True}
 
@@ -82,64 +77,6 @@ def test_what_a_machine_tells_may_be_anything(tmp_path: Path) -> None:
     assert "\x1b" not in b.version and (b.verdict, b.unproven) == ("well", [])
     assert c.exit_code == 4 and "\x1b" not in c.reason and len(c.reason) <= 1000
     assert worst([MachineEnd(name="d", result="failed", exit_code=77)]) == ExitCode.COULD_NOT_LOOK
-
-
-def test_silence_is_4(tmp_path: Path) -> None:
-    run = run_of(
-        tmp_path,
-        Event(event="result", host="a", state="unreachable", words="ssh: Connection refused"),
-        Event(event="result", host="b", state="failed", timed_out=True),
-    )
-    a, b, _ = run.ends.values()
-    assert (a.result, a.exit_code, a.reason) == ("unreachable", 4, "connection refused")
-    assert (b.result, b.exit_code) == ("timed-out", 4)
-
-
-def test_a_share_is_ansible_s_own_limit_too(tmp_path: Path) -> None:
-    assert variables(["1"], "5%", tmp_path, 60.0)["envcheck_max_fail_percentage"] == 5
-    assert "envcheck_max_fail_percentage" not in variables(["1"], "2", tmp_path, 60.0)
-
-
-def test_the_plan_and_the_end_for_people() -> None:
-    group = FitGroup(
-        name="envcheck_fit_1", stack="tensorflow", release="2.21.0", python="3.11",
-        machines=["gpu1", "gpu2"], hosts="gpu[1-2]", files=40, size=3 << 30,
-    )  # fmt: skip
-    left = LeftOutMachines(
-        reason="it has\x1b none",
-        machines=["gpu3"],
-        hosts="gpu3",
-        exit_code=3,
-        hint="do this\nor that",
-    )
-    plan = PlannedRollout(groups=[group], left_out=[left], waves=[1, 1], max_fail="0")
-    shown = text.render_plan(plan, **STYLE)
-    for words in ("2 machines get", "tensorflow 2.21.0", "gpu[1-2]", "40 files, 3.0 GiB a machine",
-                  "1 machine left out", "do this", "1 + 1 machines"):  # fmt: skip
-        assert words in shown
-    assert "\x1b" not in shown
-    ends = [
-        MachineEnd(name="gpu1", result="installed", verdict="Healthy: 60 passed."),
-        MachineEnd(name="gpu2", result="failed", exit_code=5, reason="no room"),
-        *text.left_out(plan),
-    ]
-    result = RolloutResult(
-        schema=SCHEMA,
-        envcheck="0",
-        exit_code=5,
-        plan=plan,
-        machines=ends,
-        stopped="1 failed",
-        logs="/l",
-    )
-    shown = text.render_result(result, **STYLE)
-    for words in (
-        "1 of 3 machines done",
-        "Stopped: 1 failed.",
-        "failed, and is as it was: no room",
-    ):
-        assert words in shown
-    assert "Healthy: 60 passed." in shown
 
 
 @pytest.mark.parametrize("name", ["install", "rollback", "collect"])

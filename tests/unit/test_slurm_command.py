@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.exit_codes import UsageError
 from envcheck.fleet.engines import Asked, slurm
 from envcheck.fleet.engines.slurm import SlurmQuestion, SlurmTools
 from envcheck.fleet.engines.slurm_nodes import SlurmNodeState
@@ -56,31 +56,11 @@ def test_the_users_options_come_after_ours_and_win() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "value"),
-    [
-        (["-p", "a100"], "a100"),
-        (["-pa100"], "a100"),
-        (["--partition", "a100"], "a100"),
-        (["--partition=x", "--partition=a100"], "a100"),
-        (["-p"], ""),
-        (["--propagate=p", "-N1"], ""),
-    ],
-)
-def test_an_option_of_sruns_is_found_as_people_write_it(words: list[str], value: str) -> None:
-    assert slurm.option(words, "--partition", "-p") == value
-
-
-@pytest.mark.parametrize(
     "word", ["-w", "-wgpu01", "--nodelist=gpu01", "-N4", "--label", "-n", "--pty"]
 )
 def test_which_nodes_is_not_said_to_srun(word: str) -> None:
     with pytest.raises(UsageError, match="no option to give srun here"):
         slurm.refuse_ours(["--exclusive", word])
-
-
-def test_without_slurm_one_sentence_says_where_it_would_be(tmp_path: Path) -> None:
-    with pytest.raises(CouldNotLook, match="no srun in PATH"):
-        slurm.find({"PATH": str(tmp_path)})
 
 
 BUSY = "srun: error: Unable to allocate resources: Requested nodes are busy"
@@ -109,11 +89,3 @@ def test_what_srun_says_of_a_node_that_it_did_not_reach(said: str, outcome: str,
         stderr=said.encode(), outcome="exited", describe=lambda: "exited with status 1"
     )
     assert slurm.not_started(GPU, result, SlurmQuestion()) == (outcome, told)
-
-
-def test_a_node_on_which_nothing_starts() -> None:
-    result = SimpleNamespace(stderr=b"", outcome="timeout", describe=lambda: "")
-    assert slurm.not_started(GPU, result, SlurmQuestion()) == (
-        "unreachable",
-        "Slurm started nothing there in time",
-    )

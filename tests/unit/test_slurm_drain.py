@@ -113,14 +113,6 @@ def test_what_may_drain_is_a_check_of_the_driver_the_gpus_or_the_bus() -> None:
     assert areas == {"driver", "gpu", "pci"}
 
 
-def test_a_node_without_gpus_or_unknown_to_slurm_is_left() -> None:
-    cluster = MadeUpSlurmctld(2)
-    cluster.rows["cpu01"] = cluster.idle("cpu01", gpus=0)
-    for name in ("cpu01", "gpu999"):
-        assert not cluster.drain(name, FAULT, cluster.passes).done
-    assert not cluster.drained()
-
-
 @pytest.mark.parametrize(
     ("count", "percent", "most"), [(1, 5, 1), (39, 5, 1), (40, 5, 2), (1000, 5, 50), (7, 100, 7)]
 )
@@ -215,13 +207,6 @@ def test_a_second_prolog_on_the_same_node_waits_for_the_first_ones_end() -> None
     assert cluster.drain("gpu001", FAULT, cluster.passes).done
     taken_back = cluster.drain("gpu001", FAULT, lambda _: cluster.update("gpu001", State="RESUME"))
     assert not taken_back.done and not cluster.drained()
-
-
-def test_a_node_that_somebody_drained_already_keeps_its_reason() -> None:
-    cluster = MadeUpSlurmctld(2)
-    cluster.update("gpu001", State="DRAIN", Reason="ticket 12")
-    assert cluster.drain("gpu001", FAULT, cluster.passes).done
-    assert cluster.rows["gpu001"].reason == "ticket 12"
 
 
 @pytest.mark.parametrize("answers", range(3))

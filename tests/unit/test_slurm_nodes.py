@@ -78,30 +78,6 @@ def test_states_in_which_it_starts_none(state: str, outcome: str, told: str) -> 
     assert slurm_nodes.closed(node(state, "no such board")) == (outcome, told)
 
 
-def test_a_reason_cannot_forge_lines_or_move_the_cursor() -> None:
-    (found,) = slurm_nodes.nodes("n|p|up|down|(null)|(null)|a\x1b[2J\u202eb")
-    assert found.reason == "a\\x1b[2J\\u202eb"
-    assert slurm_nodes.closed(node("do\x1bwn*")) == (
-        "unreachable",
-        "Slurm has it as do\\x1bwn: does not respond",
-    )
-
-
-def test_switches_of_the_lowest_level_and_blocks() -> None:
-    told = (
-        "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=gpu0[1-2]\n"
-        "SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=gpu03 Switches=(null)\n"
-        "SwitchName=spine Level=1 LinkSpeed=1 Nodes=gpu[01-03] Switches=leaf[1-2]\n"
-        "BlockName=b1 BlockIndex=0 Nodes=gpu[01-03] BlockSize=3\n"
-    )
-    assert slurm_nodes.switches(told) == {
-        "gpu01": ["leaf1", "b1"],
-        "gpu02": ["leaf1", "b1"],
-        "gpu03": ["leaf2", "b1"],
-    }
-    assert slurm_nodes.switches("") == {}
-
-
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -125,14 +101,3 @@ def test_host_lists(text: str, names: list[str]) -> None:
 def test_host_lists_that_are_none(text: str) -> None:
     with pytest.raises(ValueError):
         slurm_nodes.unfolded(text)
-
-
-def test_groups_are_partitions_switches_and_features() -> None:
-    first = slurm_nodes.nodes(USUAL)[0]
-    assert slurm_nodes.groups(first, {"gpu01": ["leaf1"]}) == [
-        ("partition", "a100"),
-        ("partition", "all"),
-        ("switch", "leaf1"),
-        ("feature", "a100"),
-        ("feature", "ib"),
-    ]

@@ -16,15 +16,6 @@ def script(*envcheck: str, log: str = "/var/log/e", only: tuple[str, ...] = ("gp
     )
 
 
-def test_what_was_asked_for_stands_in_it_and_is_quoted() -> None:
-    text = script("/opt/my envcheck/bin/python", "-m", "envcheck", only=("driver", "GPU-001"))
-    doctor = "doctor --level=quick --quiet --format=json --only driver GPU-001\n"
-    assert f"\"$DEADLINE\" '/opt/my envcheck/bin/python' -m envcheck {doctor}" in text
-    assert "\nDEADLINE=20\nLIMIT=2.5\nLOG=/var/log/e\n" in text
-    assert "\nLOG='/a $(b)'\n" in script(log="/a $(b)")
-    assert text.startswith("#!/bin/sh\n") and not re.search("@[A-Z]+@", text)
-
-
 def test_every_command_that_may_hang_has_a_limit() -> None:
     """Slurm's commands, envcheck and the log are started by ``limited`` alone."""
     lines = [line.strip() for line in script().splitlines() if not line.strip().startswith("#")]
