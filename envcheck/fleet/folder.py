@@ -2,18 +2,15 @@
 
 DIR/fleet.json      which machines were asked, by what, and what became of each (a directory without it
                     is well, too: then each NAME.json is the machine NAME)
-DIR/NAME.json       the Snapshot of the machine that the inventory calls NAME; or NAME.json.gz
+DIR/NAME.json       the Snapshot of the machine that the inventory calls NAME
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import os
 import re
 import stat
-import zlib
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote
@@ -64,15 +61,11 @@ class FleetFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._others: dict[str, Path] = {}  # files that others have named, or compressed
+        self._others: dict[str, Path] = {}  # files that others have named
 
     def file(self, name: str) -> Path:
         """The Snapshot's file of the machine with this name."""
-        plain = self.path / f"{file_name(name)}.json"
-        if name in self._others:
-            return self._others[name]
-        packed = plain.with_name(f"{plain.name}.gz")
-        return packed if packed.is_file() and not plain.exists() else plain
+        return self._others.get(name) or self.path / f"{file_name(name)}.json"
 
     def keep(self, name: str, answer: bytes, groups: list[tuple[str, str]]) -> Member:
         """Keep what a machine answered, where it is a Snapshot; says what became of it."""
@@ -106,7 +99,7 @@ class FleetFolder:
         return [found[name] for name in hosts.natural(found)]
 
     def _listed(self) -> list[Member]:
-        """A machine for each file. Of two files of one machine (a.json, a.json.gz) neither is believed."""
+        """A machine for each file. Of two files of one machine (a.json, %61.json) neither is used."""
         self._others.clear()  # files come and go
         try:
             paths = sorted(self.path.iterdir())
@@ -114,13 +107,12 @@ class FleetFolder:
             raise UsageError(f"{self.path}: {error.strerror}") from None
         found: dict[str, list[Path]] = {}
         for path in paths:
-            stem = path.name.removesuffix(".gz").removesuffix(".json")
-            if f"{stem}.json" not in (path.name, path.name.removesuffix(".gz")):
+            if path.suffix != ".json" or path.name == ROSTER:
                 continue
-            if path.name == ROSTER or path.name.startswith("._"):  # what macOS leaves beside a file
+            if path.name.startswith("._"):  # what macOS leaves beside a file
                 continue
             # of a name that is not UTF-8, the bytes are shown
-            name = unquote(os.fsencode(stem).decode("utf-8", "backslashreplace"))
+            name = unquote(os.fsencode(path.stem).decode("utf-8", "backslashreplace"))
             found.setdefault(name, []).append(path)
         self._others = {name: these[0] for name, these in found.items()}
         return [_of_files(name, found[name]) for name in hosts.natural(found)]
@@ -138,7 +130,7 @@ def _of_files(name: str, paths: list[Path]) -> Member:
 
 
 def read(path: Path) -> bytes:
-    """What a Snapshot's file holds, unpacked. Raises SnapshotError, with one sentence."""
+    """What a Snapshot's file holds. Raises SnapshotError, with one sentence."""
     try:
         # a pipe that nobody writes into would be waited for
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -153,18 +145,7 @@ def read(path: Path) -> bytes:
         raise snapshots.SnapshotError("there is no Snapshot of it") from None
     except OSError as error:
         raise snapshots.SnapshotError(f"its Snapshot: {error.strerror or error}") from None
-    return _unpacked(data) if data[:2] == b"\x1f\x8b" else data
-
-
-def _unpacked(data: bytes) -> bytes:
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            unpacked = file.read(snapshots.LIMIT + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise snapshots.SnapshotError(f"it cannot be unpacked: {error}") from None
-    if len(unpacked) > snapshots.LIMIT:
-        raise _too_large()
-    return unpacked
+    return data
 
 
 def _too_large() -> snapshots.SnapshotError:

@@ -10,15 +10,29 @@ from hypothesis import strategies as st
 
 from envcheck.findings import shell
 from envcheck.fleet import hosts
-from envcheck.fleet.engines.slurm_nodes import unfolded
 
 QUOTED = re.compile(r"'[^']*'|\"'\"")
 PLAIN = re.compile(r"[A-Za-z0-9@%+=:._/,\[\]-]*")
 
+
+def unfolded(text: str) -> list[str]:
+    names = []
+    for part in filter(None, re.split(r",(?![^\[]*\])", text)):
+        found = re.fullmatch(r"(.*)\[([0-9,-]+)\](.*)", part)
+        for piece in found[2].split(",") if found else []:
+            first, _, last = piece.partition("-")
+            numbers = range(int(first), int(last or first) + 1)
+            names += [f"{found[1]}{str(n).zfill(len(first))}{found[3]}" for n in numbers if found]
+        names += [] if found else [part]
+    return names
+
+
 FOLDED = {
     "gpu[01-16,20]": [*(f"gpu{n:02}" for n in range(1, 17)), "gpu20"],
     "rack1-gpu[01-04].example.org": [f"rack1-gpu{n:02}.example.org" for n in range(1, 5)],
-    "rack[1-2]-gpu[01-04]": [f"rack{r}-gpu{n:02}" for r in (1, 2) for n in range(1, 5)],
+    "rack1-gpu[01-04],rack2-gpu[01-04]": [
+        f"rack{r}-gpu{n:02}" for r in (1, 2) for n in range(1, 5)
+    ],
     "rack1-gpu[01-02],rack2-gpu01": ["rack1-gpu01", "rack1-gpu02", "rack2-gpu01"],
     "n[8-11]": ["n8", "n9", "n10", "n11"],
     "n[08-11]": ["n08", "n09", "n10", "n11"],

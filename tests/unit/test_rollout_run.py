@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from envcheck.exit_codes import ExitCode, UsageError
+from envcheck.cli.main import run
+from envcheck.exit_codes import ExitCode
 from envcheck.fleet.engines.ansible import Event
-from envcheck.fleet.rollout import playbooks
 from envcheck.fleet.rollout.model import (
     MachineEnd,
 )
@@ -79,17 +77,9 @@ def test_what_a_machine_tells_may_be_anything(tmp_path: Path) -> None:
     assert worst([MachineEnd(name="d", result="failed", exit_code=77)]) == ExitCode.COULD_NOT_LOOK
 
 
-@pytest.mark.parametrize("name", ["install", "rollback", "collect"])
-def test_a_playbook_is_printed_with_all_that_it_needs(name: str, tmp_path: Path) -> None:
-    found = playbooks.files_of(name)
-    assert next(iter(found)) == f"{name}.yml"
-    assert any("/tasks/main.yml" in one for one in found) and any(
-        "/action_plugins/" in one for one in found
-    )
-    assert not any(one.endswith(".pyc") for one in found)
-    shown = playbooks.text(found)
-    assert all(f"# ---- {one}\n" in shown for one in found)
-    written = playbooks.write(found, tmp_path / "new")
-    assert [path.read_text() for path in written] == list(found.values())
-    with pytest.raises(UsageError, match="there is something in it"):
-        playbooks.write(found, tmp_path / "new")
+def test_the_playbooks_are_copied_with_all_that_they_need(tmp_path: Path) -> None:
+    assert run(["fleet", "playbook", str(tmp_path / "new")]) == 0
+    copied = {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*.*")}
+    assert {"install.yml", "roles/envcheck/action_plugins/envcheck_machine.py"} <= copied
+    assert not any(name.endswith(".pyc") for name in copied)
+    assert run(["fleet", "playbook", str(tmp_path / "new")]) == 2

@@ -76,28 +76,3 @@ def test_states_in_which_slurm_may_start_a_job(state: str) -> None:
 )
 def test_states_in_which_it_starts_none(state: str, outcome: str, told: str) -> None:
     assert slurm_nodes.closed(node(state, "no such board")) == (outcome, told)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("", []),
-        ("gpu01", ["gpu01"]),
-        ("gpu[01-03,07],login1", ["gpu01", "gpu02", "gpu03", "gpu07", "login1"]),
-        ("r[1-2]n[08-09]", ["r1n08", "r1n09", "r2n08", "r2n09"]),
-        ("n[9-11]-ib", ["n9-ib", "n10-ib", "n11-ib"]),
-        ("a,,a, ", ["a", " "]),
-    ],
-)
-def test_host_lists(text: str, names: list[str]) -> None:
-    assert slurm_nodes.unfolded(text) == [name for name in names if name.strip()]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["n[1-2", "n]1[", "n[[1]]", "n[]", "n[a-b]", "n[3-1]", "n[0-999999999]", "n[²]",
-     "n[1-1000][1-1000]", f"n[{'9' * 5000}]", "n[1-2]" * 40],
-)  # fmt: skip
-def test_host_lists_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError):
-        slurm_nodes.unfolded(text)

@@ -16,7 +16,7 @@ SUBCOMMANDS = {
     "slurm-node": "drain this node in Slurm by the doctor's report, as that script does",
     "install": "install on many machines, in waves, each verified by its own doctor",
     "rollback": "go back, on many machines, to what was in use before a roll-out",
-    "playbook": "print the playbooks and roles that this runs",
+    "playbook": "copy the playbooks and roles that this runs",
 }
 
 EPILOG = """\

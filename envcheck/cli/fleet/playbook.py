@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 
-from ...exit_codes import ExitCode
+from ...exit_codes import ExitCode, UsageError
 from .. import files
 from ..parser import Parser
 
 EPILOG = """\
 examples:
-  envcheck fleet playbook install                     the playbook and its role
-  envcheck fleet playbook install --output rollout/   as files
+  envcheck fleet playbook rollout/
   ansible-playbook -i hosts.ini -e envcheck_bundle=/srv/bundle rollout/install.yml"""
-
-NAMES = ("install", "rollback", "collect")
 
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "name", nargs="?", choices=NAMES, default="install", metavar="NAME", help=", ".join(NAMES)
-    )
-    parser.add_argument(
-        "--output", metavar="DIR", help="write the files into this directory, which is new or empty"
-    )
+    parser.add_argument("directory", metavar="DIR", help="for the files; it must not exist yet")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ...fleet.rollout import playbooks
+    from ...fleet.engines.ansible import CONTENT
 
-    found = playbooks.files_of(arguments.name)
-    if arguments.output is None:
-        files.write(None, playbooks.text(found))
-        return ExitCode.HEALTHY
-    folder = Path(arguments.output)
-    written = playbooks.write(found, folder)
-    files.write(None, "".join(f"{path}\n" for path in written))
+    folder = Path(arguments.directory)
+    try:
+        shutil.copytree(CONTENT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}") from None
+    files.write(None, "".join(f"{path}\n" for path in sorted(folder.glob("*.yml"))))
     return ExitCode.HEALTHY

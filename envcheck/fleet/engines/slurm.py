@@ -104,8 +104,8 @@ def chosen(tools: SlurmTools, question: SlurmQuestion) -> list[SlurmNodeState]:
             raise UsageError("Slurm has no nodes" + (f" in {partition}" if partition else ""))
         return nodes
     try:
-        names = slurm_nodes.unfolded(wanted)
-    except ValueError as error:
+        names = unfolded(tools, wanted)
+    except CouldNotLook as error:
         raise UsageError(f"--nodes {safe_text.one_line(wanted)}: {error}") from None
     known = {node.name: node for node in nodes}
     missing = [name for name in names if name not in known]
@@ -200,11 +200,17 @@ def _last_line(said: bytes) -> str:
     return safe_text.one_line(lines[-1])[:300] if lines else ""
 
 
+def unfolded(tools: SlurmTools, nodes: str) -> list[str]:
+    """The names in a host list: "gpu[01-03,07],login1". Raises CouldNotLook."""
+    return list(dict.fromkeys(tools.says(tools.scontrol, "show", "hostnames", nodes).split()))
+
+
 def switches(tools: SlurmTools) -> dict[str, list[str]]:
     """{node: its switches}; nothing where Slurm knows of none."""
     try:
-        return slurm_nodes.switches(tools.says(tools.scontrol, "show", "topology"))
-    except (CouldNotLook, ValueError):
+        text = tools.says(tools.scontrol, "show", "topology")
+        return slurm_nodes.switches(text, lambda nodes: unfolded(tools, nodes))
+    except CouldNotLook:
         return {}
 
 

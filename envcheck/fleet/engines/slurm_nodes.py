@@ -7,7 +7,7 @@ differs from version to version (scontrol 22.05 has none), and says no more of w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ... import safe_text
@@ -15,7 +15,6 @@ from ..folder import Outcome
 
 # For `sinfo --Node --noheader`: a line for each node and partition; the reason, which may be anything, last.
 FORMAT = "%N|%P|%a|%T|%G|%f|%E"
-LARGEST = 200_000  # names that a host list is unfolded to
 
 # At the end of a state: what else Slurm says of the node.
 _FLAGS = "*~#!%$@^-+"
@@ -110,14 +109,17 @@ def closed(node: SlurmNodeState) -> tuple[Outcome, str] | None:
     return outcome, f"Slurm has it as {state}" + (f": {words}" if words else "")
 
 
-def switches(text: str) -> dict[str, list[str]]:
-    """{node: switches or blocks that it is at}: of `scontrol show topology`, the lowest level."""
+def switches(text: str, unfolded: Callable[[str], list[str]]) -> dict[str, list[str]]:
+    """{node: switches or blocks that it is at}: of `scontrol show topology`, the lowest level.
+
+    unfolded: the names in a host list.
+    """
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         fields = _pairs(line)
         name = fields.get("SwitchName") or fields.get("BlockName")
         if name and fields.get("Level", "0") == "0":
-            for node in unfolded(fields.get("Nodes", "")):
+            for node in unfolded(fields["Nodes"]) if "Nodes" in fields else ():
                 found.setdefault(node, []).append(name)
     return found
 
@@ -138,54 +140,3 @@ def groups(node: SlurmNodeState, at: Mapping[str, Sequence[str]]) -> list[tuple[
         *(("switch", name) for name in at.get(node.name, [])),
         *(("feature", name) for name in node.features),
     ]
-
-
-def unfolded(text: str) -> list[str]:
-    """The names in a host list: "gpu[01-03,07],login1". Each once. Raises ValueError."""
-    names: dict[str, None] = {}
-    for part in _parts(text):
-        for name in _unfolded(part):
-            names[name] = None
-            if len(names) > LARGEST:
-                raise ValueError(f"more than {LARGEST} names")
-    return list(names)
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Split at the commas outside of brackets."""
-    depth, part = 0, ""
-    for character in text.strip():
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        if depth not in (0, 1):
-            raise ValueError("its brackets do not match")
-        if character == "," and not depth:
-            yield from [part] if part else []
-            part = ""
-        else:
-            part += character
-    if depth:
-        raise ValueError("its brackets do not match")
-    yield from [part] if part else []
-
-
-def _unfolded(part: str) -> Iterable[str]:
-    before, bracket, rest = part.partition("[")
-    if not bracket:
-        return [part]
-    inside, _, after = rest.partition("]")
-    tails = list(_unfolded(after))
-    numbers = list(_numbers(inside))
-    if len(tails) * len(numbers) > LARGEST:
-        raise ValueError(f"more than {LARGEST} names")
-    return [f"{before}{number}{tail}" for number in numbers for tail in tails]
-
-
-def _numbers(text: str) -> Iterator[str]:
-    for piece in text.split(","):
-        first, dash, last = piece.partition("-")
-        last = last if dash else first
-        if not (first + last).isascii() or not first.isdecimal() or not last.isdecimal():
-            raise ValueError(f"{safe_text.one_line(piece)!r} is no range of numbers")
-        if len(first) > 18 or len(last) > 18 or not 0 <= int(last) - int(first) < LARGEST:
-            raise ValueError(f"{safe_text.one_line(piece)!r} is no range that nodes can have")
-        yield from (str(n).zfill(len(first)) for n in range(int(first), int(last) + 1))
