@@ -7,22 +7,17 @@ import re
 from ...data.releases import by_month
 from ...facts.kernel import DeviceNode
 from ..containers import CDI_GENERATE, docker_uses_cdi, nvidia_specs
+from ..nvidia_devices import GPU_NODE
 from ..reading import CannotJudge, Skip, SnapshotView, fact
-from ..verdicts import Remedy, fill_in, word
+from ..verdicts import Cause, Evidence, Finding, Param, Remedy, about, fill_in, word
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
-_GPU_NODE = re.compile(r"/dev/nvidia\d+$")
 _MONTH = re.compile(r"[:/](\d\d\.\d\d)-tf[12]")
 
 
 def engine(view: SnapshotView) -> str:
     """The engine that runs the container, as its inside shows ("podman"); "" where it does not."""
     return fact(view.inside.host, "container") or ""
-
-
-def fresh(view: SnapshotView) -> bool:
-    """envcheck itself started the container, with all GPUs; otherwise somebody else did."""
-    return view.inside.location.startswith("image:")
 
 
 def image(view: SnapshotView) -> str:
@@ -44,7 +39,7 @@ def need_host_gpus(view: SnapshotView) -> None:
 def nodes(view: SnapshotView) -> list[DeviceNode] | None:
     """The GPUs' own device nodes inside; None where nobody looked."""
     found: list[DeviceNode] | None = fact(view.inside.kernel, "device_nodes")
-    return None if found is None else [node for node in found if _GPU_NODE.match(node.path)]
+    return None if found is None else [node for node in found if GPU_NODE.match(node.path)]
 
 
 def release_branches(view: SnapshotView) -> tuple[str, ...]:
@@ -54,22 +49,28 @@ def release_branches(view: SnapshotView) -> tuple[str, ...]:
     return () if release is None else release.compat_branches
 
 
-def with_gpus(view: SnapshotView, text: str) -> Remedy:
-    """``text``, and the commands that start the container with its GPUs."""
-    return Remedy(text, _commands(view, engine(view)))
+def inside(
+    view: SnapshotView,
+    cause: Cause,
+    evidence: list[Evidence],
+    again: bool = True,
+    **params: Param,
+) -> Finding:
+    """The cause, found on the container. again: its remedy is to start it with its GPUs."""
+    subjects = about("container", view.inside.location)
+    advice = Remedy(cause.remedy, start_commands(view)) if again else None
+    return cause.found(subjects, evidence, advice=advice, **params)
 
 
-def _commands(view: SnapshotView, name: str) -> list[str]:
-    engines = fact(view.machine.containers, "engines")
+def start_commands(view: SnapshotView) -> list[str]:
+    """The commands that start the container with its GPUs."""
+    name, engines = engine(view), fact(view.machine.containers, "engines")
     specs = engines is not None and bool(nvidia_specs(view))
     device = f"--device nvidia.com/gpu=all {image(view)}"
     if name == "docker":
         ours = [one for one in engines or [] if one.name == "docker"]
-        if specs and any(map(docker_uses_cdi, ours)):
-            return [f"docker run {device}"]
-        return [f"docker run --gpus all {image(view)}"]
+        by_cdi = specs and any(map(docker_uses_cdi, ours))
+        return [f"docker run {device}" if by_cdi else f"docker run --gpus all {image(view)}"]
     if name == "apptainer":
         return [f"apptainer run --nv {image(view)}"]
-    if name == "enroot":
-        return [f"NVIDIA_VISIBLE_DEVICES=all enroot start {image(view)}"]
     return ([] if specs else [CDI_GENERATE]) + [f"podman run {device}"]

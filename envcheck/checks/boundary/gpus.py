@@ -1,4 +1,4 @@
-"""Checks on a container seen from both sides: what the host has, and what came through."""
+"""Checks on a container seen from both sides: can envcheck look into it, and did the host's GPUs arrive."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from ...facts.gpu import CudaDevice
 from ...facts.view import driver_gpus
 from ..driver_state import NO_GPUS
 from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known
-from ..verdicts import Passed, Verdicts, about, check, fail, gpu_subject
-from .common import VARIABLE, fresh, need_host_gpus, nodes, with_gpus
+from ..registry import check
+from ..verdicts import Passed, Verdicts, fail, gpu_subject
+from .common import VARIABLE, inside, need_host_gpus, nodes
 
 
 @check(
@@ -15,8 +16,7 @@ from .common import VARIABLE, fresh, need_host_gpus, nodes, with_gpus
     title="envcheck can look into the container",
     causes=[],
     about="envcheck sends its collector into the container, where it runs in the first Python of 3.6 or"
-    " newer on the PATH that the image's entrypoint sets. Whatever keeps it from answering (the engine"
-    " starts nothing, memory runs out, no answer in time) leaves everything inside unknown.",
+    " newer. Whatever keeps it from answering leaves everything inside unknown.",
     sources=["envcheck collect --target image:REF"],
     follows=("BND-010",),
 )
@@ -37,10 +37,10 @@ MISSING = fail(
     "BND-002",
     title="The host's GPUs are in the container",
     causes=[MISSING],
-    about="GPUs come into a container by CDI, by NVIDIA's runtime or hook, or by hand, and what does not"
-    " come is not there: no engine warns. podman before 5 accepts --gpus and does nothing. GPUs of the host"
-    " and of the inside are matched by PCI address and UUID.",
-    sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation; cdi.md"],
+    about="GPUs come into a container by CDI, by NVIDIA's runtime or hook, or by hand, and what does not come"
+    " is not there: no engine warns. It passes, and says so, if NVIDIA_VISIBLE_DEVICES or a choice of devices"
+    " names a part of them.",
+    sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
     follows=(*NO_GPUS, "BND-003", "BND-005"),
 )
 def gpus_arrive(view: SnapshotView) -> Verdicts:
@@ -53,21 +53,13 @@ def gpus_arrive(view: SnapshotView) -> Verdicts:
         yield Passed(f"{len(seen) if chosen else total} of {total}{chosen and f': {chosen}'}")
         return
     names = ", ".join(gpu_subject(gpu).text for gpu in missing[:3])
-    evidence = [
-        view.evidence("machine.nvml.gpu_count", total),
-        view.evidence(path, len(seen)),
-    ]
+    evidence = [view.evidence("machine.nvml.gpu_count", total), view.evidence(path, len(seen))]
     if (given := nodes(view)) is not None:
         shown = ", ".join(node.path for node in given) or "none of a GPU"
         evidence.append(view.evidence("target.kernel.device_nodes", shown))
-    yield MISSING.found(
-        about("container", view.inside.location),
-        evidence,
-        advice=with_gpus(view, MISSING.remedy),
-        arrived=len(seen) if seen else "None",
-        total=total,
-        missing=names + (" …" if len(missing) > 3 else ""),
-    )
+    more = " …" if len(missing) > 3 else ""
+    params = {"arrived": len(seen) or "None", "total": total, "missing": names + more}
+    yield inside(view, MISSING, evidence, **params)
 
 
 def _listed(view: SnapshotView) -> tuple[str, list[Gpu] | list[CudaDevice]]:
@@ -84,9 +76,9 @@ def _listed(view: SnapshotView) -> tuple[str, list[Gpu] | list[CudaDevice]]:
     raise Skip("neither NVML, nvidia-smi nor libcuda lists GPUs inside")
 
 
-def _same(outside: Gpu, inside: Gpu | CudaDevice) -> bool:
+def _same(outside: Gpu, within: Gpu | CudaDevice) -> bool:
     for field in ("pci_address", "uuid"):
-        ours, theirs = known(getattr(outside, field)), known(getattr(inside, field))
+        ours, theirs = known(getattr(outside, field)), known(getattr(within, field))
         if ours and theirs:
             return bool(ours == theirs)
     return False
@@ -97,7 +89,6 @@ def _chosen(view: SnapshotView, seen: int) -> str:
     value = (fact(view.inside.environment, "variables") or {}).get(VARIABLE, "").strip()
     if value.lower() not in ("", "void", "none", "all"):
         return f"{VARIABLE}={value}" if len(value.split(",")) == seen else ""
-    given = nodes(view)
-    if not fresh(view) and given is not None and len(given) == seen:
-        return "it was started with these devices alone"
-    return ""
+    given, ours = nodes(view), view.inside.location.startswith("image:")  # with all GPUs
+    by_hand = not ours and given is not None and len(given) == seen
+    return "it was started with these devices alone" if by_hand else ""

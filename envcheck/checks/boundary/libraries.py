@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 from ...data.versions import parse_version
 from ..container.cgroups import UDEV_RULE
+from ..container_start import LINKS
 from ..containers import CDI_GENERATE, DEVICES_FOR_CONTAINERS
-from ..driver.libcuda import library_version
+from ..driver.libcuda import COMPAT, STUB_ERROR, STUBS, library_version
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS
 from ..reading import CouldNotRun, CudaDriver, Skip, SnapshotView, fact, facts_of, known
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Param,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    about,
-    check,
-    fail,
-    warn,
-)
-from .common import image, need_host_gpus, nodes, release_branches, with_gpus
+from ..registry import check
+from ..verdicts import Cause, Finding, Param, Passed, Remedy, Verdict, Verdicts, about, fail
+from .common import image, inside, need_host_gpus, nodes, release_branches, start_commands
 
-_STUB = re.compile(r"/stubs/")
-_COMPAT = re.compile(r"/compat(-[^/]*)?/|/cuda-compat[^/]*/")
 _MISFIT = (803, 804)  # cuInit: the library does not go with the driver; this GPU may not do that
 _UNKNOWN = 999  # NVML's Unknown Error, CUDA_ERROR_UNKNOWN
 _FORBIDDEN = 4  # NVML_ERROR_NO_PERMISSION
@@ -46,7 +31,7 @@ NO_LIBCUDA = fail(
     causes=[NO_LIBCUDA],
     about="libcuda belongs to the host's driver, and no image holds the right one: the engine brings it in,"
     " by CDI or by NVIDIA's runtime or hook. Without that (podman before 5 accepts --gpus all and does"
-    " nothing; NVIDIA_DRIVER_CAPABILITIES without compute), the image's framework runs on the CPU.",
+    " nothing) the image's framework runs on the CPU.",
     sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
     follows=(*NO_GPUS, "ENV-009"),
 )
@@ -58,45 +43,36 @@ def libraries_arrive(view: SnapshotView) -> Verdicts:
     if path := known(cuda.library_path):
         yield Passed(path)
         return
-    yield NO_LIBCUDA.found(
-        about("container", view.inside.location),
-        [view.evidence("machine.cuda.library_path"), view.evidence("target.cuda.library_path")],
-        advice=with_gpus(view, NO_LIBCUDA.remedy),
-    )
+    paths = [view.evidence(f"{place}.cuda.library_path") for place in ("machine", "target")]
+    yield inside(view, NO_LIBCUDA, paths)
 
 
-_UNFIT = "the container's libcuda does not fit the driver"
 STUB = fail(
     "stub-inside",
-    _UNFIT,
+    "the container's libcuda does not fit the driver",
     "The loader inside finds the toolkit's libcuda stub, which is for linking only: no CUDA program can"
     " start.",
     "Remove the stubs directory from LD_LIBRARY_PATH in the image.",
 )
-OTHER_DRIVER = fail(
+OTHER_DRIVER = STUB.variant(
     "libcuda-of-another-driver",
-    _UNFIT,
-    "libcuda inside is of driver {version}, and the host's kernel runs {module}: CUDA does not start.",
-    "The driver was upgraded after the container was started, or the CDI specification was written: write it"
-    " again and restart the container.",
-    CDI_GENERATE,
+    sentence="libcuda inside is of driver {version}, and the host's kernel runs {module}: CUDA does not"
+    " start.",
+    remedy="The driver was upgraded after the container was started, or the CDI specification was written:"
+    " write it again and restart the container.",
+    commands=[CDI_GENERATE],
 )
-_WITHOUT_COMPAT = (
-    "Upgrade the host's driver to one that has this image's CUDA itself, or use an image for this driver"
-    " (envcheck releases); and remove the compat directory from the loader's path inside."
-)
-COMPAT_FAILS = fail(
+COMPAT_FAILS = STUB.variant(
     "compat-does-not-start",
-    _UNFIT,
-    "The image's compat libcuda does not start on this machine (error {code}): {why}.",
-    _WITHOUT_COMPAT,
+    sentence="The image's compat libcuda does not start on this machine (error {code}): {why}.",
+    remedy="Upgrade the host's driver to one that has this image's CUDA itself, or use an image for this"
+    " driver (envcheck releases); and remove the compat directory from the loader's path inside.",
 )
-COMPAT_OLDER = warn(
+COMPAT_OLDER = COMPAT_FAILS.variant(
     "compat-older-than-driver",
-    _UNFIT,
-    "The image's compat libcuda {version} hides the host's newer one ({module}): programs get an older CUDA"
-    " than the driver has.",
-    _WITHOUT_COMPAT,
+    severity="warn",
+    sentence="The image's compat libcuda {version} hides the host's newer one ({module}): programs get an"
+    " older CUDA than the driver has.",
 )
 
 
@@ -104,12 +80,10 @@ COMPAT_OLDER = warn(
     "BND-004",
     title="libcuda inside goes with the host's driver",
     causes=[STUB, OTHER_DRIVER, COMPAT_FAILS, COMPAT_OLDER],
-    about="The kernel's module is the host's, so the libcuda inside must be of its version: an injected"
-    " copy that is older or newer dates from before a driver upgrade (a CDI specification that names old"
-    " files, a container that was started before). NVIDIA's images also carry a newer libcuda in"
-    " /usr/local/cuda/compat for older drivers: forward compatibility, for data-centre GPUs and the driver"
-    " branches that the image names.",
-    sources=["NVIDIA CUDA Compatibility guide, Forward Compatibility; mistral-inference#144"],
+    about="The kernel's module is the host's, so the libcuda inside must be of its version. NVIDIA's images"
+    " also carry a newer libcuda in /usr/local/cuda/compat for older drivers: forward compatibility, for"
+    " data-centre GPUs and the driver branches that the image names.",
+    sources=["NVIDIA CUDA Compatibility guide; releases.csv; mistral-inference#144; numba#9732"],
     follows=(*NO_GPUS, "BND-003", "CTR-012"),
 )
 def libcuda_fits(view: SnapshotView) -> Verdicts:
@@ -118,19 +92,17 @@ def libcuda_fits(view: SnapshotView) -> Verdicts:
     if not path:
         raise Skip("there is no libcuda inside")
     paths = f"{path} {known(cuda.library_real_path) or ''} "
-    module = fact(view.machine.kernel, "driver_version")
-    if _STUB.search(paths) or known(cuda.init_code) == 34:
+    module, version = fact(view.machine.kernel, "driver_version"), library_version(cuda)
+    if STUBS.search(paths) or known(cuda.init_code) == STUB_ERROR:
         yield _unfit(view, STUB)
-    elif _COMPAT.search(paths):
+    elif COMPAT.search(paths):
         yield _compat(view, cuda, path, module)
+    elif version is None or module is None:
+        raise Skip("the version of libcuda inside, or of the host's module, is not known")
+    elif parse_version(version) == parse_version(module):
+        yield Passed(f"{version}, injected from the host")
     else:
-        version = library_version(cuda)
-        if version is None or module is None:
-            raise Skip("the version of libcuda inside, or of the host's module, is not known")
-        if parse_version(version) == parse_version(module):
-            yield Passed(f"{version}, injected from the host")
-        else:
-            yield _unfit(view, OTHER_DRIVER, version=version, module=module)
+        yield _unfit(view, OTHER_DRIVER, version=version, module=module)
 
 
 def _compat(view: SnapshotView, cuda: CudaDriver, path: str, module: str | None) -> Verdict:
@@ -142,10 +114,8 @@ def _compat(view: SnapshotView, cuda: CudaDriver, path: str, module: str | None)
         return _unfit(view, COMPAT_OLDER, version=version, module=module)
     if code:
         raise Skip(f"CUDA does not start inside (BND-005), and error {code} is not compat's")
-    on_driver = f" on driver {module}" if module else ""
-    return Passed(
-        f"forward compatibility: the image's libcuda {version or ''} from {path}{on_driver}"
-    )
+    on = f" on driver {module}" if module else ""
+    return Passed(f"forward compatibility: the image's libcuda {version or ''} from {path}{on}")
 
 
 def _why_not(view: SnapshotView, code: int, module: str | None) -> str:
@@ -159,48 +129,38 @@ def _why_not(view: SnapshotView, code: int, module: str | None) -> str:
 
 
 def _unfit(view: SnapshotView, cause: Cause, **params: Param) -> Finding:
-    evidence = [view.evidence("target.cuda.library_path")]
-    for field in ("library_real_path", "init_code"):
-        if fact(view.inside.cuda, field) is not None:
-            evidence.append(view.evidence(f"target.cuda.{field}"))
+    evidence = [
+        view.evidence(f"target.cuda.{field}")
+        for field in ("library_path", "library_real_path", "init_code")
+        if fact(view.inside.cuda, field) is not None
+    ]
     evidence.append(view.evidence("machine.kernel.driver_version"))
-    about_compat = cause.remedy == _WITHOUT_COMPAT
-    return cause.found(
-        about("container", view.inside.location),
-        evidence,
-        commands=None,
-        advice=with_gpus(view, cause.remedy) if about_compat else None,
-        **params,
-    )
+    return inside(view, cause, evidence, cause in (COMPAT_FAILS, COMPAT_OLDER), **params)
 
 
-_FAILS = "CUDA fails inside the container"
 NO_NODES = fail(
     "no-device-nodes",
-    _FAILS,
+    "CUDA fails inside the container",
     "The driver's libraries are in the container, and no device node of a GPU is.",
     "Start the container with its devices.",
 )
-FORBIDDEN = fail(
+FORBIDDEN = NO_NODES.variant(
     "device-nodes-forbidden",
-    _FAILS,
-    "The GPUs' device nodes are in the container, and its user may not open them.",
-    "Run it as a user or group that may: rootless podman keeps the caller's groups with the first command. If"
-    f" SELinux refuses it, allow containers to use devices. {DEVICES_FOR_CONTAINERS}",
+    sentence="The GPUs' device nodes are in the container, and its user may not open them.",
+    remedy="Run it as a user or group that may: rootless podman keeps the caller's groups with the first"
+    f" command. If SELinux refuses it, allow containers to use devices. {DEVICES_FOR_CONTAINERS}",
 )
-LOST = fail(
+LOST = NO_NODES.variant(
     "gpus-lost",
-    _FAILS,
-    "The container has lost its GPUs: the device nodes are there and may not be opened any more, while"
-    " everything works on the host; `systemctl daemon-reload` does that.",
-    "Create the container again, with its GPUs by CDI, which survives it; for NVIDIA's hook, create the links"
-    " that systemd looks for.",
+    sentence="The container has lost its GPUs: the device nodes are there and may not be opened any more,"
+    " while everything works on the host; `systemctl daemon-reload` does that.",
+    remedy="Create the container again, with its GPUs by CDI, which survives it; for NVIDIA's hook, create"
+    " the links that systemd looks for.",
 )
-FAILS = fail(
+FAILS = NO_NODES.variant(
     "cuda-fails-inside",
-    _FAILS,
-    "CUDA starts on the host and not in the container (error {code}).",
-    "Start a new one with its GPUs.",
+    sentence="CUDA starts on the host and not in the container (error {code}).",
+    remedy="Start a new one with its GPUs.",
 )
 
 
@@ -210,9 +170,8 @@ FAILS = fail(
     causes=[NO_NODES, FORBIDDEN, LOST, FAILS],
     about="With the libraries there and the host healthy, CUDA or NVML may still fail inside: the device"
     " nodes did not come along, this user may not open them, or the container has lost its GPUs. The last"
-    " happens in the middle of a run, after `systemctl daemon-reload`: systemd rewrites the device rules,"
-    " and does not know what NVIDIA's hook added.",
-    sources=["nvidia-container-toolkit#48; nvidia-container-toolkit#1227"],
+    " happens in the middle of a run, when systemd rewrites the device rules.",
+    sources=["nvidia-container-toolkit#48, #1227"],
     follows=(*NO_GPUS, "KRN-006", "DRV-004", "BND-003", "BND-004"),
 )
 def answers_inside(view: SnapshotView) -> Verdicts:
@@ -230,45 +189,25 @@ def answers_inside(view: SnapshotView) -> Verdicts:
     elif code == 0 and nvml_code != _UNKNOWN:
         yield Passed("CUDA starts inside; NVML does not, which CUDA does without")
     else:
-        yield _silent(view, code, nvml_code)
+        yield _fails(view, code, nvml_code)
 
 
-def _silent(view: SnapshotView, code: int | None, nvml_code: int | None) -> Finding:
+def _fails(view: SnapshotView, code: int | None, nvml_code: int | None) -> Finding:
     found = nodes(view)
-    sections = [
-        one for one in ("cuda", "nvml") if fact(getattr(view.inside, one), "init_code") is not None
-    ]
-    evidence: list[Evidence] = [view.evidence(f"target.{one}.init_code") for one in sections]
+    asked = {"cuda": code, "nvml": nvml_code}
+    evidence = [view.evidence(f"target.{one}.init_code") for one in asked if asked[one] is not None]
     evidence.append(view.evidence("machine.cuda.init_code"))
     if found is not None:
         shown = ", ".join(f"{node.path} {node.mode}" for node in found) or "none of a GPU"
         evidence.append(view.evidence("target.kernel.device_nodes", shown))
+    cause, commands = FAILS, start_commands(view)
     if found == []:
-        cause, advice = NO_NODES, with_gpus(view, NO_NODES.remedy)
+        cause = NO_NODES
     elif nvml_code == _FORBIDDEN or (found and not all(node.usable for node in found)):
         groups = "podman run --group-add keep-groups --device nvidia.com/gpu=all"
         commands = [f"{groups} {image(view)}", "sudo setsebool -P container_use_devices on"]
-        cause, advice = FORBIDDEN, Remedy(FORBIDDEN.remedy, commands)
+        cause = FORBIDDEN
     elif _UNKNOWN in (code, nvml_code) and found:
-        cause, advice = LOST, _create_again(view)
-        evidence += _why_lost(view)
-    else:
-        cause, advice = FAILS, with_gpus(view, FAILS.remedy)
+        cause, commands = LOST, [*commands, LINKS, UDEV_RULE]
+    advice = Remedy(cause.remedy, commands)
     return cause.found(about("container", view.inside.location), evidence, advice=advice, code=code)
-
-
-def _create_again(view: SnapshotView) -> Remedy:
-    links = "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
-    return Remedy(LOST.remedy, [*with_gpus(view, "").commands, links, UDEV_RULE])
-
-
-def _why_lost(view: SnapshotView) -> list[Evidence]:
-    links = [node for node in nodes(view) or [] if known(node.char_link) is False]
-    found = [
-        view.evidence("target.kernel.device_nodes", f"{one.path}: no link") for one in links[:1]
-    ]
-    for position, engine in enumerate(fact(view.machine.containers, "engines") or []):
-        if known(engine.cgroup_driver) == "systemd":
-            path = f"machine.containers.engines[{position}].cgroup_driver"
-            found.append(view.evidence(path, f"{engine.name}: systemd"))
-    return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...data.engine_errors import explain
 from ..driver_state import branch, driver_version
 from ..reading import Skip, SnapshotView, known
+from ..registry import check
 from ..system_commands import on_system
-from ..verdicts import Passed, Remedy, Verdicts, about, check, fail
+from ..verdicts import Passed, Remedy, Verdicts, about, fail
 from .common import image
 
 NOT_STARTED = fail(
@@ -21,9 +22,7 @@ NOT_STARTED = fail(
     title="The engine starts the container with its GPUs",
     causes=[NOT_STARTED],
     about="Between `run` and the first process NVIDIA's tools bring devices and libraries into a container;"
-    " if they fail, the engine ends with a long line whose last words are the reason: 'libnvidia-ml.so.1:"
-    " file exists' for an image with a driver of its own on WSL, 'cgroup subsystem devices not found' for a"
-    " library that is too old, 'unsatisfied condition: cuda>=12.8' for a driver that is.",
+    " if they fail, the engine ends with a long line whose last words are the reason.",
     sources=["engine_errors.csv; nvidia-docker#1699, #1551; nvidia-container-toolkit#289"],
     follows=("KRN-001", "KRN-002", "CTR-002", "CTR-004", "CTR-007", "CTR-008", "CTR-011"),
 )
@@ -37,13 +36,15 @@ def container_starts(view: SnapshotView) -> Verdicts:
     error = explain(f"{probe.reason} {probe.evidence}")
     if error is None:
         raise Skip("the engine's message is not known here (BND-001)")
+    number = branch(known(driver_version(view)[0]))
     commands: list[str] = []
     for command in error.commands:
-        if command.startswith("@"):
-            number = branch(known(driver_version(view)[0]))
-            commands += on_system(view, command[1:], branch=number)
-        else:
-            commands.append(command.replace("{image}", image(view)))
+        own = command.startswith("@")
+        commands += (
+            on_system(view, command[1:], branch=number)
+            if own
+            else [command.replace("{image}", image(view))]
+        )
     yield NOT_STARTED.found(
         about("container", view.inside.location),
         [view.evidence("target.interpreter", probe.reason)],

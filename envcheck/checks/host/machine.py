@@ -18,7 +18,6 @@ WHEELS_FOR = ("x86_64",)
 CONTAINERS_FOR = ("x86_64", "aarch64")
 LEAST_MEMORY_MIB = 4096
 
-
 NO_BUILD = fail(
     "architecture-without-builds",
     "no NVIDIA software exists for this architecture",
@@ -33,39 +32,32 @@ NO_BUILD = fail(
     title="NVIDIA's GPU software exists for this architecture",
     causes=(NO_BUILD,),
     about="GPU builds of TensorFlow exist as wheels for x86_64, and NVIDIA's containers for x86_64 and"
-    " aarch64. Judged by what the kernel calls the machine.",
-    sources=["wheel file names of tensorflow 2.13 to 2.22 and nvidia-tensorflow 20.10 to 23.03"],
+    " aarch64.",
+    sources=[
+        "wheel file names of tensorflow 2.13 to 2.22; NVIDIA NGC catalogue, multi-arch images"
+    ],
 )
 def architecture(view: SnapshotView) -> Verdicts:
     machine = need(host_of(view).architecture, "the architecture")
     if machine in WHEELS_FOR:
         yield Passed(machine)
     elif machine in CONTAINERS_FOR:
-        yield Passed(
-            f"{machine}: GPU builds of TensorFlow come as NVIDIA's containers, not as wheels"
-        )
+        yield Passed(f"{machine}: GPU builds of TensorFlow come as NVIDIA's containers alone")
     else:
-        yield NO_BUILD.found(
-            evidence=[view.evidence("machine.host.architecture")], architecture=machine
-        )
+        evidence = [view.evidence("machine.host.architecture")]
+        yield NO_BUILD.found(evidence=evidence, architecture=machine)
 
 
-_NO_AVX = (
-    "There is no AVX on {cpu}: TensorFlow's wheels die with 'Illegal instruction' when imported."
-)
-_HEADLINE = "the CPU lacks instructions that the wheels use"
 NO_AVX = fail(
     "no-avx",
-    _HEADLINE,
-    _NO_AVX,
+    "the CPU lacks instructions that the wheels use",
+    "There is no AVX on {cpu}: TensorFlow's wheels die with 'Illegal instruction' when imported.",
     "Use a machine with a newer CPU: every Intel and AMD server CPU since 2011 has AVX.",
 )
-AVX_HIDDEN = fail(
+AVX_HIDDEN = NO_AVX.variant(
     "avx-hidden",
-    _HEADLINE,
-    _NO_AVX,
-    "Let the virtual machine see the host's CPU, on the host of the virtual machine; then stop it and start"
-    " it again.",
+    remedy="Let the virtual machine see the host's CPU, on the host of the virtual machine; then stop it and"
+    " start it again.",
 )
 
 
@@ -75,7 +67,7 @@ AVX_HIDDEN = fail(
     causes=(NO_AVX, AVX_HIDDEN),
     about="TensorFlow's x86 wheels have been built with AVX since 1.6. On a CPU without it, or in a virtual"
     " machine whose hypervisor hides it, importing TensorFlow ends with SIGILL ('Illegal instruction').",
-    sources=["tensorflow#17411; tensorflow#19766; tensorflow#46496; tensorflow#62342"],
+    sources=["tensorflow#17411, #19766, #46496, #62342"],
 )
 def cpu_instructions(view: SnapshotView) -> Verdicts:
     host = host_of(view)
@@ -83,16 +75,11 @@ def cpu_instructions(view: SnapshotView) -> Verdicts:
     if machine != "x86_64":
         raise Skip(f"AVX belongs to x86_64; this is {machine}")
     flags = need(host.cpu_flags, "the CPU's flags")
-    model = known(host.cpu_model) or "this CPU"
+    model, hypervisor = known(host.cpu_model) or "this CPU", known(host.hypervisor)
     if "avx" in flags:
-        best = next(
-            name
-            for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"))
-            if flag in flags
-        )
+        best = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else "AVX"
         yield Passed(f"{model}, up to {best}")
         return
-    hypervisor = known(host.hypervisor)
     vm = fill_in("NAME", "the virtual machine")
     yield (AVX_HIDDEN if hypervisor else NO_AVX).found(
         evidence=[view.evidence("machine.host.cpu_flags"), view.evidence("machine.host.cpu_model")],
@@ -119,20 +106,19 @@ MUSL = fail(
     "The C library is musl, and every GPU build of TensorFlow needs glibc: no wheel installs here.",
     "Use a distribution with glibc (Debian, Ubuntu, Rocky), or an image of one.",
 )
-_UPGRADE = "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc."
 OLD_GLIBC = warn(
     "old-glibc",
     "the C library is old",
     "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs: the newest that installs here"
     " is {fitting}.",
-    _UPGRADE,
+    "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc.",
 )
-TOO_OLD_GLIBC = fail(
+TOO_OLD_GLIBC = OLD_GLIBC.variant(
     "glibc-too-old",
-    "the C library is too old",
-    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in envcheck's"
-    " tables installs here.",
-    _UPGRADE,
+    severity="fail",
+    headline="the C library is too old",
+    sentence="glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in"
+    " envcheck's tables installs here.",
 )
 
 
@@ -141,8 +127,9 @@ TOO_OLD_GLIBC = fail(
     title="The C library runs the wheels",
     causes=(MUSL, OLD_GLIBC, TOO_OLD_GLIBC),
     about="Wheels for Linux name the oldest glibc that they run on: manylinux2014 is glibc 2.17,"
-    " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution, or an import fails.",
-    sources=["wheel file names of tensorflow 2.13 to 2.22 on PyPI; PEP 600"],
+    " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution; no GPU build exists for"
+    " musl (Alpine).",
+    sources=["wheel file names of tensorflow 2.13 to 2.22 on PyPI; PEP 600; NVIDIA/tensorflow#32"],
 )
 def c_library(view: SnapshotView) -> Verdicts:
     host = host_of(view)
@@ -154,13 +141,12 @@ def c_library(view: SnapshotView) -> Verdicts:
     if match is None:
         raise Skip(f"glibc's version is not understood: {text}")
     glibc = (int(match.group(1)), int(match.group(2)))
-    floors = _glibc_floors()
-    newest, needed = floors[0]
+    newest, needed = _glibc_floors()[0]
     if glibc >= needed:
         old = "" if glibc >= (2, 29) else "; nvidia-tensorflow before 22.01 asks for 2.29"
         yield Passed(f"glibc {text}, all wheels in the tables run on it{old}")
         return
-    fitting = next((version for version, floor in floors if floor <= glibc), None)
+    fitting = next((version for version, floor in _glibc_floors() if floor <= glibc), None)
     install = [f'python3 -m pip install "tensorflow[and-cuda]=={fitting}"'] if fitting else []
     yield (OLD_GLIBC if fitting else TOO_OLD_GLIBC).found(
         evidence=[view.evidence("machine.host.glibc")],
@@ -178,12 +164,11 @@ LITTLE_MEMORY = warn(
     "Only {memory} of memory: a framework with the CUDA libraries may be killed while it loads.",
     "Train on a machine with more memory, or with smaller batches and prefetch buffers.",
 )
-LOW_LIMIT = warn(
+LOW_LIMIT = LITTLE_MEMORY.variant(
     "low-memory-limit",
-    "too little memory",
-    "Only {memory} of memory (limited by its control group): a framework with the CUDA libraries may be"
-    " killed while it loads.",
-    "Give the container or job more memory.",
+    sentence="Only {memory} of memory (limited by its control group): a framework with the CUDA libraries may"
+    " be killed while it loads.",
+    remedy="Give the container or job more memory.",
 )
 
 
@@ -192,8 +177,8 @@ LOW_LIMIT = warn(
     title="Enough memory for a training process",
     causes=(LITTLE_MEMORY, LOW_LIMIT),
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
-    " reaches the GPU. If a cgroup (a container, a batch job) allows less than the machine has, the kernel"
-    " kills the process at the limit with no more than 'Killed'.",
+    " reaches the GPU. Below a cgroup's limit the kernel kills the process with no more than 'Killed'; the"
+    " line of 4 GiB is envcheck's own.",
     sources=["Linux kernel documentation, cgroup v1 and v2 memory controllers"],
 )
 def memory(view: SnapshotView) -> Verdicts:
@@ -201,19 +186,16 @@ def memory(view: SnapshotView) -> Verdicts:
     total = need(host.memory_total_mib, "the machine's memory")
     limit = known(host.cgroup_memory_limit_mib)
     limited = limit is not None and limit < total
-    effective = limit if limit is not None and limited else total
-    bound = " (limited by its control group)" if limited else ""
+    effective = min(total, total if limit is None else limit)
     if effective >= LEAST_MEMORY_MIB:
+        bound = " (limited by its control group)" if limited else ""
         yield Passed(f"{gigabytes(effective)}{bound}")
         return
-    evidence = [view.evidence("machine.host.memory_total_mib")]
-    if not limited:
-        yield LITTLE_MEMORY.found(evidence=evidence, memory=gigabytes(effective))
-        return
+    fields = ["memory_total_mib", "cgroup_memory_limit_mib"][: 1 + limited]
     engine = in_engine(view, "memory") if known(host.container) else []
-    yield LOW_LIMIT.found(
-        evidence=[*evidence, view.evidence("machine.host.cgroup_memory_limit_mib")],
-        commands=[*engine, "sbatch --mem 32G SCRIPT"],
+    yield (LOW_LIMIT if limited else LITTLE_MEMORY).found(
+        evidence=[view.evidence(f"machine.host.{field}") for field in fields],
+        commands=[*engine, "sbatch --mem 32G SCRIPT"] if limited else [],
         memory=gigabytes(effective),
     )
 
@@ -221,27 +203,24 @@ def memory(view: SnapshotView) -> Verdicts:
 @check(
     "HOST-011",
     title="Where this system runs",
-    about="Shows whether this is bare metal, a virtual machine, a container or WSL2, and whether Secure"
-    " Boot and lockdown ask for signed kernel modules: much of what the other checks say depends on it. It"
-    " never fails.",
-    sources=["systemd-detect-virt(1), for the signs of each"],
+    about="Shows whether this is bare metal, a virtual machine, a container or WSL2, and whether Secure Boot"
+    " and lockdown ask for signed kernel modules. It never fails.",
+    sources=["systemd-detect-virt(1); microsoft/WSL documentation, GPU support"],
 )
 def place(view: SnapshotView) -> Verdicts:
     host = host_of(view)
-    words = []
+    hypervisor, container = known(host.hypervisor), known(host.container)
+    parts = []
     if known(host.wsl):
-        words.append("WSL2: the GPU is reached through /dev/dxg, not as a PCI device")
-    elif hypervisor := known(host.hypervisor):
+        parts.append("WSL2: the GPU is reached through /dev/dxg, not as a PCI device")
+    elif hypervisor:
         name = "of an unknown kind" if hypervisor == "unknown" else f"({hypervisor})"
-        words.append(f"virtual machine {name}")
-    elif container := known(host.container):
-        words.append(f"container ({container})")
-    else:
-        words.append("bare metal")
-    if known(host.container) and not words[0].startswith("container"):
-        words.append(f"in a container ({known(host.container)})")
+        parts.append(f"virtual machine {name}")
+    if container:
+        parts.append(f"in a container ({container})" if parts else f"container ({container})")
     if known(host.secure_boot):
-        words.append("Secure Boot is on: kernel modules must be signed")
+        parts.append("Secure Boot is on: kernel modules must be signed")
     if known(host.lockdown) in ("integrity", "confidentiality"):
-        words.append(f"kernel lockdown {known(host.lockdown)}")
-    yield Passed(", ".join(words))
+        parts.append(f"kernel lockdown {known(host.lockdown)}")
+    bare = not (known(host.wsl) or hypervisor or container)
+    yield Passed(", ".join([*(["bare metal"] if bare else []), *parts]))

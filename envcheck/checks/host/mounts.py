@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from ...facts.host import Disk
 from ..reading import CannotJudge, SnapshotView, Unavailable, known, need
-from ..verdicts import (
-    Cause,
-    Finding,
-    Level,
-    Passed,
-    Verdicts,
-    about_file,
-    check,
-    fail,
-    fill_in,
-    unjudged,
-    warn,
-    word,
-)
+from ..verdicts import Passed, Verdicts, about_file, check, fail, fill_in, unjudged, warn, word
 from .places import (
     DEAD,
     NAMES,
@@ -40,29 +27,20 @@ NOEXEC = fail(
     " /etc/fstab.",
     f"export XDG_DATA_HOME={fill_in('DIRECTORY', 'one on another disk')}",
 )
-
-
-def _closed_cause(role: str, severity: Level, effect: str) -> Cause:
-    return Cause(
-        f"{role}-closed",
-        severity,
-        "a directory cannot be written",
-        f"{{path}} ({NAMES[role]}) is {{why}}: {effect}",
-        "Use a directory that this user may write to.",
-    )
-
-
+_CLOSED = warn(
+    "closed",
+    "a directory cannot be written",
+    "{path} ({role}) is {why}: ",
+    "Use a directory that this user may write to.",
+)
 # By the directory's role; the worst first.
 CLOSED = {
-    "temporary": _closed_cause(
-        "temporary", "fail", "pip, compilers and TensorFlow cannot write their temporary files."
-    ),
-    "environments": _closed_cause("environments", "warn", "no environment can be installed there."),
-    "cache": _closed_cause(
-        "cache",
-        "warn",
-        "downloads are not kept, and installers may refuse to work without a cache.",
-    ),
+    role: _CLOSED.variant(f"{role}-closed", severity=severity, sentence=_CLOSED.sentence + effect)
+    for role, severity, effect in (
+        ("temporary", "fail", "pip, compilers and TensorFlow cannot write their temporary files."),
+        ("environments", "warn", "no environment can be installed there."),
+        ("cache", "warn", "downloads are not kept, and installers may refuse to work without it."),
+    )
 }
 
 
@@ -91,35 +69,27 @@ def usable(view: SnapshotView) -> Verdicts:
 
 def _noexec(view: SnapshotView, disk: Disk) -> Verdicts:
     libraries = [role for role in roles(disk) if role in ("environments", "target")]
-    if not libraries or not need(disk.noexec, f"mount options of {disk.path}"):
-        return
-    yield NOEXEC.found(
-        about_file(disk.path),
-        [evidence(view, disk, "noexec")],
-        mount=mount(disk),
-        role=NAMES[libraries[0]],
-        path=disk.path,
-    )
+    if libraries and need(disk.noexec, f"mount options of {disk.path}"):
+        params = {"mount": mount(disk), "role": NAMES[libraries[0]], "path": disk.path}
+        yield NOEXEC.found(about_file(disk.path), [evidence(view, disk, "noexec")], **params)
 
 
 def _closed(view: SnapshotView, disk: Disk) -> Verdicts:
     role = next((role for role in CLOSED if role in disk.roles), None)
     if role is None or (role == "environments" and framework_installed(view)):
         return
-    if need(disk.read_only, f"mount options of {disk.path}"):
-        field, why = "read_only", "read-only"
-    elif known(disk.writable) is False:
+    field, why = "read_only", "read-only"
+    if not need(disk.read_only, f"mount options of {disk.path}"):
         field, why = "writable", "not writable for this user"
-    else:
-        return
+        if known(disk.writable) is not False:
+            return
+    export = f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one that you may write to')}"
     yield CLOSED[role].found(
         about_file(disk.path),
         [evidence(view, disk, field)],
-        commands=[
-            f"ls -ld {word(disk.path)}",
-            f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one that you may write to')}",
-        ],
+        commands=[f"ls -ld {word(disk.path)}", export],
         path=disk.path,
+        role=NAMES[role],
         why=why,
     )
 
@@ -133,7 +103,7 @@ SILENT = fail(
 WINDOWS = warn(
     "on-windows-drive",
     "environments or caches are on a Windows drive",
-    "{roles} ({path}) is on a Windows drive: installing and importing many small files is slow there, and"
+    "{path} ({roles}) is on a Windows drive: installing and importing many small files is slow there, and"
     " cache locks may not work.",
     "Keep them on a local disk of this machine.",
 )
@@ -143,55 +113,44 @@ WINDOWS = warn(
     DEAD,
     title="Environments and caches are on disks that answer",
     causes=(SILENT, WINDOWS),
-    about="A mount whose server is gone is a failure: every program that touches it hangs. On a network"
-    " file system, installing and importing the many small files of an environment is slow, and the locks"
-    " of pip's and uv's caches may not work; clusters are built that way, so that it is a detail.",
+    about="A mount whose server is gone is a failure: every program that touches it hangs. On a network file"
+    " system, importing the many small files of an environment is slow; in WSL2 a Windows drive (9p) is"
+    " slower still and has Linux' own disk beside it.",
     sources=["proc(5), mountinfo; uv documentation, cache directory; microsoft/WSL#4197"],
 )
 def local(view: SnapshotView) -> Verdicts:
     for group in by_mount(host_of(view).disks):
-        free = group[0].free_mib
+        free, where = group[0].free_mib, mount(group[0])
         if isinstance(free, Unavailable) and free.unavailable == "timeout":
-            yield _dead(view, group)
+            unmount = [f"sudo umount -l {word(where)}"] * bool(known(group[0].mount_point))
+            yield SILENT.found(
+                about_file(where),
+                [evidence(view, group[0], "free_mib")],
+                commands=[
+                    "grep -E ' (nfs4?|cifs|smb3|lustre|ceph|9p|fuse[^ ]*) ' /proc/mounts",
+                    *unmount,
+                ],
+                mount=where,
+                roles=" or ".join(NAMES[role] for role in roles(*group)),
+            )
     for group in by_mount(disks(view, "cache", "environments")):
         yield from _remote(view, group)
-
-
-def _dead(view: SnapshotView, group: list[Disk]) -> Finding:
-    where = mount(group[0])
-    names = " or ".join(NAMES[role] for role in roles(*group))
-    return SILENT.found(
-        about_file(where),
-        [evidence(view, group[0], "free_mib")],
-        commands=[
-            "grep -E ' (nfs4?|cifs|smb3|lustre|ceph|9p|fuse[^ ]*) ' /proc/mounts",
-            *([f"sudo umount -l {word(where)}"] if known(group[0].mount_point) else []),
-        ],
-        mount=where,
-        roles=names,
-    )
 
 
 def _remote(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk = group[0]
     filesystem = known(disk.filesystem)
-    windows = filesystem == "9p" and known(host_of(view).wsl) is True
-    if not known(disk.network) and not windows:
-        if filesystem:
-            yield Passed(f"{mount(disk)} is {filesystem}")
-        return
-    if not windows:
+    if filesystem == "9p" and known(host_of(view).wsl) is True:
+        held = [role for role in roles(*group) if role in ("cache", "environments")]
+        local = fill_in("DIRECTORY", "one on a local disk")
+        yield WINDOWS.found(
+            about_file(disk.path),
+            [evidence(view, disk, "filesystem")],
+            commands=[f"export {VARIABLES[role]}={local}" for role in held],
+            roles=" and ".join(NAMES[role] for role in held),
+            path=disk.path,
+        )
+    elif known(disk.network):
         yield Passed(f"{mount(disk)} is {filesystem}, a network file system: slow for environments")
-        return
-    held = [role for role in roles(*group) if role in ("cache", "environments")]
-    names = " and ".join(NAMES[role] for role in held)
-    yield WINDOWS.found(
-        about_file(disk.path),
-        [evidence(view, disk, "filesystem")],
-        commands=[
-            f"export {VARIABLES[role]}={fill_in('DIRECTORY', 'one on a local disk')}"
-            for role in held
-        ],
-        roles=names[0].upper() + names[1:],
-        path=disk.path,
-    )
+    elif filesystem:
+        yield Passed(f"{mount(disk)} is {filesystem}")

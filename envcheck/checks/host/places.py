@@ -28,9 +28,9 @@ def gigabytes(mib: int) -> str:
     return f"{mib * 1048576 / 1e9:.1f} GB"
 
 
-def disks(view: SnapshotView, *roles: str) -> list[Disk]:
+def disks(view: SnapshotView, *wanted: str) -> list[Disk]:
     """The disks with one of these roles; raises Skip where the snapshot has none."""
-    found = [disk for disk in host_of(view).disks if set(disk.roles) & set(roles)]
+    found = [disk for disk in host_of(view).disks if set(disk.roles) & set(wanted)]
     if not found:
         raise Skip("disks: not in this snapshot")
     return found
@@ -55,10 +55,14 @@ def roles(*group: Disk) -> list[str]:
     return [role for role in NAMES if role in held]
 
 
-def evidence(view: SnapshotView, disk: Disk, field: str, value: object = None) -> Evidence:
-    """The Evidence for one disk's fact."""
+def called(group: list[Disk]) -> str:
+    """A sentence's subject: the mount point and what is kept there."""
+    return f"{mount(group[0])} ({', '.join(NAMES[role] for role in roles(*group))})"
+
+
+def evidence(view: SnapshotView, disk: Disk, field: str) -> Evidence:
     path = f"machine.host.disks[{host_of(view).disks.index(disk)}].{field}"
-    return view.evidence(path, getattr(disk, field) if value is None else value)
+    return view.evidence(path, getattr(disk, field))
 
 
 def framework_installed(view: SnapshotView) -> bool:
