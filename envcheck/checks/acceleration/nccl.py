@@ -21,7 +21,6 @@ ABSENT = "the target has no libnccl"
 FOLLOWS = (
     *NOTHING_RUNS,
     "HOST-008",
-    "BND-006",
     "GPU-012",
     "KRN-011",
     "GPU-013",

@@ -84,7 +84,7 @@ class Joined(NamedTuple):
         "nccl_reference.csv, a source in every row",
         "products.csv: NVLinks of a GPU",
     ),
-    follows=(*FOLLOWS, "ACC-012", "NET-003", "GPU-010", "GPU-019", "PCI-005", "PCI-008"),
+    follows=(*FOLLOWS, "ACC-012", "NET-003", "GPU-010", "PCI-005"),
     systems=("nccl",),
 )
 def nccl_bandwidth(view: SnapshotView) -> Iterator[Verdict]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ...facts.gpu import NvidiaSmi
 from ..driver_state import NO_GPUS, container, on_wsl
-from ..nvidia_devices import kept_closed, known_kernel
+from ..gpus import plural
+from ..nvidia_devices import kept_closed
 from ..reading import (
     CannotJudge,
     Gpu,
@@ -40,16 +41,13 @@ from ..verdicts import (
 # What does not change from one moment to the next, and the difference that rounding may make.
 _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
 
-
 DISAGREE = warn(
     "nvml-smi-disagree",
     "NVML and nvidia-smi disagree",
-    "NVML and nvidia-smi report different values ({fields}): one of them belongs to another driver,"
-    " or the GPUs changed between the two.",
+    "NVML and nvidia-smi report different values ({fields}): one of them belongs to another driver, or the"
+    " GPUs changed between the two.",
     "Check which nvidia-smi and which libnvidia-ml are found, then run envcheck again.",
-    "type -a nvidia-smi",
-    "ldconfig -p | grep libnvidia-ml",
-    "nvidia-smi -L",
+    *("type -a nvidia-smi", "ldconfig -p | grep libnvidia-ml", "nvidia-smi -L"),
 )
 
 
@@ -57,10 +55,9 @@ DISAGREE = warn(
     "DRV-006",
     title="NVML and nvidia-smi agree",
     causes=[DISAGREE],
-    about="nvidia-smi is a program over NVML, so both must tell the same: driver version, number of GPUs,"
-    " and for each GPU (matched by its PCI address) UUID, name, memory and MIG mode. Where they do not, an"
-    " nvidia-smi or a libnvidia-ml of another driver is in the way, and tools built on one will not fit"
-    " those built on the other.",
+    about="nvidia-smi is a program over NVML, so both must report the same driver version, GPUs, UUIDs,"
+    " names, memory and MIG modes. Where they do not, an nvidia-smi or a libnvidia-ml of another driver is in"
+    " the way.",
     sources=["nvidia-smi(1); nvml.h"],
     follows=(*NO_GPUS, "DRV-003", "DRV-010", "GPU-001"),
 )
@@ -73,36 +70,29 @@ def nvml_and_smi_agree(view: SnapshotView) -> Verdicts:
     if not differences:
         yield Passed("versions, count, addresses, UUIDs, names, memory and MIG are the same")
         return
-    yield DISAGREE.found(
-        evidence=[evidence for _, pair in differences for evidence in pair],
-        fields=", ".join(dict.fromkeys(name for name, _ in differences)),
-    )
+    evidence = [one for _, pair in differences for one in pair]
+    fields = ", ".join(dict.fromkeys(name for name, _ in differences))
+    yield DISAGREE.found(evidence=evidence, fields=fields)
 
 
 def _differences(
     view: SnapshotView, nvml: Nvml, smi: NvidiaSmi
 ) -> Iterator[tuple[str, list[Evidence]]]:
     for field, name in (("driver_version", "driver version"), ("gpu_count", "number of GPUs")):
-        here, there = known(getattr(nvml, field)), known(getattr(smi, field))
-        if here is not None and there is not None and here != there:
+        if _differ(getattr(nvml, field), getattr(smi, field), 0):
             paths = (f"machine.nvml.{field}", f"machine.nvidia_smi.{field}")
             yield name, [view.evidence(path) for path in paths]
     theirs = {gpu.pci_address: (place, gpu) for place, gpu in enumerate(known(smi.gpus) or [])}
     for place, gpu in enumerate(known(nvml.gpus) or []):
-        if known(gpu.pci_address) is None or gpu.pci_address not in theirs:
+        other_place, other = theirs.get(gpu.pci_address, (0, None))
+        if known(gpu.pci_address) is None or other is None:
             continue
-        other_place, other = theirs[gpu.pci_address]
         for field, rounding in _SAME_FIELDS.items():
-            if _differ(getattr(gpu, field), getattr(other, field), rounding):
-                yield (
-                    f"{field} of {gpu_subject(gpu).text}",
-                    [
-                        view.evidence(f"machine.nvml.gpus[{place}].{field}", getattr(gpu, field)),
-                        view.evidence(
-                            f"machine.nvidia_smi.gpus[{other_place}].{field}", getattr(other, field)
-                        ),
-                    ],
-                )
+            first, second = getattr(gpu, field), getattr(other, field)
+            if _differ(first, second, rounding):
+                one = view.evidence(f"machine.nvml.gpus[{place}].{field}", first)
+                two = view.evidence(f"machine.nvidia_smi.gpus[{other_place}].{field}", second)
+                yield f"{field} of {gpu_subject(gpu).text}", [one, two]
 
 
 def _differ(here: object, there: object, rounding: int) -> bool:
@@ -117,15 +107,15 @@ def _differ(here: object, there: object, rounding: int) -> bool:
 DROPPED = fail(
     "driver-dropped-gpu",
     "is not listed by NVML",
-    "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it"
-    " up, so no program can use it.",
+    "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it up, so no"
+    " program can use it.",
     "Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
 )
 EXCLUDED = warn(
     "gpu-excluded",
     "is excluded by a module parameter",
-    "The GPU at {address} is on the PCI bus and NVML does not list it: the module parameter"
-    " ExcludedGpus is {excluded}, so no program can use it.",
+    "The GPU at {address} is on the PCI bus and NVML does not list it: the module parameter ExcludedGpus is"
+    " {excluded}, so no program can use it.",
     "If it should be used, remove ExcludedGpus from the module's options and reboot.",
     "grep -rn ExcludedGpus /etc/modprobe.d /proc/cmdline",
 )
@@ -134,9 +124,7 @@ HIDDEN = fail(
     "is not visible to CUDA",
     "NVML lists {listed} and CUDA sees {seen}: no program can compute on {missing}.",
     "Look in the kernel's log, and check whether this user may open their device nodes.",
-    "ls -l /dev/nvidia*",
-    "nvidia-smi -L",
-    "sudo dmesg | grep -iE 'nvrm|xid'",
+    *("ls -l /dev/nvidia*", "nvidia-smi -L", "sudo dmesg | grep -iE 'nvrm|xid'"),
 )
 
 
@@ -144,8 +132,8 @@ HIDDEN = fail(
     "DRV-007",
     title="Every GPU on the bus reaches CUDA",
     causes=[DROPPED, EXCLUDED, HIDDEN],
-    about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first"
-    " link that drops it is the finding.",
+    about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first link"
+    " that drops it is the finding; counted are GPUs that are bound to the nvidia driver.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
     follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001"),
 )
@@ -166,27 +154,16 @@ def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts:
         raise Skip("PCI against NVML: WSL has no PCI devices of its own")
     pci = facts_of(view.machine.pci, "PCI devices")
     devices = [device for device in need(pci.devices, "PCI devices") if _is_ours(device)]
-    seen = {known(gpu.pci_address) for gpu in gpus} | {
-        known(lost.pci_address) for lost in nvml.lost
-    }
-    nameless = sum(known(gpu.pci_address) is None for gpu in gpus)
-    nameless += sum(known(lost.pci_address) is None for lost in nvml.lost)
+    seen = [known(gpu.pci_address) for gpu in (*gpus, *nvml.lost)]
     missing = [device for device in devices if device.address not in seen]
-    if len(missing) <= nameless:
-        lost = f" and {len(nvml.lost)} lost (GPU-001)" if nvml.lost else ""
-        yield Passed(f"{_gpus(len(devices))} on the bus, {len(gpus)} in NVML{lost}")
-        return
-    kernel = known_kernel(view)
-    kept = [] if kernel is None else kept_closed(kernel)
-    if len(missing) - nameless <= len(kept):
-        yield Passed(
-            f"{_gpus(len(devices))} on the bus, {len(gpus)} in NVML; a device cgroup keeps the others "
-            "for other jobs"
-        )
-        return
-    excluded = _excluded(view)
-    for device in missing:
-        yield _dropped_by_driver(view, device, excluded)
+    unnamed = len(missing) - seen.count(None)
+    counts = f"{plural(len(devices), 'GPU')} on the bus, {len(gpus)} in NVML"
+    if unnamed <= 0:
+        yield Passed(counts + (f" and {len(nvml.lost)} lost (GPU-001)" if nvml.lost else ""))
+    elif unnamed <= len(kept_closed(facts_or(view.machine.kernel, Kernel))):
+        yield Passed(f"{counts}; a device cgroup keeps the others for other jobs")
+    else:
+        yield from (_dropped_by_driver(view, device) for device in missing)
 
 
 def _is_ours(device: PciDevice) -> bool:
@@ -196,27 +173,21 @@ def _is_ours(device: PciDevice) -> bool:
     return known(device.driver) in ("nvidia", None)
 
 
-def _excluded(view: SnapshotView) -> str:
-    """The GPUs that the module was told to leave alone, as its parameter has them."""
-    parameters = facts_or(view.machine.kernel, Kernel).driver_parameters
-    for name in ("ExcludedGpus", "GpuBlacklist"):
-        value = parameters.get(name, "").strip().strip('"')
-        if value:
-            return value
-    return ""
-
-
-def _dropped_by_driver(view: SnapshotView, device: PciDevice, excluded: str) -> Finding:
+def _dropped_by_driver(view: SnapshotView, device: PciDevice) -> Finding:
     name, address = known(device.name) or device.device_id, device.address
     about = about_device(device, device.device_id)
+    shown = f"{address} {name}, driver {show(device.driver)}"
     evidence = [
-        view.evidence("machine.pci.devices", f"{address} {name}, driver {show(device.driver)}"),
+        view.evidence("machine.pci.devices", shown),
         view.evidence("machine.nvml.gpu_count"),
     ]
-    if excluded:
-        evidence.append(
-            view.evidence("machine.kernel.driver_parameters", f"ExcludedGpus: {excluded}")
-        )
+    parameters = facts_or(view.machine.kernel, Kernel).driver_parameters
+    values = [
+        parameters.get(key, "").strip().strip('"') for key in ("ExcludedGpus", "GpuBlacklist")
+    ]
+    if excluded := next(filter(None, values), ""):
+        text = f"ExcludedGpus: {excluded}"
+        evidence.append(view.evidence("machine.kernel.driver_parameters", text))
         return EXCLUDED.found(about, evidence, address=address, excluded=excluded)
     commands = [
         f"sudo dmesg | grep -iE {word(f'nvrm|xid|{address[:-2]}')}",
@@ -237,23 +208,15 @@ def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts
         yield Passed(f"{len(devices)} in CUDA")
         return
     addresses = {known(device.pci_address) for device in devices}
-    missing = (
-        []
-        if None in addresses
-        else [gpu_subject(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
-    )
-    names = joined(missing) or f"{len(gpus) - len(devices)} of them"
+    missing = [gpu_subject(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
+    missing = [] if None in addresses else missing
     yield HIDDEN.found(
         missing,
         [
             view.evidence("machine.nvml.gpu_count", len(gpus)),
             view.evidence("machine.cuda.device_count", len(devices)),
         ],
-        listed=_gpus(len(gpus)),
+        listed=plural(len(gpus), "GPU"),
         seen=len(devices),
-        missing=names,
+        missing=joined(missing) or f"{len(gpus) - len(devices)} of them",
     )
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'' if count == 1 else 's'}"

@@ -20,8 +20,8 @@ _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/l
 MISMATCH = fail(
     "driver-library-mismatch",
     "kernel module and driver libraries do not match",
-    "Kernel module ({module}) and driver libraries ({libraries}) have different versions: no program"
-    " can use a GPU.",
+    "Kernel module ({module}) and driver libraries ({libraries}) have different versions: no program can use"
+    " a GPU.",
 )
 
 
@@ -29,9 +29,9 @@ MISMATCH = fail(
     "DRV-002",
     title="Kernel module and driver libraries are of one version",
     causes=[MISMATCH],
-    about="The driver's kernel module and its user-space libraries must be of the same version. After an"
-    " upgrade the new libraries are on disk while the old module is still loaded; from then on no new"
-    " program can use the GPU, though running ones go on.",
+    about="After an upgrade the new libraries are on disk while the old module is still loaded; from then on"
+    " no new program can use the GPU, though running ones go on. If the module on disk is not of the"
+    " libraries' version either, the upgrade stopped half-way, and a reboot alone changes nothing.",
     sources=["lyulyul/shine-cluster#30; mozilla/translations#1167; nvml.h, nvmlReturn_t 18"],
     follows=("PCI-001", "KRN-001", "CTR-012"),
 )
@@ -40,16 +40,15 @@ def module_matches_libraries(view: SnapshotView) -> Verdicts:
         raise Skip("on WSL the kernel module is Windows' own")
     kernel = facts_or(view.machine.kernel, Kernel)
     module, libraries = known(kernel.driver_version), _library_versions(kernel)
-    evidence = _symptoms(view)
-    answers = nvml_code(view) == 0
+    evidence, answers = _symptoms(view), nvml_code(view) == 0
     if evidence or (module and libraries and module not in libraries and not answers):
-        if module:
-            evidence.append(view.evidence("machine.kernel.driver_version"))
-        if libraries:
-            evidence.append(view.evidence("machine.kernel.driver_files", ", ".join(libraries)))
-        if modules_on_disk(kernel):
-            on_disk = ", ".join(modules_on_disk(kernel))
-            evidence.append(view.evidence("machine.kernel.module_files", f"on disk: {on_disk}"))
+        on_disk = ", ".join(modules_on_disk(kernel))
+        for field, shown in (
+            ("driver_version", module),
+            ("driver_files", ", ".join(libraries)),
+            ("module_files", on_disk and f"on disk: {on_disk}"),
+        ):
+            evidence += [view.evidence(f"machine.kernel.{field}", shown)] if shown else []
         yield MISMATCH.found(
             evidence=evidence,
             advice=_remedy(view, kernel, module, libraries),
@@ -66,9 +65,9 @@ def module_matches_libraries(view: SnapshotView) -> Verdicts:
 
 def _symptoms(view: SnapshotView) -> list[Evidence]:
     found = []
+    smi = facts_or(view.machine.nvidia_smi, NvidiaSmi)
     if nvml_code(view) == _CODE:
         found.append(view.evidence("machine.nvml.init_code", f"{_CODE} ({NVML[_CODE].name})"))
-    smi = facts_or(view.machine.nvidia_smi, NvidiaSmi)
     if known(smi.exit_code) == _CODE:
         found.append(view.evidence("machine.nvidia_smi.exit_code"))
     if "driver/library version mismatch" in (known(smi.message) or "").lower():
@@ -78,15 +77,9 @@ def _symptoms(view: SnapshotView) -> list[Evidence]:
 
 def _library_versions(kernel: Kernel) -> list[str]:
     """The versions of libnvidia-ml on disk, without compat, 32-bit and stub directories."""
-    return list(
-        dict.fromkeys(
-            file.version
-            for file in known(kernel.driver_files) or []
-            if file.library == "libnvidia-ml"
-            and not _COMPAT_OR_OTHER.search(file.path)
-            and "." in file.version
-        )
-    )
+    files = [f for f in known(kernel.driver_files) or [] if f.library == "libnvidia-ml"]
+    own = [f.version for f in files if not _COMPAT_OR_OTHER.search(f.path) and "." in f.version]
+    return list(dict.fromkeys(own))
 
 
 def _remedy(view: SnapshotView, kernel: Kernel, module: str | None, libraries: list[str]) -> Remedy:
@@ -104,12 +97,9 @@ def _remedy(view: SnapshotView, kernel: Kernel, module: str | None, libraries: l
     if not module or module not in libraries:
         return bring_together(view, kernel, libraries)
     others = [file.path for file in known(kernel.driver_files) or [] if file.version != module]
+    owner = on_system(view, "owner", names=others[:6])
     return Remedy(
-        f"Libraries of the module's own version {module} are installed, and a process gets others: take"
-        " those off the loader's path.",
-        [
-            "echo $LD_LIBRARY_PATH; ldconfig -p | grep -E 'libnvidia-ml|libcuda'",
-            *on_system(view, "owner", names=others[:6]),
-            "sudo ldconfig",
-        ],
+        f"Libraries of the module's own version {module} are installed, and a process gets others: take those"
+        " off the loader's path.",
+        ["ldconfig -p | grep -E 'libnvidia-ml|libcuda'", *owner, "sudo ldconfig"],
     )

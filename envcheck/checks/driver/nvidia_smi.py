@@ -9,7 +9,6 @@ from ..driver_state import NO_GPUS, NVRM_LOG, driver_libraries
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import Probe, Skip, SnapshotView, Unavailable, facts_of, is_absent, known, need
 from ..verdicts import (
-    Evidence,
     Finding,
     Passed,
     Remedy,
@@ -26,8 +25,6 @@ from .hang import silent, stuck_in
 from .nvml import nvml_code
 
 _BROKEN = "nvidia-smi does not work"
-_BY_HAND = "Run it by hand, and look at the kernel's log."
-_RUN = ("nvidia-smi; echo $?", NVRM_LOG)
 # Exit codes that tell about the machine, even where NVML itself answers.
 _FAULTS = frozenset({8, 10, 15, 18})
 # What nvidia-smi prints for NVML's errors, instead of its document.
@@ -48,25 +45,32 @@ _HANDLE = re.compile(
     re.I,
 )
 
-_PRINTED = causes(NVML, _BROKEN, "nvidia-smi printed an error and no GPUs: {meaning}.")
-_PRINTED_OTHER = fail(
-    "other-error", _BROKEN, "nvidia-smi printed an error and no GPUs.", _BY_HAND, *_RUN
+_FAILS = fail(
+    "nvidia-smi-fails",
+    _BROKEN,
+    "nvidia-smi {what}.",
+    "Run it by hand, and look at the kernel's log.",
+    *("nvidia-smi; echo $?", NVRM_LOG),
 )
+_FAILS_ALONE = _FAILS.variant(
+    "nvidia-smi-fails-alone",
+    severity="warn",
+    sentence="nvidia-smi {what}, though NVML answers: scripts that call it will fail.",
+)
+_PRINTED = causes(NVML, _BROKEN, "nvidia-smi printed an error and no GPUs: {meaning}.")
+_PRINTED_OTHER = _FAILS.variant("other-error", sentence="nvidia-smi printed an error and no GPUs.")
 _NOT_THERE = fail(
     "nvidia-smi-not-there",
     "there was no nvidia-smi",
     "There was no nvidia-smi: the driver is not installed, or a container was started without it.",
-    "Install the NVIDIA driver; start a container with the GPUs, and with the driver capability"
-    " utility; in WSL nvidia-smi is in a directory of its own.",
-    NVIDIA_DEVICES,
-    "cat /proc/driver/nvidia/version",
-    "ls /usr/lib/wsl/lib/nvidia-smi",
+    "Install the NVIDIA driver; start a container with the GPUs, and with the driver capability utility; in"
+    " WSL nvidia-smi is in a directory of its own.",
+    *(NVIDIA_DEVICES, "cat /proc/driver/nvidia/version", "ls /usr/lib/wsl/lib/nvidia-smi"),
 )
 _MISSING = warn(
     "nvidia-smi-missing",
     "nvidia-smi is not installed",
-    "nvidia-smi is not installed though the driver works: scripts and health checks that call it"
-    " will fail.",
+    "nvidia-smi is not installed though the driver works: scripts and health checks that call it will fail.",
     "Install the driver's tools (in a container: start it with the driver capability utility).",
 )
 _SILENT = warn(
@@ -74,25 +78,15 @@ _SILENT = warn(
     "nvidia-smi does not answer",
     "{late}, though NVML answers: scripts and health checks that call it hang.",
     "See where it hangs, and whether another program has its name.",
-    "type -a nvidia-smi",
-    "timeout 60 strace -f nvidia-smi -L",
-    NVRM_LOG,
+    *("type -a nvidia-smi", "timeout 60 strace -f nvidia-smi -L", NVRM_LOG),
 )
 _NONSENSE = warn(
     "not-nvidia-smi",
     "nvidia-smi prints something else",
-    "nvidia-smi reports success and prints something that is not its document: scripts that"
-    " rely on it read nonsense.",
+    "nvidia-smi reports success and prints something that is not its document: scripts that rely on it read"
+    " nonsense.",
     "See whether another program has its name.",
     "type -a nvidia-smi",
-)
-_FAILS = fail("nvidia-smi-fails", _BROKEN, "nvidia-smi {what}.", _BY_HAND, *_RUN)
-_FAILS_ALONE = warn(
-    "nvidia-smi-fails-alone",
-    _BROKEN,
-    "nvidia-smi {what}, though NVML answers: scripts that call it will fail.",
-    _BY_HAND,
-    *_RUN,
 )
 
 
@@ -118,7 +112,9 @@ def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
         yield _printed(view, smi)
         return
     if is_absent(smi.path) and works:
-        evidence = [view.evidence("machine.nvidia_smi.path"), _nvml_works(view)]
+        evidence = [
+            view.evidence(f"machine.{one}") for one in ("nvidia_smi.path", "nvml.init_code")
+        ]
         yield _MISSING.found(evidence=evidence, commands=driver_libraries(view))
         return
     path = need(smi.path, "nvidia-smi")
@@ -128,10 +124,14 @@ def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
         return
     code = need(smi.exit_code, "nvidia-smi's answer")
     if code != 0:
-        yield _failed(view, smi, code, works)
-    elif known(smi.form) is None and known(smi.gpus) is None:
-        fields = ("path", "message")
+        meaning = NVIDIA_SMI[code].meaning if code in NVIDIA_SMI else "no documented meaning"
+        what = f"died by signal {-code}" if code < 0 else f"exits with {code} ({meaning})"
+        fields = ["exit_code"] + ["message"] * bool(known(smi.message))
         evidence = [view.evidence(f"machine.nvidia_smi.{field}") for field in fields]
+        cause = _FAILS_ALONE if works and code not in _FAULTS else _FAILS
+        yield cause.found(about_file(path), evidence, what=what, code=code)
+    elif known(smi.form) is None and known(smi.gpus) is None:
+        evidence = [view.evidence("machine.nvidia_smi.message")]
         yield _NONSENSE.found(about_file(path), evidence)
     else:
         yield Passed(path if known(smi.schema) is None else f"{path}, schema {known(smi.schema)}")
@@ -145,7 +145,7 @@ def _printed(view: SnapshotView, smi: NvidiaSmi) -> Verdict:
     evidence = [view.evidence("machine.nvidia_smi.message")]
     if is_absent(smi.path):
         return _NOT_THERE.found(evidence=evidence)
-    codes = (code for words, code in _PRINTED_CODES.items() if words in text.lower())
+    codes = (code for printed, code in _PRINTED_CODES.items() if printed in text.lower())
     code = next(codes, None)
     cause = _PRINTED_OTHER if code is None else _PRINTED[NVML[code].key]
     handle = _HANDLE.search(text)
@@ -155,39 +155,15 @@ def _printed(view: SnapshotView, smi: NvidiaSmi) -> Verdict:
 
 def _silent(view: SnapshotView, probe: Probe[NvidiaSmi], smi: NvidiaSmi) -> Finding:
     """By nvidia-smi's own deadline, or by that of the process which waited for it."""
-    message = known(smi.message)
-    evidence = (
-        view.evidence("machine.nvidia_smi.message")
-        if message
-        else view.evidence("machine.nvidia_smi", probe.reason)
-    )
-    late = message or f"nvidia-smi gave no answer within {probe.seconds:.0f} s"
-    return _SILENT.found(about_file(known(smi.path)), [evidence], late=late)
-
-
-def _failed(view: SnapshotView, smi: NvidiaSmi, code: int, works: bool) -> Finding:
-    meaning = NVIDIA_SMI[code].meaning if code in NVIDIA_SMI else "no documented meaning"
-    what = f"died by signal {-code}" if code < 0 else f"exits with {code} ({meaning})"
-    evidence = [view.evidence("machine.nvidia_smi.exit_code")]
-    if known(smi.message):
-        evidence.append(view.evidence("machine.nvidia_smi.message"))
-    cause = _FAILS_ALONE if works and code not in _FAULTS else _FAILS
-    return cause.found(about_file(known(smi.path)), evidence, what=what, code=code)
+    late = known(smi.message) or f"nvidia-smi gave no answer within {probe.seconds:.0f} s"
+    evidence = [view.evidence("machine.nvidia_smi", known(smi.message) or probe.reason)]
+    return _SILENT.found(about_file(known(smi.path)), evidence, late=late)
 
 
 CUT = warn(
     "document-cut",
     "nvidia-smi's document was cut",
     "nvidia-smi's document ends in the middle of GPU {seen}{of}: nothing after that is known.",
-)
-_SENT = Remedy("Write it into a file and send that.", ["nvidia-smi -q > nvidia-smi.txt 2>&1"])
-_LIVE = Remedy(
-    "See whether it ends there again, and whether another program has its name.",
-    [
-        "nvidia-smi -q -x | tail -3",
-        "type -a nvidia-smi",
-        "sudo dmesg | grep -iE 'nvrm|xid|nvidia-smi'",
-    ],
 )
 
 
@@ -196,8 +172,7 @@ _LIVE = Remedy(
     title="nvidia-smi's document is complete",
     causes=[CUT],
     about="A truncated nvidia-smi document may end in the middle of a GPU: nothing is judged of what comes"
-    " after, nor of further GPUs. Judged by its end, which XML has to close, and in which text has a GPU's"
-    " processes.",
+    " after, nor of further GPUs.",
     sources=["nvidia-smi(1)"],
 )
 def document_is_whole(view: SnapshotView) -> Verdicts:
@@ -209,13 +184,9 @@ def document_is_whole(view: SnapshotView) -> Verdicts:
         return
     seen, attached = len(known(smi.gpus) or []), known(smi.gpu_count)
     of = f" of {attached}" if attached and attached > seen else ""
-    yield CUT.found(
-        evidence=[view.evidence("machine.nvidia_smi.cut", f"after {seen} GPUs{of}")],
-        advice=_SENT if view.machine.origin == "nvidia-smi" else _LIVE,
-        seen=seen,
-        of=of,
-    )
-
-
-def _nvml_works(view: SnapshotView) -> Evidence:
-    return view.evidence("machine.nvml.init_code", 0)
+    advice = Remedy("Write it into a file and send that.", ["nvidia-smi -q > nvidia-smi.txt 2>&1"])
+    if view.machine.origin != "nvidia-smi":
+        text = "See whether it ends there again, and whether another program has its name."
+        advice = Remedy(text, ["nvidia-smi -q -x | tail -3", "type -a nvidia-smi", NVRM_LOG])
+    evidence = [view.evidence("machine.nvidia_smi.cut", f"after {seen} GPUs{of}")]
+    yield CUT.found(evidence=evidence, advice=advice, seen=seen, of=of)
