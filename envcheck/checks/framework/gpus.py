@@ -12,6 +12,7 @@ from ...facts.missing import Skip
 from ...facts.target import Framework
 from ...facts.view import SnapshotView, fact, need
 from ...findings.model import Passed, Remedy, Verdict
+from ...findings.shell import word
 from ..driver_state import NO_GPUS_THERE
 from ..gpus import plural
 from ..registry import check
@@ -113,7 +114,10 @@ def _outdated(view: SnapshotView, facts: Framework) -> Explained | None:
         one for one in installed_if_known(view) if getattr(component(one), "name", "") == part
     )
     major = (known(facts.built_cuda) or "12").partition(".")[0]
-    command = pip_install(view, f"{next(wheels, f'nvidia-{part}-cu{major}')}>={needed}")
+    conda = "" if fact(view.target.interpreter, "kind") == "conda" else f"nvidia-{part}-cu{major}"
+    wheel = next(wheels, conda)
+    command = f"conda install -c conda-forge {word(f'{part}>={needed}')}"
+    command = pip_install(view, f"{wheel}>={needed}") if wheel else command
     advice = Remedy(OUTDATED.remedy.format(**params), [command])
     return Explained(OUTDATED, "", found.string.strip()[:300], params, advice)
 

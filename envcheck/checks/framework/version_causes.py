@@ -49,7 +49,10 @@ CAUSES = (TOO_OLD, TOO_NEW, UNFIT, MISSING, REMOVED, HALF)
 
 
 class Sign(NamedTuple):
-    """Words of a failed import that are about one package's version; fits: the versions without them."""
+    """Words of a failed import that are about one package's version; fits: the versions without them.
+
+    A pattern's group is the version of numpy's C interface that a module was compiled for.
+    """
 
     pattern: str
     package: str
@@ -99,6 +102,12 @@ SIGNS = (
     ),
     Sign(r"No module named 'numpy\._core", "numpy", ">=2", f"{_NOTES}, 2.0.0"),
     Sign(
+        r"compiled against A[BP]I version (0x[0-9a-fA-F]{1,8}) but",
+        "numpy",
+        "",
+        "numpy's own message (numpy_api.csv)",
+    ),
+    Sign(
         r"compiled using NumPy 1|_ARRAY_API not found|numpy\.core\.(?:multiarray|umath) failed to import",
         "numpy",
         "<2",
@@ -106,7 +115,7 @@ SIGNS = (
     ),
     Sign(
         r"module 'numpy' has no attribute|cannot import name '\w+' from 'numpy'"
-        r"|No module named 'numpy\.|numpy\.dtype size changed|compiled against A[BP]I version",
+        r"|No module named 'numpy\.|numpy\.dtype size changed",
         "numpy",
         "",
         "numpy's own messages",
@@ -120,6 +129,10 @@ def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explai
         found = re.search(sign.pattern, words)
         if found is not None:
             line = next((line for line in words.splitlines() if found[0] in line), found[0])
+            if found.groups():
+                api = int(found[1], 16)
+                rows = (row for row in table("numpy_api") if int(row["api"], 16) == api)
+                sign = sign._replace(fits=next((f">={row['first_numpy']}" for row in rows), ""))
             return _explained(view, facts, sign, line.strip()[:300])
     return None
 
@@ -131,8 +144,9 @@ def _explained(view: SnapshotView, facts: Framework, sign: Sign, line: str) -> E
     required = _required(view, owner, sign.package)
     either = (one for one in (required, SpecifierSet(sign.fits)) if one)
     wanted = next((one for one in either if has is None or has not in _all(one)), SpecifierSet())
-    if wanted and required and wanted is not required:
-        wanted &= required
+    if wanted is not required:  # which the version that is here fulfils: its lower bounds say no more
+        lower = ">=" if sign.fits.startswith(">=") else ""
+        wanted &= SpecifierSet(",".join(str(one) for one in required if one.operator != lower))
     params = {
         "package": sign.package,
         "has": "" if package is None else f" {package.version}",
