@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 
 from ..facts.containers import CdiSpec, Containers, Engine, Kubernetes
-from .reading import Skip, SnapshotView, Unavailable, facts_of, known
-from .verdicts import TRADE, Evidence, word
+from ..facts.evidence import Evidence
+from ..facts.missing import Skip
+from ..facts.view import SnapshotView, fact, facts_of
+from ..findings.commands import TRADE
+from ..findings.shell import word
+from .reading import Unavailable, known
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)
@@ -38,17 +42,12 @@ def containers_of(view: SnapshotView) -> Containers:
 def need_gpus(view: SnapshotView) -> None:
     """Raises Skip unless this machine has an NVIDIA GPU that its own containers could use."""
     containers_of(view)
-    pci = view.machine.pci
-    devices = known(pci.facts.devices) if pci is not None and pci.facts is not None else None
+    devices = fact(view.machine.pci, "devices")
     if any(d.kind == "gpu" and known(d.driver) != "vfio-pci" for d in devices or []):
         return
-    for section in (
-        view.machine.nvml,
-        view.machine.nvidia_smi,
-    ):  # in WSL2, no PCI device shows them
-        count = known(section.facts.gpu_count) if section is not None and section.facts else None
-        if count:
-            return
+    # In WSL2, no PCI device shows them.
+    if any(fact(one, "gpu_count") for one in (view.machine.nvml, view.machine.nvidia_smi)):
+        return
     if devices is None:
         raise Skip("whether there is an NVIDIA GPU here is not known")
     raise Skip("no NVIDIA GPU that a container could be given")

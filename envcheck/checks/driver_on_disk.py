@@ -15,13 +15,8 @@ from .verdicts import Evidence, Remedy, word
 MODPROBE = "sudo modprobe nvidia"
 # In the order in which they let go of each other.
 UNLOAD = [
-    "nvidia_peermem",
-    "nvidia_fs",
-    "gdrdrv",
-    "nvidia_uvm",
-    "nvidia_drm",
-    "nvidia_modeset",
-    "nvidia",
+    *("nvidia_peermem", "nvidia_fs", "gdrdrv"),
+    *("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia"),
 ]
 LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
 NOT_THE_DRIVER = ("nvidia-fs", "nvidia-peermem", "nvidia-p2p")  # of NVIDIA's DKMS modules

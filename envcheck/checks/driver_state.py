@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..data.versions import parse_version
 from ..facts.kernel import DeviceNode, Service
-from .reading import NOT_COLLECTED, Maybe, SnapshotView, Unavailable, known
+from ..facts.view import SnapshotView, fact
+from .reading import NOT_COLLECTED, Maybe, Unavailable, known
 from .system_commands import on_system
 from .verdicts import Remedy
 
@@ -35,22 +36,18 @@ def then_reboot(commands: list[str]) -> list[str]:
 
 def container(view: SnapshotView) -> str | None:
     """The kind of container that the facts were gathered in ("docker"), None outside of one."""
-    host = view.machine.host
-    return known(host.facts.container) if host is not None and host.facts is not None else None
+    kind: str | None = fact(view.machine.host, "container")
+    return kind
 
 
 def on_wsl(view: SnapshotView) -> bool:
-    host = view.machine.host
-    return host is not None and host.facts is not None and known(host.facts.wsl) is True
+    return fact(view.machine.host, "wsl") is True
 
 
 def on_windows(view: SnapshotView) -> bool:
     """Whether the document was written on Windows: its GPUs have a driver model."""
-    for section in (view.machine.nvml, view.machine.nvidia_smi):
-        gpus = None if section is None or section.facts is None else known(section.facts.gpus)
-        if any(known(gpu.driver_model) for gpu in gpus or []):
-            return True
-    return False
+    listed = (fact(view.machine.nvml, "gpus") or [], fact(view.machine.nvidia_smi, "gpus") or [])
+    return any(known(gpu.driver_model) for gpus in listed for gpu in gpus)
 
 
 def driver_version(view: SnapshotView) -> tuple[Maybe[str], str]:
@@ -76,8 +73,7 @@ def branch(version: str | None) -> str:
 
 def device_node(view: SnapshotView, path: str) -> DeviceNode | bool | None:
     """The device node; None where it is not there, False where nobody looked."""
-    kernel = view.machine.kernel
-    nodes = None if kernel is None or kernel.facts is None else known(kernel.facts.device_nodes)
+    nodes: list[DeviceNode] | None = fact(view.machine.kernel, "device_nodes")
     if nodes is None:
         return False
     return next((node for node in nodes if node.path == path), None)

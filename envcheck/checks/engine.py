@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from .. import safe_text
 from ..facts.missing import CannotJudge
@@ -12,15 +13,7 @@ from ..facts.profile import Profile
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
 from ..findings.causes import Cause
-from ..findings.model import (
-    CheckResult,
-    Diagnosis,
-    Finding,
-    Passed,
-    Unjudged,
-    Verdict,
-    unjudged,
-)
+from ..findings.model import CheckResult, Diagnosis, Finding, Passed, Unjudged, Verdict, unjudged
 from . import foreign, purpose
 from .registry import Check, all_checks, areas
 from .system_commands import adapted
@@ -87,15 +80,10 @@ def _needless(
         return {}
     reason = f"the target needs no GPU ({', '.join(cpu_builds)})"
     results = _results(every, with_causes(chosen, by_code), view)
+    blank: dict[str, Any] = {"outcome": "skipped", "reason": reason, "consequence_of": ""}
+    blank |= {"findings": [], "unjudged": [Unjudged("skipped", reason)]}
     return {
-        result.code: msgspec.structs.replace(
-            result,
-            outcome="skipped",
-            reason=reason,
-            consequence_of="",
-            findings=[],
-            unjudged=[Unjudged("skipped", reason)],
-        )
+        result.code: replace(result, **blank)
         for result in _consequences(results, by_code)
         if purpose.NO_GPU in (result.code, result.consequence_of)
     }
@@ -151,15 +139,11 @@ def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
 
 def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
     """The result, with remedies whose commands work on the machine that it is about."""
-    if not result.findings:
-        return result
     findings = [
-        finding
-        if finding.remedy is None
-        else msgspec.structs.replace(finding, remedy=adapted(view, finding.remedy))
-        for finding in result.findings
+        one if one.remedy is None else replace(one, remedy=adapted(view, one.remedy))
+        for one in result.findings
     ]
-    return msgspec.structs.replace(result, findings=findings)
+    return replace(result, findings=findings) if findings else result
 
 
 def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
@@ -193,22 +177,14 @@ def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
 def _consequences(results: list[CheckResult], checks: dict[str, Check]) -> list[CheckResult]:
     """Where the check that a result follows from has found something, the result is its consequence."""
     by_code = {result.code: result for result in results}
-    told: list[CheckResult] = []
+    explained: list[CheckResult] = []
     for result in results:
-        root = _root(result, by_code, checks)
-        if root is None:
-            told.append(result)
-            continue
-        what = result.findings[0].message if result.findings else result.reason
-        told.append(
-            msgspec.structs.replace(
-                result,
-                outcome="skipped",
-                reason=f"skipped because of {root}: {what}",
-                consequence_of=root,
-            )
-        )
-    return told
+        if root := _root(result, by_code, checks):
+            what = result.findings[0].message if result.findings else result.reason
+            reason = f"skipped because of {root}: {what}"
+            result = replace(result, outcome="skipped", reason=reason, consequence_of=root)
+        explained.append(result)
+    return explained
 
 
 def _root(

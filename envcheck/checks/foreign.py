@@ -109,16 +109,13 @@ def take(check: Check, view: SnapshotView, verdicts: list[Verdict]) -> None:
 
 
 def _sorted(verdicts: Iterable[Verdict], ended_by: str) -> _CheckVerdicts:
-    found = _CheckVerdicts([], [], [], ended_by)
-    for verdict in verdicts:
-        match verdict:
-            case Finding():
-                found.findings.append(verdict)
-            case Unjudged():
-                found.gaps.append(verdict)
-            case Passed():
-                found.passed.append(verdict)
-    return found
+    every = list(verdicts)
+    return _CheckVerdicts(
+        [one for one in every if isinstance(one, Finding)],
+        [one for one in every if isinstance(one, Unjudged)],
+        [one for one in every if isinstance(one, Passed)],
+        ended_by,
+    )
 
 
 def describe(asked: PluginTask) -> Job:

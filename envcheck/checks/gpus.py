@@ -8,23 +8,17 @@ from typing import Any
 
 import msgspec
 
+from ..facts.base import Unavailable, known
+from ..facts.evidence import Evidence
+from ..facts.gpu import Gpu
+from ..facts.missing import CannotJudge, Skip
+from ..facts.view import SnapshotView, fact, need, show
+from ..findings.causes import Cause, Param
+from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
+from ..findings.shell import word
+from ..findings.subjects import about_gpu
 from .driver_state import HOLDERS, NO_GPUS, REPORT
-from .reading import CannotJudge, Gpu, Skip, SnapshotView, Unavailable, known, need, show
-from .verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Param,
-    Passed,
-    Remedy,
-    Unjudged,
-    Verdict,
-    Verdicts,
-    about_gpu,
-    check,
-    unjudged,
-    word,
-)
+from .verdicts import Verdicts, check
 
 # Facts that every working GPU has on every driver: an error on one of them is about the GPU.
 VITAL = ("uuid", "name", "memory_total_mib", "pci_address", "temperature_c")
@@ -91,43 +85,41 @@ def lost_gpus(view: SnapshotView) -> frozenset[int]:
 
 
 def is_lost(gpu: Gpu) -> bool:
-    return any(fact.unavailable == "lost" or name in VITAL for name, fact in troubled(gpu))
+    return any(one.unavailable == "lost" or name in VITAL for name, one in troubled(gpu))
 
 
 def troubled(gpu: Gpu) -> list[tuple[str, Unavailable]]:
     """The facts for which the driver reported an error of the device, with that error."""
     return [
-        (name, fact)
-        for name, fact in _errors(gpu)
-        if fact.unavailable == "lost" or _has(fact, _TROUBLE)
+        (name, one)
+        for name, one in _errors(gpu)
+        if one.unavailable == "lost" or _has(one, _TROUBLE)
     ]
 
 
 def errors_of(gpu: Gpu, words: tuple[str, ...]) -> list[str]:
     """The names of the facts for which the driver reported an error with one of these words."""
-    return [
-        name for name, fact in _errors(gpu) if fact.unavailable == "error" and _has(fact, words)
-    ]
+    return [name for name, one in _errors(gpu) if one.unavailable == "error" and _has(one, words)]
 
 
 def _errors(gpu: Gpu) -> list[tuple[str, Unavailable]]:
     return [
-        (name, fact)
-        for name, fact in zip(Gpu.__struct_fields__, msgspec.structs.astuple(gpu), strict=True)
-        if type(fact) is Unavailable and fact.unavailable in ("lost", "error")
+        (name, one)
+        for name, one in zip(Gpu.__struct_fields__, msgspec.structs.astuple(gpu), strict=True)
+        if type(one) is Unavailable and one.unavailable in ("lost", "error")
     ]
 
 
-def _has(fact: Unavailable, words: tuple[str, ...]) -> bool:
-    return any(one in fact.detail.lower() for one in words)
+def _has(missing: Unavailable, words: tuple[str, ...]) -> bool:
+    return any(one in missing.detail.lower() for one in words)
 
 
 def need_any(gpu: Gpu, fields: Iterable[str], what: str) -> None:
     """Raises CannotJudge if none of these facts is known."""
     facts = [getattr(gpu, name) for name in fields]
-    if all(known(fact) is None for fact in facts):
-        for fact in facts:
-            need(fact, what)
+    if all(known(one) is None for one in facts):
+        for one in facts:
+            need(one, what)
         raise Skip(f"{what}: not known")
 
 
@@ -185,23 +177,21 @@ def found(
     )
 
 
-def _is_shown(fact: object) -> bool:
-    return not isinstance(fact, Unavailable) or fact.unavailable in ("lost", "error")
+def _is_shown(value: object) -> bool:
+    return not isinstance(value, Unavailable) or value.unavailable in ("lost", "error")
 
 
 def _evidence(view: SnapshotView, gpu: Gpu, name: str) -> Evidence:
-    fact = getattr(gpu, name)
-    if isinstance(fact, Unavailable):
-        return view.evidence(f"{gpu_path(view, gpu)}.{name}", show(fact))
+    value = getattr(gpu, name)
+    if isinstance(value, Unavailable):
+        return view.evidence(f"{gpu_path(view, gpu)}.{name}", show(value))
     return view.gpu_evidence(gpu, name)
 
 
 def gpu_path(view: SnapshotView, gpu: Gpu) -> str:
     """The GPU's place in the Snapshot, for facts that it does not have."""
     for section in ("nvml", "nvidia_smi"):
-        probe = getattr(view.machine, section)
-        gpus = None if probe is None or probe.facts is None else known(probe.facts.gpus)
-        for place, candidate in enumerate(gpus or []):
+        for place, candidate in enumerate(fact(getattr(view.machine, section), "gpus") or []):
             if candidate.pci_address == gpu.pci_address:
                 return f"machine.{section}.gpus[{place}]"
     return "machine.nvml.gpus"

@@ -6,20 +6,12 @@ import re
 from collections import Counter
 
 from ..facts.host import Host
-from ..facts.kernel import DeviceNode
+from ..facts.kernel import DeviceNode, Kernel, KernelEvent
+from ..facts.missing import CannotJudge, Skip
+from ..facts.pci import Pci, PciDevice
+from ..facts.view import SnapshotView, fact, facts_of, facts_or, need
 from .driver_state import on_wsl
-from .reading import (
-    CannotJudge,
-    Kernel,
-    KernelEvent,
-    PciDevice,
-    Skip,
-    SnapshotView,
-    Unavailable,
-    facts_of,
-    known,
-    need,
-)
+from .reading import Unavailable, known
 from .verdicts import Evidence
 
 ON_WSL = "on WSL the GPU's kernel driver is Windows' own"
@@ -51,15 +43,12 @@ def kernel_facts(view: SnapshotView) -> Kernel:
     facts = facts_of(view.machine.kernel, "the kernel's facts")
     if on_wsl(view):
         raise Skip(ON_WSL)
-    pci = view.machine.pci
-    devices = None if pci is None or pci.facts is None else pci.facts.devices
-    if known(facts.driver_version) is not None or devices is None:
+    devices = facts_or(view.machine.pci, Pci).devices
+    if known(facts.driver_version) is not None:
         return facts  # a loaded driver has a GPU, be it one that is not on PCI
-    if isinstance(devices, Unavailable):
-        if devices.unavailable == "absent":
-            raise Skip("this machine has no PCI bus")
-        return facts
-    if not any(device.kind == "gpu" for device in devices):
+    if isinstance(devices, Unavailable) and devices.unavailable == "absent":
+        raise Skip("this machine has no PCI bus")
+    if known(devices) is not None and not any(one.kind == "gpu" for one in known(devices) or []):
         raise Skip("no NVIDIA GPU on the PCI bus")
     return facts
 
@@ -105,9 +94,8 @@ def label(device: PciDevice) -> str:
 
 def device_evidence(view: SnapshotView, device: PciDevice, *fields: str) -> list[Evidence]:
     """The Evidence for some of a device's facts."""
-    probe = view.machine.pci
-    devices = known(probe.facts.devices) if probe is not None and probe.facts is not None else None
-    position = devices.index(device) if devices and device in devices else 0
+    devices = fact(view.machine.pci, "devices") or []
+    position = devices.index(device) if device in devices else 0
     return [
         view.evidence(f"machine.pci.devices[{position}].{field}", getattr(device, field))
         for field in fields
@@ -145,8 +133,7 @@ def open_to_all(node: DeviceNode) -> bool:
 
 def host_facts(view: SnapshotView) -> Host:
     """The host's facts; all of them unknown where nobody looked."""
-    probe = view.machine.host
-    return Host() if probe is None or probe.facts is None else probe.facts
+    return facts_or(view.machine.host, Host)
 
 
 def is_virtual(view: SnapshotView) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..data.system_commands import system_commands
 from ..facts.base import known
 from ..facts.host import Host
-from ..facts.view import SnapshotView
+from ..facts.view import SnapshotView, fact, facts_or
 from ..findings.model import Remedy
 from ..findings.shell import word, words
 
@@ -53,7 +53,7 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
 
     values: what stands in them, as words of a shell; a sequence becomes several words.
     """
-    host = _host(view)
+    host = facts_or(view.machine.host, Host)
     if what in _OF_THE_DRIVER and _by_runfile(view):
         return [_RUNFILE]
     names = [known(host.os_id) or "", *(known(host.os_like) or [])]
@@ -62,29 +62,25 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     if (known(host.kernel) or "").endswith("-pve"):
         names.insert(0, "proxmox")  # whose os-release is Debian's
     names.append("any")
-    quoted = {
-        key: value
-        if isinstance(value, ShellText)
-        else word(value)
-        if isinstance(value, str)
-        else words(list(value))
-        for key, value in values.items()
-    }
+    quoted = {key: _quoted(value) for key, value in values.items()}
     found = system_commands(what, names)
-    if any(
-        f"{{{key}}}" in command for key, value in values.items() if not value for command in found
-    ):
+    missing = [f"{{{key}}}" for key, value in values.items() if not value]
+    if any(name in command for name in missing for command in found):
         return []
     return [_in_dialect(host, command.format(**quoted)) for command in found]
 
 
+def _quoted(value: str | Sequence[str]) -> str:
+    if isinstance(value, ShellText):
+        return value
+    return word(value) if isinstance(value, str) else words(list(value))
+
+
 def _by_runfile(view: SnapshotView) -> bool:
     """Whether the driver is from NVIDIA's runfile installer alone: packages would overwrite a part of it."""
-    probe = view.machine.kernel
-    if probe is None or probe.facts is None or known(probe.facts.runfile_installer) is None:
-        return False
-    names = [package.name for package in known(probe.facts.driver_packages) or []]
-    return all(name.startswith(_BESIDE_A_RUNFILE) for name in names)
+    packages = fact(view.machine.kernel, "driver_packages") or []
+    by_runfile = fact(view.machine.kernel, "runfile_installer") is not None
+    return by_runfile and all(one.name.startswith(_BESIDE_A_RUNFILE) for one in packages)
 
 
 def _in_dialect(host: Host, command: str) -> str:
@@ -105,16 +101,14 @@ def in_engine(view: SnapshotView, what: str) -> list[str]:
 
     Of an engine that has none they are docker's, which most people know how to translate.
     """
-    seen = view.seen.host
-    kind = None if seen is None or seen.facts is None else known(seen.facts.container)
-    names = [kind or "", "docker"]
-    return list(system_commands(f"engine-{what}", names))
+    kind = fact(view.seen.host, "container")
+    return list(system_commands(f"engine-{what}", [kind or "", "docker"]))
 
 
 def adapted(view: SnapshotView, remedy: Remedy) -> Remedy:
     """A remedy whose commands work where they are pasted: without sudo for root, who may have none; in
     a container, what only its host can do is a comment."""
-    host = _host(view)
+    host = facts_or(view.machine.host, Host)
     inside = known(host.container) is not None
     commands = [
         _adapted(command, known(host.is_root) is True, inside) for command in remedy.commands
@@ -137,8 +131,3 @@ def _adapted(command: str, is_root: bool, inside: bool) -> str:
 def _in_nix(command: str) -> str:
     ours = not command.startswith("#") and _NIXOS_OWN.search(command)
     return _IN_NIX + command if ours else command
-
-
-def _host(view: SnapshotView) -> Host:
-    probe = view.machine.host
-    return Host() if probe is None or probe.facts is None else probe.facts

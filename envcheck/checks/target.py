@@ -247,7 +247,11 @@ def sees_gpus(facts: Framework) -> bool:
 
 def gpus_present(view: SnapshotView) -> bool | None:
     """Whether the machine has an NVIDIA GPU; None where nothing in the Snapshot says so."""
-    if _driver_gpus(view) or (fact(view.machine.cuda, "device_count") or 0) > 0:
+    try:
+        listed = bool(view.gpus)
+    except CannotJudge:
+        listed = False
+    if listed or (fact(view.machine.cuda, "device_count") or 0) > 0:
         return True
     devices = fact(view.machine.pci, "devices")
     if devices is None or (fact(view.machine.host, "wsl") is True and not devices):
@@ -262,13 +266,6 @@ def need_gpus(view: SnapshotView) -> None:
         raise Skip("whether this machine has an NVIDIA GPU is not in this snapshot")
     if not present:
         raise Skip("this machine has no NVIDIA GPU")
-
-
-def _driver_gpus(view: SnapshotView) -> bool:
-    try:
-        return bool(view.gpus)
-    except CannotJudge:
-        return False
 
 
 def loader_libraries(view: SnapshotView) -> list[Library]:

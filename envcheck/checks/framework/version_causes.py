@@ -144,7 +144,8 @@ def _explained(view: SnapshotView, facts: Framework, sign: Sign, line: str) -> E
     required = _required(view, owner, sign.package)
     either = (one for one in (required, SpecifierSet(sign.fits)) if one)
     wanted = next((one for one in either if has is None or has not in _all(one)), SpecifierSet())
-    if wanted is not required:  # which the version that is here fulfils: its lower bounds say no more
+    if wanted is not required:
+        # The version that is here fulfils what is required: its lower bounds say no more.
         lower = ">=" if sign.fits.startswith(">=") else ""
         wanted &= SpecifierSet(",".join(str(one) for one in required if one.operator != lower))
     params = {
