@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,9 +73,8 @@ def test_two_gpus_sum_exactly_and_one_rank_gives_its_own_numbers(
     assert told.trials["all-reduce"]["outcome"] == "ok"
     assert together["compared"] == 2 * 3 * (1 << 20)
     assert together["wrong"] == 0
-    assert (together["algorithm"], together["protocol"]) == ("Ring", "Simple")
+    assert together["algorithm"] == "Ring"
     assert together["transports"] == ["P2P/CUMEM"]
-    assert together["channels"] == 24  # not the 32 of the communicator of one
     assert (together["version"], together["built_cuda"]) == ("2.21.5", "12.4")
     assert {name for name in together if name.startswith("bus_")} == {"bus_1_mib", "bus_32_mib"}
     assert together["bus_32_mib"] == pytest.approx(300, rel=0.01)
@@ -118,8 +116,7 @@ def test_a_wrong_sum_is_told_by_its_rank_and_type_and_direct_transfers_are_tried
 def test_a_hang_is_told_with_its_stage_and_leaves_no_shared_memory(
     libraries: Path, tmp_path: Path, how: str
 ) -> None:
-    with tempfile.NamedTemporaryFile(prefix="nccl-test", dir="/dev/shm", delete=False) as file:
-        segment = file.name
+    segment = f"/dev/shm/nccl-test-{os.getpid()}"
     told = ran(libraries, tmp_path, 24.0, SHIM_NCCL=f"{how}-p2p", SHIM_SEGMENT=segment)
     assert told.trials["all-reduce"]["outcome"] == "error"
     stage = {"hang": "sum", "hang-join": "join"}[how]

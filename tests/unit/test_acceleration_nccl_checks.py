@@ -43,12 +43,15 @@ def broken(
     return trial(outcome="error", reason=reason, warnings=list(warnings), **more)
 
 
-def test_engaged_are_exact_sums_on_all_gpus_with_a_control_that_gets_its_own_numbers() -> None:
-    told = result(machine(trial(), alone()))
-    assert told.outcome == "pass"
-    assert told.detail == "NCCL 2.27.3: exact sums on 8 GPUs, Ring over P2P/CUMEM, 24 channels"
+def test_engaged_are_exact_sums_and_a_control_that_gets_its_own_numbers() -> None:
+    passed = result(machine(trial(), alone()))
+    assert passed.outcome == "pass"
+    assert passed.detail == "NCCL 2.27.3: exact sums on 8 GPUs, Ring over P2P/CUMEM"
     both = machine(trial(algorithm="NVLS"), alone(), trial(NVLS_OFF))
     assert result(both).detail.endswith("without NVLS, too")
+
+
+HUNG: Any = {"outcome": "error", "reason": "no end within 30 s", "hung": True}
 
 
 @pytest.mark.parametrize(
@@ -60,78 +63,45 @@ def test_engaged_are_exact_sums_on_all_gpus_with_a_control_that_gets_its_own_num
         ((trial(compared=0), alone()), "the sums were not compared"),
         ((trial(wrong=None), alone()), "the sums were not compared"),
         ((), "it was not reached"),
-        (
-            (trial(outcome="out-of-memory", reason="out of memory"), alone()),
-            "NCCL 2.27.3: out of memory",
-        ),
-        (
-            (
-                broken("Cuda failure 'unknown error'"),
-                alone(0, outcome="error", reason="RuntimeError: rank 0: it broke"),
-            ),
-            "NCCL 2.27.3: RuntimeError: rank 0: ncclSystemError",
-        ),
-        (
-            (
-                trial(
-                    outcome="error", reason="no end within 30 s", hung=True, stages=["rank 0: cuda"]
-                ),
-                alone(0, outcome="error"),
-            ),
-            "NCCL 2.27.3 never ended, while CUDA started on the GPU",
-        ),
+        ((trial(outcome="out-of-memory", reason="no memory"), alone()), "NCCL 2.27.3: no memory"),
+        ((broken("unknown error"), alone(0, outcome="error")), "rank 0: ncclSystemError"),
+        ((trial(**HUNG, stages=["rank 0: cuda"]), alone(0)), "never ended, before it came to"),
     ],
 )
 def test_without_evidence_it_could_not_run(trials: tuple[Any, ...], reason: str) -> None:
-    run = {} if trials else {"outcome": "ok"}
-    told = result(machine(*trials, run=run))
-    assert told.outcome == "could-not-run"
-    assert reason in told.reason
+    found = result(machine(*trials))
+    assert found.outcome == "could-not-run" and reason in found.reason
 
 
-@pytest.mark.parametrize(
-    ("run", "outcome", "reason"),
-    [
-        ({"outcome": "not-applicable", "reason": "one GPU"}, "skipped", "not applicable: one GPU"),
-        ({"outcome": "not-run", "reason": "no GPU: none"}, "could-not-run", "no GPU: none"),
-        ({"outcome": "busy", "reason": "GPU 0: python"}, "could-not-run", "GPU 0: python"),
-        ({"outcome": "timeout", "reason": "not done"}, "could-not-run", "not done"),
-    ],
-)
 @pytest.mark.parametrize("code", [SUM, RATE])
-def test_a_run_without_trials_is_told_by_its_reason(
-    code: str, run: dict[str, Any], outcome: str, reason: str
-) -> None:
-    told = result(machine(run=run), code)
-    assert (told.outcome, told.reason) == (outcome, reason)
-
-
-def test_a_target_without_it_has_no_use_for_it() -> None:
-    snapshot = machine(run=None)
+def test_run_without_trials_has_its_reason(code: str) -> None:
+    for outcome, word in (("not-applicable", "skipped"), ("busy", "could-not-run")):
+        found = result(machine(run={"outcome": outcome, "reason": "why not"}), code)
+        assert found.outcome == word and found.reason.endswith("why not")
     nothing = build.document("/venv", acceleration=Acceleration(systems=["nccl"]))
-    snapshot = msgspec.structs.replace(snapshot, target=nothing)
-    assert result(snapshot).reason == "not applicable: the target has no libnccl"
+    snapshot = msgspec.structs.replace(machine(), target=nothing)
+    assert result(snapshot, code).reason == "not applicable: the target has no libnccl"
 
 
-def test_a_wrong_sum_is_a_failure_and_says_where() -> None:
+def test_wrong_sum_is_a_failure_and_says_where() -> None:
     wrong = trial(wrong=3, wrong_in=["rank 1, float32: 3 of 1048576"])
-    told = result(machine(wrong, alone()))
-    assert (told.outcome, said(told)) == ("fail", "NCCL's sums are wrong")
-    assert "(rank 1, float32: 3 of 1048576)" in told.findings[0].message
+    found = result(machine(wrong, alone()))
+    assert (found.outcome, said(found)) == ("fail", "NCCL's sums are wrong")
+    assert "(rank 1, float32: 3 of 1048576)" in found.findings[0].message
     cured = result(machine(wrong, alone(), trial(P2P_OFF)))
-    assert said(cured) == (
-        "NCCL's sums are wrong, but not without direct transfers between the GPUs"
-    )
+    assert said(cured).endswith(", but not without direct transfers between the GPUs")
     assert f"export {P2P_OFF}" in cured.findings[0].remedy.commands  # type: ignore[union-attr]
     still = result(machine(wrong, alone(), trial(P2P_OFF, wrong=3)))
     assert said(still) == "NCCL's sums are wrong"
+    assert result(machine(trial(), alone(), trial(NVLS_OFF, wrong=1))).outcome == "fail"
+    assert result(machine(trial(), alone(), broken("x", name=NVLS_OFF))).outcome == "pass"
 
 
-def test_a_hang_is_a_failure_and_says_at_what() -> None:
-    hung = trial(outcome="error", reason="no end", hung=True, stages=["rank 0: sum", "rank 1: sum"])
-    told = result(machine(hung, alone()))
-    assert (told.outcome, said(told)) == ("fail", "NCCL hangs between the GPUs")
-    assert "hangs between 8 GPUs in the first all-reduce" in told.findings[0].message
+def test_hang_is_a_failure_and_says_at_what() -> None:
+    hung = trial(**HUNG, stages=["rank 0: sum", "rank 1: sum"])
+    found = result(machine(hung, alone()))
+    assert (found.outcome, said(found)) == ("fail", "NCCL hangs between the GPUs")
+    assert "hangs between 8 GPUs in the first all-reduce" in found.findings[0].message
     cured = result(machine(hung, alone(), trial(P2P_OFF)))
     assert said(cured).endswith("but not without direct transfers between the GPUs")
     died = trial(outcome="crashed", reason="its process died")
@@ -144,19 +114,15 @@ CAUSES = [
         "NCCL 2.27.3 is built for CUDA 12.9, and the driver knows CUDA 12.2 at most",
     ),
     (
-        "Error: failed to extend /dev/shm/nccl-WU88OE to 9637892 bytes, error: No space left on device",
-        "/dev/shm is too small for NCCL (64 MiB)",
-    ),
-    (
         "Call to posix_fallocate failed : No space left on device",
-        "/dev/shm is too small for NCCL (64 MiB)",
+        "/dev/shm is too small for NCCL (64",
     ),
     (
         "Cuda failure 'no kernel image is available for execution on the device'",
         "NCCL 2.27.3 has no code for these GPUs",
     ),
     (
-        "transport/nvls.cc:254 Cuda failure 401 'the operation cannot be performed in the present state'",
+        "transport/nvls.cc:254 Cuda failure 401 'the operation cannot be performed'",
         "NVLS fails, NVLink's multicast (the fabric's state: Completed, Success)",
     ),
     (
@@ -164,48 +130,36 @@ CAUSES = [
         "One process may not use GPU memory that another one shares (CUDA IPC)",
     ),
     (
-        "transport/shm.cc:590 Cuda failure 217 'peer access is not supported between these two devices'",
-        "NCCL 2.27.3 shares the host's memory in a way that these GPUs do not allow",
-    ),
-    (
-        "transport/p2p.cc:548 Cuda failure 217 'peer access is not supported between these two devices'",
+        "transport/p2p.cc:548 Cuda failure 217 'peer access is not supported'",
         "The driver refuses direct transfers between these GPUs",
     ),
     ("Bootstrap : no socket interface found", "NCCL finds no network interface to meet on"),
-    ("Duplicate GPU detected : rank 0 and rank 1", "NCCL sees one GPU twice"),
 ]
 
 
 @pytest.mark.parametrize(("warning", "headline"), CAUSES, ids=[one for _w, one in CAUSES])
-def test_a_known_cause_is_named_in_the_first_sentence(warning: str, headline: str) -> None:
+def test_known_cause_is_named_in_the_first_sentence(warning: str, headline: str) -> None:
     host = Host(os_id="ubuntu", shm_total_mib=64, container="docker")
     h200 = gpus("NVIDIA H200", 8, 18, fabric_state="Completed", fabric_status="Success")
-    told = result(machine(broken(warning), alone(), on=h200, host=host))
-    assert (told.outcome, said(told)) == ("fail", headline)
+    found = result(machine(broken(warning), alone(), on=h200, host=host))
+    assert found.outcome == "fail" and said(found).startswith(headline)
 
 
 def test_multicast_is_the_cause_where_it_works_without() -> None:
     warning = "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401"
-    told = result(machine(broken(warning), alone(), trial(NVLS_OFF)))
-    assert said(told).endswith("without it the sum is right")
+    found = result(machine(broken(warning), alone(), trial(NVLS_OFF)))
+    assert said(found).endswith("without it the sum is right")
     still = result(machine(broken(warning), alone(), broken(warning, name=NVLS_OFF)))
     assert said(still) == "NCCL fails between the GPUs"
 
 
-def test_an_error_of_no_known_cause_is_told_with_what_nccl_warns_of() -> None:
-    told = result(machine(broken("it broke", others=["/usr/lib/libnccl.so.2"]), alone()))
-    assert (told.outcome, said(told)) == ("fail", "NCCL fails between the GPUs")
-    assert 'ncclSystemError ("it broke"); the target has 2 of them' in told.findings[0].message
+def test_error_of_no_known_cause_quotes_what_nccl_warns_of() -> None:
+    found = result(machine(broken("it broke", others=["/usr/lib/libnccl.so.2"]), alone()))
+    assert (found.outcome, said(found)) == ("fail", "NCCL fails between the GPUs")
+    assert 'ncclSystemError ("it broke"); the target has 2 of them' in found.findings[0].message
 
 
-def test_what_is_right_with_multicast_must_be_right_without() -> None:
-    told = result(machine(trial(), alone(), trial(NVLS_OFF, wrong=1)))
-    assert told.outcome == "fail"
-    told = result(machine(trial(), alone(), broken(name=NVLS_OFF)))
-    assert (told.outcome, said(told)) == ("warn", "NCCL fails between the GPUs without NVLS")
-
-
-# -- bandwidth
+# Bandwidth
 
 
 def test_what_eight_gpus_reach_is_told_beside_an_operators_line() -> None:
@@ -213,7 +167,7 @@ def test_what_eight_gpus_reach_is_told_beside_an_operators_line() -> None:
     told = result(machine(fast, alone(), trial(NVLS_OFF, bus_1024_mib=360.0)), RATE)
     assert told.outcome == "pass"
     assert told.detail == (
-        "463.6 GB/s with 1 GiB, NVLS over P2P/CUMEM, 24 channels; 360 GB/s with 1 GiB without NVLS;"
+        "463.6 GB/s with 1 GiB, NVLS over P2P/CUMEM; 360 GB/s with 1 GiB without NVLS;"
         " Azure passes machines like it at 431 GB/s with 16 GiB"
     )
 
@@ -295,21 +249,19 @@ def test_gpus_that_nobody_knows_are_told_without_a_judgement() -> None:
 
 
 NAMES = [
-    *("ranks", "compared", "wrong", "transports", "algorithm", "channels", "bus_1024_mib"),
+    *("ranks", "compared", "wrong", "transports", "algorithm", "bus_1024_mib"),
     *("version", "hung", "stages", "warnings", "settings", "wrong_in"),
 ]
-HOSTILE: list[Any] = ["x", -1, True, 10**30, 1e300, ["a"] * 3, "\x1b[31m", ""]
 
 
-@pytest.mark.parametrize("value", HOSTILE, ids=repr)
-@pytest.mark.parametrize("name", NAMES)
-def test_no_evidence_breaks_a_check(name: str, value: Any) -> None:
-    for told in (
-        trial(**{name: value}),
-        broken("x", **({} if name == "warnings" else {name: value})),
-    ):
-        for code in (SUM, RATE):
-            assert result(machine(told, alone(), trial(NVLS_OFF, **{name: value})), code).outcome
+@pytest.mark.parametrize("value", ["x", -1, True, 10**30, ["a"] * 3, "\x1b[31m"], ids=repr)
+def test_no_evidence_breaks_a_check(value: Any) -> None:
+    for name in NAMES:
+        odd: dict[str, Any] = {name: value}
+        wrong = broken("x", **({} if name == "warnings" else odd))
+        for one in (trial(**odd), wrong):
+            for code in (SUM, RATE):
+                assert result(machine(one, alone(), trial(NVLS_OFF, **odd)), code).outcome
 
 
 def test_the_table_holds_what_can_be_compared() -> None:

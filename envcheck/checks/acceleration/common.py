@@ -105,6 +105,12 @@ def number(trial: SystemTrial | None, name: str) -> float:
     return value if isinstance(value, (int, float)) and -_MOST < value < _MOST else 0
 
 
+def count(trial: SystemTrial | None, name: str) -> int:
+    """A count of a trial's evidence; 0 where it has none."""
+    value = None if trial is None else trial.evidence.get(name)
+    return value if isinstance(value, int) else 0
+
+
 def words(trial: SystemTrial | None, name: str) -> list[str]:
     """A list of words of a trial's evidence; [] where it has none."""
     value = None if trial is None else trial.evidence.get(name)

@@ -20,8 +20,8 @@ from ...findings.model import Finding, Passed, Verdict
 from ..network.common import change_setting, network, setting
 from ..peer_groups import is_vgpu
 from ..registry import check
-from .common import Seen, each_run, number, text, words
-from .nccl import ABSENT, FOLLOWS, NVLS_OFF, TOGETHER, count, is_right, nccl, way
+from .common import Seen, count, each_run, number, text, words
+from .nccl import ABSENT, FOLLOWS, NVLS_OFF, TOGETHER, is_right, nccl, way
 
 # What is far below, as a part of what the links carry, from so many MiB on.
 _OF_NVLINKS = ((1024, 0.5), (256, 0.35))
@@ -30,13 +30,14 @@ _OF_MEASURED = 0.7
 _BUS = re.compile(r"bus_(\d{1,6})_mib")
 _OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NET")
 
+_TOPOLOGY = ("nvidia-smi topo -m", "nvidia-smi topo -p2p r", "export NCCL_DEBUG=INFO")
 ROUND_ABOUT = Cause(
     "indirect-transport",
     "warn",
     headline="NCCL goes over {over}{why}",
     sentence="{nccl} goes over {over}{why}: {what}.",
     remedy="Look at what keeps the GPUs from reaching each other directly.",
-    commands=["nvidia-smi topo -m", "nvidia-smi topo -p2p r", "export NCCL_DEBUG=INFO"],
+    commands=_TOPOLOGY,
 )
 SLOW = Cause(
     "slow-between-gpus",
@@ -45,18 +46,17 @@ SLOW = Cause(
     sentence="{nccl} is slow between {ranks} GPUs: {how}; {way}.",
     remedy="Look at the links under load, for NVLinks that are down, lanes that are missing, and clocks that"
     " are held back; and at what NCCL chooses.",
-    commands=[
-        "nvidia-smi topo -m",
-        "nvidia-smi nvlink -s",
-        "nvidia-smi -q -d PERFORMANCE,CLOCK",
-        "export NCCL_DEBUG=INFO",
-    ],
+    commands=[*_TOPOLOGY, "nvidia-smi nvlink -s", "nvidia-smi -q -d PERFORMANCE,CLOCK"],
 )
 
 
 class BusRate(NamedTuple):
     mib: int
     gb_s: float
+
+    def __str__(self) -> str:
+        size = f"{self.mib >> 10} GiB" if self.mib >= 1024 else f"{self.mib} MiB"
+        return f"{self.gb_s:.4g} GB/s with {size}"
 
 
 class Joined(NamedTuple):
@@ -71,18 +71,13 @@ class Joined(NamedTuple):
     "ACC-013",
     title="NCCL bandwidth",
     causes=[ROUND_ABOUT, SLOW],
-    about="The bus bandwidth of NCCL's all-reduce, 2(n-1)/n of its bytes by its time, from 1 MiB up to what"
-    " memory and time allow, timed by each GPU's own events; the slowest GPU of the best round counts. A"
-    " warning, never a failure: below half of what the NVLinks of a GPU carry at 1 GiB, where healthy"
-    " machines reach two thirds and more (a third at 256 MiB), judged where a switch joins all GPUs, or all"
-    " of the machine's take part; below a twentieth of the PCIe link, since rings through the host's memory"
-    " are that different; below 0.7 of what the same number of the same GPUs reached with this size and"
-    " algorithm; by way of the host's memory or the network stack, where NVLink or memory would do. What can"
-    " be compared with nothing is shown.",
+    about="The bus bandwidth of NCCL's all-reduce, 2(n-1)/n of its bytes by its time, as the slowest GPU of"
+    " the best round has it. A warning below half of what the NVLinks carry at 1 GiB (a third at 256 MiB), a"
+    " twentieth of the PCIe link or 0.7 of what the same GPUs reached elsewhere, and by way of the host or"
+    " the network where a direct way is there.",
     sources=(
         "nccl-tests, doc/PERFORMANCE.md: bus bandwidth",
-        "nccl_reference.csv, a source in every row",
-        "products.csv: NVLinks of a GPU",
+        "nccl_reference.csv, a source in every row; products.csv: NVLinks of a GPU",
     ),
     follows=(*FOLLOWS, "ACC-012", "NET-003", "GPU-010", "PCI-005"),
     systems=("nccl",),
@@ -95,10 +90,8 @@ def nccl_bandwidth(view: SnapshotView) -> Iterator[Verdict]:
             yield seen.unjudged("no rate was taken: the sum did not come, or is wrong")
             return
         gpus = _gpus(view, seen)
-        found = list(_slow(view, seen, together, rates, gpus))
-        yield from found
-        if not found:
-            yield Passed(_detail(seen, together, rates, gpus))
+        found = _indirect(view, seen, together, gpus) or _slow(view, seen, together, rates, gpus)
+        yield found or Passed(_detail(seen, together, rates, gpus))
 
     yield from each_run(view, "nccl", judge, absent=ABSENT)
 
@@ -124,54 +117,76 @@ def _gpus(view: SnapshotView, seen: Seen) -> list[Gpu]:
     return found if len(found) == ranks and not any(is_vgpu(gpu) for gpu in found) else []
 
 
+def _indirect(
+    view: SnapshotView, seen: Seen, together: SystemTrial, gpus: list[Gpu]
+) -> Finding | None:
+    transports, wires = words(together, "transports"), _nvlinks(view, gpus)
+    if wires and transports and not any(one.startswith("P2P") for one in transports):
+        what = f"{wires.words} of each GPU stay unused"
+    elif any(one.startswith("NET/Socket") for one in transports):
+        what = "what goes between the GPUs of one machine is sent"
+    else:
+        return None
+    named = [one for one in words(together, "settings") if one.partition("=")[0] in _OFF]
+    asked = []
+    with suppress(CannotJudge):
+        asked = [setting(network(view), one.partition("=")[0]) for one in named]
+    advice = next((change_setting(one, "Take it away") for one in asked if one is not None), None)
+    return ROUND_ABOUT.found(
+        evidence=seen.evidence(together),
+        advice=advice,
+        nccl=nccl(seen),
+        over=", ".join(transports[:3]),
+        why=f", since {', '.join(named)} is set" if named else "",
+        what=what,
+    )
+
+
 def _slow(
     view: SnapshotView, seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]
-) -> Iterator[Finding]:
+) -> Finding | None:
     largest = rates[-1]
-    wires = _nvlinks(view, gpus)
-    transports = words(together, "transports")
-    if transports and not any(one.startswith("P2P") for one in transports) and wires:
-        yield _round_about(view, seen, together, f"{wires.words} of each GPU stay unused")
-        return
-    if any(one.startswith("NET/Socket") for one in transports):
-        yield _round_about(
-            view, seen, together, "what goes between the GPUs of one machine is sent"
-        )
-        return
-    links = wires or (_pcie(gpus) if transports else None)
+    links = _nvlinks(view, gpus) or (_pcie(gpus) if words(together, "transports") else None)
     part = None if links is None else next((p for m, p in links.limits if largest.mib >= m), None)
+    how, of = "", together
     if links is not None and part is not None and largest.gb_s < part * links.gb_s:
-        yield _far_below(
-            seen,
-            together,
-            f"{_shown(largest)}, less than {part:.0%} of the {links.gb_s:.0f} GB/s that"
-            f" {links.words} carry each way",
-        )
-        return
-    yield from _below_measured(seen, together, rates, gpus)
+        carried = f"{links.gb_s:.0f} GB/s that {links.words} carry each way"
+        how = f"{largest}, less than {part:.0%} of the {carried}"
+    name = _one_name(gpus)
+    for trial in (together, seen.trial(NVLS_OFF)):
+        for rate in reversed(_rates(trial)) if name and not how else ():
+            algorithm = text(trial, f"algorithm_{rate.mib}_mib")
+            reached = measured(name, len(gpus), rate.mib, algorithm)
+            if trial and reached is not None and rate.gb_s < _OF_MEASURED * reached.gb_s:
+                others = f"{len(gpus)} {name} elsewhere {reached.gb_s:.0f} GB/s ({reached.source})"
+                how, of = f"{rate} by {algorithm}, and {others}", trial
+                break
+    if not how:
+        return None
+    return SLOW.found(
+        evidence=seen.evidence(),
+        nccl=nccl(seen),
+        ranks=count(of, "ranks"),
+        how=how,
+        way=way(of),
+        rate=str(_rates(of)[-1]),
+    )
 
 
 def _nvlinks(view: SnapshotView, gpus: list[Gpu]) -> Joined | None:
     """None where the GPUs have none, or what joins which of them is not known."""
-    if not gpus:
-        return None
-    try:
-        everyone = len(view.seen_gpus) == len(gpus)
-    except CannotJudge:
-        return None
+    everyone = bool(gpus) and len(view.seen_gpus) == len(gpus)
     found = []
     for gpu in gpus:
         sold = product(known(gpu.name) or "")
         active = sum(known(link.active) is True for link in known(gpu.nvlinks) or [])
         if sold is None or not active or sold.nvlink_generation not in NVLINK:
             return None
-        joined = sold.nvswitch or (everyone and (sold.board == "module" or len(gpus) == 2))
-        if not joined:
+        if not sold.nvswitch and not (everyone and (sold.board == "module" or len(gpus) == 2)):
             return None
-        found.append(
-            Joined(active * NVLINK[sold.nvlink_generation], f"{active} NVLinks", _OF_NVLINKS)
-        )
-    return min(found)
+        rate = active * NVLINK[sold.nvlink_generation]
+        found.append(Joined(rate, f"{active} NVLinks", _OF_NVLINKS))
+    return min(found, default=None)
 
 
 def _pcie(gpus: list[Gpu]) -> Joined | None:
@@ -181,75 +196,21 @@ def _pcie(gpus: list[Gpu]) -> Joined | None:
         generation, width = known(gpu.pcie_gen_max), known(gpu.pcie_width)
         if generation not in PCIE_LANE or not width:
             return None
-        words = f"{width} PCIe lanes of generation {generation}"
-        found.append(Joined(PCIE_LANE[generation] * width, words, _OF_PCIE))
+        lanes = f"{width} PCIe lanes of generation {generation}"
+        found.append(Joined(PCIE_LANE[generation] * width, lanes, _OF_PCIE))
     return min(found, default=None)
 
 
-def _below_measured(
-    seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]
-) -> Iterator[Finding]:
-    name = _one_name(gpus)
-    for trial in (together, seen.trial(NVLS_OFF)):
-        if trial is None or not name:
-            continue
-        for rate in reversed(rates if trial is together else _rates(trial)):
-            algorithm = text(trial, f"algorithm_{rate.mib}_mib")
-            reached = measured(name, len(gpus), rate.mib, algorithm)
-            if reached is not None and rate.gb_s < _OF_MEASURED * reached.gb_s:
-                yield _far_below(
-                    seen,
-                    trial,
-                    f"{_shown(rate)} by {algorithm}, and {len(gpus)} {name} elsewhere"
-                    f" {reached.gb_s:.0f} GB/s ({reached.source})",
-                )
-                return
-
-
-def _round_about(view: SnapshotView, seen: Seen, together: SystemTrial, what: str) -> Finding:
-    named = [one for one in words(together, "settings") if one.partition("=")[0] in _OFF]
-    known_to_us = []
-    with suppress(CannotJudge):
-        known_to_us = [setting(network(view), one.partition("=")[0]) for one in named]
-    remedy = next(
-        (change_setting(one, "Take it away") for one in known_to_us if one is not None), None
-    )
-    over = ", ".join(words(together, "transports")[:3])
-    why = f", since {', '.join(named)} is set" if named else ""
-    evidence = seen.evidence(together)
-    return ROUND_ABOUT.found(
-        evidence=evidence, advice=remedy, nccl=nccl(seen), over=over, why=why, what=what
-    )
-
-
-def _far_below(seen: Seen, trial: SystemTrial, how: str) -> Finding:
-    return SLOW.found(
-        evidence=seen.evidence(),
-        nccl=nccl(seen),
-        ranks=count(trial, "ranks"),
-        how=how,
-        way=way(trial),
-        rate=_shown(_rates(trial)[-1]),
-    )
-
-
 def _detail(seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]) -> str:
-    parts = [f"{_shown(rates[-1])}, {way(together)}"]
-    without = _rates(seen.trial(NVLS_OFF))
-    if without:
-        parts.append(f"{_shown(without[-1])} without NVLS")
+    parts = [f"{rates[-1]}, {way(together)}"]
+    parts += [f"{rate} without NVLS" for rate in _rates(seen.trial(NVLS_OFF))[-1:]]
     line = pass_line(_one_name(gpus), len(gpus)) if gpus else None
     if line is not None:
-        size = f"{line.size_mib >> 10} GiB"
-        parts.append(f"Azure passes machines like it at {line.gb_s:.0f} GB/s with {size}")
+        with_ = f"{line.size_mib >> 10} GiB"
+        parts.append(f"Azure passes machines like it at {line.gb_s:.0f} GB/s with {with_}")
     return "; ".join(parts)
 
 
 def _one_name(gpus: list[Gpu]) -> str:
     names = {known(gpu.name) or "" for gpu in gpus}
     return names.pop() if len(names) == 1 else ""
-
-
-def _shown(rate: BusRate) -> str:
-    size = f"{rate.mib >> 10} GiB" if rate.mib >= 1024 else f"{rate.mib} MiB"
-    return f"{rate.gb_s:.4g} GB/s with {size}"

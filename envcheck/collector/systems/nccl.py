@@ -4,11 +4,15 @@ Control: the same all-reduce in a communicator of one rank, which gives each GPU
 the GPUs fail together, the likely causes are taken away one at a time: multicast, then direct transfers.
 """
 
+import contextlib
+import glob
 import os
+import tempfile
 
-from .running import records
-from .shared.nccl.attempt import NcclAttempt
-from .shared.nccl.rank import work
+from .running import ranks, records
+from .shared.nccl import log as nccl_log
+from .shared.nccl import rank as nccl_rank
+from .shared.transfers import by_size
 
 SYSTEM = "nccl"
 GPUS = 2
@@ -16,9 +20,9 @@ ALONE = True
 LIBRARIES = ("libnccl",)
 DEADLINE = 85.0
 
-NVLS_OFF, P2P_OFF = "NCCL_NVLS_ENABLE=0", "NCCL_P2P_DISABLE=1"
 _FIRST, _AGAIN = 0.36, 0.24  # of the whole time, for all ranks of a trial
-
+_PATIENCE = 5.0  # seconds that the others still get once a rank has failed
+_SEGMENTS = "/dev/shm/nccl-*"
 _DIRECT = ("P2P", "p2p", "IPC", "Ipc", "CUMEM", "peer access")
 _MULTICAST = ("NVLS", "nvls", "ulticast")
 
@@ -26,34 +30,118 @@ _MULTICAST = ("NVLS", "nvls", "ulticast")
 def run(_framework, params, tell):
     paths = (params.get("libraries") or {}).get("libnccl")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    number = len(visible.split(","))
     if not paths:
         raise records.NotApplicable("the target has no libnccl")
     if "MIG-" in visible:
         raise records.NotApplicable("MIG instances: NCCL joins whole GPUs")
-    number = len(visible.split(","))
     if number < 2:
         raise records.NotApplicable("one GPU")
     params = dict(params, library=paths[0])
-    first = NcclAttempt(params, number, params["seconds"] * _FIRST, {})
-    again = params["seconds"] * _AGAIN
-    with tell.trial("all-reduce") as trial:
-        trial["library"] = paths[0]
-        if len(paths) > 1:
-            trial["others"] = paths[1:]
-        first.go(trial)
+    first, again = params["seconds"] * _FIRST, params["seconds"] * _AGAIN
+    with tell.trial("all-reduce") as together:
+        together["library"], together["others"] = paths[0], paths[1:] or None
+        found = _start(together, params, number, first)
+        _judge(together, found, first)
     with tell.trial("one rank", control=True) as trial:
-        first.alone(trial)
-    if first.needs(_MULTICAST) or (first.right and first.log.get("nvls")):
-        second = NcclAttempt(dict(params, sweep=False), number, again, {"NCCL_NVLS_ENABLE": "0"})
-        with tell.trial(NVLS_OFF) as trial:
-            second.go(trial)
-        if second.right:
-            return
-    if (first.needs(_DIRECT) or first.hung or first.wrong) and not first.has("NCCL_P2P_DISABLE"):
-        with tell.trial(P2P_OFF) as trial:
-            third = {"NCCL_P2P_DISABLE": "1"}
-            NcclAttempt(dict(params, rates=False, sweep=False), number, again, third).go(trial)
+        trial["ranks"] = 1
+        alone = [one for rank in found for one in rank.reader.trials if one["outcome"] == "ok"]
+        if not alone:
+            raise RuntimeError(_failed(found) or "no rank came so far")
+        trial["own_numbers"] = sum(one["evidence"].get("own") is True for one in alone)
+    words = "\n".join(together.get("warnings", []) + [one.reason for one in found])
+    right = together.get("wrong") == 0 and "stages" not in together
+    params = dict(params, sweep=False)
+    if together.get("nvls") if right else _names(words, _MULTICAST):
+        with tell.trial("NCCL_NVLS_ENABLE=0") as trial:
+            _judge(trial, _start(trial, params, number, again, NCCL_NVLS_ENABLE="0"), again)
+        right = right or (trial.get("wrong") == 0 and "stages" not in trial)
+    is_set = any(one.startswith("NCCL_P2P_DISABLE=") for one in together.get("settings", []))
+    direct = together.get("wrong") or together.get("hung") or _names(words, _DIRECT)
+    if direct and not right and not is_set:
+        with tell.trial("NCCL_P2P_DISABLE=1") as trial:
+            params = dict(params, rates=False)
+            _judge(trial, _start(trial, params, number, again, NCCL_P2P_DISABLE="1"), again)
 
 
 def rank(_framework, params, tell):
-    return work(params)
+    return nccl_rank.work(params, tell)
+
+
+def _names(text, words):
+    return any(word in text for word in words)
+
+
+def _start(trial, params, number, seconds, **settings):
+    """The Ranks, once all of them are over; what they logged is evidence."""
+    trial["ranks"] = number
+    before = set(glob.glob(_SEGMENTS))
+    with tempfile.TemporaryDirectory(prefix="nccl-") as folder:
+        logs = [os.path.join(folder, "log.%d" % rank) for rank in range(number)]
+        found = ranks.run(
+            dict(params, folder=folder, until=seconds),
+            number,
+            seconds,
+            lambda rank: dict(nccl_log.ENVIRON, NCCL_DEBUG_FILE=logs[rank], **settings),
+            patience=_PATIENCE,
+        )
+        text = "".join(_content(path) for path in logs) + "".join(one.worker.log for one in found)
+    trial.update(nccl_log.read(text))
+    _remove(set(glob.glob(_SEGMENTS)) - before)
+    return found
+
+
+def _content(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read(8 << 20).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _remove(segments):
+    """Shared memory that killed ranks left behind: files that no process of this user has mapped."""
+    for maps in glob.glob("/proc/[0-9]*/maps") if segments else ():
+        text = _content(maps)
+        segments = {path for path in segments if path not in text}
+    for path in segments:
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_uid == os.getuid():
+                os.unlink(path)
+
+
+def _judge(trial, found, seconds):
+    """Sums and rates; raises RuntimeError where a rank did not come to its end."""
+    answers = {one.number: one.answer for one in found if one.answer}
+    wrong = [
+        (number, kind, count)
+        for number, answer in sorted(answers.items())
+        for kind, count in sorted(answer["wrong"].items())
+    ]
+    if answers:
+        trial["compared"] = len(wrong) * nccl_rank.COUNT
+        trial["wrong"] = sum(count for _number, _kind, count in wrong)
+        told = ["rank %d, %s: %d of %d" % (*one, nccl_rank.COUNT) for one in wrong if one[2]]
+        trial["wrong_in"] = told or None
+    lacking = [one for one in found if one.answer is None]
+    if lacking:
+        stages = [(one.number, (one.worker.stage or ("start",))[0]) for one in lacking]
+        trial["stages"] = ["rank %d: %s" % one for one in stages]
+        reason = _failed(found)
+        trial["hung"] = None if reason else True
+        raise RuntimeError(reason or "no end within %g s" % seconds)
+    for size, best in by_size.slowest_rank([one["seconds"] for one in answers.values()]):
+        rate = size / best * 2 * (len(found) - 1) / len(found)  # bus bandwidth
+        trial["bus_%d_mib" % (size >> 20)] = round(rate / 1e9, 2)
+    for size, best in by_size.slowest_rank([one["by_size"] for one in answers.values()]):
+        trial[by_size.key(size)] = best
+
+
+def _failed(found):
+    """The first reason of a rank that failed by itself; "" where those without an answer just hung."""
+    reasons = [
+        "rank %d: %s" % (one.number, one.reason)
+        for one in found
+        if one.answer is None and not one.stopped and nccl_rank.HANGS not in one.reason
+    ]
+    return reasons[0] if reasons else ""

@@ -65,6 +65,10 @@ class SystemWriter(object):
         """What is run in ``with tell.trial(...) as trial:``; ``trial[...] = ...`` is its evidence."""
         return Trial(self._tell, one_line(name, _NAME), CONTROL if control else TRIAL)
 
+    def stage(self, name):
+        """What a rank does next, for the one who waits for it."""
+        self._tell.stage(name, RANK)
+
     def answer(self, value):
         """A rank's answer. Raises ValueError where it is too large, or too deep."""
         value = _tree(value, DEPTH)

@@ -1,1 +1,1 @@
-"""The NCCL of the target: its functions, and what its log says."""
+"""The NCCL of the target: its functions, a rank that sums with the others, and what its log says."""

@@ -9,6 +9,7 @@ _int, _size, _pointer = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
 
 INT32, FLOAT16, FLOAT32 = 2, 6, 7  # ncclDataType_t
 SUM, MAX = 0, 2  # ncclRedOp_t
+_IN_PROGRESS = 7
 _ID_BYTES = 128  # NCCL_UNIQUE_ID_BYTES
 
 # ncclResult_t
@@ -19,7 +20,6 @@ _NAMES = {
     4: "ncclInvalidArgument",
     5: "ncclInvalidUsage",
     6: "ncclRemoteError",
-    7: "ncclInProgress",
     8: "ncclTimeout",  # since NCCL 2.32
 }
 
@@ -31,7 +31,6 @@ class UniqueId(ctypes.Structure):
 
 
 _ARGUMENTS = {
-    "ncclGetVersion": (_pointer,),
     "ncclGetUniqueId": (_pointer,),
     "ncclCommInitRank": (_pointer, _int, UniqueId, _int),
     "ncclCommGetAsyncError": (_pointer, _pointer),
@@ -53,14 +52,7 @@ class Nccl(object):
         for name, types in _ARGUMENTS.items():
             function = getattr(self.library, name, None)
             if function is not None:
-                function.argtypes = types
-                function.restype = _int
-
-    def version(self):
-        """2708 and 21805, as ncclGetVersion has it."""
-        number = _int()
-        self._call("ncclGetVersion", ctypes.byref(number))
-        return number.value
+                function.argtypes, function.restype = types, _int
 
     def unique_id(self):
         """Bytes; this process must live as long as others may join."""
@@ -80,14 +72,13 @@ class Nccl(object):
 
     def all_reduce(self, pointer, count, kind, communicator, operation=SUM):
         """In place, on the legacy default stream; does not wait."""
-        arguments = (pointer, pointer, count, kind, operation, communicator, None)
-        self._call("ncclAllReduce", *arguments)
+        self._call("ncclAllReduce", pointer, pointer, count, kind, operation, communicator, None)
 
     def check(self, communicator):
         """Raise what went wrong in the background since."""
         code = _int()
         self._call("ncclCommGetAsyncError", communicator, ctypes.byref(code))
-        if code.value not in (0, 7):
+        if code.value not in (0, _IN_PROGRESS):
             raise NcclError(self._words("a collective", code.value))
 
     def _call(self, name, *arguments):
@@ -100,15 +91,13 @@ class Nccl(object):
 
     def _words(self, name, code):
         words = "%s: %s" % (name, _NAMES.get(code, "ncclResult %d" % code))
-        said = self._text("ncclGetErrorString", code)
-        last = self._text("ncclGetLastError", None)
-        return words + (" (%s)" % said if said else "") + (": %s" % last if last else "")
+        meaning = self._text("ncclGetErrorString", _int, code)
+        last = self._text("ncclGetLastError", _pointer, None)  # since 2.13
+        return words + (" (%s)" % meaning if meaning else "") + (": %s" % last if last else "")
 
-    def _text(self, name, argument):
+    def _text(self, name, kind, argument):
         function = getattr(self.library, name, None)
         if function is None:
-            return ""  # ncclGetLastError is there since 2.13
-        function.restype = ctypes.c_char_p
-        function.argtypes = (_int if argument is not None else _pointer,)
-        text = function(argument)
-        return " ".join((text or b"").decode("utf-8", "replace").split())
+            return ""
+        function.restype, function.argtypes = ctypes.c_char_p, (kind,)
+        return " ".join((function(argument) or b"").decode("utf-8", "replace").split())

@@ -3,16 +3,15 @@
 import array
 import os
 import struct
-import threading
 import time
 
 from ....kernels.driver import Driver
 from ..transfers import by_size
 from .library import FLOAT16, FLOAT32, INT32, MAX, Nccl, NcclError
-from .words import COUNT, HANGS, content, say, tell_segments, watch_segments
 
+COUNT = 1 << 20  # elements of each type that are summed
+HANGS = "no end of"
 _BOOTSTRAP = 15.0  # seconds until rank 0 has made the id that all join by
-
 _PERIOD = 8191  # a prime: what comes back shifted is not what was sent
 _KINDS = (("int32", INT32, "i", 4), ("float32", FLOAT32, "f", 4), ("float16", FLOAT16, "e", 2))
 
@@ -23,67 +22,50 @@ _ROUND = 0.15  # seconds
 _SIZE_TAKES = 2.0  # seconds: no size is begun that is likely to take longer
 
 
-def work(params):
-    """What this rank saw."""
-    threading.Thread(target=watch_segments, daemon=True).start()
-    try:
-        return _as_rank(params)
-    finally:
-        tell_segments()
-
-
-def _as_rank(params):
+def work(params, tell):
+    """{"wrong": {type: elements}, "seconds", "by_size": {bytes: [seconds of a round]}}."""
     place, number = params["rank"], params["ranks"]
     until = time.monotonic() + params["until"] * 0.9
-    say("cuda")
+    tell.stage("cuda")
     driver = Driver()
     driver.open(place)
-    say("load")
-    library = Nccl(params["library"])
-    own = NcclRank(driver, library, until)
-    say("one-rank")
-    own.join(library.unique_id(), 1, 0)
-    alone = "own" if not any(own.wrong(1, place).values()) else "other"
-    say("alone", alone)
-    library.leave(own.communicator)
-    log = os.environ.get("NCCL_DEBUG_FILE", "")
-    say("join", len(content(log)) if os.path.exists(log) else 0)
-    own.join(_shared_id(library, params["folder"], place), number, place)
-    say("sum")
-    wrong = own.wrong(number, None, place)
-    seconds, swept = {}, {}
-    if params.get("rates", True) and not any(wrong.values()):
-        say("bandwidth")
-        most = (params.get("memory_mib") or _MEMORY_MIB) << 20
-        seconds = own.rates(most // 2)
+    tell.stage("load")
+    own = NcclRank(driver, Nccl(params["library"]), until)
+    with tell.trial("one rank") as trial:
+        own.join(own.library.unique_id(), 1, 0)
+        trial["own"] = not any(own.wrong([place], place).values())
+        own.library.leave(own.communicator)
+    tell.stage("join")
+    own.join(_shared_id(own.library, params["folder"], place), number, place)
+    tell.stage("sum")
+    answer = {"wrong": own.wrong(range(number), place), "seconds": {}, "by_size": {}}
+    if params.get("rates", True) and not any(answer["wrong"].values()):
+        tell.stage("bandwidth")
+        most = (params.get("memory_mib") or _MEMORY_MIB) << 19
+        answer["seconds"] = own.rates(most, _SIZES)
         if params.get("sweep"):
-            say("by-size")
-            swept = own.rates(most // 2, by_size.SIZES)
-    say("end")
-    answer = {"alone": alone, "wrong": wrong, "seconds": seconds, "by_size": swept}
-    return dict(answer, version=library.version())
+            answer["by_size"] = own.rates(most, by_size.SIZES)
+    return answer
 
 
 class NcclRank(object):
     def __init__(self, driver, library, until):
-        self._driver = driver
-        self._library = library
-        self._until = until
+        self.library = library
         self.communicator = None
+        self._driver = driver
+        self._until = until
 
     def join(self, unique_id, number, place):
-        self.communicator = self._library.join(unique_id, number, place)
+        self.communicator = self.library.join(unique_id, number, place)
 
-    def wrong(self, number, only, place=None):
-        """{type: elements of the all-reduce that are not the exact sum}; only: the one rank that sums."""
+    def wrong(self, summed, place):
+        """{type: elements of the all-reduce that are not the exact sum}. summed: the ranks."""
         found = {}
-        place = only if place is None else place
-        summed = range(number) if only is None else [only]
         for name, kind, code, width in _KINDS:
             pointer = self._driver.allocate(COUNT * width)
             try:
                 self._driver.upload(pointer, _numbers(code, width, [place]))
-                self._library.all_reduce(pointer, COUNT, kind, self.communicator)
+                self.library.all_reduce(pointer, COUNT, kind, self.communicator)
                 self._wait()
                 got = self._driver.download(pointer, COUNT * width)
             finally:
@@ -91,7 +73,7 @@ class NcclRank(object):
             found[name] = _different(got, _numbers(code, width, summed), width)
         return found
 
-    def rates(self, most, sizes=_SIZES):
+    def rates(self, most, sizes):
         """{bytes: [seconds of one all-reduce, a round each]} for the sizes that memory and time allow."""
         sizes = [size for size in sizes if size <= most] or [sizes[0]]
         pointer = self._driver.allocate(sizes[-1])
@@ -117,35 +99,34 @@ class NcclRank(object):
         first, last = self._driver.event(), self._driver.event()
         self._driver.record(first)
         for _ in range(often):
-            self._library.all_reduce(pointer, size // 4, FLOAT32, self.communicator)
+            self.library.all_reduce(pointer, size // 4, FLOAT32, self.communicator)
         self._driver.record(last)
         self._wait(last)
         seconds = self._driver.elapsed(first, last) / often
-        self._driver.destroy_event(first)
-        self._driver.destroy_event(last)
+        for event in (first, last):
+            self._driver.destroy_event(event)
         return seconds
 
     def _slowest(self, pointer, seconds):
         """The most that any rank says: all go on with the same number."""
         self._driver.upload(pointer, struct.pack("f", seconds))
-        self._library.all_reduce(pointer, 1, FLOAT32, self.communicator, MAX)
+        self.library.all_reduce(pointer, 1, FLOAT32, self.communicator, MAX)
         self._wait()
         return struct.unpack("f", self._driver.download(pointer, 4))[0]
 
     def _wait(self, event=None):
         """Until all work before is done; raises NcclError where that does not come to an end."""
-        made = None
+        made = event or self._driver.event()
         if event is None:
-            event = made = self._driver.event()
-            self._driver.record(event)
+            self._driver.record(made)
         pause = 0.0001
-        while not self._driver.query(event):
-            self._library.check(self.communicator)
+        while not self._driver.query(made):
+            self.library.check(self.communicator)
             if time.monotonic() > self._until:
                 raise NcclError("%s an all-reduce" % HANGS)
             time.sleep(pause)
             pause = min(pause * 2, 0.005)
-        if made is not None:
+        if event is None:
             self._driver.destroy_event(made)
 
 
@@ -172,11 +153,9 @@ def _shared_id(library, folder, place):
     """The id that rank 0 makes and all others wait for, in a file."""
     path = os.path.join(folder, "id")
     if place == 0:
-        made = library.unique_id()
         with open(path + ".draft", "wb") as file:
-            file.write(made)
+            file.write(library.unique_id())
         os.rename(path + ".draft", path)
-        return made
     until = time.monotonic() + _BOOTSTRAP
     while not os.path.exists(path):
         if time.monotonic() > until:

@@ -22,10 +22,10 @@ def copies(trial, device, copy_of, most):
             trial[key(size)] = told["seconds"]
 
 
-def of_ranks(trial, ranks):
-    """Tell the slowest rank's seconds in the best round of each size. ranks: of each, {bytes: [seconds]}."""
+def slowest_rank(ranks):
+    """[(bytes, seconds)]: the slowest rank in the best round. ranks: of each, {bytes: [seconds]}."""
     for size in sorted(ranks[0], key=int) if ranks else ():
         if all(size in one for one in ranks):
             best = min(max(of_all) for of_all in zip(*[one[size] for one in ranks]))
             if best > 0:
-                trial[key(int(size))] = best
+                yield int(size), best
