@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import struct
 from pathlib import Path
@@ -95,29 +94,6 @@ def cache(entries: list[tuple[str, str]], old: bool = False) -> bytes:
         "=20sII4s4s12s", b"glibc-ld.so.cache1.1", len(entries), len(strings), b"", b"", b""
     )
     return head + header + table + strings
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.text(st.characters(codec="utf-8", exclude_characters="\0")),
-            st.text(st.characters(codec="utf-8", exclude_characters="\0")),
-        )
-    ),
-    st.booleans(),
-    st.integers(0, 400),
-    st.integers(0, 255),
-)
-def test_a_damaged_cache_is_read_or_refused(
-    entries: list[tuple[str, str]], old: bool, at: int, byte: int
-) -> None:
-    content = cache(entries, old)
-    assert origins.parse_cache(content) == entries
-    damaged = bytearray(content)
-    damaged[at % len(damaged)] = byte
-    with contextlib.suppress(ValueError):
-        assert len(origins.parse_cache(bytes(damaged))) * 24 < len(damaged)
 
 
 def library_file(soname: bytes, wide: bool, order: str) -> bytes:

@@ -28,59 +28,28 @@ _LOG_BYTES = 16 << 10
 
 _int, _uint, _size, _pointer = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p
 _address = ctypes.c_uint64  # CUdeviceptr
-# Without these ctypes would hand a pointer over as a 32-bit int.
+# Functions and their arguments: without these ctypes would hand a pointer over as a 32-bit int.
+_KINDS = {
+    "i": _int, "u": _uint, "z": _size, "p": _pointer, "a": _address,
+    "b": ctypes.c_ubyte, "s": ctypes.c_char_p,
+}  # fmt: skip
+_WORDS = (
+    "cuInit u cuDeviceGetAttribute pii cuDevicePrimaryCtxRetain pi "
+    "cuDevicePrimaryCtxRelease_v2 i cuDevicePrimaryCtxRelease i cuCtxSetCurrent p "
+    "cuCtxSynchronize - cuMemGetInfo_v2 pp cuMemAlloc_v2 pz cuMemFree_v2 a cuMemcpyHtoD_v2 apz "
+    "cuMemcpyDtoH_v2 paz cuMemcpyHtoDAsync_v2 apzp cuMemcpyDtoHAsync_v2 pazp "
+    "cuMemcpyDtoDAsync_v2 aazp cuMemcpyPeerAsync apapzp cuMemsetD8_v2 abz cuMemHostAlloc pzu "
+    "cuMemFreeHost p cuMemHostRegister_v2 pzu cuMemHostUnregister p cuDeviceCanAccessPeer pii "
+    "cuCtxEnablePeerAccess pu cuCtxDisablePeerAccess p cuStreamCreate pu cuStreamWaitEvent ppu "
+    "cuStreamDestroy_v2 p cuEventCreate pu cuEventRecord pp cuEventSynchronize p "
+    "cuEventQuery p cuEventElapsedTime ppp cuEventDestroy_v2 p cuLinkCreate_v2 uppp "
+    "cuLinkAddData_v2 pipzsupp cuLinkComplete ppp cuLinkDestroy p cuModuleLoadData pp "
+    "cuModuleGetFunction pps cuFuncGetAttribute pip cuFuncSetAttribute pii "
+    "cuLaunchKernel puuuuuuuppp "
+).split()
 _ARGUMENTS = {
-    "cuInit": (_uint,),
-    "cuDeviceGetAttribute": (_pointer, _int, _int),
-    "cuDevicePrimaryCtxRetain": (_pointer, _int),
-    "cuDevicePrimaryCtxRelease_v2": (_int,),
-    "cuDevicePrimaryCtxRelease": (_int,),
-    "cuCtxSetCurrent": (_pointer,),
-    "cuCtxSynchronize": (),
-    "cuMemGetInfo_v2": (_pointer, _pointer),
-    "cuMemAlloc_v2": (_pointer, _size),
-    "cuMemFree_v2": (_address,),
-    "cuMemcpyHtoD_v2": (_address, _pointer, _size),
-    "cuMemcpyDtoH_v2": (_pointer, _address, _size),
-    "cuMemcpyHtoDAsync_v2": (_address, _pointer, _size, _pointer),
-    "cuMemcpyDtoHAsync_v2": (_pointer, _address, _size, _pointer),
-    "cuMemcpyDtoDAsync_v2": (_address, _address, _size, _pointer),
-    "cuMemcpyPeerAsync": (_address, _pointer, _address, _pointer, _size, _pointer),
-    "cuMemsetD8_v2": (_address, ctypes.c_ubyte, _size),
-    "cuMemHostAlloc": (_pointer, _size, _uint),
-    "cuMemFreeHost": (_pointer,),
-    "cuMemHostRegister_v2": (_pointer, _size, _uint),
-    "cuMemHostUnregister": (_pointer,),
-    "cuDeviceCanAccessPeer": (_pointer, _int, _int),
-    "cuCtxEnablePeerAccess": (_pointer, _uint),
-    "cuCtxDisablePeerAccess": (_pointer,),
-    "cuStreamCreate": (_pointer, _uint),
-    "cuStreamWaitEvent": (_pointer, _pointer, _uint),
-    "cuStreamDestroy_v2": (_pointer,),
-    "cuEventCreate": (_pointer, _uint),
-    "cuEventRecord": (_pointer, _pointer),
-    "cuEventSynchronize": (_pointer,),
-    "cuEventQuery": (_pointer,),
-    "cuEventElapsedTime": (_pointer, _pointer, _pointer),
-    "cuEventDestroy_v2": (_pointer,),
-    "cuLinkCreate_v2": (_uint, _pointer, _pointer, _pointer),
-    "cuLinkAddData_v2": (
-        _pointer,
-        _int,
-        _pointer,
-        _size,
-        ctypes.c_char_p,
-        _uint,
-        _pointer,
-        _pointer,
-    ),
-    "cuLinkComplete": (_pointer, _pointer, _pointer),
-    "cuLinkDestroy": (_pointer,),
-    "cuModuleLoadData": (_pointer, _pointer),
-    "cuModuleGetFunction": (_pointer, _pointer, ctypes.c_char_p),
-    "cuFuncGetAttribute": (_pointer, _int, _pointer),
-    "cuFuncSetAttribute": (_pointer, _int, _int),
-    "cuLaunchKernel": (_pointer,) + (_uint,) * 7 + (_pointer,) * 3,
+    name: tuple(_KINDS[kind] for kind in kinds.strip("-"))
+    for name, kinds in zip(_WORDS[::2], _WORDS[1::2])
 }
 
 

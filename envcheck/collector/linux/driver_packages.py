@@ -23,13 +23,6 @@ PACKAGE = re.compile(
 )
 NOT_THE_DRIVER = re.compile(r"-local-repo-|-local-tegra-|^nvidia-driver-assistant")
 
-# pacman's and Portage's databases: a folder for each package, named NAME-VERSION(-RELEASE).
-FOLDERS = (("pacman", "/var/lib/pacman/local"), ("portage", "/var/db/pkg/x11-drivers"))
-FOLDER_NAME = re.compile(r"([a-z][a-z0-9.-]*?)-((?:\d+:)?\d{3,}\.\d[^-]*(?:-[^-]+)?)\Z")
-DRIVER_FOLDER = re.compile(
-    r"nvidia(-open|-lts|-dkms|-utils|-drivers|-\d+xx)*\Z|linux-[a-z0-9-]*nvidia(-open)?\Z"
-)
-
 RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/local/bin/nvidia-uninstall")
 RUNFILE_INSTALLER = "/usr/bin/nvidia-installer"
 RUNFILE_STATE = "/var/lib/nvidia"
@@ -37,15 +30,12 @@ REBOOT = ("/run/reboot-required", "/var/run/reboot-required")
 
 
 def driver_packages(context):
-    """(the driver's packages, source) from dpkg's, pacman's or Portage's own files, or by asking rpm."""
+    """(the driver's packages, source) from dpkg's own file, or by asking rpm."""
     try:
         return parse_dpkg(context.read(DPKG, DPKG_LIMIT)), DPKG
     except OSError as error:
         if error.errno != 2:
             return from_error(error), DPKG
-    for manager, folder in FOLDERS:
-        if os.path.isdir(context.path(folder)):
-            return parse_folders(manager, _listed(context, folder)), folder
     if not os.path.exists(context.path(RPM)):
         return unavailable("absent", "no package manager that is known here"), DPKG
     result = context.run(
@@ -56,23 +46,6 @@ def driver_packages(context):
         return parse_rpm(result.stdout.decode("utf-8", "replace")), "rpm -qa"
     reason = "timeout" if result.outcome == "timeout" else "error"
     return unavailable(reason, "rpm " + result.describe()), "rpm -qa"
-
-
-def _listed(context, folder):
-    try:
-        return os.listdir(context.path(folder))
-    except OSError:
-        return []
-
-
-def parse_folders(manager, names):
-    """The driver's packages among folders that are named after a package and its version."""
-    found = []
-    for name in sorted(names):
-        match = FOLDER_NAME.match(name)
-        if match and DRIVER_FOLDER.match(match.group(1)):
-            found.append({"manager": manager, "name": match.group(1), "version": match.group(2)})
-    return found
 
 
 def parse_dpkg(text):

@@ -8,43 +8,24 @@ from . import mounts
 DMI = "/sys/class/dmi/id/"
 # Words in DMI's strings, and the hypervisor they stand for; the first that is found counts.
 HYPERVISORS = (
-    ("vmware", "vmware"),
-    ("virtualbox", "oracle"),
-    ("innotek", "oracle"),
-    ("xen", "xen"),
-    ("bhyve", "bhyve"),
-    ("parallels", "parallels"),
-    ("apple virtualization", "apple"),
-    ("nutanix", "kvm"),
-    ("kubevirt", "kvm"),
-    ("openstack", "kvm"),
-    ("google compute engine", "kvm"),
-    ("amazon ec2", "kvm"),
-    ("alibaba cloud", "kvm"),
-    ("digitalocean", "kvm"),
-    ("hetzner", "kvm"),
-    ("scaleway", "kvm"),
-    ("tencent cloud", "kvm"),
-    ("rhev", "kvm"),
-    ("kvm", "kvm"),
-    ("qemu", "kvm"),
-    ("bochs", "kvm"),
-    ("hyper-v", "microsoft"),
-    ("virtual machine", "microsoft"),
+    ("vmware", ("vmware",)),
+    ("oracle", ("virtualbox", "innotek")),
+    ("xen", ("xen",)),
+    ("bhyve", ("bhyve",)),
+    ("parallels", ("parallels",)),
+    ("apple", ("apple virtualization",)),
+    (
+        "kvm",
+        ("nutanix", "kubevirt", "openstack", "google compute engine", "amazon ec2")
+        + ("alibaba cloud", "digitalocean", "hetzner", "scaleway", "tencent cloud")
+        + ("rhev", "kvm", "qemu", "bochs"),
+    ),
+    ("microsoft", ("hyper-v", "virtual machine")),
 )
 # Azure's machines are told from other Hyper-V ones by this tag alone.
-CLOUDS = (
-    ("7783-7084-3265-9085-8269-3286-77", "azure"),
-    ("google", "google"),
-    ("amazon ec2", "amazon"),
-    ("oraclecloud", "oracle"),
-    ("alibaba cloud", "alibaba"),
-    ("tencent cloud", "tencent"),
-    ("digitalocean", "digitalocean"),
-    ("hetzner", "hetzner"),
-    ("scaleway", "scaleway"),
-    ("ovh", "ovh"),
-)
+CLOUDS = {"7783-7084-3265-9085-8269-3286-77": "azure", "oraclecloud": "oracle"}
+CLOUDS.update({"amazon ec2": "amazon", "alibaba cloud": "alibaba", "tencent cloud": "tencent"})
+CLOUDS.update({name: name for name in ("google", "digitalocean", "hetzner", "scaleway", "ovh")})
 CLOCKS = (("kvm-clock", "kvm"), ("hyperv_clocksource", "microsoft"), ("xen", "xen"))
 CLOCK_SOURCES = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 # Parts of a control group's name, or of the directories below an overlay, by container engine.
@@ -178,7 +159,7 @@ def put_hypervisor(facts, context, cpu_flags):
 def put_cloud(facts, context):
     names = ("sys_vendor", "product_name", "chassis_asset_tag", "bios_vendor")
     strings = " ".join(_read(context, DMI + name) for name in names).lower()
-    found = next((name for part, name in CLOUDS if part in strings), None)
+    found = next((name for part, name in CLOUDS.items() if part in strings), None)
     if found and facts.get("hypervisor"):
         facts.put("cloud", found, DMI)
     else:
@@ -196,8 +177,8 @@ def _named(context, trusted):
         for name in ("sys_vendor", "product_name", "board_vendor", "bios_vendor")
     )
     bare = ".metal" in strings and not trusted  # Amazon's machines without a hypervisor
-    for part, name in HYPERVISORS:
-        if part in strings.lower() and not bare:
+    for name, words in HYPERVISORS:
+        if any(word in strings.lower() for word in words) and not bare:
             return name, DMI + "sys_vendor"
     clocks = _read(context, CLOCK_SOURCES)
     for part, name in CLOCKS:

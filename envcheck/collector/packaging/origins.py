@@ -2,7 +2,6 @@
 
 import os
 import re
-import struct
 from collections import namedtuple
 
 from .. import files
@@ -13,46 +12,8 @@ _SYSTEM = re.compile(
     r"/(?:usr/)?lib(?:32|64|x32)?(?:/[\w-]+-linux-[\w]+)?(?:/glibc-hwcaps/[\w-]+)?\Z"
 )
 
-_OLD_MAGIC = b"ld.so-1.7.0\0"
-_NEW_MAGIC = b"glibc-ld.so.cache1.1"
-_NEW_HEADER = struct.Struct(
-    "=20sII4s4s12s"
-)  # magic, entries, bytes of strings, flags, extension, unused
-_NEW_ENTRY = struct.Struct("=iIIIQ")  # flags, key, value, OS version, hardware capabilities
-_OLD_HEADER, _OLD_ENTRY = 16, 12
-
-
-def parse_cache(content):
-    """[(SONAME, path)] of an ld.so.cache (bytes). Raises ValueError where it is none.
-
-    The format since glibc 2.2 (dl-cache.h), alone or behind the older one, in this machine's byte order.
-    """
-    start = 0
-    if content.startswith(_OLD_MAGIC):
-        if len(content) < _OLD_HEADER:
-            raise ValueError("a truncated ld.so.cache")
-        count = struct.unpack_from("=I", content, 12)[0]
-        start = -(-(_OLD_HEADER + count * _OLD_ENTRY) // 8) * 8
-    if (
-        content[start : start + len(_NEW_MAGIC)] != _NEW_MAGIC
-        or len(content) < start + _NEW_HEADER.size
-    ):
-        raise ValueError("not an ld.so.cache of a known format")
-    count = _NEW_HEADER.unpack_from(content, start)[1]
-    if start + _NEW_HEADER.size + count * _NEW_ENTRY.size > len(content):
-        raise ValueError("a truncated ld.so.cache")
-    found = []
-    for index in range(count):
-        entry = _NEW_ENTRY.unpack_from(content, start + _NEW_HEADER.size + index * _NEW_ENTRY.size)
-        found.append((_string(content, start + entry[1]), _string(content, start + entry[2])))
-    return found
-
-
-def _string(content, offset):
-    end = content.find(b"\0", offset)
-    if offset >= len(content) or end < 0:
-        raise ValueError("a truncated ld.so.cache")
-    return os.fsdecode(content[offset:end])
+# The paths among the strings of an ld.so.cache, in whichever of its formats.
+_CACHED = re.compile(rb"\0(/[^\0]{1,4096})(?=\0)")
 
 
 # A library's file that an installed distribution's RECORD names.
@@ -133,12 +94,11 @@ def _below(directory, entry):
 
 def _cached(context):
     try:
-        entries = parse_cache(files.read(context.path("/etc/ld.so.cache"), 64 << 20))
-    except (OSError, ValueError):
+        found = _CACHED.findall(files.read(context.path("/etc/ld.so.cache"), 64 << 20))
+    except OSError:
         return frozenset()  # musl has none
-    return frozenset(
-        _real(path) for name, path in entries if libraries.known(os.path.basename(name)) is not None
-    )
+    paths = [os.fsdecode(path) for path in found]
+    return frozenset(_real(path) for path in paths if libraries.known(os.path.basename(path)))
 
 
 def _real(path):

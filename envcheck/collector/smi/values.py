@@ -7,41 +7,21 @@ from ..facts import unavailable
 
 # What stands where a value should, in brackets or without, and the reason it stands for. The rest of
 # NVML's error strings mean "error"; they are here so that none is taken for a name or a serial number.
-REASONS = {
-    "": "absent",
-    "n/a": "not-supported",
-    "not supported": "not-supported",
-    "not available": "not-supported",
-    "not applicable": "not-supported",
-    "function not found": "not-supported",
-    "requested functionality has been deprecated": "not-supported",
-    "unknown": "not-supported",
-    "redacted": "not-collected",  # by whoever sent the document
-    "not found": "absent",
-    "no data": "absent",
-    "insufficient permissions": "no-permission",
-    "gpu is lost": "lost",
+_WORDS = {
+    "absent": "|not found|no data",
+    "not-supported": "n/a|not supported|not available|not applicable|function not found|unknown"
+    "|requested functionality has been deprecated",
+    "not-collected": "redacted",  # by whoever sent the document
+    "no-permission": "insufficient permissions",
+    "lost": "gpu is lost",
     "timeout": "timeout",
-    "unknown error": "error",
-    "err!": "error",
-    "error": "error",
-    "gpu requires reset": "error",
-    "gpu requires restart": "error",
-    "gpu access blocked by the operating system": "error",
-    "the operating system has blocked the request": "error",
-    "corrupted inforom": "error",
-    "driver not loaded": "error",
-    "insufficient memory": "error",
-    "insufficient resources": "error",
-    "insufficient size": "error",
-    "insufficient external power": "error",
-    "interrupt request issue": "error",
-    "invalid argument": "error",
-    "invalid state": "error",
-    "uninitialized": "error",
-    "in use": "error",
+    "error": "unknown error|err!|error|gpu requires reset|gpu requires restart|corrupted inforom"
+    "|gpu access blocked by the operating system|the operating system has blocked the request"
+    "|driver not loaded|insufficient memory|insufficient resources|insufficient size"
+    "|insufficient external power|interrupt request issue|invalid argument|invalid state"
+    "|uninitialized|in use",
 }
-
+REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split("|")}
 _PLAIN = ("not-supported", "absent", "not-collected")  # the word adds nothing to these reasons
 
 MIB = {"MiB": 1, "MB": 1, "GiB": 1024, "GB": 1024, "KiB": 1 / 1024.0, "B": 1 / 1048576.0}
