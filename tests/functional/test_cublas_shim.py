@@ -155,18 +155,6 @@ def test_a_healthy_gpu(folder: Path, minor: int) -> None:
     )
 
 
-def test_matrices_shrink_until_they_fit(folder: Path) -> None:
-    lazy = {"SHIM_LAZY": "fp32", "SHIM_SMS": "20", "SHIM_FREE_MIB": "4096"}
-    ended = run(folder, {"modes": ["fp32"]}, SHIM_OOM="3", **lazy)
-    assert timed(ended.mode("fp32")).shape == [512] * 3  # 4096, 2048, 1024, 512
-    ended = run(folder, {"modes": ["fp32"]}, SHIM_OOM="99", **lazy)
-    assert ended.outcomes() == {"fp32": "out-of-memory"}
-    assert "512 rows" in ended.mode("fp32").reason
-    ended = run(folder, {"modes": ["fp32"]}, SHIM_FREE_MIB="100")
-    assert ended.outcomes() == {"fp32": "out-of-memory"}
-    assert "a quarter of the 100 MiB" in ended.mode("fp32").reason
-
-
 def test_older_cublas(folder: Path) -> None:
     ended = run(folder, SHIM_CUBLAS="100202", SHIM_CAPABILITY="90")
     missing = {mode for mode, outcome in ended.outcomes().items() if outcome == "not-supported"}

@@ -70,25 +70,6 @@ def test_timing_alternates_with_fp32_and_is_told_in_full() -> None:
     assert rate["fp32_tflops"] == pytest.approx(rate["tflops"] / 4)
 
 
-def out_of_memory_above(n: int, what: str) -> Any:
-    def fails(product: FakeProduct, now: str) -> None:
-        if product.shape[0] > n and now == what:
-            raise RuntimeError("CUDA out of memory. Tried to allocate 256.00 MiB")
-
-    return fails
-
-
-@pytest.mark.parametrize("what", ["make", "bits", "rate"])
-def test_out_of_memory_halves_the_matrices_and_begins_again(what: str) -> None:
-    adapter = FakeAdapter()
-    adapter.fails = out_of_memory_above(512, what)
-    told = measured(adapter, n=1024, settings=["half"], modes=["fp16"])
-    mode = told.modes["fp16/half"]
-    assert (mode["outcome"], mode["rate"]["shape"]) == ("ok", [512, 512, 512])
-    assert {s["length"] for s in mode["signatures"]} == {512}
-    assert [stage for _, stage in told.stages][-2:] == ["bits", "rate"]
-
-
 class Left(BaseException):
     pass
 

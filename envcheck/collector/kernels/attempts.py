@@ -22,16 +22,6 @@ NO_TIME = "no time left for it"
 _NAMES = "names"  # the stage in which CUPTI looks on; the mode is known before it
 
 
-class Budget(object):
-    """Seconds of work that several processes share."""
-
-    def __init__(self, seconds):
-        self.left = seconds
-
-    def spend(self, seconds):
-        self.left = max(0.0, self.left - seconds)
-
-
 class Attempt(object):
     """One Job at work: call ``step`` until it is False, then ``run`` is its LevelRun.
 
@@ -40,11 +30,8 @@ class Attempt(object):
     before it was done.
     """
 
-    def __init__(self, job, params, start, limits, budget=None, clock=time.monotonic):
-        """params: what every process of it gets. start(job, part, params, deadline): a process.Child.
-
-        budget: shared with other jobs; without one every part has ``limits.seconds`` of its own.
-        """
+    def __init__(self, job, params, start, limits, clock=time.monotonic):
+        """params: what every process of it gets. start(job, part, params, deadline): a process.Child."""
         self.job = job
         self.params = params
         self.limits = limits
@@ -52,7 +39,6 @@ class Attempt(object):
         self.evidence = self.fatal = ""
         self.died = False
         self._start = start
-        self._shared = budget
         self._clock = clock
         self._began = self._ended = clock()
         self._waiting = list(job.parts)
@@ -80,17 +66,14 @@ class Attempt(object):
     def _open(self, part):
         self._part = part
         self._heard.append(records.Heard())
-        self._budget = self._shared or Budget(self.limits.seconds)
+        self._left = self.limits.seconds  # of work, for all processes of this part
         self._may_compile = COMPILING
         self._tries = 0
         self._names = True
         self._lost = {}  # stage: why what it finds is not known
         self._cut_short = ""  # why a process of it ended before all was looked at
         self._dead = set()
-        if self._budget.left < _WORTH_IT:
-            self._outcome, self._reason = "not-run", NO_TIME
-        else:
-            self._launch([])
+        self._launch([])
 
     def _launch(self, skip):
         heard = self._heard[-1]
@@ -100,10 +83,10 @@ class Attempt(object):
             skip=skip,
             dead=sorted(self._dead),
             names=self._names,
-            seconds=round(self._budget.left, 3),
+            seconds=round(self._left, 3),
             settings=self._part.settings,
         )
-        deadline = self.limits.start + self._budget.left + 2 * self.limits.stage
+        deadline = self.limits.start + self._left + 2 * self.limits.stage
         if self.job.level == "L2":
             deadline += self._may_compile
         child = self._start(self.job, self._part, params, deadline)
@@ -117,7 +100,7 @@ class Attempt(object):
         compiled = worker.spent.get(records.COMPILE, 0.0)
         self._may_compile = max(0.0, self._may_compile - compiled)
         if worker.begun is not None:
-            self._budget.spend(self._ended - worker.begun - compiled)
+            self._left = max(0.0, self._left - (self._ended - worker.begun - compiled))
         if worker.done and worker.stuck is None:
             self._finish()
             return
@@ -138,7 +121,7 @@ class Attempt(object):
             self._finish()
         elif self._tries >= len(self._part.keys):
             self._leave(left, "not reached: %s" % why)
-        elif self._budget.left < _WORTH_IT or self._may_compile < _WORTH_IT:
+        elif self._left < _WORTH_IT or self._may_compile < _WORTH_IT:
             self._leave(left, NO_TIME if self._may_compile else why)
         else:
             self._tries += 1

@@ -10,12 +10,11 @@ import time
 from .. import worker
 from ..facts import known
 from . import jobs
-from .attempts import LIMITS, NO_TIME, Attempt, Budget
+from .attempts import LIMITS, NO_TIME, Attempt
 
 LIMIT = 900.0  # seconds after which nothing is started any more
 MOST_PATIENCE = 2  # times the limits of systems and rows, where the machine has much else to do
 _CORES = 2  # for each GPU at work
-_MORE_CUBLAS = 5.0  # seconds more to share for every cuBLAS after the first
 _NO_TARGET = "L1 and L2 run in a target, and there is none"
 _NO_FRAMEWORK = "the target has none of the frameworks"
 _PAUSE = 0.005  # seconds between two looks
@@ -34,7 +33,6 @@ class Campaign(object):
         self._start = start
         self._environ = environ
         self._pynvml = pynvml
-        self._limits = {level: LIMITS[level] for level in options.levels}
 
     def run(self, chosen, pythons, watch, clock=time.monotonic, pause=time.sleep):
         """Fill in ``micro_kernels`` of both documents.
@@ -66,19 +64,9 @@ class Campaign(object):
         by_gpu = {}
         for job in planned:
             by_gpu.setdefault(job.device.lane if job.device else "", []).append(job)
-        return [Lane(mine, self._attempt, self._shared(mine), late) for mine in by_gpu.values()]
+        return [Lane(mine, self._attempt, late) for mine in by_gpu.values()]
 
-    def _shared(self, mine):
-        """The Budget of a GPU's L0 and L1, for each of its instances."""
-        budgets = {}
-        for job in mine:
-            if job.level != "L2" and job.device not in budgets:
-                number = sum(j.level == "L1" for j in mine if j.device is job.device)
-                seconds = self._limits[job.level].seconds + _MORE_CUBLAS * max(0, number - 1)
-                budgets[job.device] = Budget(seconds)
-        return budgets
-
-    def _attempt(self, job, budget):
+    def _attempt(self, job):
         params = {
             "modes": self.options.modes,
             "pynvml": self._pynvml,
@@ -87,7 +75,7 @@ class Campaign(object):
             "libraries": job.libraries,
             "framework": job.framework,
         }
-        return Attempt(job, params, self._launch, self._limits[job.level], budget, self._clock)
+        return Attempt(job, params, self._launch, LIMITS[job.level], self._clock)
 
     def _launch(self, job, part, params, deadline):
         python = self._pythons["machine" if job.level == "L0" else "target"]
@@ -146,12 +134,11 @@ class Campaign(object):
 class Lane(object):
     """The jobs of one GPU, one after the other. attempts: those so far."""
 
-    def __init__(self, planned, attempt, budgets, late):
-        """attempt(job, budget): an Attempt. late(): whether nothing may be started any more."""
+    def __init__(self, planned, attempt, late):
+        """attempt(job): an Attempt. late(): whether nothing may be started any more."""
         self.attempts = []
         self._waiting = list(planned)
         self._attempt = attempt
-        self._budgets = budgets
         self._late = late
         self._current = None
         self._fatal = ""
@@ -179,8 +166,7 @@ class Lane(object):
         why = self._fatal or (NO_TIME if self._late() else "")
         if why and not job.outcome:
             job.outcome, job.reason = "not-run", why
-        shared = self._budgets.get(job.device) if job.level != "L2" else None
-        self._current = self._attempt(job, shared)
+        self._current = self._attempt(job)
         self.attempts.append(self._current)
 
 

@@ -10,11 +10,6 @@ class NotSupported(Exception):
     """The chip, the driver, the library or the framework does not have what was asked for: one sentence."""
 
 
-def ran_out_of_memory(error):
-    """Of the device's memory, by libcuda's word or by a library's."""
-    return is_out_of_memory(error) or getattr(error, "out_of_memory", False)
-
-
 def outcome(error):
     """(outcome, reason) of a ModeRun, for an error of a driver's or a library's call, or of anything else.
 
@@ -22,7 +17,7 @@ def outcome(error):
     """
     if isinstance(error, NotSupported) or getattr(error, "not_supported", False):
         return "not-supported", one_line(error)
-    if ran_out_of_memory(error):
+    if is_out_of_memory(error) or getattr(error, "out_of_memory", False):
         return "out-of-memory", one_line(error)
     if isinstance(error, CudaError) or hasattr(error, "not_supported"):
         return "error", one_line(error)  # which names the call

@@ -3,14 +3,13 @@
 import os
 import time
 
-from ..cuda.libcuda import CudaError
 from ..facts import is_unavailable, unavailable
 from . import REFERENCE, TYPES, cublas_library, timing
 from .cublas import CublasError
 from .cupti import kernel_names
 from .driver import Driver
-from .failures import one_line, outcome, ran_out_of_memory
-from .operands import SMALLEST, Operands, TooSmall, first_size
+from .failures import one_line, outcome
+from .operands import Operands, first_size
 from .products import Products
 from .records import DEAD_CONTEXT, key
 from .sampler import Sampler
@@ -64,15 +63,11 @@ class _Level1(object):
         self._driver = driver
         self._products = products
         self._end = time.monotonic() + params["seconds"]
-        where = (params["pynvml"], params["pci_address"], params["uuid"])
-        self._sampler = Sampler(*where)
+        self._sampler = Sampler(params["pynvml"], params["pci_address"], params["uuid"])
         # A reference that died in a process before this one would die here again, in every mode.
         self._reference = REFERENCE not in params.get("dead", ())
         self._records = {}  # mode: ModeRun
-        self._sizes = {}  # mode: rows of the matrices that it was measured with
         self._operands = None
-        self._n = None  # rows of its matrices; None: as many as there is room for
-        self._shrunk = False
 
     def run(self):
         modes = [mode for mode in self._params["modes"] if key(mode) not in self._params["skip"]]
@@ -117,53 +112,22 @@ class _Level1(object):
         self._teller.begin(mode, "bits")
         self._products.require(mode)
         record["call"] = self._products.text(mode)
-        if self._shrunk:  # what another mode had no room for may fit this one
-            self._resize(None)
-            self._shrunk = False
+        if self._operands is None:
+            n = first_size(self._driver.multiprocessors, self._driver.memory_free())
+            self._operands = Operands(self._driver, n)
         record["signatures"] = []
         for types in TYPES[mode]:
-            record["signatures"] += self._shrinking(self._bits, mode, types)
-        self._sizes[mode] = self._operands.n
+            record["signatures"] += self._bits(mode, types)
         self._teller.mode(**dict(record, rate_reason="it was not timed yet"))
         self._teller.begin(mode, "rate")
         try:
-            record["rate"] = self._shrinking(self._rate, mode)
-            self._sizes[mode] = self._operands.n
+            record["rate"] = self._rate(mode)
         except Exception as error:
             if not self._driver.alive():
                 raise
             record["rate_reason"] = outcome(error)[1]
             self._reference = self._reference and mode != REFERENCE
         self._tell(mode)
-
-    def _shrinking(self, work, *arguments):
-        """Do it, with smaller matrices as long as memory runs out. Raises TooSmall."""
-        while True:
-            try:
-                self._allocate()
-                return work(*arguments)
-            except (CudaError, CublasError) as error:
-                if not ran_out_of_memory(error):
-                    raise
-                self._shrink(error)
-
-    def _allocate(self):
-        if self._n is None:
-            self._n = first_size(self._driver.multiprocessors, self._driver.memory_free())
-        if self._operands is None:
-            self._operands = Operands(self._driver, self._n)
-
-    def _shrink(self, error):
-        n, self._shrunk = self._n, True
-        self._resize(max(SMALLEST, n // 2))
-        if n <= SMALLEST:
-            raise TooSmall("%s, for matrices of %d rows" % (error, n))
-
-    def _resize(self, n):
-        """Have other operands the next time that some are needed."""
-        if self._operands is not None:
-            self._operands.free()
-        self._operands, self._n = None, n
 
     def _bits(self, mode, types):
         """The Signature records of one product of a pair of types."""
@@ -194,34 +158,22 @@ class _Level1(object):
         return told
 
     def _name(self, mode):
+        """Add the kernels' names to a mode's record; a failure costs them alone."""
+        found = unavailable("timeout", "no time left")
         if not self._params["names"]:
             found = unavailable("not-collected", "CUPTI was left out")
-        elif self._left() <= 0:
-            found = unavailable("timeout", "no time left")
-        else:
+        elif self._left() > 0:
             self._teller.begin(mode, "names")
-            found = self._extra(mode, self._names_of)
-        self._add(mode, {"kernel_names": found})
-
-    def _names_of(self, _mode, product):
-        path = self._params["libraries"]["libcupti"]
-        with kernel_names(path, self._products.major) as seen:
-            product()
-            self._driver.synchronize()
-        return seen.found
-
-    def _extra(self, mode, work):
-        """What ``work`` finds with the mode's product; a failure costs that fact alone."""
-        try:
-            if self._n != self._sizes[mode]:
-                self._resize(self._sizes[mode])
-            self._allocate()
-            return work(mode, self._products.starter(mode, self._operands))
-        except Exception as error:
-            return unavailable("error", outcome(error)[1])
-
-    def _add(self, mode, found):
-        self._records[mode].setdefault("hardware", {}).update(found)
+            try:
+                product = self._products.starter(mode, self._operands)
+                path = self._params["libraries"]["libcupti"]
+                with kernel_names(path, self._products.major) as seen:
+                    product()
+                    self._driver.synchronize()
+                found = seen.found
+            except Exception as error:
+                found = unavailable("error", outcome(error)[1])
+        self._records[mode].setdefault("hardware", {})["kernel_names"] = found
         self._give_up(mode)
 
 

@@ -5,7 +5,7 @@ import os
 import time
 
 from ..facts import unavailable
-from . import TYPES, cupti, matrices, operands, records
+from . import TYPES, cupti, matrices, records
 from .adapter import explain
 from .failures import NotSupported
 from .sampler import Sampler
@@ -26,23 +26,19 @@ class Runner(object):
     """Runs modes on an adapter's device, and tells of each stage."""
 
     def __init__(self, adapter, params, teller, n, left):
-        """n: rows of the matrices to begin with. left(): seconds until the process's time is used up."""
+        """n: rows of the matrices. left(): seconds until the process's time is used up."""
         self._adapter = adapter
         self._params = params
         self._teller = teller
         self._n = n
         self._left = left
         self.compiling = 0.0  # seconds so far, which no product's time is to pay for
-        self._ran = []  # (ModeRun, its n)
+        self._ran = []  # ModeRuns
         self._sampler = Sampler(params["pynvml"], params["pci_address"], params["uuid"])
 
     def run(self, mode, setting, seconds):
-        """Bits and rate of one mode in one setting, on matrices that fit. seconds: its part of the time."""
-        while not self._tried(mode, setting, min(_SECONDS, _SHARE * seconds)):
-            self._n //= 2
-
-    def _tried(self, mode, setting, seconds):
-        """Whether this size did, or failed otherwise than by its memory."""
+        """Bits and rate of one mode in one setting. seconds: its part of the time."""
+        seconds = min(_SECONDS, _SHARE * seconds)
         told = {"mode": mode, "setting": setting, "outcome": "ok", "reason": "", "hardware": {}}
         outcome, reason, dead = self._compile(told)
         if outcome == "ok" and not dead:
@@ -51,23 +47,19 @@ class Runner(object):
         if timed:
             self._teller.mode(**told)
             outcome, reason, dead = self._stage(told, "rate", lambda: self._rate(told, seconds))
-        if outcome == "out-of-memory" and not dead and self._n > operands.SMALLEST:
-            return False
         if timed and not dead and outcome != "ok":
             told["rate_reason"], outcome, reason = reason, "ok", ""
         told.update(outcome="error" if dead else outcome, reason=reason)
         self._tell(told, dead)
         if outcome == "ok":
-            self._ran.append((told, self._n))
-        return True
+            self._ran.append(told)
 
     def more(self):
         """The kernels' names of all that ran.
 
         Afterwards: CUPTI stays attached to the process, and may cost the times that follow.
         """
-        for told, n in self._ran if self._params["names"] else ():
-            self._n = n
+        for told in self._ran if self._params["names"] else ():
             dead = ""
             if self._left() <= 0:
                 reason = _NO_TIME
