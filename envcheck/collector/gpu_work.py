@@ -110,20 +110,11 @@ def choose(run, options):
     """(devices, why there are none). What looks busy is looked at again: the probes use GPUs, too."""
     environ, ours = environment(), run.ours
     chosen = selection.choose(run.documents["machine"], options, environ, ours)
-    if _is_busy(chosen):
-        chosen = selection.choose(probing.fresh(run, "nvml"), options, environ, ours)
-    if _is_busy(chosen, only_utilization=True):
+    busy = [device for device in chosen[0] if device.outcome == "busy"]
+    if busy:
         since = time.monotonic()
-        while time.monotonic() - since < _ONCE_MORE:
+        while any(device.passing for device in busy) and time.monotonic() - since < _ONCE_MORE:
             run.progress([])
             time.sleep(0.02)
         chosen = selection.choose(probing.fresh(run, "nvml"), options, environ, ours)
     return chosen
-
-
-def _is_busy(chosen, only_utilization=False):
-    """Whether a device is to be left alone, since it is in use."""
-    return any(
-        device.outcome == "busy" and (device.passing or not only_utilization)
-        for device in chosen[0]
-    )

@@ -51,12 +51,6 @@ say "\"done\": {\"outcome\": $why}"
 case $why in '"old'*) exit 94 ;; '"broken'*) exit 95 ;; *) exit 93 ;; esac
 """
 
-# In the place of the shell's script, where an image has no shell.
-DIRECTLY = (
-    "import sys; sys.argv += ['--target', sys.executable];"
-    " exec(compile(sys.stdin.buffer.read(), '<envcheck>', 'exec'))"
-)
-
 
 class Look(object):
     """One look into one container."""
@@ -79,7 +73,6 @@ class Look(object):
         self._folder = os.path.dirname(file) if found.get("once") else None
         self._cookie = binascii.hexlify(os.urandom(8)).decode("ascii")
         self._into_running = self.location.startswith("container:")  # not the first process inside
-        self._directly = False
         self._answer = self._pid = None  # pid: of the collector inside, as it is numbered there
         self._events = []
 
@@ -102,33 +95,18 @@ class Look(object):
             "deadline": deadline,
             "work": work,
         }
-        self._bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES
+        bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES
         if kernels is not None:
-            self._bound += KERNELS if kernels.levels else 0.0
-            self._bound += SYSTEMS if kernels.systems else 0.0
-        self._bound += work["seconds"] if work is not None else 0.0
-        self._cwd = request.scratch or "/"
-        self._arguments = ["--request", json.dumps(asked)]
-        self._open_script = open(self._script, "rb")  # noqa: SIM115 - for a second start
-        shell = ["sh", "-c", FIND_PYTHON, "envcheck", self._cookie]
-        self._begin(shell, self._script, SILENCE)
-        scratch.remove(self._folder)  # the process that made it may be gone when this ends
-
-    def _begin(self, command, stdin, silence):
+            bound += KERNELS if kernels.levels else 0.0
+            bound += SYSTEMS if kernels.systems else 0.0
+        bound += work["seconds"] if work is not None else 0.0
         env = None if self._environment is None else dict(self._environment)
-        argv = self._argv + command + self._arguments
-        child = self._launch(argv, self._bound, self._cwd, env, grace=GRACE, stdin=stdin)
+        shell = ["sh", "-c", FIND_PYTHON, "envcheck", self._cookie, "--request", json.dumps(asked)]
+        cwd = request.scratch or "/"
+        child = self._launch(self._argv + shell, bound, cwd, env, grace=GRACE, stdin=self._script)
         mark = cookie_mark(self._cookie)
-        self.worker = Worker(child, Limits(start=silence), self._take, mark=mark)
-
-    def again(self):
-        """Start Python by its name where the image has no shell; whether that was done."""
-        if self._directly or not inside_troubles.has_no_shell(self.child.result):
-            return False
-        self._directly = True
-        script = "/proc/self/fd/%d" % self._open_script.fileno()
-        self._begin(["python3", "-I", "-S", "-B", "-c", DIRECTLY], script, None)
-        return True
+        self.worker = Worker(child, Limits(start=SILENCE), self._take, mark=mark)
+        scratch.remove(self._folder)  # the process that made it may be gone when this ends
 
     def step(self, event):
         """Look once, without waiting; hand on what the work inside reports. Whether it still runs."""

@@ -16,7 +16,6 @@ class Failed(Exception):
 
 
 # What engines say, whatever the exit status: (pattern, the sentence's end). The first that is found counts.
-NO_SHELL = "neither a shell (sh) nor python3 is on its PATH"
 _WORDS = (
     (
         r"exec format error",
@@ -34,9 +33,9 @@ _WORDS = (
         "the container is not running",
     ),
     (
-        r"exec: \\?\"?(/bin/)?(sh|python3)\b.{0,500}(not found|no such file)"
-        r"|\"?(sh|python3)\"?: executable file not found|stat (sh|python3): no such file",
-        NO_SHELL,
+        r"exec: \\?\"?(/bin/)?sh\b.{0,500}(not found|no such file)"
+        r"|\"?sh\"?: executable file not found|stat sh: no such file",
+        "no shell (sh) is on its PATH",
     ),
 )
 # A runtime could not execute the first program itself: runc's words, and crun's. What it fails of before
@@ -60,11 +59,6 @@ _SHELL_S = {
 }
 _PYTHON_S = ("old", "broken", "no-python")
 _KILLED = (137, -9)
-
-
-def has_no_shell(result):
-    """Whether an engine could not start `sh`."""
-    return result.code in (125, 126, 127) and _words_of(result.stderr) == NO_SHELL
 
 
 def silent(location, seconds):

@@ -159,8 +159,6 @@ class _Probing(object):
         self._run.progress(running, done, total)
 
     def _finish_look(self):
-        if self._look.again():
-            self._run.wait([self._look.child], self._watch)
         self._look.step(self._run.event)  # it may have ended since the last look
         place = document("live", self._look.location)
         try:

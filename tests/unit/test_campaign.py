@@ -439,8 +439,8 @@ def test_the_snapshot_keeps_no_uuid_and_no_home(monkeypatch: pytest.MonkeyPatch)
         ([{}], "", 0),
         ([{"processes": [WORK]}, {}], "", 1),
         ([{"processes": [WORK]}, {"processes": [WORK]}], "busy", 1),
-        ([{"utilization_percent": 50}, {"utilization_percent": 50}, {}], "", 2),
-        ([{"utilization_percent": 50}] * 3, "busy", 2),
+        ([{"utilization_percent": 50}, {}], "", 1),
+        ([{"utilization_percent": 50}] * 2, "busy", 1),
         ([{"processes": [WORK]}, None], "busy", 1),
     ],
 )
