@@ -97,7 +97,6 @@ class ConfigSetting(Facts, frozen=True, kw_only=True):
     key: str
     value: str  # credentials removed
     credentials: bool = False  # a user name, password or token stood in it
-    line: Maybe[int] = NOT_COLLECTED
 
 
 class ConfigFile(Facts, frozen=True, kw_only=True):

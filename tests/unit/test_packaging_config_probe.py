@@ -40,7 +40,7 @@ def values(file: ConfigFile) -> dict[str, str]:
     return {f"{s.section}.{s.key}": s.value for s in file.settings}
 
 
-def test_settings_keep_their_section_their_lines_and_their_numbers(tmp_path: Path) -> None:
+def test_settings_keep_their_section_and_their_lines(tmp_path: Path) -> None:
     put(
         tmp_path,
         "/etc/pip.conf",
@@ -55,11 +55,6 @@ def test_settings_keep_their_section_their_lines_and_their_numbers(tmp_path: Pat
         "install.no-cache-dir": "true",
     }
     assert not isinstance(file.settings, Unavailable)
-    assert {s.key: s.line for s in file.settings} == {
-        "index-url": 3,
-        "extra-index-url": 4,
-        "no-cache-dir": 9,
-    }
 
 
 SECRETS = [

@@ -45,28 +45,27 @@ def count(text):
 
 
 def put_resources(facts, context):
-    facts.put("memlock_kib", _limit(resource.RLIMIT_MEMLOCK, 1024), "getrlimit(RLIMIT_MEMLOCK)")
-    for name, kind in (("memlock", resource.RLIMIT_MEMLOCK), ("stack", resource.RLIMIT_STACK)):
-        source = "getrlimit(RLIMIT_%s)" % name.upper()
-        facts.put(name + "_hard_kib", _limit(kind, 1024, hard=True), source)
-    facts.put("open_files", _limit(resource.RLIMIT_NOFILE, 1), "getrlimit(RLIMIT_NOFILE)")
-    try:
-        stat = os.statvfs(context.path("/dev/shm"))
-    except OSError as error:
-        facts.put("shm_total_mib", from_error(error))
-        facts.put("shm_free_mib", from_error(error))
-    else:
-        facts.put("shm_total_mib", stat.f_blocks * stat.f_frsize // MIB, "statvfs of /dev/shm")
-        facts.put("shm_free_mib", stat.f_bavail * stat.f_frsize // MIB, "statvfs of /dev/shm")
-    folder = "/sys/class/infiniband"
-    facts.attempt("rdma_devices", folder, lambda: sorted(os.listdir(context.path(folder))))
-    nodes = "/dev/infiniband"
-    facts.attempt("rdma_nodes", nodes, lambda: sorted(os.listdir(context.path(nodes))))
+    for name, kind, unit, hard in (
+        ("memlock_kib", "MEMLOCK", 1024, False),
+        ("memlock_hard_kib", "MEMLOCK", 1024, True),
+        ("stack_hard_kib", "STACK", 1024, True),
+        ("open_files", "NOFILE", 1, False),
+    ):
+        limit = resource.getrlimit(getattr(resource, "RLIMIT_" + kind))[hard]
+        limit = -1 if limit == resource.RLIM_INFINITY else limit // unit
+        facts.put(name, limit, "getrlimit(RLIMIT_%s)" % kind)
+    for name, field in (("shm_total_mib", "f_blocks"), ("shm_free_mib", "f_bavail")):
+        facts.attempt(name, "statvfs of /dev/shm", _shared_memory, context, field)
+    for name, folder in (
+        ("rdma_devices", "/sys/class/infiniband"),
+        ("rdma_nodes", "/dev/infiniband"),
+    ):
+        facts.attempt(name, folder, lambda: sorted(os.listdir(context.path(folder))))  # noqa: B023
 
 
-def _limit(kind, unit, hard=False):
-    limit = resource.getrlimit(kind)[hard]
-    return -1 if limit == resource.RLIM_INFINITY else limit // unit
+def _shared_memory(context, field):
+    stat = os.statvfs(context.path("/dev/shm"))
+    return getattr(stat, field) * stat.f_frsize // MIB
 
 
 _CGROUP = ("cgroup_version", "cgroup_memory_limit_mib", "cgroup_cpu_limit", "cgroup_pids_limit")
@@ -82,15 +81,16 @@ def put_cgroup(facts, context):
             facts.put(name, from_error(error))
         return
     memory = find_groups(table, groups, "memory")
-    cpu = find_groups(table, groups, "cpu")
     if memory:
         facts.put("cgroup_version", memory[0], mounts.TABLE)
     else:
         facts.missing("cgroup_version", "absent", "no memory controller is mounted")
     _put_lowest(facts, context, "cgroup_memory_limit_mib", memory, _memory_limit)
-    _put_lowest(facts, context, "cgroup_cpu_limit", cpu, _cpu_limit)
-    pids = find_groups(table, groups, "pids")
-    _put_lowest(facts, context, "cgroup_pids_limit", pids, _pids_limit)
+    for name, controller, limit_of in (
+        ("cgroup_cpu_limit", "cpu", _cpu_limit),
+        ("cgroup_pids_limit", "pids", _pids_limit),
+    ):
+        _put_lowest(facts, context, name, find_groups(table, groups, controller), limit_of)
 
 
 def parse_groups(text):

@@ -7,7 +7,6 @@ variables" in its documentation (docs.astral.sh/uv).
 import configparser
 import os
 import pwd
-import re
 import stat
 
 from ..credentials import SECRET_NAME, strip
@@ -57,30 +56,29 @@ def pip_files(environ, prefix):
     if chosen == os.devnull:
         return []  # pip's own way to switch all files off
     home = settings_home(environ)
-    system = [path for path in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":") if path]
-    files = [("global", os.path.join(path, "pip", "pip.conf")) for path in system]
+    files = [("global", path + "/pip/pip.conf") for path in _system(environ)]
     files.append(("global", "/etc/pip.conf"))
     if not (chosen and os.path.exists(chosen)):
         files.append(("user", os.path.join(home, ".pip", "pip.conf")))
         files.append(("user", os.path.join(_config_home(environ, home), "pip", "pip.conf")))
     files.append(("site", os.path.join(prefix, "pip.conf")))
-    if chosen:
-        files.append(("environment", os.path.abspath(chosen)))
-    return files
+    return files + ([("environment", os.path.abspath(chosen))] if chosen else [])
 
 
 def uv_files(environ):
     """[(level, path)] of the files that uv may read; a project's own are none of the target's."""
     if environ.get("UV_NO_CONFIG", "").lower() in ("1", "true", "yes", "on"):
         return []
-    chosen = environ.get("UV_CONFIG_FILE")
-    if chosen:
-        return [("environment", os.path.abspath(chosen))]
-    system = [path for path in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":") if path]
-    return [("global", os.path.join(path, "uv", "uv.toml")) for path in system] + [
-        ("global", "/etc/uv/uv.toml"),
-        ("user", os.path.join(_config_home(environ, settings_home(environ)), "uv", "uv.toml")),
-    ]
+    if environ.get("UV_CONFIG_FILE"):
+        return [("environment", os.path.abspath(environ["UV_CONFIG_FILE"]))]
+    files = [("global", path + "/uv/uv.toml") for path in _system(environ)]
+    home = _config_home(environ, settings_home(environ))
+    return files + [("global", "/etc/uv/uv.toml"), ("user", os.path.join(home, "uv", "uv.toml"))]
+
+
+def _system(environ):
+    paths = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+    return [path.rstrip("/") for path in paths if path]
 
 
 def _config_home(environ, home):
@@ -137,11 +135,7 @@ def parse_pip(text):
             "pip cannot read it (%s%s)"
             % (type(error).__name__, "" if line is None else " at line %d" % line)
         )
-    lines = _lines_of_keys(text)
-    return [
-        setting(section, _pip_name(key), value or "", lines.get((section, key)))
-        for section, key, value in pairs
-    ]
+    return [setting(section, _pip_name(key), value or "") for section, key, value in pairs]
 
 
 def _pip_name(key):
@@ -173,59 +167,25 @@ def _uv_setting(text, section, key, value):
         return []
     values = value if isinstance(value, list) else [value]
     words = "\n".join(str(part).lower() if isinstance(part, bool) else str(part) for part in values)
-    return [setting(section, key, words, None)]
+    return [setting(section, key, words)]
 
 
-def setting(section, key, value, line=None):
+def setting(section, key, value):
     """A ConfigSetting's facts: credentials noted, and gone from the value."""
     value = "\n".join(part.strip() for part in value.strip().splitlines() if part.strip())
-    if SECRET_NAME.search(key):
-        told = {"section": section, "key": key, "value": "", "credentials": bool(value)}
-    else:
-        value, credentials = strip(value)
-        told = {
-            "section": section,
-            "key": key,
-            "value": value[:_VALUE_LIMIT],
-            "credentials": credentials,
-        }
-    if line is not None:
-        told["line"] = line
-    return told
+    shown, credentials = ("", bool(value)) if SECRET_NAME.search(key) else strip(value)
+    shown = shown[:_VALUE_LIMIT]
+    return {"section": section, "key": key, "value": shown, "credentials": credentials}
 
 
 def variables(environ):
     """ConfigFile facts of PIP_* and UV_*: level "environment", and the variable's name for a path."""
     found = []
-    for tool, prefix, keys in (("pip", "PIP_", PIP_KEYS), ("uv", "UV_", UV_KEYS)):
-        for name in sorted(environ):
-            key = name[len(prefix) :].replace("_", "-").lower()
-            if (
-                name.startswith(prefix)
-                and environ[name]
-                and (key in keys or SECRET_NAME.search(key))
-            ):
-                found.append(
-                    {
-                        "tool": tool,
-                        "level": "environment",
-                        "path": name,
-                        "settings": [setting("env", key, environ[name])],
-                    }
-                )
-    return found
-
-
-def _lines_of_keys(text):
-    """{(section, key): the number of the line that sets it}; what is inherited is not there."""
-    found = {}
-    current = None
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\[([^]]+)\]", line)
-        if header:
-            current = header.group(1)
-        elif current is not None:
-            key = re.match(r"[^=:]*(?=[=:])", line)
-            if key:
-                found.setdefault((current, key.group().rstrip().lower()), number)
+    for name, value in sorted(environ.items()):
+        tool, _, key = name.partition("_")
+        keys = {"PIP": PIP_KEYS, "UV": UV_KEYS}.get(tool)
+        key = key.replace("_", "-").lower()
+        if value and keys is not None and (key in keys or SECRET_NAME.search(key)):
+            told = {"tool": tool.lower(), "level": "environment", "path": name}
+            found.append(dict(told, settings=[setting("env", key, value)]))
     return found

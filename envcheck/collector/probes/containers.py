@@ -198,8 +198,10 @@ def put_docker(facts, result, environ):
     facts.put("selinux", "name=selinux" in options)
     if str(info.get("InitBinary") or "").startswith("/"):  # "init-path" of daemon.json
         facts.put("init_path", info["InitBinary"])
-    facts.put("desktop", info.get("OperatingSystem") == "Docker Desktop")
-    facts.put("remote", _is_remote(info, environ))
+    desktop = info.get("OperatingSystem") == "Docker Desktop"
+    facts.put("desktop", desktop)
+    # Docker Desktop has a virtual machine of its own.
+    facts.put("remote", True if desktop else _is_remote(info, environ))
     if "CDISpecDirs" in info:
         facts.put("cdi_enabled", bool(info["CDISpecDirs"]))
         facts.put("cdi_spec_dirs", [str(folder) for folder in info["CDISpecDirs"] or []])
@@ -208,13 +210,10 @@ def put_docker(facts, result, environ):
 
 
 def _is_remote(info, environ):
-    if info.get("OperatingSystem") == "Docker Desktop":
-        return True  # in a virtual machine of its own
     host = environ.get("DOCKER_HOST")
     if host:
         return not host.startswith(("unix://", "fd://"))
-    client = info.get("ClientInfo") or {}
-    name = client.get("Context") if isinstance(client, dict) else None
+    name = _at(info, "ClientInfo/Context")
     if name not in (None, "", "default", "rootless"):
         return unavailable("not-supported", "docker context %s" % name)
     return False
@@ -229,9 +228,9 @@ def put_podman(facts, result):
         return
     _put_texts(facts, info, _PODMAN)
     rootless = _at(host, "security/rootless")
-    rootless = host.get("rootless") if rootless is None else rootless
-    unknown = unavailable("error", "podman does not say")
-    facts.put("rootless", rootless if isinstance(rootless, bool) else unknown)
+    if not isinstance(rootless, bool):
+        rootless = unavailable("error", "podman does not say")
+    facts.put("rootless", rootless)
     runtime = _at(host, "ociRuntime/name")
     facts.put("runtimes", [] if runtime is None else [str(runtime)])
     labels = _at(host, "security/selinuxEnabled")
@@ -245,18 +244,12 @@ def put_podman(facts, result):
 
 def _put_storage(context, engines):
     """How much room there is where the engines keep their images, if that is on this machine."""
-    local = [
-        engine for engine in engines if engine.get("storage_path") and engine.get("remote") is False
-    ]
-    paths = [context.path(engine.get("storage_path")) for engine in local]
+    local = [one for one in engines if one.get("storage_path") and one.get("remote") is False]
+    paths = [context.path(one.get("storage_path")) for one in local]
     looks = forked.call_all([lambda path=path: _free(path) for path in paths], STORAGE)
+    late = unavailable("timeout", "statvfs gave no answer within %g s" % STORAGE)
     for engine, (outcome, value) in zip(local, looks):
-        engine.put(
-            "storage_free_mib",
-            value
-            if outcome != "timeout"
-            else unavailable("timeout", "statvfs gave no answer within %g s" % STORAGE),
-        )
+        engine.put("storage_free_mib", late if outcome == "timeout" else value)
 
 
 def _free(path):

@@ -1,8 +1,6 @@
 """The target's distributions of this field, and whether the files that they recorded are there."""
 
-import base64
 import errno
-import hashlib
 import importlib.machinery
 import os
 import re
@@ -15,7 +13,6 @@ from ..packaging import dali, distributions, horovod
 DOCUMENT = "target"
 DEADLINE = 20
 
-_MODULE_LIMIT = 16 << 20  # bytes
 _FIRST = 20  # missing files that are named
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _HOROVOD = ("horovod", "nvidia-horovod")
@@ -52,7 +49,7 @@ def describe(distribution, shadowed):
         "shadowed": shadowed,
     }
     for name, function in (
-        ("installer", _installer),
+        ("installer", lambda one: one.file("INSTALLER").strip()[:100]),
         ("requires", distributions.requirements),
         ("wheel_tags", _wheel_tags),
     ):
@@ -93,10 +90,6 @@ def check_files(distribution):
     return count, missing
 
 
-def _installer(distribution):
-    return distribution.file("INSTALLER").strip()[:100]
-
-
 def _wheel_tags(distribution):
     headers = distributions.parse_headers(distribution.file("WHEEL"))
     return [value for key, value in headers if key == "tag"]
@@ -126,44 +119,25 @@ def pynvml_version(sys_path, found):
     source = "the module that import pynvml finds"
     try:
         spec = importlib.machinery.PathFinder.find_spec("pynvml", sys_path)
+        if spec is None or not spec.origin:
+            return unavailable("absent", "no module named pynvml"), source
+        owner = next((owner for owner in found if _owns(owner, spec.origin)), None)
+        if owner is not None:
+            return owner.version, "%s, of %s" % (spec.origin, owner.name)
+        stated = _MODULE_VERSION.search(files.read(spec.origin, 1 << 20).decode("utf-8", "replace"))
     except (ImportError, OSError, ValueError, SyntaxError) as error:
         return from_error(error), source
-    if spec is None or not spec.origin:
-        return unavailable("absent", "no module named pynvml"), source
-    source = spec.origin
-    owners = [owner for owner in found if _owns(owner, spec.origin)]
-    if owners:
-        # Several distributions may have installed the same file: the last one's bytes are there.
-        owner = (
-            [owner for owner in owners if _owns(owner, spec.origin, _digest(spec.origin))] or owners
-        )[0]
-        return owner.version, "%s, of %s" % (spec.origin, owner.name)
-    try:
-        text = files.read(spec.origin, 1 << 20).decode("utf-8", "replace")
-        stated = _MODULE_VERSION.search(text)
-    except OSError as error:
-        return from_error(error), source
     if stated is None:
-        return unavailable("not-supported", "%s states no version" % spec.origin), source
-    return stated.group(1), source
+        return unavailable("not-supported", "%s states no version" % spec.origin), spec.origin
+    return stated.group(1), spec.origin
 
 
-def _owns(distribution, path, digest=None):
+def _owns(distribution, path):
     try:
-        for recorded, stated in distributions.recorded(distribution, about="pynvml"):
-            if os.path.normpath(os.path.join(distribution.location, recorded)) == os.path.normpath(
-                path
-            ):
-                return digest is None or stated == digest
+        return any(
+            os.path.normpath(os.path.join(distribution.location, recorded))
+            == os.path.normpath(path)
+            for recorded, _hash in distributions.recorded(distribution, about="pynvml")
+        )
     except (OSError, ValueError):
-        pass
-    return False
-
-
-def _digest(path):
-    """A file's hash in RECORD's form."""
-    try:
-        digest = hashlib.sha256(files.read(path, _MODULE_LIMIT)).digest()
-    except OSError:
-        return ""
-    return "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+        return False
