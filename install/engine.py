@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-EngineName = Literal["podman", "docker", "apptainer"]
-ENGINES: tuple[EngineName, ...] = ("podman", "docker", "apptainer")  # in order of preference
+EngineName = Literal["podman", "docker"]
+ENGINES: tuple[EngineName, ...] = ("podman", "docker")  # in order of preference
 
 
 class EngineImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,22 +18,17 @@ class EngineImage(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: EngineName
     program: str  # the engine's path
-    image_id: str  # the config's digest, "sha256:…"; for apptainer the file's path
-    tag: str  # envcheck's own name: "localhost/envcheck/ngc-tf1:23.03-tf1-1f0c9a2b"; "" for a file
+    image_id: str  # the config's digest, "sha256:…"
+    tag: str  # envcheck's own name: "localhost/envcheck/ngc-tf1:23.03-tf1-1f0c9a2b"
     reference: str  # "nvcr.io/nvidia/tensorflow@sha256:…"
     before: bool  # the engine had it before envcheck: it is never removed, only untagged
     name: str = ""  # a second name for it: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-
-    @property
-    def is_file(self) -> bool:
-        """The engine keeps no images; this one is a file of the version."""
-        return self.engine == "apptainer"
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """How GPUs get into an engine's containers."""
 
-    kind: Literal["cdi", "gpus", "runtime", "hook", "nv", "none"]
+    kind: Literal["cdi", "gpus", "runtime", "hook", "none"]
     arguments: list[str]  # of the engine's `run`: ["--device", "nvidia.com/gpu=all"]
     environment: dict[str, str] = {}  # of the container: NVIDIA_VISIBLE_DEVICES
     sentence: str = ""  # "by CDI (/etc/cdi/nvidia.yaml)"
@@ -44,12 +39,10 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: EngineName
     program: str  # the engine's path
-    image: str  # the image's id, or the path of a .sif
+    image: str  # the image's id
     reference: str  # for people: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
     wiring: Wiring
     gpus: int  # device nodes that must be there (in WSL2 /dev/dxg is all of them); 0: no check
-    chosen: Wiring | None = None  # for the GPUs chosen at installation; None: all
-    chosen_gpus: int = 0  # device nodes that must be there then
     shm_mib: int = 0  # of /dev/shm; 0: the engine's default
     ulimits: dict[str, str] = {}  # that the engine may set here: "memlock": "-1"
     init: bool = False  # the engine has an init program, which passes signals on

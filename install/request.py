@@ -25,9 +25,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     # Of the container mode alone:
     # "": the one whose newest release that fits is the newest.
     flavour: Literal["", "tf1", "tf2", "torch", "jax"] = ""
-    engine: Literal["", "podman", "docker", "apptainer"] = ""  # "": what works here
+    engine: Literal["", "podman", "docker"] = ""  # "": what works here
     image: str = ""  # an image of one's own, in place of NVIDIA's
-    gpus: str = ""  # that containers get, "0,1" or UUIDs; "": all
 
 
 class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,14 +43,8 @@ def add_arguments(parser: Parser) -> None:
     groups = selection.add_arguments(parser)
     groups.container.add_argument(
         "--engine",
-        choices=("podman", "docker", "apptainer"),
+        choices=("podman", "docker"),
         help="what holds and runs the image (default: what works on this machine)",
-    )
-    groups.container.add_argument(
-        "--gpus",
-        metavar="GPUS",
-        help="what envcheck run gives its containers: nvidia-smi's numbers or UUIDs, also of MIG instances,"
-        " such as 0,1 (default: all; all are verified)",
     )
     groups.wheel.add_argument(
         "--installer",
@@ -91,7 +85,7 @@ def add_arguments(parser: Parser) -> None:
     terminal.add_amount(parser, verbose="a plan with every package and step")
     environments.add_wait(parser, 600.0)
     files.add_format(parser, json="for programs")
-    rare = "--deadline --engine --gpus --installer --wait --dockerfile --allow-other-owner"
+    rare = "--deadline --engine --installer --wait --dockerfile --allow-other-owner"
     parser.rare(*rare.split())
 
 
@@ -166,7 +160,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         selection.refuse_together(
             arguments,
             "--dockerfile",
-            "--stack --release --flavour --engine --gpus",
+            "--stack --release --flavour --engine",
             "--image NAME:TAG is what the image is built upon",
         )
     if arguments.dockerfile and arguments.format == "json":

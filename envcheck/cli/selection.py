@@ -101,7 +101,7 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 # What says something to one mode alone.
-_OF_CONTAINERS = "--flavour --image --engine --gpus"
+_OF_CONTAINERS = "--flavour --image --engine"
 _OF_WHEELS = "--lock --python --index --installer --dockerfile"
 _OF_BOTH_CONTEXTS = (
     "--dockerfile",
@@ -166,7 +166,6 @@ def request_of(arguments: argparse.Namespace) -> Request:
         flavour=flavour,  # type: ignore[arg-type]  # one of the catalogue's
         engine=getattr(arguments, "engine", None) or "",
         image=getattr(arguments, "image", None) or "",
-        gpus=getattr(arguments, "gpus", None) or "",
     )
 
 

@@ -65,12 +65,6 @@ def add_arguments(parser: Parser) -> None:
         metavar="ARGUMENT",
         help="for the engine's own command line: --engine-arg=-p8888:8888, --engine-arg=--shm-size=8g",
     )
-    inside.add_argument(
-        "--gpus",
-        metavar="GPUS",
-        default="",
-        help="these alone: 0,1 or UUIDs, also of MIG instances",
-    )
     inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
     parser.rare("--entrypoint", "--no-gpu")
 

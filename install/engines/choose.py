@@ -35,11 +35,14 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
     """The engine that is used."""
 
     engine: Engine  # the machine's facts about it
-    name: EngineName
     wiring: Wiring = wiring.NONE
     gpus: int = 0  # device nodes that have to be in a container
     findings: list[Finding] = []  # what works today and is at risk
     refused: list[Refused] = []  # that were preferred
+
+    @property
+    def name(self) -> EngineName:
+        return self.engine.name  # type: ignore[return-value]  # one of ENGINES was looked for
 
     @property
     def program(self) -> str:
@@ -66,11 +69,6 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
         """How the GPUs get in, in words; "" where none is wired."""
         return self.wiring.sentence if self.wiring.kind != "none" else ""
 
-    @property
-    def files(self) -> bool:
-        """It keeps no images: one is a file in the version's directory."""
-        return self.name == "apptainer"
-
 
 def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
     """The engine for this machine: the one named, or the first that works, those with GPU wiring first.
@@ -93,16 +91,12 @@ def answering(name: str, snapshot: Snapshot) -> list[EngineChoice]:
         if isinstance(outcome, EngineChoice):
             found.append(outcome)
         elif known(outcome.engine.server_version) is not None:
-            found.append(EngineChoice(engine=outcome.engine, name=_name(outcome.engine)))
+            found.append(EngineChoice(engine=outcome.engine))
         else:
             refused.append(outcome)
     if not found:
         raise _cannot(name, refused, snapshot)
     return found
-
-
-def _name(engine: Engine) -> EngineName:
-    return "apptainer" if engine.name == "singularity" else engine.name  # type: ignore[return-value]
 
 
 def _cannot(name: str, refused: list[Refused], snapshot: Snapshot) -> Cannot:
@@ -115,7 +109,7 @@ def _cannot(name: str, refused: list[Refused], snapshot: Snapshot) -> Cannot:
         hint = f"install one: {' && '.join(commands) or 'podman, as your distribution has it'}"
         if name and name != "podman":
             hint = f"install {name}, or take another engine: --engine podman"
-        return Cannot(f"{missing} (one of podman, docker and apptainer).", hint)
+        return Cannot(f"{missing} (podman or docker).", hint)
     hints = [
         "\n".join([one.remedy.text, *(f"    {command}" for command in one.remedy.commands)])
         for one in refused
@@ -155,7 +149,7 @@ class _Engines:
         """The engine of that name, or all in the order of preference."""
         for wanted in [name] if name else ENGINES:
             for engine in self.containers.engines:
-                if _name(engine) == wanted:
+                if engine.name == wanted:
                     yield self._judge(engine)
 
     def _judge(self, engine: Engine) -> EngineChoice | Refused:
@@ -170,7 +164,6 @@ class _Engines:
             dangers = [self.findings.get((code, engine.name)) for code in ("CTR-003", "CTR-005")]
         return EngineChoice(
             engine=engine,
-            name=_name(engine),
             wiring=way,
             gpus=self.gpus,
             findings=list(filter(None, dangers)),
@@ -178,7 +171,7 @@ class _Engines:
 
     def _silent(self, engine: Engine) -> Refused | None:
         why = engine.server_version
-        if engine.name not in ("podman", "docker") or not isinstance(why, Unavailable):
+        if not isinstance(why, Unavailable):
             return None
         lines = why.detail.strip().splitlines()
         reason = f" ({lines[-1][:200]})" if lines else ""

@@ -46,12 +46,8 @@ _HINTS = (
         "remove that container first: {engine} rm CONTAINER",
     ),
     (
-        r"source image rejected|is rejected by policy|running image [^\n]* is rejected",
-        "allow it in /etc/containers/policy.json (or ~/.config/containers/policy.json)",
-    ),
-    (
-        r"policy\.json: no such file|no policy\.json file found",
-        "install the package containers-common (Debian: golang-github-containers-common)",
+        r"policy\.json|is rejected by policy|source image rejected",
+        "allow it in /etc/containers/policy.json, which the package containers-common brings",
     ),
     (
         r"toomanyrequests|too many requests|StatusCode: 429|status: 429",
@@ -79,26 +75,13 @@ _HINTS = (
         "if the network has a proxy, {engine} has to know it (HTTPS_PROXY; docker: its daemon's settings)",
     ),
     (
-        r"x509: certificate is (?:valid|not valid) for|doesn't contain any IP SANs",
-        "the registry's certificate is for another name: use that name, or have its owner add this one",
-    ),
-    (
-        r"x509: certificate has expired or is not yet valid",
-        "check this machine's clock (timedatectl); if it is right, the registry's owner has to renew the"
-        " certificate",
-    ),
-    (
         r"x509: ",
-        "put the certificate authority of your network into /etc/containers/certs.d/REGISTRY/ca.crt (docker:"
-        " /etc/docker/certs.d/REGISTRY/ca.crt), or into the system's store",
+        "check this machine's clock (timedatectl), and put your network's certificate authority into"
+        " /etc/containers/certs.d/REGISTRY/ca.crt (docker: /etc/docker/certs.d/REGISTRY/ca.crt)",
     ),
     (
         r"server gave HTTP response to HTTPS client",
         'podman: --allow-insecure HOST allows it; docker: "insecure-registries" in /etc/docker/daemon.json',
-    ),
-    (
-        r"unexpected EOF|connection reset by peer|TLS handshake timeout|context deadline exceeded",
-        "run the same command again: {engine} keeps the layers that are complete",
     ),
     (
         r"potentially insufficient uids or gids|lchown [^\n]*: invalid argument",

@@ -55,8 +55,7 @@ def argv(start: Start, command: Sequence[str], here: Here) -> list[str]:
         start = msgspec.structs.replace(start, entrypoint="")
     if words and here.check and start.gpus:
         words = gpu_count_check.checked(start.gpus, words)
-    options = _apptainer(start, words, here) if start.engine == "apptainer" else _run(start, here)
-    return [start.program, *options, *here.arguments, start.image, *words]
+    return [start.program, *_run(start, here), *here.arguments, start.image, *words]
 
 
 def mountable(directory: str) -> bool:
@@ -105,19 +104,6 @@ def _run(start: Start, here: Here) -> list[str]:
         word for option, values in repeated.items() for one in values for word in (option, one)
     ]
     return words + start.wiring.arguments
-
-
-def _apptainer(start: Start, command: list[str], here: Here) -> list[str]:
-    # "exec" skips the image's runscript, which runs its entrypoint.
-    form = "exec" if start.entrypoint == "" and command else "run"
-    words = [form, "--cleanenv", "--no-home", *start.wiring.arguments]
-    words += ["--net", "--network=none"] if here.network == "none" else []
-    for mount in _mounts(here):
-        words += ["--mount", _bind(mount)]
-    words += ["--pwd", here.cwd] if _is_mounted(here) else []
-    for name, value in _environment(start, here).items():
-        words += [] if value is None else ["--env", _field(f"{name}={value}")]
-    return words
 
 
 def _is_mounted(here: Here) -> bool:

@@ -75,20 +75,13 @@ def read_inspected(data: bytes) -> Stored | None:
 
 def has(held: EngineImage) -> bool:
     """Whether the engine has the image. Raises CouldNotLook if it does not answer."""
-    if held.is_file:
-        return Path(held.image_id).is_file()
     return find(held, held.image_id) is not None
 
 
 def size(held: EngineImage) -> int:
-    """Bytes that the image takes in the engine's storage; 0 for a file of the version."""
-    stored = None if held.is_file else find(held, held.image_id)
+    """Bytes that the image takes in the engine's storage."""
+    stored = find(held, held.image_id)
     return 0 if stored is None else stored.size
-
-
-def is_free(held: EngineImage, name: str) -> bool:
-    """Whether no image of the engine has this name. Raises CouldNotLook if it does not answer."""
-    return not held.is_file and find(held, name) is None
 
 
 def pull(
@@ -101,7 +94,14 @@ def pull(
     Returns ``held`` with the id that the engine gives the image. Raises PutBack.
     """
     with _folder(tmp) as folder:
-        arguments, variables = _PULLS[held.engine](held, image, options, folder)
+        logged_in = _write_login(options, folder)
+        if held.engine == "podman":
+            flags = ["--tls-verify=false"] if options.insecure else []
+            flags += ["--authfile", str(folder / _LOGIN)] if logged_in else []
+            variables = {"TMPDIR": str(folder)}
+        else:  # which registries may use plain http is the daemon's setting
+            flags, variables = [], {"DOCKER_CONFIG": str(folder)} if logged_in else {}
+        arguments = ["pull", *flags, image.pinned]
         result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
         if not result.ok:
             raise _failed(held, f"could not pull {held.reference}", result, folder)
@@ -111,19 +111,16 @@ def pull(
 def load(held: EngineImage, image: Image, archive: Path, tmp: Path) -> EngineImage:
     """The same from an archive. Raises PutBack."""
     name = image.tagged
-    other = find(held, name) if name and not held.is_file else None
+    other = find(held, name) if name else None
     with _folder(tmp) as folder:
         arguments, variables = ["load", "--input", str(archive)], {"TMPDIR": str(folder)}
-        if held.is_file:
-            arguments = ["build", "--force", held.image_id, f"oci-archive:{archive}"]
-            variables = _apptainer_variables(PullOptions(), folder)
         result = ask(held.program, arguments, deadline=FETCHES, variables=variables)
         if not result.ok:
             what = f"could not load {held.reference} from {archive}"
             raise _failed(held, what, result, folder)
     loaded = _named(held, image, image.manifest.digest)
     # Of the names that the archive gives the image, it keeps envcheck's and its own.
-    stored = None if held.is_file else find(loaded, loaded.image_id)
+    stored = find(loaded, loaded.image_id)
     for each in stored.tags if stored else []:
         if stored and each not in (loaded.tag, loaded.name):
             _untag(loaded, stored, each)
@@ -159,44 +156,6 @@ def release(held: EngineImage) -> None:
         _remove(held, ["rmi", stored.id])
 
 
-def _pull_podman(
-    held: EngineImage, image: Image, options: PullOptions, folder: Path
-) -> tuple[list[str], dict[str, str]]:
-    flags = ["--tls-verify=false"] if options.insecure else []
-    flags += ["--authfile", str(folder / _LOGIN)] if _write_login(options, folder) else []
-    return ["pull", *flags, image.pinned], {"TMPDIR": str(folder)}
-
-
-def _pull_docker(
-    held: EngineImage, image: Image, options: PullOptions, folder: Path
-) -> tuple[list[str], dict[str, str]]:
-    """Which registries may use plain http is the daemon's setting."""
-    variables = {"DOCKER_CONFIG": str(folder)} if _write_login(options, folder) else {}
-    return ["pull", image.pinned], variables
-
-
-def _pull_apptainer(
-    held: EngineImage, image: Image, options: PullOptions, folder: Path
-) -> tuple[list[str], dict[str, str]]:
-    arguments = ["pull", "--force", held.image_id, f"docker://{image.pinned}"]
-    return arguments, _apptainer_variables(options, folder)
-
-
-def _apptainer_variables(options: PullOptions, folder: Path) -> dict[str, str]:
-    found = {"TMPDIR": str(folder), "CACHEDIR": str(folder)}
-    found |= {"NOHTTPS": "1"} if options.insecure else {}
-    if options.user:
-        found |= {"DOCKER_USERNAME": options.user, "DOCKER_PASSWORD": options.password}
-    return {
-        f"{one}_{key}": value
-        for one in ("APPTAINER", "SINGULARITY")
-        for key, value in found.items()
-    }
-
-
-_PULLS = {"podman": _pull_podman, "docker": _pull_docker, "apptainer": _pull_apptainer}
-
-
 def _write_login(options: PullOptions, folder: Path) -> bool:
     if not options.user:
         return False
@@ -208,10 +167,6 @@ def _write_login(options: PullOptions, folder: Path) -> bool:
 
 def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
     """Name the image once it is verified to be the right one; otherwise remove it."""
-    if held.is_file:
-        if not has(held):
-            raise PutBack(f"{held.engine} reported success, but there is no {held.image_id}.")
-        return held
     stored = find(held, held.image_id) or find(held, pulled)
     if stored is None:
         raise PutBack(f"{held.engine} reported success, but the image is missing: {held.image_id}.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from pathlib import Path
 
 import msgspec
 
@@ -53,7 +52,6 @@ def of_image(
     """
     if not reference or reference.startswith("-"):
         raise UsageError(f"--target image:{reference}: that is not an image's name")
-    engine = "apptainer" if reference.endswith(".sif") else engine
     try:
         choices = answering(engine, snapshot)
     except Cannot as error:
@@ -74,15 +72,12 @@ def of_image(
     raise UsageError(
         f"--target image:{reference}: no such image in {' or '.join(one.name for one in choices)}, and the"
         " doctor pulls none",
-        "; or: ".join(f"{one.name} pull {word(reference)}" for one in choices if not one.files)
-        or "name the image's file (.sif)",
+        "; or: ".join(f"{one.name} pull {word(reference)}" for one in choices),
     )
 
 
 def _entrypoint_of(choice: EngineChoice, held: EngineImage) -> list[str] | None:
-    """The image's; [] if it has none, or is a file. None: there is no such image."""
-    if choice.files:
-        return [] if Path(held.image_id).is_file() else None
+    """The image's; [] if it has none. None: there is no such image."""
     stored = engine_storage.find(held, held.image_id)
     return None if stored is None else stored.entrypoint
 

@@ -60,8 +60,6 @@ def start(
         environment=dict(environment),
         remarks=remarks,
     )
-    if choice.files:
-        return whole
     podman = choice.name == "podman"
     init = known(engine.init_path) is not None
     if not init:
@@ -92,7 +90,7 @@ def start(
 
 def with_devices(start: Start) -> Start:
     """With the devices that are there now: an InfiniBand driver may be newer than the installation."""
-    present = start.engine != "apptainer" and os.path.exists(_RDMA)  # noqa: PTH110
+    present = os.path.exists(_RDMA)  # noqa: PTH110
     return msgspec.structs.replace(start, devices=[_RDMA] if present else [])
 
 

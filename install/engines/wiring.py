@@ -20,7 +20,6 @@ _CAPABILITIES = {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
 VISIBLE = {"NVIDIA_VISIBLE_DEVICES": "all", **_CAPABILITIES}
 NONE = Wiring(kind="none", arguments=[], sentence="without GPUs")
 
-_NV = Wiring(kind="nv", arguments=["--nv"], sentence="by apptainer's --nv")
 _RUNTIME = Wiring(
     kind="runtime",
     arguments=["--runtime=nvidia"],
@@ -37,8 +36,6 @@ _GPUS = Wiring(
 
 def find(engine: Engine, containers: Containers) -> Wiring | None:
     """The best way that works here, CDI first; None if the engine has no way to this machine's GPUs."""
-    if engine.name not in ("podman", "docker"):
-        return _NV
     podman = engine.name == "podman"
     specs = usable(engine, containers)
     version = known(engine.version) or known(engine.server_version)

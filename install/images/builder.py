@@ -12,7 +12,6 @@ from .. import durable
 from ..engine import EngineImage, Start
 from ..engines import engine_storage, starting
 from ..engines.choose import EngineChoice
-from ..engines.gpu_choice import ChosenGpus
 from ..fit.models import ImageChoice
 from ..mode import Reporter
 from ..plan.models import ImagePlan
@@ -37,7 +36,6 @@ class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
     held: bool
     options: PullOptions
     archive: ImageArchive | None = None
-    chosen: ChosenGpus | None = None  # that `envcheck run` gives containers; None: all
 
 
 class ImageBuilder:
@@ -74,7 +72,7 @@ class ImageBuilder:
             image=image.reference,
             image_digest=image.manifest.digest,
             image_bytes=engine_storage.size(self._held),
-            wiring=resolved.chosen.wiring.sentence if resolved.chosen else resolved.engine.wired,
+            wiring=resolved.engine.wired,
             notes=self._start.remarks,
         )
 
@@ -83,11 +81,11 @@ class ImageBuilder:
         self._reporter.step("resolve")
         engine, image = self._resolved.engine, self._resolved.image
         tag = engine_images.tag_of(Path(self._plan.directory).name, version.id)
-        held = held_as(engine, image, str(version.directory / "image.sif"), tag)
-        there = not engine.files and engine_storage.has(held)
+        held = held_as(engine, image, tag)
+        there = engine_storage.has(held)
         name = image.tagged
         if name and not engine_images.gave(held.engine, name):
-            name = name if engine_storage.is_free(held, name) else ""
+            name = "" if engine_storage.find(held, name) else name
         self._there = there
         self._held = engine_images.hold(
             version, msgspec.structs.replace(held, before=there, name=name)
@@ -124,21 +122,17 @@ class ImageBuilder:
             self._snapshot,
             resolved.choice.stack.environment,
         )
-        if resolved.chosen is not None:
-            self._start = msgspec.structs.replace(
-                self._start, chosen=resolved.chosen.wiring, chosen_gpus=resolved.chosen.nodes
-            )
         data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
         durable.write(version.start, data + b"\n")
 
 
-def held_as(engine: EngineChoice, image: Image, file: str = "", tag: str = "") -> EngineImage:
-    """What the engine will hold. file: the image file of an engine that keeps no images."""
+def held_as(engine: EngineChoice, image: Image, tag: str = "") -> EngineImage:
+    """What the engine will hold."""
     return EngineImage(
         engine=engine.name,
         program=engine.program,
-        image_id=file if engine.files else image.config.digest,
-        tag="" if engine.files else tag,
+        image_id=image.config.digest,
+        tag=tag,
         reference=image.pinned,
         before=False,
     )

@@ -1,6 +1,6 @@
 """An image's files in a bundle: an OCI layout, with the manifest.json that `docker load` looks for.
 
-podman, docker, apptainer and skopeo read it. Sources: the OCI image specification 1.1
+podman, docker and skopeo read it. Sources: the OCI image specification 1.1
 (image-layout.md); moby's image/spec/v1.2, as `docker save` 25 writes it.
 """
 

@@ -16,9 +16,8 @@ from ...facts.base import known
 from .. import survey, validate
 from ..catalogue import containers
 from ..engines import choose as engine_choice
-from ..engines import engine_storage, gpu_choice, inside
+from ..engines import engine_storage, inside
 from ..engines.choose import EngineChoice
-from ..engines.gpu_choice import ChosenGpus
 from ..fit import image_config
 from ..fit.disk_space import DiskSpace, space_at
 from ..fit.machine import machine_of
@@ -74,8 +73,6 @@ class ImageMode:
 
     def fit(self) -> ImageChoice:
         request = self.request
-        if request.gpus not in ("", gpu_choice.ALL):
-            gpu_choice.find(request.gpus, self.snapshot)
         if self._archive is not None:
             request = msgspec.structs.replace(request, image=self._archive.image.reference)
         return choose_image(request, self.snapshot)
@@ -102,7 +99,6 @@ class ImageMode:
             engine = other
             image_config.check(image, self.snapshot, engine.name, engine.version)
         image_config.check_driver(image, self.snapshot)
-        chosen = self._chosen_gpus(engine)
         choice = image_config.told(self._recognised(choice, image), image, self.snapshot)
         return ResolvedImage(
             choice=choice,
@@ -111,14 +107,7 @@ class ImageMode:
             held=held,
             options=PullOptions() if client is None else client.options(engine.name, image),
             archive=self._archive,
-            chosen=chosen,
         )
-
-    def _chosen_gpus(self, engine: EngineChoice) -> ChosenGpus | None:
-        words = self.request.gpus
-        if words in ("", gpu_choice.ALL):
-            return None
-        return gpu_choice.choose(words, engine.name, engine.wiring, self.snapshot)
 
     def _recognised(self, choice: ImageChoice, image: Image) -> ImageChoice:
         """NVIDIA's release, where its digest alone was named and its configuration says which it is."""
@@ -143,7 +132,7 @@ class ImageMode:
             directory=str(root.path),
             version=layout.free_id(root, wanted),
             engine=engine.label,
-            wiring=resolved.chosen.wiring.sentence if resolved.chosen else engine.wired,
+            wiring=engine.wired,
             place=space_at(root.path, self.snapshot),
             storage=self._storage(engine),
             held=resolved.held,
@@ -182,7 +171,7 @@ class ImageMode:
     def _storage(self, engine: EngineChoice) -> DiskSpace | None:
         path = known(engine.engine.storage_path)
         remote = known(engine.engine.remote) is True
-        return None if path is None or remote or engine.files else space_at(path, self.snapshot)
+        return None if path is None or remote else space_at(path, self.snapshot)
 
 
 def environment_name(choice: ImageChoice, image: Image) -> str:

@@ -27,7 +27,7 @@ UNPACKED_PER_COMPRESSED = 2.2
 UNPACK_RATE = 23e6
 
 # What an engine writes where. Podman copies layers to its temporary directory first, docker to its own
-# storage; apptainer unpacks there, and leaves an image file. envcheck has these in the directory.
+# storage. envcheck has these in the directory.
 _WRITES: dict[
     str, tuple[tuple[Literal["directory", "storage"], str, Literal["in", "out"]], ...]
 ] = {
@@ -38,10 +38,6 @@ _WRITES: dict[
     "docker": (
         ("storage", "docker's storage", "out"),
         ("storage", "docker's copies of layers", "in"),
-    ),
-    "apptainer": (
-        ("directory", "the image file", "in"),
-        ("directory", "apptainer's unpacked image", "out"),
     ),
 }
 

@@ -79,7 +79,7 @@ class WheelPlan(Plan, frozen=True, kw_only=True, tag="wheel"):
 
 
 class ImagePlan(Plan, frozen=True, kw_only=True, tag="container"):
-    """An image in an engine's storage, or the image file of apptainer."""
+    """An image in an engine's storage."""
 
     engine: str  # "podman 4.3.1"
     reference: str  # as asked: "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"

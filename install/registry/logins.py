@@ -105,7 +105,7 @@ class Logins:
         if named := get("REGISTRY_AUTH_FILE"):
             podman.insert(0, Path(named))
         docker = Path(get("DOCKER_CONFIG") or home / ".docker", "config.json")
-        every = ("podman", "docker", "apptainer")
+        every = ("podman", "docker")
         return [*((path, ("podman",)) for path in podman), (docker, every)]
 
     def _from_helper(self, helper: str, registry: str) -> tuple[str, str] | None:

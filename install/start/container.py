@@ -13,7 +13,7 @@ from ... import safe_text
 from ...exit_codes import NotFound, NotStarted
 from ..engine import Start, Wiring
 from ..engines import command as engine_commands
-from ..engines import gpu_choice, inside, starting
+from ..engines import starting
 from ..engines.command import Here
 from ..transaction.layout import Version
 from . import start_file
@@ -45,17 +45,7 @@ def with_options(start: Start, options: Options) -> Start:
     start = starting.with_devices(start)
     changes: dict[str, Any] = {}
     if options.no_gpu:
-        options.refuse("--no-gpu leaves none to choose from", "gpus")
         changes |= {"wiring": _NO_GPU, "gpus": 0}
-    elif options.gpus and options.gpus != gpu_choice.ALL:
-        # As it is now, and not as it was at installation.
-        from ... import collection
-
-        seen = collection.collect(redact=False, only=inside.NEEDED).snapshot
-        chosen = gpu_choice.choose(options.gpus, start.engine, start.wiring, seen)
-        changes |= {"wiring": chosen.wiring, "gpus": chosen.nodes}
-    elif not options.gpus and start.chosen is not None:
-        changes |= {"wiring": start.chosen, "gpus": start.chosen_gpus}
     if options.entrypoint is not None:
         changes["entrypoint"] = options.entrypoint
     return msgspec.structs.replace(start, **changes)

@@ -16,7 +16,6 @@ class Options(NamedTuple):
     env: Sequence[tuple[str, str | None]] = ()  # None: as the caller has it
     volume: Sequence[Mount] = ()
     no_gpu: bool = False
-    gpus: str = ""  # "0,1", UUIDs, "all"; "": as installed
     entrypoint: str | None = None  # "": none
     engine_arg: Sequence[str] = ()
 

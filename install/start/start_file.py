@@ -13,15 +13,13 @@ from ..engine import Start
 
 # An id or a name, or a file's path; never an option.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*|/.*", re.DOTALL)
-_PROGRAMS = {"apptainer": ("apptainer", "singularity")}
 
 
 def read(path: Path) -> Start:
     """Raises UsageError, which names the file, for one that is not there or damaged."""
     try:
         start = durable.load(path, Start)
-        names = _PROGRAMS.get(start.engine, (start.engine,))
-        if not start.program.startswith("/") or Path(start.program).name not in names:
+        if not start.program.startswith("/") or Path(start.program).name != start.engine:
             raise msgspec.ValidationError(f"its program is not {start.engine}'s")
         if not _IMAGE.fullmatch(start.image):
             raise msgspec.ValidationError("its image has no name that an image can have")

@@ -21,8 +21,7 @@ from . import kept_images, roots
 from .kept_images import PREFIX
 from .layout import Root, Version
 
-_FILES = ("apptainer",)  # whose image is a file of the version's directory, without a tag
-# Beside PATH's, as the collector finds programs.
+# Beside PATH's, as the collector looks for programs.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 
 
@@ -51,11 +50,7 @@ def read(version: Version) -> EngineImage | None:
         return None
     except (OSError, ValueError):
         raise Unreadable from None
-    if image.engine in _FILES:
-        ours = image.reference.isprintable() and not image.tag
-    else:
-        ours = kept_images.is_ours(image, re.escape(_as_tag(version.id)))
-    if not ours:
+    if not kept_images.is_ours(image, re.escape(_as_tag(version.id))):
         raise Unreadable
     return image
 

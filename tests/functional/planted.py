@@ -195,10 +195,7 @@ PLANTS: dict[str, Callable[[Path, Path], None]] = {
     "links in a version": _links_in_a_version,
     "an engine of theirs": _held(),
     "an engine's path with dots": _held(program="/usr/bin/../../OUTSIDE/podman"),
-    "a file for an image": _held(engine="apptainer", image_id="OUTSIDE/a.txt"),
-    "a file for an image, without a tag": _held(
-        engine="apptainer", image_id="OUTSIDE/a.txt", tag=""
-    ),
+    "a file for an image": _held(image_id="OUTSIDE/a.txt"),
     "an image of the user's": _held(tag="registry.test/users/image:1"),
     "an image that is an option": _held(image_id="--all", tag="--force"),
     "an engine that is none": _held(engine="rm"),

@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("envcheck install ngc", {"ngc-jax", "ngc-tf1", "ngc-tf2", "ngc-torch"}),
         (
             "envcheck install --mode container --engine ",
-            {"podman", "docker", "apptainer"},
+            {"podman", "docker"},
         ),
     ],
 )

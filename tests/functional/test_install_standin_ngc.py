@@ -124,28 +124,6 @@ def test_a_month_that_no_table_has_is_installed_by_what_its_image_says(
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 
 
-def test_gpus_are_chosen_and_held_against_the_machine(
-    machine: Machine, home: Home, world: PodmanWorld
-) -> None:
-    """This one has a single GPU, whose specification names it by its number alone."""
-    told = machine.install(home, world, "--flavour", "tf1", "--gpus", "1")
-    assert told["exit_code"] == ExitCode.USAGE
-    assert "--gpus 1: this machine has no GPU '1'" in told["error"]["sentence"]
-    uuid = told["error"]["hint"].rpartition("(")[2].rstrip(")")
-    assert uuid.startswith("GPU-")
-
-    told = machine.install(home, world, "--flavour", "tf1", "--gpus", uuid)
-    assert told["result"] == "installed", told["error"]
-    assert told["environment"]["wiring"] == "by CDI (/etc/cdi/nvidia.json): GPU 0"
-    for words in ((), ("--gpus", uuid)):
-        ran = machine.envcheck(home, world, "run", *words, "--", "ls", "/dev/nvidia0")
-        assert ran.returncode == 0, ran.stderr
-    ran = machine.envcheck(home, world, "run", "--gpus", "0", "--", "sh", "-c", "ls /dev")
-    assert ran.returncode == 0 and b"nvidia0" in ran.stdout, ran.stderr
-    ran = machine.envcheck(home, world, "run", "--gpus", "0,7", "--", "true")
-    assert ran.returncode == ExitCode.NOT_STARTED and b"has no GPU '7'" in ran.stderr
-    ran = machine.envcheck(home, world, "run", "--no-gpu", "--gpus", "0", "--", "true")
-    assert ran.returncode == ExitCode.NOT_STARTED
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 
 

@@ -10,7 +10,6 @@ import pytest
 from build import snapshot
 from msgspec.structs import replace
 from test_container_checks import (
-    APPTAINER,
     BARE,
     DOCKER,
     GPU,
@@ -29,7 +28,7 @@ from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci
-from envcheck.install.engine import ENGINES, EngineImage, Start
+from envcheck.install.engine import EngineImage, Start
 from envcheck.install.engines import inside, starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
 from envcheck.install.start import container
@@ -70,7 +69,7 @@ def test_podman_comes_first_and_gets_its_gpus_by_cdi() -> None:
     assert (choice.name, choice.program, choice.gpus) == ("podman", "/usr/bin/podman", 2)
     assert choice.wiring.arguments == ["--device", "nvidia.com/gpu=all"]
     assert choice.wiring.sentence == "by CDI (/var/run/cdi/nvidia.yaml)"
-    assert not choice.refused and not choice.files
+    assert not choice.refused
 
 
 def test_an_engine_without_a_way_to_the_gpus_stands_back() -> None:
@@ -88,12 +87,6 @@ def test_the_one_that_is_named_is_taken_or_refused_with_its_commands() -> None:
     assert taken(replace(READY, cdi_specs=[]), "docker").wiring.kind == "runtime"
 
 
-def test_without_the_toolkit_every_engine_says_what_it_lacks() -> None:
-    no = refused(replace(BARE, engines=BARE.engines[:2]))
-    assert "podman" in str(no) and "docker has no GPU runtime" in str(no)
-    assert "apt install -y nvidia-container-toolkit" in no.hint
-
-
 @pytest.mark.parametrize("with_gpu", [True, False])
 def test_an_engine_that_does_not_answer(with_gpu: bool) -> None:
     silent = replace(DOCKER, server_version=NO_DAEMON, rootless=ABSENT, remote=ABSENT)
@@ -103,7 +96,6 @@ def test_an_engine_that_does_not_answer(with_gpu: bool) -> None:
     assert "sudo systemctl enable --now docker" in no.hint
     choice = taken(only(silent, PODMAN), **changes)
     assert choice.name == "podman" and not choice.refused  # nobody asked docker any more
-    assert taken(only(silent, APPTAINER), **changes).refused[0].engine.name == "docker"
 
 
 def test_storage_without_room_names_path_and_both_sizes() -> None:
@@ -162,14 +154,6 @@ def test_dockers_ways(changes: dict[str, Any], specs: list[Any], kind: str | Non
     assert (found.kind if found else None) == kind
 
 
-def test_apptainer_and_its_older_name() -> None:
-    nv = wiring.find(APPTAINER, BARE)
-    assert nv is not None and nv.arguments == ["--nv"]
-    singularity = replace(APPTAINER, name="singularity", path="/usr/bin/singularity")
-    choice = taken(only(singularity), "apptainer")
-    assert (choice.name, choice.program, choice.files) == ("apptainer", singularity.path, True)
-
-
 def test_the_cgroup_trap_is_told_with_its_repair() -> None:
     choice = taken(only(DOCKER, cdi_specs=[]), kernel=UNLINKED)
     (finding,) = choice.findings
@@ -187,15 +171,6 @@ def test_a_server_elsewhere_has_not_this_machines_gpus() -> None:
 def test_gpus_are_those_of_the_driver_and_one_in_wsl() -> None:
     assert taken(only(PODMAN), nvml=None).gpus == 1  # the bus
     assert taken(only(PODMAN), host=replace(HOST, wsl=True)).gpus == 1
-
-
-def test_what_engines_are_is_not_known_without_their_probe() -> None:
-    with pytest.raises(Cannot, match="not known"):
-        choose("", snapshot(pci=Pci(devices=[GPU])))
-
-
-def test_every_engine_is_in_the_order() -> None:
-    assert ENGINES == ("podman", "docker", "apptainer")
 
 
 # How the image is started
@@ -227,25 +202,12 @@ def test_where_all_may_be_set_there_is_nothing_to_remark() -> None:
     assert not (start.keep_id or start.root_is_caller or start.unlabelled)
 
 
-def test_podman_s_own_limit_on_processes_goes_where_it_may() -> None:
-    for rootless, version, lifted in ((False, 1, True), (True, 2, True), (True, 1, False)):
-        podman = taken(only(replace(PODMAN, rootless=rootless)))
-        assert begun(podman, cgroup_version=version).pids_unlimited is lifted
-    assert not begun(taken(only(DOCKER)), cgroup_version=2).pids_unlimited, "which has none"
-
-
 @pytest.mark.parametrize(
     "program", ["python3", "/usr/bin/python3.11", "tritonserver", "jupyter-lab"]
 )
 def test_an_entrypoint_that_takes_a_command_for_its_own_is_left_out(program: str) -> None:
     start = begun(taken(only(PODMAN)), [program])
     assert start.entrypoint == "" and "would take a command" in start.remarks[0]
-
-
-@pytest.mark.parametrize("words", [[], ["/opt/nvidia/nvidia_entrypoint.sh"], ["tini", "--"]])
-def test_any_other_comes_first(words: list[str]) -> None:
-    start = begun(taken(only(PODMAN)), words)
-    assert start.entrypoint is None and "entrypoint" not in " ".join(start.remarks)
 
 
 def test_rdma_devices_are_those_of_the_moment_of_the_start(
@@ -259,7 +221,6 @@ def test_rdma_devices_are_those_of_the_moment_of_the_start(
     assert start.devices == [] and starting.with_devices(start).devices == [str(rdma)]
     assert container.with_options(start, Options()).devices == [str(rdma)]
     assert f"--device {rdma}" in " ".join(inside.of_start(start).argv)
-    assert starting.with_devices(replace(start, engine="apptainer")).devices == []
 
 
 def test_limits_only_where_the_engine_may_raise_them() -> None:
@@ -283,38 +244,8 @@ def test_shared_memory_is_half_of_what_there_is() -> None:
     assert unknown.shm_mib == 1024
 
 
-def test_whose_uid_is_whose() -> None:
-    assert begun(taken(only(replace(PODMAN, rootless=True)))).keep_id
-    assert begun(taken(only(replace(DOCKER, rootless=True)))).root_is_caller
-
-
 def test_selinux_keeps_mounts_away_where_it_enforces_and_the_engine_labels() -> None:
     labelling, plain = replace(PODMAN, selinux=True), replace(PODMAN, selinux=False)
     assert begun(taken(only(labelling)), selinux="enforcing").unlabelled
     assert not begun(taken(only(labelling)), selinux="permissive").unlabelled
     assert not begun(taken(only(plain)), selinux="enforcing").unlabelled
-
-
-def test_files_need_neither_limits_nor_shared_memory() -> None:
-    start = begun(taken(only(APPTAINER)))
-    assert (start.shm_mib, start.ulimits, start.init, start.remarks) == (0, {}, False, [])
-
-
-def test_no_gpu_is_expected_where_none_is_wired() -> None:
-    assert begun(taken(BARE, pci=Pci(devices=[]), nvml=Nvml(gpus=[]))).gpus == 0
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        'Error: getting registries: loading registries configuration "/etc/containers/registries.conf": toml:'
-        ' line 2 (last key "registry.location"): incompatible types',
-        'Failed to read /etc/containers/storage.conf toml: line 0 (last key "x"): unexpected EOF',
-        'Error: invalid policy in "/etc/containers/policy.json"',
-    ],
-)
-def test_a_broken_setting_of_podman_s_is_to_be_corrected(words: str) -> None:
-    silent = replace(PODMAN, server_version=Unavailable(unavailable="error", detail=words))
-    with pytest.raises(Cannot) as caught:
-        taken(only(silent))
-    assert "Correct the file" in caught.value.hint and "migrate" not in caught.value.hint

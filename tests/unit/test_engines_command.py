@@ -70,24 +70,6 @@ def test_devices_ports_and_what_is_passed_through(engine: EngineName) -> None:
     assert words[words.index("sha256:1f0c") - 1] == "--cap-add=SYS_PTRACE"
 
 
-def test_another_entrypoint_comes_after_the_check() -> None:
-    words = command.argv(start(entrypoint="tini"), ["--", "true"], HERE)
-    image = words.index("sha256:1f0c")
-    assert "--entrypoint=" in words[:image]
-    assert words[image + 1 :] == gpu_count_check.checked(2, ["tini", "--", "true"])
-
-
-def test_a_terminal_brings_its_name_and_nothing_that_takes_keys() -> None:
-    words = command.argv(start(), ["bash"], replace(HERE, tty=True))
-    assert {"--tty", "--detach-keys="} <= set(words) and "TERM" in after(words, "--env")
-
-
-def test_values_that_stay_off_the_process_list() -> None:
-    here = replace(HERE, environment={"A_TOKEN": None, "PLAIN": "a b"})
-    given = after(command.argv(start(), ["true"], here), "--env")
-    assert given[-2:] == ["A_TOKEN", "PLAIN=a b"]
-
-
 @pytest.mark.parametrize(
     ("uid", "cwd", "mounts", "home"),
     [
@@ -131,21 +113,3 @@ def test_a_working_directory_never_hides_the_images_system(path: str, may: bool)
 def test_names_with_commas_and_quotes_are_fields_of_a_csv_line() -> None:
     mount = Mount(source='/a,b"c', target="/d:e", read_only=True)
     assert command._bind(mount) == 'type=bind,"source=/a,b""c",target=/d:e,readonly'
-
-
-def test_without_gpus_or_without_the_check_the_command_stands_alone() -> None:
-    assert command.argv(start(gpus=0), ["true"], HERE)[-2:] == ["sha256:1f0c", "true"]
-    unchecked = command.argv(start(), ["true"], replace(HERE, check=False))
-    assert unchecked[-2:] == ["sha256:1f0c", "true"]
-    assert command.argv(start(), [], HERE)[-1] == "sha256:1f0c"
-
-
-def test_apptainer() -> None:
-    nv = Wiring(kind="nv", arguments=["--nv"])
-    whole = start("apptainer", image="/r/image.sif", wiring=nv, environment={"LIST": "a,b"})
-    words = command.argv(whole, ["true"], HERE)
-    assert words[:5] == ["/usr/bin/apptainer", "run", "--cleanenv", "--no-home", "--nv"]
-    assert after(words, "--pwd") == ["/home/ann/work"]
-    assert after(words, "--env") == ['"LIST=a,b"', "HOME=/tmp"]
-    assert words[words.index("/r/image.sif") + 1 :] == gpu_count_check.checked(2, ["true"])
-    assert not [word for word in words if "shm" in word or "ulimit" in word or "user" in word]

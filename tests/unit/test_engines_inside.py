@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,12 +71,6 @@ def test_what_nobody_has_is_not_pulled_and_its_command_is_safe_to_paste() -> Non
     assert caught.value.hint == "podman pull 'x;reboot'; or: docker pull 'x;reboot'"
 
 
-def test_without_wiring_it_is_looked_into_all_the_same() -> None:
-    """That the GPUs do not arrive is then a finding, with its remedy."""
-    told = inside.of_image(REF, here(PODMAN, gpus=True))
-    assert not {"--gpus", "--device"} & set(told.argv)
-
-
 @pytest.mark.parametrize(
     ("engines", "asked", "words"),
     [
@@ -95,17 +87,6 @@ def test_without_an_engine_that_works_nothing_can_be_looked_at(
     assert caught.value.hint
 
 
-def test_an_image_s_file_is_apptainer_s(tmp_path: Path) -> None:
-    file = tmp_path / "tf.sif"
-    engine = Engine(name="apptainer", path="/usr/bin/apptainer", version="1.3.0")
-    with pytest.raises(UsageError, match="no such image in apptainer"):
-        inside.of_image(str(file), here(PODMAN, engine))
-    file.touch()
-    told = inside.of_image(str(file), here(PODMAN, engine))
-    assert told.argv[:2] == ["/usr/bin/apptainer", "run"] and told.argv[-1] == str(file)
-    assert told.ending == []
-
-
 @pytest.mark.parametrize("name", ["", "--privileged"])
 def test_a_name_that_is_none(name: str) -> None:
     with pytest.raises(UsageError, match="not an image's name"):
@@ -114,32 +95,7 @@ def test_a_name_that_is_none(name: str) -> None:
         inside.of_container(name)
 
 
-def test_nothing_can_enter_a_container_of_apptainer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UsageError, match="cannot enter a container of"):
-        inside.of_container("x", "apptainer")
-    with pytest.raises(UsageError, match="no such container"):
-        inside.of_container("x")
-
-
-def test_an_installed_start_keeps_its_wiring() -> None:
-    start = Start(
-        engine="podman",
-        program="/opt/podman",
-        image="sha256:1",
-        reference="nvcr.io/nvidia/tensorflow:23.03-tf1-py3",
-        wiring=Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"]),
-        gpus=2,
-        shm_mib=2048,
-    )
-    told = inside.of_start(start)
-    assert told.location == "image:nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-    assert {"--shm-size=2048m", "nvidia.com/gpu=all"} <= set(told.argv) and told.argv[
-        -1
-    ] == "sha256:1"
-
-
-@pytest.mark.parametrize("engine", ["podman", "docker", "apptainer"])
+@pytest.mark.parametrize("engine", ["podman", "docker"])
 def test_the_doctor_comes_without_network_user_or_check(engine: EngineName) -> None:
     start = Start(
         engine=engine,
@@ -152,9 +108,8 @@ def test_the_doctor_comes_without_network_user_or_check(engine: EngineName) -> N
     words = inside.of_start(start).argv
     assert words[-1] == "sha256:1" and "--network=none" in words
     assert not [word for word in words if word.startswith(("--user", "--workdir", "HOME="))]
-    if engine != "apptainer":
-        assert inside.of_start(start, entrypoint="").argv[-2:] == ["--entrypoint=", "sha256:1"]
-        assert inside.of_start(start, entrypoint="tini").argv[-2:] == ["sha256:1", "tini"]
+    assert inside.of_start(start, entrypoint="").argv[-2:] == ["--entrypoint=", "sha256:1"]
+    assert inside.of_start(start, entrypoint="tini").argv[-2:] == ["sha256:1", "tini"]
 
 
 def test_engines_that_nobody_could_look_at_are_not_missing() -> None:

@@ -43,7 +43,6 @@ def test_a_layer_counts_once() -> None:
     [
         ("podman 4.3.1", {"podman's copies of layers": 4000, "podman's storage": 8800}),
         ("docker 27.0", {"docker's storage and docker's copies of layers": 12800}),
-        ("apptainer 1.3", {"the image file and apptainer's unpacked image": 12800}),
     ],
 )
 def test_every_engine_is_asked_for_the_room_that_it_takes(

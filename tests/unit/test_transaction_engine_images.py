@@ -178,14 +178,12 @@ def test_the_engine_lets_go_before_the_directory_goes(root: Root, engines: Asked
     assert engines.released == [HELD.tag] and not version.directory.exists()
 
 
-def test_no_engine_is_asked_for_wheels_and_for_files(root: Root, engines: Asked) -> None:
+def test_no_engine_is_asked_for_wheels(root: Root, engines: Asked) -> None:
     engines.refusal = CouldNotLook("it was asked")
-    wheels = versioned(root, WHEEL)
-    image = imaged(root, held=msgspec.structs.replace(HELD, engine="apptainer", tag=""))
-    for version in (wheels, image):
-        assert existing.condition(version).usable
-        removal.discard(root, version)
-        assert not version.directory.exists()
+    version = versioned(root, WHEEL)
+    assert existing.condition(version).usable
+    removal.discard(root, version)
+    assert not version.directory.exists()
 
 
 def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, engines: Asked) -> None:
