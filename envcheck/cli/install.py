@@ -136,10 +136,10 @@ def _context(
 
 # (option, what it cannot be used together with, why)
 _APART = (
-    ("--image", "--stack --release --flavour", "--image says what is installed"),
+    ("--image", "--stack --release", "--image says what is installed"),
     (
         "--offline",
-        "--stack --release --lock --index --allow-insecure --upgrade --image --flavour",
+        "--stack --release --lock --index --allow-insecure --upgrade --image",
         "the bundle says what is installed",
     ),
     ("--fresh", "--upgrade --lock", "--fresh takes the versions that are installed"),
@@ -160,7 +160,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         selection.refuse_together(
             arguments,
             "--dockerfile",
-            "--stack --release --flavour --engine",
+            "--stack --release --engine",
             "--image NAME:TAG is what the image is built upon",
         )
     if arguments.dockerfile and arguments.format == "json":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
 from .. import json_text
-from ..exit_codes import ExitCode, UsageError
+from ..exit_codes import Cannot, ExitCode, UsageError
 from . import files, sources, stacks
 from .commands import lines_in_place
 from .parser import Parser
@@ -15,8 +16,7 @@ from .style import style_for
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
-    from ..install.reports.releases import Releases
-    from .offers import Known
+    from ..install.reports.releases import Chosen, Releases
 
 EPILOG = """\
 examples:
@@ -29,19 +29,15 @@ examples:
 which something is not known. "perhaps": nothing speaks against it, but not
 all that matters is known of the machine. Nothing is downloaded for this."""
 
+_MAY_BE = "what is not known of this machine may yet rule it out"
+_IF_ANSWERS = "it is taken if its index answers, else the next that fits"
+
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     stacks.add_arguments(parser, "all that --mode has")
-    parser.add_argument(
-        "--flavour",
-        choices=("tf1", "tf2"),
-        default="",
-        metavar="FLAVOUR",
-        help="of the containers: tf1 or tf2",
-    )
     parser.add_argument("--all", action="store_true", help="show the older releases, too")
-    parser.rare("--stack", "--flavour")
+    parser.rare("--stack")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--python", metavar="PYTHON", default="", help="judge for this version or interpreter"
@@ -59,7 +55,10 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
     stacks.settle(arguments)
-    _agree(arguments)
+    if arguments.mode == "container" and arguments.python:
+        raise UsageError(
+            "--python is for wheels: a container has its own", "leave out --python, or --mode"
+        )
     matrix = _containers(arguments) if arguments.mode == "container" else _wheels(arguments)
     if arguments.format == "json":
         text = json_text.render(matrix)
@@ -73,76 +72,92 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.HEALTHY
 
 
-def _agree(arguments: argparse.Namespace) -> None:
-    """Raises UsageError for an option that says nothing about what is asked for."""
-    if arguments.mode == "container" and arguments.python:
-        raise UsageError(
-            "--python is for wheels: a container has its own", "leave out --python, or --mode"
-        )
-    if arguments.mode == "wheel" and arguments.flavour:
-        raise UsageError(
-            "--flavour is for containers",
-            "envcheck releases ngc-tf1 or ngc-tf2 shows them",
-        )
-
-
 def _wheels(arguments: argparse.Namespace) -> Releases:
+    """Of this machine, or of the file's, whose Pythons a Snapshot does not have."""
+    from ..install import places
     from ..install.catalogue import load
+    from ..install.fit.disk_space import space_at, space_of_snapshot
     from ..install.fit.fit import fit
-    from ..install.reports.releases import build
+    from ..install.fit.select import choose
+    from ..install.pythons import finding
+    from ..install.reports.releases import Chosen, Releases, rows
     from ..install.request import Request
     from ..reports.machine import describe_machine
-    from . import offers
 
     request = Request(stack=arguments.stack or "", python=arguments.python)
-    names = [request.stack] if request.stack else load.names()
-    wanted = [load.load(name) for name in names]
-    known = _look(arguments)
-    return build(
-        describe_machine(known.snapshot).summary,
-        [
-            fit(stack, known.snapshot, known.interpreters, known.obtainable, request, known.space)
-            for stack in wanted
-        ],
-        *offers.of_wheels(request, known, names),
-    )
+    wanted = [load.load(name) for name in ([request.stack] if request.stack else load.names())]
+    here = arguments.source is None
+    pythons = finding.interpreters(arguments.python) if here else None
+    obtainable = finding.obtainable() if here else []
+    seen = _snapshot(arguments)
+    space = space_at(places.environments(), seen) if here else space_of_snapshot(seen)
+    judged = [fit(stack, seen, pythons, obtainable, request, space) for stack in wanted]
+    asked: list[str] = []  # stacks whose index would be asked, which this command does not
+    words = [request.stack] if request.stack else []
+    words += ["--python", request.python] if request.python else []
+    command = shlex.join(["envcheck", "install", *words])
+    try:
+        choice = choose(
+            request, seen, pythons, obtainable, lambda one: str(asked.append(one.name) or ""),
+            space=space,
+        )  # fmt: skip
+    except Cannot as error:
+        chosen = Chosen(command=command, refused=str(error), hint=error.hint)
+    else:
+        found, to_get = choice.candidate.interpreter, choice.candidate.python_to_get
+        chosen = Chosen(
+            command=command,
+            stack=choice.stack.name,
+            release=choice.candidate.release.release,
+            where=found.path if found else f"Python {to_get}, which uv gets" if to_get else "",
+            reasons=[
+                *choice.reasons,
+                *[_MAY_BE] * choice.candidate.open,
+                *[_IF_ANSWERS] * bool(asked),
+            ],
+        )
+    machine = describe_machine(seen).summary
+    return Releases(mode="wheel", machine=machine, chosen=chosen, stacks=rows(judged))
 
 
 def _containers(arguments: argparse.Namespace) -> Releases:
     from ..install.catalogue.containers import among, flavours
     from ..install.fit.fit import fit_images
-    from ..install.reports.releases import build
-    from ..install.request import Request
+    from ..install.reports.releases import Releases, rows
     from ..reports.machine import describe_machine
-    from . import offers
 
-    flavour = stacks.containers().get(arguments.stack or "", arguments.flavour)
-    request = Request(mode="container", flavour=flavour)
-    wanted = among("", flavour) if flavour else flavours()
+    flavour = stacks.containers().get(arguments.stack or "", "")
     snapshot = _snapshot(arguments)
-    return build(
-        describe_machine(snapshot).summary,
-        [fit_images(stack, snapshot) for stack in wanted],
-        *offers.of_containers(request, snapshot),
+    wanted = among("", flavour) if flavour else flavours()
+    return Releases(
         mode="container",
+        machine=describe_machine(snapshot).summary,
+        chosen=_chosen_image(arguments.stack or "", flavour, snapshot),
+        stacks=rows(fit_images(stack, snapshot) for stack in wanted),
     )
 
 
-def _look(arguments: argparse.Namespace) -> Known:
-    """At this machine, or into the file; its Pythons are not in a Snapshot."""
-    from ..install.fit.disk_space import space_at, space_of_snapshot
-    from .offers import Known
+def _chosen_image(stack: str, flavour: str, snapshot: Snapshot) -> Chosen:
+    """Where an image fits and no engine works, nothing is installed."""
+    from ..install.engines import choose as engine_choice
+    from ..install.fit.select import choose_image
+    from ..install.reports.releases import Chosen
+    from ..install.request import Request
 
-    if arguments.source is not None:
-        snapshot = _snapshot(arguments)
-        return Known(snapshot, None, [], space_of_snapshot(snapshot))
-    from ..install import places
-    from ..install.pythons import finding
-
-    interpreters = finding.interpreters(arguments.python)
-    snapshot = _snapshot(arguments)
-    space = space_at(places.environments(), snapshot)
-    return Known(snapshot, interpreters, finding.obtainable(), space)
+    command = f"envcheck install {stack or '--mode container'}"
+    request = Request(mode="container", flavour=flavour)  # type: ignore[arg-type]  # the catalogue's
+    try:
+        choice = choose_image(request, snapshot)
+        engine = engine_choice.choose("", snapshot)
+    except Cannot as error:
+        return Chosen(command=command, refused=str(error).rstrip("."), hint=error.hint)
+    return Chosen(
+        command=command,
+        stack=choice.stack.name,
+        release=choice.candidate.release.release,
+        where=engine.name,
+        reasons=choice.reasons + [_MAY_BE] * choice.candidate.open,
+    )
 
 
 def _snapshot(arguments: argparse.Namespace) -> Snapshot:

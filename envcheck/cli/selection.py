@@ -67,11 +67,6 @@ def add_arguments(parser: Parser) -> Groups:
         parser.add_argument_group("for --mode container"),
     )
     _add_wheel_arguments(groups.wheel)
-    groups.container.add_argument(
-        "--flavour",
-        choices=("tf1", "tf2"),
-        help="of NVIDIA's images: with TensorFlow 1, or 2 (default: the newest that fits)",
-    )
     parser.rare(
         "--mode",
         "--stack",
@@ -81,7 +76,6 @@ def add_arguments(parser: Parser) -> Groups:
         "--jobs",
         "--lock",
         "--index",
-        "--flavour",
     )
     return groups
 
@@ -101,7 +95,7 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 # What says something to one mode alone.
-_OF_CONTAINERS = "--flavour --image --engine"
+_OF_CONTAINERS = "--image --engine"
 _OF_WHEELS = "--lock --python --index --installer --dockerfile"
 _OF_BOTH_CONTEXTS = (
     "--dockerfile",
@@ -145,7 +139,7 @@ def request_of(arguments: argparse.Namespace) -> Request:
 
     stack = arguments.stack or ""
     containers = stacks.containers() if arguments.mode == "container" else {}
-    flavour = containers.get(stack) or getattr(arguments, "flavour", None) or ""
+    flavour = containers.get(stack, "")
     if stack in containers:
         stack = ""  # the flavour says it: one request, however it was worded
     elif os.sep in stack or stack.endswith(".toml"):

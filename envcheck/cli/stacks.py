@@ -54,9 +54,6 @@ def settle(arguments: argparse.Namespace) -> None:
             f'"{stack}" is {kind}, and --mode {mode} is not: leave out one of them',
             f"the containers are {' and '.join(images)}" if mode == "container" else "",
         )
-    flavour = getattr(arguments, "flavour", None)
-    if flavour and images.get(stack, flavour) != flavour:
-        raise UsageError(f'"{stack}" is not --flavour {flavour}: leave out one of them')
     arguments.stack = stack or None
     arguments.mode = mode or meant
 

@@ -40,7 +40,7 @@ def fit(
         _release(candidate)
         _architecture(stack, candidate, machine)
         _cpu(stack.cpu_flags, candidate, machine)
-        _libc(stack, candidate, machine)
+        _libc(candidate, machine)
         if stack.gpu:
             gpu_rules.judge(candidate, machine, request.allow_no_gpu)
         python_rules.judge(candidate, machine, interpreters, obtainable, request)
@@ -119,7 +119,7 @@ def _flags(flags: Iterable[str]) -> str:
     return listed([flag.upper() for flag in flags])
 
 
-def _libc(stack: Stack, candidate: Candidate, machine: FitMachine) -> None:
+def _libc(candidate: Candidate, machine: FitMachine) -> None:
     needed = candidate.release.glibc
     needs = f"glibc {needed} or newer" if needed else "glibc"
     if machine.libc and machine.libc != "glibc":
@@ -128,26 +128,10 @@ def _libc(stack: Stack, candidate: Candidate, machine: FitMachine) -> None:
     elif not machine.glibc:
         candidate.unknown(f"The machine's glibc is not known; it needs {needs}.")
     elif not needed:
-        _libc_not_known(stack, candidate, machine)
+        candidate.note("Which glibc it needs is not known.")
     elif _older(machine.glibc, needed):
         hint = "a newer distribution has it, and so has NVIDIA's container"
         candidate.refuse("libc", f"needs {needs}, and this machine has {machine.glibc}", hint)
-
-
-def _libc_not_known(stack: Stack, candidate: Candidate, machine: FitMachine) -> None:
-    """Of a release that does not say: what the one before it needs is hardly too much for it."""
-    release = candidate.release
-    later = stack.releases[stack.releases.index(release) + 1 :]
-    before = next((r for r in later if r.glibc and {*r.python} & {*release.python}), None)
-    if before is None:
-        return
-    said = f"{before.release} before it needs {before.glibc}"
-    if _older(machine.glibc, before.glibc):
-        candidate.refuse_unless_named(
-            f"needs a glibc that is not known; {said}, and this machine has {machine.glibc}"
-        )
-    else:
-        candidate.note(f"Which glibc it needs is not known; {said}.")
 
 
 def _older(there: str, needed: str) -> bool:

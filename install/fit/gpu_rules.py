@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from packaging.version import Version
@@ -9,14 +10,12 @@ from packaging.version import Version
 from ...checks.fitness import code_for, is_entry, ptx_runs, tensorflow_list
 from ...checks.visible import VisibleDevice
 from ...data.capabilities import capability
-from ...data.cuda import driver_fits, newest_cuda_for
+from ...data.cuda import driver_fits
 from ...data.versions import parse_version
 from ..catalogue.model import Release
-from ..pythons.interpreter import listed
 from .models import Candidate, FitMachine, JudgedRelease
 
 UPDATE = "update the driver; envcheck doctor says how it was installed"
-UPDATE_WINDOWS = "update the driver in Windows"
 
 
 def judge(candidate: Candidate, machine: FitMachine, allow_no_gpu: bool) -> None:
@@ -98,7 +97,7 @@ def _driver(candidate: Candidate, machine: FitMachine, cuda: str) -> None:
     if machine.driver_cuda and ptx_runs(cuda, machine.driver_cuda):
         return
     if machine.windows_driver:
-        _windows_driver(candidate, machine, cuda)
+        windows_driver(candidate, machine, cuda)
         return
     if machine.driver_version is None:
         candidate.unknown(
@@ -119,8 +118,10 @@ def _driver(candidate: Candidate, machine: FitMachine, cuda: str) -> None:
         )
 
 
-def _windows_driver(candidate: Candidate, machine: FitMachine, cuda: str) -> None:
-    """Of a driver in Windows only the CUDA that it supports says something; the table has Linux's."""
+def windows_driver(
+    candidate: JudgedRelease[Any], machine: FitMachine, cuda: str, *, minor_versions: bool = True
+) -> None:
+    """Of a driver in Windows only the CUDA that it supports says something; the tables have Linux's."""
     built, driver = parse_version(cuda), parse_version(machine.driver_cuda)
     if built is None or driver is None:
         candidate.unknown(
@@ -131,12 +132,24 @@ def _windows_driver(candidate: Candidate, machine: FitMachine, cuda: str) -> Non
             "driver",
             f"was built with CUDA {cuda}, and the Windows driver {machine.driver} supports "
             f"{machine.driver_cuda} at most",
-            UPDATE_WINDOWS,
+            "update the driver in Windows",
         )
-    else:
+    elif built.release[:2] > driver.release[:2] and not minor_versions:
+        candidate.refuse_unless_named(
+            f"was built with CUDA {cuda}, and whether the Windows driver {machine.driver}, which supports"
+            f" {machine.driver_cuda}, runs it is not known"
+        )
+    elif built.release[:2] > driver.release[:2]:
         candidate.note(
             f"CUDA {cuda} runs on a driver for {machine.driver_cuda} by minor-version compatibility."
         )
+
+
+def _has_code(device: VisibleDevice, built: Sequence[str]) -> bool:
+    return (
+        bool(device.capability)
+        and code_for(device.capability, tensorflow_list(list(built))).kind != "none"
+    )
 
 
 def _capability(candidate: Candidate, machine: FitMachine, device: VisibleDevice) -> None:
@@ -155,15 +168,19 @@ def _capability(candidate: Candidate, machine: FitMachine, device: VisibleDevice
         )
         return
     if code.kind == "none":
-        _no_code(candidate, machine, device)
+        sentence = f"has no code for {whom}, only for {', '.join(built)}"
+        if any(_has_code(other, built) for other in machine.gpus):  # its user may hide this one
+            sentence += "; it would do where CUDA_VISIBLE_DEVICES leaves it out"
+            candidate.refuse_unless_named(sentence, kind="capability")
+        else:
+            candidate.refuse("capability", sentence)
         return
-    own = machine.driver_cuda or _own_cuda(machine)
-    compiles = ptx_runs(release.cuda, own)
+    compiles = ptx_runs(release.cuda, machine.driver_cuda)
     if compiles is False:
         candidate.refuse(
             "capability",
-            f"has only PTX of CUDA {release.cuda} for {whom}, which a driver for CUDA {own} does not"
-            " compile",
+            f"has only PTX of CUDA {release.cuda} for {whom}, which a driver for CUDA"
+            f" {machine.driver_cuda} does not compile",
             UPDATE,
         )
         return
@@ -173,31 +190,6 @@ def _capability(candidate: Candidate, machine: FitMachine, device: VisibleDevice
         f"It has no machine code for {whom}: the driver compiles its {code.by} first, so the first"
         " start takes tens of minutes."
     )
-
-
-def _no_code(candidate: Candidate, machine: FitMachine, device: VisibleDevice) -> None:
-    """Beside a GPU that it has code for, one that it has none for can be hidden: its user decides."""
-    built = candidate.release.compute_capabilities
-    sentence = f"has no code for {_whom(device)}, only for {', '.join(built)}"
-    others = [
-        other.name or "another GPU"
-        for other in machine.gpus
-        if other.capability not in ("", device.capability)
-        and code_for(other.capability, tensorflow_list(built)).kind != "none"
-    ]
-    if not others:
-        candidate.refuse("capability", sentence)
-        return
-    candidate.refuse_unless_named(
-        f"{sentence}; it would do where CUDA_VISIBLE_DEVICES leaves {listed(others)} alone",
-        kind="capability",
-    )
-
-
-def _own_cuda(machine: FitMachine) -> str:
-    """The CUDA that the driver was released with, by the table; "" where that is not known."""
-    row = None if machine.windows_driver else newest_cuda_for(machine.driver)
-    return row.minor if row is not None else ""
 
 
 def _whom(device: VisibleDevice) -> str:

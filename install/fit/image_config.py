@@ -41,15 +41,11 @@ class _Variant(msgspec.Struct):
     variant: str | None = None
 
 
-def told(choice: ImageChoice, image: Image, snapshot: Snapshot) -> ImageChoice:
-    """The choice, with what the image says of itself; of one out of the catalogue the tables say it.
-
-    What it requires by name, ``check_driver`` refuses.
-    """
+def with_notes(choice: ImageChoice, image: Image, snapshot: Snapshot) -> ImageChoice:
+    """The choice, with the notes on NVIDIA's image where it is one of NVIDIA's under another name."""
     if choice.stack.name != containers.OWN or _NOTHING not in choice.candidate.notes:
         return choice
-    machine = machine_of(snapshot)
-    notes = _of_release(image, snapshot) or _of_variables(image, machine)
+    notes = _of_release(image, snapshot)
     if not notes:
         return choice
     others = [note for note in choice.candidate.notes if note != _NOTHING]
@@ -128,34 +124,6 @@ def _of_release(image: Image, snapshot: Snapshot) -> list[str]:
     stack, release = found
     made_from = f"It is, or is made from, NVIDIA's {stack.name} {release.release}."
     return [made_from, *notes_of(stack, release, snapshot)]
-
-
-def _of_variables(image: Image, machine: FitMachine) -> list[str]:
-    cuda = parse_version(image.environment.get("CUDA_VERSION", ""))
-    require = image.environment.get("NVIDIA_REQUIRE_CUDA", "")
-    asked = re.search(r"\bcuda>=(\d+\.\d+)\b", require)
-    if not (cuda or asked):
-        return []
-    what = f"CUDA {asked[1]} (NVIDIA_REQUIRE_CUDA)" if asked else f"CUDA {cuda} (CUDA_VERSION)"
-    supports = parse_version(machine.driver_cuda)
-    if supports is None:
-        return [f"By its configuration it needs a driver for {what}; this machine's is not known."]
-    needed = parse_version(asked[1]) if asked else cuda
-    assert needed is not None, "one of them is there"
-    have = f"driver {machine.driver} supports CUDA {machine.driver_cuda}"
-    if supports.release[:2] >= needed.release[:2]:
-        return [f"By its configuration it needs {what}; {have}."]
-    met = _is_met(require, machine)
-    if asked and met:
-        return [f"By its configuration it needs {what}, or this older driver: {have}."]
-    if asked and met is None:
-        return [f"By its configuration it needs {what}; whether {have} does is not known."]
-    if not asked and supports.major == needed.major:
-        return [f"It was built with {what}; {have}, by minor-version compatibility."]
-    return [
-        f"By its configuration it needs {what}, and {have} at most: its programs will not find a CUDA that"
-        " works, unless the image has a compat libcuda for this driver."
-    ]
 
 
 def _is_met(require: str, machine: FitMachine) -> bool | None:

@@ -13,7 +13,7 @@ from ...data.data_centre_gpus import is_data_centre
 from ...data.versions import parse_version
 from ..catalogue.containers import ImageRelease, ImageStack
 from ..pythons.interpreter import listed
-from .gpu_rules import UPDATE, UPDATE_WINDOWS, judge_presence, judge_toolkit
+from .gpu_rules import UPDATE, judge_presence, judge_toolkit, windows_driver
 from .models import FitMachine, ImageCandidate
 
 
@@ -26,7 +26,7 @@ def judge(
     if not needs:
         candidate.refuse_unless_named("needs a driver, and no source says which version")
     elif has_gpu and machine.windows_driver:
-        _windows_driver(candidate, machine)
+        windows_driver(candidate, machine, candidate.release.cuda, minor_versions=False)
     elif has_gpu:
         _driver(candidate, machine)
     for device in machine.gpus:
@@ -91,33 +91,6 @@ def _driver(candidate: ImageCandidate, machine: FitMachine) -> None:
 def _gpus(machine: FitMachine, *, data_centre: bool | None) -> list[str]:
     """Those that are data-centre GPUs, that are none, or of which that is not known."""
     return [name or "a GPU" for name in machine.names if is_data_centre(name) is data_centre]
-
-
-def _windows_driver(candidate: ImageCandidate, machine: FitMachine) -> None:
-    """Of a driver in Windows only the CUDA that it supports says something; the table has Linux's."""
-    release = candidate.release
-    built, driver = parse_version(release.cuda), parse_version(machine.driver_cuda)
-    windows = f"the Windows driver {machine.driver}".rstrip()
-    if built is None or driver is None:
-        candidate.unknown(
-            f"It needs driver {release.min_driver} on Linux; whether {windows} would do is not known."
-        )
-    elif built.major > driver.major:
-        candidate.refuse(
-            "driver",
-            f"was built with CUDA {release.cuda}, and {windows} supports {machine.driver_cuda} at most",
-            UPDATE_WINDOWS,
-        )
-    elif built.release[:2] > driver.release[:2]:
-        candidate.refuse_unless_named(
-            f"was built with CUDA {release.cuda}, and whether {windows}, which supports"
-            f" {machine.driver_cuda}, runs it is not known: the table has the drivers of Linux"
-        )
-    else:
-        candidate.note(
-            f"Its driver {release.min_driver} is one of Linux; {windows} supports CUDA"
-            f" {machine.driver_cuda}, and it needs {release.cuda}."
-        )
 
 
 def _capability(stack: ImageStack, candidate: ImageCandidate, device: VisibleDevice) -> None:

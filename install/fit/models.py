@@ -29,10 +29,6 @@ RefusalKind = Literal[
     "prerelease",
 ]
 
-# The keys of a release's ``sister``: those with this prefix are what its branch's README builds with.
-_README = "readme-build-"
-_LIBRARIES = {"cuda": "CUDA", "cudnn": "cuDNN", "tensorrt": "TensorRT"}
-
 GpuState = Literal[
     "there",  # the driver lists it
     "silent",  # on the PCI bus, and the driver lists none
@@ -113,13 +109,11 @@ class JudgedRelease(msgspec.Struct, Generic[R], kw_only=True):
     def named(self) -> JudgedRelease[R]:
         """As it stands when its user names it: what naming overrides becomes a note."""
         overridden = [refusal for refusal in self.refusals if refusal.overridable]
-        said: list[str] = [f"{self.release.release} {refusal.sentence}." for refusal in overridden]
-        if any(refusal.kind == "not-known" for refusal in overridden):
-            said += _sister(self.release.sister)
+        notes = [f"{self.release.release} {refusal.sentence}." for refusal in overridden]
         return msgspec.structs.replace(
             self,
             refusals=[refusal for refusal in self.refusals if not refusal.overridable],
-            notes=[*said, *self.notes],
+            notes=[*notes, *self.notes],
         )
 
 
@@ -177,14 +171,3 @@ ImageChoice = Selection[ImageStack, ImageRelease]
 
 def sentences(refusals: Sequence[Refusal]) -> str:
     return "; it ".join(refusal.sentence for refusal in refusals)
-
-
-def _sister(sister: dict[str, str]) -> list[str]:
-    """What others say in the place of what is not known: shown as such, and nothing rests on it."""
-    said: dict[str, list[str]] = {}
-    for key, value in sister.items():
-        who = "Its README" if key.startswith(_README) else "Same-month base image"
-        name = key.removeprefix(_README)
-        if value:
-            said.setdefault(who, []).append(f"{_LIBRARIES.get(name, name)} {value}")
-    return [f"{who}: {', '.join(values)}; not confirmed." for who, values in said.items()]

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 
@@ -41,12 +41,15 @@ from .models import (
 
 # Without a stack's name: the first of these that fits and whose index answers.
 DEFAULTS = ("nvidia-tf1", "tensorflow")
-# Where two flavours fit alike: TensorFlow 2 has releases still, TensorFlow 1 ended with 23.03.
+# Where both flavours fit: TensorFlow 2 has releases still, TensorFlow 1 ended with 23.03.
 _LIVING = "tf2"
 
 _OF_TF1 = re.compile(r"(?s)\d\d\.\d\d?|1\..*|.*\+nv.*")  # "23.03", "1.15.5", "1.15.5+nv23.03"
 
 _BY_WEIGHT = get_args(RefusalKind)
+
+# What else could be installed where a stack cannot, a line each; the release says why it cannot.
+_Others = Callable[[Fit[S, R], JudgedRelease[R]], list[str]]
 
 
 def choose(
@@ -61,9 +64,9 @@ def choose(
 ) -> Choice:
     """The stack of wheels and the release for this request.
 
-    answers: "" where a stack's own indexes answer, else the sentence that says what does not; asked only
-    where it decides. space: of the directory to install into. load: the catalogue's, by default.
-    Raises Cannot where nothing fits, with what would; UsageError for a name that does not exist.
+    answers: "" where a stack's own indexes answer, else a sentence; called only where it decides. space: of
+    the directory to install into. load: the catalogue's, by default. Raises Cannot where nothing fits, with
+    what would; UsageError for a name that does not exist.
     """
 
     def judge(name: str) -> StackFit:
@@ -84,9 +87,8 @@ def choose(
 def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
     """The container for this request, or the image that it names.
 
-    One of NVIDIA's that is named by its reference, with a digest or without, is the release that it is.
-    Raises Cannot where nothing fits or what was named does not, with what would; UsageError for a flavour,
-    a stack or a release that does not exist, and for an image's name that is none.
+    One of NVIDIA's that is named by its reference is the release that it is. Raises Cannot where nothing fits
+    or what was named does not, with what would; UsageError for a name that does not exist.
     """
     pinned = ""
     if request.image:
@@ -109,39 +111,28 @@ def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
             for candidate in judged.candidates
             if candidate.release in wanted
         ]
-        choice = _named(request, found, _no_others)
-        beside = [
-            f"no flavour was named: --flavour {judged.stack.flavour} is the other one"
-            for judged, _ in found
-            if judged.stack is not choice.stack
-        ]
+        choice = _named(request, found, lambda judged, refused: [])
+        fits = [judged for judged, _ in found]
     else:
         newest_first = sorted(fits, key=_newest_month, reverse=True)
-        choice = _newest(request, newest_first, fits[0], _no_others)
-        beside = [_beside(choice, one) for one in fits if one.stack is not choice.stack]
+        choice = _newest(request, newest_first, fits[0], lambda judged, refused: [])
+    beside = [_beside(one) for one in fits if one.stack is not choice.stack]
     choice = msgspec.structs.replace(choice, reasons=[*choice.reasons, *beside])
-    return _pinned(choice, pinned) if pinned else choice
-
-
-def _pinned(choice: ImageChoice, reference: str) -> ImageChoice:
-    """The same release, by the digest that its user named."""
-    release = msgspec.structs.replace(choice.candidate.release, reference=reference)
-    candidate = msgspec.structs.replace(choice.candidate, release=release)
+    if not pinned:
+        return choice
+    release_there = msgspec.structs.replace(choice.candidate.release, reference=pinned)
+    candidate = msgspec.structs.replace(choice.candidate, release=release_there)
     return msgspec.structs.replace(choice, candidate=candidate)
 
 
 def meant_for(stack: Stack, request: Request) -> Request:
-    """Where envcheck chooses the stack, an index of one that it passes over says nothing to the others."""
+    """The request without the indexes of stacks that envcheck did not choose."""
     if request.stack:
         return request
     others = {index.name for name in DEFAULTS for index in catalogue.load(name).indexes}
     others -= {index.name for index in stack.indexes}
     kept = [index for index in request.indexes if index.partition("=")[0] not in others]
     return msgspec.structs.replace(request, indexes=kept)
-
-
-# What else could be installed where a stack cannot, a line each. refused: the release that says why.
-_Others = Callable[[Fit[S, R], JudgedRelease[R]], list[str]]
 
 
 def _newest(
@@ -163,23 +154,21 @@ def _newest(
             continue
         newer = judged.candidates[: judged.candidates.index(best)]
         newest = f"{best.release.release} is the newest release of {name}"
+        skipped = [f"{one} was skipped: {why}" for one, why in against.items() if why]
         return Selection(
             stack=judged.stack,
             candidate=best,
-            reasons=[
-                *(f"{one} was skipped: {why}" for one, why in against.items() if why),
-                newest + (" that fits this machine" if newer else ""),
-            ],
+            reasons=[*skipped, f"{newest} that fits this machine" if newer else newest],
             newer_refused=newer,
         )
-    names, told = list(against), list(dict.fromkeys(against.values()))
-    if len(told) > 1:
-        told = [f"{name}: {why}" for name, why in against.items()]
-    what = f"neither {' nor '.join(names)}" if len(names) > 1 else f"no release of {names[0]}"
-    raise Cannot(
-        f"{what} fits this machine: {'; '.join(told)}",
-        hint=_hint(request, hinted, hinted.nearest, others),
-    )
+    names = [judged.stack.name for judged in fits]
+    if len(names) == 1:
+        problem = f"no release of {names[0]} fits this machine: {against[names[0]]}"
+    else:
+        same = len(set(against.values())) == 1
+        each = against[names[0]] if same else "; ".join(f"{k}: {why}" for k, why in against.items())
+        problem = f"neither {' nor '.join(names)} fits this machine: {each}"
+    raise Cannot(problem, hint=_hint(request, hinted, hinted.nearest, others))
 
 
 def _named(
@@ -187,12 +176,13 @@ def _named(
     found: Sequence[tuple[Fit[S, R], JudgedRelease[R]]],
     others: _Others[S, R],
 ) -> Selection[S, R]:
-    """The release that was named, of the first stack where it fits, else of the first that has it."""
-    judged, candidate = max(found, key=lambda pair: pair[1].named().fits)
-    taken, name = candidate.named(), f"{judged.stack.name} {candidate.release.release}"
-    if taken.refusals:
+    """The release that its user named: of several the first that fits."""
+    judged, candidate = next((one for one in found if one[1].named().fits), found[0])
+    taken = candidate.named()
+    if not taken.fits:
         raise Cannot(
-            f"{name} cannot be installed here: it {sentences(taken.refusals)}",
+            f"{judged.stack.name} {candidate.release.release} cannot be installed here: it"
+            f" {sentences(taken.refusals)}",
             hint=_hint(request, judged, taken, others),
         )
     reason = f"{candidate.release.release} of {judged.stack.name} was named"
@@ -220,7 +210,7 @@ def _hint(
 
 
 def _command(request: Request, stack: str) -> str:
-    """Which installs that stack, under the request's conditions: what fits was judged under them."""
+    """Which installs that stack, under the request's conditions."""
     words = ["envcheck", "install", stack]
     words += ["--python", request.python] if request.python else []
     words += ["--allow-no-gpu"] if request.allow_no_gpu else []
@@ -243,10 +233,6 @@ def _other_stacks(
     return [f"{_command(request, stack.name)} {how}" for stack in with_gpu or fitting]
 
 
-def _no_others(judged: Fit[Any, Any], refused: JudgedRelease[Any]) -> list[str]:
-    return []
-
-
 def _with_release(
     fits: Sequence[StackFit], release: str
 ) -> tuple[StackFit, JudgedRelease[Release]]:
@@ -266,15 +252,12 @@ def _newest_month(judged: ImageFit) -> tuple[int, int]:
     return (0, 0) if judged.best is None else month_key(judged.best.release.release)
 
 
-def _beside(taken: ImageChoice, other: ImageFit) -> str:
-    """Why one flavour and not the other."""
-    how = f"--flavour {other.stack.flavour} takes it"
+def _beside(other: ImageFit) -> str:
+    """What the flavour that was not chosen has."""
     if other.best is None:
         return f"{other.stack.name} was skipped: {other.why_none()}"
-    mine, best = taken.candidate.release.release, other.best.release.release
-    if best != mine:
-        return f"{other.stack.name} was skipped: its newest that fits is older, {best}; {how}"
-    return f"{other.stack.name} {mine} fits as well, and TensorFlow 2 is still developed; {how}"
+    name = other.stack.name
+    return f"{name} {other.best.release.release} fits as well: envcheck install {name} takes it"
 
 
 def _own_image(named: Reference, snapshot: Snapshot) -> ImageChoice:
@@ -284,8 +267,5 @@ def _own_image(named: Reference, snapshot: Snapshot) -> ImageChoice:
     candidate.note("What it needs of the driver and of the GPUs is not known.")
     if machine.gpu_state != "not-known":
         judge_presence(candidate, machine, "", allow_no_gpu=True)
-    return ImageChoice(
-        stack=containers.own(),
-        candidate=candidate,
-        reasons=[f"the image {image} was named"],
-    )
+    reasons = [f"the image {image} was named"]
+    return ImageChoice(stack=containers.own(), candidate=candidate, reasons=reasons)

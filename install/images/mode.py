@@ -25,7 +25,6 @@ from ..fit.models import ImageChoice
 from ..fit.select import choose_image
 from ..plan import image_planning
 from ..plan.models import ImagePlan
-from ..progress import last_rate
 from ..registry import reference
 from ..registry.image import Image, PullOptions
 from ..request import InstallOptions, Request
@@ -99,7 +98,7 @@ class ImageMode:
             engine = other
             image_config.check(image, self.snapshot, engine.name, engine.version)
         image_config.check_driver(image, self.snapshot)
-        choice = image_config.told(self._recognised(choice, image), image, self.snapshot)
+        choice = image_config.with_notes(self._recognised(choice, image), image, self.snapshot)
         return ResolvedImage(
             choice=choice,
             image=image,
@@ -138,7 +137,6 @@ class ImageMode:
             held=resolved.held,
             remarks=engine.remarks,
             offline=self._archive is not None,
-            rate=last_rate(),
         )
         return image_planning.plan(choice, image, here)
 

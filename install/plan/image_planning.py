@@ -10,7 +10,6 @@ from ..registry.image import Image
 from .models import DiskNeed, ImagePlan, Step
 from .shared import (
     ELSEWHERE,
-    VERIFY_SECONDS,
     DiskUse,
     PlanInputs,
     check_writable,
@@ -23,8 +22,6 @@ from .shared import (
 # No manifest says what layers unpack to. A Debian 12 root: 119 MB of gzip became 259 MB, measured with
 # podman 4.3.1; tensorflow[and-cuda]'s wheels grow by 1.94.
 UNPACKED_PER_COMPRESSED = 2.2
-# Compressed bytes a second that podman unpacks into its storage on 2 cores: that root in 5.1 s.
-UNPACK_RATE = 23e6
 
 # What an engine writes where. Podman copies layers to its temporary directory first, docker to its own
 # storage. envcheck has these in the directory.
@@ -69,9 +66,6 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
     layers = {blob.sha256: blob.size for blob in image.layers}  # each counts once
     compressed, unpacked = sum(layers.values()), unpacked_bytes(image)
     to_fetch = 0 if here.held else compressed
-    rate, rate_from = here.expected_rate
-    # The engine unpacks while the rest is fetched, so the slower of the two counts.
-    seconds = max(to_fetch / rate, to_fetch / UNPACK_RATE) + VERIFY_SECONDS
     release = choice.candidate.release
     contents = {
         choice.stack.framework or "TensorFlow": release.framework,
@@ -91,9 +85,6 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
         disk_needs=_disk_needs(to_fetch, 0 if here.held else unpacked, here),
         download_bytes=to_fetch,
         in_store_bytes=0,
-        seconds=round(seconds, 1),
-        rate=rate,
-        rate_from=rate_from,
         engine=here.engine,
         reference=image.reference,
         digest=image.digest,

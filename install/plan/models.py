@@ -44,7 +44,7 @@ class DiskNeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode"):
-    """Everything that will happen, printable as text or JSON: what both modes say."""
+    """Everything that will happen, in both modes."""
 
     stack: str
     release: str
@@ -57,13 +57,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode"):
     disk_needs: list[DiskNeed] = msgspec.field(name="rooms")
     download_bytes: int
     in_store_bytes: int
-    seconds: float | None  # expected, at ``rate``
-    rate: float  # bytes per second that ``seconds`` rests on
-    rate_from: str  # "the last installation", "assumed"
 
     @property
     def called(self) -> str:
-        """What people are told is installed: "ngc-tf1 23.03", an image of their own by its name."""
+        """For people: "ngc-tf1 23.03"; an image of their own by its name."""
         return f"{self.stack} {self.release}".rstrip()
 
 

@@ -1,4 +1,4 @@
-"""What the plans of both modes reckon and tell alike."""
+"""What the plans of both modes have in common."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from ..pythons.interpreter import listed
 from .models import DiskNeed, Step
 
 MIB = 1024 * 1024
-ASSUMED_RATE = 12.5e6  # bytes a second: 100 Mbit/s
-DISK_RATE = 100e6  # bytes a second, read, hashed and written
-VERIFY_SECONDS = 12.0  # importing a framework, once for the machine and once for the environment
 
 ELSEWHERE = "--path DIR names another place"
 
@@ -28,18 +25,10 @@ class PlanInputs(msgspec.Struct, frozen=True, kw_only=True):
     version: str  # the new version's name in it
     remarks: list[str] = []  # what was noticed on the way, a sentence each
     offline: bool = False  # what is not here comes from a bundle or an archive
-    rate: float = 0.0  # bytes per second of the last installation; 0: there was none
-
-    @property
-    def expected_rate(self) -> tuple[float, str]:
-        """(bytes a second to reckon with, where that is from)."""
-        if self.offline:
-            return DISK_RATE, "assumed for a disk"
-        return (self.rate, "the last installation") if self.rate else (ASSUMED_RATE, "assumed")
 
 
 def reasons(choice: Selection[Any, Any]) -> list[str]:
-    """Why this and no newer one; releases that are skipped for the same reasons are told together."""
+    """Why this and no newer one; releases that are skipped for the same reasons in one sentence."""
     newer: dict[str, list[str]] = {}
     for candidate in choice.newer_refused:
         newer.setdefault(sentences(candidate.refusals), []).append(candidate.release.release)

@@ -10,7 +10,6 @@ from .models import DiskNeed, PlannedPackage, Step, WheelPlan
 from .shared import (
     ELSEWHERE,
     MIB,
-    VERIFY_SECONDS,
     DiskUse,
     PlanInputs,
     check_writable,
@@ -23,8 +22,6 @@ from .shared import (
 # tensorflow[and-cuda] 2.21: 3.28 GB of wheels became 6.36 GB (facts, installing.md). For stacks whose
 # installed size nobody has measured.
 UNPACKED_PER_FETCHED = 1.94
-# Bytes of wheels a second that uv unpacks on 2 cores: 3.28 GB from a local directory in 43 s (same source).
-UNPACK_RATE = 76e6
 
 # What an environment has that is not linked from unpacked wheels: its directories, scripts, and byte code.
 OWN_MIB = 40
@@ -54,9 +51,6 @@ def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
     _check_places(here)
     sums = _Sums(choice, lock, here)
     interpreter = choice.candidate.interpreter
-    rate, rate_from = here.expected_rate
-    # Unpacking goes on while the rest is fetched, so the slower of the two counts.
-    seconds = max(sums.to_fetch / rate, sums.to_fetch / UNPACK_RATE) + VERIFY_SECONDS
     return WheelPlan(
         stack=lock.stack,
         release=lock.release,
@@ -75,9 +69,6 @@ def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
         download_bytes=sums.to_fetch,
         in_store_bytes=sums.cached,
         sizes_unknown=sums.unknown,
-        seconds=None if sums.guessed else round(seconds, 1),
-        rate=rate,
-        rate_from=rate_from,
     )
 
 

@@ -11,7 +11,7 @@ from ..catalogue.containers import ImageRelease, ImageStack
 from ..fit.gpu_rules import needed_driver
 from ..fit.models import Candidate, ImageCandidate, ImageFit, Refusal, StackFit
 
-SCHEMA = 1
+SCHEMA = 2
 
 Fits = Literal[
     "yes",
@@ -39,8 +39,8 @@ class WheelRow(Row, frozen=True, kw_only=True):
     python: list[str]
     cudnn: str
     tensorrt: str
-    interpreter: str = ""  # the one that it would get
-    python_to_get: str = ""
+    interpreter: str  # the one that it would get
+    python_to_get: str
 
 
 class ImageRow(Row, frozen=True, kw_only=True):
@@ -50,7 +50,6 @@ class ImageRow(Row, frozen=True, kw_only=True):
     compat_branches: list[str]  # older drivers for data-centre GPUs; empty: not known
     capability: str  # the least compute capability
     framework: str  # its version
-    tensorflow: str  # the same, "" of another framework
     python: str
     ubuntu: str
     sister: dict[str, str]  # what the same month's base image says of what is not known here
@@ -60,65 +59,47 @@ class StackRows(msgspec.Struct, frozen=True, kw_only=True):
     """A stack's releases, or a flavour's, newest first."""
 
     name: str
-    flavour: str = ""  # of containers
+    flavour: str  # of containers
     title: str
-    gpu: bool = True
+    gpu: bool
     newest_that_fits: str  # "" where none does
     releases: Sequence[WheelRow | ImageRow]
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command would take; ``refused`` says why it would take nothing."""
+    """What a command would install; ``refused`` says why it would install nothing."""
 
     command: str = "envcheck install"
     stack: str = ""
     release: str = ""
-    python: str = ""  # the interpreter, or the version that would be got
-    reference: str = ""  # of a container, as the engine that it would go into
-    engine: str = ""
+    where: str = ""  # the interpreter, or the container engine
     reasons: list[str] = []
     refused: str = ""
     hint: str = ""
 
 
 class Releases(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole matrix of a mode. ``otherwise`` is taken where the index of ``chosen`` does not answer;
-    ``others`` are the commands that name a stack, and what they would take."""
+    """The whole matrix of a mode."""
 
     schema: int = SCHEMA
     mode: Literal["wheel", "container"]
     machine: str
     chosen: Chosen
-    otherwise: Chosen | None
-    others: list[Chosen]
     stacks: list[StackRows]
 
 
-def build(
-    machine: str,
-    judged: Iterable[StackFit | ImageFit],
-    chosen: Chosen,
-    otherwise: Chosen | None = None,
-    others: Sequence[Chosen] = (),
-    mode: Literal["wheel", "container"] = "wheel",
-) -> Releases:
-    return Releases(
-        mode=mode,
-        machine=machine,
-        chosen=chosen,
-        otherwise=otherwise,
-        others=list(others),
-        stacks=[_stack(one) for one in judged],
-    )
+def rows(judged: Iterable[StackFit | ImageFit]) -> list[StackRows]:
+    return [_stack(one) for one in judged]
 
 
 def _stack(judged: StackFit | ImageFit) -> StackRows:
     stack, best = judged.stack, judged.best
+    of_images = isinstance(stack, ImageStack)
     return StackRows(
         name=stack.name,
         flavour=stack.flavour if isinstance(stack, ImageStack) else "",
         title=stack.title,
-        gpu=isinstance(stack, ImageStack) or stack.gpu,
+        gpu=of_images or stack.gpu,
         newest_that_fits="" if best is None else best.release.release,
         releases=[_row(candidate) for candidate in judged.candidates],
     )
@@ -134,25 +115,18 @@ def _row(candidate: Candidate | ImageCandidate) -> WheelRow | ImageRow:
         "notes": candidate.notes,
     }
     if isinstance(release, ImageRelease):
+        same = ("reference", "framework", "python", "ubuntu", "sister")
         return ImageRow(
             **judged,
+            **{name: getattr(release, name) for name in same},
             driver=release.min_driver,
-            reference=release.reference,
             compat_branches=list(release.compat_branches),
             capability=release.min_capability,
-            framework=release.framework,
-            tensorflow=release.framework if "/tensorflow:" in release.reference else "",
-            python=release.python,
-            ubuntu=release.ubuntu,
-            sister=release.sister,
         )
     return WheelRow(
         **judged,
+        **{name: getattr(release, name) for name in ("version", "python", "cudnn", "tensorrt")},
         driver=needed_driver(release),
-        version=release.version,
-        python=release.python,
-        cudnn=release.cudnn,
-        tensorrt=release.tensorrt,
         interpreter="" if candidate.interpreter is None else candidate.interpreter.path,
         python_to_get=candidate.python_to_get,
     )

@@ -93,8 +93,8 @@ def usable(root: Root, journal: Journal) -> list[str]:
 
 
 def _serves(noted: Record, request: Request, digest: str) -> bool:
-    if digest:  # the lock says to the byte what is installed; these, how it is started
-        same = (noted.lock, noted.mode, noted.request.gpus) == (digest, request.mode, request.gpus)
+    if digest:  # the lock says to the byte what is installed
+        same = (noted.lock, noted.mode) == (digest, request.mode)
         return same and request.engine in ("", noted.engine)
     try:
         return noted.request == record.public(request) and noted.inputs == record.inputs(request)

@@ -19,7 +19,7 @@ from ..fit.models import Choice
 from ..lockfile import Lockfile
 from ..plan import wheel_planning
 from ..plan.models import WheelPlan
-from ..progress import Meter, last_rate
+from ..progress import Meter
 from ..request import InstallOptions, Request
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
@@ -170,7 +170,6 @@ class WheelMode:
             environment=space_at(directory, snapshot),
             cache=space_at(places.uv_cache(), snapshot),
             cached=self._cached(lock),
-            rate=last_rate(),
             remarks=[
                 *(indexes.remarks if indexes else []),
                 *added.damage(root, digest),

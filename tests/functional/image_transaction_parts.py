@@ -205,9 +205,6 @@ def planned(root: Path, release: str) -> Plan:
         disk_needs=[],
         download_bytes=0,
         in_store_bytes=0,
-        seconds=None,
-        rate=1.0,
-        rate_from="assumed",
     )
 
 

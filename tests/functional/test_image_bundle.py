@@ -148,8 +148,10 @@ def test_what_cannot_be(
 
 
 def test_no_options_of_the_other_mode(tmp_path: Path) -> None:
-    run = Home(tmp_path).envcheck("bundle", "--flavour", "tf1", "--output", tmp_path / "x")
-    assert "--flavour is for --mode container" in sentence(run, 2)
+    run = Home(tmp_path).envcheck(
+        "bundle", "--image", "x:1", "--mode", "wheel", "--output", tmp_path / "x"
+    )
+    assert "--mode container" in sentence(run, 2)
 
 
 def edited(bundle: Path, to: Path, change: Callable[[dict[str, Any]], None]) -> Path:

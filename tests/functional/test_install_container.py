@@ -217,7 +217,7 @@ def test_an_image_that_was_there_before_stays(site: Site) -> None:
         (("--image", "{host}/team/base:1", "--engine", "apptainer"), ExitCode.CANNOT, "apptainer"),
         (("--release", "23.3"), ExitCode.CANNOT, "GPU"),
         (("--release", "99.99"), ExitCode.USAGE, "99.99"),
-        (("--flavour", "tf1", "--release", "25.02"), ExitCode.USAGE, "25.02"),
+        (("ngc-tf1", "--release", "25.02"), ExitCode.USAGE, "25.02"),
         ((), ExitCode.CANNOT, "GPU"),
         (("--offline", "/no/such.tar"), ExitCode.USAGE, "/no/such.tar"),
     ],

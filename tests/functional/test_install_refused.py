@@ -37,7 +37,7 @@ def tree(folder: Path) -> list[str]:
             ["--mode", "container", "--stack", "tensorflow"],
             "--mode container is not: leave out one of them",
         ),
-        (["--flavour", "tf1"], "--flavour is for --mode container"),
+        (["--engine", "podman"], "--engine is for --mode container"),
         (["--mode", "conda"], "not one of wheel, container"),
         (
             ["--offline", "b", "--stack", "tensorflow"],

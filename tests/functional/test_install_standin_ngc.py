@@ -78,7 +78,7 @@ def test_chosen_pulled_by_digest_verified_from_inside_run_and_removed(
     machine: Machine, home: Home, world: PodmanWorld
 ) -> None:
     with Watch([KEY, LOGIN], home, world) as watch:
-        told = machine.install(home, world, "--flavour", "tf1")
+        told = machine.install(home, world, "ngc-tf1")
     assert told["result"] == "installed", told["error"]
     assert watch.engines and not watch.seen()
     assert len(_blobs(machine)) == told["plan"]["layers"] + 1  # each once, and the configuration
@@ -166,7 +166,7 @@ def test_without_a_way_for_the_gpus_no_layer_is_fetched(
 ) -> None:
     machine.wire(version) if version else machine.unwire()
     before = len(_blobs(machine))
-    told = machine.install(home, world, "--flavour", "tf1")
+    told = machine.install(home, world, "ngc-tf1")
     assert told["exit_code"] == ExitCode.CANNOT
     assert sentence in told["error"]["sentence"] and command in told["error"]["hint"]
     assert len(_blobs(machine)) == before

@@ -68,9 +68,6 @@ def planned(root: Path, lock: Lockfile) -> WheelPlan:
         download_bytes=0,
         in_store_bytes=0,
         sizes_unknown=0,
-        seconds=None,
-        rate=1.0,
-        rate_from="assumed",
     )
 
 

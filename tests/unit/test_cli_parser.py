@@ -13,6 +13,7 @@ import pytest
 from envcheck.cli.commands import COMMANDS
 from envcheck.cli.main import build_parser, run
 from envcheck.cli.parser import Parser
+from envcheck.exit_codes import ExitCode
 
 
 def told(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
@@ -102,3 +103,14 @@ def test_control_c_waits_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
         build_parser(["schema"])
     assert loaded == [".schema"]
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("-v", "/x"), ("-e", "=1")],
+)
+def test_a_bad_value_is_told_whatever_is_installed(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["run", option, value, "true"]) == ExitCode.NOT_STARTED
+    assert f" {value!r}: " in capsys.readouterr().err

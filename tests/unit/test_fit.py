@@ -10,7 +10,6 @@ import whole
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
-from envcheck.install.catalogue.load import load
 from envcheck.install.fit.fit import fit
 from envcheck.install.request import Request
 
@@ -58,7 +57,6 @@ def test_a_release_whose_cuda_is_not_known_only_where_it_is_named() -> None:
     assert chosen.fits
     assert chosen.notes[:2] == [
         "23.02 was built with an unknown CUDA, so the driver that it needs is not known either.",
-        "Same-month base image: CUDA 12.0.1.011; not confirmed.",
     ]
 
 
@@ -76,20 +74,6 @@ def test_nothing_known_is_never_a_pass_in_silence() -> None:
     assert candidate.open and not m.one(m.judged(m.tensorflow(), m.machine()), "2.21.0").open
     for what in ("architecture", "with AVX", "glibc", "has an NVIDIA GPU", "driver runs CUDA"):
         assert any(what in note and "not known" in note for note in notes), what
-
-
-def test_a_glibc_that_is_not_known_is_that_of_the_release_before_it() -> None:
-    """In the catalogue, as it is: 23.03 says none, and 22.09 needs 2.31."""
-    stack = load("nvidia-tf1")
-    old = m.judged(stack, m.machine(["H100"], glibc="2.17"))
-    assert old.best is None
-    assert m.sentence(m.one(old, "23.03"), "not-known") == (
-        "needs a glibc that is not known; 22.09 before it needs 2.31, and this machine has 2.17"
-    )
-    assert m.one(old, "23.03").named().fits
-    new = m.one(m.judged(stack, m.machine(["H100"], glibc="2.31")), "23.03")
-    assert new.fits and not new.open
-    assert "Which glibc it needs is not known; 22.09 before it needs 2.31." in new.notes
 
 
 @pytest.mark.parametrize(

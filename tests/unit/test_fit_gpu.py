@@ -53,7 +53,7 @@ def test_every_gpu_counts() -> None:
     mixed = m.judged(stack, m.machine(["H100", "T4", "A100"])).candidates[0]
     assert m.sentence(mixed, "capability") == (
         "has no code for Tesla T4 (compute capability 7.5), only for sm_80, sm_90; it would do where"
-        f" CUDA_VISIBLE_DEVICES leaves {whole.NAME} and {m.GPUS['A100'][0]} alone"
+        " CUDA_VISIBLE_DEVICES leaves it out"
     )
     # So its user may name it: the other way round, nothing can be done.
     assert not mixed.fits and mixed.named().fits

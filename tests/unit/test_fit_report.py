@@ -6,19 +6,26 @@ import json
 from typing import Any
 
 import fit_machines as m
+import msgspec
 import whole
 
 from envcheck import json_text
 from envcheck.facts.snapshot import Snapshot
+from envcheck.install.catalogue.containers import flavours
+from envcheck.install.fit.fit import fit_images
 from envcheck.install.reports.release_table import render
-from envcheck.install.reports.releases import Chosen, build
+from envcheck.install.reports.releases import Chosen, Releases, rows
 
 NOBODY = Chosen(refused="no stack fits this machine", hint="buy one")
 
 
+def matrix(*fits: Any, chosen: Chosen = NOBODY) -> Releases:
+    return Releases(mode="wheel", machine="a machine", chosen=chosen, stacks=rows(fits))
+
+
 def shown(snapshot: Snapshot, chosen: Chosen = NOBODY, **options: Any) -> str:
     fits = [m.judged(m.nvidia_tf1(), snapshot), m.judged(m.tensorflow(), snapshot)]
-    return render(build("a machine", fits, chosen, None), **options)
+    return render(matrix(*fits, chosen=chosen), **options)
 
 
 def line(text: str, release: str) -> str:
@@ -36,14 +43,14 @@ def test_every_release_says_fits_or_why_not() -> None:
 
 def test_what_is_not_known_of_a_machine_is_no_yes() -> None:
     judged = m.judged(m.tensorflow(), m.machine(["A100"], glibc=whole.ABSENT))
-    matrix = build("a machine", [judged], NOBODY, None)
-    assert "perhaps" in line(render(matrix), "2.20.0")
-    rows = {row.release: row.fits for row in matrix.stacks[0].releases}
-    assert rows["2.20.0"] == "perhaps" and rows["2.22.0rc0"] == "if-named"
+    found = matrix(judged)
+    assert "perhaps" in line(render(found), "2.20.0")
+    fits = {row.release: row.fits for row in found.stacks[0].releases}
+    assert fits["2.20.0"] == "perhaps" and fits["2.22.0rc0"] == "if-named"
 
 
 def test_what_would_be_taken() -> None:
-    taken = Chosen(stack="tensorflow", release="2.21.0", python="/usr/bin/python3", reasons=["so"])
+    taken = Chosen(stack="tensorflow", release="2.21.0", where="/usr/bin/python3", reasons=["so"])
     assert "envcheck install would install tensorflow 2.21.0 on /usr/bin/python3: so." in " ".join(
         shown(m.machine(), taken).split()
     )
@@ -52,20 +59,19 @@ def test_what_would_be_taken() -> None:
     assert "hint: buy one" in refused
 
 
-def test_what_is_taken_where_the_index_is_silent() -> None:
-    first = Chosen(stack="nvidia-tf1", release="23.03", reasons=["so"])
-    other = Chosen(stack="tensorflow", release="2.21.0")
-    text = render(build("a machine", [], first, other))
-    told = "nvidia-tf1 23.03 if its index answers, else tensorflow 2.21.0: so."
-    assert told in " ".join(text.split())
-    none = render(build("a machine", [], first, NOBODY))
-    assert "if its index answers, else nothing: so." in " ".join(none.split())
+def test_containers_have_their_own_columns() -> None:
+    judged = [fit_images(one, m.machine(["A100"], "460.32.03")) for one in flavours()[:2]]
+    text = render(msgspec.structs.replace(matrix(*judged), mode="container"))
+    rows = [row.split() for row in text.splitlines() if row.startswith("  22.10 ")]
+    assert rows[0][:6] == ["22.10", "no", "520", "6.0", "11.8.0", "1.15.5"]
+    assert rows[1][:5] == ["22.10", "no", "520", "6.0", "11.8.0"]
+    assert "  21.12    yes" in text and max(map(len, text.splitlines())) <= 80
 
 
 def test_json_has_every_release_and_reason() -> None:
     judged = m.judged(m.tensorflow(), m.without_gpu())
-    raw = json.loads(json_text.render(build("a machine", [judged], NOBODY, None)))
-    assert list(raw) == ["schema", "mode", "machine", "chosen", "otherwise", "others", "stacks"]
+    raw = json.loads(json_text.render(matrix(judged)))
+    assert list(raw) == ["schema", "mode", "machine", "chosen", "stacks"]
     rows = raw["stacks"][0]["releases"]
     assert len(rows) == len(m.tensorflow().releases)
     assert rows[1]["refusals"][0]["kind"] == "gpu" and rows[1]["driver"] == "525.60.13"
@@ -79,7 +85,7 @@ def test_json_has_every_release_and_reason() -> None:
 def test_of_many_stacks_each_has_a_line_with_what_comes_nearest() -> None:
     snapshot = m.machine(["A100"], "470.82.01")
     fits = [m.judged(one, snapshot) for one in (m.nvidia_tf1(), m.tensorflow(), m.tensorflow_cpu())]
-    text = render(build("a machine", fits, NOBODY, None))
+    text = render(matrix(*fits))
     rows = {row.split()[0]: row.split()[1:3] for row in text.splitlines() if "  yes  " in row}
     assert rows["nvidia-tf1"] == ["22.10", "yes"] and rows["tensorflow"] == ["2.14.1", "yes"]
     assert "envcheck releases nvidia-tf1" in text and "2.13" not in text

@@ -26,7 +26,7 @@ REQUIRE = "cuda>=12.1 brand=tesla,driver>=450,driver<451 brand=tesla,driver>=470
 def notes(snapshot: Snapshot, environment: dict[str, str], name: str = "quay.io/me/py:1") -> str:
     choice = choose_image(Request(mode="container", image=name), snapshot)
     own = image(reference=name, environment=environment)
-    return " ".join(image_config.told(choice, own, snapshot).candidate.notes)
+    return " ".join(image_config.with_notes(choice, own, snapshot).candidate.notes)
 
 
 def test_without_any_variable_nothing_is_known() -> None:
@@ -38,21 +38,6 @@ def test_a_mirrored_container_of_nvidias_is_known_by_its_variables() -> None:
     told = notes(OLD, mirrored, "mirror.test/team/tf:1")
     assert "NVIDIA's ngc-tf1 23.03" in told and "470.82.01" in told
     assert "of the driver and of the GPUs is not known" not in notes(NEW, mirrored)
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "environment", "words"),
-    [
-        (NEW, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "it needs CUDA 12.1 (NVIDIA_REQUIRE_CUDA); driver 535"),
-        (OLD, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "or this older driver"),
-        (OLD, {"CUDA_VERSION": "12.1.0"}, "will not find a CUDA that works"),
-        (OLD, {"CUDA_VERSION": "11.8.0"}, "by minor-version compatibility"),
-        (NEW, {"CUDA_VERSION": "11.8.0"}, "it needs CUDA 11.8.0 (CUDA_VERSION)"),
-        (NEW, {"CUDA_VERSION": "\x1b[31m", "NVIDIA_REQUIRE_CUDA": "cuda>=x" * 999}, "is not known"),
-    ],
-)  # fmt: skip
-def test_variables(snapshot: Snapshot, environment: dict[str, str], words: str) -> None:
-    assert words in notes(snapshot, environment)
 
 
 def layered(count: int, kind: str = "gzip", **config: Any) -> Image:

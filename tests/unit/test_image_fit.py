@@ -155,8 +155,6 @@ def test_a_driver_that_no_source_names_is_never_chosen_and_can_be_named() -> Non
     assert taken.fits
     assert taken.notes[:2] == [
         "25.02 needs a driver, and no source says which version.",
-        "Same-month base image: driver 560, compat branches 470.57, 525.85, 535.86, 545.23, compute"
-        " capability 7.5; not confirmed.",
     ]
 
 

@@ -57,7 +57,7 @@ def test_everything_that_is_decided_is_there() -> None:
         "3.8.18 (/usr/bin/python3.8)",
         "500 MiB",
         "1.15.5+nv23.3",
-        "901 MiB; 20.0 MiB are here already; all of it takes about 1 min 28 s at 11.9 MiB/s (assumed)",
+        "901 MiB; 20.0 MiB are here already",
         "97.7 GiB free",
         "install 4 packages, configure it, verify with the doctor, put it in use",
     )
@@ -65,7 +65,7 @@ def test_everything_that_is_decided_is_there() -> None:
         "uv 0.13.9",
         "nvidia-pyindex: the index in the environment's own pip.conf",
         "must pass FRM-001",
-        f"index 1 {NVIDIA}",
+        f"index {NVIDIA}",
     )
     for words in short:
         assert words in " ".join(text(plan).split()), words
@@ -109,9 +109,6 @@ def test_every_envelope_has_the_same_keys() -> None:
         "rooms",
         "download_bytes",
         "in_store_bytes",
-        "seconds",
-        "rate",
-        "rate_from",
         "python",
         "interpreter",
         "installer",
