@@ -16,6 +16,7 @@ from .style import style_for
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
+    from ..install.catalogue.model import Stack
     from ..install.reports.releases import Chosen, Releases
 
 EPILOG = """\
@@ -96,11 +97,13 @@ def _wheels(arguments: argparse.Namespace) -> Releases:
     words = [request.stack] if request.stack else []
     words += ["--python", request.python] if request.python else []
     command = shlex.join(["envcheck", "install", *words])
+
+    def answers(stack: Stack) -> str:
+        asked.append(stack.name)
+        return ""
+
     try:
-        choice = choose(
-            request, seen, pythons, obtainable, lambda one: str(asked.append(one.name) or ""),
-            space=space,
-        )  # fmt: skip
+        choice = choose(request, seen, pythons, obtainable, answers, space=space)
     except Cannot as error:
         chosen = Chosen(command=command, refused=str(error), hint=error.hint)
     else:

@@ -29,7 +29,7 @@ _REGISTRY = "nvcr.io/nvidia"
 OWN = "image"  # the stack of an image that its user names
 
 # What the sisters' columns are called where they are shown.
-_SAID = {
+_COLUMNS = {
     "driver": "min_driver",
     "compat branches": "compat_driver_branches",
     "compute capability": "min_cc",
@@ -130,7 +130,7 @@ def _listed(flavour: Flavour) -> Iterator[ImageRelease]:
 def _release(flavour: Flavour, reference: str, own: Mapping[str, str], source: str) -> ImageRelease:
     sister = months.sister(own["release"])
     sister = {**sister, "framework": sister.get("tf2_upstream", "") if flavour == "tf2" else ""}
-    said = {name: sister.get(column, "") for name, column in _SAID.items() if not own[column]}
+    known = {name: sister.get(column, "") for name, column in _COLUMNS.items() if not own[column]}
     return ImageRelease(
         release=own["release"],
         reference=reference,
@@ -141,7 +141,7 @@ def _release(flavour: Flavour, reference: str, own: Mapping[str, str], source: s
         min_driver=own["min_driver"],
         compat_branches=months.branches(own["compat_driver_branches"]),
         min_capability=own["min_cc"],
-        sister={name: value.replace(";", ", ") for name, value in said.items() if value},
+        sister={name: value.replace(";", ", ") for name, value in known.items() if value},
         source=source,
     )
 
@@ -157,17 +157,22 @@ def among(name: str, flavour: str) -> list[ImageStack]:
             f'no stack "{name}" among the containers: there are {" and ".join(names)}',
             "--image REF takes any other image",
         )
-    left = [stack for stack in known if flavour in ("", stack.flavour) and name in ("", stack.name)]
-    if not left:
-        raise UsageError(f"--flavour {flavour} is not {name}: name one of both")
-    return left
+    return [stack for stack in known if flavour in ("", stack.flavour) and name in ("", stack.name)]
 
 
-def find(left: Sequence[ImageStack], release: str) -> list[ImageRelease]:
-    """The releases of that name: one of each stack at most. Raises UsageError, naming the nearest."""
-    found = [one for stack in left for one in stack.releases if _is(one, release)]
+def find(stacks: Sequence[ImageStack], release: str) -> list[ImageRelease]:
+    """The releases of that name: one of each stack at most. Raises UsageError."""
+    found = [one for stack in stacks for one in stack.releases if _is(one, release)]
     if not found:
-        raise _no_release(left, release)
+        names = sorted({one.release for stack in stacks for one in stack.releases})
+        others = [
+            one.name for one in flavours() if any(_is(each, release) for each in one.releases)
+        ]
+        raise UsageError(
+            f'there is no container "{release}" among {" and ".join(one.name for one in stacks)}: a'
+            f" release is a month, {names[0]} to {names[-1]}",
+            f"{others[0]} has it" if others else "`envcheck releases --mode container` shows all",
+        )
     return found
 
 
@@ -184,26 +189,3 @@ def _month(text: str) -> tuple[int, int] | None:
     except ValueError:
         return None
     return (year, number) if 1 <= number <= 12 else None
-
-
-def _no_release(left: Sequence[ImageStack], asked: str) -> UsageError:
-    among = f"{left[0].name} has" if len(left) == 1 else "the containers have"
-    names = sorted({one.release for stack in left for one in stack.releases}, key=_in_months)
-    near = f"a release is a month, {names[0]} to {names[-1]}"
-    others = [one.name for one in flavours() if any(_is(each, asked) for each in one.releases)]
-    if _month(asked) is not None:
-        at = _in_months(asked)
-        nearest = sorted(names, key=lambda name: abs(_in_months(name) - at))[:2]
-        near = f"the nearest: {' and '.join(sorted(nearest, key=_in_months))}"
-    hint = (
-        f"{others[0]} has it" if others else f"--image {_REGISTRY}/REPOSITORY:TAG takes any image"
-    )
-    return UsageError(
-        f'{among} no release "{asked}"; {near}',
-        f"{hint}; `envcheck releases --mode container` shows all of them",
-    )
-
-
-def _in_months(name: str) -> int:
-    year, number = months.month_key(name)
-    return year * 12 + number

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -64,7 +62,7 @@ def unknown(name: str, known: Iterable[str]) -> UsageError:
 def find(stack: Stack, release: str) -> Release:
     """The release that a user means: "23.03", also "23.3" or its version, "1.15.5+nv23.3".
 
-    Raises UsageError that names the nearest ones.
+    Raises UsageError for another one.
     """
     named = [r for r in stack.releases if r.release == release] or [
         r for r in stack.releases if _same(release, r.release) or _same(release, r.version)
@@ -79,28 +77,11 @@ def find(stack: Stack, release: str) -> Release:
             f'{len(sharing)} releases of {stack.name} are version "{release}",'
             f" from {sharing[-1].release} to {sharing[0].release}: name one of them"
         )
-    near = [r.release for r in nearest(stack, release)]
-    if near:
-        known = f"the nearest {'is' if len(near) == 1 else 'are'} {_listed(near)}"
-    else:
-        known = f"it has {stack.releases[-1].release} to {stack.releases[0].release}"
     raise UsageError(
-        f'{stack.name} has no release "{release}"; {known}',
+        f'{stack.name} has no release "{release}"; it has {stack.releases[-1].release} to'
+        f" {stack.releases[0].release}",
         f"`envcheck releases --stack {stack.name}` shows all of them for this machine.",
     )
-
-
-def nearest(stack: Stack, release: str, most: int = 3) -> list[Release]:
-    """The releases that could be meant, newest first: two by month or version, the others by spelling."""
-    names = [r.release for r in stack.releases]
-    near: list[str] = []
-    wanted = _place(release)
-    if wanted is not None:
-        places = {name: place for name in names if (place := _place(name)) is not None}
-        near = sorted(places, key=lambda name: abs(places[name] - wanted))[:2]
-    spelt = difflib.get_close_matches(release, names, n=most, cutoff=0.75)
-    near = [*near, *(name for name in spelt if name not in near)][:most]
-    return [r for r in stack.releases if r.release in near]
 
 
 def _files() -> dict[str, str]:
@@ -156,18 +137,3 @@ def _same(asked: str, other: str) -> bool:
     """Equal as versions are: 23.3 is 23.03, and +nv23.3 is +nv23.03."""
     one, two = parse_version(asked), parse_version(other)
     return one is not None and one == two
-
-
-def _place(release: str) -> int | None:
-    """Where a release stands among the others: a month, of a name or of a version, or version numbers."""
-    month = re.search(r"(?:^|nv)(\d{2})\.(\d{1,2})$", release)
-    if month and 1 <= int(month[2]) <= 12:
-        return (int(month[1]) * 12 + int(month[2])) * 1_000_000
-    version = parse_version(release)
-    if version is None:
-        return None
-    return version.major * 1_000_000 + version.minor * 1_000 + version.micro
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

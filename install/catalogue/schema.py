@@ -16,17 +16,6 @@ _FORM = "envcheck explain stack-file describes the form"
 _TOO_LONG = re.compile(r"[0-9]{200}")  # three times a sha256; Python refuses 4,300 digits
 _TABLES = (Stack, Index, Sdist, Build, Release)
 _FORMS = {repr(meta.pattern)[1:-1]: meta.title for form in FORMS for meta in get_args(form)[1:]}
-_WORDS = {
-    "str": "text in quotes",
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number with a decimal point",
-    "array": "a list in [brackets]",
-    "object": "a table",
-    "datetime": "a date without quotes",
-    "date": "a date without quotes",
-    "time": "a time without quotes",
-}
 
 
 def read(text: str, where: str) -> Stack:
@@ -38,7 +27,7 @@ def read(text: str, where: str) -> Stack:
     try:
         stack = msgspec.convert(data, Stack)
     except msgspec.ValidationError as error:
-        raise _schema_error(str(error), text, data, where) from None
+        raise _schema_error(str(error), data, where) from None
     found = list(mistakes(stack))
     if found:
         raise mistake(where, found[0].path, found[0].sentence, others=len(found) - 1)
@@ -76,7 +65,7 @@ def mistake(where: str, path: Path, sentence: str, *, others: int = 0) -> UsageE
     return UsageError(f"{place}: {sentence}", f"{more}{_FORM}")
 
 
-def _schema_error(message: str, text: str, data: Any, where: str) -> UsageError:
+def _schema_error(message: str, data: Any, where: str) -> UsageError:
     what, _, at = message.partition(" - at `$")
     path = _path(at.rstrip("`"), data)
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
@@ -85,20 +74,9 @@ def _schema_error(message: str, text: str, data: Any, where: str) -> UsageError:
         return mistake(where, (*path, found[1]), f'"{found[1]}" is no key here{meant}')
     if found := re.fullmatch(r"Object missing required field `(.*)`", what):
         return mistake(where, path, f'"{found[1]}" is missing')
-    if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", what):
-        return mistake(where, path, _wrong_type(found[1], found[2], _written(text, path)))
     if found := re.fullmatch(r"Expected `str` matching regex '(.*)'", what):
         return mistake(where, path, f'"{_at(data, path)}" is not {_FORMS[found[1]]}')
-    if what == "Expected `array` of length >= 1":
-        return mistake(where, path, "this list is empty")
     return mistake(where, path, what)
-
-
-def _written(text: str, path: Path) -> str:
-    """A value as it stands in the file: 3.10, which TOML reads as 3.1."""
-    import tomli
-
-    return str(_at(tomli.loads(text, parse_float=str), path))
 
 
 def _path(at: str, data: Any) -> Path:
@@ -119,13 +97,3 @@ def _at(data: Any, path: Path) -> Any:
     for part in path:
         data = data[part]
     return data
-
-
-def _wrong_type(wanted: str, got: str, written: str) -> str:
-    """``written``: as it stands in the file, where 3.10 is not 3.1."""
-    sentence = f"this is {_WORDS.get(got, got)}, and must be {_WORDS.get(wanted, wanted)}"
-    if wanted == "str" and got in ("int", "float"):
-        return f'{sentence}: "{written}"'
-    if wanted == "array" and got == "str":
-        return f'{sentence}: ["{written}"]'
-    return sentence

@@ -109,7 +109,7 @@ class JudgedRelease(msgspec.Struct, Generic[R], kw_only=True):
     def named(self) -> JudgedRelease[R]:
         """As it stands when its user names it: what naming overrides becomes a note."""
         overridden = [refusal for refusal in self.refusals if refusal.overridable]
-        notes = [f"{self.release.release} {refusal.sentence}." for refusal in overridden]
+        notes: list[str] = [f"{self.release.release} {refusal.sentence}." for refusal in overridden]
         return msgspec.structs.replace(
             self,
             refusals=[refusal for refusal in self.refusals if not refusal.overridable],

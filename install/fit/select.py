@@ -154,7 +154,7 @@ def _newest(
             continue
         newer = judged.candidates[: judged.candidates.index(best)]
         newest = f"{best.release.release} is the newest release of {name}"
-        skipped = [f"{one} was skipped: {why}" for one, why in against.items() if why]
+        skipped: list[str] = [f"{one} was skipped: {why}" for one, why in against.items() if why]
         return Selection(
             stack=judged.stack,
             candidate=best,

@@ -94,12 +94,11 @@ def rows(judged: Iterable[StackFit | ImageFit]) -> list[StackRows]:
 
 def _stack(judged: StackFit | ImageFit) -> StackRows:
     stack, best = judged.stack, judged.best
-    of_images = isinstance(stack, ImageStack)
     return StackRows(
         name=stack.name,
         flavour=stack.flavour if isinstance(stack, ImageStack) else "",
         title=stack.title,
-        gpu=of_images or stack.gpu,
+        gpu=isinstance(stack, ImageStack) or stack.gpu,
         newest_that_fits="" if best is None else best.release.release,
         releases=[_row(candidate) for candidate in judged.candidates],
     )

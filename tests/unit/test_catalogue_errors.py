@@ -81,11 +81,6 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
     [
         # TOML itself
         ("gpu = true", "gpu = True", "5:7: this is not TOML: invalid value"),
-        (
-            "gpu = true",
-            "gpu = true\ngpu = true",
-            "6:11: this is not TOML: cannot overwrite a value",
-        ),
         # the schema
         (
             "cpu-flags",
@@ -93,54 +88,11 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             ' cpu-flag: "cpu-flag" is no key here; did you mean "cpu-flags"?',
         ),
         (
-            "must-pass",
-            "must_pass",
-            ' must_pass: "must_pass" is no key here; did you mean "must-pass"?',
-        ),
-        (
-            "cuda = ",
-            "kuda = ",
-            ' releases[1].kuda: "kuda" is no key here; did you mean "cuda"?',
-        ),
-        (
-            "but-not",
-            "except",
-            ' indexes[0].except: "except" is no key here',
-        ),
-        (
-            "programs",
-            "program",
-            ' sdists[0].build.program: "program" is no key here; did you mean "programs"?',
-        ),
-        (
             'distribution = "our-tensorflow"\n',
             "",
             ' "distribution" is missing',
         ),
         ('version = "1.2.0"\n', "", ' releases[1]: "version" is missing'),
-        ("gpu = true", 'gpu = "yes"', " gpu: this is text in quotes, and must be true or false"),
-        (
-            'release = "1.2"',
-            "release = 1.2",
-            " releases[1].release: this is a number with a decimal point, and must be"
-            ' text in quotes: "1.2"',
-        ),
-        (
-            'cpu-flags = ["avx"]',
-            'cpu-flags = "avx"',
-            ' cpu-flags: this is text in quotes, and must be a list in [brackets]: ["avx"]',
-        ),
-        (
-            '["3.10", "3.11"]',
-            '["3.10", 3.11]',
-            " releases[1].python[1]: this is a number",
-        ),
-        (
-            '{ FLAG = "1" }',
-            '{ A = "x", FLAG = 1 }',
-            " sdists[0].build.environment.FLAG: this is",
-        ),
-        ("[[indexes]]", "[indexes]", " indexes: this is a table, and must be a list"),
         # what the values mean
         ('name = "mine"', 'name = "My Stack"', ' name: "My Stack" is not a name such as my-stack'),
         (
@@ -154,22 +106,11 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             ' requirement: "our-tensorflow=>{version}" is not a requirement',
         ),
         (
-            "[gpu]=={version}",
-            ">={version}",
-            ' requirement: "our-tensorflow>={version}" must pin the version',
-        ),
-        (
-            "our-tensorflow[gpu]",
-            "tensorflow",
-            ' requirement: "tensorflow=={version}" asks for another',
-        ),
-        (
             '["FRM-001"]',
             '["FRM-001", "imports"]',
             ' must-pass[1]: "imports" is not a check such as',
         ),
         ('"protobuf<4"', '"protobuf 4"', ' constraints[0]: "protobuf 4" is not a requirement'),
-        ('"protobuf<4"', '"protobuf<<4"', ' constraints[0]: "protobuf<<4" is not a requirement'),
         ('"protobuf<4"', '"protobuf"', ' constraints[0]: "protobuf" says nothing of the version'),
         ('"protobuf<4"', '"protobuf[x]<4"', ' constraints[0]: "protobuf[x]<4" has extras'),
         (
@@ -182,7 +123,6 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             "LD_LIBRARY_PATH",
             " environment.LD_LIBRARY_PATH: LD_LIBRARY_PATH is left alone",
         ),
-        ("TF_CPP_MIN_LOG_LEVEL", "'A B'", ' environment.A B: "A B" is not the name of a variable'),
         (
             'name = "ours"',
             'name = "public"',
@@ -194,11 +134,6 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             ' indexes[0].urls[0]: "http://wheels.example.com/simple" is not encrypted',
         ),
         (
-            "https://w",
-            "ftp://w",
-            ' indexes[0].urls[0]: "ftp://wheels.example.com/simple" is not an https:// address',
-        ),
-        (
             "https://wheels",
             "https://u:hunter2@wheels",
             " indexes[0].urls[0]: an index's address holds no credentials",
@@ -208,16 +143,10 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             "/simple?x=1",
             ' indexes[0].urls[0]: "https://wheels.example.com/simple?x=1" must end with',
         ),
-        ('["our-*"]', "[]", " indexes[0].packages: this list is empty"),
         (
             '["our-*"]',
             '["Our_*"]',
             ' indexes[0].packages[0]: "Our_*" is not a pattern on normalised package names',
-        ),
-        (
-            "fe939df4",
-            "FE939DF4",
-            ' sdists[0].sha256: "FE939DF4583692f0512161ec1c880e0a10e71e6a232da045ab8edd37',
         ),
         (
             "==59.6.0",
@@ -225,29 +154,9 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             ' sdists[0].build.requires[0]: "setuptools>=59" must be pinned exactly',
         ),
         (
-            "==59.6.0",
-            "==59.*",
-            ' sdists[0].build.requires[0]: "setuptools==59.*" must be pinned exactly',
-        ),
-        (
-            '["g++"]',
-            '["/usr/bin/g++"]',
-            ' sdists[0].build.programs[0]: "/usr/bin/g++" is not a word such as',
-        ),
-        (
             'release = "1.2"',
             'release = "1.1"',
             ' releases[1].release: there is another release "1.1" above',
-        ),
-        (
-            'version = "1.2.0"',
-            'version = "1.1"',
-            ' releases[1].version: there is another release of version "1.1"',
-        ),
-        (
-            'version = "1.2.0"',
-            'version = "one"',
-            ' releases[1].version: "one" is not a version (PEP 440)',
         ),
         (
             'version = "1.2.0"',
@@ -259,7 +168,6 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             '["3.10", "cp311"]',
             ' releases[1].python[1]: "cp311" is not a minor version such as',
         ),
-        ('["3.10", "3.11"]', "[]", " releases[1].python: this list is empty"),
         (
             '"sm_80"',
             '"8.0"',
@@ -267,23 +175,8 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
         ),
         (
             'cuda = "12.5"',
-            'cuda = "twelve"',
-            ' releases[1].cuda: "twelve" is not a version (PEP 440)',
-        ),
-        (
-            'cuda = "12.5"',
-            'glibc = "new"',
-            ' releases[1].glibc: "new" is not a version such as "2.17"',
-        ),
-        (
-            'cuda = "12.5"',
             'released = "May"',
             ' releases[1].released: "May" is not a date such as "2026-03-06"',
-        ),
-        (
-            'cuda = "12.5"',
-            "download-mib = -1",
-            " releases[1].download-mib: Expected `int` >= 0",
         ),
     ],
 )
@@ -320,12 +213,6 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
         load(str(tmp_path / "latin.toml"))
     with pytest.raises(UsageError, match="the stack cannot be read: Is a directory"):
         load(f"{tmp_path}/")
-
-
-def test_a_number_is_repeated_as_it_was_written() -> None:
-    """3.10 without quotes is 3.1 to TOML, and 3.10 to whoever wrote it."""
-    with pytest.raises(UsageError, match=r'must be text in quotes: "3\.10"$'):
-        read(GOOD.replace('["3.10", "3.11"]', "[3.10]"), "my.toml")
 
 
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:

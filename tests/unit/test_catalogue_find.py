@@ -36,26 +36,6 @@ def test_a_version_has_several_spellings(asked: str, release: str) -> None:
     assert find(TENSORFLOW, asked).release == release
 
 
-@pytest.mark.parametrize(
-    ("asked", "error"),
-    [
-        ("23.04", 'nvidia-tf1 has no release "23.04"; the nearest are 23.03, 23.02 and '),
-        ("21.01", 'nvidia-tf1 has no release "21.01"; the nearest are '),
-        (
-            "1.15.5+nv23.09",
-            'nvidia-tf1 has no release "1.15.5+nv23.09"; the nearest are 23.03 and 23.02',
-        ),
-        ("latest", 'nvidia-tf1 has no release "latest"; it has 20.06 to 23.03'),
-        ("", 'nvidia-tf1 has no release ""; it has 20.06 to 23.03'),
-        ("1.15.5", '26 releases of nvidia-tf1 are version "1.15.5", from 21.02 to 23.03: name one'),
-    ],
-)
-def test_an_unknown_release_names_the_nearest(asked: str, error: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        find(NVIDIA, asked)
-    assert str(caught.value).startswith(error)
-
-
 def test_an_unknown_stack_names_the_nearest_and_all() -> None:
     with pytest.raises(
         UsageError, match='no stack "tensorfow"; did you mean "tensorflow"'
