@@ -21,7 +21,7 @@ NUMBERS = (AT_LEAST, AT_MOST, MEDIAN, SPREAD, FIGURES, MACHINES)
 
 
 class WantedRate(NamedTuple):
-    """What a table of ``[[rates]]`` says. line: of what is judged."""
+    """What a table of ``[[rates]]`` says."""
 
     name: str
     under: str | None
@@ -29,7 +29,6 @@ class WantedRate(NamedTuple):
     at_most: float | None
     median: float | None
     machines: int | None
-    line: int
 
 
 def mistake(table: dict[str, Any]) -> tuple[str, str]:
@@ -57,7 +56,6 @@ def wanted_rate(table: dict[str, Wanted]) -> WantedRate:
         return float(value) if isinstance(value, (int, float)) else None
 
     machines = number(MACHINES)
-    judged = table.get(AT_LEAST) or table.get(AT_MOST) or table[NAME]
     return WantedRate(
         name=str(table[NAME].value),
         under=str(table[UNDER].value) if UNDER in table else None,
@@ -65,5 +63,4 @@ def wanted_rate(table: dict[str, Wanted]) -> WantedRate:
         at_most=number(AT_MOST),
         median=number(MEDIAN),
         machines=None if machines is None else int(machines),
-        line=judged.line,
     )

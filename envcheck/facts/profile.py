@@ -8,10 +8,9 @@ Value = bool | int | float | str | list[Any]  # a list of these
 
 
 class Wanted(NamedTuple):
-    """One key of a profile, with the line that it stands in (0: not known)."""
+    """One key of a profile."""
 
     value: Value
-    line: int = 0
 
 
 Tables = dict[str, list[dict[str, Wanted]]]

@@ -18,13 +18,13 @@ _LITERAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 def folded(names: Iterable[str]) -> str:
     """The names in one line, each once: "gpu[01-16,20],login". The last number of names that are the same but
     for it is folded. What a shell or the list would read is quoted."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str | None], list[str]] = {}
     for name in natural(set(names)):
         found = _LAST_NUMBER.fullmatch(name) if _PLAIN.fullmatch(name) else None
-        key = (found[1], found[3]) if found else (name, "")
+        key = (found[1], found[3]) if found else (name, None)
         groups.setdefault(key, []).extend([found[2]] if found else [])
     return ",".join(
-        f"{before}{_ranges(numbers)}{after}" if numbers else _quoted(before)
+        _quoted(before) if after is None else f"{before}{_ranges(numbers)}{after}"
         for (before, after), numbers in groups.items()
     )
 

@@ -46,16 +46,16 @@ def test_a_machine_is_held_against_its_own_product() -> None:
     assert {well[code].outcome for code in ("EXP-002", "EXP-003", "EXP-004", "EXP-012")} == {"pass"}
     assert well["EXP-012"].detail == "compared with 8 x NVIDIA H100 80GB HBM3"
     slow = held(with_fault(nvlinks=[]), PRODUCTS)["EXP-004"]
-    assert "NVLinks 18 (lab.toml, line 13); here it is 0" in told(slow)
+    assert "NVLinks 18 (lab.toml); here it is 0" in told(slow)
     other = held(machine([gpu(n, name="NVIDIA L4", nvlinks=[]) for n in range(4)]), PRODUCTS)
-    assert "driver 570 (lab.toml, line 19)" in told(other["EXP-002"]), "its own comes before all's"
+    assert "driver 570 (lab.toml)" in told(other["EXP-002"]), "its own comes before all's"
     assert other["EXP-004"].outcome == "pass"
 
 
 def test_a_machine_that_lost_a_gpu_is_still_of_its_product() -> None:
     found = held(machine([gpu(n) for n in range(7)]), PRODUCTS)
     assert found["EXP-012"].outcome == "pass"
-    assert "8 (lab.toml, line 12); here it is 7" in told(found["EXP-003"])
+    assert "8 (lab.toml); here it is 7" in told(found["EXP-003"])
 
 
 def test_a_machine_of_no_product_is_said_so() -> None:
@@ -84,7 +84,7 @@ def test_a_figure_below_its_bound_is_told_with_its_gpu_and_what_is_usual() -> No
     slow = held(rated(540.0), RATES)["EXP-013"]
     assert slow.outcome == "fail"
     assert (
-        "at least 580.5 TFLOP/s (lab.toml, line 4); here it is 540, -10% of the median of 40 machines"
+        "at least 580.5 TFLOP/s (lab.toml); here it is 540, -10% of the median of 40 machines"
         in told(slow)
     )
     (finding,) = slow.findings
@@ -97,16 +97,16 @@ def test_a_figure_below_its_bound_is_told_with_its_gpu_and_what_is_usual() -> No
     [
         (
             "[[products]]\n[products.driver]\nversion = '5'",
-            "lab.toml:1: products.name: it must be its GPUs",
+            "lab.toml: products[0].name: it must be its GPUs",
         ),
         (
             PRODUCTS + 'ecc = "on"',
-            "lab.toml:24: products[1].gpus[0].ecc: it must be true or false",
+            "lab.toml: products[1].gpus[0].ecc: it must be true or false",
         ),
         (PRODUCTS + "[products.gpuz]", 'products[1].gpuz: there is no section "gpuz"'),
         ("products = 3", "products: it must be a table: [[products]]"),
         ('[[products]]\nname = "a"\n[[products.driver]]', "it must be a table: [products.driver]"),
-        (RATES + 'at_most = ">= 3"', "lab.toml:8: rates[0].at_most: it must be a number"),
+        (RATES + 'at_most = ">= 3"', "lab.toml: rates[0].at_most: it must be a number"),
         (RATES + "at_most = nan", "rates[0].at_most: it must be a number"),
         ("[[rates]]\nat_least = 3", "rates[0].name: it must name a rate"),
         ('[[rates]]\nname = "a"', "rates[0].name: it has neither at_least nor at_most"),

@@ -96,14 +96,14 @@ def test_what_is_not_as_wanted_is_told_with_what_is_and_where() -> None:
     found = held(machine(host=Host(os_id="debian", os_version="12")), PROFILE)
     (os,) = found["EXP-001"].findings
     assert os.message == (
-        "The profile wants operating system ubuntu 22.04 or ubuntu 24.04 (lab.toml, line 2); here it is"
+        "The profile wants operating system ubuntu 22.04 or ubuntu 24.04 (lab.toml); here it is"
         " debian 12."
     )
     assert [gap.reason for gap in found["EXP-001"].unjudged] == [
         "memory in GiB: not in this snapshot"
     ]
     (driver,) = found["EXP-002"].findings
-    assert "driver >= 570 (lab.toml, line 6); here it is 535.104.05" in driver.message
+    assert "driver >= 570 (lab.toml); here it is 535.104.05" in driver.message
     assert driver.evidence[0].value == "535.104.05"
     assert {found[code].outcome for code in ("EXP-003", "EXP-004", "EXP-005")} == {"pass"}
     assert found["EXP-006"].outcome == "could-not-run"
@@ -115,7 +115,7 @@ def test_what_is_not_as_wanted_is_told_with_what_is_and_where() -> None:
 @pytest.mark.parametrize(
     ("code", "changes", "words"),
     [
-        ("EXP-004", {"nvlinks": []}, "NVLinks 18 (lab.toml, line 11); here it is 0"),
+        ("EXP-004", {"nvlinks": []}, "NVLinks 18 (lab.toml); here it is 0"),
         ("EXP-005", {"ecc_enabled": False}, "-e 1"),
         ("EXP-005", {"ecc_enabled": NOT_SUPPORTED}, "here it is not supported"),
     ],
@@ -130,7 +130,7 @@ def test_the_gpu_that_is_not_as_wanted_is_the_subject(
 
 def test_gpus_are_counted_by_name() -> None:
     seven = held(machine([gpu(n) for n in range(7)]), PROFILE)["EXP-003"]
-    assert "GPUs H100: 8 (lab.toml, line 10); here it is 7" in told(seven)
+    assert "GPUs H100: 8 (lab.toml); here it is 7" in told(seven)
     mixed = machine([gpu(n) for n in range(7)] + [gpu(7, name="NVIDIA L4")])
     assert "no GPU of this name (lab.toml): NVIDIA L4" in told(held(mixed, PROFILE)["EXP-003"])
     nobody = held(machine([gpu(0, name="NVIDIA L4")]), PROFILE)["EXP-003"]
@@ -188,23 +188,23 @@ def test_fits(wanted: object, value: object, kind: str, good: bool) -> None:
     [
         (
             '[driver]\nversoin = "570"',
-            'lab.toml:2: driver.versoin: there is no key "versoin" here; did',
+            'lab.toml: driver.versoin: there is no key "versoin" here; did',
         ),
-        ("[driver]\nversion = 570", "lab.toml:2: driver.version: it must be a version in quotes"),
-        ('[driver]\nversion = ">= "', "lab.toml:2: driver.version: it must be a version"),
+        ("[driver]\nversion = 570", "lab.toml: driver.version: it must be a version in quotes"),
+        ('[driver]\nversion = ">= "', "lab.toml: driver.version: it must be a version"),
         (
             '[[gpus]]\ncount = 8\n\n[[gpus]]\ncount = "many"',
-            "lab.toml:5: gpus[1].count: it must be a number",
+            "lab.toml: gpus[1].count: it must be a number",
         ),
-        ('[[gpus]]\necc = "on"', "lab.toml:2: gpus[0].ecc: it must be true or false"),
-        ("[[gpus]]\nname = []", "lab.toml:2: gpus[0].name: the list is empty"),
-        ("[gpus]\ncount = 8", "lab.toml:1: gpus: it must be a table: [[gpus]]"),
-        ("[[driver]]\nversion = '5'", "lab.toml:1: driver: it must be a table: [driver]"),
+        ('[[gpus]]\necc = "on"', "lab.toml: gpus[0].ecc: it must be true or false"),
+        ("[[gpus]]\nname = []", "lab.toml: gpus[0].name: the list is empty"),
+        ("[gpus]\ncount = 8", "lab.toml: gpus: it must be a table: [[gpus]]"),
+        ("[[driver]]\nversion = '5'", "lab.toml: driver: it must be a table: [driver]"),
         ("gpus = 8", "lab.toml: gpus: it must be a table"),
-        ("[gpuz]", 'lab.toml:1: gpuz: there is no section "gpuz"; did you mean "gpus"?'),
+        ("[gpuz]", 'lab.toml: gpuz: there is no section "gpuz"; did you mean "gpus"?'),
         ("[driver", "lab.toml:1: this is not TOML"),
-        ("[machine]\nos = {a = 1}", "lab.toml:2: machine.os: it must be a value"),
-        ("[machine]\nos = 2026-01-01", "lab.toml:2: machine.os: it must be a value"),
+        ("[machine]\nos = {a = 1}", "lab.toml: machine.os: it must be a value"),
+        ("[machine]\nos = 2026-01-01", "lab.toml: machine.os: it must be a value"),
         ('[tensor_cores]\nproven = ["fp64"]', 'tensor_cores.proven: "fp64" is none of tf32'),
         ("[machine]", "lab.toml: nothing is wanted in it"),
         ("", "lab.toml: nothing is wanted in it"),
@@ -243,7 +243,7 @@ def test_written_and_held_by_the_commands(
     assert capsys.readouterr().err == ""
     assert run(["doctor", "--from", healthy, "--expect", profile, "-q"]) == 0
     assert run(["doctor", "--from", odd, "--expect", profile, "--only", "EXP-004"]) == 1
-    assert "NVLinks 18 (h100.toml, line" in capsys.readouterr().out.replace("\n  ", " ")
+    assert "NVLinks 18 (h100.toml)" in capsys.readouterr().out.replace("\n  ", " ")
     assert run(["doctor", "--from", healthy]) == 0
     assert "Profile" not in capsys.readouterr().out
 

@@ -108,10 +108,9 @@ def words_of(wanted: Value) -> str:
     return str(wanted)
 
 
-def place(view: SnapshotView, wanted: Wanted) -> str:
-    """ "h100.toml, line 7" """
-    where = profile_of(view).where.rpartition("/")[2]
-    return f"{where}, line {wanted.line}" if wanted.line else where
+def place(view: SnapshotView) -> str:
+    """ "h100.toml" """
+    return profile_of(view).where.rpartition("/")[2]
 
 
 def differs(
@@ -134,7 +133,7 @@ def differs(
         commands=commands,
         what=what,
         wanted=words_of(wanted.value),
-        place=place(view, wanted),
+        place=place(view),
         found=here,
     )
 

@@ -102,7 +102,7 @@ def gpus_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     for gpu in _gpus(view):
         if gpu not in covered:
             evidence = view.evidence("machine.nvml.gpus", known(gpu.pci_address) or "GPU")
-            where = place(view, Wanted(""))
+            where = place(view)
             found.append(
                 STRANGER.found(about_gpu(gpu), [evidence], place=where, name=known(gpu.name) or "")
             )
@@ -203,7 +203,7 @@ def tensor_cores_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
             if mode not in modes:
                 listed = f"proven: {', '.join(modes) or 'none'}"
                 evidence = view.evidence("machine.micro_kernels", listed)
-                where, wants = place(view, wanted), words_of(mode)
+                where, wants = place(view), words_of(mode)
                 found.append(UNPROVEN.found([subject], [evidence], mode=wants, place=where))
     yield from together(found)
     if not found:

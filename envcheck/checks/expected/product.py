@@ -54,7 +54,7 @@ def product_is_known(view: SnapshotView) -> Iterator[Verdict]:
     counted = gpus_counted(there) or "no GPU"
     yield UNKNOWN_PRODUCT.found(
         evidence=[view.evidence("machine.nvml.gpus", counted)],
-        place=place(view, profile.products[0].name),
+        place=place(view),
         gpus=counted,
         products=f"{'; '.join(names[:_MOST])}{more}",
     )

@@ -11,7 +11,6 @@ from ...attributes.wanted_rates import RATES, WantedRate, wanted_rate
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
-from ...facts.profile import Wanted
 from ...facts.view import SnapshotView
 from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Verdict
@@ -100,7 +99,7 @@ def _slow(view: SnapshotView, rate: WantedRate, one: Measurement) -> Iterator[Fi
         what=one.words,
         bound=bound,
         unit=one.unit,
-        place=place(view, Wanted("", rate.line)),
+        place=place(view),
         value=one.value,
         usual=usual,
     )
