@@ -64,28 +64,37 @@ def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
         return
     if virtual and width == 1 and generation == 1:
         raise Skip("the PCIe link: x1 of generation 1 is a virtual machine's made-up port")
+    short = lacks(view, gpu, width, generation)
+    if short and not under_load(gpu):
+        raise Skip("the PCIe link of an idle GPU: it is judged under load")
+    if short:
+        few = lanes is not None and width * 4 <= lanes
+        cause = BROKEN if few and (wired or 0) > width else NARROW
+        yield found(view, cause, gpu, fields, evidence=shown, short=" and ".join(short))
+    elif virtual:
+        raise Skip("the PCIe link: a virtual machine does not see the slot that the GPU is in")
+    elif widest_of(lanes, slot) is None or fastest_of(gpu, slot) is None:
+        raise Skip("what the PCIe slot can do: not in this snapshot")
+    else:
+        yield Passed(f"generation {generation} x{width}, as the slot has them")
+
+
+def lacks(view: SnapshotView, gpu: Gpu, width: int, generation: int) -> list[str]:
+    """What a link that runs like this under load lacks of what card and slot have."""
+    virtual = in_virtual_machine(view, gpu)
+    slot = None if virtual else pci_device(view, gpu)
+    lanes, own = lanes_of(gpu, slot), _own_generation(gpu, slot)
     widest, fastest = widest_of(lanes, slot), fastest_of(gpu, slot)
-    few = lanes is not None and width * 4 <= lanes
-    short: list[str] = []
+    short = []
     if widest is not None and width < widest:
         short.append(f"x{width} of x{widest}")
-    elif wired is None and few:
+    elif lanes is not None and width * 4 <= lanes and widest is None:
         short.append(f"x{width} of x{lanes}")
     if not virtual and fastest is not None and generation < fastest:
         short.append(f"generation {generation} of {fastest}")
     elif generation == 1 and (own or 0) >= 3:
         short.append(f"generation 1 of {own}")
-    if short and not under_load(gpu):
-        raise Skip("the PCIe link of an idle GPU: it is judged under load")
-    if short:
-        cause = BROKEN if few and (wired or 0) > width else NARROW
-        yield found(view, cause, gpu, fields, evidence=shown, short=" and ".join(short))
-    elif virtual:
-        raise Skip("the PCIe link: a virtual machine does not see the slot that the GPU is in")
-    elif widest is None or fastest is None:
-        raise Skip("what the PCIe slot can do: not in this snapshot")
-    else:
-        yield Passed(f"generation {generation} x{width}, as the slot has them")
+    return short
 
 
 def in_virtual_machine(view: SnapshotView, gpu: Gpu) -> bool:

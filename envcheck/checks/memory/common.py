@@ -9,67 +9,42 @@ from ...facts.acceleration import SystemTrial
 from ..acceleration.common import Seen, died, each_run, failed, number
 from ..driver_state import on_wsl
 from ..gpus import address_of
+from ..kernel.events import gpu_at, subjects_at
 from ..peer_groups import is_vgpu
-from ..reading import CannotJudge, CouldNotRun, Gpu, SnapshotView, known
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Param,
-    Subject,
-    Unjudged,
-    Verdicts,
-    about_device_at,
-    about_gpu,
-)
+from ..reading import CouldNotRun, Gpu, SnapshotView, known
+from ..verdicts import Cause, Evidence, Finding, Param, Subject, Unjudged, Verdicts
 
 ABSENT = "no GPU was looked at"
 
 
 class Measured:
-    """One run of "memory" or "links" on one GPU."""
+    """One run of "memory" or "links" on one GPU. name: the product's, as the driver says it; else ""."""
 
     def __init__(self, view: SnapshotView, seen: Seen) -> None:
         self.view = view
         self.seen = seen
         self.address = next(iter(seen.run.gpus), "")
         self.gpu = gpu_at(view, self.address)
+        self.name = (known(self.gpu.name) or "") if self.gpu else ""
+        self.called = called(self.gpu, self.address)
 
     @property
     def subjects(self) -> list[Subject]:
-        return subjects(self.gpu, self.address)
-
-    @property
-    def name(self) -> str:
-        """The product's, as the driver says it; "" where it does not."""
-        return (known(self.gpu.name) or "") if self.gpu else ""
-
-    @property
-    def called(self) -> str:
-        return called(self.gpu, self.address)
-
-    @property
-    def own_address(self) -> str:
-        """For `nvidia-smi -i`."""
-        return address_of(self.gpu) if self.gpu else (self.address or "0")
-
-    @property
-    def instance(self) -> bool:
-        """Whether it ran on a MIG instance, which has a share of the GPU."""
-        device = self.seen.trial("device")
-        told = device is not None and device.evidence.get("instance") is True
-        return told or (self.gpu is not None and known(self.gpu.mig_enabled) is True)
+        return subjects_at(self.view, self.address)
 
     @property
     def shared(self) -> str:
         """Why its rates are held against nothing; "" where they can be."""
-        if self.instance:
+        device = self.seen.trial("device")
+        if device is not None and device.evidence.get("instance") is True:
+            return "a MIG instance"
+        if self.gpu is not None and known(self.gpu.mig_enabled) is True:
             return "a MIG instance"
         if self.gpu is not None and is_vgpu(self.gpu):
             return "a vGPU"
         if on_wsl(self.view):
             return "WSL"
-        return "memory shared with the host" if self.told("device", "integrated") else ""
+        return "memory shared with the host" if self.value("device", "integrated") else ""
 
     def found(
         self,
@@ -79,32 +54,23 @@ class Measured:
         **params: Param,
     ) -> Finding:
         """The cause, on this GPU. "{gpu}" is its name in sentences, and its address in commands."""
-        return cause.found(
-            self.subjects,
-            [*self.seen.evidence(*trials), *evidence],
-            commands=[one.format(**{**params, "gpu": self.own_address}) for one in cause.commands],
-            advice=None,
-            gpu=self.called,
-            **params,
-        )
+        address = address_of(self.gpu) if self.gpu else (self.address or "0")
+        commands = [one.format(**{**params, "gpu": address}) for one in cause.commands]
+        shown = [*self.seen.evidence(*trials), *evidence]
+        return cause.found(self.subjects, shown, commands=commands, gpu=self.called, **params)
 
-    def told(self, trial: str, name: str) -> float:
+    def value(self, trial: str, name: str) -> float:
         return number(self.seen.trial(trial), name)
 
     def rate(self, trial: str) -> float | None:
         """GB/s of a trial that ran; None where it did not."""
         found = self.seen.trial(trial)
-        rate = number(found, "GB/s") if found is not None and found.outcome == "ok" else 0
-        return rate or None
+        return (number(found, "GB/s") or None) if found and found.outcome == "ok" else None
 
     def why_not(self, trial: str) -> Unjudged:
         """A trial that says nothing."""
-        ended = died(self.seen)
-        return Unjudged(
-            "could-not-run",
-            f"{self.called}: {failed(self.seen, ended or self.seen.trial(trial))}",
-            self.subjects,
-        )
+        why = failed(self.seen, died(self.seen) or self.seen.trial(trial))
+        return Unjudged("could-not-run", f"{self.called}: {why}", self.subjects)
 
 
 def each_gpu_run(
@@ -128,19 +94,6 @@ def called(gpu: Gpu | None, address: str) -> str:
     return f"GPU {address}" if index is None else f"GPU {index}"
 
 
-def subjects(gpu: Gpu | None, address: str) -> list[Subject]:
-    return about_gpu(gpu) if gpu is not None else about_device_at("gpu", address)
-
-
-def gpu_at(view: SnapshotView, address: str) -> Gpu | None:
-    """The GPU at a PCI address; None where the driver's own list does not have it."""
-    try:
-        gpus = view.gpus
-    except CannotJudge:
-        return None
-    return next((gpu for gpu in gpus if address and known(gpu.pci_address) == address), None)
-
-
 def usual(of: Measured, others: list[tuple[Measured, float]]) -> tuple[float, int] | None:
     """(median of its peers' figures, how many): other GPUs of its name, at least two; else None."""
     peers = [rate for one, rate in others if one is not of and one.name and one.name == of.name]
@@ -153,18 +106,18 @@ def gb_s(rate: float) -> str:
 
 
 def spread_of(rates: list[float]) -> str:
-    """ "2,598 to 2,610 GB/s", or the one figure where all are told alike."""
+    """ "2,598 to 2,610 GB/s", or the one figure where all are equal."""
     low, high = gb_s(min(rates)), gb_s(max(rates))
     return low if low == high else f"{low.removesuffix(' GB/s')} to {high}"
 
 
-def trials_named(seen: Seen, prefix: str) -> list[SystemTrial]:
-    return [one for one in seen.run.trials if one.name.startswith(prefix)]
+def several(runs: list[Measured]) -> str:
+    return f"{len(runs)} GPUs: " if len(runs) > 1 else ""
 
 
-def words_of(trial: SystemTrial, name: str) -> str:
+def words_of(trial: SystemTrial | None, name: str) -> str:
     """A word or words of a trial's evidence, on one line."""
-    value = trial.evidence.get(name, "")
+    value = trial.evidence.get(name, "") if trial is not None else ""
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 

@@ -7,20 +7,11 @@ from typing import NamedTuple
 
 from ...data.bandwidth import PCIE_LANE
 from ..acceleration.common import NOTHING_RUNS, number
-from ..gpu.link import in_virtual_machine, pci_device
+from ..gpu.link import in_virtual_machine, lacks, pci_device
 from ..on_the_bus import link_state
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Passed,
-    Verdicts,
-    check,
-    fail,
-    fill_in,
-    warn,
-)
-from .common import Measured, each_gpu_run, gb_s, spread_of, trials_named, usual, words, words_of
+from ..verdicts import Evidence, Passed, Verdicts, check, fail, fill_in, warn
+from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual, words, words_of
 
 TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
 PAGEABLE = ("pageable to the GPU", "pageable from the GPU")
@@ -30,38 +21,35 @@ _PEERS = 0.7
 _NODE = re.compile(r"node (\d{1,4}) (to|from) the GPU")
 _FAR = 0.5  # of what comes from the near node
 _NEAR = 0.8  # of what comes from the best one
+_PROGRAM = fill_in("PROGRAM", "your program").replace("{", "{{").replace("}", "}}")
 
 
 class TrainedLink(NamedTuple):
-    """A PCIe link as it was trained; seen: while copies ran."""
+    """A PCIe link as it was trained; seen: while copies ran. carries: GB/s each way."""
 
     generation: int
     width: int
     seen: bool
 
     @property
-    def carries(self) -> float:
-        """GB/s each way."""
-        return PCIE_LANE[self.generation] * self.width
+    def text(self) -> str:
+        return f"generation {self.generation} x{self.width}"
 
     @property
-    def told(self) -> str:
-        return f"generation {self.generation} x{self.width}"
+    def carries(self) -> float:
+        return PCIE_LANE[self.generation] * self.width
 
 
 def link_of(one: Measured) -> TrainedLink | None:
-    """The link that was negotiated: as NVML told it during the copies, else what it can be at most."""
-    generation = max(int(one.told(way, "pcie_gen")) for way in (TO, FROM))
-    width = max(int(one.told(way, "pcie_width")) for way in (TO, FROM))
+    """The link that was negotiated: as NVML had it during the copies, else what it can be at most."""
+    generation = max(int(one.value(way, "pcie_gen")) for way in (TO, FROM))
+    width = max(int(one.value(way, "pcie_width")) for way in (TO, FROM))
     seen = bool(generation and width)
     if not seen and one.gpu is not None:
         device = pci_device(one.view, one.gpu)
         generation = known(one.gpu.pcie_gen_max) or 0
         width = known(one.gpu.pcie_width) or (known(device.link_width) if device else 0) or 0
     return TrainedLink(generation, width, seen) if generation in PCIE_LANE and width else None
-
-
-_PROGRAM = fill_in("PROGRAM", "your program").replace("{", "{{").replace("}", "}}")
 
 
 DAMAGED = fail(
@@ -71,18 +59,15 @@ DAMAGED = fail(
     " ({where}, bits that differ: {bits}): data is damaged on its way.",
     "Run this again with the memory check: if that passes, the link or the host's memory damages data. Check"
     " the link's errors, reseat the GPU or its riser, and test the host's memory.",
-    "nvidia-smi -q -d PCIE -i {gpu}",
-    "sudo dmesg | grep -iE 'aer|edac|mce|iommu'",
+    *("nvidia-smi -q -d PCIE -i {gpu}", "sudo dmesg | grep -iE 'aer|edac|mce|iommu'"),
 )
 SLOW = warn(
     "slow-host-copies",
     "is slow to copy to and from: {rate}",
-    "Copies between pinned host memory and {gpu} reach {rate}, {why}.",
+    "Copies between pinned host memory and {gpu} reach {rate}, while {why}: a factor of {factor:.1f}.",
     "Check how the link came up and in which slot the GPU is, bind the job to the processors near it, and"
     " compare with the machine's other GPUs.",
-    "nvidia-smi -q -d PCIE -i {gpu}",
-    link_state("{gpu}"),
-    "nvidia-smi topo -m",
+    *("nvidia-smi -q -d PCIE -i {gpu}", link_state("{gpu}"), "nvidia-smi topo -m"),
 )
 
 
@@ -90,110 +75,71 @@ SLOW = warn(
     "MEM-003",
     title="Host to GPU",
     causes=(DAMAGED, SLOW),
-    about="Copies between pinned host memory and the GPU, each way and both at once, while NVML is asked"
-    " for the link. Healthy machines reach 75 to 90 % of what the link carries; below half of it, far below"
-    " the GPUs of its name, or over a link that came up with less than card and slot have, is a warning.",
-    sources=["PCI Express Base Specification, the generations' rates"],
-    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
+    about="Copies between pinned host memory and the GPU, each way and both at once. Below half of what the"
+    " link carries, or far below the GPUs of its name, is a warning; data that comes back different is a"
+    " failure.",
+    sources=["PCI Express Base Specification; github.com/NVIDIA/nvbandwidth, README"],
+    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-006", "GPU-018"),
     systems=("links",),
 )
 def host_to_gpu(view: SnapshotView) -> Verdicts:
-    told: list[tuple[Measured, float]] = []
+    runs: list[tuple[Measured, float]] = []
 
     def collect(one: Measured) -> Verdicts:
         trial = one.seen.trial("round trip")
-        if one.told("round trip", "wrong"):
-            yield _wrong(one)
-            return
         rates = [rate for way in (TO, FROM) if (rate := one.rate(way))]
-        if len(rates) < 2:
+        if wrong := number(trial, "wrong"):
+            places = {name: words_of(trial, name) for name in ("where", "bits")}
+            mib = number(trial, "MiB")
+            yield one.found(DAMAGED, [trial], words=words(wrong), mib=mib, **places)
+        elif len(rates) < 2:
             yield one.why_not(TO if trial is None or trial.outcome == "ok" else "round trip")
-            return
-        told.append((one, min(rates)))
+        else:
+            runs.append((one, min(rates)))
 
     yield from each_gpu_run(view, "links", collect)
-    well = []
-    for one, least in told:
-        found = _slow(view, one, least, told)
-        if found is None:
-            well.append(one)
+    healthy = []
+    for one, least in runs:
+        why, usually = _slow(one, least, runs)
+        if why:
+            trials = [one.seen.trial(way) for way in (TO, FROM, BOTH, *PAGEABLE)]
+            yield one.found(SLOW, trials, rate=gb_s(least), why=why, factor=usually / least)
         else:
-            yield found
-    if well:
-        yield Passed(_summary(well))
-
-
-def _wrong(one: Measured) -> Finding:
-    trial = one.seen.trial("round trip")
-    assert trial is not None
-    return one.found(
-        DAMAGED,
-        [trial],
-        words=words(one.told("round trip", "wrong")),
-        mib=one.told("round trip", "MiB"),
-        where=words_of(trial, "where"),
-        bits=words_of(trial, "bits"),
-    )
+            healthy.append(one)
+    if healthy:
+        yield Passed(_summary(healthy))
 
 
 def _summary(passed: list[Measured]) -> str:
-    first, link = passed[0], link_of(passed[0])
+    link, shared = link_of(passed[0]), passed[0].shared
     parts = [
         f"{what} {spread_of(rates)}"
         for what, ways in (("to it", (TO,)), ("back", (FROM,)), ("pageable", PAGEABLE))
         if (rates := [rate for one in passed for way in ways if (rate := one.rate(way))])
     ]
-    each = f"{len(passed)} GPUs: " if len(passed) > 1 else ""
-    shared = f" ({first.shared}: not judged)" if first.shared else ""
-    over = f" over {link.told}" if link and link.seen and not shared else ""
-    return f"{each}{', '.join(parts)}{over}{shared}"
+    over = f" ({shared}: not judged)" if shared else f" over {link.text}" if link else ""
+    return f"{several(passed)}{', '.join(parts)}{over}"
 
 
-def _slow(
-    view: SnapshotView, one: Measured, least: float, told: list[tuple[Measured, float]]
-) -> Finding | None:
+def _slow(one: Measured, least: float, runs: list[tuple[Measured, float]]) -> tuple[str, float]:
+    """What it falls short of, and its GB/s; "" where it does not."""
+    link, peers = link_of(one), usual(one, runs)
     if one.shared:
-        return None
-    link = link_of(one)
-    peers = usual(one, told)
-    short = _short(view, one, link)
+        return "", 0
     if link is not None and least > _FASTER * link.carries:
         link = None  # NVLink-C2C, or a link that a virtual machine makes up
-        short = ""
     if link is not None and least < _LINK * link.carries:
-        why = (
-            f"while its link, {link.told}, carries {gb_s(link.carries)}: a factor of"
-            f" {link.carries / least:.1f}"
-        )
-    elif short:
-        why = f"over a link that came up with {short}"
-    elif peers is not None and least < _PEERS * peers[0]:
-        why = (
-            f"while its {peers[1]} peers reach {gb_s(peers[0])}: a factor of {peers[0] / least:.1f}"
-        )
-    else:
-        return None
-    return one.found(
-        SLOW,
-        [one.seen.trial(way) for way in (TO, FROM, BOTH, *PAGEABLE)],
-        rate=gb_s(least),
-        why=why,
-    )
-
-
-def _short(view: SnapshotView, one: Measured, link: TrainedLink | None) -> str:
-    """What the link lacks of what card and slot have, seen under load; "" in virtual machines."""
-    if link is None or not link.seen or one.gpu is None or in_virtual_machine(view, one.gpu):
-        return ""
-    device = pci_device(view, one.gpu)
-    most = known(one.gpu.pcie_gen_max)
-    lanes = [known(one.gpu.pcie_width_max), known(device.slot_max_link_width) if device else None]
-    short = []
-    if most and link.generation < most:
-        short.append(f"generation {link.generation} of {most}")
-    if all(lanes) and link.width < min(lane for lane in lanes if lane):
-        short.append(f"x{link.width} of x{min(lane for lane in lanes if lane)}")
-    return " and ".join(short)
+        return f"its link, {link.text}, carries {gb_s(link.carries)}", link.carries
+    if link is not None and link.seen and one.gpu is not None:
+        short = lacks(one.view, one.gpu, link.width, link.generation)
+        if short and not in_virtual_machine(one.view, one.gpu):
+            return (
+                f"its link came up with {' and '.join(short)}, {gb_s(link.carries)}",
+                link.carries,
+            )
+    if peers is not None and least < _PEERS * peers[0]:
+        return f"its {peers[1]} peers reach {gb_s(peers[0])}", peers[0]
+    return "", 0
 
 
 FAR = warn(
@@ -203,8 +149,7 @@ FAR = warn(
     " that the scheduler puts on the wrong processors loads its data {times:.1f} times as slowly.",
     "Start what uses this GPU on its own node, and pin data loaders' workers there; check the links between"
     " the processors in the firmware.",
-    f"numactl --cpunodebind={{own}} --membind={{own}} {_PROGRAM}",
-    "numactl --hardware",
+    *(f"numactl --cpunodebind={{own}} --membind={{own}} {_PROGRAM}", "numactl --hardware"),
 )
 MISPLACED = warn(
     "wrong-numa-node",
@@ -221,9 +166,10 @@ MISPLACED = warn(
     "MEM-004",
     title="NUMA",
     causes=(FAR, MISPLACED),
-    about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others. Pinned"
-    " memory is put on each node in turn and copied.",
-    sources=["Linux kernel documentation, sysfs-bus-pci, numa_node; numactl(8)"],
+    about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others: pinned"
+    " memory is put on each node in turn and copied. Half the speed or less from another node is a warning,"
+    " and so is a node that the kernel calls near and that is slower than another one.",
+    sources=["Linux kernel documentation, sysfs-bus-pci, numa_node; numactl(8); NCCL user guide"],
     follows=(*NOTHING_RUNS, "MEM-003"),
     systems=("links",),
 )
@@ -231,35 +177,33 @@ def numa(view: SnapshotView) -> Verdicts:
     details: list[str] = []
 
     def judge(one: Measured) -> Verdicts:
-        nodes = nodes_of(one)
-        device = one.seen.trial("device")
+        nodes, device = nodes_of(one), one.seen.trial("device")
+        trials = [trial for trial in one.seen.run.trials if trial.name.startswith("node ")]
         if device is None or "nodes" not in device.evidence:
             yield one.why_not("device")
             return
         if number(device, "nodes") < 2:
             raise Skip("not applicable: the host has one NUMA node")
         if len(nodes) < 2:
-            asked = trials_named(one.seen, "node ")
-            yield one.why_not(asked[0].name if asked else "device")
+            yield one.why_not(trials[0].name if trials else "device")
             return
         own = device.evidence.get("node")
-        best = max(nodes, key=lambda node: nodes[node])
-        worst = min(nodes, key=lambda node: nodes[node])
+        best, worst = max(nodes, key=lambda n: nodes[n]), min(nodes, key=lambda n: nodes[n])
         if not isinstance(own, int) or own not in nodes:
-            alike = nodes[worst] > _NEAR * nodes[best]
-            details.append(
-                f"{one.called}: "
-                + ("all nodes alike" if alike else f"node {best} is near by its speed")
-            )
+            same = nodes[worst] > _NEAR * nodes[best]
+            near = "all nodes equal" if same else f"node {best} is near by its speed"
+            details.append(f"{one.called}: {near}")
         elif nodes[own] < _NEAR * nodes[best]:
-            yield _misplaced(one, own, best, nodes)
+            rates = ", ".join(f"node {node} {gb_s(rate)}" for node, rate in sorted(nodes.items()))
+            table = Evidence("machine.pci.devices", f"numa_node {own}", "/sys")
+            yield one.found(MISPLACED, trials, [table], own=own, best=best, rates=rates)
         elif nodes[worst] < _FAR * nodes[own]:
-            yield _far(one, own, worst, nodes)
+            far, near = gb_s(nodes[worst]), gb_s(nodes[own])
+            times = nodes[own] / nodes[worst]
+            yield one.found(FAR, trials, worst=worst, far=far, own=own, near=near, times=times)
         else:
-            far = [rate for node, rate in nodes.items() if node != own]
-            details.append(
-                f"{one.called}: near (node {own}) {gb_s(nodes[own])}, far {spread_of(far)}"
-            )
+            far = spread_of([rate for node, rate in nodes.items() if node != own])
+            details.append(f"{one.called}: near (node {own}) {gb_s(nodes[own])}, far {far}")
 
     yield from each_gpu_run(view, "links", judge)
     if details:
@@ -269,29 +213,8 @@ def numa(view: SnapshotView) -> Verdicts:
 def nodes_of(one: Measured) -> dict[int, float]:
     """{NUMA node: GB/s of the slower way between its memory and the GPU}, of those that were measured."""
     found: dict[int, float] = {}
-    for trial in trials_named(one.seen, "node "):
-        match = _NODE.fullmatch(trial.name)
-        rate = one.rate(trial.name)
+    for trial in one.seen.run.trials:
+        match, rate = _NODE.fullmatch(trial.name), one.rate(trial.name)
         if match and rate:
-            node = int(match[1])
-            found[node] = min(rate, found.get(node, rate))
+            found[int(match[1])] = min(rate, found.get(int(match[1]), rate))
     return found
-
-
-def _far(one: Measured, own: int, worst: int, nodes: dict[int, float]) -> Finding:
-    return one.found(
-        FAR,
-        trials_named(one.seen, "node "),
-        worst=worst,
-        far=gb_s(nodes[worst]),
-        own=own,
-        near=gb_s(nodes[own]),
-        times=nodes[own] / nodes[worst],
-    )
-
-
-def _misplaced(one: Measured, own: int, best: int, nodes: dict[int, float]) -> Finding:
-    rates = ", ".join(f"node {node} {gb_s(rate)}" for node, rate in sorted(nodes.items()))
-    table = Evidence("machine.pci.devices", f"numa_node {own}", "/sys")
-    trials = trials_named(one.seen, "node ")
-    return one.found(MISPLACED, trials, [table], own=own, best=best, rates=rates)

@@ -18,7 +18,7 @@ from ...findings.model import SOAK, Finding, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import Subject, gpu_subject
 from ..gpus import together
-from ..memory.common import gpu_at
+from ..kernel.events import gpu_at
 from ..registry import check
 
 _WHOLE = 0.5  # of the usual minute: a shorter one is the last, and no figure
