@@ -6,41 +6,29 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from ...data.cuda import (
-    beyond_table,
-    compatible_majors,
-    first_compatible_driver,
-    newest_cuda_for,
-    rows_for,
-)
+from ...data import cuda as tables
 from ...data.versions import parse_version
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
-from ..reading import CudaDriver, Kernel, NotKnown, SnapshotView, facts_or, known, need
+from ..reading import CudaDriver, Kernel, NotKnown, SnapshotView, fact, facts_or, known, need
 from ..system_commands import on_system
-from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
+from ..verdicts import Evidence, Passed, Verdicts, check, warn
 
 TOO_OLD = warn(
     "no-minor-version-compatibility",
     "the driver is too old for newer CUDA minor versions",
-    "Driver {driver} has no minor-version compatibility (that begins with {first}): {limit}, and"
-    " newer frameworks will not see the GPU.",
+    "Driver {driver} has no minor-version compatibility (that begins with {first}): {limit}, and newer"
+    " frameworks will not see the GPU.",
     "Upgrade the driver to a current branch that still supports the GPU.",
 )
-NEWER, OLDER = (
-    warn(
-        key,
-        "the driver's branch and its CUDA do not match",
-        "libcuda reports CUDA {cuda}, which came with driver branch {branch}, and the driver is"
-        f" {{driver}}: {what}.",
-        "See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
-    )
-    for key, what in (
-        (
-            "newer-libcuda",
-            "a forward-compatibility library is in use, which works on data-centre GPUs only",
-        ),
-        ("older-libcuda", "an older driver's library hides its own"),
-    )
+_BRANCHES = "libcuda reports CUDA {cuda}, which came with driver branch {branch}, and the driver is {driver}: "
+NEWER = warn(
+    "newer-libcuda",
+    "the driver's branch and its CUDA do not match",
+    _BRANCHES + "a forward-compatibility library is in use, which works on data-centre GPUs only.",
+    "See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
+)
+OLDER = NEWER.variant(
+    "older-libcuda", sentence=_BRANCHES + "an older driver's library hides its own."
 )
 
 
@@ -49,28 +37,26 @@ NEWER, OLDER = (
     title="The driver's branch and the CUDA it runs",
     causes=[TOO_OLD, NEWER, OLDER],
     about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on, newer"
-    " minor versions of the same major one (minor-version compatibility: everything but PTX and features"
-    " that need the newer driver). An older driver is a warning, since each CUDA then needs its own"
-    " toolkit's driver.",
+    " minor versions of the same major one. Where the CUDA version that libcuda reports belongs to another"
+    " branch than the driver, a libcuda of another driver hides its own.",
     sources=["NVIDIA CUDA Toolkit release notes, tables 2 and 3; NVIDIA CUDA Compatibility guide"],
     follows=(*NO_GPUS, "DRV-005", "FRM-003"),
 )
 def driver_branch(view: SnapshotView) -> Verdicts:
     version, path = driver_version(view)
     driver = need(version, "the driver's version")
-    parsed = parse_version(driver)
+    parsed, first = parse_version(driver), tables.first_compatible_driver()
     if parsed is None:
         raise NotKnown(f"driver version '{driver}' is not in the table's form")
-    if parsed < Version(first_compatible_driver()):
-        newest = newest_cuda_for(driver)
+    if parsed < Version(first):
+        newest = tables.newest_cuda_for(driver)
+        limit = f"CUDA {newest.minor} is the newest that it runs" if newest else "it is very old"
         yield TOO_OLD.found(
             evidence=[view.evidence(path)],
             commands=on_system(view, "update-driver"),
             driver=driver,
-            first=first_compatible_driver(),
-            limit=f"CUDA {newest.minor} is the newest that it runs"
-            if newest
-            else "it is older than CUDA 10.0's",
+            first=first,
+            limit=limit,
         )
     elif on_windows(view):
         yield Passed(f"{driver} (the table's drivers are Linux')")
@@ -80,15 +66,15 @@ def driver_branch(view: SnapshotView) -> Verdicts:
 
 
 def _supports(view: SnapshotView, driver: str) -> str:
-    newest = newest_cuda_for(driver)
+    newest = tables.newest_cuda_for(driver)
     if newest is None:
         raise NotKnown(f"driver {driver} is older than the table")
     cuda = f"CUDA {newest.minor}"
-    if beyond_table(driver):
+    if tables.beyond_table(driver):
         claim = next(_claims(view), None)
         cuda = f"CUDA {claim[0]}, as it reports itself" if claim else f"at least {cuda}"
-    minors = [f"{major}.x" for major in compatible_majors(driver) if major >= newest.version.major]
-    more = f"; any {minors[-1]} by minor-version compatibility" if minors else ""
+    majors = [m for m in tables.compatible_majors(driver) if m >= newest.version.major]
+    more = f"; any {majors[-1]}.x by minor-version compatibility" if majors else ""
     packages = known(facts_or(view.machine.kernel, Kernel).driver_packages) or []
     compat = [package.name for package in packages if package.name.startswith("cuda-compat")]
     installed = f"; {', '.join(compat)} installed (forward compatibility)" if compat else ""
@@ -97,50 +83,40 @@ def _supports(view: SnapshotView, driver: str) -> str:
 
 def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
     """The CUDA versions that the driver's user-space part reports, with their evidence."""
-    for section, field in (
-        ("nvml", "cuda_version"),
-        ("nvidia_smi", "cuda_version"),
-        ("cuda", "driver_api_version"),
-    ):
-        probe = getattr(view.machine, section)
-        value = None if probe is None or probe.facts is None else known(getattr(probe.facts, field))
-        if value:
-            yield value, view.evidence(f"machine.{section}.{field}")
+    for path in ("nvml.cuda_version", "nvidia_smi.cuda_version", "cuda.driver_api_version"):
+        section, field = path.split(".")
+        if value := fact(getattr(view.machine, section), field):
+            yield value, view.evidence(f"machine.{path}")
 
 
 def _forward_compatible(view: SnapshotView) -> bool:
     """Whether a libcuda newer than the driver was seen to start, or may be expected to."""
     code = known(facts_or(view.machine.cuda, CudaDriver).init_code)
-    if code is not None:
-        return code == 0
     brands = {known(gpu.brand) for gpu in view.gpus}
-    return bool(brands) and brands <= set(DATA_CENTRE_BRANDS)
+    return code == 0 if code is not None else bool(brands) and brands <= set(DATA_CENTRE_BRANDS)
 
 
-def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Iterator[Finding]:
+def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Verdicts:
     """A finding if a CUDA version reported belongs to another branch than the driver.
 
     Branches are compared, not versions: a driver may come before its toolkit (550.40.07 has CUDA 12.4,
     whose toolkit ships 550.54.14), and 565 reports 12.7, of which there is no toolkit.
     """
-    own, newest = branch(driver), newest_cuda_for(driver)
-    if newest is None or beyond_table(driver):
+    own, newest = branch(driver), tables.newest_cuda_for(driver)
+    if newest is None or tables.beyond_table(driver):
         return
     for cuda, evidence in _claims(view):
-        rows = rows_for(".".join(cuda.split(".")[:2]))
+        rows = tables.rows_for(".".join(cuda.split(".")[:2]))
         theirs = branch(rows[0].toolkit_driver) if rows else ""
         if not theirs or theirs == own or rows[0].minor == newest.minor:
             continue
         newer = int(theirs) > int(own)
         if newer and _forward_compatible(view):
             continue
+        find = ["ldconfig -p | grep libcuda.so.1", "echo $LD_LIBRARY_PATH"]
         yield (NEWER if newer else OLDER).found(
             evidence=[evidence, view.evidence(path)],
-            commands=[
-                "ldconfig -p | grep libcuda.so.1",
-                "echo $LD_LIBRARY_PATH",
-                *on_system(view, "cuda-compat"),
-            ],
+            commands=[*find, *on_system(view, "cuda-compat")],
             cuda=cuda,
             branch=theirs,
             driver=driver,

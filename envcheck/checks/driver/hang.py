@@ -11,18 +11,18 @@ from ..driver_state import NVRM_LOG, REBOOT
 from ..reading import Probe, Skip, SnapshotView
 from ..verdicts import Passed, Verdicts, about_processes, check, fail
 
-_ASKING = (
-    ("machine", ("nvml", "nvidia_smi", "cuda")),
-    ("target", ("tensorflow", "torch", "jax")),
-)
+_ASKING = {
+    "machine": ("nvml", "nvidia_smi", "cuda"),
+    "target": ("tensorflow", "torch", "jax"),
+}
 _CRASH = re.compile(r"SIG(?:SEGV|BUS|ABRT|ILL|FPE|TRAP)")
 _LONG = 3.0  # seconds; a shorter deadline says nothing about the driver
 
 HANGS = fail(
     "driver-hangs",
     "the driver hangs in the kernel",
-    "Processes that ask the driver hang in the kernel and cannot be killed: the driver or a GPU"
-    " does not answer, and every further one will hang too.",
+    "Processes that ask the driver hang in the kernel and cannot be killed: the driver or a GPU does not"
+    " answer, and every further one will hang too.",
     "Look at the kernel's log for the reason, then reboot: nothing else ends such a process.",
 )
 
@@ -31,9 +31,8 @@ HANGS = fail(
     "DRV-010",
     title="Nothing that asks the driver hangs in the kernel",
     causes=[HANGS],
-    about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel,"
-    " where not even SIGKILL ends it: nvidia-smi, monitoring and training then hang one after the other,"
-    " and stay until a reboot. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"
+    about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel, where"
+    " not even SIGKILL ends it. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"
     " libcuda and the frameworks, and which it could not end.",
     sources=["leptonai/gpud#117; NVIDIA/gpu-monitoring-tools#46"],
     follows=("PCI-001",),
@@ -47,21 +46,16 @@ def nothing_hangs(view: SnapshotView) -> Verdicts:
         yield Passed("everything that asked the driver came back")
         return
     pids = [process.pid for _, process in stuck]
-    yield HANGS.found(
-        about_processes(pids),
-        [
-            view.evidence(
-                f"{path}.stuck",
-                f"{process.command} (process {process.pid}, state {process.state or 'not known'})",
-            )
-            for path, process in stuck
-        ],
-        commands=[f"sudo cat /proc/{pids[0]}/stack", NVRM_LOG, REBOOT],
-    )
+    evidence = [
+        view.evidence(f"{path}.stuck", f"{p.command} (process {p.pid}, state {p.state or '?'})")
+        for path, p in stuck
+    ]
+    commands = [f"sudo cat /proc/{pids[0]}/stack", NVRM_LOG, REBOOT]
+    yield HANGS.found(about_processes(pids), evidence, commands=commands)
 
 
 def _asked(view: SnapshotView) -> Iterator[tuple[str, Probe[Any]]]:
-    for name, sections in _ASKING:
+    for name, sections in _ASKING.items():
         document = getattr(view.snapshot, name)
         if document is not None and document.origin == "live":
             for section in sections:
