@@ -20,7 +20,7 @@ TOO_OLD = warn(
     " frameworks will not see the GPU.",
     "Upgrade the driver to a current branch that still supports the GPU.",
 )
-_BRANCHES = "libcuda reports CUDA {cuda}, which came with driver branch {branch}, and the driver is {driver}: "
+_BRANCHES = "libcuda reports CUDA {cuda}, of driver branch {branch}, and the driver is {driver}: "
 NEWER = warn(
     "newer-libcuda",
     "the driver's branch and its CUDA do not match",
@@ -92,8 +92,10 @@ def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
 def _forward_compatible(view: SnapshotView) -> bool:
     """Whether a libcuda newer than the driver was seen to start, or may be expected to."""
     code = known(facts_or(view.machine.cuda, CudaDriver).init_code)
+    if code is not None:
+        return code == 0
     brands = {known(gpu.brand) for gpu in view.gpus}
-    return code == 0 if code is not None else bool(brands) and brands <= set(DATA_CENTRE_BRANDS)
+    return bool(brands) and brands <= set(DATA_CENTRE_BRANDS)
 
 
 def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Verdicts:

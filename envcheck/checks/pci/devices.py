@@ -170,7 +170,7 @@ def every_gpu_bound(view: SnapshotView) -> Verdicts:
     loaded = devices.is_loaded(kernel)
     why = "No driver is bound to this GPU"
     if loaded:
-        why = "The nvidia module is loaded and has not taken this GPU: it does not support it, or could not start it"
+        why = "The nvidia module is loaded and does not support this GPU, or could not start it"
     elif loaded is False:
         why += ", since the nvidia module is not loaded"
     for gpu in unbound:
