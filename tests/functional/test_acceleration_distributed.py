@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import system_alone
 from cli import envcheck, environment
-from distributed_runs import judged
 from processes import PATIENCE, running, running_commands, wait_for
 from real_targets import real_target
 from standin_horovod import make, mpirun
@@ -37,23 +37,6 @@ STRATEGIES = ("mirrored", "multiworker", "parameter-servers")
 CODES = {"ACC-015": "mirrored", "ACC-016": "multiworker", "ACC-017": "parameter-servers"}
 CODES |= {"ACC-014": "horovod", "ACC-018": "spark"}
 
-# A system, as its process runs it, after {setup}. Prints its records.
-RUN = """
-import json, sys
-sys.path.insert(0, {root!r})
-from envcheck.collector import framework
-from envcheck.collector.systems.running import records
-from envcheck.collector.systems.shared.distributed import loopback
-from envcheck.collector.systems import {module} as system
-kept = records.KeptTrials()
-module = None
-if not getattr(system, "BY_RANKS", False):
-    module, problem = framework.load(system.FRAMEWORK)
-{setup}
-system.run(module, dict(device="cpu", gpus=[], root={root!r}, module="{module}"), kept)
-print(json.dumps([records.trial_of(*one) for one in kept.trials]))
-"""
-
 
 def doctor(target: str, *only: str, **changes: str) -> dict[str, dict[str, Any]]:
     """The results of these systems, by their names."""
@@ -67,21 +50,13 @@ def doctor(target: str, *only: str, **changes: str) -> dict[str, dict[str, Any]]
     return {name: dict(found[name]) for name in only}
 
 
-def broken(target: str, system: str, module: str, setup: str, folder: Path) -> CheckResult:
+def broken(target: str, module: str, setup: str, folder: Path) -> CheckResult:
     """The judgement of a system whose own parts were replaced."""
-    script = RUN.format(root=str(ROOT), module=module, setup=setup)
-    done = subprocess.run(
-        [real_target(target) / "bin" / "python", "-B", "-c", script],
-        env=environment(TMPDIR=str(folder), CUDA_VISIBLE_DEVICES="-1"),
-        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    assert done.stdout, done.stderr
-    trials = json.loads(done.stdout.splitlines()[-1])
-    import msgspec
-
-    from envcheck.facts.acceleration import SystemTrial
-
-    return judged(system, *msgspec.convert(trials, list[SystemTrial]))
+    python = real_target(target) / "bin" / "python"
+    before = f"from envcheck.collector.systems import {module} as system\n{setup}"
+    run = system_alone.run(python, module, folder, before=before, CUDA_VISIBLE_DEVICES="-1")
+    code = next(code for code, name in CODES.items() if name == run.system)
+    return system_alone.judged(code, run)
 
 
 @TENSORFLOWS
@@ -97,25 +72,6 @@ def test_strategies_are_engaged_on_every_tensorflow(target: str, tmp_path: Path)
     assert "/job:ps" in found["parameter-servers"]["detail"]
     assert program in found["parameter-servers"]["detail"]
     assert not running(tmp_path) and not list((tmp_path / "tmp").glob("envcheck-*"))
-
-
-@HOROVODS
-def test_a_bench_takes_horovod_by_size(target: str) -> None:
-    found = envcheck(
-        "bench",
-        "allreduce",
-        "--target",
-        str(real_target(target)),
-        "--format",
-        "json",
-        timeout=PATIENCE,
-    )
-    assert found.returncode == 0, found.stderr
-    (told,) = json.loads(found.stdout)["sizes"]
-    assert (told["ranks"], told["on_cpu"], told["reason"]) == (2, True, "")
-    sizes = [rate["bytes"] for rate in told["rates"]]
-    assert sizes == [8**power for power in range(1, len(sizes) + 1)] and len(sizes) >= 4
-    assert all(rate["bus_gb_s"] == rate["gb_s"] for rate in told["rates"])  # of two ranks
 
 
 @HOROVODS
@@ -224,43 +180,42 @@ def test_without_a_loopback_workers_could_not_run() -> None:
 
 
 ALONE = """
-own = {module}._environ
+own = system._environ
 def environ(more):
     own(more)
-    return lambda rank: {{"TF_CONFIG": None}}
+    return lambda rank: {"TF_CONFIG": None}
 system._environ = environ
 """
 
 
 def test_workers_without_tf_config_are_not_engaged(tmp_path: Path) -> None:
-    setup = ALONE.format(module="system")
-    result = broken("tensorflow-1.15", "multiworker", "multi_worker", setup, tmp_path)
+    result = broken("tensorflow-1.15", "multi_worker", ALONE, tmp_path)
     assert result.outcome == "fail", result
     assert "each worker trains alone" in result.findings[0].headline
 
 
 def test_one_replica_is_not_engaged(tmp_path: Path) -> None:
     setup = "both = system._devices\nsystem._devices = lambda *given: both(*given)[:1]"
-    result = broken("tensorflow-1.15", "mirrored", "mirrored", setup, tmp_path)
+    result = broken("tensorflow-1.15", "mirrored", setup, tmp_path)
     assert result.outcome == "fail", result
     assert "trains on one device" in result.findings[0].headline
 
 
 def test_ranks_that_do_not_find_each_other_are_not_engaged(tmp_path: Path) -> None:
     setup = (
-        "own = system.horovod.ranks.run\n"
+        "own = system.ranks.run\n"
         "one = dict(HOROVOD_RANK='0', HOROVOD_SIZE='1', HOROVOD_LOCAL_RANK='0', HOROVOD_LOCAL_SIZE='1')\n"
-        "system.horovod.ranks.run = lambda params, number, seconds, environ, **more: own(\n"
+        "system.ranks.run = lambda params, number, seconds, environ, **more: own(\n"
         "    params, number, seconds, lambda rank: dict(environ(rank), **one), **more)"
     )
-    result = broken("horovod-1.15", "horovod", "horovod_tensorflow", setup, tmp_path)
+    result = broken("horovod-1.15", "horovod", setup, tmp_path)
     assert result.outcome == "fail", result
     assert "ranks train alone" in result.findings[0].headline
 
 
 def test_a_server_without_workers_could_not_run(tmp_path: Path) -> None:
     setup = "system._TASKS = (('chief', 0),)\n"
-    result = broken("tensorflow-1.15", "parameter-servers", "parameter_servers", setup, tmp_path)
+    result = broken("tensorflow-1.15", "parameter_servers", setup, tmp_path)
     assert result.outcome == "could-not-run", result
     assert "ps" in result.reason
 

@@ -16,11 +16,11 @@ from envcheck.findings.model import CheckResult
 
 def trial(name: str = "cpu", outcome: Any = "ok", reason: str = "", **evidence: Any) -> SystemTrial:
     """A trial whose images are as they must be, unless evidence says otherwise (None: has none)."""
-    told: dict[str, Any] = {"version": "2.4.0", "reference": "PIL 13.0.0", "reference_off_by": 0}
+    given: dict[str, Any] = {"version": "2.4.0"}
     if outcome == "ok":
-        told |= {"png_difference": 0.0, "jpeg_difference": 0.0, "resize_difference": 2.5}
-        told |= {"type": f"TensorList{name.upper()}"}
-    kept = {key: value for key, value in (told | evidence).items() if value is not None}
+        given |= {"png_difference": 0.0, "jpeg_difference": 5.0}
+        given |= {"type": f"TensorList{name.upper()}"}
+    kept = {key: value for key, value in (given | evidence).items() if value is not None}
     return SystemTrial(name=name, outcome=outcome, reason=reason, evidence=kept)
 
 
@@ -40,16 +40,8 @@ def plugin(*trials: SystemTrial, **facts: Any) -> SystemRun:
 
 
 def loads(outcome: Any = "ok", reason: str = "", libraries: Any = ("libdali_tf_2_15.so",)) -> Any:
-    before = SystemTrial(
-        name="not imported", control=True, outcome="ok", evidence={"libraries": []}
-    )
-    after = SystemTrial(
-        name="tensorflow plugin",
-        outcome=outcome,
-        reason=reason,
-        evidence={"libraries": list(libraries)},
-    )
-    return before, after
+    evidence = {"libraries": list(libraries)}
+    return SystemTrial(name="tensorflow plugin", outcome=outcome, reason=reason, evidence=evidence)
 
 
 def result(*found: SystemRun) -> CheckResult:
@@ -65,49 +57,25 @@ def said(result: CheckResult) -> str:
     return finding.headline
 
 
-@pytest.mark.parametrize(
-    ("trials", "detail"),
-    [
-        ((trial(),), "DALI 2.4.0: images within 2 of 255 of PIL 13.0.0, on the CPU"),
-        (
-            (trial(resize_difference=0.5, reference="its own pixels", jpeg_difference=0),),
-            "DALI 2.4.0: images as its own pixels has them, on the CPU",
-        ),
-        (
-            (trial("gpu", jpeg_difference=4.0), control()),
-            "DALI 2.4.0: images within 4 of 255 of PIL 13.0.0, on the GPU",
-        ),
-        (
-            (trial(jpeg_difference=12.0, reference="its own pixels", reference_off_by=5),),
-            "DALI 2.4.0: images within 12 of 255 of its own pixels, on the CPU",
-        ),
-    ],
-)
-def test_images_as_they_must_be_are_engaged(trials: tuple[Any, ...], detail: str) -> None:
-    told = result(run(*trials))
-    assert (told.outcome, told.detail) == ("pass", detail)
+def test_images_as_they_must_be_are_engaged() -> None:
+    on_cpu = result(run(trial()))
+    assert on_cpu.detail == "DALI 2.4.0: images within 5 of 255 of their pixels, on the CPU"
+    both = result(run(trial("gpu", jpeg_difference=9.0), control()))
+    assert both.outcome == "pass"
+    assert both.detail == "DALI 2.4.0: images within 9 of 255 of their pixels, on the GPU"
 
 
 @pytest.mark.parametrize(
     ("trials", "headline"),
     [
         ((trial(png_difference=2.0),), "DALI's CPU pipeline gives wrong images"),
-        ((trial(jpeg_difference=9.0),), "DALI's CPU pipeline gives wrong images"),
-        ((trial(resize_difference=120.0),), "DALI's CPU pipeline gives wrong images"),
-        (
-            (trial("gpu", jpeg_difference=200.0), control()),
-            "DALI's GPU pipeline gives wrong images",
-        ),
+        ((trial("gpu", jpeg_difference=14.0), control()), "DALI's GPU pipeline gives wrong images"),
         (
             (trial("gpu", type="TensorListCPU"), control()),
             "DALI's GPU pipeline does not run on the GPU",
         ),
         (
             (trial("gpu", "error", "RuntimeError: nvJPEG failed"), control()),
-            "DALI's GPU pipeline does not run, its CPU pipeline does",
-        ),
-        (
-            (trial("gpu", "error", "CUDA driver version is insufficient"), control()),
             "DALI's GPU pipeline does not run, its CPU pipeline does",
         ),
         ((trial("gpu", "crashed", "its process died"),), "DALI's GPU pipeline does not run"),
@@ -117,8 +85,8 @@ def test_images_as_they_must_be_are_engaged(trials: tuple[Any, ...], detail: str
 def test_wrong_images_and_pipelines_that_do_not_run_are_failures(
     trials: tuple[Any, ...], headline: str
 ) -> None:
-    told = result(run(*trials))
-    assert (told.outcome, said(told)) == ("fail", headline)
+    found = result(run(*trials))
+    assert (found.outcome, said(found)) == ("fail", headline)
 
 
 def test_a_driver_that_is_too_old_for_it_is_named_in_the_remedy() -> None:
@@ -169,55 +137,28 @@ def test_where_dali_is_not_its_plugin_is_not_spoken_of() -> None:
     assert result().reason == "not applicable: the target has no DALI"
 
 
-def test_the_plugin_loads_into_tensorflow_or_says_why_not() -> None:
-    told = result(run(trial()), plugin(*loads()))
-    assert told.outcome == "pass"
-    assert "its plugin loads into TensorFlow 2.15.1" in told.detail
+def test_plugin_loads_into_tensorflow_or_has_a_reason() -> None:
+    found = result(run(trial()), plugin(loads()))
+    assert found.outcome == "pass" and "its plugin loads into TensorFlow 2.15.1" in found.detail
     broken = "NotFoundError: libdali_tf_current.so: undefined symbol: _ZN10tensorflow8OpKernel"
-    told = result(run(trial()), plugin(*loads("error", broken, ())))
-    assert told.outcome == "fail"
-    assert said(told) == (
-        "DALI's plugin does not load into TensorFlow 2.15.1: it is built for another TensorFlow"
-    )
-    told = result(run(trial()), plugin(*loads(libraries=())))
-    assert "(no library of it was loaded)" in told.findings[0].message
-
-
-def test_a_plugin_that_is_not_installed_takes_nothing_away() -> None:
+    found = result(run(trial()), plugin(loads("error", broken, ())))
+    assert said(found).endswith("into TensorFlow 2.15.1: it is built for another TensorFlow")
+    found = result(run(trial()), plugin(loads(libraries=())))
+    assert "(no library of it was loaded)" in found.findings[0].message
     without = plugin(outcome="not-applicable", reason="nvidia-dali-tf-plugin is not installed")
     assert result(run(trial()), without).outcome == "pass"
 
 
-def test_a_plugin_that_was_there_before_it_was_imported_tells_nothing() -> None:
-    _before, after = loads()
-    before = SystemTrial(
-        name="not imported", control=True, outcome="ok", evidence={"libraries": ["libdali_tf.so"]}
-    )
-    told = result(run(trial(outcome="not-supported")), plugin(before, after))
-    assert told.outcome == "could-not-run"
-    assert "without being imported" in str(told.unjudged)
-
-
-@pytest.mark.parametrize("value", ["x", -1, True, 1e300, ["a"], "", "\x1b[31m"], ids=repr)
-@pytest.mark.parametrize(
-    "name", ["png_difference", "type", "version", "reference", "reference_off_by"]
-)
+@pytest.mark.parametrize("value", ["x", -1, True, 1e300, ["a"], "\x1b[31m"], ids=repr)
+@pytest.mark.parametrize("name", ["png_difference", "type", "version"])
 def test_no_evidence_breaks_the_check(name: str, value: Any) -> None:
     assert result(run(trial("gpu", **{name: value}), control(**{name: value}))).outcome
 
 
-def test_the_images_are_what_they_are_said_to_be() -> None:
-    rows = dali_images.pixels()
+def test_images_have_their_pixels() -> None:
+    rows: Any = dali_images.pixels()  # type: ignore[no-untyped-call]
     assert (len(rows), len(rows[0])) == (dali_images.HEIGHT, dali_images.WIDTH)
-    assert dali_images.JPEG[:2] == b"\xff\xd8"
-    assert dali_images.PNG[:4] == b"\x89PNG"
-    small = dali_images.halved(rows)
-    assert (len(small), len(small[0])) == (dali_images.HEIGHT // 2, dali_images.WIDTH // 2)
-    assert dali_images.halved([[(7, 7, 7)] * 4] * 4) == [[(7, 7, 7)] * 2] * 2
-    edge = dali_images.halved([[(0, 0, 0)] * 4 + [(8, 8, 8)] * 4] * 2)
-    assert [pixel[0] for pixel in edge[0]] == [0, 1, 7, 8]  # a neighbour counts a third
-    assert dali_images.difference(rows, rows) == 0
-    assert dali_images.difference(rows, small) is None
+    difference: Any = dali_images.difference
+    assert difference(rows, rows) == 0 and difference(rows, rows[1:]) == 256
     turned = [[pixel[::-1] for pixel in row] for row in rows]
-    assert dali_images.difference(rows, turned) > 100  # type: ignore[operator]
-    assert dali_images.difference(rows, rows[::-1]) > 100  # type: ignore[operator]
+    assert difference(rows, turned) > 100 and difference(rows, rows[::-1]) > 100

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from envcheck.collector.systems import horovod
 from envcheck.collector.systems.running.records import CouldNotRun
-from envcheck.collector.systems.shared.distributed import horovod, loopback
+from envcheck.collector.systems.shared.distributed import loopback
 
 
 @pytest.mark.parametrize(

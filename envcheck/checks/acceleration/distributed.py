@@ -1,7 +1,7 @@
 """Checks on devices and processes that train together: TensorFlow's strategies, Spark and Horovod.
 
-All of them are judged the same way: a trial must come to its end, its control must be alone, the members must
-find each other, and their sum must be exact. A row of _JOBS says what differs.
+A trial must come to its end, its control must be alone, the members must find each other, and their sum must
+be exact. A row of _JOBS says what differs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from ..registry import check
 from ..target import pip_install
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
-_ABSENT = "the target has no TensorFlow"
 # What is often behind an error, by words in it.
 _HINTS = (
     (("/dev/shm", "shared memory", "bus error", "no space left"), "is /dev/shm too small?"),
@@ -64,22 +63,14 @@ PROXIED = Cause(
 
 
 class _Job(NamedTuple):
-    """How one system is judged.
-
-    members: the evidence that counts those that found each other. alone, wrong: the causes.
-    is_alone(control): whether the control is what it must be. holds(trial): whether the members found each
-    other. differing: the evidence that counts wrong members.
-    """
+    """How one system is judged. members(trial): how many found each other. meets: by gRPC."""
 
     trial: str
     control: str
-    members: str
     alone: Cause
     wrong: Cause
-    is_alone: Callable[[SystemTrial | None], bool]
-    holds: Callable[[SystemTrial | None], bool]
-    exact: Callable[[SystemTrial | None], bool]
-    meets: bool = False  # by gRPC, which a proxy may keep apart
+    members: Callable[[SystemTrial | None], float]
+    meets: bool = False
 
 
 def could_not(seen: Seen, trial: SystemTrial | None) -> Unjudged:
@@ -105,15 +96,14 @@ def _judged(seen: Seen, job: _Job) -> Iterator[Verdict]:
         yield seen.found(PROXIED, trial, around, variable=variable)
     elif not ok(trial):
         yield could_not(seen, trial or (control if seen.run.system == "spark" else None))
-    elif not job.is_alone(control) or not ok(control):
+    elif not ok(control) or job.members(control) > 1:
         yield seen.unjudged(f"its control, {job.control}, came to nothing: {failed(seen, control)}")
-    elif not job.holds(trial) or not job.exact(trial):
-        cause = job.wrong if job.holds(trial) else job.alone
+    elif job.members(trial) < 2 or not _exact(trial):
         yield seen.found(
-            cause,
+            job.alone if job.members(trial) < 2 else job.wrong,
             trial,
             control,
-            members=number(trial, job.members),
+            members=number(trial, "size") or number(trial, "workers") or number(trial, "replicas"),
             all=number(trial, "ranks") or number(trial, "executors"),
             configured=number(trial, "configured"),
             sum=number(trial, "sum"),
@@ -128,8 +118,8 @@ def _judged(seen: Seen, job: _Job) -> Iterator[Verdict]:
 def _each(
     view: SnapshotView,
     system: str,
-    absent: str,
     works: Callable[[Seen, SystemTrial, SystemTrial], Verdict],
+    absent: str = "the target has no TensorFlow",
 ) -> Iterator[Verdict]:
     """works(seen, trial, control): what is reported of a run in which nothing is wrong."""
     job = _JOBS[system]
@@ -144,13 +134,16 @@ def _each(
     yield from each_run(view, system, judge, absent=absent)
 
 
-def _exact(trial: SystemTrial | None, off: str = "differing") -> bool:
+def _exact(trial: SystemTrial | None) -> bool:
     """Whether the sum is what it must be, everywhere, and weights are the same."""
-    weights = (
-        "weights" not in (trial.evidence if trial else {}) or len(words(trial, "weights")) == 1
-    )
+    evidence = {} if trial is None else trial.evidence
+    weights, step = words(trial, "weights"), evidence.get("step")
+    if step is not None and weights != [str(float(number(trial, "step")))]:
+        return False  # of Horovod: after one step
+    if ("weights" in evidence and len(weights) != 1) or evidence.get("workers", 2) != 2:
+        return False
     right = number(trial, "sum") == number(trial, "expected") > 0
-    return right and number(trial, off) == 0 and weights
+    return right and number(trial, "differing") == number(trial, "wrong") == 0
 
 
 def _summed(trial: SystemTrial) -> str:
@@ -164,19 +157,31 @@ def _set_aside(trial: SystemTrial) -> str:
     return f"; TF_CONFIG is set here ({given}), and was set aside" if given else ""
 
 
-def _is_one(name: str) -> Callable[[SystemTrial | None], bool]:
-    return lambda control: number(control, name) == 1
+def _replicas(trial: SystemTrial | None) -> float:
+    return number(trial, "replicas")
 
 
-def _are_two(name: str) -> Callable[[SystemTrial | None], bool]:
-    return lambda trial: number(trial, name) >= 2
+def _on_server(trial: SystemTrial | None) -> float:
+    """Of parameter servers, where the variable has to live on one."""
+    return 2 if "/job:ps" in text(trial, "place") else 1
+
+
+def _configured(trial: SystemTrial | None) -> float:
+    """Of Spark, whose executors must all have got a TF_CONFIG."""
+    whole = number(trial, "configured") >= number(trial, "executors") > 0
+    return (number(trial, "replicas") or number(trial, "executors")) if whole else 1
+
+
+def _size(trial: SystemTrial | None) -> float:
+    """Of Horovod, where it is that of all ranks."""
+    size, ranks = number(trial, "size"), number(trial, "ranks")
+    return size if ranks in (0, size) else 1
 
 
 _JOBS = {
     "mirrored": _Job(
         "mirrored",
         "OneDeviceStrategy",
-        "replicas",
         _alone(
             "MirroredStrategy trains on one device",
             "MirroredStrategy in {title} was given several devices and has {members:g} replica.",
@@ -186,14 +191,11 @@ _JOBS = {
             "MirroredStrategy in {title} does not sum right: sum {sum:g} of {expected:g}, with {wrong:g} of"
             " {members:g} replicas wrong; its copies of a variable are {weights}.",
         ),
-        _is_one("replicas"),
-        _are_two("replicas"),
-        lambda trial: _exact(trial, "wrong"),
+        _replicas,
     ),
     "multiworker": _Job(
         "workers",
         "without TF_CONFIG",
-        "replicas",
         _alone(
             "each worker trains alone: TF_CONFIG has no effect",
             "Two workers of {title} do not find each other: each trains alone, with {members:g} replica,"
@@ -204,15 +206,12 @@ _JOBS = {
             "Workers of {title} do not sum right: sum {sum:g} of {expected:g}, and their weights are"
             " {weights}.",
         ),
-        _is_one("replicas"),
-        _are_two("replicas"),
-        _exact,
+        _replicas,
         meets=True,
     ),
     "parameter-servers": _Job(
         "cluster",
         "without a cluster",
-        "workers",
         _alone(
             "the parameter server holds nothing",
             "A variable of {title}'s ParameterServerStrategy lives on {place}, and on no parameter server:"
@@ -225,15 +224,12 @@ _JOBS = {
             sentence="A parameter server of {title} does not get what its workers send: sum {sum:g} of"
             " {expected:g}, from {members:g} of 2 workers.",
         ),
-        lambda control: "/job:ps" not in text(control, "place"),
-        lambda trial: "/job:ps" in text(trial, "place"),
-        lambda trial: _exact(trial) and number(trial, "workers") >= 2,
+        _on_server,
         meets=True,
     ),
     "spark": _Job(
         "cluster",
         "without a chief",
-        "replicas",
         _alone(
             "executors of Spark train alone",
             "Executors of Spark train alone in {title}: {configured:g} of {all:g} got a TF_CONFIG, and"
@@ -243,17 +239,11 @@ _JOBS = {
             "executors of Spark sum wrongly",
             "Executors of Spark do not sum right in {title}: sum {sum:g} of {expected:g}.",
         ),
-        lambda control: number(control, "configured") == 0,
-        lambda trial: (
-            number(trial, "configured") >= number(trial, "executors")
-            and number(trial, "replicas") >= 2
-        ),
-        _exact,
+        _configured,
     ),
     "horovod": _Job(
         "ranks",
         "one rank",
-        "size",
         _alone(
             "Horovod's ranks train alone",
             "{all:g} ranks of Horovod in {title} do not find each other: each is one of {members:g}, and"
@@ -264,14 +254,7 @@ _JOBS = {
             "Horovod in {title} does not sum right: sum {sum:g} of {expected:g}; after a broadcast and one"
             " step weights are {weights} instead of {step:g}.",
         ),
-        _is_one("size"),
-        lambda trial: (
-            number(trial, "size") >= 2 and number(trial, "size") == number(trial, "ranks")
-        ),
-        lambda trial: (
-            _exact(trial, "wrong")
-            and words(trial, "weights") == [str(float(number(trial, "step")))]
-        ),
+        _size,
     ),
 }
 
@@ -285,8 +268,8 @@ WITHOUT_NCCL = Cause(
     "sums-without-nccl",
     "warn",
     headline="MirroredStrategy sums without NCCL: {reduction}",
-    sentence="MirroredStrategy in {title} sums between the GPUs by {reduction}, without NCCL: every gradient"
-    " goes through one GPU or the host, and several GPUs are hardly faster than one.",
+    sentence="MirroredStrategy in {title} sums between the GPUs by {reduction}, without NCCL: every"
+    " gradient goes through one GPU or the host, and several GPUs are hardly faster than one.",
     remedy="Use a TensorFlow that is built with NCCL (NVIDIA's, or upstream's for Linux), with whole GPUs:"
     " NCCL does not work on virtual ones. With more than four GPUs linked as in a DGX-1, a program may ask"
     " for tf.distribute.HierarchicalCopyAllReduce().",
@@ -297,17 +280,12 @@ WITHOUT_NCCL = Cause(
     "ACC-015",
     title="MirroredStrategy",
     causes=_causes("mirrored", WITHOUT_NCCL),
-    about="tf.distribute.MirroredStrategy keeps a copy of every variable on each GPU and sums gradients"
-    " between them. It is run on all GPUs (without one, on the processor made into two): each replica gives"
-    " its number to a sum of a quarter of a million numbers, which must be exact on all of them, and to a"
-    " variable, whose copies must stay the same. The control is OneDeviceStrategy. Without NCCL it falls"
-    " back to one GPU that sums for all, with no more than a line in the log, and several GPUs are then"
-    " hardly faster than one. A TF_CONFIG that is set is put aside: a strategy without a list of devices"
-    " would wait for the machines that it names.",
+    about="Each replica on each GPU (without one, on the processor made into two) gives its number to a"
+    " sum, which must be exact, and to a variable, whose copies must stay the same; the control is"
+    " OneDeviceStrategy. Without NCCL it falls back to one GPU that sums for all.",
     sources=(
         "TensorFlow, tf.distribute.MirroredStrategy",
         "TensorFlow, python/distribute/cross_device_ops.py: select_cross_device_ops, choose_the_best",
-        "acceleration.md, tried on two logical CPUs",
     ),
     follows=NO_IMPORT,
     systems=("mirrored",),
@@ -324,19 +302,15 @@ def mirrored(view: SnapshotView) -> Iterator[Verdict]:
             f"{f', by {how}' if how else ''}{seen.where}{_set_aside(trial)}"
         )
 
-    yield from _each(view, "mirrored", _ABSENT, works)
+    yield from _each(view, "mirrored", works)
 
 
 @check(
     "ACC-016",
     title="MultiWorkerMirrored",
     causes=_causes("multiworker"),
-    about="tf.distribute.MultiWorkerMirroredStrategy makes the processes that TF_CONFIG names one cluster."
-    " Two are started on 127.0.0.1, on the processor or with a GPU each where there are several: replicas in"
-    " sync must be two, their sum exact, and their weights the same, though each began with others. The"
-    " control is a third without TF_CONFIG, which trains alone without a message, as any worker"
-    " does whose launcher forgot the variable. gRPC uses http_proxy even for 127.0.0.1 unless no_proxy names"
-    " it; it then hangs, which is tried out.",
+    about="Two processes on 127.0.0.1 are named by TF_CONFIG: replicas in sync must be two, their sum"
+    " exact and their weights the same. The control has no TF_CONFIG and trains alone.",
     sources=(
         "TensorFlow, tf.distribute.MultiWorkerMirroredStrategy",
         "gRPC, doc/environment_variables.md: grpc_proxy, https_proxy, http_proxy, no_grpc_proxy, no_proxy",
@@ -352,22 +326,18 @@ def multi_worker(view: SnapshotView) -> Iterator[Verdict]:
             f"{seen.where}; without TF_CONFIG a worker trains alone without a message{_set_aside(trial)}"
         )
 
-    yield from _each(view, "multiworker", _ABSENT, works)
+    yield from _each(view, "multiworker", works)
 
 
 @check(
     "ACC-017",
     title="parameter servers",
     causes=_causes("parameter-servers"),
-    about="A chief, two workers and a parameter server are started on 127.0.0.1, on the processor: with"
-    " ClusterCoordinator from TensorFlow 2.4 on, else with tf.train.Server and every worker's own session. A"
-    " variable must live on the server (/job:ps), and have got each worker's updates, none twice and none"
-    " lost. The control is a variable without a cluster. In TensorFlow 1, ParameterServerStrategy() reads"
-    " no TF_CONFIG unless it is given a TFConfigClusterResolver, and trains alone without a message. gRPC's"
-    " proxies are as for ACC-016.",
+    about="A chief, two workers and a parameter server run on 127.0.0.1, on the processor: a variable must"
+    " live on the server and get each worker's updates, none twice and none lost. The control is a"
+    " variable without a cluster.",
     sources=(
         "TensorFlow, tf.distribute.ParameterServerStrategy, tf.distribute.coordinator.ClusterCoordinator",
-        "TensorFlow 1.15.5, python/distribute/parameter_server_strategy.py: ParameterServerStrategyV1",
     ),
     follows=NO_IMPORT,
     systems=("parameter-servers",),
@@ -379,22 +349,17 @@ def parameter_servers(view: SnapshotView) -> Iterator[Verdict]:
             f" {text(trial, 'place')}, by {text(trial, 'program')}{seen.where}{_set_aside(trial)}"
         )
 
-    yield from _each(view, "parameter-servers", _ABSENT, works)
+    yield from _each(view, "parameter-servers", works)
 
 
 @check(
     "ACC-018",
     title="TensorFlow on Spark",
     causes=_causes("spark"),
-    about="Where pyspark and tensorflowonspark are both installed, a Spark of two executors is started on"
-    " this machine, and TFCluster makes one cluster of them: TF_CONFIG must be set in both, and a sum of"
-    " MultiWorkerMirroredStrategy exact. The control has master_node=None, the default: TF_CONFIG stays empty"
-    " and each executor trains alone without a message. It takes longer than all others:"
-    " Java starts, and three Pythons import TensorFlow. The project is archived upstream.",
-    sources=(
-        "tensorflowonspark 2.2.5, TFCluster.py and TFSparkNode.py",
-        "acceleration.md, tried with pyspark 3.5.9 and TensorFlow 2.15.1",
-    ),
+    about="TFCluster makes one cluster of a Spark of two executors on this machine: TF_CONFIG must be set"
+    " in both, and a sum of MultiWorkerMirroredStrategy exact. The control has master_node=None, the"
+    " default, and each executor trains alone.",
+    sources=("tensorflowonspark 2.2.5, TFCluster.py and TFSparkNode.py",),
     follows=NO_IMPORT,
     systems=("spark",),
 )
@@ -406,7 +371,7 @@ def spark(view: SnapshotView) -> Iterator[Verdict]:
             " (tensorflowonspark is archived upstream)"
         )
 
-    yield from _each(view, "spark", _ABSENT, works)
+    yield from _each(view, "spark", works)
 
 
 NCCL_UNUSED = Cause(
@@ -433,12 +398,9 @@ OVER_MPI = Cause("mpi-without-nccl", "warn", *_NO_NCCL)  # an MPI may know its w
     "ACC-014",
     title="Horovod",
     causes=_causes("horovod", NCCL_UNUSED, BUILT_WITHOUT, OVER_MPI),
-    about="Horovod's ranks are started as horovodrun starts them, without ssh: one a GPU where there are"
-    " several, else two on the processor; by mpirun where it is built with MPI alone. Each gives its number"
-    " to a sum, which must be exact in all, weights must be the same after a broadcast and after one step of"
-    " a distributed optimizer, and the timeline names what summed: NCCL_ALLREDUCE, GLOO_ALLREDUCE or"
-    " MPI_ALLREDUCE. The control is one rank, which proves nothing. Between GPUs, a Horovod built without"
-    " NCCL copies every gradient to the host and sums there, without a message.",
+    about="Horovod's ranks are started without ssh, one a GPU, else two on the processor: each number in a"
+    " sum must be exact, and weights the same after a broadcast and after one step. The timeline"
+    " names what summed; between GPUs that must be NCCL.",
     sources=(
         "Horovod 0.28.1, run on TensorFlow 1.15.5 and 2.15.1 with Gloo",
         "Horovod, docs/timeline.rst and docs/gpus.rst",
@@ -478,4 +440,4 @@ def horovod(view: SnapshotView) -> Iterator[Verdict]:
         return seen.found(cause, trial, commands=commands, over=over or "the host")
 
     absent = "the target has neither TensorFlow nor PyTorch"
-    yield from _each(view, "horovod", absent, works)
+    yield from _each(view, "horovod", works, absent)

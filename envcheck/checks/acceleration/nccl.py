@@ -190,7 +190,7 @@ def _found(seen: Seen, cause: Cause, together: SystemTrial, **params: Any) -> Fi
 def _cured(seen: Seen) -> tuple[str, Remedy]:
     if is_right(seen.trial(NVLS_OFF)):
         return ", but not without NVLS (NVLink's multicast)", Remedy(
-            MULTICAST.remedy, MULTICAST.commands
+            MULTICAST.remedy, [*MULTICAST.commands]
         )
     topology = "nvidia-smi topo -p2p r"
     if is_right(seen.trial(P2P_OFF)):

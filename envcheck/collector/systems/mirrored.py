@@ -1,6 +1,6 @@
 """MirroredStrategy: a replica on every GPU, or on two made-up CPUs where there is none."""
 
-import importlib
+import contextlib
 import os
 
 from .running.records import CouldNotRun, NotApplicable
@@ -19,16 +19,15 @@ def run(tf, params, tell):
     distribute = getattr(tf, "distribute", None)
     if not hasattr(distribute, "MirroredStrategy"):
         raise NotApplicable("it has no tf.distribute.MirroredStrategy")
-    told = loopback.config(os.environ)
+    given = loopback.config(os.environ)
     os.environ.pop("TF_CONFIG", None)  # else it waits for the cluster that this names
-    os.environ.setdefault("NCCL_DEBUG", "VERSION")
     tf.compat.v1.enable_eager_execution()
     devices = _devices(tf, params["device"])
     with tell.trial("mirrored") as trial:
-        trial["tf_config"] = told or None
-        trial["nccl_kernels"] = _nccl_kernels()
+        trial["tf_config"] = given or None
         strategy = distribute.MirroredStrategy(devices)
-        _reduce(tf, strategy, trial)
+        weight = _reduce(tf, strategy, trial)
+        trial["reduction"], trial["implementation"] = _reduction(strategy, weight)
     with tell.trial("OneDeviceStrategy", control=True) as trial:
         _reduce(tf, distribute.OneDeviceStrategy(devices[0]), trial)
 
@@ -63,40 +62,20 @@ def _reduce(tf, strategy, trial):
     mine = strategy.experimental_local_results
     least, most = tf.function(lambda: start(replica))()
     found = [(float(low), float(high)) for low, high in zip(mine(least), mine(most))]
-    weights = mine(weight)
-    trial["replicas"] = replicas
-    trial["expected"] = expected
-    trial["sum"] = found[0][1]
+    trial["replicas"], trial["expected"], trial["sum"] = replicas, expected, found[0][1]
     trial["wrong"] = sum(one != (expected, expected) for one in found)
-    trial["weights"] = sorted({str(float(one.numpy())) for one in weights})
-    trial["variable"] = type(weight).__name__
-    trial["devices"] = [str(one.device) for one in weights]
-    reduction, implementation = _reduction(strategy, weight)
-    trial["reduction"], trial["implementation"] = reduction or None, implementation or None
+    trial["weights"] = sorted({str(float(one.numpy())) for one in mine(weight)})
+    return weight
 
 
 def _reduction(strategy, value):
-    """What sums between the devices: ("CollectiveAllReduce", "NCCL"); "" where it cannot be told."""
+    """What sums between the devices: ("CollectiveAllReduce", "NCCL"); None where it does not show."""
     extended = strategy.extended
-    for ask in (
-        lambda: extended._get_cross_device_ops(value),
-        lambda: extended._cross_device_ops or extended._inferred_cross_device_ops,
-    ):
-        try:
-            found = ask()
-        except Exception:
-            continue
-        if found is not None:
-            options = getattr(found, "_options", None)
-            told = getattr(options, "implementation", "")
-            return type(found).__name__, str(getattr(told, "value", told))
-    return "", ""
-
-
-def _nccl_kernels():
-    """How many kernels for NCCL's sum are in it; -1 where it cannot be told."""
-    try:
-        kernels = importlib.import_module("tensorflow.python.framework.kernels")
-        return len(kernels.get_registered_kernels_for_op("NcclAllReduce").kernel)
-    except Exception:
-        return -1
+    found = None
+    with contextlib.suppress(Exception):
+        found = extended._get_cross_device_ops(value)
+    for name in ("_cross_device_ops", "_inferred_cross_device_ops"):
+        found = found or getattr(extended, name, None)
+    implementation = getattr(getattr(found, "_options", None), "implementation", None)
+    name = None if found is None else type(found).__name__
+    return name, getattr(implementation, "value", implementation)

@@ -23,25 +23,22 @@ _PATIENCE = 3.0
 
 def run(_framework, params, tell):
     loopback.need()
-    told = []
+    answers = []
     for words, more, seconds in loopback.attempts(os.environ, _SECONDS):
         with tempfile.TemporaryDirectory() as folder, tell.trial("cluster" + words) as trial:
             loopback.surroundings(trial, os.environ)
             own = dict(params, folder=folder)
-            found = ranks.run(
-                own, len(_TASKS), seconds, _environ(more), patience=_PATIENCE, tell=tell
-            )
-            told = [answer for answer in ranks.answers(found) if "sum" in answer]
+            found = ranks.run(own, len(_TASKS), seconds, _environ(more), _PATIENCE, tell)
+            answers = [answer for answer in ranks.answers(found) if "sum" in answer]
             for key in ("program", "place", "sum", "expected"):
-                trial[key] = told[0][key]
-            trial["workers"] = told[0].get("workers", len(told) - 1)
-            trial["differing"] = sum(one["sum"] != told[0]["sum"] for one in told)
+                trial[key] = answers[0][key]
+            trial["workers"] = answers[0].get("workers", len(answers) - 1)
+            trial["differing"] = sum(one["sum"] != answers[0]["sum"] for one in answers)
             break
     with tell.trial("without a cluster", control=True) as trial:
-        if not told:
+        if not answers:
             raise RuntimeError("the chief has not come so far")
-        trial["sum"] = told[0]["alone_sum"]
-        trial["place"] = told[0]["alone_place"]
+        trial["sum"], trial["place"] = answers[0]["alone_sum"], answers[0]["alone_place"]
 
 
 def _environ(more):
@@ -74,11 +71,8 @@ def _done(params, number):
 
 def _coordinator(tf):
     """ClusterCoordinator, from TensorFlow 2.4 on."""
-    for place in (tf.distribute, getattr(tf.distribute, "experimental", None)):
-        found = getattr(getattr(place, "coordinator", None), "ClusterCoordinator", None)
-        if found is not None:
-            return found
-    return None
+    coordinator = loopback.newest(tf.distribute, "coordinator")
+    return getattr(coordinator, "ClusterCoordinator", None)
 
 
 def _serve(tf, params, job, index, coordinated):
@@ -93,8 +87,7 @@ def _serve(tf, params, job, index, coordinated):
 
 def _coordinate(tf):
     """TensorFlow 2: the chief alone has a program, and hands its steps out."""
-    made = getattr(tf.distribute, "ParameterServerStrategy", None)
-    made = made or tf.distribute.experimental.ParameterServerStrategy
+    made = loopback.newest(tf.distribute, "ParameterServerStrategy")
     strategy = made(tf.distribute.cluster_resolver.TFConfigClusterResolver())
     coordinator = _coordinator(tf)(strategy)
     with strategy.scope():

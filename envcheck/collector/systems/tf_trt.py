@@ -26,34 +26,23 @@ _RECORD = struct.Struct("<QI")  # of a TFRecord file: the length, and a sum of i
 
 
 def run(tf, params, tell):
-    told = utils()
-    linked = version(told.get_linked_tensorrt_version())
-    if linked == "0.0.0":
-        raise records.NotApplicable("this tensorflow is built without TensorRT")
-    if not told.is_tensorrt_enabled():
-        raise records.NotApplicable("TensorRT %s, which it is linked with, is not found" % linked)
+    module = utils()
+    linked = _linked(module)
     with tell.trial("TensorRT linked") as trial:
         trial["version"] = linked
     with tell.trial("TensorRT loaded") as trial:
-        trial["version"] = version(told.get_loaded_tensorrt_version())
+        trial["version"] = version(module.get_loaded_tensorrt_version())
     with tempfile.TemporaryDirectory() as folder:
         mib = min(_WORKSPACE_MIB, (params["memory_mib"] or _WORKSPACE_MIB) // 2)
-        side = (_FrozenGraphs if tf.__version__.startswith("1.") else _SavedModels)(
-            tf, folder, mib << 20
-        )
+        first = tf.__version__.startswith("1.")
+        side = (_FrozenGraphs if first else _SavedModels)(tf, folder, mib << 20)
         reference = None
         with tell.trial("graph", control=True) as trial:
-            reference, operations = side.plain()
-            trial["operations"] = operations
+            reference, trial["operations"] = side.plain()
             trial["engines"] = 0
-            trial["result"] = float(reference.sum())
         for precision in PRECISIONS:
             with tell.trial(precision) as trial:
-                values, operations, engines = side.converted(precision)
-                trial["operations"] = operations
-                if engines is not None:
-                    trial["engines"] = engines
-                trial["result"] = float(values.sum())
+                values, trial["operations"], trial["engines"] = side.converted(precision)
                 if reference is not None:
                     largest = float(abs(reference).max())
                     trial["difference"] = float(abs(values - reference).max()) / largest
@@ -69,18 +58,24 @@ def utils():
     raise records.NotApplicable("this tensorflow has no converter for TensorRT")
 
 
+def _linked(module):
+    """The version of TensorRT. Raises NotApplicable where it is not there."""
+    linked = version(module.get_linked_tensorrt_version())
+    if linked == "0.0.0":
+        raise records.NotApplicable("this tensorflow is built without TensorRT")
+    if not module.is_tensorrt_enabled():
+        raise records.NotApplicable("TensorRT %s, which it is linked with, is not found" % linked)
+    return linked
+
+
 def versions_for_bench():
     """{"tensorrt_linked", "tensorrt_loaded"}. Raises NotSupported where TensorRT is not there."""
     try:
-        found = utils()
+        module = utils()
+        linked = _linked(module)
     except records.NotApplicable as error:
         raise NotSupported(str(error))
-    linked = version(found.get_linked_tensorrt_version())
-    if linked == "0.0.0":
-        raise NotSupported("this tensorflow is built without TensorRT")
-    if not found.is_tensorrt_enabled():
-        raise NotSupported("TensorRT %s, which it is linked with, is not found" % linked)
-    loaded = version(found.get_loaded_tensorrt_version())
+    loaded = version(module.get_loaded_tensorrt_version())
     return {"tensorrt_linked": linked, "tensorrt_loaded": loaded}
 
 

@@ -78,6 +78,12 @@ def surroundings(trial, environ):
     trial["tf_config"] = config(environ) or None
 
 
+def newest(place, name):
+    """What TensorFlow has of this name, out of its experimental part or still in it; None without."""
+    experimental = getattr(place, "experimental", None)
+    return getattr(place, name, None) or getattr(experimental, name, None)
+
+
 def one_gpu(rank):
     """The variables by which a rank sees that GPU of its parent's, and no other."""
     visible = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word]

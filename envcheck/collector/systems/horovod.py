@@ -1,0 +1,195 @@
+"""Horovod: a rank a GPU, or two on the CPU, by Gloo, or by mpirun where it is built with MPI alone."""
+
+import importlib
+import os
+import re
+import shutil
+import tempfile
+
+from .. import worker
+from ..runtime import process
+from ..worker import messages
+from .running import ranks, records
+from .running.work import MODULE
+from .shared.distributed import loopback
+from .shared.distributed.horovod import Rendezvous, gloo_environ
+
+SYSTEM = "horovod"
+FRAMEWORKS = ("tensorflow", "torch")
+MODULES = ("horovod",)
+DEADLINE = 60.0  # an mpirun after that has its imports to do
+GPUS = 2
+ON_CPU = "few"
+BY_RANKS = True
+_SECONDS = 40.0
+_PATIENCE = 3.0
+_MOST = 8
+_OPERATIONS = re.compile(r"\b[A-Z]{2,8}_[A-Z_]{0,20}?ALLREDUCE\b")
+_TIMELINE_SIZE = 4 << 20  # bytes that are read
+_BUILT = ("nccl", "mpi", "gloo", "cuda")
+# Where mpirun runs as root, more ranks than cores, and none but those of this machine.
+_OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_plm": "isolated",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+def run(_framework, params, tell):
+    loopback.need()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    number = min(_MOST, len(visible)) if params["device"] == "gpu" else 2
+    answers = []
+    with tempfile.TemporaryDirectory() as folder, tell.trial("ranks") as trial:
+        timeline = os.path.join(folder, "timeline.json")
+        trial["ranks"] = number
+        answers += _by_gloo(params, number, timeline, tell)
+        for name in ("version",) + _BUILT:
+            trial[name] = answers[0][name]
+        trial["controller"] = "gloo" if answers[0]["gloo"] else "mpi"
+        if not answers[0]["gloo"]:
+            answers[:] = _by_mpi(params, number, timeline)
+        for name in ("size", "sum", "expected", "broadcast", "step"):
+            trial[name] = answers[0][name]
+        trial["wrong"] = sum(one["sum"] != one["expected"] for one in answers)
+        trial["weights"] = sorted({str(one["weight"]) for one in answers})
+        trial["operations"] = operations(timeline)
+    with tell.trial("one rank", control=True) as trial:
+        if not answers or "alone" not in answers[0]:
+            raise RuntimeError("no rank has come so far")
+        trial.update(answers[0]["alone"])
+
+
+def operations(path):
+    """What summed, by the timeline's own names: ["NCCL_ALLREDUCE"]."""
+    try:
+        with open(path, "rb") as timeline:
+            text = timeline.read(_TIMELINE_SIZE).decode("utf-8", "replace")
+    except OSError:
+        return []
+    return sorted(set(_OPERATIONS.findall(text)))
+
+
+def _by_gloo(params, number, timeline, tell):
+    with Rendezvous() as port:
+
+        def environ(rank):
+            found = gloo_environ(rank, number, port, _SECONDS)
+            return dict(found, HOROVOD_TIMELINE=timeline)
+
+        found = ranks.run(params, number, _SECONDS, environ, patience=_PATIENCE, tell=tell)
+    return ranks.answers(found)
+
+
+def _by_mpi(params, number, timeline):
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        raise RuntimeError("it is built with MPI alone, and there is no mpirun in PATH")
+    own = dict(params, rank=-1, ranks=number, mpi=True)
+    argv = [mpirun, "-np", str(number)] + worker.command(ranks.python(), MODULE, own)
+    env = dict(os.environ, HOROVOD_TIMELINE=timeline, **_OPEN_MPI)
+    result = process.run(argv, _SECONDS, env=env, own_session=False)
+    answers, reasons = [], []
+    for message in messages.read(result.stdout.split(b"\n")):  # of all ranks
+        if message.get("of") == records.RANK:
+            answers.append(message["result"])
+        elif isinstance(message.get("done"), dict) and message["done"].get("reason"):
+            reasons.append(messages.one_line(message["done"]["reason"]))
+    if len(answers) != number:
+        lines = [line.strip() for line in result.tail(1, 400).splitlines() if line.strip()]
+        ended = (len(answers), number, result.describe())
+        words = ["%d of %d ranks answered, and mpirun %s" % ended]
+        raise RuntimeError(": ".join(words + (reasons[:1] or lines)))
+    return sorted(answers, key=lambda one: one["rank"])
+
+
+def rank(framework, params, tell):
+    name = params["framework"]
+    hvd = importlib.import_module("horovod." + name)
+    answer = {"version": str(getattr(importlib.import_module("horovod"), "__version__", ""))}
+    for one in _BUILT:
+        built = getattr(hvd, one + "_built", None)
+        answer[one] = bool(built and built())
+    if not answer["gloo"] and not params.get("mpi"):
+        return answer
+    hvd.init()
+    size = hvd.size()
+    work = _torch if name == "torch" else _tensorflow
+    place = hvd.local_rank() if params["device"] == "gpu" else None
+    answer.update(rank=hvd.rank(), size=size, expected=float(sum(range(1, size + 1))))
+    answer.update(work(framework, hvd, place))
+    answer["step"] = 1.0 - (size + 1) / 2.0  # from rank 0's weight, 1, by the mean of all gradients
+    hvd.shutdown()  # which writes the timeline
+    if params.get("mpi"):
+        return dict(answer, alone={"size": 1, "sum": float(answer["rank"] + 1)})
+    for variable in [one for one in os.environ if one.startswith("HOROVOD_")]:
+        del os.environ[variable]
+    hvd.init()
+    answer["alone"] = {"size": hvd.size(), "sum": work(framework, hvd, None)["sum"]}
+    return answer
+
+
+def _same(values):
+    """The number that all of them are; 0 where they differ."""
+    found = {float(one) for one in values}
+    return found.pop() if len(found) == 1 else 0.0
+
+
+def _torch(torch, hvd, place):
+    if place is not None:
+        torch.cuda.set_device(place)
+    device = "cpu" if place is None else "cuda"
+    number = hvd.rank() + 1.0
+    total = hvd.allreduce(torch.full((1024,), number, device=device), op=hvd.Sum)
+    weight = torch.nn.Parameter(torch.full((1,), number, device=device))
+    hvd.broadcast_parameters({"weight": weight.data}, root_rank=0)
+    found = {"sum": _same(total.cpu().tolist()), "broadcast": float(weight)}
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD([weight], lr=1.0), named_parameters=[("weight", weight)]
+    )
+    (weight * number).sum().backward()
+    optimizer.step()
+    return dict(found, weight=float(weight))
+
+
+def _tensorflow(tf, hvd, place):
+    if str(tf.__version__).startswith("1."):
+        return _in_session(tf.compat.v1, hvd, place)
+    if place is not None:
+        gpus = tf.config.experimental.list_physical_devices("GPU")
+        tf.config.experimental.set_visible_devices(gpus[place], "GPU")
+    number = hvd.rank() + 1.0
+    with tf.device("/CPU:0" if place is None else "/GPU:0"):
+        total = hvd.allreduce(tf.fill([1024], number), op=hvd.Sum)
+        weight = tf.Variable(number)
+        hvd.broadcast_variables([weight], root_rank=0)
+        found = {"sum": _same(total.numpy()), "broadcast": float(weight)}
+        with tf.GradientTape() as tape:
+            loss = weight * number
+        gradient = hvd.DistributedGradientTape(tape).gradient(loss, [weight])
+        weight.assign_sub(gradient[0])
+    return dict(found, weight=float(weight))
+
+
+def _in_session(tf, hvd, place):
+    tf.disable_eager_execution()
+    config = tf.ConfigProto()
+    if place is not None:
+        config.gpu_options.visible_device_list = str(place)
+        config.gpu_options.allow_growth = True
+    number = hvd.rank() + 1.0
+    with tf.Graph().as_default(), tf.device("/CPU:0" if place is None else "/GPU:0"):
+        total = hvd.allreduce(tf.fill([1024], number), op=hvd.Sum, name="envcheck")
+        weight = tf.get_variable("weight", initializer=number, use_resource=True)
+        spread = hvd.broadcast_global_variables(0)
+        optimizer = hvd.DistributedOptimizer(tf.train.GradientDescentOptimizer(1.0))
+        step = optimizer.minimize(weight * number)
+        with tf.Session(config=config) as session:
+            found = {"sum": _same(session.run(total))}
+            session.run(weight.initializer)
+            session.run(spread)
+            found["broadcast"] = float(session.run(weight))
+            session.run(step)
+            return dict(found, weight=float(session.run(weight)))
