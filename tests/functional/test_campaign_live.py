@@ -29,11 +29,9 @@ from envcheck.collector.options import Options
 from envcheck.collector.runtime import orphans, process
 from envcheck.collector.worker import PythonCommand
 from envcheck.facts.micro_kernels import LevelRun
-from envcheck.facts.snapshot import load
 
 COLLECTOR = probing.REPOSITORY / "envcheck/collector"
 OLDEST = find(6) or sys.executable
-BOTH = pytest.mark.parametrize("python", [sys.executable, OLDEST], ids=["this", "oldest"])
 STAGE = 4.0  # seconds without a record that a stage may take
 
 # Does as FAKE says in FAKE_MODE's stage FAKE_STAGE, and well otherwise.
@@ -169,32 +167,6 @@ def marked(tmp_path: Path, libraries: Path) -> Iterator[dict[str, str]]:
 def at_work(folder: Path, word: bytes = b"") -> list[int]:
     """The test's processes that have this word on their command line."""
     return [pid for pid, _parent, command in running(folder) if word in command]
-
-
-@BOTH
-def test_the_collector_runs_them_after_the_probes(
-    root: Path, marked: dict[str, str], python: str
-) -> None:
-    argv = [python, "-m", "envcheck.collector", "--modes=fp16", "--gpu=0"]
-    missing = collected(argv, root, marked).machine.micro_kernels
-    assert missing is not None and missing.facts is not None
-    (run,) = missing.facts.runs
-    assert (run.outcome, run.index) == ("not-run", 0), "there is no NVML to know an index"
-    told = collected(argv[:-1], root, marked).machine.micro_kernels
-    assert told is not None and told.facts is not None
-    (run,) = told.facts.runs
-    assert [mode.mode for mode in run.modes] == ["fp32", "fp16"]
-    assert str(run.uuid).startswith("GPU-<uuid-")
-    without = collected([*argv[:-2], "--level=quick"], root, marked)
-    assert without.machine.micro_kernels is None
-
-
-def collected(argv: list[str], root: Path, env: dict[str, str]) -> Any:
-    result = subprocess.run(
-        argv, cwd=root, env=env, capture_output=True, timeout=PATIENCE, check=True
-    )
-    assert result.stderr == b""
-    return load(result.stdout)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

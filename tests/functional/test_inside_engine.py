@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 from processes import PATIENCE
 from pythons import heavy, need
-from standin_gpu import Machine
 
 from envcheck import collection
 from envcheck.checks.engine import diagnose
-from envcheck.collection import Collected, Inside, Kernels
+from envcheck.collection import Collected, Inside
 from envcheck.exit_codes import UsageError
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import TARGET_SECTIONS
@@ -174,13 +173,6 @@ def collector(tmp_path: Path, setup: str, **inside: object) -> subprocess.Comple
     )
 
 
-def test_an_entrypoint_that_is_a_service_is_not_waited_for(tmp_path: Path) -> None:
-    service = ["/bin/sh", "-c", "echo a banner; exec sleep 60"]
-    done = collector(tmp_path, "inside.SILENCE = 0.5", argv=service)
-    assert done.returncode == 2
-    assert "its entrypoint has not started the command within 0.5 s" in done.stderr
-
-
 def test_an_engine_that_hangs_is_killed_and_its_container_removed(tmp_path: Path) -> None:
     hanging = f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 1; done"
     done = collector(
@@ -203,28 +195,3 @@ def test_a_python_that_takes_the_script_in_and_says_nothing(engine: Path) -> Non
     (engine / "python3").write_text("#!/bin/sh\ncat >/dev/null\n")
     (engine / "python3").chmod(0o755)
     assert "took in what envcheck sent by standard input" in failed(look(engine)).reason
-
-
-def test_micro_kernels_run_inside_and_say_so(engine: Path, tmp_path: Path) -> None:
-    """On stand-in GPUs (standin_gpu), which the inside alone has."""
-    machine = Machine(tmp_path)
-    script = engine / "python3"
-    script.write_text(f'#!/bin/sh\nexec {machine.target}/bin/python "$@"\n')
-    script.chmod(0o755)
-    settings = machine.environment(SHIM_SLOW="0")
-    export = "; ".join(f"export {name}='{value}'" for name, value in settings.items())
-    kernels = Kernels(levels=["L0", "L1"], modes=["fp16"])
-    snapshot = look(engine, f'{export}; exec "$@"', only=(), kernels=kernels).snapshot
-    level0, target = snapshot.machine.micro_kernels, snapshot.target
-    assert level0 is not None and level0.facts is not None, level0
-    assert level0.facts.inside == REF and level0.facts.levels == ["L0"]
-    assert [run.level for run in level0.facts.runs] == ["L0"]
-    assert level0.facts.runs[0].outcome == "ok", level0.facts.runs[0].reason
-    assert target is not None and target.micro_kernels is not None and target.micro_kernels.facts
-    assert target.micro_kernels.facts.levels == ["L1"]
-    assert target.cuda is not None and target.cuda.facts is not None
-    assert target.cuda.facts.device_count == 1
-    assert snapshot.machine.cuda is not None and snapshot.machine.cuda.facts is not None
-    assert snapshot.machine.cuda.facts.device_count != 1, "the host has none"
-    told = {result.code: result for result in diagnose(snapshot).results}
-    assert {told[code].outcome for code in ("TC-103", "TC-203")} == {"pass"}, told["TC-103"]

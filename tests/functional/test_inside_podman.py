@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from cli import PYTHON, envcheck, environment, refused
 from podman import PodmanWorld
 from processes import wait_for
 from standin_cdi import INSIDE, StandinCdi, standin_cdi
-
-from envcheck.install.engine import Start
-
-from started import plain_start  # isort: skip
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -98,36 +92,6 @@ def test_a_running_container_is_entered_by_name_and_id(
         assert target["host"]["facts"]["hostname"] == identity[:12]
     left = podman_world.podman("exec", running, "sh", "-c", "ls -A /tmp; ls -A /root").stdout
     assert left.split() == ["sitecustomize.py"], "nothing of envcheck's is inside"
-
-
-def installed(folder: Path, start: Start) -> Path:
-    """What an installation leaves, as far as the doctor looks at it."""
-    (folder / ".envcheck").mkdir(parents=True)
-    (folder / ".envcheck" / "start.json").write_bytes(msgspec.json.encode(start))
-    return folder
-
-
-def test_the_container_that_was_installed_last_is_the_default(
-    podman_world: PodmanWorld, tmp_path: Path
-) -> None:
-    program = str(shutil.which("podman"))
-    start = plain_start("podman", program, podman_world.image("base"))
-    version = installed(tmp_path / "tf" / "23.03-tf1-12345678", start)
-    record = tmp_path / "state" / "envcheck" / "last-install.json"
-    record.parent.mkdir(parents=True)
-    record.write_text(json.dumps({"prefix": str(version)}))
-    for more in ((), ("--target", str(version))):
-        done = envcheck(
-            "collect",
-            "--level=quick",
-            *more,
-            **podman_world.variables,
-            XDG_STATE_HOME=str(tmp_path / "state"),
-        )
-        assert done.returncode == 0, done.stderr
-        target = json.loads(done.stdout)["target"]
-        assert target["location"] == f"image:{start.reference}"
-        assert target["packages"]["outcome"] == "ok"
 
 
 # With stand-in GPUs (standin_cdi): the host's are the same stub libraries, found by LD_LIBRARY_PATH.

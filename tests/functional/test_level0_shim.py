@@ -108,24 +108,6 @@ def test_a_healthy_gpu(library: Path, tmp_path: Path, minor: int) -> None:
     assert "8.9" in told["fp8"].reason
 
 
-def test_an_old_driver_refuses_what_it_does_not_know(library: Path) -> None:
-    _result, heard = level0(library, SHIM_REFUSE=".version 7.0", SHIM_VERSION="10020")
-    told = modes_of(heard)
-    assert told["fp32"].outcome == "ok"
-    assert told["tf32"].outcome == "not-supported"
-    assert (
-        "PTX 7.0: cuLinkAddData_v2: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (ptxas"
-        in told["tf32"].reason
-    )
-    # ... and on a T4 the kernels of the version before serve
-    _result, heard = level0(library, modes=["fp16"], SHIM_CAPABILITY="75", SHIM_REFUSE=".version 6.5",
-                            SHIM_REFUSE_CODE="218")  # fmt: skip
-    assert modes_of(heard)["fp16"].call == "wmma.mma.sync.row.col.m16n16k16.f32.f32"
-    _result, heard = level0(library, modes=["fp16"], SHIM_REFUSE=".version", SHIM_REFUSE_CODE="221")
-    lost = modes_of(heard)["fp16"]
-    assert lost.outcome == "error" and "CUDA_ERROR_JIT_COMPILER_NOT_FOUND" in lost.reason
-
-
 @pytest.mark.parametrize("way", ["SHIM_TARGET", "SHIM_LOADS", "SHIM_NEITHER"])
 def test_hopper_s_own_instructions_come_by_another_way(library: Path, way: str) -> None:
     value = {"SHIM_TARGET": str(0x1005A)}.get(way, "1")

@@ -85,25 +85,6 @@ def test_structures_travel_through_the_real_binding(folder: Path, minor: int) ->
     assert [(p.level, p.p2p_read) for p in facts.pairs] == [("NODE", "not supported")]
 
 
-def test_counters_and_faults_travel_through_the_real_binding(folder: Path) -> None:
-    gpus = asked(folder, SHIM_FAULTS="1", SHIM_INFOROM="14", SHIM_FABRIC_MASK=str(0x5A9)).gpus
-    assert isinstance(gpus, list)
-    gpu, many = gpus[0], 1 << 33
-    assert (gpu.sram_parity_aggregate, gpu.sram_secded_aggregate) == (many, many + 1)
-    assert (gpu.sram_parity_volatile, gpu.sram_secded_volatile) == (many + 3, many + 4)
-    assert (gpu.remap_banks_max, gpu.remap_banks_high, gpu.remap_banks_partial) == (2555, 1, 2)
-    assert (gpu.remap_banks_low, gpu.remap_banks_none) == (3, 4)
-    assert (gpu.gsp_enabled, gpu.gsp_default, gpu.inforom_valid) == (False, True, False)
-    assert (gpu.clock_set_mhz, gpu.clock_set_default_mhz) == (345, 1980)
-    assert (gpu.clock_memory_set_mhz, gpu.memory_temperature_max_c) == (2619, 95)
-    assert (gpu.slowdown_sw_thermal_us, gpu.slowdown_hw_thermal_us) == (10_000_000, 20_000_000)
-    assert gpu.slowdown_hw_power_brake_us == 30_000_000
-    assert (gpu.module_power_limit_w, gpu.module_power_default_limit_w) == (190.0, 189.0)
-    assert gpu.fabric_health == "Healthy"  # the summary hides what the mask tells
-    assert gpu.fabric_faults == ["degraded_bandwidth", "insufficient_nvlinks"]
-    assert (gpu.fabric_clique, gpu.fabric_cluster) == (4026, "abababab-" + "abab-" * 3 + "ab" * 6)
-
-
 @pytest.mark.parametrize("minor", [THIS, 6])
 def test_a_pynvml_inside_a_zip(folder: Path, tmp_path: Path, minor: int) -> None:
     with zipfile.ZipFile(tmp_path / "collector.pyz", "w") as archive:

@@ -92,21 +92,6 @@ def test_modules_on_pythonpath_are_the_targets_problem_alone(
         assert framework.import_error == "RuntimeError: the user`s own json"
 
 
-def test_a_homes_name_that_the_locale_cannot_read_is_redacted(files: Path, tmp_path: Path) -> None:
-    home = os.fsencode(tmp_path) + b"/h\xff\xc3\xbc"
-    Path(os.fsdecode(home)).mkdir()
-    env: Any = {os.fsencode(k): os.fsencode(v) for k, v in environment().items()}
-    env |= {b"HOME": home, b"LC_ALL": b"C", b"LD_LIBRARY_PATH": home + b"/lib"}
-    result = run('exec "$@"', files / "c.pyz", *HOST, env=env)
-    told = snapshot(result)
-    assert told.machine.host is not None and told.machine.host.facts is not None
-    disks = told.machine.host.facts.disks
-    assert isinstance(disks, list)
-    (path,) = [disk.path for disk in disks if "home" in disk.roles]
-    assert str(path).startswith("<home-")
-    assert tmp_path.name.encode() not in result.stdout
-
-
 @pytest.mark.parametrize("name", ["c.pyz", "c.py"])
 def test_closed_streams(files: Path, name: str, tmp_path: Path) -> None:
     closed = run('exec "$@" >&- <&-', files / name, *HOST)

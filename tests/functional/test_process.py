@@ -134,22 +134,6 @@ def test_orphans_that_left_their_session_are_swept(tmp_path: Path) -> None:
     assert gone(int((tmp_path / "pid").read_text()), within=0.0)
 
 
-def test_children_that_came_along_are_spared(tmp_path: Path) -> None:
-    """As of `server & exec python3 envcheck-collector.pyz`, where the server is a child from the start."""
-    script = (
-        "import subprocess\n"
-        "from envcheck.collector.runtime import orphans\n"
-        "orphans.adopt()\n"
-        "server = subprocess.Popen(['sleep', '600'])\n"
-        "ours = set(orphans.children())\n"
-        "subprocess.run(['sh', '-c', 'sleep 601 >&- 2>&- & exit'])\n"
-        "assert orphans.sweep(spare=ours) == []\n"
-        "assert server.poll() is None and set(orphans.children()) == ours == {server.pid}\n"
-        "server.kill()\n"
-    )
-    subprocess.run([PYTHON, "-c", script], check=True, timeout=PATIENCE)
-
-
 def test_a_status_is_known_where_dead_children_are_ignored() -> None:
     """SIGCHLD may be ignored by whoever started us, and then the kernel keeps no exit status."""
     script = (

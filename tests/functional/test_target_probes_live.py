@@ -28,7 +28,6 @@ from envcheck.facts.target import (
     TargetInterpreter,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 TYPES: dict[str, Any] = {
     "environment": Environment,
     "packages": Packages,
@@ -206,39 +205,6 @@ def test_a_library_that_kills_its_process_costs_itself_alone(target: Target, bui
     assert isinstance(absent, Unavailable)
     assert absent.unavailable == "absent"
     assert "libnvinfer.so.5: cannot open shared object file" in absent.detail
-
-
-def test_a_load_that_hangs_costs_its_limit(target: Target, tmp_path: Path) -> None:
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc to build libraries with")
-    compile_library(
-        tmp_path / "libcuda.so.1",
-        "#include <unistd.h>\n__attribute__((constructor)) void f(void) { for (;;) pause(); }",
-    )
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from envcheck.collector.cuda import library_loads\n"
-        "from envcheck.collector.probes import loader\n"
-        "from envcheck.collector.facts import dumps\n"
-        "from envcheck.collector.runtime.context import Context\n"
-        "library_loads.LIMIT = 0.2\n"
-        "import os\n"
-        "print(dumps(loader.collect(Context(dict(os.environ))).values))\n"
-    )
-    result = process.run(
-        [target.python, "-c", program, str(ROOT)],
-        30,
-        cwd="/",
-        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
-    )
-    assert result.ok, result.tail(20)
-    loader = msgspec.json.decode(result.stdout, type=Loader)
-    reason = chosen(loader, "dlopen", "libcuda.so.1").path
-    assert isinstance(reason, Unavailable)
-    assert reason.unavailable == "timeout"
-    absent = chosen(loader, "dlopen", "libcudart.so.11.0").path
-    assert isinstance(absent, Unavailable)
-    assert absent.unavailable == "absent"
 
 
 # frameworks

@@ -139,28 +139,6 @@ def job(level: str = "L0", modes: str = "fp32 fp16", **seed: Any) -> Job:
     return Job(level, device, [Part(modes.split())])
 
 
-def jax(modes: str = "fp32 fp16") -> Job:
-    made = job("L2", modes)
-    made.framework = "jax"
-    return made
-
-
-def test_what_compiles_without_end_is_not_run_and_no_hang() -> None:
-    first = (
-        [
-            begin(1, "fp32", "compile"),
-            begin(61, "fp32"),
-            told(62, "fp32"),
-            begin(62, "fp16", "compile"),
-        ],
-        None,
-    )
-    trial = Trial(jax("fp32 fp16 bf16"), first)
-    assert trial.outcomes == {"fp32": "ok", "fp16": "not-run", "bf16": "not-run"}
-    assert trial.mode("fp16")["reason"].startswith("jax was still compiling after 240 s")
-    assert trial.clock.now - 160 < 62 + 180 + 20  # what is left of the 240 s, and no process more
-
-
 def test_a_hang_costs_the_mode_that_was_announced() -> None:
     first = [told(1, "fp32", call="fma"), begin(1, "fp32", "rate")]
     second = [begin(1, "fp16"), told(2, "fp16"), (2.0, DONE)]
@@ -204,15 +182,6 @@ def test_every_mode_may_die_and_none_twice() -> None:
     trial = Trial(job(modes=" ".join(modes)), *scripts)
     assert trial.outcomes == dict.fromkeys(modes, "crashed")
     assert (trial.run["restarts"], trial.run["outcome"]) == (2, "ok")
-
-
-def test_a_mode_that_broke_its_context_is_known_to_the_next_process() -> None:
-    """Where it is the reference of all others, it would break theirs, too."""
-    first = [begin(0, "fp32"), told(0, "fp32", outcome="error", reason="illegal address")]
-    second = [begin(0, "fp16"), told(0, "fp16"), (0.0, DONE)]
-    trial = Trial(job("L1"), (first, (0.5, 3)), (second, (0.5, 0)))
-    assert trial.asked("dead") == [[], ["fp32"]]
-    assert trial.outcomes == {"fp32": "error", "fp16": "ok"}
 
 
 def test_cupti_may_cost_the_names_and_nothing_else() -> None:
@@ -370,15 +339,6 @@ def test_as_many_gpus_side_by_side_as_there_are_processors_for(cores: int, most:
     assert stage.most == most and len(stage.calls) == 4
 
 
-def test_instances_of_one_gpu_take_turns() -> None:
-    devices = [Device({"index": 0, "uuid": f"MIG-{n}"}, f"MIG-{n}", "same") for n in range(3)]
-    stage = Stage(levels=["L0"])
-    stage.chosen = (devices, "")
-    stage.go()
-    assert (stage.most, len(stage.calls)) == (1, 3)
-    assert [call["seconds"] for call in stage.calls] == [10.0] * 3
-
-
 def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
     stage = Stage(gpus=2, target=True, levels=["L0", "L1"])
     stage.script = lambda call: (hang if call["uuid"] == "GPU-<uuid-1>" else well)(call)
@@ -387,32 +347,6 @@ def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
     assert (first.outcome, second.outcome) == ("not-run", "ok")
     assert first.reason == "L0 GPU 0 had no answer within 60 s"
     assert stage.section().facts.runs[0].outcome == "timeout"
-
-
-def test_a_stuck_process_is_named_where_it_came_from() -> None:
-    stage = Stage(gpus=1, target=True, levels=["L0", "L1"])
-    stage.script = lambda call: ([], "stuck") if call["module"] == "level0" else well(call)
-    stage.go()
-    assert [told.pid for told in stage.section().stuck] == [77]
-    assert stage.section("target").facts.runs[0].reason == "a process of L0 GPU 0 cannot be ended"
-    stage.campaign.name_stuck([(4711, dict(STUCK, pid=78))])
-    assert [told.pid for told in stage.section().stuck] == [77, 78]
-
-
-def test_why_nothing_ran() -> None:
-    hidden = Stage(target=True)
-    hidden.chosen = selection.choose(hidden.machine, hidden.options, {"CUDA_VISIBLE_DEVICES": ""})
-    hidden.go()
-    for name in ("machine", "target"):
-        told = hidden.section(name)
-        assert (told.outcome, told.facts.runs) == ("ok", [])
-        assert told.reason == 'CUDA_VISIBLE_DEVICES="" hides every GPU'
-    assert (
-        Stage(levels=["L1"]).go().section().reason == "L1 and L2 run in a target, and there is none"
-    )
-    alone = Stage(target=True, levels=["L2"]).go()
-    assert (alone.section().facts.levels, alone.section().reason) == ([], "")
-    assert alone.section("target").reason == "the target has none of the frameworks"
 
 
 def test_the_snapshot_keeps_no_uuid_and_no_home(monkeypatch: pytest.MonkeyPatch) -> None:

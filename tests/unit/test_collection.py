@@ -12,8 +12,7 @@ import pytest
 from envcheck import collection, nvidia_ml_py
 from envcheck.collector.documents import document
 from envcheck.collector.runtime import process
-from envcheck.collector.worker import messages
-from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.exit_codes import CouldNotLook
 
 HOST = {"outcome": "ok", "seconds": 0.1, "facts": {"kernel": "6.1.0"}}
 NVML: dict[str, Any] = {"init_code": 0, "gpu_count": 1, "gpus": [{"index": 0, "name": "H100"}]}
@@ -103,23 +102,6 @@ def test_several_sections_of_both_documents_may_be_wrong() -> None:
 def test_an_answer_that_is_none_says_that_nobody_could_look(stdout: bytes) -> None:
     with pytest.raises(CouldNotLook, match="the collector's answer could not be read"):
         collection._read(ended(stdout))
-
-
-PROGRESS = messages.encode({"stage": {"running": ["nvml"], "done": 6, "total": 7}})
-
-
-def test_why_a_collector_failed_is_what_it_said_and_not_how_far_it_was() -> None:
-    with pytest.raises(CouldNotLook) as error:
-        collection._read(ended(stderr=b"MemoryError\n" + PROGRESS, code=1))
-    assert str(error.value).endswith("nothing is known about this machine: MemoryError")
-    with pytest.raises(CouldNotLook) as error:
-        collection._read(ended(stderr=PROGRESS, code=-9))
-    assert str(error.value) == (
-        "the collector died by signal 9 (SIGKILL), so nothing is known about this machine"
-    )
-    with pytest.raises(UsageError) as refusal:
-        collection._read(ended(stderr=b"envcheck-collector: no such target\n" + PROGRESS, code=2))
-    assert str(refusal.value) == "no such target"
 
 
 def test_the_file_is_taken_where_an_old_package_of_its_name_hides_it(

@@ -100,27 +100,6 @@ def docker(info: Any, **environ: str) -> Engine:
     return msgspec.json.decode(dumps(facts.values).encode(), type=Engine)
 
 
-def test_docker_that_answers() -> None:
-    engine = docker(DOCKER_INFO)
-    assert (engine.server_version, engine.cgroup_driver) == ("28.3.0", "systemd")
-    assert engine.runtimes == ["nvidia", "runc"]
-    assert (engine.rootless, engine.remote, engine.cdi_enabled) == (False, False, True)
-    assert (engine.storage_driver, engine.storage_path) == ("overlay2", "/var/lib/docker")
-
-
-@pytest.mark.parametrize(
-    ("environ", "info", "remote"),
-    [
-        ({"DOCKER_HOST": "ssh://elsewhere"}, {}, True),
-        ({"DOCKER_HOST": "unix:///run/user/1000/docker.sock"}, {}, False),
-        ({}, {"OperatingSystem": "Docker Desktop"}, True),
-        ({}, {"ClientInfo": {"Context": "default"}}, False),
-    ],
-)
-def test_where_docker_runs(environ: dict[str, str], info: dict[str, Any], remote: bool) -> None:
-    assert docker({**DOCKER_INFO, **info}, **environ).remote is remote
-
-
 @pytest.mark.parametrize(
     ("answer", "reason", "words"),
     [
@@ -153,68 +132,6 @@ def test_docker_that_does_not_answer(answer: Result, reason: str, words: str) ->
 @example({"ServerVersion": ["1"], "ClientInfo": "x", "Runtimes": ["nvidia"]})
 def test_docker_info_of_any_shape(info: Any) -> None:
     docker(info)
-
-
-PODMAN_INFO = {
-    "host": {
-        "cgroupManager": "systemd",
-        "cgroupVersion": "v2",
-        "ociRuntime": {"name": "crun"},
-        "security": {"rootless": True},
-        "serviceIsRemote": False,
-    },
-    "store": {"graphDriverName": "overlay", "graphRoot": "/home/ada/storage"},
-    "version": {"Version": "4.3.1"},
-}
-
-
-def podman(info: Any) -> Engine:
-    answer = info if isinstance(info, Result) else result(json.dumps(info))
-    facts = Facts()
-    facts.put("name", "podman")
-    facts.put("path", "/usr/bin/podman")
-    containers.put_podman(facts, answer)
-    return msgspec.json.decode(dumps(facts.values).encode(), type=Engine)
-
-
-def test_all_programs_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "var/lib/docker").mkdir(parents=True)
-    write(tmp_path, "/usr/bin/nvidia-container-runtime-hook", "", 0o755)
-    write(
-        tmp_path,
-        "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
-        '{"hook": {"path": "/usr/bin/nvidia-container-runtime-hook"}}',
-    )
-    seen = collect(
-        tmp_path,
-        monkeypatch,
-        {
-            ("docker", "version"): result("Docker version 28.3.0, build 38b7060\n"),
-            ("docker", "info"): result(json.dumps(DOCKER_INFO)),
-            ("podman", "version"): result("podman version 4.9.4-rhel\n"),
-            ("podman", "info"): result(json.dumps(PODMAN_INFO)),
-            ("apptainer", "version"): result("apptainer version 1.3.0\n"),
-            ("enroot", "version"): result("3.4.1\n"),
-            ("nvidia-ctk", "version"): result(
-                "NVIDIA Container Toolkit CLI version 1.17.6\ncommit: e3\n"
-            ),
-            ("nvidia-container-cli", "version"): result(
-                "cli-version: 1.17.6\nlib-version: 1.17.6\n"
-            ),
-        },
-    )
-    versions = {engine.name: engine.version for engine in seen.engines}
-    assert versions == {
-        "docker": "28.3.0",
-        "podman": "4.9.4-rhel",
-        "apptainer": "1.3.0",
-        "enroot": "3.4.1",
-    }
-    assert (seen.toolkit_version, seen.cli_version) == ("1.17.6", "1.17.6")
-    assert seen.hook_path == "/usr/bin/nvidia-container-runtime-hook"
-    assert seen.oci_hooks == ["/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json"]
-    assert isinstance(seen.engines[0].storage_free_mib, int)
-    assert seen.engines[1].storage_free_mib.unavailable == "absent"  # type: ignore[union-attr]
 
 
 # The toolkit's configuration
@@ -286,15 +203,6 @@ def test_host_paths_that_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     assert spec.devices == ["0", "all"]
     assert spec.missing_paths == SPEC_PATHS[3:]
-
-
-@pytest.mark.parametrize("text", ["", "{", "- \n-\n", "\t\x00", "{" * 10_000, "{} trailing"])
-def test_specifications_that_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    (spec,) = spec_of(tmp_path, monkeypatch, "/var/run/cdi/x.json", text)
-    assert spec.kind.unavailable == "error"
-    assert spec.missing_paths == [] or spec.missing_paths.unavailable == "error"
 
 
 KEYS = st.sampled_from(["devices", "mounts", "hostPath", "path", "name", "a-b"])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
-
-import pytest
 
 from envcheck.collector import framework
 from envcheck.collector.facts import Facts, is_unavailable
@@ -103,24 +100,3 @@ def test_a_framework_that_raises_at_every_question_still_gives_facts() -> None:
         describe(Hostile(), facts)
         assert is_unavailable(facts.values["gpus"])
         assert facts.values["settings"].keys() <= {"jaxlib", "cuda_plugin"}
-
-
-def test_jax_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
-    versions = ModuleType("jax_cuda12_plugin._versions")
-    versions.cuda_runtime_build_version = lambda: 12030  # type: ignore[attr-defined]
-    versions.cudnn_build_version = lambda: 90100  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "jax_cuda12_plugin", ModuleType("jax_cuda12_plugin"))
-    monkeypatch.setitem(sys.modules, "jax_cuda12_plugin._versions", versions)
-    device = SimpleNamespace(device_kind="NVIDIA L4", compute_capability="8.9")
-    jax = SimpleNamespace(
-        devices=lambda kind: [device],
-        default_backend=lambda: "gpu",
-        config=SimpleNamespace(jax_default_matmul_precision=None),
-    )
-    facts = Facts()
-    framework_jax.describe(jax, facts)
-    assert facts.values["cuda_build"] is True
-    assert (facts.values["built_cuda"], facts.values["built_cudnn"]) == ("12.3", "9.1.0")
-    assert facts.values["gpus"][0]["compute_capability"] == "8.9"
-    assert facts.values["settings"]["platform"] == "gpu"
-    assert facts.values["settings"]["cuda_plugin"] == "jax_cuda12_plugin"

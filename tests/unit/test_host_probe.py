@@ -247,19 +247,6 @@ def test_cgroup_2_takes_the_lowest_limit_on_the_way_up(tree: Tree) -> None:
     assert facts.get("cgroup_cpu_limit") == 1.5
 
 
-def test_cgroup_2_in_a_container_without_a_namespace(tree: Tree) -> None:
-    facts = cgroup(
-        tree,
-        V2.format(root="/docker/abc"),
-        "0::/docker/abc/sub\n",
-        {
-            "/sys/fs/cgroup/memory.max": f"{64 << 20}\n",
-            "/sys/fs/cgroup/sub/memory.max": f"{32 << 20}\n",
-        },
-    )
-    assert facts.get("cgroup_memory_limit_mib") == 32
-
-
 # containers, hypervisors, WSL
 
 
@@ -286,20 +273,6 @@ def container(tree: Tree) -> Any:
 def test_signs_of_containers(tree: Tree, path: str, text: str, name: str) -> None:
     tree.write(path, text)
     assert container(tree) == name
-
-
-@pytest.mark.parametrize(
-    "mount",
-    [
-        "9 1 8:1 /var/lib/kubelet/pods/0a1b/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n",
-        "9 1 8:1 /mnt/kubelet/pods/0a1b/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n",
-    ],
-)
-@pytest.mark.parametrize("engine", ["/.dockerenv", "/run/.containerenv"])
-def test_a_pod_is_kubernetes_whatever_engine_runs_it(tree: Tree, engine: str, mount: str) -> None:
-    tree.write(engine)
-    tree.write("/proc/self/mountinfo", mount)
-    assert container(tree) == "kubernetes"
 
 
 @pytest.mark.parametrize(

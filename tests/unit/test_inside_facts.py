@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from envcheck.collector import inside, probes
+from envcheck.collector import probes
 from envcheck.collector.documents import document
 from envcheck.collector.inside import Look
 from envcheck.collector.main import Request
-from envcheck.collector.options import Options
 from envcheck.collector.redact import Redactor
 from envcheck.collector.runtime.process import Result
 from envcheck.collector.worker import messages
@@ -149,16 +148,3 @@ def test_names_of_both_sides_get_one_set_of_tokens() -> None:
 
 def test_the_work_inside_reports_its_events_and_rubbish_is_none(tmp_path: Path) -> None:
     assert look(tmp_path, answer())[2] == [EVENT]
-
-
-def test_kernels_and_work_go_inside_with_their_time(tmp_path: Path) -> None:
-    kernels = {"levels": ["L0"], "modes": ["tf32"], "gpus": [2, 0]}
-    plain = look(tmp_path, answer())[1]["seen"]
-    made, documents, _events = look(tmp_path, answer(), work={"seconds": 500.0}, kernels=kernels)
-    argv = documents["seen"]["argv"]
-    asked = Request(**json.loads(argv[argv.index("--request") + 1]))
-    assert asked.work == {"seconds": 500.0}
-    assert vars(asked.kernels) == vars(Options(**kernels))
-    assert documents["seen"]["deadline"] == plain["deadline"] + 500.0 + inside.KERNELS
-    made.interrupt()  # of a container of its own: the engine passes the signal on
-    assert made.child.interrupted == 1

@@ -24,7 +24,6 @@ from envcheck.facts.base import Unavailable, known
 from envcheck.facts.kernel import DkmsState, DriverPackage, Kernel, ModuleFile
 
 ANYTHING = settings(max_examples=30, deadline=None)
-LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 
 @pytest.fixture
@@ -197,48 +196,6 @@ def test_blacklisted_modules(tree: Tree) -> None:
         "nvidia_drm",
         "nvidia_peermem",
         "nvidia_uvm",
-    ]
-
-
-def test_device_nodes_modes_owners_and_links(tree: Tree) -> None:
-    tree.write("/etc/group", "root:x:0:\nvideo:x:44:ada\nbroken\n")
-    tree.write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
-    tree.write("/dev/nvidia0").chmod(0o660)
-    tree.write("/dev/nvidia-caps/nvidia-cap1")
-    tree.write("/dev/null")
-    tree.link("/dev/nvidia-broken", "nowhere")
-    nodes = probe(tree).device_nodes
-    assert isinstance(nodes, list)
-    assert [node.path for node in nodes] == ["/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap1"]
-    assert nodes[0].mode == "0660"
-    assert nodes[0].usable is True
-    assert reason(nodes[0].char_link) == "error"  # a plain file
-
-
-def test_which_libraries_an_engine_brought_into_a_container(tree: Tree) -> None:
-    tree.write(f"{LIBRARIES}/libcuda.so.535.183.01", "ELF")
-    tree.write(f"{LIBRARIES}/libcuda.so.470.57.02", "ELF")
-    tree.write(f"{LIBRARIES}/libcuda.so.460.32.03")
-    tree.write(f"{LIBRARIES}/libnvidia-ml.so.1")  # as a build on WSL leaves it
-    tree.write("/usr/local/nvidia/lib64/libnvidia-ml.so.535.183.01", "ELF")
-    tree.write("/.singularity.d/libs/libnvidia-ml.so.1", "ELF")  # says no version
-    tree.write(
-        "/proc/self/mountinfo",
-        "1 0 0:9 / / rw - overlay overlay rw\n"
-        "2 1 8:1 /usr /usr ro - squashfs /dev/loop0 ro\n"
-        f"3 2 8:1 /x {LIBRARIES}/libcuda.so.535.183.01 ro - ext4 /dev/sda1 rw\n"
-        "4 2 8:1 /home/kubernetes/bin/nvidia /usr/local/nvidia ro - ext4 /dev/sda1 rw\n",
-    )
-    facts = probe(tree)
-    assert isinstance(facts.driver_files, list)
-    assert {file.path: file.mounted for file in facts.driver_files} == {
-        "/usr/local/nvidia/lib64/libnvidia-ml.so.535.183.01": True,
-        f"{LIBRARIES}/libcuda.so.470.57.02": False,
-        f"{LIBRARIES}/libcuda.so.535.183.01": True,
-    }
-    assert facts.empty_driver_files == [
-        f"{LIBRARIES}/libcuda.so.460.32.03",
-        f"{LIBRARIES}/libnvidia-ml.so.1",
     ]
 
 

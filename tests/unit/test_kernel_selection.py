@@ -137,16 +137,6 @@ def test_an_index_is_cuda_s_in_the_variable_and_nvidia_smi_s_in_the_option() -> 
     assert (device.visible, device.lane) == ("GPU-<uuid-2>", ADDRESSES[1])
 
 
-def test_a_gpu_that_nvidia_smi_lists_and_cuda_does_not() -> None:
-    gpus = [idle(0), idle(1)]
-    told = machine(*gpus, cuda=h100.cuda(gpus[:1]))
-    (device,) = chosen(told, gpus=[1])
-    assert (device.outcome, device.seed["pci_address"]) == ("not-run", ADDRESSES[1])
-    assert device.reason == f"libcuda lists no device at {ADDRESSES[1]}"
-    broken = machine(*gpus, cuda=CudaDriver(init_code=999, init_name="CUDA_ERROR_UNKNOWN"))
-    assert chosen(broken, gpus=[1])[0].reason == "cuInit failed: CUDA_ERROR_UNKNOWN (999)"
-
-
 @pytest.mark.parametrize(
     ("cuda", "reason"),
     [
@@ -244,29 +234,3 @@ def test_one_l1_for_every_cublas_that_a_framework_mapped() -> None:
         {"libcublas": HERE, "libcublasLt": lt, "libcupti": cupti},
         {"libcublas": other, "libcublasLt": None, "libcupti": None},
     ]
-
-
-def test_a_framework_that_has_mapped_none_gets_what_the_loader_finds() -> None:
-    told = target(
-        tensorflow=torch(built_cuda="11.8"),
-        loader=Loader(
-            libraries=[
-                library("/usr/lib/libcublas.so.12", "dlopen"),
-                library("/usr/lib/libcublas.so.11", "dlopen"),
-                library("/usr/lib/libcublasLt.so.12", "dlopen"),
-                library("/usr/lib/libcupti.so.2022.3.0", "dlopen", soname="libcupti.so.11.8"),
-                library("/site/libcupti.so.12", "wheel"),
-                Library(name="libcublas", how="wheel", path=UNKNOWN),
-            ]
-        ),
-    )
-    (job,) = planned(told, levels=["L1"])
-    assert job.libraries == {
-        "libcublas": "/usr/lib/libcublas.so.11",
-        "libcublasLt": None,  # one of another CUDA lies beside it
-        "libcupti": "/usr/lib/libcupti.so.2022.3.0",
-    }
-    bare = target(
-        loader=msgspec.convert({"libraries": told["loader"]["facts"]["libraries"]}, Loader)
-    )
-    assert planned(bare, levels=["L1"])[0].libraries["libcublas"] == "/usr/lib/libcublas.so.12"

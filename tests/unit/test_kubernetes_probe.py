@@ -113,21 +113,6 @@ def test_each_version_has_a_section_of_its_own(
     assert [one.section for one in facts.unread] == ([] if seen else [section])
 
 
-@pytest.mark.parametrize(
-    ("programs", "engine"),
-    [
-        (["crio"], "cri-o"),
-        (["containerd"], "containerd"),
-        (["dockerd", "cri-dockerd", "containerd"], "docker"),
-        (["dockerd"], "docker"),
-    ],
-)
-def test_the_engine_by_what_runs(node: Node, programs: list[str], engine: str) -> None:
-    for name in ("kubelet", *programs):
-        node.run(name)
-    assert node.node().engine == engine
-
-
 def test_crio_with_drop_ins_and_hooks(node: Node) -> None:
     node.run("kubelet", "--container-runtime-endpoint=unix:///var/run/crio/crio.sock")
     node.write("/etc/crio/crio.conf", '[crio.runtime]\ncgroup_manager = "systemd"\n')
@@ -155,33 +140,6 @@ def test_what_the_kubelet_was_told_of(node: Node) -> None:
     assert (one.resource, one.count) == ("nvidia.com/gpu", 2)
     (node.root / "var/lib/kubelet/plugins/gpu.nvidia.com").mkdir(parents=True)
     assert reason(node.node().offered) == "not-supported"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environ", "passes"),
-    [
-        ((), "", False),
-        (("--pass-device-specs",), "", True),
-        (("--pass-device-specs=true",), "", True),
-        ((), "PASS_DEVICE_SPECS=true\0HOME=/\0", True),
-        ((), "DEVICE_LIST_STRATEGY=cdi-cri\0", True),
-        ((), "DEVICE_LIST_STRATEGY=envvar\0", False),
-        ((), "CONFIG_FILE=/config/config.yaml\0", None),
-    ],
-)
-def test_whether_the_plugin_names_the_devices(
-    node: Node, arguments: tuple[str, ...], environ: str, passes: bool | None
-) -> None:
-    node.run("kubelet", SOCKET)
-    node.run("nvidia-device-plugin", *arguments, environ=environ)
-    node.write("/var/lib/kubelet/cpu_manager_state", '{"policyName":"static","checksum":1}')
-    facts = node.node()
-    assert facts.cpu_manager_policy == "static"
-    assert (
-        (reason(facts.passes_devices) == "error")
-        if passes is None
-        else (facts.passes_devices is passes)
-    )
 
 
 @settings(max_examples=40, deadline=None)

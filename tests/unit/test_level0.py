@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from envcheck.collector.cuda.libcuda import CudaError
-from envcheck.collector.kernels import MODES, level0, level0_bits, level0_rate, ptx, ptx_rate
+from envcheck.collector.kernels import MODES, level0, level0_bits, ptx, ptx_rate
 from envcheck.collector.kernels.ptx import Instruction
 from envcheck.collector.kernels.vectors import SETS, SIZES
 
@@ -75,44 +75,6 @@ class Memory:
 
 def rows(*times: tuple[int, int, int]) -> bytes:
     return b"".join(ptx_rate.RESULT.pack(*one) for one in times)
-
-
-class Watch:
-    def reset(self) -> None: ...
-
-    def facts(self) -> dict[str, Any]:
-        return dict.fromkeys(("clock_event_reasons", "power_w", "temperature_c"))
-
-
-def test_an_idle_gpu_is_timed_once_its_clock_has_risen(monkeypatch: pytest.MonkeyPatch) -> None:
-    launched: list[int] = []
-
-    class Loop:
-        """On a GPU whose clock rises from launch to launch, in MHz."""
-
-        clocks = (345, 345, 345, 900, 1700, 1980)
-
-        def __init__(self, *_: Any) -> None: ...
-
-        def run(self, iterations: int, sampler: Any = None) -> tuple[float, list[level0_rate.Unit]]:
-            ticks = 512 * iterations
-            clock = self.clocks[min(len(launched), 5)]
-            launched.append(iterations)
-            return ticks * 1e-6 / clock, [level0_rate.Unit([0], [ticks], 1.0)] * 4
-
-    monkeypatch.setattr(level0_rate, "_Loop", Loop)
-    memory = Driver()
-    memory.multiprocessors = 4
-    rate = level0_rate.measure(memory, None, ptx.FFMA, Watch(), 1980.0)
-    assert (rate["clock_mhz"], rate["spread"], rate["runs"]) == (pytest.approx(1980), 1.0, 3)
-    assert rate["fma_per_clock_per_sm"] == pytest.approx(128)
-    assert rate["tflops"] == pytest.approx(2e-6 * 128 * 4 * 1980)
-    assert len(launched) == 1 + 6 + 3 and len(set(launched)) == 2
-    # one whose clock stays is not kept waiting
-    launched.clear()
-    monkeypatch.setattr(Loop, "clocks", (345,) * 6)
-    assert level0_rate.measure(memory, None, ptx.FFMA, Watch())["clock_mhz"] == pytest.approx(345)
-    assert len(launched) == 1 + 2 + 3
 
 
 # -- the run, with a driver that is not there

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
@@ -75,23 +74,6 @@ def test_patterns_are_those_of_matrices(types: tuple[str, str]) -> None:
     assert a == matrices.left(vectors, types[0], n, n)
     assert b == matrices.right(vectors, types[0], n, n)
     assert memory.download(operands.c, 4 * n * n) == b"\xff" * (4 * n * n)
-
-
-def test_signatures_are_read_from_each_vector_s_own_columns() -> None:
-    n = 512
-    vectors = [VECTORS[name] for name in SETS["fp16", "fp16"]]
-    memory = Memory()
-    operands = made.Operands(memory, n)
-    for i, band in enumerate(matrices.bands(n, len(vectors))):
-        for column in band:
-            row = b"".join(struct.pack("<H", 0x3C00 + i if j in band else 0xBAD) for j in range(n))
-            memory.upload(operands.c, row, 2 * n * column)
-    found = operands.signatures(vectors, ("fp16", "fp16"))
-    assert [s["outputs"] for s in found] == [
-        [{"bits": f"3C0{i}", "count": 64 * len(band)}]
-        for i, band in enumerate(matrices.bands(n, len(vectors)))
-    ]
-    assert {s["length"] for s in found} == {n}
 
 
 def test_a_library_newer_than_the_driver_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

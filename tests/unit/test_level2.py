@@ -35,27 +35,6 @@ def test_what_the_user_has_comes_before_any_switch_is_touched() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("multiprocessors", "free", "n"),
-    [
-        (132, 100000, 8192),
-        (132, 6600, 8192),
-        (132, 6000, 4096),
-        (40, 100000, 4096),
-        (14, 100000, 2048),
-        ({"unavailable": "error"}, {"unavailable": "error"}, 4096),
-        (None, None, 4096),
-        (132, 1, 512),
-    ],
-)
-def test_the_size_fills_the_chip_and_takes_a_quarter_of_its_memory(
-    multiprocessors: Any, free: Any, n: int
-) -> None:
-    assert level2.size_for(multiprocessors, free) == n
-    if isinstance(free, int) and n > 512:
-        assert 6 * 4 * n * n <= (free << 20) / 4
-
-
 # -- the matrices
 
 

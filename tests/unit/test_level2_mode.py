@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 import pytest
-from fake_frameworks import FakeAdapter, FakeProduct, Teller
-from level2_parts import isolate, measured, params
+from fake_frameworks import FakeAdapter
+from level2_parts import isolate, measured
 
-from envcheck.collector.kernels import cupti, level2
+from envcheck.collector.kernels import cupti
 from envcheck.collector.kernels.adapter import explain
 from envcheck.collector.kernels.failures import NotSupported
 
@@ -68,35 +68,6 @@ def test_timing_alternates_with_fp32_and_is_told_in_full() -> None:
     assert rate["seconds"] == pytest.approx(1e-3) and rate["spread"] == pytest.approx(1.0)
     assert rate["tflops"] == pytest.approx(2 * 64**3 / 1e-3 / 1e12)
     assert rate["fp32_tflops"] == pytest.approx(rate["tflops"] / 4)
-
-
-class Left(BaseException):
-    pass
-
-
-@pytest.mark.parametrize("when", ["bits", "rate"])
-def test_a_sticky_error_is_told_and_ends_the_process_with_status_3(
-    monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
-    def leave(status: int) -> None:
-        raise Left(status)
-
-    monkeypatch.setattr(os, "_exit", leave)
-    adapter, teller = FakeAdapter(), Teller()
-
-    def fails(product: FakeProduct, what: str) -> None:
-        if what == when:
-            adapter.dead = RuntimeError("CUDA error: an illegal memory access was encountered")
-            raise adapter.dead
-
-    adapter.fails = fails
-    with pytest.raises(Left) as left:
-        level2.measure(adapter, params(), teller, 64)
-    assert left.value.args == (3,)
-    (told,) = teller.modes.values()
-    assert (told["mode"], told["outcome"]) == ("fp32", "error")
-    assert "illegal memory access" in told["reason"]
-    assert bool(told.get("signatures")) is (when == "rate")
 
 
 def test_kernel_names_have_stages_of_their_own(

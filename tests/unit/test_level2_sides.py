@@ -81,15 +81,6 @@ def test_torchs_switch_and_its_older_and_newer_ways() -> None:
 # -- TensorFlow
 
 
-def test_tensorflow_that_runs_elsewhere_does_not_support_it() -> None:
-    tf = fake.tensorflow(runs_on="CPU:0")
-    product = framework_tensorflow.adapter(tf).product("default", "fp32", SHAPE)
-    with pytest.raises(NotSupported, match=r"TensorFlow ran tf\.matmul on .*CPU:0"):
-        product.launch()
-    tf = fake.tensorflow()
-    framework_tensorflow.adapter(tf).product("default", "fp32", SHAPE).launch()
-
-
 # -- JAX
 
 

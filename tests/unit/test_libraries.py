@@ -48,30 +48,6 @@ def test_numbers_become_versions(decode, number: int, version: str | None) -> No
     assert decode(number) == version
 
 
-@pytest.mark.parametrize(
-    ("filename", "name"),
-    [
-        ("libcudart.so.11.0", "libcudart"),
-        ("libcudart-d0da41ae.so.11.0", "libcudart"),
-        ("libcuda.so.535.104.05", "libcuda"),
-        ("libcuda.so", "libcuda"),
-        ("libcudnn_ops_infer.so.8.9.7", "libcudnn_ops_infer"),
-        ("libcudnn.so.9", "libcudnn"),
-        ("libcublasLt.so.12", "libcublasLt"),
-        ("libnvrtc-builtins.so.12.9", None),
-        ("libnvrtc.alt.so.12", None),
-        ("libcufftw.so.11", None),
-        ("libcudnn.so.9.bak", None),
-        ("libcudnn.a", None),
-        ("notlibcudnn.so.9", None),
-        ("", None),
-    ],
-)
-def test_a_file_is_known_by_its_name(filename: str, name: str | None) -> None:
-    library = libraries.known(filename)
-    assert (library.name if library else None) == name
-
-
 def test_this_process_has_mapped_its_c_library() -> None:
     assert any(re.search(r"/(libc|ld-musl|libc-2)", region.path) for region in dl.mappings())
 

@@ -56,14 +56,6 @@ def prefix(tmp_path: Path) -> Path:
     return tmp_path / "env"
 
 
-@pytest.mark.parametrize(
-    ("line", "gpu"), [("", True), ("gpu = true", True), ("gpu = false", False), ("gpu = 0", True)]
-)
-def test_whether_the_stack_is_for_gpus(prefix: Path, line: str, gpu: bool) -> None:
-    (prefix / ".envcheck" / "pylock.toml").write_text(LOCK + line + "\n")
-    assert collected(prefix).gpu is gpu
-
-
 def test_what_is_there_stands_beside_what_was_locked(prefix: Path, tmp_path: Path) -> None:
     site = prefix / "lib" / "python3.11" / "site-packages"
     put(site, "tensorflow_cpu", "2.21.0")
@@ -157,13 +149,6 @@ def test_changed_and_removed_packages_are_named_with_the_way_back() -> None:
     ]
     many = [PackageInLock(name=f"p{n}", version="1", found="2") for n in range(9)]
     assert "and 3 more" in on(locked(*many)).findings[0].message
-
-
-def test_another_environment_is_none_of_it() -> None:
-    assert on(InstalledLock(packages=ABSENT)).reason == "envcheck did not install this environment"
-    broken = Unavailable(unavailable="error", detail="no valid TOML at line 1")
-    assert on(InstalledLock(packages=broken)).outcome == "could-not-run"
-    assert judge(good_snapshot(lock=None), "PKG-016", "packages").outcome == "skipped"
 
 
 @pytest.mark.parametrize(("facts", "outcome"), [(locked(AS_LOCKED), "warn"), (None, "fail")])

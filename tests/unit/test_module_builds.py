@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from corpus_machines import no_uvm, unloaded
-from targets import replace as with_probes
 from whole import ABSENT, RELEASE, diagnosed, host, kernel, whole
 
 from envcheck.data.build_errors import build_error
-from envcheck.facts.kernel import BuildLog, DkmsState, DriverPackage, ModuleFile
+from envcheck.facts.kernel import BuildLog, DriverPackage, ModuleFile
 from envcheck.findings.model import CheckResult
 
 NOW = "6.8.0-45-generic"
@@ -82,24 +81,6 @@ def test_each_reason_has_its_remedy(line: str, message: str, command: str) -> No
     assert message in told and command in told and f"less {PATH}" in told
 
 
-def test_a_log_without_a_known_reason_is_shown() -> None:
-    logs = [BuildLog(path=PATH, kernel=NOW, lines=["make: *** [all] Error 2"])]
-    result = judged(build_logs=logs)
-    assert "its log says why" in words(result) and "dkms autoinstall" in words(result)
-    assert any("Error 2" in item.value for item in result.findings[0].evidence)
-
-
-def test_a_log_of_another_kernel_says_nothing() -> None:
-    logs = [BuildLog(path=PATH, kernel="5.4.0", lines=["No space left on device"])]
-    assert "space" not in words(judged(build_logs=logs))
-
-
-def test_headers_that_are_there_are_not_installed_again() -> None:
-    assert "linux-headers" not in words(judged())
-    told = words(judged(headers=[RELEASE]))
-    assert "headers are not installed" in told and "apt install linux-headers-$(uname -r)" in told
-
-
 def package(name: str, manager: str = "dpkg") -> DriverPackage:
     return DriverPackage(manager=manager, name=name, version="535.104.05-1")
 
@@ -124,16 +105,6 @@ def test_the_module_is_built_as_the_system_does_it(
 ) -> None:
     found = words(judged(driver_packages=[package(name) for name in names], dkms=ABSENT, **system))
     assert command in found
-
-
-def test_proxmox_has_headers_of_its_own() -> None:
-    snapshot = unloaded(
-        whole(
-            kernel=kernel(release="6.8.12-4-pve", kernels_installed=["6.8.12-4-pve"], headers=[]),
-            host=host(kernel="6.8.12-4-pve", os_id="debian"),
-        )
-    )
-    assert "apt install proxmox-headers-$(uname -r)" in words(diagnosed(snapshot)["KRN-003"])
 
 
 def test_a_failed_build_for_the_next_kernel() -> None:
@@ -168,25 +139,3 @@ def test_uvm_is_loaded_where_it_is_on_disk_and_installed_where_it_is_not() -> No
     told = words(uvm(module_files=[file(uvm=False)]))
     assert "not on disk" in told and "apt install --reinstall nvidia-dkms-535" in told
     assert "modprobe" not in told
-
-
-def test_uvm_cannot_be_loaded_where_the_kernels_modules_are_gone() -> None:
-    result = uvm(kernels_installed=["6.9.1-arch1-1"], module_files=[], dkms=ABSENT)
-    assert result.findings[0].remedy is not None
-    assert result.findings[0].remedy.commands == ["sudo fuser -v /dev/nvidia*", "sudo reboot"]
-
-
-def test_uvm_that_is_loaded_gets_its_node_only() -> None:
-    snapshot = no_uvm(whole())
-    loaded = with_probes(
-        snapshot,
-        "machine",
-        kernel=kernel(device_nodes=snapshot.machine.kernel.facts.device_nodes),  # type: ignore[union-attr]
-    )
-    told = words(diagnosed(loaded)["KRN-007"])
-    assert "nvidia-modprobe -u" in told and "modprobe nvidia-uvm" not in told
-
-
-def test_dkms_states_alone() -> None:
-    states = [DkmsState(module="nvidia", version="535.104.05", state="added", kernel=ABSENT)]
-    assert "nor for any other" in words(judged(module_files=[], dkms=states))

@@ -151,20 +151,5 @@ def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> Non
     ]
 
 
-@pytest.mark.parametrize(
-    ("hosts", "own_name"),
-    [
-        ("127.0.0.1 localhost\n127.0.1.1 node1.example node1\n", "loopback"),
-        ("127.0.0.1 localhost\n10.0.0.7 node1 # this\n", "address"),
-        ("::1 node1\n", "loopback"),
-        ("127.0.0.1 localhost # node1\n", None),
-    ],
-)
-def test_what_the_machine_s_own_name_leads_to(tree: Tree, hosts: str, own_name: str | None) -> None:
-    tree.write("/etc/hosts", hosts)
-    found = probe(tree).own_name
-    assert found == own_name if own_name else isinstance(found, Unavailable)
-
-
 def test_this_machine_s_own_interfaces() -> None:
     assert any(one["kind"] == "loopback" for one in interfaces.interfaces(Context({})))

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector.packaging import distributions
 from envcheck.collector.probes import packages
 from envcheck.collector.runtime.context import Context
-from envcheck.facts.base import Unavailable
 from envcheck.facts.target import Distribution, Packages
 
 
@@ -75,25 +73,6 @@ def test_a_wheel_is_read_as_it_was_installed(tmp_path: Path) -> None:
     assert (found.files, found.missing_count, found.missing) == (2, 0, [])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(
-            "tensorflow",
-            "nvidia-tensorflow",
-            "tf-nightly-gpu",
-            "tensorflow-estimator",
-            "torchvision",
-        ),
-        *("jax-cuda12-plugin", "jaxlib", "nvidia-horovod", "nvidia-dali-nvtf-plugin", "nvtx"),
-        *("nvidia-pyindex", "tensorrt-libs", "cupy-cuda12x", "Keras", "pynvml", "nvidia-ml-py3"),
-        *("protobuf", "apex", "transformer_engine", "cuda-python", "pytorch-triton"),
-    ],
-)
-def test_what_is_of_this_field_is_seen(name: str) -> None:
-    assert distributions.RELEVANT.match(distributions.normalize(name))
-
-
 def test_missing_files_are_counted_and_the_first_are_named_libraries_first(tmp_path: Path) -> None:
     gone = "".join(f"pkg/gone{i}.h,,\n" for i in range(30)) + "nvidia/libx.so.1,,\n"
     ignored = "pkg/__pycache__/a.cpython-38.pyc,,\npkg/b.pyc,,\n"
@@ -143,26 +122,6 @@ def test_eggs(tmp_path: Path) -> None:
     ]
     assert (found["gast"].files, found["gast"].missing) == (2, ["gast/__init__.py"])
     assert found["torch"].location == str(tmp_path / "src")
-
-
-def test_horovod_extensions_are_looked_for_as_files(tmp_path: Path) -> None:
-    install(
-        tmp_path,
-        "nvidia-horovod",
-        "0.19.1",
-        (
-            "horovod/tensorflow/mpi_lib.cpython-36m-x86_64-linux-gnu.so",
-            "horovod/torch/__init__.py",
-            "horovod/mxnet/mpi_lib.py",
-        ),
-    )
-    extensions = collect(tmp_path)[0].horovod_extensions
-    assert not isinstance(extensions, Unavailable)
-    assert {e.framework: e.present for e in extensions} == {
-        "tensorflow": True,
-        "torch": False,
-        "mxnet": False,
-    }
 
 
 @settings(max_examples=60, deadline=None)

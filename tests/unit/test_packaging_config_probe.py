@@ -57,32 +57,6 @@ def test_settings_keep_their_section_and_their_lines(tmp_path: Path) -> None:
     assert not isinstance(file.settings, Unavailable)
 
 
-SECRETS = [
-    "https://ada:hunter2@index.example/simple",
-    "https://hunter2@index.example/simple",
-    "https://ada:hunter2@in@index.example/simple",
-    "https://ada:hun/hunter2@index.example/simple",
-    "https://ada:hunter2@index.example:8080/simple https://two.example",
-    "git+https://__token__:hunter2@index.example/x",
-    "https://index.example/simple?token=hunter2&x=1",
-    "https://index.example/simple?x=1&api_key=hunter2",
-    "ada:hunter2@proxy.example:3128",
-]
-
-
-@pytest.mark.parametrize("secret", SECRETS)
-def test_credentials_are_noted_and_gone(tmp_path: Path, secret: str) -> None:
-    put(tmp_path, "/etc/pip.conf", f"[global]\nproxy = {secret}\nextra-index-url = \n  {secret}\n")
-    found = collect(tmp_path, PIP_INDEX_URL=secret, UV_INDEX=secret)
-    assert "hunter2" not in msgspec.json.encode(found).decode()
-    settings_ = [
-        s for f in found.files if not isinstance(f.settings, Unavailable) for s in f.settings
-    ]
-    assert len(settings_) == 4
-    assert all(setting.credentials for setting in settings_)
-    assert all("example" in setting.value for setting in settings_)
-
-
 def test_secret_variables_have_no_value(tmp_path: Path) -> None:
     found = collect(
         tmp_path,
@@ -103,42 +77,6 @@ def test_secret_variables_have_no_value(tmp_path: Path) -> None:
         "UV_LINK_MODE": {"env.link-mode": "copy"},
         "UV_PUBLISH_TOKEN": {"env.publish-token": ""},
     }
-
-
-UV = """\
-native-tls = true
-extra-index-url = ["https://one.example/", "https://ada:hunter2@two.example/"] # both
-[pip]
-no-build = true
-torch-backend = "auto"
-[[index]]
-name = "ours"
-url = "https://index.example/simple"
-explicit = true
-[[index]]
-url = 'https://hunter2@other.example/simple'
-default = true
-"""
-
-
-def test_uv_is_read_with_its_tables(tmp_path: Path) -> None:
-    put(tmp_path, "/home/ada/.config/uv/uv.toml", UV)
-    put(tmp_path, "/etc/uv/uv.toml", "no-cache = false\n")
-    found = {file.path: file for file in collect(tmp_path).files}
-    assert values(found["/etc/uv/uv.toml"]) == {"global.no-cache": "false"}
-    settings_ = found["/home/ada/.config/uv/uv.toml"].settings
-    assert not isinstance(settings_, Unavailable)
-    assert [(s.section, s.key, s.value, s.credentials) for s in settings_] == [
-        ("global", "extra-index-url", "https://one.example/\nhttps://two.example/", True),
-        ("index", "explicit", "true", False),
-        ("index", "name", "ours", False),
-        ("index", "url", "https://index.example/simple", False),
-        ("index", "default", "true", False),
-        ("index", "url", "https://other.example/simple", True),
-        ("global", "native-tls", "true", False),
-        ("pip", "no-build", "true", False),
-        ("pip", "torch-backend", "auto", False),
-    ]
 
 
 @pytest.mark.parametrize(

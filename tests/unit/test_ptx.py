@@ -118,20 +118,6 @@ def test_a_wrong_place_shows(name: str) -> None:
     assert found != tiles.expected()
 
 
-def test_the_ffma_chain_rounds_to_even_in_the_order_of_k() -> None:
-    tiles = Tiles(ptx.FFMA, 3)
-    one, tiny, most = (b"\0\0\x80\x3f", b"\0\0\0\x33", b"\0\0\x40\x34")  # 1, 2^-25, 1.5 * 2^-23
-    m, n, _k = ptx.FFMA.shape
-    a, b = m * 12, n * 12
-    tiles.memory[a : 2 * a] = (one + one + tiny) * m
-    tiles.memory[2 * a + b : 2 * a + 2 * b] = (one + most + one) * n
-    c = 2 * (a + b) + m * n * 4
-    tiles.memory[c : c + m * n * 4] = bytes(m * n * 4)
-    tiles.run(ptx_signature.kernel(ptx.FFMA))
-    result = tiles.memory[tiles.result_at + m * n * 4 :]
-    assert bytes(result) == b"\x02\0\x80\x3f" * (m * n)  # 3F800002, and the last term is too small
-
-
 # -- rate
 
 

@@ -204,57 +204,6 @@ def test_the_three_shapes_of_ecc_counters() -> None:
     )
 
 
-def test_what_is_printed_beside_a_document_of_one_gpu(tmp_path: Path) -> None:
-    text = captures.path(captures.H200).read_text(encoding="utf-8")
-    beside = (
-        "WARNING: infoROM is corrupted at gpu 0000:83:00.0\n"
-        "Unable to determine the device handle for GPU0000:9D:00.0: Unknown Error\n"
-        "Unable to determine the device handle for gpu 0000:DF:00.0: GPU is lost.  Reboot the system\n"
-        "Unable to determine the device handle for GPU 0000:83:00.0: Unknown Error\n"
-    )
-    (tmp_path / "said.txt").write_text(text + beside)
-    gpus = typed(document.read_file(str(tmp_path / "said.txt"))).gpus
-    assert isinstance(gpus, list)
-    told, unknown, lost = gpus
-    assert told.inforom_valid is False
-    assert (unknown.pci_address, reason(unknown.uuid)) == ("0000:9d:00.0", "error")
-    assert (lost.pci_address, reason(lost.uuid)) == ("0000:df:00.0", "error")
-
-
-@pytest.mark.parametrize(
-    ("part", "said", "expected"),
-    [
-        ("bandwidth", "Degraded", "degraded_bandwidth"),
-        ("route_recovery_in_progress", "True", "route_recovery_in_progress"),
-        ("route_unhealthy", "True", "route_unhealthy"),
-        ("access_timeout_recovery", "True", "access_timeout_recovery"),
-        ("incorrect_configuration", "Incorrect SystemGuid", "incorrect_system_guid"),
-        (
-            "incorrect_configuration",
-            "Incorrect Chassis Serial Number",
-            "incorrect_chassis_serial_number",
-        ),
-        ("incorrect_configuration", "No Partition", "no_partition"),
-        ("incorrect_configuration", "Insufficient Nvlink Resources", "insufficient_nvlinks"),
-        ("incorrect_configuration", "Incompatible GPU Firmware", "incompatible_gpu_firmware"),
-        ("incorrect_configuration", "Invalid Location", "invalid_location"),
-        ("incorrect_configuration", "GPU State Invalid", "gpu_state_invalid"),
-        ("incorrect_configuration", "Something New", "incorrect_configuration"),
-        ("partition_assigned", "False", "partition_not_assigned"),
-    ],
-)
-def test_every_fault_of_the_fabric_in_both_forms(part: str, said: str, expected: str) -> None:
-    xml = read_gpu(
-        f"<fabric><health><summary>Unhealthy</summary><{part}>{said}</{part}></health></fabric>"
-    )
-    assert (xml.fabric_health, xml.fabric_faults) == ("Unhealthy", [expected])
-    text = captures.path(captures.H200).read_text(encoding="utf-8")
-    if part == "partition_assigned":
-        text = text.replace("Incorrect Configuration ", "Partition Assigned ")
-    changed = re.sub(rf"(?i)({part.replace('_', ' ')} +:) N/A", rf"\1 {said}", text, count=1)
-    assert only_gpu(document.read_document(changed)).fabric_faults == [expected]
-
-
 def test_a_file_s_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OSError, match="No such file"):
         document.read_file(str(tmp_path / "none"))

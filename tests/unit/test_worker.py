@@ -99,22 +99,6 @@ def test_past_a_limit_it_is_stopped(limits: dict[str, Any], steps: list[Any]) ->
     assert world.worker.outcome == "timeout"
 
 
-def test_orders_have_limits_and_a_waiting_worker_has_none() -> None:
-    world = World(ordered=True, start=10, stage=1)
-    world.after(1, BEGIN)
-    assert world.worker.is_waiting
-    world.after(1000)
-    world.worker.order(20, measure=3)
-    assert world.taken[-1] == {"measure": 3}
-    assert not world.worker.is_waiting
-    world.after(19, {"result": 1, "of": messages.ORDER})
-    assert world.worker.is_waiting
-    world.worker.order(20, end=True)
-    world.after(21)
-    world.worker.step()
-    assert world.worker.outcome == "timeout"
-
-
 @pytest.mark.parametrize(
     ("told", "ending", "outcome", "words"),
     [
