@@ -170,13 +170,6 @@ def test_a_framework_s_dead_context_costs_its_mode_alone(doctor: Callable[..., R
     assert report.bad() == {"TC-402": "fail", "TC-303": "TC-402"}
 
 
-def test_where_the_control_engages_nothing_is_proven(doctor: Callable[..., Report]) -> None:
-    report = doctor("--kernels", "L0,L1", "--modes", "fp16", SHIM_ENGAGE="fp32", **QUICK)
-    assert report.verdicts("L0")["fp16"] == "proven", "another level, with a control of its own"
-    assert "proven" not in report.verdicts("L1").values()
-    assert report.bad() == {"TC-201": "fail", "TC-203": "TC-201"}
-
-
 # -- and ends
 
 

@@ -52,17 +52,6 @@ def run(tmp_path: Path, body: str, orders: Any = None, **limits: Any) -> tuple[W
     return one, taken
 
 
-@pytest.mark.parametrize("pipe", [False, True])
-def test_a_worker_reports_and_ends(
-    tmp_path: Path, pipe: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    one, taken = run(tmp_path, "well", pipe=pipe)
-    assert (one.outcome, one.done) == ("ok", True)
-    assert taken == [("begin", {"a": 1}, ""), ("result", {"x": 2}, "k")]
-    assert "noise" in one.log
-
-
 @pytest.mark.parametrize(
     ("body", "outcome", "words", "stage"),
     [

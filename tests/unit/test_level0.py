@@ -8,6 +8,7 @@ import pytest
 
 from envcheck.collector.cuda.libcuda import CudaError
 from envcheck.collector.kernels import MODES, level0, level0_bits, ptx, ptx_rate
+from envcheck.collector.kernels.failures import NotSupported
 from envcheck.collector.kernels.ptx import Instruction
 from envcheck.collector.kernels.vectors import SETS, SIZES
 
@@ -154,3 +155,40 @@ def test_a_mode_that_fails_is_told_and_a_dead_context_ends_the_process(
     teller = Teller()
     level0.run(params, teller)
     assert teller.told[0] == ("run", {"name": "a GPU", "clock_max_mhz": 1000.0})
+
+
+@pytest.mark.parametrize(
+    ("linked", "loaded", "told"),
+    [
+        ("as it is", True, ("bytes", None)),
+        ("for its chip", True, ("bytes", 209)),  # the linker leaves out what a chip alone has
+        ("", True, ("PTX", 209)),  # the loader takes what the linker does not
+        ("", False, "does not compile this mode's kernels"),
+    ],
+)
+def test_a_kernel_comes_by_the_first_way_that_the_driver_knows(
+    linked: str, loaded: bool, told: Any
+) -> None:
+    class Linker(Driver):
+        capability = (9, 0)
+
+        def link(self, text: str, target: int | None = None) -> bytes:
+            if linked != ("as it is" if target is None else "for its chip"):
+                raise CudaError("cuLinkAddData_v2", 209, "CUDA_ERROR_NO_BINARY_FOR_GPU")
+            return b"bytes"
+
+        def load(self, program: bytes) -> Any:
+            if not loaded:
+                raise CudaError("cuModuleLoadData", 209, "CUDA_ERROR_NO_BINARY_FOR_GPU")
+            return "module"
+
+    level = level0._Level0.__new__(level0._Level0)
+    level._driver = Linker()
+    if isinstance(told, str):
+        with pytest.raises(NotSupported, match=told):
+            level._load("fp8")
+        return
+    product, program, module, failure = level._load("fp8")
+    assert product.target == "sm_90a" and module == "module"
+    found = "bytes" if program == b"bytes" else "PTX"
+    assert (found, failure and failure.code) == told
