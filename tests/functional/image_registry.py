@@ -173,15 +173,13 @@ def serve_registry(
     htpasswd: tuple[str, str] | None = None,
     auth: str = "",
     token: str = "",
-    asks_clients: bool = False,
     address: str = "127.0.0.1",
     port: int = 0,
 ) -> Iterator[Registry]:
     """Serve on the port, or a free one; skips the test where there is no docker-registry.
 
     folder: for its files. htpasswd: (user, password) that it asks for. auth: YAML under "auth:", for
-    another kind of it, and token: a bearer token that may push all the same. asks_clients: for a certificate
-    by the same authority; this one's own is one.
+    another kind of it, and token: a bearer token that may push all the same.
     """
     if PROGRAM is None:
         pytest.skip(
@@ -191,7 +189,7 @@ def serve_registry(
     log = folder / "registry.log"
     for _ in range(3):  # somebody else may take the port before it does
         registry = Registry(port or _free_port(), tls, htpasswd, log, token, address)
-        configuration = _configuration(folder, registry.host, tls, htpasswd, auth, asks_clients)
+        configuration = _configuration(folder, registry.host, tls, htpasswd, auth)
         process = _start(configuration, log)
         try:
             if _answers(registry, process, tls):
@@ -271,7 +269,6 @@ def _configuration(
     tls: Certificates | None,
     htpasswd: tuple[str, str] | None,
     auth: str,
-    asks_clients: bool,
 ) -> Path:
     lines = [
         "version: 0.1",
@@ -281,8 +278,7 @@ def _configuration(
         f"  addr: {host}",
     ]
     if tls:
-        clients = f", clientcas: ['{tls.authority}']" if asks_clients else ""
-        lines.append(f"  tls: {{certificate: '{tls.certificate}', key: '{tls.key}'{clients}}}")
+        lines.append(f"  tls: {{certificate: '{tls.certificate}', key: '{tls.key}'}}")
     if htpasswd:
         _accounts(folder / "accounts", *htpasswd)
         auth = f"htpasswd: {{realm: tests, path: '{folder / 'accounts'}'}}"

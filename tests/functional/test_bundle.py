@@ -24,11 +24,6 @@ from installing import Home
 from processes import PATIENCE
 from wheel_maker import stand_ins, wheel
 
-from envcheck.exit_codes import CouldNotLook, UsageError
-from envcheck.install.bundle import writing
-from envcheck.install.bundle.index import BundleFile, BundleIndex
-from envcheck.install.bundle.reading import Bundle
-from envcheck.install.bundle.writing import Content
 from envcheck.install.catalogue.load import seed
 from envcheck.install.export import own_wheel
 
@@ -134,61 +129,6 @@ def test_a_damaged_file_is_named_with_both_hashes(bundle: Path, tmp_path: Path) 
     assert not home.root("demo").exists()
 
 
-@pytest.mark.parametrize("name", ["pylock.toml", "stack.toml"])
-def test_a_changed_lock_or_stack_is_damage(bundle: Path, tmp_path: Path, name: str) -> None:
-    broken = copy(bundle, tmp_path)
-    with (broken / name).open("a") as file:
-        file.write("# harmless\n")
-    told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", broken), 2)
-    assert f"{name} is damaged" in told
-
-
-def test_a_file_that_is_missing(bundle: Path, tmp_path: Path) -> None:
-    broken = copy(bundle, tmp_path)
-    (file,) = broken.glob("files/demo_lib-*.whl")
-    file.unlink()
-    told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", broken), 2)
-    assert file.name in told
-
-
-def test_what_is_no_bundle(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "text.tar").write_text("not a tar")
-    (tmp_path / "newer").mkdir()
-    (tmp_path / "newer" / "bundle.json").write_text('{"kind": "envcheck bundle", "format": 99}')
-    for place, words in (
-        ("empty", "bundle.json: No such file"),
-        ("text.tar", "not a whole tar"),
-        ("newer", "format 99"),
-    ):
-        told = sentence(home.envcheck("install", "--offline", tmp_path / place), 2)
-        assert str(tmp_path / place) in told and words in told
-
-
-def test_a_tar_that_is_not_whole(bundle: Path, tmp_path: Path) -> None:
-    whole = tmp_path / "whole.tar"
-    with tarfile.open(whole, "w") as tar:
-        tar.add(bundle, "demo")
-    with Bundle(str(whole)) as read:
-        names = {package.name for package in read.locks()[MINOR].packages}
-        assert read.index.stack == "demo" and "demo-lib" in names
-    cut = tmp_path / "cut.tar"
-    cut.write_bytes(whole.read_bytes()[:-200_000])
-    with pytest.raises(UsageError, match="not a whole tar"):
-        Bundle(str(cut))
-
-
-def test_a_bundle_for_another_python_is_refused(bundle: Path, tmp_path: Path) -> None:
-    other = copy(bundle, tmp_path)
-    for name in ("pylock.toml", "stack.toml"):
-        text = (other / name).read_text().replace(f'"{MINOR}"', '"3.2"')
-        (other / name).write_text(text.replace(f"=={MINOR}.*", "==3.2.*"))
-    relist(other)
-    told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", other), 3)
-    assert "Python 3.2" in told
-
-
 def test_a_bundle_for_another_c_library_is_refused(bundle: Path, tmp_path: Path) -> None:
     other = copy(bundle, tmp_path)
     (file,) = other.glob("files/demo_lib-*.whl")
@@ -232,30 +172,6 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], word: str) -> None:
     result = Home(tmp_path).envcheck("bundle", *arguments)
     assert result.returncode in (2, 3)
     assert word in result.stderr.decode() and "Traceback" not in result.stderr.decode()
-
-
-def test_a_damaged_store_makes_no_bundle(tmp_path: Path) -> None:
-    file = tmp_path / "wheel"
-    file.write_bytes(b"spoilt")
-    content = Content(source=file, sha256="0" * 64, size=6)
-    manifest = BundleIndex(
-        envcheck="0", stack="s", release="1", python="3.8", architecture="x86_64", created_at="",
-        pythons=[], files={"files/wheel": BundleFile("0" * 64, 6)},
-    )  # fmt: skip
-    for target in (tmp_path / "folder", tmp_path / "file.tar"):
-        with pytest.raises(CouldNotLook, match="damaged"):
-            writing.write(target, manifest, {"files/wheel": content})
-        assert not target.exists()
-    assert [p.name for p in tmp_path.iterdir()] == ["wheel"]
-
-
-def test_a_tar_cannot_lead_out_of_itself(tmp_path: Path) -> None:
-    path = tmp_path / "evil.tar"
-    with tarfile.open(path, "w") as tar:
-        for name in ("x/../../bundle.json", "/etc/bundle.json"):
-            tar.addfile(tarfile.TarInfo(name), io.BytesIO())
-    with pytest.raises(UsageError, match="not a bundle"):
-        Bundle(str(path))
 
 
 def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:

@@ -69,37 +69,6 @@ def test_an_image_is_pulled_named_and_let_go(
     engine_storage.release(got)  # whoever was killed here comes again
 
 
-def test_what_is_there_is_named_once_more(
-    engine: Engine, at_registry: Image, tmp_path: Path
-) -> None:
-    image = at_registry
-    got = engine_storage.pull(engine.held(image), image, ACCESS, tmp_path)
-    other = engine.held(image, tag="localhost/envcheck/stand-in:2-12345678")
-    engine_storage.name(other)
-    engine_storage.release(got)
-    assert engine_storage.has(other)
-    engine_storage.release(other)
-    assert not engine_storage.has(other)
-
-
-def test_the_engine_knows_the_name_that_the_user_gave(
-    engine: Engine, at_registry: Image, tmp_path: Path
-) -> None:
-    image = at_registry
-    wanted = engine.held(image, name=image.tagged)
-    assert engine_storage.is_free(wanted, image.tagged)
-    got = engine_storage.pull(wanted, image, ACCESS, tmp_path)
-    stored = engine_storage.find(got, image.tagged)
-    assert stored is not None and {image.tagged, got.tag} == set(stored.tags)
-    assert image.pinned in stored.digests
-    assert not engine_storage.is_free(wanted, image.tagged)
-    engine_storage.release(replace(got, before=True))  # another version of envcheck's has it
-    assert not engine_storage.is_free(wanted, image.tagged)
-    engine_storage.name(got)
-    engine_storage.release(got)
-    assert engine_storage.is_free(wanted, image.tagged) and not engine_storage.has(got)
-
-
 def test_an_image_that_was_there_before_stays(
     engine: Engine, at_registry: Image, tmp_path: Path
 ) -> None:
@@ -149,32 +118,6 @@ def test_another_image_than_the_locks_is_taken_back(
     assert not engine_storage.has(engine.held(image))
 
 
-def test_a_manifest_that_is_not_there_is_one_sentence(
-    engine: Engine, at_registry: Image, tmp_path: Path
-) -> None:
-    image = at_registry
-    lost = replace(image, manifest=replace(image.manifest, digest="sha256:" + "1" * 64))
-    with pytest.raises(PutBack) as caught:
-        engine_storage.pull(engine.held(lost), lost, ACCESS, tmp_path / "tmp")
-    said = str(caught.value)
-    assert said.startswith(f"{engine.name} could not pull ") and "\n" not in said
-    assert "out of date" in caught.value.hint
-    assert not list((tmp_path / "tmp").iterdir())
-
-
-def test_what_a_look_raises_ends_the_pull(
-    engine: Engine, at_registry: Image, tmp_path: Path
-) -> None:
-    def stop(_lines: list[str]) -> None:
-        raise KeyboardInterrupt
-
-    image = at_registry
-    with pytest.raises(KeyboardInterrupt):
-        engine_storage.pull(engine.held(image), image, ACCESS, tmp_path, stop)
-    assert not list(tmp_path.glob("engine"))
-    engine_storage.release(engine.held(image))  # docker's daemon may have been quicker
-
-
 def test_an_archive_is_loaded(engine: Engine, at_registry: Image, tmp_path: Path) -> None:
     image = at_registry
     got = engine_storage.pull(engine.held(image), image, ACCESS, tmp_path)
@@ -187,11 +130,3 @@ def test_an_archive_is_loaded(engine: Engine, at_registry: Image, tmp_path: Path
     stored = engine_storage.find(again, again.image_id)
     assert stored is not None and stored.tags == [again.tag]
     engine_storage.release(again)
-
-
-def test_an_archive_that_is_none_is_one_sentence(engine: Engine, tmp_path: Path) -> None:
-    archive = tmp_path / "image.tar"
-    archive.write_bytes(b"nothing of the kind" * 100)
-    with served(tmp_path / "registry") as image, pytest.raises(PutBack) as caught:
-        engine_storage.load(engine.held(image), image, archive, tmp_path)
-    assert str(archive) in str(caught.value) and "\n" not in str(caught.value)

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 from docker_daemon import DockerDaemon
-from engine_images import ACCESS, held, served
+from engine_images import held, served
 from podman import PodmanWorld
 
 from envcheck import collection
-from envcheck.exit_codes import CouldNotLook, PutBack, UsageError
+from envcheck.exit_codes import UsageError
 from envcheck.facts.base import known
-from envcheck.install.engine import Start, Wiring
-from envcheck.install.engines import command, engine_storage, inside, starting
+from envcheck.install.engines import command, inside, starting
 from envcheck.install.engines.choose import choose
 
 
@@ -83,52 +82,6 @@ def test_a_container_is_found_in_the_engine_that_runs_it(
         inside.of_container(name, "podman")
 
 
-def test_docker_containers_are_found_too_and_a_silent_server_is_no_answer(
-    docker_daemon: DockerDaemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(monkeypatch, docker_daemon)
-    monkeypatch.setenv("PATH", docker_daemon.variables["PATH"])
-    base = docker_daemon.image("base")
-    docker_daemon.docker(
-        "run", "--detach", "--network=none", "--name=runs-here", base, "sleep", "60"
-    )
-    try:
-        assert len(inside.of_container("runs-here", "docker").argv[-1]) == 64
-        docker_daemon.docker("pause", "runs-here")
-        with pytest.raises(UsageError, match="docker reports that it is paused"):
-            inside.of_container("runs-here", "docker")
-        docker_daemon.docker("unpause", "runs-here")
-    finally:
-        docker_daemon.docker("rm", "--force", "runs-here")
-    with pytest.raises(UsageError, match="no such container in docker"):
-        inside.of_container("runs-here", "docker")
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    with pytest.raises(CouldNotLook, match=r"does not answer: .*Docker daemon"):
-        inside.of_container("runs-here", "docker")
-
-
-def test_a_full_storage_is_named(
-    podman_world: PodmanWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The engine's own temporary place is a file system of one mebibyte."""
-    put(monkeypatch, podman_world)
-    place = tmp_path / "small"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
-        with served(tmp_path / "registry", os.urandom(3_000_000)) as image:
-            with pytest.raises(PutBack, match="no space left on device") as caught:
-                engine_storage.pull(held("podman", "/usr/bin/podman", image), image, ACCESS, place)
-            assert "--path DIR" in caught.value.hint
-        assert not list(place.iterdir())
-    finally:
-        subprocess.run(["umount", place], check=True)
-
-
 _PULLER = """\
 import sys
 from pathlib import Path
@@ -159,20 +112,3 @@ def _wait(path: Path, word: str) -> None:
             return
         time.sleep(0.05)
     raise AssertionError(f"{path} never said {word!r}")
-
-
-def test_a_start_without_its_engine_or_image_is_the_engines_125(
-    podman_world: PodmanWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(monkeypatch, podman_world)
-    gone = Start(
-        engine="podman",
-        program="/usr/bin/podman",
-        image="sha256:" + "0" * 64,
-        reference="gone",
-        wiring=Wiring(kind="none", arguments=[]),
-        gpus=0,
-    )
-    here = command.Here(uid=0, gid=0, network="none")
-    done = subprocess.run(command.argv(gone, ["true"], here), capture_output=True, check=False)
-    assert done.returncode == 125 and b"image not known" in done.stderr

@@ -14,16 +14,14 @@ from pathlib import Path
 
 import pytest
 from docker_daemon import DockerDaemon
-from msgspec.structs import replace
 from podman import EITHER, PodmanWorld
 from processes import PATIENCE
 
 from envcheck.install.engine import EngineName, Start, Wiring
 from envcheck.install.engines import command, gpu_count_check, inside
-from envcheck.install.engines.command import Here, Mount
+from envcheck.install.engines.command import Here
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
-IGNORED = Wiring(kind="gpus", arguments=["--gpus", "all"])
 NONE = Wiring(kind="none", arguments=[])
 
 
@@ -92,31 +90,6 @@ def test_what_is_not_there_is_127_and_what_may_not_run_126(
     plain = start(world, name)
     for word, code in (("no-such-program", 127), ("/etc", 126)):
         assert run(world, command.argv(plain, [word], here(tmp_path))).returncode == code
-
-
-def test_shared_memory_and_read_only_mounts(
-    engine: tuple[EngineName, PodmanWorld | DockerDaemon], tmp_path: Path
-) -> None:
-    name, world = engine
-    (tmp_path / "kept").write_text("as it is")
-    mounts = [Mount(source=str(tmp_path / "kept"), target="/kept", read_only=True)]
-    script = "cat /kept; echo > /kept || exit 3"
-    sized = start(world, name, shm_mib=77)
-    whole = here(tmp_path, mounts=mounts, uid=0, gid=0)
-    done = run(world, command.argv(sized, ["sh", "-c", script], whole))
-    assert (done.stdout, done.returncode) == ("as it is", 3)
-    asked = "import os; s = os.statvfs('/dev/shm'); print(s.f_blocks * s.f_frsize >> 20)"
-    done = run(world, command.argv(sized, ["python3", "-c", asked], whole))
-    assert done.stdout == "77\n", done.stderr
-
-
-def test_the_doctor_has_no_network_and_runs_as_the_images_user(
-    engine: tuple[EngineName, PodmanWorld | DockerDaemon],
-) -> None:
-    name, world = engine
-    lonely = inside.of_start(start(world, name, gpus=4, wiring=NONE)).argv
-    done = run(world, [*lonely, "sh", "-c", "id -u; ls /sys/class/net; cat"], "the collector")
-    assert done.stdout == "0\nlo\nthe collector", done.stderr
 
 
 def test_an_entrypoint_comes_first_or_not_at_all(
@@ -188,22 +161,6 @@ def with_specification(
     return done
 
 
-def test_podman_4_takes_gpus_all_and_does_nothing_and_the_check_sees_it(
-    podman_world: PodmanWorld, tmp_path: Path
-) -> None:
-    if podman_world.podman("--version").stdout.split()[-1] >= "5":
-        pytest.skip("this podman does not ignore --gpus")
-    wanted = start(podman_world, "podman", wiring=IGNORED, gpus=2)
-    unchecked = run(podman_world, command.argv(wanted, ["true"], here(tmp_path, check=False)))
-    assert unchecked.returncode == 0, "it refuses --gpus after all"
-    done = run(podman_world, command.argv(wanted, ["echo", "it ran"], here(tmp_path)))
-    assert (done.returncode, done.stdout) == (125, "")
-    assert (
-        done.stderr.startswith("envcheck: 0 of 2 GPUs are in the container")
-        and done.stderr.count("\n") == 1
-    )
-
-
 def test_by_cdi_the_gpus_arrive_and_the_command_runs(
     podman_world: PodmanWorld, nodes: Path, tmp_path: Path
 ) -> None:
@@ -263,13 +220,3 @@ def test_the_check_without_a_container(nodes: Path) -> None:
         assert check(2).returncode == 125
     (nodes / "nvidia0").rename(nodes / "dxg")  # WSL2: one node stands for all
     assert check(3, LD_LIBRARY_PATH=libraries).returncode == 0
-
-
-def test_after_the_check_127_and_126_are_as_without(
-    podman_world: PodmanWorld, nodes: Path, tmp_path: Path
-) -> None:
-    wanted = replace(start(podman_world, "podman", wiring=CDI), gpus=1)
-    folder = specification(nodes)
-    for word, code in (("no-such-program", 127), ("/etc", 126)):
-        argv = command.argv(wanted, [word], here(tmp_path))
-        assert with_specification(podman_world, folder, argv).returncode == code

@@ -86,26 +86,14 @@ def test_redirects_leave_credentials_behind(
     server.behave("/page", Way(redirect="/inner"))
     server.file("/inner", BODY)
     server.behave("/inner", Way(redirect=other.url + "/page"))
-    answer = session.get(with_user(server, "user", "word"), headers={"Range": "bytes=0-9"})
-    assert answer.content == BODY[:10] and "word" not in answer.url
+    answer = session.get(with_user(server, "user", "word"))
+    assert answer.content == BODY and "word" not in answer.url
     sent = [seen.headers.get("authorization") for seen in [*server.seen(), *other.seen()]]
     assert sent == [authorization("user", "word")] * 2 + [None]
-    assert other.seen()[0].range == "bytes=0-9"
     server.behave("/page", Way(redirect=other.url + "/page"))
     session.get(server.url + "/page", headers={"Authorization": "given"})
     assert server.seen()[-1].headers["authorization"] == "given"
     assert "authorization" not in other.seen()[-1].headers
-
-
-def test_a_redirect_to_what_is_no_address(server: BadServer, session: Session) -> None:
-    server.behave("/page", Way(redirect="http://[::1", times=None))
-    said = str(error_of(session, server.url + "/page"))
-    assert said == f"{server.url}/page redirects to something that is not an address"
-
-
-def test_what_cannot_be_unpacked(server: BadServer, session: Session) -> None:
-    server.behave("/page", Way(headers={"Content-Encoding": "gzip"}, times=None))
-    assert "sends what cannot be unpacked" in str(error_of(session, server.url + "/page"))
 
 
 def test_a_proxys_refusal_is_no_answer_of_the_index(
@@ -163,20 +151,6 @@ def test_the_user_s_proxy_is_used_and_no_proxy_heeded(
     assert server.seen()[-1].target == "/page"  # this machine, directly
 
 
-def test_a_proxy_that_refuses_is_named_without_its_password(
-    server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.behave("", Way(status=407, times=None))
-    monkeypatch.setenv("HTTPS_PROXY", with_user(server, "proxyuser", "proxyword", ""))
-    error = error_of(session, "https://index.example/page")
-    assert "proxy" in str(error) and "index.example" in str(error)
-    assert "proxyword" not in f"{error} {error.hint} {error.args}"
-    server.close()
-    error = error_of(session, "https://index.example/page")
-    assert "refuses the connection: Connection refused" in str(error)
-    assert "proxyword" not in f"{error} {error.hint} {error.args}"
-
-
 def test_credentials_of_the_url_serve_all_files_of_the_host(
     server: BadServer, session: Session
 ) -> None:
@@ -186,15 +160,6 @@ def test_credentials_of_the_url_serve_all_files_of_the_host(
     assert error.status == 401 and "netrc" in error.hint
     assert session.get(with_user(server, "user", "w%3Ard%20%C3%A9")).content == BODY
     assert session.get(server.url + "/w.whl").content == BODY
-
-
-def test_wrong_credentials_are_said_to_be_wrong_and_not_shown(
-    server: BadServer, session: Session
-) -> None:
-    server.users = {"user": "word"}
-    error = error_of(session, with_user(server, "user", "wr0ng"))
-    assert error.status == 401 and "are wrong" in error.hint
-    assert "wr0ng" not in f"{error} {error.hint} {error.args} {error.headers}"
 
 
 def test_a_page_in_the_place_of_a_file(server: BadServer, session: Session) -> None:
@@ -224,13 +189,6 @@ def test_a_packed_page_is_not_unpacked_to_its_end(
         assert tracemalloc.get_traced_memory()[1] < 50 << 20
     finally:
         tracemalloc.stop()
-
-
-@pytest.mark.parametrize(
-    "url", ["ftp://index.example/", "index.example", "https://", "https://[::1"]
-)
-def test_what_is_no_url(session: Session, url: str) -> None:
-    assert "is not a URL" in str(error_of(session, url))
 
 
 def test_closing_ends_a_pause(server: BadServer) -> None:
@@ -291,11 +249,6 @@ def test_https_does_not_lead_to_http(
     assert "redirects from https to http" in str(error) and not other.seen()
 
 
-def test_a_plain_server_at_an_https_address(server: BadServer, session: Session) -> None:
-    error = error_of(session, f"https://127.0.0.1:{server.port}/page")
-    assert f"TLS with 127.0.0.1:{server.port} fails" in str(error)
-
-
 def test_what_pip_is_configured_with_counts_here_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Session, other: BadServer
 ) -> None:
@@ -311,6 +264,6 @@ def test_what_pip_is_configured_with_counts_here_too(
         monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
         assert session.get(secure.url + "/page").content == BODY
     assert "the proxy that is set" in str(error_of(session, "https://index.invalid/page"))
-    assert [seen.method for seen in other.seen()] == ["CONNECT"]
+    assert [seen.target for seen in other.seen()] == ["index.invalid:443"]
     monkeypatch.setenv("NO_PROXY", "index.invalid")
     assert "has no address" in str(error_of(session, "https://index.invalid/page"))

@@ -85,19 +85,6 @@ def written(saved: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     return folder / "image.tar", read.image
 
 
-def test_what_is_written_is_read_again(
-    saved: Path, written: tuple[Path, Image], tmp_path: Path
-) -> None:
-    path, image = written
-    assert image.reference == NAME and len(image.layers) == 3
-    read = ImageArchive(str(path), MACHINE)
-    assert read.image == image
-    again = tmp_path / "again.tar"
-    write(again, read.image, stored(saved, tmp_path / "store"))
-    assert again.read_bytes() == path.read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.tar", "store"]
-
-
 def test_podman_takes_it(written: tuple[Path, Image], fresh_podman: PodmanWorld) -> None:
     path, image = written
     fresh_podman.podman("pull", "--quiet", f"oci-archive:{path}")
@@ -188,15 +175,6 @@ def test_a_changed_layer_is_refused_by_the_engine(
     before = fresh_podman.images()
     done = fresh_podman.podman("load", "--input", broken, code=None)
     assert done.returncode != 0 and fresh_podman.images() == before
-
-
-def test_a_cut_archive(written: tuple[Path, Image], tmp_path: Path) -> None:
-    path, _image = written
-    data = path.read_bytes()
-    for keep in (100, 5000, len(data) // 2, len(data) - 12_000):
-        (tmp_path / "cut.tar").write_bytes(data[:keep])
-        with pytest.raises(UsageError, match=r"cut\.tar: "):
-            ImageArchive(str(tmp_path / "cut.tar"), MACHINE)
 
 
 def test_a_damaged_store_writes_nothing(saved: Path, tmp_path: Path) -> None:

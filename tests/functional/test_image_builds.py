@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import buildable
-import probing
 import pytest
 import pythons
 import registry
-import shims
 from demo_stack import stack_file, the_registry
 from index_server import serve
 from installing import Home
@@ -120,26 +118,6 @@ def test_a_stacks_image_holds_the_lock_and_a_doctor_and_nobody_is_root(
     assert lock.removeprefix("sha256:") in kept, "the lists in the image are of this lock"
 
 
-def test_the_health_check_is_in_the_image_and_sees_lost_gpus(
-    podman_world: PodmanWorld, wheel_image: str, tmp_path: Path
-) -> None:
-    word, *command = config(podman_world, wheel_image)["Healthcheck"]["Test"]
-    assert word == "CMD"
-    assert run(podman_world, wheel_image, *command).startswith("healthy: no GPU was given")
-    probing.compile_library(shims.NVML, tmp_path, "libnvidia-ml.so.1")
-    tmp_path.chmod(0o755)  # for the image's own user
-    for code, expected, words in (
-        ("0", 0, "healthy: GPUs that answer: 2"),
-        ("999", 1, "unhealthy: NVML: Unknown Error (999)"),
-    ):
-        done = podman_world.podman(
-            "run", "--rm", "--volume", f"{tmp_path}:/standin:ro", "--env",
-            "LD_LIBRARY_PATH=/standin", "--env", f"SHIM_INIT={code}", wheel_image, *command,
-            code=None,
-        )  # fmt: skip
-        assert (done.returncode, done.stdout.startswith(words)) == (expected, True), done
-
-
 @pytest.mark.slow
 def test_nvidias_image_keeps_its_entrypoint_and_gets_a_doctor(
     podman_world: PodmanWorld, public: str, tmp_path: Path
@@ -167,14 +145,3 @@ def test_nvidias_image_keeps_its_entrypoint_and_gets_a_doctor(
     assert run(podman_world, image, "python3", "--version").split()[-2:][1].startswith("3.8.")
     outcomes = doctor(podman_world, image, "--target", "/usr/local/bin/python3")
     assert len(outcomes) > 50
-
-
-def test_a_digest_that_is_not_the_bases_is_refused(
-    podman_world: PodmanWorld, tmp_path: Path
-) -> None:
-    context = tmp_path / "context"
-    shutil.copytree(REPOSITORY / "Dockerfiles/ngc", context)
-    write(Home(tmp_path / "home"), context, "--mode", "container")
-    values = {"BASE_DIGEST": "sha256:00", "BASE": buildable.base(podman_world, 12)}
-    with pytest.raises(Exception, match="not the digest in BASE"):
-        build(podman_world, "localhost/envcheck-test/refused:1", context, **values)

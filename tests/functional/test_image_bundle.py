@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
@@ -105,23 +104,6 @@ def test_podman_has_the_registrys_image(
     assert fresh_podman.podman(*inspect).stdout.strip() == shop.image.digest
 
 
-def test_the_wheel_mode_says_what_it_is(bundle: Path, tmp_path: Path) -> None:
-    result = Home(tmp_path).envcheck("install", "--mode", "wheel", "--offline", bundle)
-    assert "this holds a container image" in sentence(result, 2)
-    assert b"--mode container" in result.stderr
-
-
-def test_setup_names_the_tar_that_it_came_out_of(bundle: Path, tmp_path: Path) -> None:
-    """Only its last words: the wheels are stand-ins, and pip is one that does nothing."""
-    with tarfile.open(bundle) as tar:
-        script = tar.extractfile("setup.sh").read().decode()  # type: ignore[union-attr]
-    last = script.splitlines()[-5:]
-    assert last[-1].startswith("printf '%s install --mode container --offline")
-    text = "\n".join(["here=/media/usb", "where=/w", "say() { :; }", *last])
-    told = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True).stdout
-    assert told.endswith("--offline '/media/usb/small image.tar'\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
@@ -147,13 +129,6 @@ def test_what_cannot_be(
     assert [p.name for p in tmp_path.iterdir()] in ([], ["home"])
 
 
-def test_no_options_of_the_other_mode(tmp_path: Path) -> None:
-    run = Home(tmp_path).envcheck(
-        "bundle", "--image", "x:1", "--mode", "wheel", "--output", tmp_path / "x"
-    )
-    assert "--mode container" in sentence(run, 2)
-
-
 def edited(bundle: Path, to: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     """The bundle with another index.json."""
     with tarfile.open(bundle) as tar, tarfile.open(to, "w") as made:
@@ -165,16 +140,6 @@ def edited(bundle: Path, to: Path, change: Callable[[dict[str, Any]], None]) -> 
                 data = json.dumps(index).encode()
                 member.size = len(data)
             made.addfile(member, io.BytesIO(data))
-    return to
-
-
-def cut(bundle: Path, to: Path) -> Path:
-    to.write_bytes(bundle.read_bytes()[:-200_000])
-    return to
-
-
-def packed(bundle: Path, to: Path) -> Path:
-    to.write_bytes(gzip.compress(bundle.read_bytes(), 1))
     return to
 
 
@@ -201,8 +166,6 @@ def twice(bundle: Path, to: Path) -> Path:
 @pytest.mark.parametrize(
     ("made", "code", "word", "hint"),
     [
-        (cut, 2, "this is not a whole tar", ""),
-        (packed, 2, "this is not a whole tar", "unpacked first"),
         (of_wheels, 2, "this is a bundle of the wheel mode", "--mode wheel"),
         (folder, 2, "this is not a file", ""),
         (twice, 2, "blobs/sha256/00", "copy it again from where it was made"),

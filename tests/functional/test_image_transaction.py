@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,27 +12,20 @@ from image_transaction_parts import (
     FakeEngine,
     ImageBuilder,
     ImageJudge,
-    digest,
     fake_engine,
     holds_exactly,
-    image_id,
     image_in_use,
-    image_request,
     install_image,
     nothing_is_held_that_nobody_tells_of,
     reference,
 )
 from processes import wait_for
-from transaction_parts import IMAGE_STEPS, holds, in_child, install, is_tidy, start, wait
+from transaction_parts import in_child, is_tidy, start, wait
 
-from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
+from envcheck.exit_codes import CouldNotLook, NotPutBack, PutBack
 from envcheck.install.prune import prune
-from envcheck.install.request import Request
-from envcheck.install.transaction import engine_images, existing, kept_images, record, roots
-from envcheck.install.transaction.current import rollback
-from envcheck.install.transaction.journal import Journal
+from envcheck.install.transaction import engine_images, kept_images, roots
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.listing import look_at
 from envcheck.install.transaction.uninstall import uninstall
 
 EVERY_STEP = ["hold", "was held", "layer", "pulled", "configure", "verify"]
@@ -60,24 +52,6 @@ def failing(
             raise error()
 
     return {"builder": ImageBuilder("2", engine, fail), "verify": ImageJudge(at=fail)}
-
-
-def test_installed_and_recorded(root: Path, engine: FakeEngine) -> None:
-    done = install_image(root, "1", engine)
-    assert done.version == "1-tf1-00000000" and done.prefix == roots.last()
-    assert done.notes == ["memlock cannot be set here"]
-    is_tidy(root, versions=1)
-    version = Root(root).version(done.version)
-    assert json.loads(version.image_lock.read_text()) == {"digest": image_id("1")}
-    assert not version.activate.exists() and not (version.directory / "bin").exists()
-    noted = record.read(version)
-    assert noted is not None and noted == done.record
-    assert (noted.mode, noted.engine, noted.image) == ("container", "podman", "x.test/tiny:1")
-    assert (noted.image_digest, noted.lock) == (image_id("1"), digest("1"))
-    assert noted.wiring == "by CDI" and noted.image_bytes == SIZE
-    entries = Journal(Root(root).journal).entries()
-    assert [entry.step for entry in entries] == list(IMAGE_STEPS)
-    holds_exactly(root, engine, {"1"})
 
 
 @pytest.mark.parametrize("step", EVERY_STEP)
@@ -145,46 +119,6 @@ def test_an_engine_that_does_not_answer_is_named_with_what_removes_the_image(
     holds_exactly(root, engine, {"1", "3"})
 
 
-def test_an_engine_that_is_gone_for_good_can_be_forgotten(root: Path, engine: FakeEngine) -> None:
-    done = install_image(root, "1", engine)
-    engine.answers = False
-    with pytest.raises(PutBack, match=r"nothing was removed: .*podman does not answer") as left:
-        uninstall(Root(root))
-    assert Root(root).current_id() == done.version, "which can still be started"
-    held = Root(root).version(done.version).held
-    assert f"remove {held} and try again" in left.value.hint
-    held.unlink()
-    uninstall(Root(root))
-    assert not root.exists()
-
-
-def test_an_equal_request_does_nothing_while_the_image_is_there(
-    root: Path, engine: FakeEngine
-) -> None:
-    install_image(root, "1", engine)
-    there = existing.look(image_request(root, "1"))
-    assert there is not None and there.already and there.notes == []
-    assert existing.look(image_request(root, "2")) is None
-    assert existing.look(Request(release="1", path=str(root))) is None, "that is the wheel mode"
-    builder = ImageBuilder("1", engine)
-    assert install_image(root, "1", engine, builder=builder, request=image_request(root)).already
-    assert builder.done == []
-    (engine.storage / "1").unlink()
-    assert existing.look(image_request(root)) is None
-    again = install_image(root, "1", engine)
-    assert again.version == "1-tf1-00000000-2" and image_in_use(root, engine) == "1"
-
-
-def test_the_same_image_is_held_once_more_in_another_engine_alone(
-    root: Path, engine: FakeEngine
-) -> None:
-    install_image(root, "1", engine)
-    chosen = Request(mode="container", release="1", path=str(root), engine="podman")
-    assert install_image(root, "1", engine, request=chosen).already
-    other = Request(mode="container", release="1", path=str(root), engine="docker")
-    assert not install_image(root, "1", engine, request=other).already
-
-
 def test_the_same_image_of_two_versions_goes_with_the_last(root: Path, engine: FakeEngine) -> None:
     first = install_image(root, "1", engine).version
     Root(root).version(first).start.unlink()  # damaged: it is made anew, with the same image
@@ -199,42 +133,6 @@ def test_the_same_image_of_two_versions_goes_with_the_last(root: Path, engine: F
     assert engine.images() == {}
 
 
-def test_the_same_image_of_two_roots_goes_with_the_last(
-    root: Path, tmp_path: Path, engine: FakeEngine
-) -> None:
-    """They have it by the same name."""
-    install_image(root, "1", engine)
-    install_image(tmp_path / "other", "1", engine)
-    uninstall(Root(root))
-    assert image_in_use(tmp_path / "other", engine) == "1"
-    uninstall(Root(tmp_path / "other"))
-    assert engine.images() == {}
-
-
-def test_back_forward_and_not_to_an_image_that_is_gone(root: Path, engine: FakeEngine) -> None:
-    one, two = install_image(root, "1", engine), install_image(root, "2", engine)
-    assert rollback(Root(root)).version == one.version and image_in_use(root, engine) == "1"
-    assert rollback(Root(root)).version == two.version and image_in_use(root, engine) == "2"
-    (engine.storage / "1").unlink()
-    with pytest.raises(Cannot, match="is not in podman any more") as refused:
-        rollback(Root(root))
-    assert "--mode container" in refused.value.hint
-    assert image_in_use(root, engine) == "2"
-
-
-def test_a_root_may_hold_both_modes(root: Path, engine: FakeEngine) -> None:
-    install(root, "1")
-    image = install_image(root, "1", engine)
-    assert image_in_use(root, engine) == "1"
-    rollback(Root(root))
-    assert holds(root) == "1"
-    rollback(Root(root), image.version)
-    states = {version.mode: version for version in look_at(Root(root)).versions}
-    assert states["container"].in_use and states["wheel"].python
-    uninstall(Root(root))
-    assert engine.images() == {}
-
-
 def test_prune_has_the_engine_let_go(root: Path, engine: FakeEngine) -> None:
     for release in ("1", "2", "3"):
         install_image(root, release, engine)
@@ -245,39 +143,6 @@ def test_prune_has_the_engine_let_go(root: Path, engine: FakeEngine) -> None:
     done = prune()
     assert done.images == would.images and done.freed < SIZE
     holds_exactly(root, engine, {"2", "3"})
-
-
-def test_the_listing_tells_of_images(root: Path, engine: FakeEngine) -> None:
-    install_image(root, "1", engine)
-    install_image(root, "2", engine)
-    (engine.storage / "1").unlink()
-    found = look_at(Root(root))
-    assert (found.mode, found.engine, found.status) == ("container", "podman", "installed")
-    assert (found.image, found.digest) == ("x.test/tiny:2", image_id("2"))
-    assert found.bytes_total < SIZE, "what images share, their engine alone knows"
-    states = {version.release: version for version in found.versions}
-    assert states["2"].status == "verified" and states["2"].image_bytes == SIZE
-    assert (states["1"].status, states["1"].changes) == (
-        "changed since",
-        [f"its image ({reference('1')}) is not in podman any more"],
-    )
-    Root(root).version(found.current).start.unlink()
-    assert look_at(Root(root)).status == "broken link"
-
-
-def test_what_is_being_pulled_is_listed_with_its_image(root: Path, engine: FakeEngine) -> None:
-    seen, modes = [], []
-
-    def at(step: str) -> None:
-        if step == "pulled":
-            seen.extend(look_at(Root(root)).versions)
-            modes.append(look_at(Root(root)).mode)
-
-    install_image(root, "1", engine, builder=ImageBuilder("1", engine, at))
-    assert [(one.status, one.mode, one.image) for one in seen] == [
-        ("being built", "container", reference("1"))
-    ]
-    assert modes == ["container"], "of the environment, though nothing in it is in use yet"
 
 
 def test_two_at_once_the_second_waits_and_finds_it_done(

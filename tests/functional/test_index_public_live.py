@@ -85,31 +85,6 @@ def test_uv_is_asked_for_its_own_configuration(tmp_path: Path) -> None:
     assert public_index(machine(tmp_path)).url == "https://x.example"
 
 
-def test_uvs_further_indexes_are_not_followed(tmp_path: Path) -> None:
-    environ = machine(tmp_path, UV_EXTRA_INDEX_URL="https://user:secret@extra.example/simple")
-    (remark,) = public_index(environ).remarks
-    assert remark.startswith("uv's further indexes are not followed") and "secret" not in remark
-
-
-def test_without_any_configuration_it_is_uvs_own(tmp_path: Path) -> None:
-    found = public_index(machine(tmp_path))
-    assert found.url.startswith("https://") and found.origin == "uv" and found.remarks == []
-
-
-def test_a_project_in_the_working_directory_decides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path / "uv.toml", '[[index]]\nurl = "https://project.example"\ndefault = true\n')
-    monkeypatch.chdir(tmp_path)
-    assert "project.example" not in public_index(machine(tmp_path)).url
-
-
-def test_uv_with_no_index_is_told(tmp_path: Path) -> None:
-    write(tmp_path / "config/uv/uv.toml", "no-index = true\n")
-    with pytest.raises(UsageError, match="uv is configured to use no index"):
-        public_index(machine(tmp_path))
-
-
 @pytest.mark.parametrize(
     "text, place",
     [

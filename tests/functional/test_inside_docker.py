@@ -62,11 +62,3 @@ def test_a_running_container(docker_daemon: DockerDaemon) -> None:
 )
 def test_what_cannot_be_looked_into(docker_daemon: DockerDaemon, kind: str, words: str) -> None:
     assert words in refusal(docker_daemon, f"image:{docker_daemon.image(kind)}")
-
-
-def test_what_docker_does_not_have(docker_daemon: DockerDaemon) -> None:
-    for target, words in (
-        ("image:registry.test/none:1", "no such image in docker"),
-        ("container:nosuch", "no such container in docker"),
-    ):
-        assert words in refusal(docker_daemon, target)

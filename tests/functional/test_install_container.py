@@ -152,15 +152,6 @@ def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Si
     assert site.nothing_is_left(before)
 
 
-def test_the_plan_touches_nothing_and_holds_the_tag_to_a_digest(site: Site) -> None:
-    before = site.world.images()
-    reference = site.push("base")
-    done = site.envcheck("install", "--mode", "container", "--image", reference, "--plan")
-    said = done.stdout.decode()
-    assert done.returncode == 0 and "sha256:" in said and reference in said and "podman" in said
-    assert site.nothing_is_left(before) and not site.home.root("image-team-base").exists()
-
-
 @pytest.mark.parametrize(
     ("kind", "code", "words"),
     [

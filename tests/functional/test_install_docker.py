@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from cli import envcheck, environment
+from cli import envcheck
 from docker_daemon import DockerDaemon
 from image_registry import serve_registry
 from installing import Home
@@ -60,40 +58,6 @@ def test_installed_run_looked_at_and_removed(docker_daemon: DockerDaemon, tmp_pa
     gone = home.envcheck("uninstall", "--yes", **docker_daemon.variables)
     assert gone.returncode == 0, gone.stderr.decode()
     assert _state(docker_daemon) == before
-
-
-def test_a_user_without_rights_on_the_socket_is_told_what_gives_them(
-    docker_daemon: DockerDaemon, tmp_path: Path
-) -> None:
-    """By root without the right to pass over a file's mode."""
-    home = Home(tmp_path / "home")
-    socket = Path(docker_daemon.variables["DOCKER_HOST"].removeprefix("unix://"))
-    less = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
-    words = [
-        "install",
-        "--mode",
-        "container",
-        "--engine",
-        "docker",
-        "--image",
-        "localhost:1/x",
-        "--yes",
-    ]
-    mode = socket.stat().st_mode
-    socket.chmod(0)
-    try:
-        done = subprocess.run(
-            [*less, sys.executable, "-m", "envcheck", *words],
-            env=environment(**home.variables, **docker_daemon.variables),
-            capture_output=True,
-            check=False,
-        )
-    finally:
-        socket.chmod(mode)
-    said = done.stderr.decode()
-    assert done.returncode == ExitCode.CANNOT and "usermod -aG docker" in said
-    assert "docker is installed and does not answer (permission denied while" in said
-    assert not list(home.folder.rglob("held.json"))
 
 
 def _state(daemon: DockerDaemon) -> tuple[set[str], set[str], list[str]]:

@@ -104,29 +104,6 @@ def test_chosen_pulled_by_digest_verified_from_inside_run_and_removed(
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 
 
-def test_a_month_that_no_table_has_is_installed_by_what_its_image_says(
-    machine: Machine, home: Home, world: PodmanWorld
-) -> None:
-    asked = machine.envcheck(home, world, "install", "ngc-tf1", "--release", "19.08", "--yes")
-    said = " ".join(asked.stderr.decode().split())
-    assert asked.returncode == ExitCode.USAGE
-    assert 'ngc-tf1 has no release "19.08"; the nearest: 19.09 and 20.03' in said
-    reference = f"nvcr.io/nvidia/tensorflow:{OLD}"
-    assert "--image nvcr.io/nvidia/REPOSITORY:TAG takes" in said
-
-    told = machine.install(home, world, "--image", reference)
-    assert told["result"] == "installed", told["error"]
-    needs = "By its configuration it needs CUDA 10.1 (NVIDIA_REQUIRE_CUDA); driver"
-    assert any(note.startswith(needs) for note in told["plan"]["notes"]), told["plan"]["notes"]
-    assert home.root("image-nvidia-tensorflow").exists()
-    outcomes = _outcomes(home.root("image-nvidia-tensorflow") / "current/.envcheck/doctor.json")
-    assert (outcomes["FRM-001"], outcomes["FRM-002"]) == ("pass", "pass")
-    assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
-
-
-    assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
-
-
 def test_a_driver_that_the_image_requires_and_this_machine_lacks(
     machine: Machine, home: Home, world: PodmanWorld
 ) -> None:

@@ -77,11 +77,6 @@ def test_a_config_with_an_odd_value_in_what_is_run(
     _resolved_or_refused(server)
 
 
-def test_a_label_that_is_not_utf_8_is_a_broken_config(server: BadServer) -> None:
-    _serve_config(server, b'"config": {"Labels": {"vendor": "M\xfcller"}}')
-    assert "sends a broken config" in refusal(server) and "not UTF-8" in refusal(server)
-
-
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("field", ["mediaType", "schemaVersion", "config", "layers", "manifests"])
 def test_a_manifest_with_an_odd_value(server: BadServer, field: str, odd: bytes) -> None:

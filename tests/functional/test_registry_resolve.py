@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,12 +71,6 @@ def test_of_an_index_this_machine_s_image_is_taken(plain: Registry, style: str) 
         resolved(f"{plain.host}/{name}", "ppc64le")
 
 
-def test_a_lone_image_of_another_architecture_is_refused(plain: Registry) -> None:
-    plain.push("team/arm", "1", LAYERS, architecture="arm64")
-    with pytest.raises(Cannot, match="not exist for linux/amd64, only for linux/arm64"):
-        resolved(f"{plain.host}/team/arm:1")
-
-
 def test_an_unknown_name_and_an_unknown_digest(plain: Registry) -> None:
     with pytest.raises(UsageError, match="has no tag 1 of team/nothing"):
         resolved(f"{plain.host}/team/nothing:1")
@@ -85,16 +78,6 @@ def test_an_unknown_name_and_an_unknown_digest(plain: Registry) -> None:
     digest = digest_of(b"nothing")
     with pytest.raises(UsageError, match=f"has no digest {digest} of team/something"):
         resolved(f"{plain.host}/team/something@{digest}")
-
-
-def test_what_is_no_image_is_said(plain: Registry) -> None:
-    kind = "application/vnd.oci.image.manifest.v1+json"
-    chart = {"mediaType": "application/vnd.cncf.helm.config.v1+json", "size": 2}
-    digest = plain.push_blob("team/chart", b"{}")
-    body = {"schemaVersion": 2, "mediaType": kind, "config": {**chart, "digest": digest}}
-    plain.push_manifest("team/chart", "1", json.dumps({**body, "layers": []}).encode(), kind)
-    with pytest.raises(UsageError, match=r"is not a container image: .*helm"):
-        resolved(f"{plain.host}/team/chart:1")
 
 
 def test_tls_by_an_authority_that_is_kept_for_the_registry_alone(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import standin_image
 from bad_server import BadServer, Way
-from image_registry import layer, serve_registry
+from image_registry import layer
 from registry_home import QUICK, log_in, settle
 from token_server import TokenServer
 
@@ -66,22 +66,6 @@ def downloaded(folder: Path, client: RegistryClient, image: Image) -> None:
     assert all(map(downloads.has, client.layers(image)))
 
 
-def test_docker_registry_takes_the_token_that_its_token_server_signed(
-    tmp_path: Path, home: Path, client: RegistryClient
-) -> None:
-    with TokenServer(ACCOUNT) as tokens:
-        auth = tokens.auth(tmp_path / "keys")
-        may_push = tokens.token("repository:team/signed:pull,push")
-        with serve_registry(tmp_path / "registry", auth=auth, token=may_push) as running:
-            pushed = running.push("team/signed", "1", LAYERS)
-            log_in(home, running.host, *ACCOUNT)
-            image = client.resolve(parse(f"{running.host}/team/signed:1"), "x86_64")
-            assert image.digest == pushed.digest
-            downloaded(tmp_path, client, image)
-        (asked,) = tokens.asked  # one token serves the manifest, the config and both layers
-    assert asked["scope"] == "repository:team/signed:pull" and asked["service"] == "tests"
-
-
 def test_a_public_image_needs_a_token_and_no_account(
     server: BadServer, tokens: TokenServer, client: RegistryClient
 ) -> None:
@@ -105,26 +89,6 @@ def test_no_account_and_a_wrong_one(
     assert "wrong-secret" not in str(caught.value) + caught.value.hint
     # Asked once a try, and not again and again until the account is locked.
     assert len(tokens.asked) == 2
-
-
-@pytest.mark.parametrize(
-    "said", [b"", b"[]", b'{"token": 1}', b'{"token": ""}', b'{"token": "a\\nHost: b"}', b"<html>"]
-)
-def test_a_token_server_that_gives_nonsense(
-    server: BadServer, tokens: TokenServer, client: RegistryClient, said: bytes
-) -> None:
-    tokens.account, tokens.body = None, said
-    with pytest.raises(CouldNotLook, match=rf"{server.port}.* gives no token"):
-        resolved(client, server)
-
-
-def test_a_token_server_in_trouble_is_asked_again(
-    server: BadServer, tokens: TokenServer, client: RegistryClient
-) -> None:
-    tokens.account, tokens.status = None, 503
-    with pytest.raises(CouldNotLook, match="answers 503 Service Unavailable"):
-        resolved(client, server)
-    assert len(tokens.asked) == 3
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from token_server import TokenServer
 
 from envcheck.exit_codes import CouldNotLook, EnvcheckError, PutBack
 from envcheck.install.downloads import Downloads
-from envcheck.install.network.errors import HttpError
 from envcheck.install.network.session import Session
 from envcheck.install.registry.client import RegistryClient
 from envcheck.install.registry.image import Image
@@ -87,11 +86,6 @@ def test_what_a_registry_answers_instead_of_a_manifest(
     assert len(server.seen(TAG)) == asked
 
 
-def test_a_registry_in_trouble_for_a_moment(server: BadServer) -> None:
-    server.behave(TAG, Way(status=503), Way(cut_after=10))
-    assert resolved(server).layers[0].size == len(LAYERS[0])
-
-
 def test_another_manifest_than_its_digest_names(server: BadServer) -> None:
     image = resolved(server)
     path = standin_image.manifest(image.digest)
@@ -109,13 +103,6 @@ def test_another_config_than_its_digest_names(server: BadServer) -> None:
     assert "the config of" in error_of(server, CouldNotLook)
     server.behave(path, Way(status=404, times=None))
     assert "answers 404 Not Found" in error_of(server, CouldNotLook)
-
-
-def test_plain_http_from_afar_is_refused() -> None:
-    """It is asked by https alone, and nobody is there."""
-    with Session(pause=QUICK) as session, pytest.raises(HttpError) as caught:
-        session.get("http://registry.example/v2/")
-    assert "plain http" in str(caught.value)
 
 
 def test_https_alone_is_spoken_to_a_host_that_is_not_this_machine(

@@ -8,7 +8,6 @@ from envcheck.exit_codes import CouldNotLook
 from envcheck.install.network.addresses import public
 from envcheck.install.network.public_index import PublicIndex
 
-JSON = "application/vnd.pypi.simple.v1+json"
 PUBLIC = PublicIndex(url="https://public.example/simple", origin="a test")
 
 

@@ -34,13 +34,3 @@ def test_the_inside_is_judged_and_the_host_is_not_taken_for_it() -> None:
     assert told["BND-001"] == told["BND-006"] == "pass"
     for code in ("BND-002", "BND-003", "BND-004", "BND-005"):
         assert told[code] == "skipped", "the host has no GPU to lend"
-
-
-def test_the_two_sides_are_two_places() -> None:
-    look = captured()
-    assert look.redacted and look.target is not None
-    inside, outside = look.target.host, look.machine.host
-    assert inside is not None and inside.facts is not None and inside.facts.container == "podman"
-    assert outside is not None and outside.facts is not None
-    assert inside.facts.hostname != outside.facts.hostname
-    assert str(inside.facts.hostname).startswith("<host-")

@@ -10,8 +10,6 @@ import pytest
 from envcheck.exit_codes import UsageError
 from envcheck.install.export import context_writer
 
-DOCKERFILES = Path(__file__).resolve().parents[2] / "Dockerfiles"
-
 
 @pytest.mark.parametrize("name", ["Dockerfile", "requirements-dev.txt", "pylock.toml"])
 def test_what_is_somebody_elses_is_not_written_over(tmp_path: Path, name: str) -> None:

@@ -49,14 +49,6 @@ def test_the_whole_start(engine: EngineName) -> None:
     assert not [word for word in words if word.startswith(("--network", "--name", "--userns"))]
 
 
-def test_what_a_machine_asks_for() -> None:
-    words = command.argv(start(init=True, keep_id=True, unlabelled=True), ["true"], HERE)
-    assert {"--init", "--userns=keep-id", "--user=1000:100"} <= set(words)
-    assert "--security-opt=label=disable" in words
-    rootless = command.argv(start("docker", root_is_caller=True), ["true"], HERE)
-    assert "--user=0:0" in rootless and "HOME=/tmp" not in rootless
-
-
 @pytest.mark.parametrize("engine", ["podman", "docker"])
 def test_devices_ports_and_what_is_passed_through(engine: EngineName) -> None:
     here = replace(

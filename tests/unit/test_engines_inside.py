@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from targets import ABSENT, bare_machine, gpu, machine
 
 from envcheck.exit_codes import CouldNotLook, UsageError
-from envcheck.facts.base import Probe, Unavailable
+from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.snapshot import Snapshot
-from envcheck.install.engine import EngineImage, EngineName, Start, Wiring
+from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage, inside
 
 REF = "registry.test/tf:1"
@@ -93,28 +93,3 @@ def test_a_name_that_is_none(name: str) -> None:
         inside.of_image(name, here(PODMAN))
     with pytest.raises(UsageError, match="not a container's name"):
         inside.of_container(name)
-
-
-@pytest.mark.parametrize("engine", ["podman", "docker"])
-def test_the_doctor_comes_without_network_user_or_check(engine: EngineName) -> None:
-    start = Start(
-        engine=engine,
-        program=f"/usr/bin/{engine}",
-        image="sha256:1",
-        reference=REF,
-        wiring=Wiring(kind="none", arguments=[]),
-        gpus=2,
-    )
-    words = inside.of_start(start).argv
-    assert words[-1] == "sha256:1" and "--network=none" in words
-    assert not [word for word in words if word.startswith(("--user", "--workdir", "HOME="))]
-    assert inside.of_start(start, entrypoint="").argv[-2:] == ["--entrypoint=", "sha256:1"]
-    assert inside.of_start(start, entrypoint="tini").argv[-2:] == ["sha256:1", "tini"]
-
-
-def test_engines_that_nobody_could_look_at_are_not_missing() -> None:
-    silent = Probe[Containers](outcome="timeout", reason="the probe gave no answer within 4 s")
-    seen = here(PODMAN)
-    seen = replace(seen, machine=replace(seen.machine, containers=silent))
-    with pytest.raises(CouldNotLook, match="are not known"):
-        inside.of_image(REF, seen)

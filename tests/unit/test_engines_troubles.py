@@ -94,15 +94,6 @@ def test_an_engine_s_words_are_shown_with_what_helps(engine: str, said: str, hin
     assert hint in advice and "{" not in advice
 
 
-def test_what_an_archive_failed_of_stands_below_the_error() -> None:
-    said = (
-        "Error: payload does not match any of the supported image formats:\n"
-        " * oci: open /a.tar/index.json: not a directory\n * oci-archive: wrong diff id calculated\n"
-    )
-    words, hint = explained("podman", said)
-    assert words.endswith("* oci-archive: wrong diff id calculated") and "digest" in hint
-
-
 def test_words_that_nobody_knows_are_the_engines_own_last_ones_and_safe() -> None:
     said = "Trying to pull x...\nError: \x1b[31mit\u202e went wrong\n\n"
     sentence, hint = explained("podman", said)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from email.utils import formatdate
 from pathlib import Path
-from time import time
 from types import SimpleNamespace
 
 import pytest
@@ -44,12 +42,6 @@ def test_loopback(url: str, expected: bool) -> None:
     assert addresses.is_loopback(url) == expected
 
 
-def test_origins_have_their_scheme_s_port() -> None:
-    assert addresses.origin("https://Index.Example/a") == ("https", "index.example", 443)
-    assert addresses.origin("https://index.example:443/b") == ("https", "index.example", 443)
-    assert addresses.origin("http://index.example/a") == ("http", "index.example", 80)
-
-
 def test_attempts_are_counted_and_a_server_s_own_pause_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -85,12 +77,6 @@ def test_what_is_not_tried_again(error: HttpError) -> None:
 
 def wait(said: str) -> float:
     return HttpError("later", headers={"Retry-After": said}).wait
-
-
-def test_retry_after_is_a_number_or_a_date() -> None:
-    assert wait(" 7 ") == 7.0
-    assert 45 < wait(formatdate(time() + 50, usegmt=True)) <= 51
-    assert wait(formatdate(0)) == HttpError("later").wait == 0.0
 
 
 @pytest.mark.parametrize(
@@ -135,18 +121,6 @@ def test_exceptions_become_sentences_without_secrets(error: Exception, said: str
     assert said in text and "index.example" in text
     assert not [secret for secret in ("pass%40", "pass@", "user:", "hidden") if secret in text]
     assert found.exit_code == ExitCode.COULD_NOT_LOOK
-
-
-def test_a_certificate_that_does_not_verify_names_the_ways_out() -> None:
-    inner = ssl.SSLCertVerificationError(1, "certificate verify failed")
-    inner.verify_message = "self-signed certificate in certificate chain"
-    found = errors.of_exception(SECRET, wrapped(u3.SSLError(inner)))
-    assert str(found) == (
-        "the certificate of index.example:8443 cannot be trusted: self-signed certificate in"
-        " certificate chain"
-    )
-    assert "SSL_CERT_FILE" in found.hint and "system's store" in found.hint
-    assert "--allow-insecure index.example" in found.hint and not found.again
 
 
 @pytest.mark.parametrize(

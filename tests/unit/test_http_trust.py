@@ -41,16 +41,6 @@ def test_certificates_and_host_names_are_checked(bare: Path) -> None:
     assert trust.unverified().verify_mode == ssl.CERT_NONE
 
 
-def test_without_any_of_the_system_s_it_is_certifi_s(bare: Path) -> None:
-    assert trust.verifying().cert_store_stats()["x509_ca"] > 50
-
-
-def test_what_openssl_is_told_is_enough(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", BUNDLE)
-    assert loaded(monkeypatch) == []
-    assert trust.verifying().cert_store_stats()["x509_ca"] > 50
-
-
 def test_a_folder_is_one_where_openssl_can_find_a_certificate_by_its_name(
     bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,23 +98,6 @@ def test_the_lock_of_a_bundle_names_the_image(place: Path) -> None:
             ImageArchive(tar(place, {**files, "image.json": lock}), "x86_64")
 
 
-@pytest.mark.parametrize(
-    ("notes", "reference"),
-    [
-        ({"org.opencontainers.image.ref.name": "1.0"}, "localhost/an-archive:1.0"),
-        ({"org.opencontainers.image.ref.name": "a\x1b[31m b"}, "localhost/an-archive:latest"),
-        ({"org.opencontainers.image.ref.name": "x/Y:1"}, "localhost/an-archive:latest"),
-        ({"io.containerd.image.name": "docker.io/library/a:2", "org.opencontainers.image.ref.name": "2"},
-         "docker.io/library/a:2"),
-        ({}, "localhost/an-archive:latest"),
-    ],
-)  # fmt: skip
-def test_what_it_is_called(place: Path, notes: dict[str, str], reference: str) -> None:
-    made = tar(place, {**layout(entry(IMAGE, annotations=notes)), **blobs(IMAGE)})
-    read = ImageArchive(made, "x86_64")
-    assert read.image.reference == reference
-
-
 def test_one_for_each_platform(place: Path) -> None:
     """An index in the index, of which this archive may hold some images alone; and what is no image."""
     inner = json.dumps({"manifests": [

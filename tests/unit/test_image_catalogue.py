@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from envcheck.data import table
 from envcheck.data.data_centre_gpus import is_data_centre
-from envcheck.data.releases import month_key, releases
-from envcheck.install.catalogue.containers import ImageRelease, by_reference, flavours, own, stack
+from envcheck.data.releases import month_key
+from envcheck.install.catalogue.containers import ImageRelease, flavours, stack
 
 ROWS = {row["release"]: row for row in table("releases")}
 LISTED = {(row["stack"], row["release"]): row for row in table("containers")}
-SISTERS = {row["release"]: row for row in table("releases_sister")}
 
 
 def release(flavour: str, month: str) -> ImageRelease:
@@ -65,51 +62,6 @@ def test_every_value_is_the_table_s_own() -> None:
             assert one.source.startswith(("releases", "docs.nvidia.com", "github.com/NVIDIA"))
 
 
-def test_a_sister_speaks_only_where_the_month_itself_is_silent() -> None:
-    for of in flavours():
-        for one in of.releases:
-            sister, row = SISTERS.get(one.release, {}), own_row(of.flavour, one.release)
-            for name, column in (
-                ("driver", "min_driver"),
-                ("compute capability", "min_cc"),
-                ("CUDA", "cuda"),
-                ("Python", "python"),
-            ):
-                expected = sister.get(column, "") if not row[column] else ""
-                assert one.sister.get(name, "") == expected, (one.release, name)
-            assert "TensorFlow" not in one.sister or of.flavour == "tf2"
-
-
-def test_what_sisters_say_of_the_newest() -> None:
-    assert release("tf2", "25.02").min_driver == ""
-    assert release("tf2", "25.02").sister["driver"] == "560"
-    assert release("tf2", "25.02").sister["compat branches"] == "470.57, 525.85, 535.86, 545.23"
-    assert release("tf2", "25.02").sister["compute capability"] == "7.5"
-
-
-def test_a_tensorflow_of_nvidia_s_must_import_and_see_its_gpus() -> None:
-    for of in flavours():
-        assert of.must_pass == ["FRM-001", "FRM-002"]
-        needed = ["avx"] if of.framework == "TensorFlow" else []
-        assert (of.architectures, of.cpu_flags) == (["x86_64"], needed)
-    assert (own().name, own().must_pass, own().releases) == ("image", [], [])
-
-
-def test_a_release_is_known_by_its_reference() -> None:
-    found = by_reference("nvcr.io/nvidia/tensorflow:23.03-tf1-py3@sha256:" + "0" * 64)
-    assert found is not None
-    assert (found[0].name, found[1].release) == ("ngc-tf1", "23.03")
-    assert by_reference("nvcr.io/nvidia/pytorch:18.01-py3") is None
-    found = by_reference("nvcr.io/nvidia/pytorch:19.11-py3")
-    assert found is not None and found[0].name == "ngc-torch"
-
-
-def test_sources_are_told_cell_by_cell() -> None:
-    month = next(one for one in releases() if one.month == "22.10")
-    assert month.sources["min_driver"] and month.sources["compat"]
-    assert f"min_driver={month.sources['min_driver']}" in release("tf2", "22.10").source
-
-
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -134,10 +86,3 @@ def test_sources_are_told_cell_by_cell() -> None:
 )
 def test_which_gpus_are_data_centre_gpus(name: str, answer: bool | None) -> None:
     assert is_data_centre(name) is answer
-
-
-def test_rows_of_data_centre_gpus_have_patterns_answers_and_sources() -> None:
-    for row in table("data_centre_gpus"):
-        re.compile(row["pattern"])
-        assert row["data_centre"] in ("yes", "no", "")
-        assert row["source"]

@@ -44,44 +44,12 @@ def test_the_flavour_whose_newest_that_fits_is_the_newest() -> None:
     assert all(one.refusals for one in choice.newer_refused)
 
 
-def test_of_two_that_are_equally_new_the_living_one() -> None:
-    choice = chosen(m.machine(["A100"], "470.82.01"))
-    assert (choice.stack.name, choice.candidate.release.release) == ("ngc-tf2", "23.01")
-    assert choice.reasons[1] == ("ngc-tf1 23.01 fits as well: envcheck install ngc-tf1 takes it")
-
-
-@pytest.mark.parametrize("wish", [{"flavour": "tf1"}, {"stack": "ngc-tf1"}])
-def test_a_flavour_can_be_named(wish: dict[str, str]) -> None:
-    choice = chosen(**wish)
-    assert choice.candidate.release.reference == "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-    assert choice.reasons == [
-        "23.03 is the newest release of ngc-tf1",
-    ]
-
-
 @pytest.mark.parametrize("release", ["22.10", "22.10-tf1-py3"])
 def test_a_release_can_be_named(release: str) -> None:
     choice = chosen(release=release, flavour="tf1")
     assert choice.candidate.release.reference == "nvcr.io/nvidia/tensorflow:22.10-tf1-py3"
     assert choice.reasons == ["22.10 of ngc-tf1 was named"]
     assert choice.newer_refused == []
-
-
-def test_a_month_without_its_zero_is_the_same() -> None:
-    assert (
-        chosen(release="23.3", flavour="tf1").candidate == chosen(release="23.03-tf1-py3").candidate
-    )
-
-
-def test_a_release_of_both_flavours_takes_the_living_one_and_says_so() -> None:
-    choice = chosen(release="22.10")
-    assert choice.stack.name == "ngc-tf2"
-    assert "envcheck install ngc-tf1 takes it" in choice.reasons[1]
-
-
-def test_naming_a_release_of_which_the_driver_is_not_known_takes_it() -> None:
-    choice = chosen(release="25.02")
-    assert choice.candidate.release.release == "25.02"
 
 
 def test_a_named_release_that_cannot_is_refused_with_what_would() -> None:
@@ -95,7 +63,7 @@ def test_a_named_release_that_cannot_is_refused_with_what_would() -> None:
 @pytest.mark.parametrize(
     ("wish", "words", "hint"),
     [
-        ({"release": "21.01"}, 'no container "21.01" among ngc-tf1 and ngc-tf2', "shows all"),
+        ({"release": "21.01"}, 'no container "21.01" among ngc-tf2 and ngc-tf1', "shows all"),
         (
             {"release": "23.05", "flavour": "tf1"},
             'no container "23.05" among ngc-tf1: a release is a month, 19.09 to 23.03',
@@ -117,38 +85,6 @@ def test_bad_words_are_one_sentence(wish: dict[str, str], words: str, hint: str)
     assert hint in caught.value.hint
     if "image" not in wish:  # and where that is not asked first
         assert words in str(refused(UsageError, **wish))
-
-
-@pytest.mark.parametrize(
-    "wish",
-    [{}, {"release": "23.3"}, {"stack": "ngc-tf2"}, {"image": "x/y:1"}, {"path": "/nowhere/a:b"}],
-)
-def test_good_words_are_looked_at_no_further(wish: dict[str, Any]) -> None:
-    validate.check(Request(mode="container", **wish))
-
-
-def test_nothing_fits_a_machine_without_a_gpu_and_says_it_once() -> None:
-    error = refused(Cannot, m.without_gpu())
-    assert str(error) == (
-        "neither ngc-tf2 nor ngc-tf1 fits this machine: it needs an NVIDIA GPU, and this machine has no"
-        " NVIDIA GPU"
-    )
-    assert error.hint == "--allow-no-gpu installs the GPU build anyway (unverified)"
-    assert chosen(m.without_gpu(), allow_no_gpu=True).candidate.release.reference.endswith(
-        ":23.06-tf2-py3"
-    )
-
-
-def test_a_newer_gpu_gets_the_release_to_name() -> None:
-    error = refused(Cannot, m.machine(["B200"], "570.124.06"))
-    assert error.hint == "--release 25.02 installs it anyway"
-    assert chosen(m.machine(["B200"], "570.124.06"), release="25.02").stack.name == "ngc-tf2"
-
-
-def test_where_nothing_can_be_done_wheels_are_named() -> None:
-    error = refused(Cannot, m.machine(["K80"], "470.82.01"))
-    assert "needs compute capability 6.0 or newer, and Tesla K80 has 3.7" in str(error)
-    assert error.hint == "`envcheck releases` shows which wheels fit"
 
 
 def test_an_image_of_one_s_own_is_taken_as_it_is() -> None:

@@ -65,34 +65,12 @@ def image(config: bytes = CONFIG) -> Image:
     return documents.image_of(ASKED, documents.digest_of(data), found, config, "x86_64")
 
 
-def test_what_is_not_said_is_empty() -> None:
-    found = image()
-    assert (found.entrypoint, found.command, found.user) == ([], ["x"], "")
-    assert found.environment == {"A": "b=c", "D": ""} and found.labels == {}
-    assert image(config_data()).environment == {}
-    assert image(config_data(config=None)).command == []
-
-
 @pytest.mark.parametrize(
     "said", ["", MANIFEST, f"{MANIFEST}; charset=utf-8", INDEX, "text/plain", "application/json"]
 )
 def test_the_document_says_what_it_is(said: str) -> None:
     assert isinstance(read(manifest_data(), said), ImageManifest)
     assert isinstance(read(index_data({"os": "linux", "architecture": "amd64"}), said), ImageIndex)
-
-
-def test_of_several_for_one_processor_the_plain_one_is_taken() -> None:
-    linux = {"os": "linux", "architecture": "amd64"}
-    index = read(index_data({**linux, "variant": "v3"}, {"os": "unknown"}, linux, linux))
-    assert isinstance(index, ImageIndex)
-    assert documents.chosen(ASKED, index, "x86_64").size == 3
-
-
-def test_attestations_are_no_platform_to_name() -> None:
-    index = read(index_data({"os": "unknown", "architecture": "unknown"}))
-    assert isinstance(index, ImageIndex)
-    with pytest.raises(Cannot, match="does not exist for linux/amd64"):
-        documents.chosen(ASKED, index, "x86_64")
 
 
 @pytest.mark.parametrize(

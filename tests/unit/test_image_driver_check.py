@@ -106,18 +106,6 @@ def test_the_order_of_paths_is_what_must_change() -> None:
     assert f"export LD_LIBRARY_PATH={LIBRARIES}:$LD_LIBRARY_PATH" in commands(only(snap))
 
 
-def test_apptainer_s_libraries_bear_no_version() -> None:
-    snap = seen(
-        library(OTHER, False, "/opt/driver"),
-        kind="apptainer",
-        code=18,
-        library_path="/opt/driver:/.singularity.d/libs",
-    )
-    told = commands(only(snap))
-    assert "export LD_LIBRARY_PATH=/.singularity.d/libs:" in told
-    assert "%post: rm -f" in told and "Dockerfile" not in told
-
-
 def test_a_driver_that_was_installed_in_the_image() -> None:
     package = DriverPackage(
         manager="dpkg", name="libnvidia-compute-510", version=f"{OTHER}-0ubuntu1"
@@ -136,14 +124,3 @@ def test_placeholders_that_an_image_kept() -> None:
     finding = only(snap)
     assert finding.level == "fail" and f"rm -f {path}" in commands(finding)
     assert result(snapshot(host=Host(container="docker"), kernel=kernel)).outcome == "pass"
-
-
-def test_an_image_that_was_looked_into_from_its_host() -> None:
-    kernel = Kernel(driver_version=MODULE, driver_files=[library(OTHER, False)])
-    inside = document(
-        "image:x", host=Host(container="podman"), kernel=kernel, nvml=Nvml(init_code=18)
-    )
-    snap = snapshot(inside, host=Host(), kernel=Kernel(driver_version=MODULE))
-    finding = only(snap)
-    assert finding.level == "fail"
-    assert finding.evidence[0].fact == "target.kernel.driver_files"

@@ -41,21 +41,9 @@ def setting(environ: dict[str, str], name: str = "index-url") -> Setting | None:
     return pip_settings(environ).get(name)
 
 
-def test_pips_index_wins_over_uvs() -> None:
-    found = chosen(pip(index_url="https://u:p@pip.example/simple"))
-    assert (found.url, found.origin) == ("https://u:p@pip.example/simple", "/etc/pip.conf")
-
-
 def test_uv_is_asked_where_pip_says_nothing() -> None:
     found = chosen({})
     assert (found.url, found.origin, found.remarks) == ("https://uv.example/simple", "uv", [])
-
-
-def test_uv_is_not_started_where_pip_is_configured() -> None:
-    def never() -> str:
-        raise AssertionError
-
-    assert choose(pip(index_url="https://pip.example"), never).remarks == []
 
 
 def test_what_is_not_followed_is_said_once_each() -> None:
@@ -82,24 +70,6 @@ def test_no_index_is_an_error_that_names_it(value: str) -> None:
     assert "--offline" in caught.value.hint
 
 
-def test_no_index_that_is_off() -> None:
-    assert chosen(pip(no_index="false")).origin == "uv"
-
-
-def test_uv_without_an_index() -> None:
-    with pytest.raises(UsageError, match="uv is configured to use no index"):
-        chosen({}, "")
-
-
-@pytest.mark.parametrize(
-    "url", ["file:///srv/simple", "/srv/simple", "https://", "//user:secret@h"]
-)
-def test_an_index_that_cannot_be_asked(url: str) -> None:
-    with pytest.raises(UsageError, match=r"of /etc/pip\.conf is not an https:// address") as caught:
-        chosen(pip(index_url=url))
-    assert "secret" not in str(caught.value)
-
-
 def test_the_files_in_pips_order(machine: dict[str, str], tmp_path: Path) -> None:
     order = [
         tmp_path / "xdg/pip/pip.conf",
@@ -111,29 +81,6 @@ def test_the_files_in_pips_order(machine: dict[str, str], tmp_path: Path) -> Non
     for number, path in enumerate(order):
         write(path, f"[global]\nindex-url = https://{number}.example\n")
         assert setting(machine) == Setting(f"https://{number}.example", str(path))
-
-
-def test_a_named_file_replaces_the_users_and_wins(machine: dict[str, str], tmp_path: Path) -> None:
-    write(tmp_path / "home/.pip/pip.conf", "[global]\nno-index = true\n")
-    write(tmp_path / "xdg/pip/pip.conf", "[global]\nindex-url = https://system\ntimeout = 3\n")
-    named = write(tmp_path / "named.conf", "[global]\nindex-url = https://named\n")
-    machine["PIP_CONFIG_FILE"] = str(named)
-    assert setting(machine) == Setting("https://named", str(named))
-    assert setting(machine, "no-index") is None
-    assert setting(machine, "timeout") is not None
-
-
-def test_a_named_file_that_is_missing_leaves_the_users(
-    machine: dict[str, str], tmp_path: Path
-) -> None:
-    own = write(tmp_path / "home/.pip/pip.conf", "[global]\nindex-url = https://own\n")
-    machine["PIP_CONFIG_FILE"] = str(tmp_path / "missing")
-    assert setting(machine) == Setting("https://own", str(own))
-
-
-def test_the_null_device_switches_all_files_off(machine: dict[str, str], tmp_path: Path) -> None:
-    write(tmp_path / "home/.pip/pip.conf", "[global]\nindex-url = https://own\n")
-    assert setting(machine | {"PIP_CONFIG_FILE": "/dev/null"}) is None
 
 
 def test_sections_spellings_and_variables(machine: dict[str, str], tmp_path: Path) -> None:
@@ -157,14 +104,6 @@ def test_a_broken_file_is_named_without_its_text(machine: dict[str, str], tmp_pa
     with pytest.raises(UsageError) as caught:
         pip_settings(machine)
     assert str(caught.value) == f"pip's configuration {path} is broken at line 2"
-
-
-def test_a_file_that_may_not_be_read(machine: dict[str, str], tmp_path: Path) -> None:
-    path = write(tmp_path / "home/.pip/pip.conf", "[global]\n")
-    path.unlink()
-    path.symlink_to(path)
-    with pytest.raises(UsageError, match="cannot be read"):
-        pip_settings(machine)
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,6 @@ def test_an_index_that_the_stack_does_not_have() -> None:
     assert caught.value.hint.startswith("Its indexes are nvidia, extra;")
 
 
-@pytest.mark.parametrize("text", ["nvidia=", "nvidia=/srv/wheels", "nvidia=ftp://a", "https://"])
-def test_an_index_that_is_no_url(text: str) -> None:
-    with pytest.raises(UsageError, match="takes a URL"):
-        opened(text)
-
-
 def test_the_first_address_that_answers_is_taken_and_said() -> None:
     session = Session({f"{SECOND}nvidia-tensorflow/": PAGE, "https://extra.example/dali/": PAGE})
     there = opened(session=session)

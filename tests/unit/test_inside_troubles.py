@@ -12,21 +12,6 @@ from envcheck.collector.runtime.process import Result
 from envcheck.collector.worker import messages
 from envcheck.collector.worker.parent import Limits, Worker
 
-MOUNT = (
-    "Error: runc: runc create failed: unable to start container process: error during container init: error"
-    ' mounting "/etc/envcheck/'
-    + "x"
-    * 400
-    + '" to rootfs at "/x": mount /etc/x:/x (via /proc/self/fd/7),'
-    " flags: 0x5000: no such file or directory: OCI runtime attempted to invoke a command that was not found"
-)
-HOOK = (
-    "docker: Error response from daemon: OCI runtime create failed: container_linux.go:380: starting"
-    " container process caused: process_linux.go:545: container init caused: Running hook #0:: error running"
-    " hook: fork/exec /usr/bin/some-hook: no such file or directory: unknown."
-)
-CGROUP = "Error: OCI runtime error: crun: the requested cgroup controller `pids` is not available"
-
 
 def explained(code: int, errors: str) -> str:
     return str(reason(Result(["podman"], "exited", code, b"", errors.encode(), 0.1)))
@@ -63,14 +48,6 @@ def test_the_shell_s_last_words_may_be_lost_on_the_way(code: int, done: Any, wor
     told = [BEGUN] + ([{"done": done}] if done else [])
     error = reason(Result(["podman"], "exited", code, b"", b"", 0.1), *told)
     assert isinstance(error, inside_troubles.NotATarget) and words in str(error)
-
-
-@pytest.mark.parametrize("code", [1, 125, 126, 127])
-@pytest.mark.parametrize("errors", [MOUNT, HOOK, CGROUP])
-def test_a_failure_of_the_runtime_is_the_engine_s_with_its_words_whole(
-    code: int, errors: str
-) -> None:
-    assert explained(code, errors) == f"image:x: the engine started nothing: {errors}"
 
 
 @pytest.mark.parametrize(

@@ -59,16 +59,6 @@ def test_what_the_dead_worked_in_is_found(temporary: Path) -> None:
     assert not dead.exists() and in_use.exists()
 
 
-def test_a_link_in_it_is_not_followed(temporary: Path, tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "file").write_bytes(b"1" * 100_000)
-    dead = Path(tempfile.mkdtemp(prefix=scratch.HELD))
-    (dead / "home").symlink_to(tmp_path / "home")
-    aged(dead, 60)
-    (found,) = leftovers.find()
-    assert leftovers.remove(found) < 100_000 and (tmp_path / "home" / "file").exists()
-
-
 def test_a_record_that_was_being_written(temporary: Path, tmp_path: Path) -> None:
     state = tmp_path / "state" / "envcheck"
     state.mkdir(parents=True)

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted({*TESTS.glob("functional/*.py"), *TESTS.glob("unit/*.py"), *TESTS.glob("gpu/*.py")})
 # Of one attempt among many, after which the next one follows.
@@ -47,22 +45,3 @@ def test_no_limit_is_one_that_load_can_break() -> None:
         for line, what in hurried(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not found, "processes.PATIENCE is the limit; processes.stretched() makes a deadline"
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "process.communicate(timeout=60)",
-        "wait_for(ready, 5.0)",
-        "assert time.monotonic() - began < 5",
-    ],
-)
-def test_a_hurried_limit_is_found(source: str) -> None:
-    assert list(hurried(ast.parse(source)))
-
-
-@pytest.mark.parametrize(
-    "source", ["process.wait(timeout=0.2)", "wait_for(ready)", "opener.open(url, timeout=10)"]
-)
-def test_patience_and_single_attempts_pass(source: str) -> None:
-    assert not list(hurried(ast.parse(source)))
