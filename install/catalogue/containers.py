@@ -169,7 +169,7 @@ def find(stacks: Sequence[ImageStack], release: str) -> list[ImageRelease]:
             one.name for one in flavours() if any(_is(each, release) for each in one.releases)
         ]
         raise UsageError(
-            f'there is no container "{release}" among {" and ".join(one.name for one in stacks)}: a'
+            f'there is no container "{release}" among {" and ".join(sorted(one.name for one in stacks))}: a'
             f" release is a month, {names[0]} to {names[-1]}",
             f"{others[0]} has it" if others else "`envcheck releases --mode container` shows all",
         )

@@ -29,7 +29,7 @@ class ScriptSyntax(NamedTuple):
 
 
 def write(directory: Path, variables: Mapping[str, str]) -> None:
-    """Add ``variables`` to the activation scripts of sh, fish and csh; none: nothing is touched."""
+    """Add ``variables`` to the activation scripts of sh and fish; none: nothing is touched."""
     for folder in _FOLDERS if variables else ():
         for name, syntax in _SCRIPTS.items():
             script = directory / folder / name
@@ -65,10 +65,6 @@ def fish_quoted(value: str) -> str:
     return f"'{escaped}'"
 
 
-def _csh_quoted(value: str) -> str:
-    return shlex.quote(value).replace("!", r"\!")
-
-
 _SCRIPTS = {
     "activate": ScriptSyntax(
         re.compile(r"^deactivate *\(\) *\{\n", re.MULTILINE),
@@ -81,12 +77,5 @@ _SCRIPTS = {
         "    set -e {name}\n",
         "set -gx {name} {value}",
         fish_quoted,
-    ),
-    # Here, `deactivate` is an alias: one line in single quotes.
-    "activate.csh": ScriptSyntax(
-        re.compile(r"^alias deactivate '", re.MULTILINE),
-        "unsetenv {name}; ",
-        "setenv {name} {value}",
-        _csh_quoted,
     ),
 }

@@ -39,7 +39,7 @@ class Indexes:
         self._urls |= {index.name: index.urls for index in stack.indexes}
         self._urls |= _asked(stack, request.indexes)
         self._settled: dict[str, str] = {}
-        self.remarks = [*public.remarks, *_passwords_in(request.indexes)]
+        self.remarks = list(public.remarks)
 
     @property
     def names(self) -> list[str]:
@@ -168,14 +168,3 @@ def _asked(stack: Stack, indexes: list[str]) -> dict[str, list[str]]:
             raise UsageError(f"--index {typed(text)}: it takes a URL with https://", QUOTED)
         asked.setdefault(name, []).append(url)
     return asked
-
-
-def _passwords_in(indexes: list[str]) -> list[str]:
-    """A remark on passwords in ``--index``: every user of a machine can read its command lines."""
-    return [
-        f"--index {typed(text)} holds a password, which every user of this machine can read in the list of"
-        " processes while envcheck runs; ~/.netrc, or UV_INDEX_NAME_USERNAME and"
-        " UV_INDEX_NAME_PASSWORD (NAME: PUBLIC, or the index's) keep it out of there"
-        for text in indexes
-        if ":" in text.partition("://")[2].partition("/")[0].rpartition("@")[0]
-    ]

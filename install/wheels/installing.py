@@ -30,6 +30,8 @@ from .indexes import Indexes
 
 Arguments = Sequence[str | Path]
 
+_TRIES = 3  # of a run that could not fetch a file, as far as the file can be had
+
 
 class FileSource(NamedTuple):
     """Where the files come from. indexes: None without a network; then all are in ``downloads``."""
@@ -42,7 +44,7 @@ class FileSource(NamedTuple):
 
 
 class FetchProgress:
-    """What the output of uv or pip says of the fetching.
+    """What the output of uv shows of the fetching.
 
     sizes: bytes by package, of those that are to be fetched. fetched: called when all are there.
     """
@@ -60,26 +62,17 @@ class FetchProgress:
     def __call__(self, lines: list[str]) -> None:
         for line in lines:
             verb, _, what = line.strip().partition(" ")
-            if (
-                verb == "Downloading"
-            ):  # "torch (800.0MiB)"; of pip ".../torch-2.0-cp311-….whl (800 MB)"
-                file = what.split(" ")[0].rpartition("/")[2]
-                self._running.append(
-                    canonicalize_name(file.partition("-")[0] if ".whl" in file else file)
-                )
-            elif verb == "Downloaded":
-                self._end(canonicalize_name(what))
+            name = canonicalize_name(what.partition(" ")[0])  # "torch (800.0MiB)"
+            if verb == "Downloading":
+                self._running.append(name)
+            elif verb == "Downloaded" and name in self._running:
+                self._running.remove(name)
+                self._done += self._sizes.get(name, 0)
             elif verb == "Prepared" or line.startswith("Installing collected packages"):
                 self.all_there = True
                 self._fetched()
         if self._running and not self.all_there:
-            total = sum(self._sizes.values())
-            self._meter(self._done, total, ", ".join(self._running[:3]))
-
-    def _end(self, name: str) -> None:
-        self._done += self._sizes.get(name, 0)
-        if name in self._running:
-            self._running.remove(name)
+            self._meter(self._done, sum(self._sizes.values()), ", ".join(self._running[:3]))
 
 
 def installer(request: Request, lock: Lockfile | None = None) -> str:
@@ -108,10 +101,9 @@ def install(
         for file in lock.files:
             source.indexes.session.permit(file.url)
     tool = (Uv if _with_uv(request) else Pip)(directory, lock, source)
-    site = next(directory.glob("lib/python*/site-packages"))
     log = logs.path(directory, "install.log")
     wheels = [package for package in lock.packages if package.file.kind == "wheel"]
-    result = tool.install(wheels, site, log, progress)
+    result = tool.install(wheels, log, progress)
     if not result.ok:
         raise PutBack(
             f"{tool.name} could not install {len(lock.packages)} packages into {directory}: "
@@ -129,7 +121,7 @@ def _build(job: sdists.Job, tool: Installer, progress: FetchProgress) -> None:
     tool.source.downloads.fetch([job.package.file])
     with scratch.directory() as folder:
         if tools:
-            result = tool.install(tools, folder, log, progress, ["--target", folder])
+            result = tool.install(tools, log, progress, folder)
             if not result.ok:
                 raise sdists.failure(job, result, log)
         env = sdists.environment(job, tool.directory, folder)
@@ -144,7 +136,6 @@ class Installer(ABC):
 
     name: str
     building: Arguments = ()  # further options of a build
-    _tries = 3  # of a run that could not fetch a file, as far as the file can be had
 
     def __init__(self, directory: Path, lock: Lockfile, source: FileSource) -> None:
         self.directory = directory
@@ -155,13 +146,16 @@ class Installer(ABC):
     def install(
         self,
         packages: Sequence[LockedPackage],
-        site: Path,
         log: Path,
         progress: FetchProgress,
-        options: Arguments = (),
+        target: Path | None = None,
     ) -> Any:
-        """Fetch and install wheels: a ``process.Result``. Raises PutBack where one cannot be fetched."""
-        for _ in range(self._tries):
+        """Fetch and install wheels: a ``process.Result``. Raises PutBack where one cannot be fetched.
+
+        target: a folder for them, in place of the environment.
+        """
+        options = [] if target is None else ["--target", target]
+        for _ in range(_TRIES):
             result = self.run(packages, log, options, progress=progress)
             if result.ok or not self._can_be_fetched(result, packages):
                 break
@@ -178,18 +172,17 @@ class Installer(ABC):
     ) -> Any:
         """One run of the tool: a ``process.Result``. Only with ``progress`` it may use the network."""
         online = progress is not None and self.source.indexes is not None
+        watch = uv_watch.Watch("the server of the packages")
+
+        def look(pid: int) -> None:
+            if progress is not None and not progress.all_there:
+                watch(pid)
+
         with scratch.directory() as folder:
-            argv = [*self.command(packages, folder, online), *options]
             settings = self.settings(folder, online)
-            watch = uv_watch.Watch("the server of the packages")
-
-            def look(pid: int) -> None:
-                if progress is not None and not progress.all_there:
-                    watch(pid)
-
             try:
                 return logs.run(
-                    argv,
+                    [*self.command(packages, folder, online), *options],
                     log=log,
                     env={**settings, **(env or {}), "TMPDIR": str(folder)},
                     deadline=uv.DEADLINE,
@@ -206,15 +199,16 @@ class Installer(ABC):
         """
         whole = (result.stdout + result.stderr).decode("utf-8", "replace")
         indexes = self.source.indexes
-        urls = [one.file.url for one in packages if indexes and one.file.url in whole]
-        for url in urls:
+        urls = [one.file.url for one in packages if one.file.url in whole]
+        for url in urls if indexes else ():
             try:
                 assert indexes is not None, "else there are no addresses"
                 indexes.ask(url)
             except CouldNotLook as error:
                 name = url.rpartition("/")[2]
                 raise PutBack(f"{name} could not be fetched: {error}", error.hint) from None
-        return bool(urls) and "ash mismatch" not in whole and "Size mismatch" not in whole
+        retry = "ash mismatch" not in whole and "Size mismatch" not in whole
+        return bool(indexes and urls) and retry
 
     @abstractmethod
     def command(
@@ -241,13 +235,13 @@ class Uv(Installer):
     def install(
         self,
         packages: Sequence[LockedPackage],
-        site: Path,
         log: Path,
         progress: FetchProgress,
-        options: Arguments = (),
+        target: Path | None = None,
     ) -> Any:
+        site = target or next(self.directory.glob("lib/python*/site-packages"))
         before = contents.files(site)
-        result = super().install(packages, site, log, progress, options)
+        result = super().install(packages, log, progress, target)
         different = contents.differing(site, before, linked=self._linked) if result.ok else []
         if different:
             more = f" and {len(different) - 1} more" if different[1:] else ""
@@ -290,8 +284,7 @@ class Uv(Installer):
 class Pip(Installer):
     """pip, where uv does not run or is not wanted: the lock's own, started from its wheel.
 
-    So pip's age is the lock's, not the interpreter's (3.6 brings 18.1, too old for manylinux2014), and the
-    environment gets nothing that is not locked, as ensurepip's setuptools would be.
+    So pip's age is the lock's, not the interpreter's (3.6 brings 18.1, too old for manylinux2014).
     """
 
     name = "pip"

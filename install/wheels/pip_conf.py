@@ -1,17 +1,11 @@
 """The environment's own pip.conf, and the constraints that keep pip from breaking it in silence.
 
-People add packages to environments, and change those that are there: pip may do all of that. Five things
-must not happen unnoticed, by a dependency of a dependency, and a constraint file refuses them:
+pip may add and change packages. A constraint file refuses what a dependency of a dependency must not do:
 
-- another version of the framework itself: ``===``, for ``==1.0`` lets "1.0+anything" in;
-- another distribution of TensorFlow, which would install its files over those of this one;
-- another version of a package that comes from the stack's own index: pip merges the indexes it knows and
-  takes the highest version, whoever offers it, and cannot be told that nvidia-* comes from one of them alone;
+- another version of the framework (``===``: ``==1.0`` lets "1.0+anything" in), or another distribution;
+- another version of a package from the stack's own index: pip takes the highest of all indexes;
 - a version that the catalogue knows to break the release, such as a protobuf that is too new for it;
-- a name that nobody holds on the public registry, or a version there that only holds a name: whoever
-  registers the one would otherwise hand out the highest version, and the other is no software.
-
-PIP_CONSTRAINT, as for every pip, takes the place of the file: for one command, or for a shell.
+- a name that nobody holds on the public registry, or a version there that only holds a name.
 """
 
 from __future__ import annotations
@@ -34,34 +28,28 @@ CONSTRAINTS = "constraints.txt"  # in the environment's own folder of envcheck's
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _HEAD = """\
-# Written by envcheck: what pip does not change in this environment. Everything else it may change, and
-# `envcheck doctor` says what differs from the lock. To change one of these, too, for one command:
-#   PIP_CONSTRAINT=/dev/null {python} -m pip install PACKAGE
-# The framework{own}, as locked."""
-_OTHERS = "# Other distributions of TensorFlow: they would install their files over this one's."
-_BOUND = "# What this release needs, by envcheck's catalogue: with other versions it does not work."
+# Written by envcheck: what pip does not change here. To change one of these, too, for one command:
+#   PIP_CONSTRAINT=/dev/null {python} -m pip install PACKAGE"""
+_OTHERS = "# Other distributions of TensorFlow would install their files over this one's."
+_BOUND = "# With other versions this release does not work, by envcheck's catalogue."
 _EMPTY = "# Versions on the public registry that only hold a name."
 _FREE = """\
-# Names of {indexes} that nobody held on the public registry when they were looked up:
-# pip asks both, and would take the files of whoever registers one. To install one anyway:
+# Names of {indexes} that nobody holds on the public registry. To install one anyway:
 #   {alone}"""
 # pip's other settings, --isolated included, would leave the second index where it is.
 _ALONE = "PIP_CONFIG_FILE=/dev/null python -m pip install --no-deps --index-url {url} NAME"
 
 _CONF = """\
-# Written by envcheck for this environment alone. The constraints say what pip does not change
-# here, and how to change it anyway; add or change any other package as you like.
+# Written by envcheck for this environment alone. The constraints say what pip does not change.
 [global]
 constraint = {constraints}
 """
 _CONF_PUBLIC = """\
-# What is locked came from here, and not from the index that pip is configured with.
+# What is locked came from here.
 index-url = {index}
 """
 _CONF_OWN = """\
-# pip asks these beside its index, and takes the highest version of all. The constraints pin
-# what was locked from here, and refuse the names that anybody could register. Ask for
-# another package of theirs from there alone:
+# pip asks these beside its index, and takes the highest version of all. Another package of theirs alone:
 #   {alone}
 extra-index-url =
 """
@@ -115,12 +103,8 @@ def constraints_text(stack: Stack, lock: Lockfile, python: str = "python") -> st
         for name, versions in packages.placeholders().items()
         if name not in {*locked, *others} and stack.index_of(name) == PUBLIC
     }
-    head = _HEAD.format(
-        python=python,
-        own=" and what the stack's own index holds" if kept.keys() - asked else "",
-    )
     parts = [
-        (head, [f"{name}==={version}" for name, version in kept.items()]),
+        (_HEAD.format(python=python), [f"{name}==={version}" for name, version in kept.items()]),
         (_OTHERS, [f"{name}<0" for name in refused]),
         (_BOUND, _bounds(stack, lock.release, set(kept))),
         (_EMPTY, [f"{name}!={',!='.join(versions)}" for name, versions in empty.items()]),

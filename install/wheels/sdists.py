@@ -19,23 +19,8 @@ from . import child_env
 
 _ALLOWING = "a stack file of your own can allow it, by name, version and sha256, under [[sdists]]"
 
-# Program → its package on Debian and Ubuntu, on RHEL and its kin.
-_PACKAGES = {
-    "cc": ("gcc", "gcc"),
-    "gcc": ("gcc", "gcc"),
-    "c++": ("g++", "gcc-c++"),
-    "g++": ("g++", "gcc-c++"),
-    "cmake": ("cmake", "cmake"),
-    "make": ("make", "make"),
-    "ninja": ("ninja-build", "ninja-build"),
-    "git": ("git", "git"),
-    "mpicc": ("libopenmpi-dev", "openmpi-devel"),
-    "mpicxx": ("libopenmpi-dev", "openmpi-devel"),
-    "nvcc": ("nvidia-cuda-toolkit", "cuda-nvcc"),
-}
-
 _LINES = 6  # of a build's last words that an error shows
-# What uv and pip put before a build's own lines, and what they say themselves.
+# What uv and pip put before a build's own lines, and what they print themselves.
 _FRAME = re.compile(r"^\s*(?:DEBUG |[│╰─>]+)\s*")
 _OF_INSTALLERS = (
     *("hint:", "note:", "help:", "[", "cause:", "Caused by", "ERROR: Failed"),
@@ -95,7 +80,7 @@ def check_programs(
             raise Cannot(
                 f"{job.title} is built from source ({job.sdist.why}), and this machine has no "
                 f"{' and no '.join(missing)}",
-                hint=_how_to_get(missing),
+                hint=f"install {' and '.join(missing)} with the distribution's packages",
             )
 
 
@@ -138,13 +123,5 @@ def last_words(output: str) -> str:
     """The error that a build's output ends with, in one line."""
     lines = [_FRAME.sub("", line).strip() for line in output.splitlines()]
     lines = [line for line in lines if line and not line.startswith(_OF_INSTALLERS)]
-    telling = [line for line in lines if _ERROR.search(line)]
-    return " / ".join(dict.fromkeys((telling or lines)[-_LINES:])) or "it said nothing"
-
-
-def _how_to_get(programs: list[str]) -> str:
-    known = [_PACKAGES[program] for program in programs if program in _PACKAGES]
-    if not known:
-        return f"install {' and '.join(programs)}"
-    debian, red_hat = (" ".join(dict.fromkeys(names)) for names in zip(*known, strict=True))
-    return f"sudo apt install {debian}  (Debian, Ubuntu), or sudo dnf install {red_hat}  (RHEL)"
+    errors = [line for line in lines if _ERROR.search(line)]
+    return " / ".join(dict.fromkeys((errors or lines)[-_LINES:])) or "it printed nothing"

@@ -30,10 +30,11 @@ _OF_THE_USER = ("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROX
 
 # "× No solution found …", "╰─▶ Because …" of older ones; "error: …", "  cause: …" of newer ones.
 _DECORATION = re.compile(r"^\s*(?:[×│╰├─▶>]+\s*)*(?:error:|cause:|Caused by:?)?\s*")
-_STARTS = re.compile(r"\s*(?:[×╰├]|error:|cause:|Caused by|(?:And b|B)ecause )")
-_MARKER = re.compile(r"\{[^{}]*\}")  # of a requirement: {platform_machine == 'x86_64'}
-# Between the paragraphs of a long explanation, of which the last ones are shown.
-_REFERENCE = re.compile(r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,]|$)")
+# Of a paragraph of a long explanation to another one, and the markers of requirements.
+_REFERENCE = re.compile(
+    r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,\s]|$)|\{[^{}]*\}"
+)
+_CAUSE = re.compile(r"\s*(?:[×╰├]|error:|cause:|Caused by|Because )")
 _LENGTH = 900  # characters: more is no sentence; the log has all of it
 
 
@@ -125,28 +126,19 @@ def sentence(result: Any) -> str:
 
 
 def explanation(stderr: str) -> str:
-    """The last paragraph of the explanation that uv writes to stderr; "" where there is none."""
-    causes: list[list[str]] = []  # of each its lines
+    """The last cause of those that uv writes to stderr, without its hints; "" where there is none."""
+    lines: list[str] = []
     for line in stderr.splitlines():
         if line.lstrip().startswith(("hint:", "help:")):
             break
-        words = _DECORATION.sub("", line).strip()
-        if words and (not causes or _STARTS.match(line)):
-            causes.append([words])
-        elif words:
-            causes[-1].append(words)
-    # "And because …" only says what is concluded from the cause before it.
-    both = bool(causes) and causes[-1][0].startswith("And because ")
-    last = " ".join(line for cause in causes[-2 if both else -1 :] for line in cause)
-    whole = " ".join(_REFERENCE.sub("", _MARKER.sub("", last)).split())
-    # Not the advice on uv's own variables, which do not reach it here.
-    text = ". ".join(one for one in whole.split(". ") if "`UV_" not in one).rstrip(".:")
-    text = re.sub(r"^And because ", "Because ", text)
+        lines = [line] if _CAUSE.match(line) else [*lines, line]
+    whole = _REFERENCE.sub("", " ".join(_DECORATION.sub("", line) for line in lines))
+    text = " ".join(whole.split()).rstrip(".:")
     return text if len(text) <= _LENGTH else f"{text[:_LENGTH]} …"
 
 
 def hints(stderr: str) -> list[str]:
-    """uv's own hints, a line each; none that speaks of its options, which are not envcheck's."""
+    """uv's own hints, without those that name its options."""
     found = re.findall(r"^[ \t]*hint:[ \t]*(.+(?:\n[ \t]{6,}\S.*)*)", stderr, re.MULTILINE)
     return [" ".join(hint.split()) for hint in found if "`--" not in hint and "`uv" not in hint]
 

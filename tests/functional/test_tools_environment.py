@@ -91,7 +91,7 @@ def test_a_failure_is_one_sentence(tmp_path: Path, minor: int | None) -> None:
     assert (tmp_path / "bin").read_text() == "in the way"
 
 
-@pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish", "tcsh"])
+@pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish"])
 def test_activation_sets_and_deactivation_unsets(tmp_path: Path, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} on this machine")

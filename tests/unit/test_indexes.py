@@ -84,12 +84,6 @@ def test_a_mistyped_mirror_is_said_before_the_resolver_misses_every_version() ->
     assert "--stack tensorflow" in caught.value.hint
 
 
-def test_a_password_on_the_command_line_is_remarked_on() -> None:
-    (said,) = opened("nvidia=https://joe:secret@mirror.example/x", "https://joe@b.example").remarks
-    assert said.startswith("--index nvidia=https://mirror.example/x holds a password")
-    assert "secret" not in said and "UV_INDEX_NAME_PASSWORD" in said
-
-
 def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
     session = Session(
         {

@@ -72,7 +72,8 @@ error: Failed to fetch `alpha==1.0`
     [
         (
             LONG,
-            "Because termcolor cannot be used, we can conclude that all is lost. And because you require "
+            "Because a depends on b, we can conclude that c. And because termcolor cannot be used, we can"
+            " conclude that all is lost. And because you require "
             "tensorflow==1.15.5, we can conclude that your requirements are unsatisfiable",
         ),
         (
@@ -146,7 +147,7 @@ def test_files_are_read_with_the_hash_that_is_there() -> None:
             "  │ nothing here\n  ╰─ but this\nERROR: Failed building wheel for x\n",
             "exit code: 1 / nothing here / but this",
         ),
-        ("", "it said nothing"),
+        ("", "it printed nothing"),
     ],
 )
 def test_a_builds_last_words(said: str, told: str) -> None:
