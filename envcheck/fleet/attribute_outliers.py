@@ -1,10 +1,10 @@
 """What differs on a machine from most of its product. Pure.
 
 A value is the usual one where at least 75 % have it, of at least 4 machines. Devices (GPUs, adapters) are
-held against those at the same place of other machines: GPU 4 may be on another NUMA node than GPU 0, on
-every machine; and where these do not agree, against all of the product. The GPUs of fewer than 4 machines are
-held against each other, so that one that differs from the others of its own machine is told. Without a usual
-value, two to four camps that nearly all machines belong to are reported as a split, without outliers.
+compared with those at the same place of other machines: GPU 4 may be on another NUMA node than GPU 0, on
+every machine; and where these do not agree, with all of the product. The GPUs of fewer than 4 machines are
+compared with each other. Without a usual value, two to four camps that nearly all machines belong to are
+reported as a split, without outliers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from ..attributes.named import NAMED
@@ -37,12 +36,7 @@ _CHECKS = {
     if key.checks
 }
 
-
-class _Values(msgspec.Struct):
-    """One key on the machines of a product: {machine: [(device, value)]}."""
-
-    words: str
-    values: dict[str, list[tuple[str, str]]]
+_Values = dict[str, list[tuple[str, str]]]  # {machine: [(device, value)]}, of one key
 
 
 def attribute_outliers(
@@ -51,52 +45,59 @@ def attribute_outliers(
     """The outliers of a product's machines, and what these are split in."""
     outliers: list[AttributeOutlier] = []
     splits: list[Split] = []
-    by_name = {machine.name: machine for machine in machines}
-    for key, told in _told(machines).items():
-        if any(device for values in told.values.values() for device, _ in values):
-            found = _of_devices(product, key, told)
-        else:
-            found = _of_machines(product, key, told)
+    problems = {machine.name: machine.problems for machine in machines}
+    words = {one.key: one.words for machine in machines for one in machine.attributes}
+    for key, values in _differing(machines).items():
+        blank = AttributeOutlier(
+            machine="",
+            product=product,
+            key=key,
+            words=words[key],
+            value="",
+            usual="",
+            agree=0,
+            of=0,
+        )
+        of_devices = any(device for pairs in values.values() for device, _ in pairs)
+        found = (_of_devices if of_devices else _of_machines)(blank, values)
         if found is None:
-            splits += _split(product, key, told)
+            splits += _split(blank, values)
         else:
-            outliers += [_explained(one, by_name[one.machine].problems) for one in found]
+            outliers += [_explained(one, problems[one.machine]) for one in found]
     return outliers, splits
 
 
-def _told(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
-    """Every key that not all have in the same way."""
+def _differing(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
+    """The values of every key that not all have in the same way. Where a section with names was looked at, a
+    name that is not there has the value ""."""
     had = Counter(attribute for machine in machines for attribute in machine.attributes)
-    values: dict[str, set[str]] = {}
-    for attribute in had:
-        values.setdefault(attribute.key, set()).add(attribute.value)
-    partly = {attribute.key for attribute, count in had.items() if count != len(machines)}
-    differing = partly | {key for key, these in values.items() if len(these) > 1}
+    different: dict[str, set[str]] = {}
+    for attribute, count in had.items():
+        different.setdefault(attribute.key, set()).add(attribute.value)
+        if count != len(machines):
+            different[attribute.key].add("")
     found: dict[str, _Values] = {}
-    sections: dict[str, list[str]] = {section: [] for section in NAMED}
     for machine in machines:
-        seen = set()
         for attribute in machine.attributes:
-            seen.add(attribute.key.partition(".")[0])
-            if attribute.key in differing:
-                told = found.setdefault(attribute.key, _Values(attribute.words, {}))
-                told.values.setdefault(machine.name, []).append((attribute.device, attribute.value))
-        for section in sections:
-            if section in seen or _LOOKED.get(section) in seen:
-                sections[section].append(machine.name)
-    for key, told in found.items():
-        for name in sections.get(key.partition(".")[0], ()):
-            told.values.setdefault(name, [("", "")])
-    return {key: found[key] for key in sorted(found) if _differ(found[key])}
+            if len(different[attribute.key]) > 1:
+                values = found.setdefault(attribute.key, {})
+                values.setdefault(machine.name, []).append((attribute.device, attribute.value))
+    for machine in machines:
+        seen = {attribute.key.partition(".")[0] for attribute in machine.attributes}
+        for key, values in found.items():
+            section = key.partition(".")[0]
+            if section in NAMED and (section in seen or _LOOKED.get(section) in seen):
+                values.setdefault(machine.name, [("", "")])
+    return {
+        key: values
+        for key, values in sorted(found.items())
+        if len({value for pairs in values.values() for _, value in pairs}) > 1
+    }
 
 
-def _differ(told: _Values) -> bool:
-    return len({value for values in told.values.values() for _, value in values}) > 1
-
-
-def _of_machines(product: str, key: str, told: _Values) -> list[AttributeOutlier] | None:
+def _of_machines(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier] | None:
     """None: there is no usual value."""
-    counted = Counter(values[0][1] for values in told.values.values())
+    counted = Counter(pairs[0][1] for pairs in values.values())
     usual, agree = counted.most_common(1)[0]
     total = counted.total()
     if total < FEW:
@@ -104,97 +105,71 @@ def _of_machines(product: str, key: str, told: _Values) -> list[AttributeOutlier
     if agree < MAJORITY * total:
         return None
     return [
-        AttributeOutlier(
-            machine=name,
-            product=product,
-            key=key,
-            words=told.words,
-            value=values[0][1],
-            usual=usual,
-            agree=agree,
-            of=total,
-        )
-        for name, values in told.values.items()
-        if values[0][1] != usual
+        replace(blank, machine=name, value=pairs[0][1], usual=usual, agree=agree, of=total)
+        for name, pairs in values.items()
+        if pairs[0][1] != usual
     ]
 
 
-def _of_devices(product: str, key: str, told: _Values) -> list[AttributeOutlier] | None:
+def _of_devices(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier] | None:
     """None: there is no usual value, neither of all devices nor of those at one place."""
-    figures = [(name, *one) for name, values in told.values.items() for one in values]
+    figures = [(name, *pair) for name, pairs in values.items() for pair in pairs]
     usual, agree = Counter(value for _, _, value in figures).most_common(1)[0]
     clear = len(figures) >= FEW and agree >= MAJORITY * len(figures)
-    if len(told.values) < FEW:
+    if len(values) < FEW:
         # adapters of one machine may be of several kinds; its GPUs are one product
-        alike = clear and key.startswith("gpus.")
-        return list(_differing(product, key, told.words, figures, usual, agree)) if alike else []
+        same = clear and blank.key.startswith("gpus.")
+        return _other(blank, figures, usual, agree, len(figures)) if same else []
     places: dict[str, list[tuple[str, str, str]]] = {}
     for figure in figures:
         places.setdefault(figure[1], []).append(figure)
     found: list[AttributeOutlier] = []
-    for these in places.values():
-        here, count = Counter(value for _, _, value in these).most_common(1)[0]
-        if len(these) < FEW or count < MAJORITY * len(these):
-            if not clear and len(these) >= FEW:
+    for at_place in places.values():
+        here, count = Counter(value for _, _, value in at_place).most_common(1)[0]
+        enough = len(at_place) >= FEW
+        if not enough or count < MAJORITY * len(at_place):
+            if enough and not clear:
                 return None
             here = usual
-        outliers = _differing(product, key, told.words, these, here, count)
-        if clear and here == usual:
-            outliers = (replace(one, agree=agree, of=len(figures)) for one in outliers)
-        found += outliers if clear or len(these) >= FEW else ()
-    return _by_machine(found)
-
-
-def _by_machine(found: Iterable[AttributeOutlier]) -> list[AttributeOutlier]:
-    """Devices of a machine with the same other value as one."""
+        agreed = (agree, len(figures)) if clear and here == usual else (count, len(at_place))
+        found += _other(blank, at_place, here, *agreed) if clear or enough else []
     together: dict[tuple[str, str, str], AttributeOutlier] = {}
     for one in found:
-        key = one.machine, one.value, one.usual
-        first = together.get(key)
-        devices = one.devices if first is None else [*first.devices, *one.devices]
-        together[key] = replace(one, devices=devices)
+        first = together.get((one.machine, one.value, one.usual))
+        devices = [*first.devices, *one.devices] if first else one.devices
+        together[one.machine, one.value, one.usual] = replace(one, devices=devices)
     return list(together.values())
 
 
-def _differing(
-    product: str,
-    key: str,
-    words: str,
+def _other(
+    blank: AttributeOutlier,
     figures: Sequence[tuple[str, str, str]],
     usual: str,
     agree: int,
-) -> Iterator[AttributeOutlier]:
+    of: int,
+) -> list[AttributeOutlier]:
     """The devices of a machine that have the same other value as one."""
     others: dict[tuple[str, str], list[str]] = {}
     for name, device, value in figures:
         if value != usual:
             others.setdefault((name, value), []).append(device)
-    for (name, value), devices in others.items():
-        yield AttributeOutlier(
-            machine=name,
-            product=product,
-            key=key,
-            words=words,
-            value=value,
-            usual=usual,
-            agree=agree,
-            of=len(figures),
-            devices=devices,
-            per="device",
-        )
+    same = replace(blank, usual=usual, agree=agree, of=of, per="device")
+    return [
+        replace(same, machine=name, value=value, devices=devices)
+        for (name, value), devices in others.items()
+    ]
 
 
-def _split(product: str, key: str, told: _Values) -> Iterator[Split]:
+def _split(blank: AttributeOutlier, values: _Values) -> Iterator[Split]:
     camps: dict[str, list[str]] = {}
-    for name, values in told.values.items():
-        value = " and ".join(dict.fromkeys(value for _, value in sorted(values)))
+    for name, pairs in values.items():
+        value = " and ".join(dict.fromkeys(value for _, value in sorted(pairs)))
         camps.setdefault(value, []).append(name)
-    total = len(told.values)
+    total = len(values)
     large = {v: names for v, names in camps.items() if len(names) >= max(2, _LEAST * total)}
     inside = sum(map(len, large.values()))
-    if total < FEW or not 2 <= len(large) <= _CAMPS or inside < _TOGETHER * total:
-        return
-    yield Split(product=product, key=key, words=told.words, camps=camps_of(large))
+    if total >= FEW and 2 <= len(large) <= _CAMPS and inside >= _TOGETHER * total:
+        yield Split(product=blank.product, key=blank.key, words=blank.words, camps=camps_of(large))
 
 
 def camps_of(found: Mapping[str, Sequence[str]]) -> list[Camp]:
@@ -205,14 +180,14 @@ def camps_of(found: Mapping[str, Sequence[str]]) -> list[Camp]:
     ]
 
 
-def _explained(outliers: AttributeOutlier, problems: Iterable[MachineProblem]) -> AttributeOutlier:
-    codes = _CHECKS.get(outliers.key, ())
+def _explained(outlier: AttributeOutlier, problems: Iterable[MachineProblem]) -> AttributeOutlier:
+    codes = _CHECKS.get(outlier.key, ())
     for problem in problems:
-        if problem.code in codes and any(is_about(problem, device) for device in outliers.devices):
-            return replace(outliers, because=problem.code)
-    return outliers
+        if problem.code in codes and any(is_about(problem, device) for device in outlier.devices):
+            return replace(outlier, because=problem.code)
+    return outlier
 
 
 def is_about(problem: MachineProblem, device: str) -> bool:
     """Whether a problem is about a device, "GPU 3"."""
-    return any(told == device or told.startswith(f"{device} ") for told in problem.devices)
+    return any(one == device or one.startswith(f"{device} ") for one in problem.devices)

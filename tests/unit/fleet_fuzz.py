@@ -19,6 +19,7 @@ from typing import get_args
 from envcheck.fleet import arriving
 from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes, relay
 from envcheck.fleet.engines.ansible import Event
+from envcheck.fleet.engines.collecting import Members
 from envcheck.fleet.folder import FleetFolder, Member, Outcome
 from envcheck.fleet.rollout.running import RolloutRun
 
@@ -126,9 +127,8 @@ def _of_relay(data: bytes, _folder: Path) -> None:
 
 def _of_events(data: bytes, folder: Path) -> None:
     """Both that listen hear them. What is of no known machine changes nothing."""
-    collecting = ansible_collect._Collecting(
-        FleetFolder(folder), Asked([], 60.0), lambda member: None, lambda sentence: None, folder
-    )
+    members = Members(FleetFolder(folder), Asked([], 60.0), lambda member: None)
+    collecting = ansible_collect._Collecting(members, lambda sentence: None, folder)
     rollout = RolloutRun(["a", "b"], folder, lambda end: None)
     for name in "ab":
         collecting.heard(Event(event="host", host=name))
@@ -137,8 +137,8 @@ def _of_events(data: bytes, folder: Path) -> None:
         if event.event == "result" and "full" not in event.said:
             collecting.heard(event)
             rollout.heard(event)
-    assert [*collecting.members] == [*rollout.ends] == ["a", "b"]
-    for member in collecting.members.values():
+    assert [*members.found] == [*rollout.ends] == ["a", "b"]
+    for member in members.found.values():
         _reason(member.outcome, member.reason)
     for end in rollout.ends.values():
         assert 0 <= end.exit_code <= 255 and len(end.reason) <= LONGEST and end.reason.isprintable()

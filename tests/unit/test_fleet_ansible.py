@@ -11,6 +11,7 @@ from envcheck.cli.main import build_parser
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes
 from envcheck.fleet.engines.ansible import Event, PlaybookEnd
+from envcheck.fleet.engines.collecting import Members
 from envcheck.fleet.folder import FleetFolder, Member
 
 HERE = Path(__file__).parent
@@ -78,9 +79,8 @@ class Running:
     def __init__(self, tmp_path: Path) -> None:
         self.folder = FleetFolder(tmp_path)
         self.told: list[Member] = []
-        self.run = ansible_collect._Collecting(
-            self.folder, Asked([], 60.0), self.told.append, str, tmp_path
-        )
+        self.members = Members(self.folder, Asked([], 60.0), self.told.append)
+        self.run = ansible_collect._Collecting(self.members, str, tmp_path)
         for name in ("a", "../b", "c\x1b[31m"):
             self.run.heard(Event(event="host", host=name, groups=["g"], places={"rack": "r1"}))
 
@@ -107,7 +107,7 @@ def test_events_become_members(tmp_path: Path) -> None:
     assert running.result("a", state="ok", said=said).outcome == "unreadable"
     assert running.told[-1].groups
     running.result("not asked", state="ok")
-    assert set(running.run.members) == {"a", "../b", "c\x1b[31m"}
+    assert set(running.members.found) == {"a", "../b", "c\x1b[31m"}
 
 
 def test_an_answer_that_is_no_snapshot_is_told_and_removed(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_an_answer_that_is_no_snapshot_is_told_and_removed(tmp_path: Path) -> No
 def test_the_roster_keeps_machines_of_earlier_runs(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text("{}")
     running = Running(tmp_path)
-    running.result("a", state="unreachable", words="Connection refused")
-    running.run.write_roster()
+    with running.members.roster("ansible"):
+        running.result("a", state="unreachable", words="Connection refused")
     names = [member.name for member in running.folder.members()]
     assert names == sorted(["../b", "a", "c\x1b[31m", "old"])

@@ -14,7 +14,7 @@ from whole import whole
 
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet import arriving
-from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes, relay
+from envcheck.fleet.engines import ansible, outcomes, relay
 from envcheck.fleet.engines.ansible import Event
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.rollout import planning
@@ -61,15 +61,6 @@ def test_an_event_that_cannot_be_read_names_its_machine_and_the_next_one_is_read
     bad, good = events(b'{"host": "a", "event": "result", %s}' % more, WHOLE)
     assert (bad.event, bad.host, bad.state) == ("result", "a", "failed")
     assert "cannot be read" in bad.words and good.host == "b"
-
-
-def collecting(folder: Path) -> ansible_collect._Collecting:
-    run = ansible_collect._Collecting(
-        FleetFolder(folder), Asked([], 60.0), lambda member: None, str, folder
-    )
-    for name in ("a", "b"):
-        run.heard(Event(event="host", host=name))
-    return run
 
 
 def test_a_name_that_is_no_file_s_is_kept_all_the_same(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from ... import json_text, plugins, scratch, single_file
 from ...exit_codes import CouldNotLook, UsageError
 from ...facts import snapshot as snapshots
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told, interrupts, outcomes, relay
+from . import Asked, Told, outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
+from .collecting import ENDED, Members
 
 _CONNECTING = 10.0  # seconds that a connection may take
-_ENDED = "the run was ended before its answer"
 
 
 def collect(
@@ -28,21 +28,18 @@ def collect(
 ) -> list[Member]:
     """Ask them all; the members of this run, in the inventory's order.
 
-    told: called with each as soon as it is known what became of it, and with ``not-asked`` when it is known
-    that it is to be asked. say: called with a sentence for people. However this ends, fleet.json tells what
-    came until then.
+    told: called with each as soon as its outcome is known, and with ``not-asked`` when it is known that it is
+    to be asked. say: called with a sentence for people. However this ends, fleet.json has what came.
     """
-    with scratch.directory() as work:
-        run = _Collecting(folder, asked, told, say, work)
-        try:
-            end = run_playbook(COLLECT, inventory, run.variables(), run.heard)
-        finally:
-            run.write_roster()
+    members = Members(folder, asked, told)
+    with scratch.directory() as work, members.roster("ansible"):
+        run = _Collecting(members, say, work)
+        end = run_playbook(COLLECT, inventory, run.variables(), run.heard)
     run.check(end)
-    return list(run.members.values())
+    return list(members.found.values())
 
 
-class _AskTold(msgspec.Struct):
+class _AskAnswer(msgspec.Struct):
     """What our action says of one machine: the file of its answer, or what came in place of one.
 
     full: why no answer can be kept on this machine here.
@@ -57,39 +54,24 @@ class _AskTold(msgspec.Struct):
 
 
 class _Collecting:
-    """What is known while Ansible asks."""
-
-    def __init__(
-        self,
-        folder: FleetFolder,
-        asked: Asked,
-        told: Told,
-        say: Callable[[str], None],
-        work: Path,
-    ) -> None:
-        self.members: dict[str, Member] = {}
-        self._folder = folder
-        self._asked = asked
-        self._told = told
-        self._say = say
-        self._work = work
+    def __init__(self, members: Members, say: Callable[[str], None], work: Path) -> None:
+        self._members, self._say, self._work = members, say, work
         self._version = ""
         self._cookie = f"envcheck-{secrets.token_hex(8)}"
 
     def variables(self) -> dict[str, str]:
         """What the playbook needs to know."""
-        asked, limit = self._asked, snapshots.LIMIT
+        asked, limit = self._members.asked, snapshots.LIMIT
         script = self._work / "collector.py"
         whole = single_file.build_script(plugins.probe_files())
         script.write_bytes(relay.before(whole, self._cookie, asked.deadline, limit))
         answers = self._work / "answers"
         answers.mkdir()
         deadline = asked.deadline + max(_CONNECTING + relay.MARGIN, asked.deadline / 4)
+        command = relay.shell("@PYTHON@", asked.arguments, self._cookie, asked.deadline)
         return {
             "envcheck_script": str(script),
-            "envcheck_command": relay.shell(
-                "@PYTHON@", asked.arguments, self._cookie, asked.deadline
-            ),
+            "envcheck_command": command,
             "envcheck_mark": f"@{self._cookie} ",
             "envcheck_answers": str(answers),
             "envcheck_timeout": f"{deadline:.0f}",
@@ -104,73 +86,46 @@ class _Collecting:
             machines = "1 machine" if event.hosts == 1 else f"{event.hosts} machines"
             self._say(f"asking {machines} by ansible-core {self._version} ({find()})")
         elif event.event == "host":
-            groups = [("group", name) for name in event.groups]
-            groups += list(event.places.items())
-            self._set(Member(name=event.host, outcome="not-asked", reason=_ENDED, groups=groups))
-        elif event.event == "result" and event.host in self.members:
-            with interrupts.deferred():
-                self._set(self._judged(self.members[event.host], event))
+            groups = [("group", name) for name in event.groups] + list(event.places.items())
+            self._members.put(event.host, groups, "not-asked", ENDED)
+        elif event.event == "result" and event.host in self._members.found:
+            groups = self._members.found[event.host].groups
+            found = self._outcome(event)
+            if isinstance(found, bytes):
+                self._members.keep(event.host, groups, found)
+            else:
+                self._members.put(event.host, groups, *found)
 
-    def _set(self, member: Member) -> None:
-        self.members[member.name] = member
-        self._told(member)
-
-    def _judged(self, member: Member, event: Event) -> Member:
-        """What became of it."""
-        outcome: Outcome
+    def _outcome(self, event: Event) -> bytes | tuple[Outcome, str]:
+        """The Snapshot, or why there is none."""
+        deadline = self._members.asked.deadline
         try:
-            told = json_text.convert(event.said, _AskTold)
-            if told.full:
-                raise CouldNotLook(f"{self._work}: {told.full}: no room for answers there")
-            if told.answer:
-                return self._answered(member, Path(told.answer))
+            said = json_text.convert(event.said, _AskAnswer)
         except json_text.NotReadable as error:
-            outcome, reason = "unreadable", str(error)
-            return Member(name=member.name, outcome=outcome, reason=reason, groups=member.groups)
-        if told.garbage:
-            outcome, reason = outcomes.of_garbage(told.words, told.rc, told.size)
-        elif (
+            return "unreadable", str(error)
+        if said.full:
+            raise CouldNotLook(f"{self._work}: {said.full}: no room for answers there")
+        if said.answer:
+            path = Path(said.answer)
+            try:
+                answer = path.read_bytes()
+                path.unlink()
+            except OSError as error:
+                return "unreadable", f"its answer: {error.strerror}"
+            relayed = relay.read(answer, self._cookie, snapshots.LIMIT)
+            return outcomes.of_relayed(relayed, deadline) or relayed.output
+        if said.garbage:
+            return outcomes.of_garbage(said.words, said.rc, said.size)
+        if (
             event.timed_out or "in the expected time frame" in event.words
         ):  # 2.14 has no flag for it
-            outcome, reason = "timed-out", f"no answer within {self._asked.deadline:g} s"
-        else:
-            otherwise: Outcome = "unreachable" if event.state == "unreachable" else "failed"
-            outcome, reason = outcomes.of_words(event.words, otherwise)
-        return Member(name=member.name, outcome=outcome, reason=reason, groups=member.groups)
-
-    def _answered(self, member: Member, path: Path) -> Member:
-        try:
-            answer = path.read_bytes()
-            path.unlink()
-        except OSError as error:
-            raise json_text.NotReadable(f"its answer: {error.strerror}") from None
-        relayed = relay.read(answer, self._cookie, snapshots.LIMIT)
-        found = outcomes.of_relayed(relayed, self._asked.deadline)
-        if found is not None:
-            outcome, reason = found
-            return Member(name=member.name, outcome=outcome, reason=reason, groups=member.groups)
-        try:
-            return self._folder.keep(member.name, relayed.output, member.groups)
-        except OSError as error:
-            raise CouldNotLook(f"{self._folder.path}: {error.strerror}: {self._kept()}") from None
-
-    def _kept(self) -> str:
-        answered = sum(member.outcome == "answered" for member in self.members.values())
-        return f"{answered} of {len(self.members)} machines' answers are kept there"
-
-    def write_roster(self) -> None:
-        """fleet.json: these machines, and those of earlier runs that were not meant this time."""
-        if not self.members:
-            return
-        earlier = [one for one in self._folder.members() if one.name not in self.members]
-        try:
-            self._folder.write_roster("ansible", [*earlier, *self.members.values()])
-        except OSError as error:
-            raise CouldNotLook(f"{self._folder.path}: {error.strerror}: {self._kept()}") from None
+            return "timed-out", f"no answer within {deadline:g} s"
+        otherwise: Outcome = "unreachable" if event.state == "unreachable" else "failed"
+        return outcomes.of_words(event.words, otherwise)
 
     def check(self, end: PlaybookEnd) -> None:
         """Raises CouldNotLook where Ansible ended before it had asked all."""
-        left = sum(member.reason == _ENDED for member in self.members.values())
-        if left or not self.members:
+        members = self._members.found
+        if not members or any(member.reason == ENDED for member in members.values()):
             words = f": {end.words}" if end.words else ""
-            raise CouldNotLook(f"ansible-playbook {end.description}{words}; {self._kept()}")
+            raise CouldNotLook(f"ansible-playbook {end.description}{words}; {self._members.kept()}")
