@@ -3,7 +3,7 @@
 A fault (a problem, no answer, slow rates) is the place's where at least 3 machines and half of the place have
 it, and chance would not put so many of those who have it into any of the places: a hypergeometric tail,
 times the number of all places and faults, below one in a thousand. The most unlikely place comes first; its
-machines are then explained, and the others are examined again, so that of a rack, its row and its room only the
+machines are then explained, and the others are examined again: of a rack, its row and its room only the
 smallest is reported. Machines are counted among those of the products that have the fault.
 """
 
