@@ -6,8 +6,14 @@ An empty cell means that no source was seen: it reads as "", and the product say
 from __future__ import annotations
 
 import csv
+import re
 from functools import cache
 from importlib.resources import files
+from typing import Any, Literal, TypeVar, get_origin, get_type_hints
+
+import msgspec
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 @cache
@@ -15,3 +21,39 @@ def table(name: str) -> tuple[dict[str, str], ...]:
     """The rows of ``NAME.csv``, each a mapping from column to text."""
     text = files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))
+
+
+def rows(name: str, kind: type[T]) -> tuple[T, ...]:
+    """The rows of ``NAME.csv`` as structs: of each column what the field's type says.
+
+    An empty cell is "" of a text, () of a tuple, and the field's default of all others. Tuples are written
+    with blanks, commas or semicolons between, bools as "yes" and "no". Versions, Specifiers and Patterns
+    are made of their text. Raises msgspec.ValidationError.
+    """
+    found: tuple[T, ...] = _read(name, kind)
+    return found
+
+
+@cache
+def _read(name: str, kind: type[msgspec.Struct]) -> tuple[Any, ...]:
+    hints = get_type_hints(kind)
+    columns = {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
+    cells = [
+        {
+            column: _cell(row[column], hint)
+            for column, hint in columns.items()
+            if row[column] or hint is str or get_origin(hint) in (tuple, Literal)
+        }
+        for row in table(name)
+    ]
+    return tuple(msgspec.convert(cell, kind, strict=False, dec_hook=_made) for cell in cells)
+
+
+def _cell(cell: str, hint: Any) -> Any:
+    if get_origin(hint) is tuple:
+        return re.split(r"[\s,;]+", cell.strip()) if cell.strip() else []
+    return {"yes": True, "no": False}[cell] if hint is bool else cell
+
+
+def _made(kind: type, text: str) -> Any:
+    return re.compile(text) if kind is re.Pattern else kind(text)

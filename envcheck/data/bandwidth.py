@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
-from . import table
+import msgspec
+
+from . import rows, table
 from .gpu_names import model
+from .products import named
 
 # GB/s of one PCIe lane by generation, after encoding (8b/10b, 128b/130b, flits of 242 in 256 bytes):
 # PCI Express Base Specification.
@@ -16,9 +18,15 @@ PCIE_LANE = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 NVLINK = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 50.0}
 
 
-class PassLine(NamedTuple):
-    """GB/s below which somebody calls a GPU slow, and who."""
+class PassLine(msgspec.Struct, frozen=True):
+    """GB/s below which somebody calls a GPU slow, and who.
 
+    what: "memory", of a PCI id; "peer": copies between two such GPUs that NVSwitches join, of a product.
+    """
+
+    what: str
+    gpu: str  # the key of products.csv; of memory, as DCGM calls it
+    device_id: str  # "10de:2330"
     gb_s: float
     source: str
 
@@ -43,22 +51,16 @@ def _gigabytes(name: str) -> set[str]:
     return set(found[1].split("/")) if found else set()
 
 
-@lru_cache(maxsize=64)
 def memory_line(device_id: str) -> PassLine | None:
     """The pass line of a GPU's memory by its PCI ids ("10de:2330"), the lowest where there are several."""
-    return _line([row for row in _rows("memory") if row["device_id"] == device_id.lower()])
+    every = rows("bandwidth_reference", PassLine)
+    found = (row for row in every if row.what == "memory" and row.device_id == device_id.lower())
+    return min(found, key=lambda row: row.gb_s, default=None)
 
 
-@lru_cache(maxsize=64)
 def peer_line(name: str) -> PassLine | None:
     """The pass line of copies between two such GPUs that NVSwitches join."""
-    return _line([row for row in _rows("peer") if re.search(row["pattern"], name.strip())])
-
-
-def _rows(what: str) -> list[dict[str, str]]:
-    return [row for row in table("bandwidth_reference") if row["what"] == what]
-
-
-def _line(rows: list[dict[str, str]]) -> PassLine | None:
-    found = [PassLine(float(row["gb_s"]), row["source"]) for row in rows]
-    return min(found, default=None)
+    key = getattr(named(name), "gpu", "")
+    every = rows("bandwidth_reference", PassLine)
+    found = (row for row in every if row.what == "peer" and row.gpu == key)
+    return min(found, key=lambda row: row.gb_s, default=None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
-from . import table
+from . import rows
 
 
-class Capability(NamedTuple):
+class Capability(msgspec.Struct, frozen=True):
     """One compute capability; the CUDA versions are "" where no source was seen or none is the last."""
 
     compute_capability: str  # "9.0"
@@ -19,7 +19,6 @@ class Capability(NamedTuple):
 
 def capability(compute_capability: str) -> Capability | None:
     """What the table knows of a compute capability ("9.0"); None where it does not have it."""
-    for row in table("capabilities"):
-        if row["compute_capability"] == compute_capability.strip():
-            return Capability(**row)
-    return None
+    wanted = compute_capability.strip()
+    every = rows("capabilities", Capability)
+    return next((row for row in every if row.compute_capability == wanted), None)

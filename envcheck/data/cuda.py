@@ -9,24 +9,33 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
+import msgspec
 from packaging.version import Version
 
-from . import table
+from .. import data
 from .versions import parse_version
 
+_COLUMNS = {
+    "version": "cuda",
+    "toolkit_driver": "toolkit_driver_linux_min",
+    "compat_driver": "minor_version_compat_linux_min",
+}
 How = Literal["native", "minor-version", "too-old", "not-known"]
 
 
-class CudaRow(NamedTuple):
+class CudaRow(msgspec.Struct, frozen=True, rename=_COLUMNS):
     """One CUDA release and its oldest drivers, as written; "" where no source was seen."""
 
-    cuda: str  # "12.5.1"
-    version: Version
+    version: Version  # "12.5.1"
     label: str  # "Update 1"
     toolkit_driver: str  # shipped with the toolkit: it has everything that this CUDA has
     compat_driver: str  # runs it by minor-version compatibility; may be a branch alone ("580")
     note: str
     source: str
+
+    @property
+    def cuda(self) -> str:
+        return str(self.version)
 
     @property
     def minor(self) -> str:
@@ -57,21 +66,9 @@ class DriverFit(NamedTuple):
         ]
 
 
-@cache
 def rows() -> tuple[CudaRow, ...]:
     """The table, newest CUDA first."""
-    return tuple(
-        CudaRow(
-            row["cuda"],
-            Version(row["cuda"]),
-            row["label"],
-            row["toolkit_driver_linux_min"],
-            row["minor_version_compat_linux_min"],
-            row["note"],
-            row["source"],
-        )
-        for row in table("cuda_driver")
-    )
+    return data.rows("cuda_driver", CudaRow)
 
 
 @lru_cache(maxsize=256)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from typing import NamedTuple
 
-from . import table
+import msgspec
+
+from . import rows
 
 
-class Xid(NamedTuple):
+class Xid(msgspec.Struct, frozen=True):
     """What an Xid means and asks for. ``severity`` is "fail", "warn" or "info".
 
     nonfatal_severity: where the message itself says that the error was not fatal; "" where it never
@@ -28,15 +30,16 @@ class Xid(NamedTuple):
     source: str
 
 
-class Sxid(NamedTuple):
+class Sxid(msgspec.Struct, frozen=True):
     """What an NVSwitch's SXid means and asks for. action: "reset", "reboot", "cool", "report"."""
 
+    codes: tuple[str, ...]  # "18001-18010", or "11004"
     meaning: str
     action: str
     remedy: str
 
 
-class FabricManagerWords(NamedTuple):
+class FabricManagerWords(msgspec.Struct, frozen=True):
     """What the fabric manager says in its log. severity: "fail", "warn" or "info"; action: "install",
     "reset", "reboot" or ""."""
 
@@ -48,11 +51,11 @@ class FabricManagerWords(NamedTuple):
     remedy: str
 
 
-class Flavour(NamedTuple):
+class Flavour(msgspec.Struct, frozen=True):
     """Which flavour of the kernel module drives the GPUs in a range of PCI device ids."""
 
-    first: int
-    last: int
+    first_device_id: str  # four hexadecimal digits
+    last_device_id: str
     flavour: str  # "open", "proprietary", "either"
     gpus: str
 
@@ -60,67 +63,25 @@ class Flavour(NamedTuple):
 @cache
 def xids() -> dict[int, Xid]:
     """Every known Xid by its code; a code that is not in it is not known."""
-    return {
-        int(row["code"]): Xid(
-            int(row["code"]),
-            row["meaning"],
-            row["severity"],
-            row["nonfatal_severity"],
-            tuple(row["settled_by"].split()),
-            tuple(row["shown_by"].split()),
-            row["action"],
-            row["remedy"],
-            row["source"],
-        )
-        for row in table("xids")
-    }
+    return {row.code: row for row in rows("xids", Xid)}
 
 
 @cache
 def sxids() -> dict[int, Sxid]:
     """The SXids that ask for more than a look at the link, by code."""
-    return {
-        code: Sxid(row["meaning"], row["action"], row["remedy"])
-        for row in table("sxids")
-        for word in row["codes"].split()
-        for code in _codes(word)
-    }
+    every = ((word.split("-"), row) for row in rows("sxids", Sxid) for word in row.codes)
+    return {code: row for ends, row in every for code in range(int(ends[0]), int(ends[-1]) + 1)}
 
 
-def _codes(word: str) -> range:
-    """ "18001-18010", or "11004" """
-    first, _, last = word.partition("-")
-    return range(int(first), int(last or first) + 1)
-
-
-@cache
 def fabric_manager_words() -> tuple[FabricManagerWords, ...]:
-    return tuple(
-        FabricManagerWords(*(row[field] for field in FabricManagerWords._fields))
-        for row in table("fabric_manager")
-    )
-
-
-@cache
-def flavours() -> tuple[Flavour, ...]:
-    return tuple(
-        Flavour(
-            int(row["first_device_id"], 16),
-            int(row["last_device_id"], 16),
-            row["flavour"],
-            row["gpus"],
-        )
-        for row in table("kernel_flavours")
-    )
+    return rows("fabric_manager", FabricManagerWords)
 
 
 def flavour_for(device_id: str) -> Flavour | None:
     """The module flavour for a device "10de:2330"; None for what is no NVIDIA device id."""
-    vendor, _, device = device_id.partition(":")
-    try:
-        number = int(device, 16)
-    except ValueError:
+    vendor, _, device = device_id.lower().partition(":")
+    if vendor != "10de" or not re.fullmatch("[0-9a-f]{1,4}", device):
         return None
-    if vendor != "10de":
-        return None
-    return next((row for row in flavours() if row.first <= number <= row.last), None)
+    every = rows("kernel_flavours", Flavour)
+    device = device.zfill(4)
+    return next((row for row in every if row.first_device_id <= device <= row.last_device_id), None)

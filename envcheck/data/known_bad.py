@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import NamedTuple
 
+import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from . import table
+from . import rows
 
 
-class KnownBad(NamedTuple):
+class KnownBad(msgspec.Struct, frozen=True):
     """What is known of some versions of a component: "driver", "nccl", "torch".
 
     gpus, capability, least: of which GPUs, and how many at least. when: "p2p", "rdma", "aarch64", "amd",
@@ -21,7 +20,7 @@ class KnownBad(NamedTuple):
 
     what: str
     versions: SpecifierSet
-    gpus: re.Pattern[str]
+    gpus: str
     capability: str
     least: int
     when: str
@@ -34,22 +33,9 @@ class KnownBad(NamedTuple):
     def covers(self, version: Version) -> bool:
         return self.versions.contains(Version(version.public), prereleases=True)
 
+    def is_about(self, gpu: str) -> bool:
+        return re.search(self.gpus, gpu, re.IGNORECASE) is not None
 
-@cache
+
 def known_bad() -> tuple[KnownBad, ...]:
-    return tuple(
-        KnownBad(
-            row["what"],
-            SpecifierSet(row["versions"]),
-            re.compile(row["gpus"], re.IGNORECASE),
-            row["capability"],
-            int(row["least"]),
-            row["when"],
-            row["level"],
-            row["symptom"],
-            row["fixed"],
-            row["workaround"],
-            row["source"],
-        )
-        for row in table("known_bad")
-    )
+    return rows("known_bad", KnownBad)

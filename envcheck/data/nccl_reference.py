@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from typing import NamedTuple
+import msgspec
 
-from . import table
+from . import rows
+from .products import named
 
 
-class Reached(NamedTuple):
-    """Bus bandwidth in GB/s, with how many MiB, and who says so."""
+class Reached(msgspec.Struct, frozen=True, rename={"gb_s": "bus_gb_s"}):
+    """Bus bandwidth in GB/s, with how many MiB, and who says so. kind: "measured" or "pass line"."""
 
-    gb_s: float
+    gpu: str  # the key of products.csv
+    gpus: int
     size_mib: int
+    algorithm: str
+    gb_s: float
+    kind: str
     source: str
 
 
-@lru_cache(maxsize=64)
 def measured(name: str, gpus: int, size_mib: int, algorithm: str) -> Reached | None:
     """What so many of these GPUs reached with that size by that algorithm."""
-    found = [row for row in _rows(name, gpus, "measured") if row.size_mib == size_mib]
-    return next((row.reached for row in found if row.algorithm == algorithm), None)
+    found = (row for row in _rows(name, gpus, "measured") if row.size_mib == size_mib)
+    return next((row for row in found if row.algorithm == algorithm), None)
 
 
-@lru_cache(maxsize=64)
 def pass_line(name: str, gpus: int) -> Reached | None:
     """Below which an operator takes a machine with so many of these GPUs out of service."""
-    return next((row.reached for row in _rows(name, gpus, "pass line")), None)
+    return next(iter(_rows(name, gpus, "pass line")), None)
 
 
-class ReachedRow(NamedTuple):
-    size_mib: int
-    algorithm: str
-    reached: Reached
-
-
-def _rows(name: str, gpus: int, kind: str) -> list[ReachedRow]:
-    return [
-        ReachedRow(
-            int(row["size_mib"]),
-            row["algorithm"],
-            Reached(float(row["bus_gb_s"]), int(row["size_mib"]), row["source"]),
-        )
-        for row in table("nccl_reference")
-        if row["kind"] == kind
-        and int(row["gpus"]) == gpus
-        and re.search(row["gpu"], name.strip()) is not None
-    ]
+def _rows(name: str, gpus: int, kind: str) -> list[Reached]:
+    key = getattr(named(name), "gpu", "")
+    every = rows("nccl_reference", Reached)
+    return [row for row in every if (row.gpu, row.gpus, row.kind) == (key, gpus, kind)]

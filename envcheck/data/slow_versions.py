@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
+import msgspec
 from packaging.version import Version
 
-from . import table
+from . import rows
 
 
-class SlowVersions(NamedTuple):
+class SlowVersions(msgspec.Struct, frozen=True):
+    """without: the first release in which it was not seen any more."""
+
     framework: str
     since: Version
     before: Version
     what: str
-    without: str  # the first release in which it was not seen any more
+    without: str
     source: str
 
 
-def slow_versions(framework: str, version: Version) -> tuple[SlowVersions, ...]:
-    return tuple(
-        row for row in _rows() if row.framework == framework and row.since <= version < row.before
-    )
-
-
-@cache
-def _rows() -> tuple[SlowVersions, ...]:
-    return tuple(
-        SlowVersions(
-            row["framework"],
-            Version(row["since"]),
-            Version(row["before"]),
-            row["what"],
-            row["without"],
-            row["source"],
-        )
-        for row in table("slow_versions")
-    )
+def slow_versions(framework: str, version: Version) -> list[SlowVersions]:
+    every = rows("slow_versions", SlowVersions)
+    return [
+        row for row in every if row.framework == framework and row.since <= version < row.before
+    ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
-from . import table
+from . import rows
 
 
-class SystemPython(NamedTuple):
+class SystemPython(msgspec.Struct, frozen=True):
     system: str  # "Debian 12"
     id: str  # os-release's ID and VERSION_ID: "debian", "12"
     version: str
@@ -15,9 +15,6 @@ class SystemPython(NamedTuple):
     glibc: str  # "2.36"
 
 
-def system_pythons() -> list[SystemPython]:
+def system_pythons() -> tuple[SystemPython, ...]:
     """All of them, oldest release of each distribution first."""
-    return [
-        SystemPython(*(row[name] for name in SystemPython._fields))
-        for row in table("system_pythons")
-    ]
+    return rows("system_pythons", SystemPython)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
+import msgspec
 from packaging.version import Version
 
-from . import table
+from . import rows
 
 
-class PublicTensorFlow(NamedTuple):
+class PublicTensorFlow(msgspec.Struct, frozen=True):
     """cudnn: "8.1", or "" where the wheel itself tells it."""
 
     first: Version
@@ -22,20 +20,5 @@ class PublicTensorFlow(NamedTuple):
 
 def build_of(version: Version) -> PublicTensorFlow | None:
     """The row of a public version; None for one that no row is about, and for a local build."""
-    if version.local:
-        return None
-    return next((row for row in _rows() if row.first <= version <= row.last), None)
-
-
-@cache
-def _rows() -> tuple[PublicTensorFlow, ...]:
-    return tuple(
-        PublicTensorFlow(
-            Version(row["first"]),
-            Version(row["last"]),
-            row["cudnn"],
-            row["into_wheels"] == "yes",
-            row["source"],
-        )
-        for row in table("tensorflow_builds")
-    )
+    every = () if version.local else rows("tensorflow_builds", PublicTensorFlow)
+    return next((row for row in every if row.first <= version <= row.last), None)

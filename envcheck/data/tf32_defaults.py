@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
+import msgspec
 from packaging.version import Version
 
-from . import table
+from . import rows
 
 
-class Tf32Default(NamedTuple):
+class Tf32Default(msgspec.Struct, frozen=True):
     name: str
     since: Version
-    before: Version | None
     default: str
     switch: str
     source: str
+    before: Version | None = None
 
 
 def tf32_default(name: str, version: Version) -> Tf32Default | None:
-    found = (row for row in _rows() if row.name == name and row.since <= version)
-    return next((row for row in found if row.before is None or version < row.before), None)
-
-
-@cache
-def _rows() -> tuple[Tf32Default, ...]:
-    return tuple(
-        Tf32Default(
-            row["name"],
-            Version(row["since"]),
-            Version(row["before"]) if row["before"] else None,
-            row["default"],
-            row["switch"],
-            row["source"],
-        )
-        for row in table("tf32_defaults")
-    )
+    found = (row for row in rows("tf32_defaults", Tf32Default) if row.name == name)
+    found = (row for row in found if row.before is None or version < row.before)
+    return next((row for row in found if row.since <= version), None)

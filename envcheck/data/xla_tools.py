@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import msgspec
 from packaging.version import Version
 
-from . import table
+from . import rows
 
 
 class XlaSearch(msgspec.Struct, frozen=True):
@@ -20,38 +18,20 @@ class XlaSearch(msgspec.Struct, frozen=True):
     """
 
     framework: str
-    since: Version
-    before: Version | None
     ptxas: tuple[str, ...]
     libdevice: tuple[str, ...]
-    oldest_ptxas: Version | None
-    as_new_as_build: bool
-    always: bool
     source: str
+    as_new_as_build: bool = False
+    always: bool = False
+    since: Version | None = None
+    before: Version | None = None
+    oldest_ptxas: Version | None = None
 
 
 def xla_search(framework: str, version: Version) -> XlaSearch | None:
     release = Version(version.base_version)
-    for row in _rows():
-        until = row.before is None or release < row.before
-        if row.framework == framework and row.since <= release and until:
+    for row in rows("xla_tools", XlaSearch):
+        since = row.since is None or row.since <= release
+        if row.framework == framework and since and (row.before is None or release < row.before):
             return row
     return None
-
-
-@cache
-def _rows() -> tuple[XlaSearch, ...]:
-    return tuple(
-        XlaSearch(
-            framework=row["framework"],
-            since=Version(row["since"] or "0"),
-            before=Version(row["before"]) if row["before"] else None,
-            ptxas=tuple(filter(None, row["ptxas"].split(","))),
-            libdevice=tuple(row["libdevice"].split(",")),
-            oldest_ptxas=Version(row["oldest_ptxas"]) if row["oldest_ptxas"] else None,
-            as_new_as_build=row["as_new_as_build"] == "yes",
-            always=row["always"] == "yes",
-            source=row["source"],
-        )
-        for row in table("xla_tools")
-    )

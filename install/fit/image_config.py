@@ -13,7 +13,7 @@ import msgspec
 from packaging.specifiers import Specifier
 from packaging.version import Version
 
-from ...data.data_centre_gpus import is_data_centre
+from ...data.products import is_data_centre
 from ...data.versions import parse_version
 from ...exit_codes import Cannot
 from ...facts.snapshot import Snapshot

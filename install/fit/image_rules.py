@@ -9,7 +9,7 @@ from __future__ import annotations
 from packaging.version import Version
 
 from ...checks.visible import VisibleDevice
-from ...data.data_centre_gpus import is_data_centre
+from ...data.products import is_data_centre
 from ...data.versions import parse_version
 from ..catalogue.containers import ImageRelease, ImageStack
 from ..pythons.interpreter import listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envcheck.data import table
-from envcheck.data.data_centre_gpus import is_data_centre
+from envcheck.data.products import is_data_centre
 from envcheck.data.releases import month_key
 from envcheck.install.catalogue.containers import ImageRelease, flavours, stack
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from envcheck.data import table
-from envcheck.data.data_centre_gpus import is_data_centre
+from envcheck.data.products import is_data_centre
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.containers import stack

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packaging.version import Version
 
 from envcheck.checks.target import same
 from envcheck.data import table
@@ -16,17 +15,7 @@ from envcheck.data.packages import (
     tensorflow_build,
     tensorflow_builds,
 )
-from envcheck.data.releases import (
-    allows,
-    by_month,
-    by_wheel,
-    dependencies,
-    month_of,
-    nearest,
-    releases,
-    rule,
-    sister,
-)
+from envcheck.data.releases import dependencies, releases, sister
 from envcheck.data.sonames import component_of, sonames
 
 FUZZ = settings(max_examples=30, deadline=None)
@@ -40,75 +29,9 @@ def test_every_release_of_the_table_is_read() -> None:
     assert releases()[-1].month == "25.02"
 
 
-@pytest.mark.parametrize("version", ["1.15.5+nv23.03", "1.15.5+nv23.3", Version("1.15.5+NV23-3")])
-def test_a_wheel_is_found_however_its_month_is_written(version: str | Version) -> None:
-    release = by_wheel(version)
-    assert release is not None
-    assert (release.month, release.cuda, release.cudnn) == ("23.03", "12.1.0", "8.8.1.3")
-
-
-@pytest.mark.parametrize("version", ["1.15.5", "1.15.5+nv23.4", "2.12.0+nv23.03", "", "no version"])
-def test_what_is_no_release_is_none(version: str) -> None:
-    assert by_wheel(version) is None
-
-
-def test_an_empty_cell_stays_empty() -> None:
-    release = by_month("23.12")
-    assert release is not None
-    assert (release.cuda, release.wheel, release.libraries_known) == ("", None, False)
-
-
-def test_the_month_of_a_version() -> None:
-    assert month_of("1.15.5+nv23.3") == "23.03"
-    assert month_of("2.17.0+nv25.2.1") == "25.02"
-    assert month_of("1.15.5+nv23.13") is None
-    assert month_of("1.15.5") is None
-
-
-@given(st.integers(17, 35), st.integers(1, 12))
-@FUZZ
-def test_the_nearest_release_has_a_wheel_and_no_other_is_nearer(year: int, month: int) -> None:
-    release = nearest(f"1.15.5+nv{year}.{month:02d}")
-    assert release is not None and release.wheel is not None
-
-    def distance(other: str) -> int:
-        at_year, at_month = (int(part) for part in other.split("."))
-        return abs((at_year - year) * 12 + at_month - month)
-
-    assert all(
-        distance(release.month) <= distance(other.month) for other in releases() if other.wheel
-    )
-
-
-def test_nothing_is_near_a_version_without_a_month() -> None:
-    assert nearest("2.19.1") is None
-
-
 def test_the_same_month_of_another_container_stands_apart() -> None:
     assert sister("23.08")["cuda"] == "12.2.1"
     assert sister("19.01") == {}
-
-
-def test_rules_change_name_with_the_months() -> None:
-    assert rule("22.03", "nvidia-cublas-cu116") is not None
-    assert rule("22.03", "nvidia-cublas-cu11") is None
-    assert rule("22.08", "nvidia_cublas_cu11") is not None
-    assert rule("23.03", "nvidia-cublas-cu12") is not None
-    assert rule("22.09", "nvidia-tensorrt") is not None
-    assert rule("22.10", "nvidia-tensorrt") is None
-    assert rule("21.05", "nvidia-cublas") is None
-
-
-def test_a_rule_lets_libraries_float_inside_their_major() -> None:
-    since_22_06 = rule("23.03", "nvidia-cudnn-cu12")
-    assert since_22_06 is not None
-    assert allows(since_22_06, "8.8.1.3", "8.9.7.29") is True
-    assert allows(since_22_06, "8.8.1.3", "8.7.0.84") is False
-    assert allows(since_22_06, "8.8.1.3", "9.1.0.70") is False
-    assert allows(since_22_06, "8.8.1.3", "nonsense") is None
-    before = rule("22.03", "nvidia-cudnn-cu116")
-    assert before is not None
-    assert allows(before, "8.3.3.40", "9.1.0.70") is True
 
 
 def test_dependencies_keep_their_source_and_tell_prose_from_specifiers() -> None:
@@ -242,9 +165,6 @@ def test_a_longer_version_agrees_with_its_beginning(start: list[int], more: list
 def test_foreign_text_breaks_no_table(name: str, version: str) -> None:
     placeholder(name, version)
     cuda_major(f"nvidia-{name}", version)
-    assert by_wheel(version) is None or "nv" in version
-    month_of(version)
-    nearest(version)
     tensorflow_build(version)
     sonames(version)
     component_of(name)

@@ -177,7 +177,7 @@ def _name(device: VisibleDevice) -> str:
 def _jit(view: SnapshotView, facts: Framework, device: VisibleDevice, ptx: str) -> Finding:
     cuda, api = known(facts.built_cuda) or "", driver_cuda(view)
     row = gpu_builds(facts.name, device.capability)
-    if row is not None and row.ptx_fails:
+    if row is not None and row.ptx == "fails":
         return _lacks(view, facts, PTX_FAILS, device)
     if cuda and api and ptx_runs(cuda, api) is False:
         update = Remedy(PTX_TOO_NEW.remedy, on_system(view, "update-driver"))

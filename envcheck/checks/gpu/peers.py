@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...data.data_centre_gpus import is_data_centre
+from ...data.products import is_data_centre
 from ..driver_state import HOLDERS, NO_GPUS
 from ..gpus import address_of, found, judge_gpus
 from ..peer_groups import Outlier, groups, is_vgpu, of_many_makers, outliers

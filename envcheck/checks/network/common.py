@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ...data.data_centre_gpus import is_data_centre
+from ...data.products import is_data_centre
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu

@@ -119,7 +119,7 @@ def _affected(view: SnapshotView, row: KnownBad) -> list[Gpu]:
     return [
         gpu
         for gpu in gpus(view)
-        if row.gpus.search(known(gpu.name) or "")
+        if row.is_about(known(gpu.name) or "")
         and row.capability in ("", (known(gpu.compute_capability) or "").split(".")[0])
     ]
 
@@ -153,7 +153,7 @@ def _finding(view: SnapshotView, row: KnownBad, one: VersionHere, affected: list
     subjects: list[Subject] = []
     if one.package:
         subjects = about("package", one.package)
-    elif row.gpus.pattern or row.capability:
+    elif row.gpus or row.capability:
         subjects = [subject for gpu in affected for subject in about_gpu(gpu)]
     names = ", ".join(dict.fromkeys(known(gpu.name) or "a GPU" for gpu in affected))
     return KNOWN_BAD.found(

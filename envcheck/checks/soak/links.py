@@ -119,4 +119,6 @@ def _possible(view: SnapshotView, one: Soaked) -> tuple[int | None, int | None]:
     slot = None if gpu is None else pci_device(view, gpu)
     lanes = None if gpu is None else widest_of(lanes_of(gpu, slot), slot)
     generation = None if gpu is None else fastest_of(gpu, slot)
-    return lanes or (sold and sold.pcie_lanes), generation or (sold and sold.pcie_generation)
+    if sold is None:
+        return lanes, generation
+    return lanes or sold.pcie_lanes, generation or sold.pcie_generation
