@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ...attributes.bounds import fits
 from ...attributes.registry import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
@@ -111,32 +111,23 @@ def gpus_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"{len(_gpus(view))} GPUs, as the profile says")
 
 
-@check(
-    "EXP-004",
-    title="Each GPU has what the profile says",
-    causes=[DEVICE_DIFFERS],
-    about="Memory, NVLinks, PCIe, firmware, clocks and fabric of each GPU, as a profile wants them.",
-    sources=("the profile",),
-    follows=(*NO_GPUS, "GPU-001"),
-)
-def each_gpu_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    fixed = [key.name for key in SECTIONS["gpus"].keys if key.name not in _MODES]
-    return together(_each(view, fixed))
+def _register(code: str, title: str, about: str, names: Collection[str]) -> None:
+    follows = (*NO_GPUS, "GPU-001")
+    texts = {"title": title, "about": about, "sources": ("the profile",), "follows": follows}
+
+    @check(code, causes=[DEVICE_DIFFERS], **texts)  # type: ignore[arg-type]
+    def each_gpu_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+        return together(_each(view, names))
 
 
-@check(
-    "EXP-005",
-    title="Each GPU is in the modes that the profile says",
-    causes=[DEVICE_DIFFERS],
-    about="ECC, MIG, persistence, compute mode and power limit of each GPU, as a profile wants them.",
-    sources=("the profile",),
-    follows=(*NO_GPUS, "GPU-001"),
-)
-def each_gpu_is_in_the_modes(view: SnapshotView) -> Iterator[Verdict]:
-    return together(_each(view, list(_MODES)))
+_FIXED = [key.name for key in SECTIONS["gpus"].keys if key.name not in _MODES]
+_HAS = "Memory, NVLinks, PCIe, firmware, clocks and fabric of each GPU, as a profile wants them."
+_IS_IN = "ECC, MIG, persistence, compute mode and power limit of each GPU, as a profile wants them."
+_register("EXP-004", "Each GPU has what the profile says", _HAS, _FIXED)
+_register("EXP-005", "Each GPU is in the modes that the profile says", _IS_IN, _MODES)
 
 
-def _each(view: SnapshotView, names: list[str]) -> Iterator[Verdict]:
+def _each(view: SnapshotView, names: Collection[str]) -> Iterator[Verdict]:
     keys = {key.name: key for key in SECTIONS["gpus"].keys if key.name in names}
     tables = wanted_tables(view, "gpus")["gpus"]
     if not any(name in keys for table in tables for name in table):
@@ -162,22 +153,16 @@ def _commands(gpu: Gpu, name: str, wanted: Value) -> list[str]:
     address = address_of(gpu)
     # No command switches a protection off: the profile may come from a machine that was wrong.
     on = wanted is True
+    smi = f"sudo nvidia-smi -i {address}"
+    reset = [HOLDERS, f"sudo nvidia-smi --gpu-reset -i {address}"]
     commands = {
-        "ecc": [
-            f"sudo nvidia-smi -i {address} -e 1",
-            HOLDERS,
-            f"sudo nvidia-smi --gpu-reset -i {address}",
-        ]
-        if on
-        else [],
-        "mig": [f"sudo nvidia-smi -i {address} -mig 1"] if on else [],
-        "persistence": [f"sudo nvidia-smi -i {address} -pm 1"] if on else [],
-        "compute_mode": [f"sudo nvidia-smi -i {address} -c {word(str(wanted).upper())}"],
-        "power_limit_w": [f"sudo nvidia-smi -i {address} -pl {word(str(wanted))}"],
+        "ecc": [f"{smi} -e 1", *reset] if on else [],
+        "mig": [f"{smi} -mig 1"] if on else [],
+        "persistence": [f"{smi} -pm 1"] if on else [],
+        "compute_mode": [f"{smi} -c {word(str(wanted).upper())}"],
+        "power_limit_w": [] if isinstance(wanted, (list, str)) else [f"{smi} -pl {wanted}"],
         "nvlinks": [f"nvidia-smi nvlink -s -i {address}"],
     }
-    if isinstance(wanted, (list, str)) and name == "power_limit_w":
-        commands.pop(name)
     return commands.get(name) or [f"nvidia-smi -q -i {address}"]
 
 

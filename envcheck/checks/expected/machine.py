@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from ...attributes.named import NAMED, Named
-from ...attributes.readers import package
+from ...attributes.named import NAMED
+from ...attributes.readers import Fact, package
 from ...attributes.registry import PACKAGES, SECTIONS, Key
 from ...facts.base import known
 from ...facts.profile import Wanted
@@ -30,10 +30,8 @@ _CHECKS: tuple[tuple[str, tuple[str, ...], str, str, tuple[str, ...]], ...] = (
         "EXP-001",
         ("machine",),
         "The machine is what the profile says",
-        "With --expect FILE a machine is compared with a profile: operating system, kernel, processors,"
-        " memory, NUMA nodes, NVSwitches. A difference is a failure; a wanted fact that was not collected is"
-        " could-not-run. `envcheck collect --as-profile` writes a profile of a healthy machine, with a"
-        " comment at each key.",
+        "With --expect FILE a machine is compared with a profile, which `envcheck collect --as-profile`"
+        " writes of a healthy one: operating system, kernel, processors, memory, NUMA nodes, NVSwitches.",
         (),
     ),
     (
@@ -55,16 +53,15 @@ _CHECKS: tuple[tuple[str, tuple[str, ...], str, str, tuple[str, ...]], ...] = (
         "EXP-009",
         (PACKAGES,),
         "The target's packages are what the profile says",
-        "The versions of frameworks and NVIDIA's libraries that a profile wants in the target. A missing"
-        " package is a failure; without a target, this could not run.",
+        "The versions of frameworks and NVIDIA's libraries that a profile wants in the target.",
         (),
     ),
     (
         "EXP-010",
         ("target", "libraries"),
         "The target's Python and libraries are what the profile says",
-        "The Python of the target, and the versions of the NVIDIA libraries that it loads (cuDNN, NCCL,"
-        " TensorRT, cuBLAS), as a profile wants them. Packages may be right while another library is loaded.",
+        "The Python of the target, and the versions of the NVIDIA libraries that it loads, as a profile wants"
+        " them. Packages may be right while another library is loaded.",
         ("EXP-009",),
     ),
     (
@@ -81,62 +78,43 @@ _CHECKS: tuple[tuple[str, tuple[str, ...], str, str, tuple[str, ...]], ...] = (
 def _register(
     code: str, sections: tuple[str, ...], title: str, text: str, follows: tuple[str, ...]
 ) -> None:
-    @check(
-        code,
-        title=title,
-        causes=[DIFFERS],
-        about=text,
-        sources=("the profile",),
-        follows=follows,
-    )
+    sources = ("the profile",)
+
+    @check(code, title=title, causes=[DIFFERS], about=text, sources=sources, follows=follows)
     def as_expected(view: SnapshotView) -> Iterator[Verdict]:
         tables = wanted_tables(view, *sections)
-        found = [
-            one for name in sections for table in tables[name] for one in _table(view, name, table)
-        ]
+        every = [(name, table) for name in sections for table in tables[name]]
+        found = [one for name, table in every for one in _table(view, name, table)]
         yield from found
         if not found:
-            every = (table for name in sections for table in tables[name])
-            yield Passed(f"as the profile says: {', '.join(_first(every))}")
+            names = [key for _, table in every for key in table]
+            more = [f"and {len(names) - _MOST} more"] if len(names) > _MOST else []
+            yield Passed(f"as the profile says: {', '.join(names[:_MOST] + more)}")
 
 
 for _check in _CHECKS:
     _register(*_check)
 
 
-def _first(tables: Iterable[dict[str, Wanted]]) -> list[str]:
-    names = [name for table in tables for name in table]
-    return names if len(names) <= _MOST else [*names[:_MOST], f"and {len(names) - _MOST} more"]
-
-
 def _table(
     view: SnapshotView, section: str, table: dict[str, Wanted]
 ) -> Iterator[Finding | Unjudged]:
     keys = {key.name: key for key in SECTIONS[section].keys} if section in SECTIONS else {}
+    fact: Fact
     for name, wanted in table.items():
         if section == PACKAGES:
-            yield from _package(view, name, wanted)
+            fact = package(view, name)
+            key = Key(name, "version", f"{name} in the target", "", lambda _view: "", "")
+            at, subjects = "target.packages.distributions", about("package", name)
+            see = "envcheck doctor -v --only packages"
+            evidence = view.evidence(at, f"{name}: {show(fact)}")
         elif section in NAMED:
-            yield from _by_name(view, NAMED[section], name, wanted)
+            named, subjects = NAMED[section], []
+            fact, see = named.fact(view, name), named.see
+            key = Key(name, named.kind, named.words % name, "", lambda _view: "", "")
+            evidence = view.evidence(named.at, f"{name}: {show(fact)}")
         else:
-            key = keys[name]
+            key, see, subjects = keys[name], _SHOWN_BY[section], []
             fact = key.fact(view)
             evidence = view.evidence(f"{SECTIONS[section].document}.{key.path}", known(fact))
-            yield from compared(view, key, wanted, fact, evidence, [_SHOWN_BY[section]])
-
-
-def _by_name(
-    view: SnapshotView, named: Named, name: str, wanted: Wanted
-) -> Iterator[Finding | Unjudged]:
-    fact = named.fact(view, name)
-    key = Key(name, named.kind, named.words % name, "", lambda _view: fact, "")
-    evidence = view.evidence(named.at, f"{name}: {show(fact)}")
-    return compared(view, key, wanted, fact, evidence, [named.see])
-
-
-def _package(view: SnapshotView, name: str, wanted: Wanted) -> Iterator[Finding | Unjudged]:
-    version = package(view, name)
-    key = Key(name, "version", f"{name} in the target", "", lambda _view: version, "")
-    evidence = view.evidence("target.packages.distributions", f"{name}: {show(version)}")
-    commands = ["envcheck doctor -v --only packages"]
-    return compared(view, key, wanted, version, evidence, commands, about("package", name))
+        yield from compared(view, key, wanted, fact, evidence, [see], subjects)
