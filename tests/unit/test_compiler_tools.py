@@ -82,17 +82,6 @@ def test_an_old_tensorflow_is_warned_where_xla_is_asked_for_or_missed() -> None:
     assert "nvidia-cuda-nvcc-cu11" in told(missed) and "XLA_FLAGS" in told(missed)
 
 
-def test_path_counts_from_the_version_on_that_looks_there() -> None:
-    on_path = [
-        compiler_tool("ptxas", "PATH", "/opt/tools", "10.1.243"),
-        compiler_tool("libdevice", "/usr/local/cuda", "/usr/local/cuda"),
-    ]
-    facts = {"TF_XLA_FLAGS": "--tf_xla_auto_jit=2"}
-    environment = with_variables(**facts).target.environment  # type: ignore[union-attr]
-    assert on("FRM-008", *on_path, version="2.0.0", environment=environment).outcome == "warn"
-    assert on("FRM-008", *on_path, version="2.2.0", environment=environment).outcome == "pass"
-
-
 def test_a_toolkit_aside_is_named_instead_of_installing() -> None:
     aside = [
         compiler_tool("ptxas", "aside", "/usr/local/cuda-12.6", "12.6.85"),

@@ -9,16 +9,12 @@ from targets import (
     PYTHON,
     config,
     config_file,
-    dist,
     failed,
-    good_packages,
     good_snapshot,
     judge,
-    packages,
     variable,
 )
 
-from envcheck.checks.config.common import ConfigEntry
 from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from envcheck.findings.model import CheckResult
 
@@ -43,11 +39,6 @@ def pyindex_file(path: str = "/etc/pip.conf", level: str = "global") -> ConfigFi
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_no_configuration_passes(code: str) -> None:
-    assert on(code).outcome == "pass"
-
-
-@pytest.mark.parametrize("code", CODES)
 def test_an_ordinary_configuration_passes(code: str) -> None:
     result = on(
         code,
@@ -58,11 +49,6 @@ def test_an_ordinary_configuration_passes(code: str) -> None:
         variable("PIP_CERT", "/etc/ssl/corporate.pem"),
     )
     assert (result.outcome, result.unjudged) == ("pass", [])
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_without_the_facts_it_is_skipped(code: str) -> None:
-    assert judge(good_snapshot(packaging_config=None), code, "config").outcome == "skipped"
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -101,16 +87,6 @@ def test_pyindex_undo_spares_the_users_own_index() -> None:
     assert finding.remedy is not None
     assert not any("unset" in command for command in finding.remedy.commands)
     assert "nvidia" in finding.remedy.commands[0]
-
-
-def test_pyindex_itself_is_uninstalled_too() -> None:
-    snap = good_snapshot(
-        packaging_config=config(pyindex_file(), traces=["/etc/pip.conf"]),
-        packages=packages(dist("nvidia-pyindex", "1.0.9"), *good_packages().distributions),
-    )
-    (finding,) = judge(snap, "CFG-001", "config").findings
-    assert finding.remedy is not None
-    assert finding.remedy.commands[-1].endswith("pip uninstall -y nvidia-pyindex")
 
 
 @pytest.mark.parametrize("code", ["CFG-002", "CFG-003"])
@@ -206,15 +182,6 @@ def test_foreign_settings_crash_no_check(
     for code in CODES:
         result = judge(snap, code, "config")
         assert "crashed" not in result.reason
-
-
-def test_a_key_is_pips_own_however_it_was_written() -> None:
-    file = config_file("/etc/pip.conf")
-    for key in ("extra-index-url", "PIP_EXTRA_INDEX_URL", "global.extra_index_url"):
-        assert (
-            ConfigEntry(file, ConfigSetting(section="global", key=key, value="")).key
-            == "extra-index-url"
-        )
 
 
 @pytest.mark.parametrize(

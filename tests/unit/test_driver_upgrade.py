@@ -9,7 +9,7 @@ import pytest
 from corpus_machines import container, mismatch
 from msgspec.structs import replace
 from targets import replace as with_probes
-from whole import ABSENT, RELEASE, diagnosed, host, independent, whole
+from whole import ABSENT, RELEASE, diagnosed, host, whole
 from whole import kernel as healthy_kernel
 
 from envcheck.facts.kernel import BuildLog, DkmsState, DriverPackage, Kernel, ModuleFile, Service
@@ -70,18 +70,6 @@ def test_what_holds_the_module_is_unloaded_first_and_only_running_services_are_s
         "sudo modprobe -r nvidia_peermem nvidia_uvm nvidia_drm nvidia_modeset nvidia &&"
     )
     assert remedy.commands[3] == "sudo systemctl start nvidia-fabricmanager"
-
-
-def test_packages_that_are_held_are_not_held_again() -> None:
-    held = [package("nvidia-utils-525", NEW, held=True), package("nvidia-dkms-525", NEW, held=True)]
-    remedy = told(upgraded(module_files=[module(NEW)], driver_packages=held))
-    assert "apt-mark" not in words(remedy)
-
-
-def test_a_module_of_unknown_version_may_be_the_new_one() -> None:
-    remedy = told(upgraded(module_files=[module(ABSENT)]))
-    assert "modprobe -r" in words(remedy) and "stopped half-way" in remedy.text
-    assert "half-way" not in told(upgraded(module_files=[module(NEW)])).text
 
 
 def test_a_newer_kernel_has_the_new_module() -> None:
@@ -159,12 +147,6 @@ def test_another_copy_of_the_libraries_is_loaded() -> None:
     assert any("/usr/local/nvidia/lib64" in command for command in remedy.commands)
 
 
-def test_while_an_upgrade_is_under_way_old_libraries_may_still_be_there() -> None:
-    files = [h100.file("libnvidia-ml", OLD), h100.file("libnvidia-ml", NEW)]
-    remedy = told(upgraded(driver_files=files, module_files=[module(NEW)]))
-    assert "reload the modules" in remedy.text and "loader's path" not in remedy.text
-
-
 def test_in_a_container_nothing_is_reloaded() -> None:
     snapshot = mismatch(container())
     (finding,) = diagnosed(snapshot)["DRV-002"].findings
@@ -189,12 +171,6 @@ def test_a_reboot_into_half_an_upgrade_is_warned_of() -> None:
     )
 
 
-def test_holds_and_logs_alone_are_no_finding() -> None:
-    held = [package("nvidia-dkms-535", h100.DRIVER, held=True)]
-    kernel = healthy_kernel(driver_packages=held, build_logs=[], headers=[RELEASE])
-    assert independent(diagnosed(working(kernel))) == {}
-
-
 def test_a_pending_reboot_that_would_break_is_told_with_what_it_would_break() -> None:
     kernel = healthy_kernel(
         module_files=[module(NEW)],
@@ -216,12 +192,3 @@ def test_a_runfiles_driver_is_updated_by_a_runfile() -> None:
     remedy = told(kernel)
     assert any("NVIDIA-Linux-*.run" in command for command in remedy.commands)
     assert "apt" not in words(remedy)
-
-
-def test_packages_of_two_versions_where_their_names_have_no_branch() -> None:
-    packages = [
-        DriverPackage(manager="rpm", name="kmod-nvidia-open-dkms", version=f"{OLD}-1.el9"),
-        DriverPackage(manager="rpm", name="nvidia-driver-libs", version=f"{NEW}-1.el9"),
-    ]
-    remedy = told(upgraded(module_files=[module(OLD)], driver_packages=packages), os_id="rocky")
-    assert "sudo dnf distro-sync '*nvidia*'" in remedy.commands and "module" not in remedy.commands

@@ -107,13 +107,6 @@ def test_a_job_that_slurm_gave_no_gpu() -> None:
         assert finding.remedy is not None and finding.remedy.commands[0].startswith("unset")
 
 
-def test_an_index_of_the_host_s_in_a_container() -> None:
-    (finding,) = container("ENV-001", gpus=True, CUDA_VISIBLE_DEVICES="6").findings
-    assert "counts its own GPUs, from 0" in finding.message
-    (finding,) = on("ENV-001", CUDA_VISIBLE_DEVICES="6").findings
-    assert "container" not in finding.message
-
-
 def divided(number: int, *uuids: str, mig: bool = True) -> Gpu:
     one = gpu(number)
     instances = [MigInstance(uuid=uuid) for uuid in uuids]
@@ -181,21 +174,6 @@ ENTRY = st.one_of(
     st.text(max_size=6).filter(lambda text: "," not in text),
     st.sampled_from(["GPU-<uuid-1>", "GPU-<uuid-2>", "MIG-<uuid-1>", ""]),
 )
-
-
-@given(st.lists(ENTRY, min_size=1, max_size=5), st.integers(0, 3))
-@settings(max_examples=30, deadline=None)
-def test_what_is_chosen_stands_before_the_first_that_names_nothing(
-    entries: list[str], count: int
-) -> None:
-    devices = [VisibleDevice("", "", f"GPU-<uuid-{number + 1}>", "9.0") for number in range(count)]
-    choice = choose(",".join(entries), devices, instances=[], redacted=True)
-    assert len(choice.chosen) <= len(entries)
-    if choice.stopped_at is None:
-        assert len(choice.chosen) == len(entries)
-    else:
-        assert entries[len(choice.chosen)].strip() == choice.stopped_at
-    assert all(device in devices for device in choice.chosen)
 
 
 # ENV-002, ENV-009
@@ -302,14 +280,6 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
 )
 def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
     assert on(code, **values).outcome == outcome
-
-
-def test_settings_are_told() -> None:
-    facts = tensorflow(settings={"tf32": "true", "xla": "false"})
-    values = Environment(variables={"TF_XLA_FLAGS": "--tf_xla_auto_jit=2"})
-    result = judge(good_snapshot(tensorflow=facts, environment=values), "ENV-010", "environment")
-    assert "TF_XLA_FLAGS=--tf_xla_auto_jit=2" in result.detail
-    assert "TensorFlow: tf32 true, xla false" in result.detail
 
 
 # ENV-008

@@ -68,13 +68,6 @@ def test_another_pythons_packages_are_the_cause(kind: str, by_path: bool) -> Non
     assert not by_path or "unset PYTHONPATH" in printed
 
 
-@pytest.mark.parametrize("location", [ELEVEN, SAME])
-def test_they_are_not_judged_as_the_environments_own(location: str) -> None:
-    found = results(borrowing(location))
-    assert found["PKG-003"].outcome == "pass" and "1.15.5" in found["PKG-003"].detail
-    assert found["PKG-014"].outcome in ("pass", "could-not-run")
-
-
 def test_another_environment_of_the_same_python_is_a_warning() -> None:
     assert results(borrowing(SAME))["ENV-011"].outcome == "warn"
 
@@ -118,15 +111,3 @@ def test_uvs_environments_are_changed_by_uv() -> None:
     first, uninstall, last = command.split(" && ")
     assert first.startswith("uv pip install --python ") and last.startswith("uv pip install ")
     assert uninstall.startswith("uv pip uninstall --python ") and "-m pip" not in command
-
-
-@pytest.mark.parametrize("installers", [["uv", "pip"], ["pip", "pip"], ["conda", "conda"]])
-def test_others_are_changed_by_pip(installers: list[str]) -> None:
-    several = [
-        dist(name, version, installer=installer)
-        for name, version, installer in zip(
-            ["tensorflow", "tensorflow-cpu"], ["2.15.1", "2.16.1"], installers, strict=True
-        )
-    ]
-    (finding,) = judge(good_snapshot(packages=packages(*several)), "PKG-003", "packages").findings
-    assert finding.remedy is not None and " -m pip install " in finding.remedy.commands[0]

@@ -22,14 +22,12 @@ from targets import (
     machine,
     not_imported,
     packages,
-    replace,
     snapshot,
     system_library,
     tensorflow,
     with_variables,
 )
 
-from envcheck.checks.engine import diagnose
 from envcheck.checks.fitness import code_for, newest_tensorflow
 from envcheck.checks.framework.causes import (
     IMPORT,
@@ -38,13 +36,10 @@ from envcheck.checks.framework.causes import (
     explain,
     wheel_of,
 )
-from envcheck.facts.base import Probe, StuckProcess
-from envcheck.facts.gpu import CudaDriver
-from envcheck.facts.host import Host
+from envcheck.facts.base import Probe
 from envcheck.facts.target import Environment, Framework, FrameworkGpu, Loader
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
-from envcheck.reports.model import build
 
 CODES = [f"FRM-{number:03d}" for number in range(1, 8)]
 VIEW = SnapshotView(good_snapshot())
@@ -68,12 +63,6 @@ def torch(**changes: Any) -> Framework:
 @pytest.mark.parametrize("code", CODES)
 def test_a_healthy_target_has_no_finding(code: str) -> None:
     assert on(code).outcome in ("pass", "skipped")
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_no_facts_of_a_framework_are_no_pass(code: str) -> None:
-    bare = Framework(name="tensorflow", imported=True)
-    assert on(code, bare).outcome == ("pass" if code in ("FRM-001", "FRM-007") else "skipped")
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -182,20 +171,6 @@ def test_what_the_user_hides_is_not_missed() -> None:
     assert hidden.outcome == "skipped" and "CUDA_VISIBLE_DEVICES" in hidden.reason
 
 
-def test_the_cause_comes_before_what_follows_from_it() -> None:
-    """cuDNN is missing: one failure, and TensorFlow's empty list is its consequence."""
-    blind = tensorflow(
-        gpus=[], libraries=[], log=["Could not load dynamic library 'libcudnn.so.9'; dlerror: no"]
-    )
-    only = packages(dist("tensorflow", "2.19.1"), dist("nvidia-cublas-cu12", "12.5.3.2"))
-    loader = Loader(libraries=[system_library("libcudnn", "libcudnn.so.8", "8.9.7")])
-    results = diagnose(good_snapshot(tensorflow=blind, packages=only, loader=loader)).results
-    by_code = {one.code: one for one in results}
-    assert by_code["LIB-005"].outcome == "fail"
-    assert by_code["FRM-002"].outcome == "skipped"
-    assert by_code["FRM-002"].consequence_of in ("LIB-005", "LIB-008")
-
-
 # FRM-003
 
 
@@ -235,14 +210,6 @@ def test_the_newest_tensorflow_that_the_driver_runs_is_named() -> None:
     (finding,) = judge(snap, "FRM-003", "framework").findings
     assert finding.remedy is not None
     assert finding.remedy.commands[-1].endswith("'tensorflow[and-cuda]==2.14.1'")
-
-
-def test_a_forward_compatibility_package_counts() -> None:
-    compat = CudaDriver(init_code=0, driver_api_version="12.5", device_count=1)
-    assert with_driver("470.57.02", "11.4", tensorflow()).outcome == "fail"
-    target = good_target()
-    snap = snapshot(target, **(machine(gpu(), driver="470.57.02", cuda="11.4") | {"cuda": compat}))
-    assert judge(snap, "FRM-003", "framework").outcome == "pass"
 
 
 # FRM-004
@@ -304,14 +271,6 @@ def test_pytorchs_other_wheels_are_named(
 def test_ptx_that_is_newer_than_the_driver() -> None:
     result = with_gpu("NVIDIA B200", "10.0", ["compute_90"], built_cuda="12.9")
     assert result.outcome == "fail" and "newer than the driver's 12.8" in result.findings[0].message
-
-
-def test_a_gpu_that_is_hidden_is_not_judged() -> None:
-    target = good_target(environment=Environment(variables={"CUDA_VISIBLE_DEVICES": "0"}))
-    snap = snapshot(target, **machine(gpu(0), gpu(1, "Tesla K80", "3.7")))
-    assert judge(snap, "FRM-004", "framework").outcome == "pass"
-    both = replace(snap, "target", environment=Environment(variables={}))
-    assert judge(both, "FRM-004", "framework").outcome == "fail"
 
 
 CAPABILITY = st.tuples(st.integers(3, 13), st.integers(0, 9))
@@ -434,17 +393,6 @@ def test_a_framework_that_dies(number: int) -> None:
     assert on("FRM-001", dead).outcome == "could-not-run"
 
 
-def test_without_avx_the_death_follows_from_the_cpu() -> None:
-    dead = failed(reason="the probe died by signal 4 (SIGILL)")
-    host = Host(
-        architecture="x86_64", cpu_flags=["sse4_2"], libc="glibc", glibc="2.35", container=ABSENT
-    )
-    snap = replace(good_snapshot(tensorflow=dead), "machine", host=host)
-    by_code = {one.code: one for one in diagnose(snap).results}
-    assert by_code["HOST-002"].outcome == "fail"
-    assert by_code["FRM-007"].consequence_of == "HOST-002"
-
-
 def test_a_framework_that_never_answers_is_named_with_the_time() -> None:
     late = Probe[Framework](outcome="timeout", seconds=90.0, reason="no answer within 90 s")
     result = on("FRM-007", late)
@@ -453,24 +401,6 @@ def test_a_framework_that_never_answers_is_named_with_the_time() -> None:
     assert any("py-spy" in command for command in finding.remedy.commands)  # type: ignore[union-attr]
     hurried = Probe[Framework](outcome="timeout", seconds=1.0, reason="no answer within 1 s")
     assert on("FRM-007", hurried).outcome == "could-not-run"
-
-
-def test_where_cuda_itself_hangs_the_framework_is_not_blamed() -> None:
-    late = Probe[Framework](outcome="timeout", seconds=90.0, reason="no answer within 90 s")
-    hangs: Probe[Any] = Probe(outcome="timeout", seconds=12.0, reason="no answer within 12 s")
-    snap = replace(good_snapshot(tensorflow=late), "machine", cuda=hangs)
-    by_code = {one.code: one for one in diagnose(snap).results}
-    assert by_code["FRM-007"].outcome == "could-not-run"
-
-
-def test_a_process_that_is_stuck_in_the_kernel() -> None:
-    stuck = Probe[Framework](
-        outcome="timeout",
-        reason="no answer",
-        stuck=[StuckProcess(pid=7, command="python", state="D")],
-    )
-    result = on("FRM-007", stuck)
-    assert result.outcome == "fail" and "kernel" in result.findings[0].message
 
 
 # words
@@ -527,19 +457,3 @@ def test_foreign_builds_crash_no_check(cuda: Any, version: Any, capabilities: An
     for snap in (good_snapshot(tensorflow=odd), with_variables(CUDA_VISIBLE_DEVICES=str(version))):
         for code in CODES:
             assert "crashed" not in judge(snap, code, "framework").reason
-
-
-def test_an_import_that_takes_too_long_is_told_as_that_and_not_by_what_it_wrote() -> None:
-    """Seen: a verdict of three lines of TensorFlow's noise."""
-    noise = "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR"
-    late = Probe[Framework](
-        outcome="timeout", seconds=90.0, reason="no answer within 90 s", evidence=noise
-    )
-    diagnosis = diagnose(good_snapshot(tensorflow=late))
-    text = build(good_snapshot(tensorflow=late), diagnosis).verdict
-    assert "no answer within 90 s; --deadline SECONDS gives it longer" in text
-    assert "absl" not in text
-    (survives,) = [one for one in diagnosis.results if one.code == "FRM-007"]
-    assert "took longer than the 90 s" in survives.findings[0].message
-    assert survives.findings[0].remedy is not None
-    assert "envcheck doctor --deadline 600" in survives.findings[0].remedy.commands

@@ -13,7 +13,6 @@ from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import (
     CdiSpec,
-    Containers,
     Engine,
     Kubernetes,
     OfferedDevices,
@@ -91,13 +90,6 @@ WELL: dict[str, Kubernetes] = {
 def test_nodes_that_are_well(name: str) -> None:
     assert {*outcomes(WELL[name])} <= {"pass", "skipped"}
     assert results(WELL[name])["CTR-009"].outcome == "pass"
-
-
-def test_what_only_root_may_read_is_no_finding() -> None:
-    node = replace(NODE, offered=ROOT, cpu_manager_policy=ROOT, passes_devices=ROOT)
-    assert set(outcomes(node)) <= {"pass", "skipped", "could-not-run"}
-    hidden = replace(NODE, runtimes=ROOT, nvidia_runtimes=ROOT)
-    assert not results(hidden)["CTR-009"].findings
 
 
 def test_without_a_kubelet() -> None:
@@ -273,12 +265,3 @@ def test_where_engines_look(engine: Engine, place: str, outcome: str) -> None:
         finding = only(result)
         assert place.rpartition("/")[0] in finding.message
         assert "nvidia-ctk cdi generate --output=" in commands(finding)
-
-
-def test_one_of_two_specifications_is_enough() -> None:
-    specs = [spec("/run/cdi/nvidia.yaml"), spec("/etc/cdi/nvidia.yaml")]
-    assert (
-        of_engines("CTR-011", Host(), engines=[podman("5.5.1")], cdi_specs=specs).outcome == "pass"
-    )
-    none: Containers = replace(READY, cdi_specs=[])
-    assert of_engines("CTR-011", Host(), cdi_specs=none.cdi_specs).outcome == "skipped"

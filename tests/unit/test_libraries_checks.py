@@ -17,14 +17,13 @@ from targets import (
     good_snapshot,
     judge,
     not_imported,
-    on_bare_machine,
     system_library,
     tensorflow,
     wheel_library,
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.target import Framework, FrameworkGpu, Library, LibraryFile, Loader
+from envcheck.facts.target import Framework, Library, LibraryFile, Loader
 from envcheck.findings.model import CheckResult
 
 CODES = [f"LIB-{number:03d}" for number in (1, 2, *range(4, 10))]
@@ -73,11 +72,6 @@ def test_a_library_that_is_not_its_packages(says: str, outcome: str) -> None:
     assert result.outcome == outcome
     for finding in result.findings:
         assert says in finding.message and "9.3.0.75" in finding.message
-
-
-def test_a_copy_that_another_package_bundles_has_its_own_version() -> None:
-    bundled = wheel_library("libcudart", "libcudart.so.12", "12.1", "torch", "2.4.0")
-    assert on("LIB-001", bundled, tensorflow=None).outcome == "skipped"
 
 
 # LIB-002
@@ -174,12 +168,6 @@ def test_the_cudnn_that_was_asked_for_is_not_there() -> None:
     assert cudnn("8").outcome == "fail"
 
 
-def test_cudnn_in_reach() -> None:
-    assert cudnn("9", *good_libraries()).outcome == "pass"
-    assert cudnn("9", system_library("libcudnn", "libcudnn.so.9", "9.3.0")).outcome == "pass"
-    assert cudnn("9", gpus=[FrameworkGpu(name="H100")]).outcome == "pass"
-
-
 def test_tensorflow_before_2_14_does_not_look_into_wheels() -> None:
     eight = wheel_library("libcudnn", "libcudnn.so.8", "8.6.0", "nvidia-cudnn-cu11", "8.6.0.163")
     (finding,) = cudnn("8", eight, version="2.13.1").findings
@@ -215,13 +203,6 @@ def test_a_library_that_the_loader_refuses() -> None:
     assert on("LIB-006", refused).outcome == "pass"
 
 
-def test_a_missing_driver_is_no_fault_of_a_library() -> None:
-    words = "libcuda.so.1: cannot open shared object file: No such file or directory"
-    needs = system_library("libnvinfer", "libnvinfer.so.8", path=error(words))
-    snap = on_bare_machine(tensorflow=tensorflow(**BLIND), loader=Loader(libraries=[needs]))
-    assert judge(snap, "LIB-006", "libraries").findings == []
-
-
 def test_a_crash_is_a_warning_unless_a_framework_needs_that_library() -> None:
     runtime = system_library("libnvinfer", "libnvinfer.so.8", path=error(DIED))
     assert on("LIB-007", runtime, tensorflow=tensorflow(**BLIND)).outcome == "warn"
@@ -229,14 +210,6 @@ def test_a_crash_is_a_warning_unless_a_framework_needs_that_library() -> None:
     result = on("LIB-007", needed, tensorflow=tensorflow(**BLIND))
     assert result.outcome == "fail" and "signal 11" in result.findings[0].message
     assert on("LIB-007", needed).outcome == "pass"  # TensorFlow did load it
-
-
-def test_a_crash_when_asked_for_its_version_counts() -> None:
-    asked = changed(system_library("libnvinfer", "libnvinfer.so.8"), version=error(DIED))
-    assert on("LIB-007", asked, tensorflow=tensorflow(**BLIND)).outcome == "warn"
-    # cuDNN 8 without its sub-libraries in reach aborts by itself
-    aborted = changed(asked, version=error("died by signal 6 (SIGABRT) while being loaded"))
-    assert on("LIB-007", aborted, tensorflow=tensorflow(**BLIND)).outcome == "pass"
 
 
 def test_what_was_not_tried_is_no_pass() -> None:
@@ -271,14 +244,6 @@ def test_without_a_name_in_the_log_the_table_tells() -> None:
     without = [one for one in good_libraries() if one.name not in ("libcufft", "libcusparse")]
     (finding,) = missing(["Cannot dlopen some GPU libraries."], *without).findings
     assert "libcufft.so.11, libcusparse.so.12" in finding.message
-
-
-def test_the_driver_and_tensorrt_are_other_checks_business() -> None:
-    lines = [
-        "Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared",
-        "Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open",
-    ]
-    assert missing(lines, *good_libraries()).outcome == "pass"
 
 
 # LIB-009
@@ -335,20 +300,6 @@ def test_ld_library_path_breaks_an_import(words: str, name: str, outcome: str) -
         assert finding.remedy is not None and "unset LD_LIBRARY_PATH" in finding.remedy.commands
 
 
-def test_a_tensorflow_of_2_0_and_a_cudnn_below_its_minor() -> None:
-    facts = {"version": "2.0.0", "built_cuda": "10.0", "built_cudnn": "7"}
-
-    def running(version: str) -> CheckResult:
-        cudnn = system_library("libcudnn", "libcudnn.so.7", version, how="framework")
-        return on("LIB-005", tensorflow=tensorflow(libraries=[cudnn], **facts))
-
-    old = running("7.5.0")
-    assert old.outcome == "fail" and "cuDNN 7.6" in old.findings[0].message
-    assert old.findings[0].remedy is not None
-    assert "libcudnn7" in "".join(old.findings[0].remedy.commands)
-    assert running("7.6.5").outcome == "pass"
-
-
 def test_a_tensorflow_that_does_not_look_into_its_wheels() -> None:
     wheels = good_libraries()
     (finding,) = missing(["Cannot dlopen some GPU libraries."], *wheels, version="2.16.1").findings
@@ -375,17 +326,6 @@ def test_an_older_tensorflow_is_led_to_where_it_looks() -> None:
     assert nowhere.remedy is not None
     install, onto = nowhere.remedy.commands
     assert "nvidia-cuda-runtime-cu11" in install and "nvidia/cuda_runtime/lib" in onto
-
-
-def test_another_minors_toolkit_for_a_tensorflow_of_cuda_10() -> None:
-    line = "Could not load dynamic library 'libcudart.so.10.1'; dlerror: libcudart.so.10.1: cannot open"
-    of_2_1 = {"version": "2.1.0", "built_cuda": "10.1", "built_cudnn": "7"}
-    (finding,) = missing(
-        [line], system_library("libcudart", "libcudart.so.10.2"), **of_2_1
-    ).findings
-    assert finding.remedy is not None
-    assert "cuda-libraries-10-1" in finding.remedy.commands[0]
-    assert "tensorflow[and-cuda]==" in finding.remedy.commands[1]
 
 
 # what strangers' loaders may say

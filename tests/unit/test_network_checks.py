@@ -57,13 +57,6 @@ def test_networks_that_are_well(name: str, gpus: int) -> None:
         assert "crashed" not in told(result)
 
 
-@pytest.mark.parametrize("code", ["NET-001", "NET-002", "NET-004", "NET-005", "NET-008"])
-def test_an_old_snapshot_is_not_judged(code: str) -> None:
-    snapshot = replace(whole(), target=None)
-    snapshot = replace(snapshot, machine=replace(snapshot.machine, network=None))
-    assert judge(snapshot, code).outcome in ("skipped", "pass")
-
-
 # NET-001
 
 
@@ -326,12 +319,6 @@ def test_ports_that_are_not_in_use_or_of_another_kind(rdma: Any) -> None:
     assert judge(networks.network(rdma=rdma), "NET-004").outcome == "pass"
 
 
-def test_one_of_eight_roce_ports_for_eight_gpus() -> None:
-    fast = {"link_layer": "Ethernet", "rate_gbps": 200.0, "gids": [0, 3]}
-    rdma = [adapter(n, port(**fast)) for n in range(7)] + [adapter(7, port(**fast, state="DOWN"))]
-    assert "mlx5_7 is DOWN" in findings(networks.network(rdma=rdma), "NET-004")[0]
-
-
 def test_efa_has_a_plugin_of_its_own() -> None:
     fast = port(link_layer="Unspecified", rate_gbps=100.0)
     rdma = [adapter(n, fast, driver="efa") for n in range(8)]
@@ -360,13 +347,6 @@ def test_an_image_without_rdma_libraries() -> None:
     result = judge(replace(whole(), target=target), "NET-005")
     assert result.outcome == "warn" and "in the container" in result.findings[0].message
     assert "Dockerfile" in commands(result)[0]
-
-
-@pytest.mark.parametrize(
-    "well", ["a server with a RoCE card as its uplink", "Ethernet", "a desktop"]
-)
-def test_libraries_that_nobody_misses(well: str) -> None:
-    assert judge(networks.WELL[well](), "NET-005").outcome == "skipped"
 
 
 # NET-006
@@ -401,15 +381,6 @@ def test_gpudirect_rdma(snapshot: Snapshot, outcome: str) -> None:
     assert result.outcome == outcome, told(result)
     if outcome == "warn":
         assert "sudo modprobe nvidia-peermem" in commands(result)
-
-
-def test_dma_buf_that_is_switched_off() -> None:
-    off = networks.infiniband(settings=[setting("NCCL_DMABUF_ENABLE", "0")])
-    assert judge(gpudirect("open", "5.15.0", network=off), "NET-006").outcome == "warn"
-
-
-def test_a_geforce_has_no_gpudirect_rdma() -> None:
-    assert judge(geforces(network=networks.infiniband()), "NET-006").outcome == "skipped"
 
 
 # NET-008
@@ -466,11 +437,6 @@ def test_drivers_with_direct_transfers(snapshot: Snapshot, outcome: str) -> None
     assert judge(snapshot, "NET-008").outcome == outcome
 
 
-def test_what_few_programs_meet_is_a_detail() -> None:
-    result = judge(with_nccl("2.21.5", {}), "NET-008")
-    assert result.outcome == "pass" and "nccl#1251" in result.detail
-
-
 @pytest.mark.parametrize(("value", "outcome"), [("1", "warn"), ("0", "pass")])
 def test_a_variable_that_makes_a_version_bad(value: str, outcome: str) -> None:
     environment = Environment(variables={"CUDA_LAUNCH_BLOCKING": value})
@@ -497,13 +463,3 @@ def test_horovod_without_nccl() -> None:
 )
 def test_horovod_that_is_well(snapshot: Snapshot, outcome: str) -> None:
     assert judge(snapshot, "NET-009").outcome == outcome
-
-
-def test_a_horovod_of_an_old_snapshot() -> None:
-    snapshot = with_horovod()
-    extension = HorovodExtension(framework="tensorflow", present=True)
-    target = snapshot.target
-    assert target is not None and target.packages is not None
-    packages = replace(target.packages.facts, horovod_extensions=[extension])
-    snapshot = replace(snapshot, target=replace(target, packages=ok(packages)))
-    assert judge(snapshot, "NET-009").outcome == "skipped"

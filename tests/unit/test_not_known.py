@@ -11,12 +11,9 @@ from h100 import gpu
 from msgspec.structs import replace
 from targets import (
     dist,
-    good_packages,
     good_target,
     not_imported,
     packages,
-    system_library,
-    tensorflow,
     wheel_library,
 )
 from whole import (
@@ -169,12 +166,3 @@ def test_a_module_of_no_known_flavour_is_not_judged() -> None:
     gpus = unbound()
     snapshot = whole(pci=gpus, kernel=unloaded(module_files=[]), nvml=Nvml(init_code=9))
     assert diagnosed(snapshot)["KRN-009"].outcome == "skipped"
-
-
-def test_packages_of_a_target_that_are_well_stay_well() -> None:
-    """The cases above differ from this one in the value that is not known alone."""
-    healthy = with_target(packages=good_packages(), tensorflow=seeing(8))
-    assert {diagnosed(healthy)[code].outcome for code in ("PKG-014", "LIB-005")} == {"pass"}
-    library = system_library("libcudnn", "libcudnn.so.9", "9.3.0", how="framework")
-    mapped = tensorflow(gpus=seeing(8).gpus, libraries=[library])
-    assert diagnosed(with_target(tensorflow=mapped))["LIB-005"].outcome == "pass"

@@ -15,7 +15,6 @@ from targets import (
     failed,
     good_packages,
     good_snapshot,
-    interpreter,
     judge,
     not_imported,
     packages,
@@ -23,7 +22,6 @@ from targets import (
     tensorflow,
 )
 
-from envcheck.checks.packages.requirements import marker_environment, requirements, unmet
 from envcheck.facts.target import Distribution, HorovodExtension, Loader
 from envcheck.findings.model import CheckResult
 
@@ -106,13 +104,6 @@ def test_two_tensorflows_of_different_versions_fail() -> None:
     assert remedy is not None and "install nvidia-tensorflow==1.15.5+nv23.3" in remedy.commands[0]
 
 
-def test_two_names_of_one_build_are_a_warning() -> None:
-    result = on(
-        "PKG-003", dist("tensorflow", "1.15.5+nv23.3"), dist("tensorflow-gpu", "1.15.5+nv23.03")
-    )
-    assert result.outcome == "warn"
-
-
 # PKG-005, PKG-014
 
 
@@ -126,17 +117,6 @@ def test_protobuf_too_new_for_tensorflow_1() -> None:
     assert (
         on("PKG-005", dist("tensorflow", "2.19.1"), dist("protobuf", "5.29")).outcome == "skipped"
     )
-
-
-def test_what_was_seen_to_import_is_not_contradicted() -> None:
-    works = tensorflow(version="1.15.5")
-    pair = (
-        dist("nvidia-tensorflow", "1.15.5+nv23.3"),
-        dist("protobuf", "4.24.4"),
-        dist("numpy", "1.26"),
-    )
-    assert on("PKG-005", *pair, tensorflow=works).outcome == "pass"
-    assert on("PKG-014", *pair, tensorflow=works).outcome == "pass"
 
 
 @pytest.mark.parametrize(
@@ -303,25 +283,9 @@ def test_releases_whose_extra_cannot_be_installed_say_so() -> None:
     assert finding.remedy is not None and "2.15.0.post1" in finding.remedy.commands[0]
 
 
-def test_a_tensorflow_that_is_not_in_the_table_is_not_known() -> None:
-    result = on("PKG-015", dist("tensorflow", "2.99.0"))
-    assert result.outcome == "skipped" and result.reason.startswith("not known")
-    assert on("PKG-015", dist("tensorflow", "2.13.1")).outcome == "skipped"
-    assert on("PKG-015", dist("tensorflow", "2.17.0+nv25.2")).outcome == "skipped"
-
-
 # versions, markers and names that strangers wrote
 
 FUZZ = settings(max_examples=30, deadline=None)
-
-
-@given(st.lists(st.text(max_size=60), max_size=4), st.text(max_size=20))
-@FUZZ
-def test_foreign_metadata_crashes_nothing(texts: list[str], version: str) -> None:
-    environment = marker_environment(interpreter(version=version))
-    one = dist("a", version, requires=texts)
-    assert len(requirements(one, environment)) <= len(texts)
-    unmet(one, {"a": one}, environment)
 
 
 @given(

@@ -253,8 +253,3 @@ def test_a_profile_of_a_machine_that_is_not_well_says_so(
 ) -> None:
     assert run(["collect", "--as-profile", "--from", str(demos.FOLDER / "heat.json")]) == 0
     assert "this machine is not well (GPU-008)" in capsys.readouterr().err
-
-
-def test_from_goes_with_as_profile_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["collect", "--from", str(demos.FOLDER / "healthy.json")]) == 2
-    assert "--from goes with --as-profile" in capsys.readouterr().err

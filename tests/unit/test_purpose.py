@@ -78,12 +78,6 @@ def test_a_target_that_needs_no_gpu_does_not_miss_one(
     assert {r.code for r in results.values() if r.outcome == "fail"} <= {"FRM-001"}
 
 
-def test_it_is_healthy() -> None:
-    snap = on_no_gpu(CPU, tensorflow=without_cuda())
-    assert independent(snap) == []
-    assert status_of(diagnose(snap).results) == "healthy"
-
-
 @pytest.mark.parametrize(
     "snap",
     [
@@ -116,11 +110,6 @@ def test_a_stack_that_may_want_a_gpu_is_no_excuse(
     lock: InstalledLock, distributions: list[Distribution]
 ) -> None:
     assert told(on_no_gpu(*distributions, lock=lock))["PCI-001"].outcome == "fail"
-
-
-def test_a_target_excuses_the_bus_alone_too() -> None:
-    results = {r.code: r for r in diagnose(on_no_gpu(CPU), ["pci"]).results}
-    assert results["PCI-001"].reason == told(on_no_gpu(CPU))["PCI-001"].reason
 
 
 def test_beside_gpus_a_build_without_cuda_is_still_told() -> None:

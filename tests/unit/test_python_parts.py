@@ -92,18 +92,6 @@ def test_no_plugin_is_newer_than_jaxlib() -> None:
     assert "jax-cuda12-plugin 0.9.2 and jax-cuda12-pjrt 0.9.2 do not" in result.findings[0].message
 
 
-def test_metadata_that_says_nothing() -> None:
-    assert jax("0.4.10", ("jaxlib", "0.4.9"), requires=ABSENT).outcome == "pass"
-    assert jax("0.4.10", ("jaxlib", "0.4.12"), requires=ABSENT).outcome == "fail"
-    assert jax("0.4.10").outcome == "skipped"
-    assert jax("odd", ("jaxlib", "0.4.12")).outcome == "skipped"
-
-
-def test_what_jax_parts_are_told_of_is_told_once() -> None:
-    found = [dist("jax", "0.6.2", requires=JAX), dist("jaxlib", "0.6.1")]
-    assert on("PKG-009", *found).outcome == "pass"
-
-
 @pytest.mark.parametrize(
     ("library", "number", "says"),
     [
@@ -153,11 +141,6 @@ def test_a_package_for_keras_2() -> None:
     assert told.outcome == "pass"
 
 
-def test_keras_3_by_itself_is_no_trouble() -> None:
-    assert on("PKG-019", dist("tensorflow", "2.19.1")).outcome == "pass"
-    assert on("PKG-019", dist("tensorflow", "2.15.1")).outcome == "skipped"
-
-
 # PKG-020
 
 DALI = dist("nvidia-dali-cuda120", "1.40.0")
@@ -188,12 +171,6 @@ def test_a_plugin_that_does_not_fit(libraries: list[tuple[str, Any]], says: str)
     result = plugin(*libraries)
     assert result.outcome == "warn" and says in result.findings[0].message
     assert "nvidia-dali-tf-plugin-cuda120==1.40.0" in commands(result)
-
-
-def test_dali_for_another_framework() -> None:
-    assert plugin(more=[dist("torch", "2.4.0")]).outcome == "pass"
-    assert on("PKG-020", DALI, dali_libraries=[]).outcome == "skipped"
-    assert on("PKG-020", DALI, TENSORFLOW, dali_libraries=ABSENT).outcome == "skipped"
 
 
 def test_the_libraries_of_the_plugin_are_found(tmp_path: Path) -> None:

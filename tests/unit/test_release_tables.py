@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from envcheck.checks.target import same
 from envcheck.data import table
 from envcheck.data.packages import (
-    component,
     cuda_major,
     placeholder,
     tensorflow_build,
     tensorflow_builds,
 )
-from envcheck.data.releases import dependencies, releases, sister
+from envcheck.data.releases import dependencies, releases
 from envcheck.data.sonames import component_of, sonames
 
 FUZZ = settings(max_examples=30, deadline=None)
@@ -27,11 +26,6 @@ def test_every_release_of_the_table_is_read() -> None:
     ]
     assert releases()[0].month == "20.06"
     assert releases()[-1].month == "25.02"
-
-
-def test_the_same_month_of_another_container_stands_apart() -> None:
-    assert sister("23.08")["cuda"] == "12.2.1"
-    assert sister("19.01") == {}
 
 
 def test_dependencies_keep_their_source_and_tell_prose_from_specifiers() -> None:
@@ -91,14 +85,6 @@ def test_the_cuda_major_of_a_wheel(name: str, version: str, major: int | None) -
     assert cuda_major(name, version) == major
 
 
-def test_components() -> None:
-    part = component("NVIDIA_cuda.runtime-cu12")
-    assert part is not None and (part.name, part.suffix) == ("cuda-runtime", "12")
-    old = component("nvidia-cublas-cu114")
-    assert old is not None and "22.01" in old.generation
-    assert component("tensorflow") is None
-
-
 def test_tensorflow_builds_come_in_order_with_their_pins() -> None:
     versions = [build.version for build in tensorflow_builds()]
     assert versions == sorted(versions) and len(versions) == len(table("pypi_tf"))
@@ -125,12 +111,6 @@ def test_sonames_follow_the_cuda_version() -> None:
     assert all(row["source"] for row in table("cuda_sonames"))
 
 
-def test_the_component_of_a_library() -> None:
-    assert component_of("libcudnn_ops_infer") == component_of("libcudnn.so.8") == "cudnn"
-    assert component_of("libnvrtc-builtins.so.12.5") == "cuda-nvrtc"
-    assert component_of("libc.so.6") is None
-
-
 @pytest.mark.parametrize(
     ("one", "other", "agree"),
     [
@@ -149,15 +129,6 @@ def test_versions_agree_as_far_as_both_are_written(one: str, other: str, agree: 
 
 
 NUMBERS = st.lists(st.integers(0, 99), min_size=1, max_size=5)
-
-
-@given(NUMBERS, NUMBERS)
-@FUZZ
-def test_a_longer_version_agrees_with_its_beginning(start: list[int], more: list[int]) -> None:
-    short = ".".join(map(str, start))
-    long = ".".join(map(str, start + more))
-    assert same(short, long)
-    assert same(long, short)
 
 
 @given(st.text(max_size=30), st.text(max_size=30))

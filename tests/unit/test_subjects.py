@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from build import gpu_snapshot, snapshot
+from build import gpu_snapshot
 from made_findings import made_finding
 from test_failure_modes import OTHERS, ROWS
 
@@ -11,12 +11,10 @@ from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import Check
 from envcheck.facts.gpu import Gpu
 from envcheck.facts.missing import Skip
-from envcheck.facts.pci import PciDevice
 from envcheck.findings.model import CheckResult, unjudged
 from envcheck.findings.subjects import (
     Subject,
     about,
-    about_device,
     about_device_at,
     about_file,
     about_gpu,
@@ -100,7 +98,3 @@ def test_consequences_go_by_address_and_not_by_what_a_name_says() -> None:
         phrase("is lost", about_gpu(other), {"0000:61:00.0": 3, "0000:01:00.0": 1})
         == "GPU 1 is lost"
     )
-
-
-def test_a_machine_without_facts_has_no_subject() -> None:
-    assert not any(gap.subjects for r in diagnose(snapshot()).results for gap in r.unjudged)

@@ -184,13 +184,6 @@ def test_in_a_container_what_only_its_host_can_do_is_a_comment() -> None:
     assert mixed == Remedy("Do.", ["apt install x", "# on the host: sudo reboot"])
 
 
-def test_in_a_container_the_driver_is_updated_on_its_host() -> None:
-    for name, (like, _own) in SYSTEMS.items():
-        inside = view(os_id=name, os_like=like, container="docker", is_root=True)
-        for command in adapted(inside, Remedy("Do.", on_system(inside, "update-driver"))).commands:
-            assert command.startswith("# on the host: "), command
-
-
 def test_in_a_container_nothing_reboots_or_loads_a_module() -> None:
     for snap in machines():
         for command in commands(on(snap, container="docker", is_root=True)):

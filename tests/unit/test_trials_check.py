@@ -63,12 +63,6 @@ def test_a_failure_is_told_with_its_cause(words: str, says: str) -> None:
     assert "2D convolutions" in told(result)
 
 
-def test_a_crash_has_its_signal() -> None:
-    assert "a library crashed" in told(
-        on(trials=made(xla=("crashed", "died by signal 11 (SIGSEGV)")))
-    )
-
-
 def test_the_cudnn_that_it_was_built_with_stands_in_its_log() -> None:
     log = "E cuda_dnn.cc:319] Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.  CuDNN"
     result = on(
