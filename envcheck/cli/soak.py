@@ -239,12 +239,9 @@ class _Shown:
     """What is shown while it runs, and at the end."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        from ..checks.soak.minute import MinuteWatch
-
         self.failed = False  # something in a minute did
         self.lost: UsageError | None = None  # the first result that could not be written
         self._arguments = arguments
-        self._watch = MinuteWatch()
         self._number = 0
         self._told: list[dict[str, Any]] = []  # of the minute that is not whole yet
         # JSON lines go where the result goes; lines for people where it does not.
@@ -270,17 +267,23 @@ class _Shown:
             raise Enough
 
     def _show(self) -> None:
+        import msgspec
+
+        from ..checks.soak.minute import failures
+        from ..facts.soak import SoakMinute
         from ..reports import soak
 
         if not self._told:
             return
         rows = []
         for record in self._told:
-            told = _told(record)
-            failures = self._watch.failures(told)
-            self.failed = self.failed or bool(failures)
-            record["failures"] = failures
-            rows.append((told.gpu, told.minute, failures))
+            index = record.get("index")
+            name = f"GPU {index}" if index is not None else str(record.get("gpu"))
+            minute = msgspec.convert(record, SoakMinute)
+            found = failures(record["outcome"], record.get("reason", ""), minute)
+            self.failed = self.failed or bool(found)
+            record["failures"] = found
+            rows.append((name, minute, found))
         if self._json:
             line = soak.minute_json(self._number, self._told)
             self.keep(lambda: self._write(line))
@@ -332,15 +335,3 @@ class _Shown:
             files.write(None, text)
         else:
             files.append(self._file, text)
-
-
-def _told(record: dict[str, Any]) -> Any:
-    import msgspec
-
-    from ..checks.soak.minute import MinuteTold
-    from ..facts.soak import SoakMinute
-
-    index = record.get("index")
-    name = f"GPU {index}" if index is not None else str(record.get("gpu"))
-    minute = msgspec.convert(record, SoakMinute)
-    return MinuteTold(name, record["outcome"], record.get("reason", ""), minute)

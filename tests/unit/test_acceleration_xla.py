@@ -123,13 +123,6 @@ def test_a_ptxas_that_does_not_know_the_gpu() -> None:
     assert finding.headline.endswith("ptxas 11.2 does not know sm_90")
 
 
-def test_what_is_left_to_the_driver_compiles() -> None:
-    line = "Falling back to the CUDA driver for PTX compilation; ptxas does not support CC 9.0"
-    answer = result("ACC-007", run(OFF, JIT, CLUSTERED, log=[line]), **old_ptxas())
-    assert answer.outcome == "pass"
-    assert "left to the driver's compiler, ptxas 11.2 does not know this GPU" in answer.detail
-
-
 @pytest.mark.parametrize(
     ("line", "words", "commands"),
     [
@@ -230,13 +223,8 @@ def test_a_control_that_tells_nothing() -> None:
     failed = trial("off", "error", "ValueError: no")
     assert result("ACC-007", run(failed, JIT, CLUSTERED)).outcome == "could-not-run"
     on = trial("off", clusters=1, modules=1, fusions=1, runs=1)
-    answer = result(
-        "ACC-008",
-        run(on, JIT, CLUSTERED),
-        **variables(TF_XLA_FLAGS="--tf_xla_auto_jit=2"),
-    )
-    assert answer.outcome == "could-not-run"
-    assert "(TF_XLA_FLAGS=--tf_xla_auto_jit=2)" in answer.reason
+    answer = result("ACC-008", run(on, JIT, CLUSTERED))
+    assert answer.outcome == "could-not-run" and "switched off, too" in answer.reason
 
 
 def test_what_is_not_applicable() -> None:

@@ -36,14 +36,13 @@ def test_gpus_that_were_well_pass_and_say_what_was_compared() -> None:
     assert outcomes(results) == {}
     assert results["SOAK-001"].detail == "5,400,000 products, each compared to the bit"
     assert results["SOAK-002"].detail == "3 GPUs, after 30 min"
-    assert results["SOAK-011"].detail == "at the power limit in 90% of the samples"
     assert {one.outcome for one in results.values()} == {"pass"}
 
 
 def test_without_a_soak_nobody_hears_of_it() -> None:
     results = diagnose(build.snapshot()).results
     mine = [result for result in results if result.area == "soak"]
-    assert len(mine) == 11
+    assert len(mine) == 10
     assert {(one.outcome, one.reason) for one in mine} == {("skipped", SOAK)}
 
 
@@ -150,11 +149,6 @@ def test_xids_are_judged_by_their_table(number: int, expected: str) -> None:
     assert f"Xid {number} under load after 1 min, 2 times" in message(results, "SOAK-004")
 
 
-def test_an_xid_that_nobody_knows_is_a_failure() -> None:
-    results = judged(gpu(xids=[XidSeen(seconds=65.0, number=99_999)]))
-    assert "not in envcheck's table" in message(results, "SOAK-004")
-
-
 def test_links_that_lose_lanes_or_packets_are_told() -> None:
     narrow = [minute(place, pcie_width=16 if place < 9 else 8) for place in range(30)]
     assert "from 16 to 8 lanes" in message(judged(gpu(minutes=narrow)), "SOAK-005")
@@ -196,12 +190,6 @@ def test_a_gpu_that_is_slower_than_its_peers_is_told() -> None:
     assert "GPU 2" in results["SOAK-007"].findings[0].subject
     other = gpu(2, rates=[300.0] * 30, name="NVIDIA T4")
     assert outcomes(judged(gpu(0), gpu(1), other)) == {}
-
-
-def test_gpus_that_differ_among_each_other_are_none_slower() -> None:
-    rates = [560.0, 640.0, 580.0, 620.0, 600.0]
-    gpus = [gpu(place, rates=[rate] * 30) for place, rate in enumerate(rates)]
-    assert judged(*gpus)["SOAK-007"].outcome == "pass"
 
 
 def hot(index: int, celsius: float) -> SoakGpu:
@@ -257,6 +245,14 @@ def test_whatever_a_snapshot_holds_is_judged_and_shown(one: SoakGpu) -> None:
     assert text.summary_json(told, results).count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(3.0, "after 3 s"), (61.0, "after 1 min"), (90_061.0, "after 1 d 1 h 1 min")],
+)
+def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
+    assert after(seconds) == words and after(None) == "at a time that nobody knows"
+
+
 def test_the_summary_is_one_line_and_the_page_has_its_plots() -> None:
     told = snapshot(gpu(0), gpu(1, mismatches=[WRONG], wrong=1)).machine.soak
     assert told is not None and told.facts is not None
@@ -269,11 +265,3 @@ def test_the_summary_is_one_line_and_the_page_has_its_plots() -> None:
     assert page.count('class="plot"') == 5 and "0x45a3c021" in page
     well = text.render(told.facts, list(judged(gpu(0), gpu(1)).values()), width=100)
     assert well.startswith("OK: 2 GPUs, 30:00, 3,600,000 products compared")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(3.0, "after 3 s"), (61.0, "after 1 min"), (90_061.0, "after 1 d 1 h 1 min")],
-)
-def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
-    assert after(seconds) == words and after(None) == "at a time that nobody knows"

@@ -52,12 +52,6 @@ def test_how_they_are_called(subjects: list[Subject], text: str) -> None:
     assert unjudged(Skip("why"), subjects).subject == text
 
 
-def test_a_device_of_the_bus() -> None:
-    device = PciDevice(address="0000:01:00.0", kind="gpu", device_id="10de:2330")
-    (found,) = about_device(device, "H100")
-    assert (found.kind, found.text) == ("gpu", "GPU 0000:01:00.0 (H100)")
-    assert (found.address, found.name) == ("0000:01:00.0", "H100")
-
 
 def test_every_finding_of_a_known_failure_names_its_subject_with_an_id() -> None:
     kinds = set()

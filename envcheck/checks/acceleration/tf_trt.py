@@ -95,16 +95,11 @@ class _NotEngaged(NamedTuple):
     "ACC-010",
     title="TF-TRT",
     causes=[NOT_FOUND, MISMATCH, ENDS_PROCESS, *_NOT_ENGAGED],
-    about=(
-        "A graph of two convolutions is converted by TensorFlow's converter for TensorRT in FP32, FP16 and, "
-        "with calibration, INT8, and run beside itself unconverted. A precision is engaged where the "
-        "converted graph has operations of TensorRT's, these have built engines (one whose engine cannot be "
-        "built runs TensorFlow's own code and only logs it), and the result is the graph's to 0.5 % (FP32, "
-        "which may run as TF32), 6 % (FP16), 25 % (INT8) of the largest value. A failure for each that is "
-        "not; a warning where the TensorRT that is loaded is not the one that it was linked with, or is "
-        "installed and not found. TensorFlow is built with it up to 2.17; where nobody installed it, nothing "
-        "is wrong."
-    ),
+    about="A graph of two convolutions is converted by TensorFlow's converter for TensorRT in FP32, FP16"
+    " and, with calibration, INT8, and run beside itself unconverted. A precision is engaged where"
+    " the converted graph has operations of TensorRT's, these have built engines (one whose engine"
+    " cannot be built runs TensorFlow's own code and only logs it), and the result is the graph's"
+    " to 0.5 % (FP32, which may run as TF32), 6 % (FP16), 25 % (INT8) of the largest value.",
     sources=(
         "NVIDIA, Accelerating Inference in TensorFlow with TensorRT: User Guide",
         "tensorflow, tf2tensorrt/kernels/trt_engine_op.cc, trt_engine_resource_ops.cc",

@@ -10,7 +10,6 @@ from packaging.version import Version
 
 from ...data.capabilities import capability
 from ...data.versions import parse_version
-from ...facts.acceleration import SystemTrial
 from ...facts.base import known
 from ...facts.missing import CannotJudge
 from ...facts.target import FRAMEWORKS, Framework
@@ -22,12 +21,9 @@ from ..driver_state import driver_version
 from ..framework.compiler_tools import XlaTools, bring_tools, newer_ptxas, xla_tools
 from ..system_commands import on_system
 from ..target import framework, python, variables
-from .common import Seen, failed
+from .common import Seen
 
 _NO_FLAG = re.compile(r"Unknown flags? in (\w*XLA_FLAGS): (--[\w-]+)")
-NO_CHIP = re.compile(
-    r"Value '(sm_\d+\w?)' is not defined for option 'gpu-name'|ptxas does not support CC (\d+\.\d+)"
-)
 TAKEN = re.compile(
     r"(?i)busy or unavailable|CUDA_ERROR_DEVICE_UNAVAILABLE|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED"
 )
@@ -66,7 +62,6 @@ NO_CODE = _cause(
 )
 CUDA_ERROR = _cause("cuda-error", "CUDA answers {error}")
 SWITCHED_OFF = _cause("switched-off", "{setting} switches it off", "Take it out of the variable.")
-NO_REASON = _cause("no-reason", "it gives no reason")
 FAILS = _cause("fails", "{why}")
 DIFFERS = _cause(
     "wrong-result",
@@ -76,7 +71,7 @@ DIFFERS = _cause(
 )
 CAUSES = (
     *(UNKNOWN_FLAG, UNKNOWN_CHIP, OLD_PTXAS, NO_FILES, OLD_DRIVER, NO_CODE, CUDA_ERROR),
-    *(SWITCHED_OFF, NO_REASON, FAILS, DIFFERS),
+    *(SWITCHED_OFF, FAILS, DIFFERS),
 )
 
 
@@ -88,24 +83,106 @@ class NotCompiled(NamedTuple):
     details: dict[str, Any]
 
 
-_Explain = Callable[
-    [SnapshotView, Framework, XlaTools | None, re.Match[str]], tuple[Cause, dict[str, Any]]
-]
+class _Target(NamedTuple):
+    """The framework, and the compilers that XLA finds in it."""
+
+    view: SnapshotView
+    facts: Framework
+    tools: XlaTools | None
+
+    @property
+    def ptxas(self) -> str:
+        tools = self.tools.ptxas if self.tools else []
+        version = parse_version(known(tools[0].version) or "") if tools else None
+        return f"ptxas {version.major}.{version.minor}" if version else "ptxas"
+
+    def newer(self, first: Version | None) -> Remedy:
+        """A ptxas of that CUDA."""
+        if self.tools is not None and self.tools.ptxas and first is not None:
+            return newer_ptxas(self.view, self.facts, self.tools, self.tools.ptxas[0], first)
+        least = f" of CUDA {first} or later" if first else ""
+        return Remedy(f"Put a ptxas{least} first on PATH.", ["which -a ptxas", "ptxas --version"])
+
+    def no_chip(self, match: re.Match[str]) -> dict[str, Any]:
+        chip = match[1] or f"sm_{match[2].replace('.', '')}"
+        return self.of_chip(re.sub(r"\D", "", chip), chip)
+
+    def of_chip(self, digits: str, chip: str) -> dict[str, Any]:
+        row = capability(f"{digits[:-1]}.{digits[-1]}")
+        first = parse_version(row.first_cuda) if row is not None else None
+        return {"ptxas": self.ptxas, "chip": chip, "advice": self.newer(first)}
+
+    def old_ptxas(self, match: re.Match[str]) -> dict[str, Any]:
+        advice = self.newer(parse_version(known(self.facts.built_cuda) or ""))
+        return {"ptxas": self.ptxas, "newest": match[2], "written": match[1], "advice": advice}
+
+    def missing(self, match: re.Match[str]) -> dict[str, Any]:
+        files = "libdevice.10.bc is" if "libdevice" in match[0] else "ptxas is"
+        return self.of_files(files)
+
+    def of_files(self, files: str) -> dict[str, Any]:
+        command = "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"
+        advice = Remedy("Name a toolkit that has both to XLA.", [command])
+        if self.tools is not None:
+            advice = bring_tools(self.view, self.facts, self.tools)
+        return {"files": files, "advice": advice}
+
+    def old_driver(self, _match: re.Match[str]) -> dict[str, Any]:
+        version, built = known(driver_version(self.view)[0]), known(self.facts.built_cuda)
+        return {
+            "driver": f" {version}" if version else "",
+            "built": f" of CUDA {built}" if built else "",
+            "commands": on_system(self.view, "update-driver"),
+        }
+
+    def no_code(self, _match: re.Match[str]) -> dict[str, Any]:
+        return {"framework": FRAMEWORKS[self.facts.name]}
+
+    def cuda_error(self, match: re.Match[str]) -> dict[str, Any]:
+        return {"error": match[1], "advice": ask_again(self.view, self.facts.name)}
+
+
+_EXPLAINED: tuple[tuple[str, Cause, Callable[[_Target, re.Match[str]], dict[str, Any]]], ...] = (
+    (
+        r"Value '(sm_\d+\w?)' is not defined for option 'gpu-name'|ptxas does not support CC (\d+\.\d+)",
+        UNKNOWN_CHIP,
+        _Target.no_chip,
+    ),
+    (
+        r"Unsupported \.version (\d+\.\d+); current version is '?(\d+\.\d+)",
+        OLD_PTXAS,
+        _Target.old_ptxas,
+    ),
+    (
+        r"libdevice not found|Can't find libdevice|libdevice\.10\.bc|ptxas not found"
+        r"|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas"
+        r"|No PTX compilation provider",
+        NO_FILES,
+        _Target.missing,
+    ),
+    (r"UNSUPPORTED_PTX_VERSION|unsupported toolchain", OLD_DRIVER, _Target.old_driver),
+    (
+        r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX",
+        NO_CODE,
+        _Target.no_code,
+    ),
+    (r"\b(CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})", CUDA_ERROR, _Target.cuda_error),
+)
 
 
 def cause_of(view: SnapshotView, seen: Seen, lines: list[str]) -> NotCompiled | None:
     """The first cause that these lines show, those that name their remedy best first."""
-    facts, tools = compilers(view, seen)
     found = unknown_flag(view, lines)
+    facts, tools = compilers(view, seen)
     if found is not None or facts is None:
         return found
-    for pattern, explain in _EXPLAINED:
+    target = _Target(view, facts, tools)
+    for pattern, cause, details in _EXPLAINED:
         for line in lines:
-            match = pattern.search(line)
+            match = re.search(pattern, line)
             if match is not None:
-                cause, details = explain(view, facts, tools, match)
-                return NotCompiled(cause, line, details)
-    return _by_files(view, facts, tools) if seen.run.device == "gpu" else None
+                return NotCompiled(cause, line, details(target, match))
+    return _by_files(target) if seen.run.device == "gpu" else None
 
 
 def compilers(view: SnapshotView, seen: Seen) -> tuple[Framework | None, XlaTools | None]:
@@ -131,104 +208,12 @@ def _without_flag(view: SnapshotView, name: str, flag: str) -> str:
     rest = [one for one in given if one.partition("=")[0] != flag]
     if not rest or len(rest) == len(given):
         return f"unset {name}"
-    left = " ".join(rest)
-    return f"export {word(f'{name}={left}')}"
+    return "export " + word(f"{name}={' '.join(rest)}")
 
 
-def _no_chip(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
-) -> tuple[Cause, dict[str, Any]]:
-    chip = match[1] or f"sm_{match[2].replace('.', '')}"
-    digits = re.sub(r"\D", "", chip)
-    row = capability(f"{digits[:-1]}.{digits[-1]}")
-    first = parse_version(row.first_cuda) if row is not None else None
-    advice = _bring_newer(view, facts, tools, first)
-    return UNKNOWN_CHIP, {"ptxas": version_of_ptxas(tools), "chip": chip, "advice": advice}
-
-
-def version_of_ptxas(tools: XlaTools | None) -> str:
-    version = parse_version(known(tools.ptxas[0].version) or "") if tools and tools.ptxas else None
-    return f"ptxas {version.major}.{version.minor}" if version else "ptxas"
-
-
-def _bring_newer(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, first: Version | None
-) -> Remedy:
-    if tools is not None and tools.ptxas and first is not None:
-        return newer_ptxas(view, facts, tools, tools.ptxas[0], first)
-    least = f" of CUDA {first} or later" if first else ""
-    return Remedy(f"Put a ptxas{least} first on PATH.", ["which -a ptxas", "ptxas --version"])
-
-
-def _old_ptxas(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
-) -> tuple[Cause, dict[str, Any]]:
-    advice = _bring_newer(view, facts, tools, parse_version(known(facts.built_cuda) or ""))
-    details = {"newest": match[2], "written": match[1], "advice": advice}
-    return OLD_PTXAS, {"ptxas": version_of_ptxas(tools), **details}
-
-
-def _missing(files: str) -> _Explain:
-    def explain(
-        view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
-    ) -> tuple[Cause, dict[str, Any]]:
-        if tools is not None:
-            return NO_FILES, {"files": files, "advice": bring_tools(view, facts, tools)}
-        command = "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"
-        advice = Remedy("Name a toolkit that has both to XLA.", [command])
-        return NO_FILES, {"files": files, "advice": advice}
-
-    return explain
-
-
-def _old_driver(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
-) -> tuple[Cause, dict[str, Any]]:
-    version, built = known(driver_version(view)[0]), known(facts.built_cuda)
-    return OLD_DRIVER, {
-        "driver": f" {version}" if version else "",
-        "built": f" of CUDA {built}" if built else "",
-        "commands": on_system(view, "update-driver"),
-    }
-
-
-def _no_code(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
-) -> tuple[Cause, dict[str, Any]]:
-    return NO_CODE, {"framework": FRAMEWORKS[facts.name]}
-
-
-def _cuda_error(
-    view: SnapshotView, facts: Framework, tools: XlaTools | None, match: re.Match[str]
-) -> tuple[Cause, dict[str, Any]]:
-    return CUDA_ERROR, {"error": match[1], "advice": ask_again(view, facts.name)}
-
-
-_EXPLAINED: tuple[tuple[re.Pattern[str], _Explain], ...] = (
-    (NO_CHIP, _no_chip),
-    (re.compile(r"Unsupported \.version (\d+\.\d+); current version is '?(\d+\.\d+)"), _old_ptxas),
-    (
-        re.compile(r"libdevice not found|Can't find libdevice|libdevice\.10\.bc"),
-        _missing("libdevice.10.bc is"),
-    ),
-    (
-        re.compile(
-            r"ptxas not found|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas|No PTX"
-            r" compilation provider"
-        ),
-        _missing("ptxas is"),
-    ),
-    (re.compile(r"UNSUPPORTED_PTX_VERSION|unsupported toolchain"), _old_driver),
-    (
-        re.compile(r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX"),
-        _no_code,
-    ),
-    (re.compile(r"\b(CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})"), _cuda_error),
-)
-
-
-def _by_files(view: SnapshotView, facts: Framework, tools: XlaTools | None) -> NotCompiled | None:
+def _by_files(target: _Target) -> NotCompiled | None:
     """Where no line shows why: a ptxas that is older than the GPU, or a missing file."""
+    tools = target.tools
     if tools is None:
         return None
     missing = [] if tools.libdevice else ["libdevice.10.bc"]
@@ -236,49 +221,39 @@ def _by_files(view: SnapshotView, facts: Framework, tools: XlaTools | None) -> N
         missing.insert(0, "ptxas")
     if missing:
         files = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'}"
-        return NotCompiled(
-            NO_FILES, "", {"files": files, "advice": bring_tools(view, facts, tools)}
-        )
-    gpus = known(facts.gpus) or []
+        return NotCompiled(NO_FILES, "", target.of_files(files))
+    gpus = known(target.facts.gpus) or []
     own = known(gpus[0].compute_capability) if gpus else None
     row = capability(own) if own else None
     first = parse_version(row.first_cuda) if row is not None else None
     version = parse_version(known(tools.ptxas[0].version) or "") if tools.ptxas else None
-    if first is None or version is None or version >= first:
+    if own is None or first is None or version is None or version >= first:
         return None
-    chip = f"sm_{(own or '').replace('.', '')}"
-    advice = _bring_newer(view, facts, tools, first)
-    details = {"ptxas": version_of_ptxas(tools), "chip": chip, "advice": advice}
-    return NotCompiled(UNKNOWN_CHIP, "", details)
+    digits = own.replace(".", "")
+    return NotCompiled(UNKNOWN_CHIP, "", target.of_chip(digits, f"sm_{digits}"))
 
 
-def switched_off(view: SnapshotView, seen: Seen, off: re.Pattern[str] | None) -> NotCompiled | None:
-    """The variable that switches it off."""
+def switched_off(view: SnapshotView, seen: Seen, clusters: bool) -> NotCompiled | None:
+    """The variable that switches it off. clusters: whether clustering is meant."""
     try:
         given = variables(view)
     except CannotJudge:
         return None
-    setting, command = "", ""
-    if seen.run.framework == "jax":
-        value = given.get("JAX_DISABLE_JIT", "")
-        if value.lower() in ("1", "true", "yes", "on", "y", "t"):
-            setting, command = f"JAX_DISABLE_JIT={value}", "unset JAX_DISABLE_JIT"
-    elif off is not None and (match := off.search(given.get("TF_XLA_FLAGS", ""))) is not None:
-        flag = f"--{match[1]}"
-        setting = f"TF_XLA_FLAGS={flag}"
-        command = _without_flag(view, "TF_XLA_FLAGS", flag.partition("=")[0])
-    if not setting:
+    match = SWITCHES_OFF.search(given.get("TF_XLA_FLAGS", "")) if clusters else None
+    lazy = given.get("JAX_DISABLE_JIT", "")
+    if seen.run.framework == "jax" and lazy.lower() in ("1", "true", "yes", "on", "y", "t"):
+        setting, command = f"JAX_DISABLE_JIT={lazy}", "unset JAX_DISABLE_JIT"
+    elif match is not None:
+        setting = f"TF_XLA_FLAGS=--{match[1]}"
+        command = _without_flag(view, "TF_XLA_FLAGS", f"--{match[1].partition('=')[0]}")
+    else:
         return None
     return NotCompiled(SWITCHED_OFF, "", {"setting": setting, "commands": [command]})
 
 
-def no_reason(view: SnapshotView, seen: Seen) -> NotCompiled:
-    return NotCompiled(NO_REASON, "", {"advice": ask_again(view, seen.run.framework)})
-
-
-def unknown_cause(view: SnapshotView, seen: Seen, trial: SystemTrial) -> NotCompiled:
-    why = failed(seen, trial).rstrip(".")[:200]
-    return NotCompiled(FAILS, "", {"why": why, "advice": ask_again(view, seen.run.framework)})
+def unknown(view: SnapshotView, seen: Seen, why: str) -> NotCompiled:
+    advice = ask_again(view, seen.run.framework)
+    return NotCompiled(FAILS, "", {"why": why.rstrip(".")[:200], "advice": advice})
 
 
 def ask_again(view: SnapshotView, name: str) -> Remedy:
@@ -288,12 +263,3 @@ def ask_again(view: SnapshotView, name: str) -> Remedy:
     }[name]
     command = f"TF_CPP_MIN_LOG_LEVEL=0 {python(view)} -c {word(code)}"
     return Remedy("Run it again with all log lines.", [command])
-
-
-def everywhere(view: SnapshotView, what: str) -> str:
-    try:
-        flags = variables(view).get("TF_XLA_FLAGS", "")
-    except CannotJudge:
-        flags = ""
-    why = f" (TF_XLA_FLAGS={flags})" if "auto_jit" in flags else ""
-    return f"{what} compiles here with it switched off, too{why}: there is no control"

@@ -48,8 +48,8 @@ _HELD = {
     "SOAK-009",
     title="Neither heat nor power brake",
     causes=_HELD.values(),
-    about="NVML's reasons for held-down clocks in the samples of a soak. The power cap is what a soak is to"
-    " reach. The hardware's thermal slowdown or the power brake in one sample of a hundred is a failure.",
+    about="NVML's reasons for held-down clocks in the samples of a soak: the hardware's thermal slowdown"
+    " or the power brake in one sample of a hundred is a failure.",
     sources=("nvml.h, nvmlClocksEventReason*", "envcheck/data/soak_limits.csv"),
     follows=("GPU-007", "GPU-008"),
 )
@@ -107,52 +107,4 @@ def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
         [one.evidence(view, "minutes", f"{hottest:.0f} °C")],
         celsius=hottest,
         limit=limit,
-    )
-
-
-POWER_NOT_REACHED = Cause(
-    "power-limit-not-reached",
-    "warn",
-    "never reached its power limit under load ({power})",
-    "The load never reached the power limit ({power}): the soak says nothing of cooling and power supply at"
-    " full load, and something other than the power limit holds the GPU back.",
-    "Compare its clocks and its rate with those of other GPUs of its name.",
-    (LOOK,),
-)
-
-
-@soak_check(
-    "SOAK-011",
-    title="The load reached the power limit",
-    causes=(POWER_NOT_REACHED,),
-    about="A soak shows what cooling and power supply can do only at the board's power limit: NVML names"
-    " the power cap as the reason for held-down clocks, or a minute's mean power is within 5 % of the"
-    " limit. Judged only if cuBLAS computed the products: envcheck's own product does not use the fastest"
-    " instructions of Hopper and later.",
-    sources=("nvml.h, nvmlClocksEventReasonSwPowerCap", "envcheck/data/soak_limits.csv"),
-    follows=("SOAK-009",),
-)
-def power_was_reached(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
-    one.need_samples("power and its limit")
-    limit = one.gpu.errors_after.get("power_limit_w")
-    watts = most(minute.power_w for minute in one.gpu.minutes)
-    capped = (throttled(one.gpu) or {}).get("sw_power_cap", 0.0)
-    if capped >= soak_limit("throttled_share"):
-        yield Passed(f"at the power limit in {capped:.0%} of the samples")
-        return
-    if watts is None or limit is None or limit <= 0:
-        raise Skip("NVML has no power, or no limit of it, for this GPU")
-    power = f"{watts:.0f} of {limit:.0f} W"
-    if watts >= soak_limit("power_reached") * limit:
-        yield Passed(power)
-        return
-    if one.gpu.level != "cublas":
-        raise Skip(
-            f"the power limit was not reached ({power}), which envcheck's own product need not do:"
-            " --target with an environment that has cuBLAS loads the GPU more"
-        )
-    yield one.found(
-        POWER_NOT_REACHED,
-        [one.evidence(view, "errors_after.power_limit_w", f"{limit:g}")],
-        power=power,
     )

@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ...data.products import product
 from ...data.soak_limits import soak_limit
 from ...facts.missing import NotKnown, Skip
-from ...facts.soak import SoakGpu, SoakMinute
 from ...facts.view import SnapshotView
 from ...findings.causes import Cause
 from ...findings.model import Passed, Verdict
 from ..gpu.link import fastest_of, in_virtual_machine, lanes_of, pci_device, widest_of
-from .common import Soaked, most, soak_check, whole_minutes
+from .common import Soaked, soak_check, whole_minutes
 from .errors import grown
-
-
-class LinkUnderLoad(NamedTuple):
-    """A PCIe link under load: the best that was seen, and the worst after it; None where neither was."""
-
-    lanes: int | None
-    fewest: int | None
-    generation: int | None
-    slowest: int | None
-
-
-def under_load(gpu: SoakGpu) -> LinkUnderLoad:
-    """Without the first minute, in which the GPU was idle at first: an idle GPU slows its link down."""
-    minutes = [one for one in whole_minutes(gpu) if one.products][1:]
-    before = gpu.errors_before.get("pcie_width")
-    return LinkUnderLoad(
-        _whole(most([before, *(one.pcie_width for one in minutes)])),
-        _least(minutes, "pcie_width"),
-        _whole(most(one.pcie_gen for one in minutes)),
-        _least(minutes, "pcie_gen"),
-    )
-
-
-def _least(minutes: list[SoakMinute], name: str) -> int | None:
-    found = [value for one in minutes if (value := getattr(one, name)) is not None]
-    return min(found, default=None)
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
-
 
 _EFFECT = "Under load {what}: data arrives late, or at a part of the link's speed."
 _RESEAT = (
@@ -65,26 +32,29 @@ LOW = Cause("link-low-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
     title="The PCIe links held",
     causes=(FELL, RETRIES, LOW),
     about="A link that lost lanes or fell to a lower generation during the soak is a failure: contacts that"
-    " move as a board warms up. One that had less than card and slot have all the time is a warning; the"
-    " first minute does not count, since an idle GPU slows its link down. So are replays of PCIe packets"
-    " at more than one a minute, and any NVLink error.",
+    " move as a board warms up. One that had less than card and slot have all the time is a warning, and so"
+    " are replays of PCIe packets at more than one a minute and any NVLink error.",
     sources=("nvml.h, nvmlDeviceGetPcieReplayCounter", "envcheck/data/soak_limits.csv"),
     follows=("GPU-010", "GPU-018"),
 )
 def links_held(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     one.need_samples("the PCIe link")
-    link = under_load(one.gpu)
+    # Without the first minute: an idle GPU slows its link down.
+    minutes = [minute for minute in whole_minutes(one.gpu) if minute.products][1:]
+    widths = [minute.pcie_width for minute in minutes if minute.pcie_width is not None]
+    generations = [minute.pcie_gen for minute in minutes if minute.pcie_gen is not None]
+    if not widths or not generations:
+        raise Skip("the PCIe link under load: no minute after the first one shows it")
+    lanes, generation = min(widths), min(generations)
+    widest = max([int(one.gpu.errors_before.get("pcie_width", 0)), *widths])
     hours = sum(minute.seconds for minute in one.gpu.minutes) / 3600.0
     replays, errors = grown(one.gpu, "pcie_replays"), grown(one.gpu, "nvlink_errors")
-    if link.fewest is None or link.slowest is None:
-        raise Skip("the PCIe link under load: no minute after the first one shows it")
-    lanes, generation = link.fewest, link.slowest
     speed = f"generation {generation} x{lanes}"
-    cause, what, field, shown = FELL, "", "minutes", speed
-    if link.lanes and lanes < link.lanes:
-        what = f"the PCIe link fell from {link.lanes} to {lanes} lanes"
-    elif link.generation and generation < link.generation:
-        what = f"the PCIe link fell from generation {link.generation} to {generation}"
+    cause, field, shown = FELL, "minutes", speed
+    if lanes < widest:
+        what = f"the PCIe link fell from {widest} to {lanes} lanes"
+    elif generation < max(generations):
+        what = f"the PCIe link fell from generation {max(generations)} to {generation}"
     elif hours and replays > max(1.0, hours) * soak_limit("replays_per_hour"):
         cause, what = RETRIES, f"{replays:,.0f} packets on the PCIe link were sent again"
         field, shown = "errors_after.pcie_replays", f"{replays:g} more"

@@ -52,9 +52,8 @@ SLOWED = Cause("rate-fell", "warn", *_FELL)
     "SOAK-006",
     title="The rate stayed",
     causes=(STOPPED, SLOWED),
-    about="The median rate of the last tenth of the minutes is compared with that of the first. From 3 % on"
-    " a fall is a warning, from 10 % on a failure. A GPU warms up in the first minutes, and some percent"
-    " less are normal at the power limit.",
+    about="The median rate of the last tenth of the minutes is compared with that of the first. From 3 %"
+    " on a fall is a warning, from 10 % on a failure.",
     sources=("envcheck/data/soak_limits.csv",),
     follows=("SOAK-009", "GPU-007", "GPU-008"),
 )
@@ -108,7 +107,7 @@ HOTTER = Cause(
     "SOAK-007",
     title="No GPU was slower",
     causes=(SLOWER,),
-    about="GPUs of one name that compute the same product at the same time: one that is 5 % below the"
+    about="Of GPUs of one name that compute the same product at the same time, one that is 5 % below the"
     " median of the others, and more than three median absolute deviations, is a warning.",
     sources=("envcheck/data/soak_limits.csv",),
     follows=("SOAK-006", "SOAK-009", "GPU-024", "GPU-029"),
@@ -126,9 +125,8 @@ def none_slower(view: SnapshotView) -> Iterator[Verdict]:
     "SOAK-008",
     title="No GPU was hotter",
     causes=(HOTTER,),
-    about="Of three GPUs of one name or more, under the same load: one whose highest temperature is 8 °C"
-    " above the median of the others, and more than three median absolute deviations, is a warning. Dust,"
-    " a fan, paste, or its place in the chassis.",
+    about="Of three GPUs of one name or more, one whose highest temperature is 8 °C above the median of the"
+    " others, and more than three median absolute deviations, is a warning.",
     sources=("envcheck/data/soak_limits.csv",),
     follows=("GPU-007",),
 )

@@ -26,7 +26,7 @@ WRONG = Cause(
     "fail",
     "computed wrong results under load: {count:,}",
     "Wrong results under load: {count:,}; {first}.{same} Nothing that this GPU computes is"
-    " reliable.{compiled}",
+    " reliable.",
     "Take the GPU out of service, check its errors, and repeat the soak with it alone and cool: if it errs"
     " again, run the vendor's field diagnostic and ask for a replacement (RMA).",
 )
@@ -36,10 +36,9 @@ WRONG = Cause(
     "SOAK-001",
     title="Every result was the same",
     causes=(WRONG,),
-    about="Each GPU computes the same product again and again, and compares every word of each result with"
-    " the first one. All multiprocessors must give the same, all GPUs of one name, and, if envcheck's own"
-    " kernel ran, what exact arithmetic gives. A pattern in the memory must come back as it was written."
-    " One different bit is silent corruption, which no counter has to show.",
+    about="Each GPU computes the same product again and again, and every word of each result must be that"
+    " of the first one, of all multiprocessors and of all GPUs of its name. A pattern in the memory"
+    " must come back as it was written.",
     sources=(
         "Dixit et al., Silent Data Corruptions at Scale (2021)",
         "docs.nvidia.com/deploy/rma-process",
@@ -61,45 +60,29 @@ def results_stayed(view: SnapshotView) -> Iterator[Verdict]:
 
 
 def _wrong(view: SnapshotView, one: Soaked) -> Finding:
-    gpu = one.gpu
-    first = gpu.mismatches[0] if gpu.mismatches else None
+    gpu, index = one.gpu, one.subject.index
     units = {seen.unit for seen in gpu.mismatches}
-    told = "they are not what exact arithmetic gives" if first is None else _told(first)
-    same = (
-        f" All {len(gpu.mismatches)} that were recorded came from multiprocessor {next(iter(units))}:"
-        " a defect of that one."
-        if len(units) == 1 and None not in units and len(gpu.mismatches) > 1
-        else ""
-    )
-    wrong = (
-        gpu.wrong or gpu.products
-    )  # no record of 0.2.0 counts results that arithmetic contradicts
-    index = one.subject.index
-    compiled = (
-        " Where every GPU of this name has it, the driver may have compiled envcheck's kernel wrong."
-        if gpu.as_computed is False
-        else ""
-    )
+    same = ""
+    if len(units) == 1 and None not in units and len(gpu.mismatches) > 1:
+        unit = f"multiprocessor {next(iter(units))}: a defect of that one"
+        same = f" All {len(gpu.mismatches)} that were recorded came from {unit}."
+    counted = f"{gpu.wrong} of {gpu.products} products and {gpu.passes} passes"
+    first = [_told(seen) for seen in gpu.mismatches[:3]]
     return WRONG.found(
         [one.subject],
         [
-            one.evidence(
-                view, "wrong", f"{gpu.wrong} of {gpu.products} products and {gpu.passes} passes"
-            ),
-            *(
-                one.evidence(view, f"mismatches[{place}]", _told(seen))
-                for place, seen in enumerate(gpu.mismatches[:3])
-            ),
+            one.evidence(view, "wrong", counted),
+            *(one.evidence(view, f"mismatches[{n}]", words) for n, words in enumerate(first)),
         ],
         commands=[
             f"nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE -i {one.selected}",
             *([] if index is None else [f"envcheck soak --for 1h --gpu {index}"]),
             REPORT,
         ],
-        count=wrong,
-        first=told,
+        # No record of 0.2.0 counts results that arithmetic contradicts.
+        count=gpu.wrong or gpu.products,
+        first=first[0] if first else "they are not what exact arithmetic gives",
         same=same,
-        compiled=compiled,
     )
 
 
@@ -135,8 +118,7 @@ DIED = Cause(
     title="Every GPU lived through it",
     causes=(DIED,),
     about="A GPU whose context fails, whose process dies or hangs, or that NVML loses (fallen off the bus)"
-    " in a soak is a failure; the others go on. The kernel log names the Xid. A GPU that other processes"
-    " use is not judged.",
+    " in a soak is a failure. A GPU that other processes use is not judged.",
     sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
     follows=("PCI-004", "GPU-001", "KRN-008"),
 )
@@ -159,19 +141,15 @@ def gpus_lived(view: SnapshotView) -> Iterator[Verdict]:
 
 def _died(view: SnapshotView, one: Soaked) -> Finding:
     gpu = one.gpu
-    when = gpu.ended if gpu.ended is not None else gpu.lost_at
-    how = {"died": "died", "hung": "hung"}.get(gpu.outcome, "was lost")
-    why = gpu.reason or f"NVML: {gpu.lost}"
-    lost = f" NVML lost it {after(gpu.lost_at)} ({gpu.lost})." if gpu.lost else ""
+    shown = [one.evidence(view, "outcome", gpu.outcome)]
+    if gpu.lost:
+        shown.append(one.evidence(view, "lost", gpu.lost))
+    shown += [one.evidence(view, f"log[{n}]", line) for n, line in enumerate(gpu.log[:2])]
     return one.found(
         DIED,
-        [
-            one.evidence(view, "outcome", gpu.outcome),
-            *([one.evidence(view, "lost", gpu.lost)] if gpu.lost else []),
-            *(one.evidence(view, f"log[{place}]", line) for place, line in enumerate(gpu.log[:2])),
-        ],
-        how=how,
-        when=after(when),
-        why=why,
-        lost=lost,
+        shown,
+        how=gpu.outcome if gpu.outcome in ("died", "hung") else "was lost",
+        when=after(gpu.ended if gpu.ended is not None else gpu.lost_at),
+        why=gpu.reason or f"NVML: {gpu.lost}",
+        lost=f" NVML lost it {after(gpu.lost_at)} ({gpu.lost})." if gpu.lost else "",
     )

@@ -51,10 +51,9 @@ UNKNOWN = Cause(
     "TC-310",
     title="Plain FP32 products do what the framework is known for",
     causes=(ON_CUDA_CORES, UNKNOWN),
-    about="TensorFlow runs products of FP32 matrices in TF32 from 2.4 on, PyTorch keeps them in FP32 since"
-    " 1.12 by default, JAX prefers TF32, and newer cuBLAS can emulate FP32 on Tensor Cores. Each is shown,"
-    f" with how to change it, and whether {OVERRIDE}=0 affects it. A warning if TensorFlow should use TF32"
-    f" and does not.",
+    about="TensorFlow runs products of FP32 matrices in TF32 from 2.4 on, PyTorch keeps them in FP32"
+    " since 1.12 by default, JAX prefers TF32, and newer cuBLAS can emulate FP32 on Tensor Cores."
+    f" Each is shown, with how to change it, and whether {OVERRIDE}=0 affects it.",
     sources=(
         *SOURCES,
         "TensorFlow 2.4 release notes; PyTorch 1.12 release notes; cuBLAS documentation",

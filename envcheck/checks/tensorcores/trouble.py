@@ -71,9 +71,8 @@ DIED = Cause(
     "TC-402",
     title="Every kernel finishes",
     causes=(DIED,),
-    about="Each level runs in processes of its own. If a mode gave no answer in time, its process died, or an"
-    " error broke the CUDA context, the same will happen to training. The Xid in the kernel's log shows what"
-    " the GPU itself reported.",
+    about="Each level runs in processes of its own. If a mode gave no answer in time, its process died,"
+    " or an error broke the CUDA context, the same will happen to training.",
     sources=("CUDA driver API, CUresult", "NVIDIA Xid catalog"),
     follows=(*NOTHING_RUNS, "GPU-001", "FRM-001", "FRM-007"),
 )
@@ -138,9 +137,9 @@ SLOW = Cause(
     "TC-403",
     title="Tensor Cores are as fast as their clock allows",
     causes=(SLOW,),
-    about="The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning below"
-    " two fifths of it, or if anything but the software power cap held the clock under three fifths of its"
-    " maximum. Kernels that cannot reach the peak by nature (mma.sync on Hopper) are not judged.",
+    about="The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning"
+    " below two fifths of it, or if anything but the software power cap held the clock under three"
+    " fifths of its maximum.",
     sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
     follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009", "GPU-028", "GPU-029", "GPU-030"),
 )
