@@ -51,20 +51,24 @@ def main() -> None:
             return process.Child(argv, deadline, cwd=cwd, env=env, tied=True)
 
         path = nvidia_ml_py.file()
-        one = Telemetry(start, str(REPOSITORY), None if path is None else str(path))
+        one = Telemetry(start, None if path is None else str(path))
         one.open(addresses, given.interval, given.errors)
         try:
             ended = time.monotonic() + 30
             while not one.between(0, time.monotonic()) and time.monotonic() < ended:
                 time.sleep(0.05)
-            assert one._child is not None
-            before, began, mine = cpu_seconds(one._child.pid), time.monotonic(), time.process_time()
+            assert one._worker is not None
+            before, began, mine = (
+                cpu_seconds(one._worker.child.pid),
+                time.monotonic(),
+                time.process_time(),
+            )
             samples = 0
             while time.monotonic() < began + given.seconds:
                 samples += sum(kind == "sample" for kind, *_rest in one.poll())
                 time.sleep(0.05)
             took = time.monotonic() - began
-            used = cpu_seconds(one._child.pid) - before
+            used = cpu_seconds(one._worker.child.pid) - before
             print(
                 f"{len(addresses)} GPUs every {given.interval:g} s: {samples / took:.1f} samples/s; "
                 f"the process {100 * used / took:.2f} % of a CPU, "

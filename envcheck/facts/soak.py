@@ -51,7 +51,6 @@ class Mismatch(Facts, frozen=True, kw_only=True):
     what: Literal[
         "product",  # it is not the first one of its round
         "first",  # of the first one of a round, some blocks are not what most blocks are
-        "computed",  # the first one of a round is not what exact arithmetic gives
         "memory",  # it is not what was written
         "peers",  # the first one of a round is not the other GPUs' of that name
     ]
@@ -59,8 +58,8 @@ class Mismatch(Facts, frozen=True, kw_only=True):
         0  # its number, from 1 on; of memory, how often all of it had been looked at before
     )
     words: int = 0  # of 32 bits that differ; of memory, of 64
-    row: int | None = None  # of one of them
-    column: int | None = None
+    row: int | None = None  # of one of them; of envcheck's own kernel, a thread of its block
+    column: int | None = None  # of envcheck's own kernel, one of that thread's words
     found: str = ""  # the word, in hexadecimal
     wanted: str = ""
     unit: int | None = None  # the multiprocessor that made it
@@ -96,7 +95,6 @@ class SoakGpu(Facts, frozen=True, kw_only=True):
     products: int = 0
     rounds: int = 0  # of products with the same operands, other ones in each
     digest: str = ""  # SHA-256 of the first round's result
-    as_computed: bool | None = None  # whether each round's result is what exact arithmetic gives
     wrong: int = 0  # results that were not what they had been
     wrong_words: int = 0
     mismatches: list[Mismatch] = []  # the first of them

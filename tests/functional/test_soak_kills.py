@@ -67,7 +67,7 @@ def kill(libraries: Path, home: Path, number: int) -> tuple[str, int]:
     """(what was killed, how many records were written)."""
     kind = ("itself", "collector", "worker")[number % 3]
     kept = home / "lines.json"
-    arguments = ("--for", "1d", "--every", "1s", "--fail-fast", "--format", "json")
+    arguments = ("--for", "20m", "--every", "1s", "--fail-fast", "--format", "json")
     child = begun(libraries, home, *arguments, "--output", kept)
     try:
         time.sleep(random.Random(number).uniform(0.0, 12.0))

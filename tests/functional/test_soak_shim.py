@@ -116,7 +116,6 @@ def test_a_flipped_bit_ends_it_and_is_told_with_gpu_place_and_words(failed_fast:
     (seen,) = soak.gpus[1].mismatches
     # block 1 of the 40th product, on the multiprocessor that had it then
     assert (seen.what, seen.product, seen.words, seen.unit) == ("product", 40, 1, 40 + 41 % 8)
-    assert soak.gpus[0].as_computed is soak.gpus[1].as_computed is True
     assert int(seen.found, 16) ^ int(seen.wanted, 16) == 1 << 5
     assert "FAIL: 1 wrong result" in told and "SOAK-001" in told
     assert "FAIL: GPU 1 NVIDIA Shim at 0000:84:00.0 computed wrong results under load: 1" in told
@@ -132,9 +131,8 @@ def test_a_multiprocessor_that_is_always_wrong_is_found_at_the_first(failed_fast
 def test_a_gpu_that_always_computes_otherwise_is_found_beside_its_peers(
     begin: Begin, tmp_path: Path
 ) -> None:
-    # Without --fail-fast: its own wrong result would end the soak before its peers have one.
     kept = tmp_path / "kept.json"
-    one = begin("--for", "1d", "--every", "1s", "--save", kept, odd="1:0", gpus=3)
+    one = begin("--for", "20m", "--every", "1s", "--save", kept, odd="1:0", gpus=3)
     one.until_all_compute(3)
     one.child.send_signal(signal.SIGINT)
     output = one.rest()
@@ -142,8 +140,7 @@ def test_a_gpu_that_always_computes_otherwise_is_found_beside_its_peers(
     assert probe is not None and probe.facts is not None, output
     gpus = probe.facts.gpus
     assert [gpu.wrong > 0 for gpu in gpus] == [False, True, False]
-    assert {"peers", "computed"} <= {one.what for one in gpus[1].mismatches}
-    assert [gpu.as_computed for gpu in gpus] == [True, False, True]
+    assert {one.what for one in gpus[1].mismatches} == {"peers"}
 
 
 def test_memory_that_forgets_a_bit_is_found(failed_fast: Soaked) -> None:
@@ -203,7 +200,7 @@ def test_the_others_go_on_where_one_dies_and_its_death_has_a_time(
 
 
 def test_ctrl_c_shows_what_is_done(begin: Begin) -> None:
-    one = begin("--for", "1d", "--every", "1s")
+    one = begin("--for", "20m", "--every", "1s")
     one.until("0:0")
     one.child.send_signal(signal.SIGINT)
     told = one.rest()
@@ -213,7 +210,7 @@ def test_ctrl_c_shows_what_is_done(begin: Begin) -> None:
 
 
 def test_kill_9_leaves_no_process(begin: Begin) -> None:
-    one = begin("--for", "1d", "--every", "1s")
+    one = begin("--for", "20m", "--every", "1s")
     one.until("0:0")
     assert len(running(one.home)) >= 4, "itself, the collector, two GPUs, and what samples"
     one.child.kill()
@@ -221,7 +218,7 @@ def test_kill_9_leaves_no_process(begin: Begin) -> None:
 
 
 def test_a_killed_process_of_one_gpu_is_that_gpus_death(begin: Begin) -> None:
-    one = begin("--for", "1d", "--every", "1s", "--fail-fast")
+    one = begin("--for", "20m", "--every", "1s", "--fail-fast")
     one.until_all_compute()
     workers = [pid for pid, _parent, command in running(one.home) if b"soak.child" in command]
     assert len(workers) == 2
@@ -234,7 +231,7 @@ def test_a_gpu_in_use_is_left_alone_and_taken_where_that_is_wanted(begin: Begin)
     one = begin("--for", "30s", "--gpu", "0", used_by=1)
     told = one.rest()
     assert one.child.returncode == 3 and "is using it" in told
-    other = begin("--for", "1d", "--every", "1s", "--gpu", "0", "--busy-ok", used_by=1)
+    other = begin("--for", "20m", "--every", "1s", "--gpu", "0", "--busy-ok", used_by=1)
     assert "GPU 0" in other.until("0:0")
 
 
@@ -277,7 +274,7 @@ def test_a_snapshot_without_a_soak_is_refused(begin: Begin, tmp_path: Path) -> N
 
 def test_json_lines_go_into_the_file_as_they_come(begin: Begin, tmp_path: Path) -> None:
     lines = tmp_path / "lines.json"
-    one = begin("--for", "1d", "--every", "1s", "--format", "json", "--output", lines)
+    one = begin("--for", "20m", "--every", "1s", "--format", "json", "--output", lines)
     assert wait_for(lambda: lines.is_file() and lines.read_text().count("\n") >= 2)
     one.child.send_signal(signal.SIGINT)
     one.rest()
@@ -286,7 +283,7 @@ def test_json_lines_go_into_the_file_as_they_come(begin: Begin, tmp_path: Path) 
 
 
 def test_a_slow_reader_of_lines_holds_no_gpu_up(begin: Begin) -> None:
-    one = begin("--for", "1d", "--every", "1s")
+    one = begin("--for", "20m", "--every", "1s")
     one.until("0:0")
     time.sleep(3)  # nobody reads
     told = one.until("0:0")

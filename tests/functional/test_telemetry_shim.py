@@ -44,7 +44,7 @@ def opened(libraries: Path, tmp_path: Path) -> Iterator[Opened]:
             return process.Child(argv, deadline, cwd=cwd, env=env, tied=True)
 
         path = nvidia_ml_py.file()
-        one = Telemetry(child, str(probing.REPOSITORY), None if path is None else str(path))
+        one = Telemetry(child, None if path is None else str(path))
         made.append(one)
         one.open(GPUS, **{"interval": 0.02, "errors": True, **more})
         return one
@@ -54,15 +54,27 @@ def opened(libraries: Path, tmp_path: Path) -> Iterator[Opened]:
         one.close()
 
 
-def until(one: Telemetry, reached: Callable[[], object]) -> list[tuple[str, str, float, Any]]:
-    """Poll until something is so; what came meanwhile."""
-    found = []
+Event = tuple[str, str, float, Any]
+
+
+def until(one: Telemetry, reached: Callable[[], object], found: list[Event] | None = None) -> None:
+    """Poll until something is so; what came meanwhile goes into ``found``."""
     limit = time.monotonic() + PATIENCE
     while not reached():
-        found += one.poll()
-        assert time.monotonic() < limit, (one.missing, one.lost, one.errors)
+        events = one.poll()
+        if found is not None:
+            found += events
+        assert time.monotonic() < limit, (one.missing, found)
         time.sleep(0.01)
-    return found + one.poll()
+
+
+def errors_of(found: list[Event], gpu: str) -> dict[str, float]:
+    """The latest of each."""
+    merged: dict[str, float] = {}
+    for kind, of, _when, value in found:
+        if (kind, of) == ("errors", gpu):
+            merged.update(value)
+    return merged
 
 
 def column(one: Telemetry, gpu: str, name: str) -> list[float]:
@@ -92,31 +104,43 @@ def test_what_a_gpu_does_not_have_is_no_column(opened: Opened) -> None:
     assert one.missing == {}
 
 
-def test_errors_are_told_when_they_change_and_xids_when_they_come(opened: Opened) -> None:
+def test_errors_come_when_they_change_and_xids_when_they_happen(opened: Opened) -> None:
     one = opened("1 corrected +1.5 3", "1 replays +1.5 12", "1 xid +1.5 63", "1 xid +1.6 94")
-    until(one, lambda: one.errors[GPUS[1]])
-    assert one.errors[GPUS[1]]["ecc_corrected"] == 0 and one.errors[GPUS[1]]["pcie_width"] == 16
-    until(one, lambda: one.errors[GPUS[1]]["ecc_corrected"] == 3 and len(one.xids) == 2)
-    assert one.errors[GPUS[1]]["pcie_replays"] == 12
-    assert [(gpu, number) for _when, gpu, number in one.xids] == [(GPUS[1], 63), (GPUS[1], 94)]
-    assert one.errors[GPUS[0]]["ecc_corrected"] == 0
+    found: list[Event] = []
+    until(one, lambda: errors_of(found, GPUS[1]), found)
+    first = errors_of(found, GPUS[1])
+    assert first["ecc_corrected"] == 0 and first["pcie_width"] == 16
+
+    def xids() -> list[tuple[str, int]]:
+        return [(gpu, number) for kind, gpu, _when, number in found if kind == "xid"]
+
+    until(one, lambda: errors_of(found, GPUS[1])["ecc_corrected"] == 3 and len(xids()) == 2, found)
+    assert errors_of(found, GPUS[1])["pcie_replays"] == 12
+    assert xids() == [(GPUS[1], 63), (GPUS[1], 94)]
+    assert errors_of(found, GPUS[0])["ecc_corrected"] == 0
 
 
-def test_a_lost_gpu_is_told_with_its_time_and_the_other_goes_on(opened: Opened) -> None:
+def test_a_lost_gpu_comes_with_its_time_and_the_other_goes_on(opened: Opened) -> None:
     began = time.monotonic()
     one = opened("0 lost +1 1")
-    until(one, lambda: one.lost)
-    when, why = one.lost[GPUS[0]]
-    assert list(one.lost) == [GPUS[0]] and why == "GPU is lost" and when - began > 0.9
+    found: list[Event] = []
+    until(one, lambda: [one for one in found if one[0] == "lost"], found)
+    ((_kind, gpu, when, why),) = [one for one in found if one[0] == "lost"]
+    assert (gpu, why) == (GPUS[0], "GPU is lost") and when - began > 0.9
     before = len(column(one, GPUS[1], "power_w"))
     until(one, lambda: len(column(one, GPUS[1], "power_w")) > before + 5)
 
 
 def test_a_call_that_hangs_costs_that_gpus_samples_alone(opened: Opened) -> None:
     one = opened("0 hang +1 1")
-    until(one, lambda: one.silent(0.5) == [GPUS[0]])
-    before = len(column(one, GPUS[1], "power_w"))
-    until(one, lambda: len(column(one, GPUS[1], "power_w")) > before + 5)
+    until(one, lambda: column(one, GPUS[0], "power_w"))
+
+    def behind() -> bool:
+        """Whether the other's samples go on, and this one's do not."""
+        latest = [one._samples[gpu][-1][0] for gpu in GPUS]
+        return latest[1] - latest[0] > 0.5
+
+    until(one, behind)
     one.close()  # comes back although the call hangs
 
 

@@ -62,7 +62,6 @@ def gpu(index: int = 0, rates: list[float] | None = None, **changes: Any) -> Soa
         "passes": 40,
         "products": 60_000 * len(found),
         "digest": "ab" * 32,
-        "as_computed": True,
         "errors_before": BEFORE,
         "errors_after": BEFORE,
         "minutes": found,

@@ -17,7 +17,7 @@ from envcheck.collector.main import Request
 from envcheck.collector.run import Run
 from envcheck.collector.runtime.process import Result
 from envcheck.collector.soak.minutes import GpuMinutes
-from envcheck.collector.soak.runner import SoakRunner, _outsiders
+from envcheck.collector.soak.runner import SoakRunner, outsiders
 from envcheck.collector.soak.worker import SILENT, SoakWorker
 from envcheck.collector.telemetry.quantities import NAMES
 from envcheck.collector.worker import messages
@@ -45,35 +45,6 @@ def test_a_minute_has_means_the_highest_and_shares() -> None:
     assert following["pcie_width"] == 16 and following["grown"] == {} and following["xids"] == []
     assert msgspec.convert(record, SoakMinute).tflops == 600.0
     assert msgspec.convert(following, SoakMinute).tflops is None
-
-
-def test_a_long_soak_keeps_as_many_records_as_fit_and_loses_no_count() -> None:
-    minutes = GpuMinutes(most=10)
-    total = 77
-    for number in range(total):
-        minutes.sample(sample(power_w=float(number), throttle_reasons=4.0))
-        if number == 40:
-            minutes.wrong()
-            minutes.xid(48)
-        minutes.over(60.0 * number, 60.0, number, float(number))
-        assert len(minutes.all()) <= 11
-    records = [msgspec.convert(one, SoakMinute) for one in minutes.all()]
-    assert sum(one.products for one in records) == sum(range(total))
-    assert sum(one.seconds for one in records) == 60.0 * total
-    assert sum(one.samples for one in records) == total
-    assert sum(one.wrong for one in records) == 1 and [48] in [one.xids for one in records]
-    assert [one.began for one in records] == sorted(one.began for one in records)
-    weighed = sum((one.power_w or 0) * one.samples for one in records) / total
-    assert weighed == pytest.approx(38.0)
-    assert {one.throttled["sw_power_cap"] for one in records} == {1.0}
-
-
-def test_thirty_days_stay_within_the_limit() -> None:
-    minutes = GpuMinutes()
-    for number in range(43_200):
-        minutes.over(60.0 * number, 60.0, 1, 1.0)
-    assert 700 <= len(minutes.all()) <= 1500
-    assert sum(one["products"] for one in minutes.all()) == 43_200
 
 
 class Heard:
@@ -132,7 +103,7 @@ READY = {
         "library_version": "",
     }
 }
-FIRST = {"round": {"number": 0, "product": 1, "digest": "ab", "as_computed": True}}
+FIRST = {"round": {"number": 0, "product": 1, "digest": "ab"}}
 WRONG = {
     "t": 101.0,
     "what": "product",
@@ -146,17 +117,6 @@ WRONG = {
 }
 
 
-def test_one_round_that_is_not_as_computed_is_kept_for_good() -> None:
-    one = Heard()
-    one.begin()
-    assert one.told().as_computed is True
-    for number, right in ((1, False), (2, True)):
-        record = {"number": number, "product": 9 * number, "digest": "cd", "as_computed": right}
-        one.say({"round": record})
-    told = one.told()
-    assert (told.as_computed, told.rounds, told.digest) == (False, 3, "ab")
-
-
 def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
     one = Heard()
     one.begin()
@@ -166,7 +126,7 @@ def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
     assert one.worker.minute(0.0, 10.0)["tflops"] == 2.0
     told = one.told()
     assert (told.outcome, told.products, told.passes) == ("ok", 50, 3)
-    assert (told.wrong, told.wrong_words) == (2, 6) and told.as_computed is True
+    assert (told.wrong, told.wrong_words) == (2, 6)
     assert told.mismatches[0].found == "0x00000001" and told.mismatches[0].seconds == 11.0
 
 
@@ -244,41 +204,39 @@ def test_a_process_that_was_told_to_end_is_well() -> None:
     assert one.told().outcome == "ok" and one.told().ended is None
 
 
-def computed(digest: str, as_computed: bool | None = None) -> Any:
-    """A worker whose round 3 has this result."""
-    return Struct(rounds={3: {"digest": digest, "as_computed": as_computed}})
-
-
 def test_whose_result_is_not_the_others() -> None:
-    same, other = computed("a"), computed("b")
-    assert _outsiders([same, computed("a"), other], 3) == [other]
-    assert _outsiders([same, other], 3) == [same, other], "of two nobody knows"
-    right = computed("b", as_computed=True)
-    assert _outsiders([same, computed("a"), right], 3) != [right]
-    assert _outsiders([same, right], 3) == [same]
-    assert _outsiders([same, computed("a")], 3) == [] and _outsiders([], 3) == []
+    assert outsiders({"a": "1", "b": "1", "c": "2"}) == ["c"]
+    assert outsiders({"a": "1", "b": "2"}) == ["a", "b"], "of two nobody knows"
+    assert outsiders({"a": "1", "b": "1"}) == [] and outsiders({}) == []
+
+
+class Made(Struct):
+    """A worker that can be a key."""
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 def worker(gpu: str, *digests: str, name: str = "X", runs: bool = True) -> Any:
     seen: list[Any] = []
     rounds = {number: {"digest": one, "product": number} for number, one in enumerate(digests)}
     facts = {"name": name, "kind": (name,), "is_ready": True, "mismatch": seen.append}
-    return Struct(gpu=gpu, rounds=rounds, runs=runs, seen=seen, **facts)
+    return Made(gpu=gpu, rounds=rounds, runs=runs, seen=seen, **facts)
 
 
 def test_gpus_are_held_together_in_each_round_that_all_of_a_name_have() -> None:
     runner = SoakRunner({"seconds": 1}, Run(Request()), None, lambda: 5.0)
     one, two, other = worker("a", "1", "5"), worker("b"), worker("c", "2", name="Y")
     dead = worker("d", runs=False)
-    runner._hold_together([one, two, other, dead])
+    runner._compare([one, two, other, dead])
     assert not one.seen and not other.seen and not other.rounds
     two.rounds[0] = {"digest": "2", "product": 0}
     for _twice in range(2):
-        runner._hold_together([one, two, other, dead])
+        runner._compare([one, two, other, dead])
     assert [len(each.seen) for each in (one, two, other, dead)] == [1, 1, 0, 0]
     assert list(one.rounds) == [1] and not two.rounds
     two.rounds[1] = {"digest": "5", "product": 9}
-    runner._hold_together([one, two, other, dead])
+    runner._compare([one, two, other, dead])
     assert [len(each.seen) for each in (one, two)] == [1, 1] and not one.rounds
 
 
@@ -286,9 +244,9 @@ def test_the_first_round_waits_for_gpus_that_have_not_begun() -> None:
     runner = SoakRunner({"seconds": 1}, Run(Request()), None, lambda: 5.0)
     one, late = worker("a", "1"), worker("b")
     late.kind, late.is_ready = ("X", ""), False
-    runner._hold_together([one, late])
+    runner._compare([one, late])
     late.kind, late.is_ready, late.rounds = one.kind, True, {0: {"digest": "2", "product": 0}}
-    runner._hold_together([one, late])
+    runner._compare([one, late])
     assert [len(each.seen) for each in (one, late)] == [1, 1]
 
 

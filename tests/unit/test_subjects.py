@@ -52,7 +52,6 @@ def test_how_they_are_called(subjects: list[Subject], text: str) -> None:
     assert unjudged(Skip("why"), subjects).subject == text
 
 
-
 def test_every_finding_of_a_known_failure_names_its_subject_with_an_id() -> None:
     kinds = set()
     for make, _told in (*ROWS.values(), *OTHERS.values()):

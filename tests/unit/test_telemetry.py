@@ -73,10 +73,10 @@ def test_what_fails_otherwise_is_left_after_three_times_in_a_row() -> None:
     answers = [999, 999, 70000, 999, 999, 999, 80000]
 
     def power(*_arguments: Any) -> int:
-        told = answers.pop(0)
-        if told == 999:
+        answer = answers.pop(0)
+        if answer == 999:
             raise NVMLError(999)
-        return told
+        return answer
 
     module = Answers(nvmlDeviceGetPowerUsage=power)
     one = asked(module)
@@ -97,11 +97,11 @@ def test_what_changes_slowly_is_asked_for_once_a_second() -> None:
     clock = Clock()
     module = Answers(nvmlDeviceGetMemoryInfo=lambda *_: Struct(used=5 << 20))
     one = asked(module, clock)
-    told = []
+    values = []
     for _sample in range(21):
-        told.append(value(one, "memory_used_mib"))
+        values.append(value(one, "memory_used_mib"))
         clock.now += 0.1
-    assert told.count(5) == module.asked["nvmlDeviceGetMemoryInfo"] <= 3
+    assert values.count(5) == module.asked["nvmlDeviceGetMemoryInfo"] <= 3
 
 
 def test_the_links_rate_is_that_of_its_counter() -> None:
@@ -119,18 +119,6 @@ def test_the_links_rate_is_that_of_its_counter() -> None:
     assert value(one, "pcie_rx_mb_s") == 12_000.0
     number[0], clock.now = 5, clock.now + 2  # it began anew
     assert value(one, "pcie_rx_mb_s") is None
-
-
-def test_a_link_without_a_counter_is_watched_by_nvml_seldom() -> None:
-    clock = Clock()
-    module = Answers(nvmlDeviceGetPcieThroughput=lambda _handle, direction: 1000 * (direction + 1))
-    one = asked(module, clock)
-    rows = []
-    for _sample in range(12):
-        sample = one.sample()
-        rows.append((sample[NAMES.index("pcie_rx_mb_s")], sample[NAMES.index("pcie_tx_mb_s")]))
-        clock.now += 1.01
-    assert rows[0] == rows[10] == (2.0, 1.0) and module.asked["nvmlDeviceGetPcieThroughput"] == 4
 
 
 def test_processes_that_descend_from_ours_are_no_others(tmp_path: Path) -> None:
@@ -164,9 +152,7 @@ def test_xids_are_read_until_there_are_no_more() -> None:
 def telemetry(lines: list[Any]) -> Telemetry:
     """One that gets these messages: (kind, place, seconds, value)."""
     one = Telemetry(lambda *_arguments: None)
-    one._gpus = ["a", "b"]
     one._samples = {"a": [], "b": []}
-    one.errors = {"a": {}, "b": {}}
     data = [
         messages.MARK + line
         if isinstance(line, bytes)
@@ -205,18 +191,17 @@ NOTHING = [None] * len(NAMES)
         [[], 0, 1.0, 5],
     ],
 )
-def test_a_line_that_is_not_ours_is_not_heard(line: Any) -> None:
+def test_a_line_that_is_no_sample_is_dropped(line: Any) -> None:
     one = telemetry([line, ["sample", 1, 2.0, NOTHING]])
     assert one.poll() == [("sample", "b", 2.0, NOTHING)]
-    assert not one.lost and not one.xids and one.errors == {"a": {}, "b": {}}
 
 
 def test_of_many_samples_some_are_shown_evenly() -> None:
     one = telemetry([])
     one._samples["a"] = [(at / 10, [at, *NOTHING[1:]]) for at in range(4000)]
-    (told,) = one.between(100.0, 300.0, since=100.0)
-    assert len(told["seconds"]) <= 600 and told["seconds"][0] == 0.0
-    assert told["values"] == {"sm_clock_mhz": list(range(1000, 3001, 4))}
+    (found,) = one.between(100.0, 300.0, since=100.0)
+    assert len(found["seconds"]) <= 600 and found["seconds"][0] == 0.0
+    assert found["values"] == {"sm_clock_mhz": list(range(1000, 3001, 4))}
 
 
 def test_a_pipe_gives_whole_lines_and_leaves_out_those_that_have_no_end() -> None:

@@ -15,7 +15,6 @@ from .common import Soaked, after, soak_of, soaked
 _WHERE = {
     "product": "product {0.product} was not what the first one with the same operands was",
     "first": "of product {0.product}, parts that must be equal were not",
-    "computed": "product {0.product} was not what exact arithmetic gives",
     "memory": "its memory did not hold what was written",
     "peers": "product {0.product} was not what the other GPUs of its name computed",
 }
@@ -37,7 +36,7 @@ WRONG = Cause(
     title="Every result was the same",
     causes=(WRONG,),
     about="Each GPU computes the same product again and again, and every word of each result must be that"
-    " of the first one, of all multiprocessors and of all GPUs of its name. A pattern in the memory"
+    " of the first one, on all multiprocessors and all GPUs of its name. A pattern in the memory"
     " must come back as it was written.",
     sources=(
         "Dixit et al., Silent Data Corruptions at Scale (2021)",
@@ -47,7 +46,7 @@ WRONG = Cause(
 def results_stayed(view: SnapshotView) -> Iterator[Verdict]:
     compared = 0
     for one in soaked(view):
-        if one.gpu.mismatches or one.gpu.wrong or one.gpu.as_computed is False:
+        if one.gpu.mismatches or one.gpu.wrong:
             yield _wrong(view, one)
         elif not one.gpu.products:
             yield Unjudged("could-not-run", one.gpu.reason or "nothing was computed", [one.subject])
@@ -79,9 +78,8 @@ def _wrong(view: SnapshotView, one: Soaked) -> Finding:
             *([] if index is None else [f"envcheck soak --for 1h --gpu {index}"]),
             REPORT,
         ],
-        # No record of 0.2.0 counts results that arithmetic contradicts.
-        count=gpu.wrong or gpu.products,
-        first=first[0] if first else "they are not what exact arithmetic gives",
+        count=gpu.wrong or len(gpu.mismatches),
+        first=first[0] if first else "none was recorded",
         same=same,
     )
 

@@ -1,4 +1,4 @@
-"""The inside of a GPU's process: products and memory patterns until it is told to end, each one compared.
+"""The inside of a GPU's process: products and memory patterns until SIGTERM, each one compared.
 
 Results, by their key: "ready", what it computes and how; "round", {"number", "product", "digest"}: the first
 result of new operands; "tick", {"t", "products", "passes"}: how far it is, about once a second; "wrong", a
@@ -12,11 +12,12 @@ from ..cuda.libcuda import CudaError
 from ..systems.shared.transfers.pattern import CHUNK
 from ..systems.shared.transfers.pattern_ptx import FACTOR, MASK, RESULT, STEP
 from ..worker.messages import Ended, describe
+from .products import MOST_AT_ONCE, SoakDevice, product
 
 ROUND = 20.0  # seconds of products with the same operands
 BATCH = 0.3  # seconds of products between two waits, about
 TICK = 1.0  # seconds
-MOST_TOLD = 100  # wrong results that are reported one by one
+MOST_REPORTED = 100  # wrong results that are reported one by one
 _AREA = 64 << 20  # bytes of memory that are looked at and written at a time
 _SHARE = 0.1  # of the time that patterns take, about
 _FREE = 0.8  # of the free memory that patterns fill
@@ -42,8 +43,6 @@ def work(params, tell):
 
 class _Soaking(object):
     def __init__(self, params, tell):
-        from .products import SoakDevice, product
-
         self._tell = tell
         self._wrong_ones = 0
         self.device = SoakDevice()
@@ -78,7 +77,7 @@ class _Soaking(object):
                 ticked = now
                 self._tick(now, products)
             wanted = int(at_once * BATCH / took)
-            at_once = max(1, min(self.most(), 2 * at_once, wanted))
+            at_once = max(1, min(MOST_AT_ONCE, 2 * at_once, wanted))
         self._tick(time.monotonic(), products)
 
     def _tick(self, now, products):
@@ -94,12 +93,6 @@ class _Soaking(object):
         for what, seen in wrong:
             self._wrong(what, product, seen._asdict())
 
-    @staticmethod
-    def most():
-        from .products import MOST_AT_ONCE
-
-        return MOST_AT_ONCE
-
     def _products(self, number, before):
         device, product = self.device, self.product
         device.forget()
@@ -114,7 +107,7 @@ class _Soaking(object):
     def _wrong(self, what, number, seen):
         """All are counted, and the first are reported one by one."""
         self._wrong_ones += 1
-        if self._wrong_ones > MOST_TOLD:
+        if self._wrong_ones > MOST_REPORTED:
             self._tell.result(seen["words"], "more")
         else:
             one = dict(seen, what=what, product=number, t=time.monotonic())

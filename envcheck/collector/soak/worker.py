@@ -12,6 +12,7 @@ BEGINNING = 180.0  # seconds until it computes: compilers, and memory to be fill
 SILENT = 60.0  # seconds without a word, after which it hangs
 GRACE = 5.0  # seconds for it to end what it is at
 _KEPT = 100  # mismatches, and Xids
+_WORDS = ("mode", "call", "library", "library_version")
 
 
 class SoakWorker(object):
@@ -24,6 +25,7 @@ class SoakWorker(object):
         """device: of kernels.selection. launch(device, path of its pipe): a process.Child."""
         self.device = device
         self.gpu = device.seed.get("pci_address")
+        self.name = device.seed.get("name")
         self.minutes = GpuMinutes()
         self.outcome, self.reason = device.outcome or "ok", device.reason
         self.ended = self.stuck = self.lost = None
@@ -31,38 +33,30 @@ class SoakWorker(object):
         self.xids = []
         self.no_samples = ""
         self.rounds = {}
-        self._first = {}  # {"digest", "as_computed"}: of the first round; of all rounds
-        self._rounds = 0
-        self._launch = launch
-        self._folder = folder
-        self._clock = clock
+        self._launch, self._folder, self._clock = launch, folder, clock
         self._worker = None
-        self._facts = {}
-        self._products = self._passes = 0
-        # (when, products so far): the latest, the minute's first
-        self._ticked = self._minute_from = None
+        self._ready = {}  # what it computes
+        self._counts = {"products": 0, "passes": 0, "rounds": 0, "wrong": 0, "wrong_words": 0}
+        self._digest = ""
+        self._tick = self._minute_from = (
+            None  # (when, products so far): the latest, the minute's first
+        )
         self._closed = False
-        self._wrong = self._wrong_words = 0
-        self._mismatches = []
-        self._log = []
+        self._mismatches, self._log = [], []
 
     @property
     def runs(self):
         return self._worker is not None and self._worker.runs
 
     @property
-    def name(self):
-        return self.device.seed.get("name")
-
-    @property
     def is_ready(self):
         """Whether it has reported what it computes."""
-        return bool(self._facts)
+        return bool(self._ready)
 
     @property
     def kind(self):
         """GPUs of one kind have equal results."""
-        facts = [self._facts.get(name, "") for name in ("level", "call", "library_version")]
+        facts = [self._ready.get(name, "") for name in ("level", "call", "library_version")]
         return (self.name,) + tuple(facts)
 
     def open(self):
@@ -71,7 +65,7 @@ class SoakWorker(object):
         try:
             pipe = LinePipe(self._folder)
         except OSError as error:
-            self.outcome, self.reason = "error", "no pipe to hear it: %s" % error.strerror
+            self.outcome, self.reason = "error", "no pipe for its messages: %s" % error.strerror
             return
         child = self._launch(self.device, pipe.path)
         limits = Limits(start=BEGINNING, stage=SILENT)
@@ -92,127 +86,107 @@ class SoakWorker(object):
             return None
         self._closed = self.ended is not None
         products, tflops = 0, None
-        if self._ticked and self._minute_from and self._ticked[0] > self._minute_from[0]:
-            products = self._ticked[1] - self._minute_from[1]
-            took = self._ticked[0] - self._minute_from[0]
-            tflops = products * self._facts.get("tflop", 0.0) / took
-        self._minute_from = self._ticked
+        if self._tick and self._minute_from and self._tick[0] > self._minute_from[0]:
+            products = self._tick[1] - self._minute_from[1]
+            took = self._tick[0] - self._minute_from[0]
+            tflops = products * self._ready.get("tflop", 0.0) / took
+        self._minute_from = self._tick
         return self.minutes.over(began, seconds, products, tflops)
 
     def mismatch(self, record):
         """Another wrong result."""
-        self._wrong += 1
-        self._wrong_words += record.get("words", 0)
-        self.minutes.wrong()
+        self._count_wrong(record.get("words", 0))
         if len(self._mismatches) < _KEPT:
             self._mismatches.append(record)
+
+    def _count_wrong(self, words):
+        self._counts["wrong"] += 1
+        self._counts["wrong_words"] += words
+        self.minutes.wrong()
+
+    def take(self, kind, value, name):
+        """A message of the process. Raises ValueError, KeyError, … where it makes no sense."""
+        if kind != "result":
+            return
+        if name == "tick":
+            when, products = float(value["t"]), int(value["products"])
+            self._counts["passes"] = int(value["passes"])
+            self._counts["products"] = max(self._counts["products"], products)
+            self._tick = when, self._counts["products"]
+            self._minute_from = self._minute_from or self._tick
+        elif name == "ready":
+            self._ready = _ready(value)
+        elif name == "round":
+            number, product = int(value["number"]), int(value["product"])
+            digest = one_line(value["digest"], 64)
+            self.rounds[number] = {"digest": digest, "product": product}
+            self._digest = self._digest or digest
+            self._counts["rounds"] += 1
+        elif name == "wrong":
+            self.mismatch(_mismatch(value))
+        elif name == "more":
+            self._count_wrong(int(value))
+
+    def _end(self, worker):
+        self.stuck = worker.stuck
+        self._log = [one_line(text) for text in framework.about_gpus(worker.log)]
+        outcome, reason = worker.outcome, worker.reason
+        if outcome == "timeout":
+            patience = SILENT if worker.begun is not None else BEGINNING
+            self._over("hung", "nothing came of it for %g s" % patience)
+        elif outcome in ("crashed", "died") and self._digest:
+            self._over("died", reason)
+        elif outcome not in ("ok", "stopped"):
+            self._over("error", reason)
+        elif worker.stuck or (outcome == "ok" and not worker.was_stopped):
+            words = "its process " + worker.result.describe()
+            self._over("died" if self._digest else "error", words)
 
     def _over(self, outcome, reason):
         if self.ended is None:
             self.outcome, self.reason, self.ended = outcome, one_line(reason), self._clock()
 
-    def take(self, kind, value, name):
-        """A message of the process. Raises ValueError, KeyError, … where it makes no sense."""
-        if kind == "result":
-            getattr(self, "_take_" + name)(value)
-
-    def _take_tick(self, tick):
-        when, products = float(tick["t"]), int(tick["products"])
-        self._passes = int(tick["passes"])
-        self._products = max(self._products, products)
-        self._ticked = when, self._products
-        self._minute_from = self._minute_from or self._ticked
-
-    def _take_ready(self, ready):
-        self._facts = _ready(ready)
-
-    def _take_round(self, facts):
-        number = int(facts["number"])
-        found = {"digest": one_line(facts["digest"], 64), "product": int(facts["product"])}
-        computed = facts.get("as_computed")
-        if isinstance(computed, bool):
-            found["as_computed"] = computed
-            self._first["as_computed"] = self._first.get("as_computed", True) and computed
-        self._first.setdefault("digest", found["digest"])
-        self.rounds[number] = found
-        self._rounds += 1
-
-    def _take_wrong(self, wrong):
-        self.mismatch(_mismatch(wrong))
-
-    def _take_more(self, words):
-        self._wrong_words += int(words)
-        self._wrong += 1
-        self.minutes.wrong()
-
-    def _end(self, worker):
-        self.stuck = worker.stuck
-        self._log = [one_line(text) for text in framework.about_gpus(worker.log)]
-        if worker.outcome == "timeout":
-            patience = SILENT if worker.begun is not None else BEGINNING
-            self._over("hung", "nothing came of it for %g s" % patience)
-        elif worker.outcome == "crashed" or (worker.outcome == "died" and self._first):
-            self._over("died" if self._first else "error", worker.reason)
-        elif worker.outcome not in ("ok", "stopped"):
-            self._over("error", worker.reason)
-        elif worker.stuck or (worker.outcome == "ok" and not worker.was_stopped):
-            words = "its process " + worker.result.describe()
-            self._over("died" if self._first else "error", words)
-
     def gpu_facts(self, began):
         """The SoakGpu. began: when the soak began, by the clock."""
-        seed = self.device.seed
-        told = {"outcome": self.outcome, "reason": self.reason, "log": self._log}
-        for name, key in (("gpu", "pci_address"), ("index", "index"), ("name", "name")):
-            if seed.get(key) is not None:
-                told[name] = seed[key]
-        told.update(self._facts)
-        told.update(self._first, rounds=self._rounds)
+
+        def since(when):
+            return round(when - began, 3)
+
+        seed = {"gpu": self.gpu, "index": self.device.seed.get("index"), "name": self.name}
+        facts = {name: value for name, value in seed.items() if value is not None}
+        facts.update(self._ready)
+        facts.update(self._counts, outcome=self.outcome, reason=self.reason, digest=self._digest)
         if self.ended is not None:
-            told["ended"] = round(self.ended - began, 3)
+            facts["ended"] = since(self.ended)
         if self.lost is not None:
-            told.update(lost_at=round(self.lost[0] - began, 3), lost=one_line(self.lost[1]))
-        told.update(
-            passes=self._passes,
-            products=self._products,
-            wrong=self._wrong,
-            wrong_words=self._wrong_words,
-            mismatches=[
-                dict(one, seconds=round(one["seconds"] - began, 3)) for one in self._mismatches
-            ],
-            xids=[
-                {"seconds": round(when - began, 3), "number": int(number)}
-                for when, number in self.xids[:_KEPT]
-            ],
-            errors_before=self.errors_before,
-            errors_after=self.errors_after,
-            no_samples=one_line(self.no_samples),
-            minutes=self.minutes.all(),
-        )
-        return told
+            facts.update(lost_at=since(self.lost[0]), lost=one_line(self.lost[1]))
+        seen = [dict(one, seconds=since(one["seconds"])) for one in self._mismatches]
+        xids = [{"seconds": since(t), "number": int(number)} for t, number in self.xids[:_KEPT]]
+        facts.update(mismatches=seen, xids=xids, minutes=self.minutes.records, log=self._log)
+        facts.update(errors_before=self.errors_before, errors_after=self.errors_after)
+        facts["no_samples"] = one_line(self.no_samples)
+        return facts
 
 
-def _ready(told):
-    facts = {
-        name: one_line(told[name], 200) for name in ("mode", "call", "library", "library_version")
-    }
-    facts["level"] = told["level"] if told["level"] in ("driver", "cublas") else ""
-    facts["tflop"] = float(told["tflop"])
-    facts["words"], facts["memory_mib"] = int(told["words"]), int(told["memory_mib"])
+def _ready(given):
+    facts = {name: one_line(given[name], 200) for name in _WORDS}
+    facts["level"] = given["level"] if given["level"] in ("driver", "cublas") else ""
+    facts["tflop"] = float(given["tflop"])
+    facts["words"], facts["memory_mib"] = int(given["words"]), int(given["memory_mib"])
     return facts
 
 
-def _mismatch(told):
+def _mismatch(given):
     """A Mismatch, whose seconds are the clock's."""
-    what = told["what"] if told["what"] in ("product", "first", "computed", "memory") else "product"
-    made = {"seconds": float(told["t"]), "what": what, "product": int(told["product"])}
-    made["words"] = int(told["words"])
+    what = given["what"] if given["what"] in ("product", "first", "memory") else "product"
+    made = {"seconds": float(given["t"]), "what": what, "product": int(given["product"])}
+    made["words"] = int(given["words"])
     if what == "memory":
-        made["addresses"] = "0x%x to 0x%x" % (int(told["address"]), int(told["last_address"]))
-        made["bits"] = "0x%016x" % int(told["bits"])
+        made["addresses"] = "0x%x to 0x%x" % (int(given["address"]), int(given["last_address"]))
+        made["bits"] = "0x%016x" % int(given["bits"])
         return made
-    made.update(row=int(told["row"]), column=int(told["column"]))
-    made.update(found="0x%08x" % int(told["found"]), wanted="0x%08x" % int(told["wanted"]))
-    if told["unit"] is not None:
-        made["unit"] = int(told["unit"])
+    made.update(row=int(given["row"]), column=int(given["column"]))
+    made.update(found="0x%08x" % int(given["found"]), wanted="0x%08x" % int(given["wanted"]))
+    if given["unit"] is not None:
+        made["unit"] = int(given["unit"])
     return made

@@ -21,55 +21,38 @@ class Telemetry(object):
     """``open`` it, ``poll`` it again and again, ask for what was ``between`` two times, ``close`` it.
 
     Times are CLOCK_MONOTONIC's, which all processes share (time.monotonic()). Never raises: what cannot
-    be had is not there.
-
-    lost: {GPU: (time, why)}, reported once by NVML. missing: {GPU: why} there are no samples, or no more.
-    errors: {GPU: {name of quantities.ERRORS: the latest value}}. xids: [(time, GPU, number)].
+    be had is not there. missing: {GPU: why} there are no samples, or no more.
     """
 
-    def __init__(self, start, _root=None, pynvml=None, folder=None):
+    def __init__(self, start, pynvml=None, folder=None):
         """start(argv, deadline, cwd, env, …): a process.Child. folder: for its files, as LinePipe has it."""
-        self._start = start
-        self._pynvml = pynvml
-        self._folder = folder
+        self._start, self._pynvml, self._folder = start, pynvml, folder
         self._worker = None
-        self._gpus = []
-        self._samples = {}
+        self._samples = {}  # in the order of the GPUs
         self._fresh = []
-        self.lost, self.missing, self.errors = {}, {}, {}
-        self.xids = []
+        self.missing = {}
 
     def open(self, gpus, interval=0.1, errors=False):
         """gpus: PCI addresses. interval: seconds. errors: counters of errors and Xids, too."""
-        self._gpus = list(gpus)
         self._samples = {gpu: collections.deque(maxlen=KEPT) for gpu in gpus}
-        self.errors = {gpu: {} for gpu in gpus}
-        if not self._gpus:
+        if not gpus:
             return
         try:
             pipe = LinePipe(self._folder)
         except OSError as error:
             self.missing = dict.fromkeys(gpus, "no pipe to sample through: %s" % error.strerror)
             return
-        params = {
-            "pynvml": self._pynvml,
-            "gpus": self._gpus,
-            "interval": interval,
-            "errors": errors,
-            "ours": os.getpid(),
-            "pipe": pipe.path,
-            "loses": True,
-        }
+        params = {"pynvml": self._pynvml, "gpus": list(gpus), "interval": interval}
+        params.update(errors=errors, ours=os.getpid(), pipe=pipe.path, loses=True)
         python = [sys.executable or "python3", "-I", "-S"]
         argv = worker.command(python, "envcheck.collector.telemetry.child", params)
-        child = self._start(argv, _FOREVER, "/", None)
-        self._worker = Worker(child, Limits(), self.take, pipe)
+        self._worker = Worker(self._start(argv, _FOREVER, "/", None), Limits(), self.take, pipe)
 
     def poll(self):
         """Take in what has come since, without waiting: [(kind, GPU, time, value)], as child.py has them."""
         if self._worker is not None and self._worker.runs and not self._worker.step():
-            for gpu in self._gpus:
-                words = "the process that samples " + self._worker.result.describe()
+            words = "the process that samples " + self._worker.result.describe()
+            for gpu in self._samples:
                 self.missing.setdefault(gpu, words)
         fresh, self._fresh = self._fresh, []
         return fresh
@@ -79,53 +62,27 @@ class Telemetry(object):
         if kind != "result":
             return
         place, when, value = value
-        if (
-            isinstance(place, bool)
-            or place < 0
-            or not math.isfinite(when)
-            or not _FITS[name](value)
-        ):
+        if not _is_number(place) or not math.isfinite(when) or not _FITS[name](value):
             raise ValueError("no sample")
-        gpu = dict(enumerate(self._gpus))[place]
+        gpu = dict(enumerate(self._samples))[place]
         if name == "sample":
             self._samples[gpu].append((when, value))
-        elif name == "errors":
-            self.errors[gpu].update(value)
-        elif name == "xid":
-            self.xids = self.xids[-999:] + [(when, gpu, value)]
-        elif name == "lost":
-            self.lost.setdefault(gpu, (when, value))
-        else:
+        elif name == "missing":
             self.missing[gpu] = value
         self._fresh.append((name, gpu, when, value))
-
-    def silent(self, seconds):
-        """The GPUs of which nothing has come for so many seconds, and that are not known to be lost."""
-        now = time.monotonic()
-        return [
-            gpu
-            for gpu in self._gpus
-            if gpu not in self.lost
-            and self._samples[gpu]
-            and now - self._samples[gpu][-1][0] > seconds
-        ]
 
     def between(self, first, last, since=0.0):
         """GpuSamples (facts/telemetry.py) of each GPU that has some. since: what their seconds count from."""
         self._fresh = self.poll()
         found = []
-        for gpu in self._gpus:
-            here = [one for one in self._samples[gpu] if first <= one[0] <= last]
+        for gpu, samples in self._samples.items():
+            here = [one for one in samples if first <= one[0] <= last]
             here = here[:: -(-len(here) // SHOWN) or 1]
+            columns = zip(NAMES, zip(*[values for _when, values in here]))
+            values = {name: list(column) for name, column in columns if set(column) != {None}}
+            times = [round(when - since, 3) for when, _values in here]
             if here:
-                columns = zip(NAMES, zip(*[values for _when, values in here]))
-                there = {
-                    name: list(column)
-                    for name, column in columns
-                    if any(value is not None for value in column)
-                }
-                times = [round(when - since, 3) for when, _values in here]
-                found.append({"gpu": gpu, "seconds": times, "values": there})
+                found.append({"gpu": gpu, "seconds": times, "values": values})
         return found
 
     def close(self):
@@ -138,21 +95,27 @@ class Telemetry(object):
         self._worker = None
 
 
-def _number(value):
+def _is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18
 
 
-def _sample(value):
+def _is_sample(value):
     fits = isinstance(value, list) and len(value) == len(NAMES)
-    return fits and all(one is None or _number(one) for one in value)
+    return fits and all(one is None or _is_number(one) for one in value)
 
 
-def _errors(value):
-    return all(name in ERRORS and _number(one) for name, one in value.items())
+def _are_errors(value):
+    return all(name in ERRORS and _is_number(one) for name, one in value.items())
 
 
-def _text(value):
+def _is_text(value):
     return isinstance(value, str)
 
 
-_FITS = {"sample": _sample, "errors": _errors, "xid": _number, "missing": _text, "lost": _text}
+_FITS = {
+    "sample": _is_sample,
+    "errors": _are_errors,
+    "xid": _is_number,
+    "missing": _is_text,
+    "lost": _is_text,
+}
