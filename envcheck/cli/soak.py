@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from ..exit_codes import Cannot, CouldNotLook, ExitCode, UsageError
 from . import files, messages, sources
 from .durations import duration
 from .parser import Parser
-from .style import style_for
 
 if TYPE_CHECKING:
     from ..collection import Collected
     from ..facts.snapshot import Snapshot
     from ..facts.soak import Soak
     from ..reports.results import ReportedResult
+    from .soak_output import SoakOutput
 
 LEAST, MOST = "30s", "30d"
+MINUTES = 1440  # records of a soak at most
 _BEYOND = 600.0  # seconds for the processes to begin and to end
 
 EPILOG = """\
@@ -76,8 +77,7 @@ def add_arguments(parser: Parser) -> None:
         "--every",
         metavar="TIME",
         type=duration("1s", "1h"),
-        default=60.0,
-        help="between two lines (default: 1m); of a very long soak the records get longer",
+        help="between two lines (default: 1m, and longer in a soak of more than a day)",
     )
     files.add_format(
         parser, json="a line a minute, and one at the end", html="a page with plots, at the end"
@@ -93,127 +93,122 @@ def _index(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from .soak_output import SoakOutput
+
     _check(arguments)
-    shown = _Shown(arguments)
-    failed_fast = False
+    output = SoakOutput(arguments)
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
     else:
-        collected = _soak(arguments, shown)
-        failed_fast = shown.failed and arguments.fail_fast
-    snapshot = _ended(collected.snapshot, failed_fast)
+        collected = _soak(arguments, output)
+        if output.failed and arguments.fail_fast:
+            collected.snapshot = _failed_fast(collected.snapshot)
+    snapshot = collected.snapshot
     if arguments.save is not None:
         from ..facts import snapshot as snapshots
 
-        shown.keep(lambda: files.write(arguments.save, snapshots.dump(snapshot), "--save"))
-    soak = _of(snapshot, arguments)
+        output.keep(lambda: files.write(arguments.save, snapshots.dump(snapshot), "--save"))
+    soak = _of(snapshot, arguments.source)
     results = _judged(snapshot)
-    shown.keep(lambda: shown.end(snapshot, soak, results, collected))
-    if shown.lost is not None:
-        raise shown.lost
+    output.keep(lambda: output.end(soak, results, collected.restore))
+    if output.lost is not None:
+        raise output.lost
     return _exit_code(soak, results)
 
 
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.source is not None:
-        for option in ("gpu", "target", "busy_ok", "fail_fast"):
+        for option in ("gpu", "target", "busy_ok", "fail_fast", "every"):
             if getattr(arguments, option):
                 raise UsageError(
                     f"--{option.replace('_', '-')} and --from cannot be used together:"
                     " with --from nothing runs"
                 )
+    elif arguments.every and arguments.seconds > MINUTES * arguments.every:
+        least = arguments.seconds / MINUTES
+        raise UsageError(f"--every: too short for so long a soak: {least:.0f}s is the least")
     target = arguments.target or ""
     if target.startswith(("image:", "container:")):
         raise UsageError(
             f"--target {target}: a soak runs on the machine itself, not in a container",
             hint="leave --target out: then it needs nothing but the driver",
         )
-    files.check_distinct(
-        {
-            "--from": None if arguments.source == "-" else arguments.source,
-            "--output": arguments.output or "-",
-            "--save": arguments.save,
-        }
-    )
+    places = {"--output": arguments.output or "-", "--save": arguments.save}
+    source = None if arguments.source == "-" else arguments.source
+    files.check_distinct({"--from": source, **places})
     files.check_writable(arguments.output)
     files.check_writable(arguments.save, "--save")
 
 
-def _soak(arguments: argparse.Namespace, shown: _Shown) -> Collected:
+def _soak(arguments: argparse.Namespace, output: SoakOutput) -> Collected:
     from ..collection import SoakWork, Work
     from ..facts.snapshot import MACHINE_SECTIONS
 
-    target, seen = _looked_at(arguments.target)
-    only = () if target is not None else MACHINE_SECTIONS
+    target, seen = _look(arguments.target)
     _refuse_without_gpus(seen)
-    work = Work(
-        seconds=arguments.seconds + _BEYOND,
-        soak=SoakWork(
-            seconds=arguments.seconds,
-            gpus=sorted(set(arguments.gpu)),
-            busy_ok=arguments.busy_ok,
-            cublas=target is not None,
-            required=arguments.target is not None,
-            minute=arguments.every,
-        ),
+    soak = SoakWork(
+        seconds=arguments.seconds,
+        gpus=sorted(set(arguments.gpu)),
+        busy_ok=arguments.busy_ok,
+        cublas=target is not None,
+        required=arguments.target is not None,
+        minute=arguments.every or max(60.0, arguments.seconds / MINUTES),
     )
-    return sources.live(target, only=only, seen=seen, work=work, events=shown.hear, quiet=True)
+    only = () if target is not None else MACHINE_SECTIONS
+    work = Work(seconds=arguments.seconds + _BEYOND, soak=soak)
+    return sources.live(target, only=only, seen=seen, work=work, events=output.take, quiet=True)
 
 
-def _looked_at(target: str | None) -> tuple[str | None, Snapshot]:
+def _look(target: str | None) -> tuple[str | None, Snapshot]:
     """The target whose cuBLAS may compute, and what was seen; without one, the machine alone."""
     from ..facts.snapshot import MACHINE_SECTIONS
 
-    if target is None:
-        implied, origin = sources.implied_target()
-        if implied is not None and not sources.is_container(implied):
-            try:
-                return implied, sources.live(implied, redact=False).snapshot
-            except UsageError as error:
-                messages.say(f"{origin} cannot be looked at, so the driver alone computes: {error}")
-        return None, sources.live(None, redact=False, only=MACHINE_SECTIONS).snapshot
-    return target, sources.live(target, redact=False).snapshot
+    if target is not None:
+        return target, sources.live(target, redact=False).snapshot
+    implied, origin = sources.implied_target()
+    if implied is not None and not sources.is_container(implied):
+        try:
+            return implied, sources.live(implied, redact=False).snapshot
+        except UsageError as error:
+            messages.say(f"{origin} cannot be looked at, so the driver alone computes: {error}")
+    return None, sources.live(None, redact=False, only=MACHINE_SECTIONS).snapshot
 
 
 def _refuse_without_gpus(snapshot: Snapshot) -> None:
     from ..facts.base import known
 
     probe = snapshot.machine.cuda
-    devices = None if probe is None or probe.facts is None else known(probe.facts.devices)
-    if not devices:
+    if probe is None or probe.facts is None or not known(probe.facts.devices):
         raise Cannot(
             "there is no GPU here that CUDA lists, so there is nothing to soak",
             hint="envcheck doctor says why",
         )
 
 
-def _ended(snapshot: Snapshot, failed_fast: bool) -> Snapshot:
-    """What ended it is told as it was: whoever judged the minutes knows, the collector does not."""
-    import msgspec
-
+def _failed_fast(snapshot: Snapshot) -> Snapshot:
+    """The collector knows that it was stopped, but not that a failed minute did it."""
     probe = snapshot.machine.soak
-    if not failed_fast or probe is None or probe.facts is None or probe.facts.stopped != "user":
+    if probe is None or probe.facts is None or probe.facts.stopped != "user":
         return snapshot
-    facts = msgspec.structs.replace(probe.facts, stopped="fail-fast")
-    told = msgspec.structs.replace(probe, facts=facts)
-    machine = msgspec.structs.replace(snapshot.machine, soak=told)
-    return msgspec.structs.replace(snapshot, machine=machine)
+    replace = msgspec.structs.replace
+    probe = replace(probe, facts=replace(probe.facts, stopped="fail-fast"))
+    return replace(snapshot, machine=replace(snapshot.machine, soak=probe))
 
 
-def _of(snapshot: Snapshot, arguments: argparse.Namespace) -> Soak:
+def _of(snapshot: Snapshot, source: str | None) -> Soak:
     probe = snapshot.machine.soak
     if probe is None:
-        if arguments.source is not None:
+        if source is not None:
             raise UsageError(
-                f"{arguments.source}: no soak is in it",
+                f"{source}: no soak is in it",
                 hint="envcheck soak --for 30m --save FILE writes one that has it",
             )
         raise CouldNotLook("nothing came of the soak")
     if probe.facts is None:
         raise CouldNotLook(f"the soak failed: {probe.reason or probe.outcome}")
-    ran = [gpu for gpu in probe.facts.gpus if gpu.outcome not in ("busy", "not-run")]
-    if not ran:
-        why = [gpu.reason for gpu in probe.facts.gpus if gpu.reason] or [probe.reason]
+    gpus = probe.facts.gpus
+    if all(gpu.outcome in ("busy", "not-run") for gpu in gpus):
+        why = [gpu.reason for gpu in gpus if gpu.reason] or [probe.reason]
         raise Cannot(f"no GPU could be used: {why[0] or 'none was found'}")
     return probe.facts
 
@@ -233,105 +228,3 @@ def _exit_code(soak: Soak, results: list[ReportedResult]) -> int:
     if "fail" in outcomes or soak.stopped == "fail-fast":
         return ExitCode.PROBLEMS
     return ExitCode.COULD_NOT_LOOK if "could-not-run" in outcomes else ExitCode.HEALTHY
-
-
-class _Shown:
-    """What is shown while it runs, and at the end."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.failed = False  # something in a minute did
-        self.lost: UsageError | None = None  # the first result that could not be written
-        self._arguments = arguments
-        self._number = 0
-        self._told: list[dict[str, Any]] = []  # of the minute that is not whole yet
-        # JSON lines go where the result goes; lines for people where it does not.
-        self._json = arguments.format == "json"
-        self._file = None if arguments.output in (None, "-") else Path(arguments.output)
-        if self._json and self._file is not None and arguments.source is None:
-            files.write(arguments.output, "")
-
-    def hear(self, event: dict[str, Any]) -> None:
-        """An event of the collector's. Raises Enough where --fail-fast ends it."""
-        from ..collection import Enough
-
-        record = event.get("minute")
-        if not isinstance(record, dict):
-            return
-        if record["number"] != self._number:
-            self._show()
-            self._number = record["number"]
-        self._told.append(record)
-        if len(self._told) >= record["of"]:
-            self._show()
-        if self.failed and self._arguments.fail_fast:
-            raise Enough
-
-    def _show(self) -> None:
-        import msgspec
-
-        from ..checks.soak.minute import failures
-        from ..facts.soak import SoakMinute
-        from ..reports import soak
-
-        if not self._told:
-            return
-        rows = []
-        for record in self._told:
-            index = record.get("index")
-            name = f"GPU {index}" if index is not None else str(record.get("gpu"))
-            minute = msgspec.convert(record, SoakMinute)
-            found = failures(record["outcome"], record.get("reason", ""), minute)
-            self.failed = self.failed or bool(found)
-            record["failures"] = found
-            rows.append((name, minute, found))
-        if self._json:
-            line = soak.minute_json(self._number, self._told)
-            self.keep(lambda: self._write(line))
-        else:
-            first = rows[0][1]
-            text = soak.minute_line(first.began + first.seconds, rows) + "\n"
-            if self._arguments.format == "text" and self._file is None:
-                self.keep(lambda: files.write(None, text))
-            else:
-                messages.show(text)
-        self._told = []
-
-    def keep(self, write: Callable[[], None]) -> None:
-        """Write a result. A full disk ends no soak, and keeps no other result from being written."""
-        try:
-            write()
-        except UsageError as error:
-            if self.lost is None:
-                self.lost = error
-                messages.say(f"{error}; the soak is not ended by that")
-
-    def end(
-        self,
-        snapshot: Snapshot,
-        soak: Soak,
-        results: list[ReportedResult],
-        collected: Collected,
-    ) -> None:
-        from ..invocation import in_place
-        from ..reports import soak as text
-
-        self._show()
-        output = self._arguments.output
-        if self._json:
-            self._write(text.summary_json(soak, results))
-        elif self._arguments.format == "html":
-            from ..reports import soak_page
-
-            files.write(output, soak_page.render(soak, results))
-        else:
-            style = style_for(output)._asdict()
-            shown = text.render(
-                soak, results, **style, restore=collected.restore, in_place=in_place
-            )
-            files.write(output, ("" if self._arguments.source else "\n") + shown)
-
-    def _write(self, text: str) -> None:
-        if self._file is None:
-            files.write(None, text)
-        else:
-            files.append(self._file, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,13 +64,8 @@ def worst(results: Sequence[ReportedResult]) -> Outcome:
     return found if found in ("fail", "warn") else model.worst(results)
 
 
-def summary(soak: Soak, results: Sequence[ReportedResult]) -> str:
-    """One line: "OK: 8 GPUs, 30:00, 1,234,567 products compared"."""
-    return ": ".join(verdict(soak, results))
-
-
 def verdict(soak: Soak, results: Sequence[ReportedResult]) -> tuple[str, str]:
-    """A word, and what it rests on."""
+    """A word, and what it rests on: "OK", "8 GPUs, 30:00, 1,234,567 products compared"."""
     ran = [gpu for gpu in soak.gpus if gpu.outcome not in ("busy", "not-run")]
     products = sum(gpu.products for gpu in ran)
     count = number_of(len(ran), "GPU") if ran else "0 GPUs"
@@ -78,9 +74,9 @@ def verdict(soak: Soak, results: Sequence[ReportedResult]) -> tuple[str, str]:
     word = _WORDS.get(outcome, "COULD NOT JUDGE")
     found = [finding for result in results for finding in result.findings]
     found = [finding for finding in found if finding.level == outcome] or found
+    heads = [f"{one.subject or 'it'} {one.headline}".strip() for one in found if one.headline]
     if not found:
         return word, about
-    heads = [f"{one.subject or 'it'} {one.headline}".strip() for one in found if one.headline]
     more = f"; and {len(heads) - 2} more" if len(heads) > 2 else ""
     return word, f"{'; '.join(heads[:2])}{more} ({about})"
 
@@ -112,7 +108,7 @@ def render(
     in_place: Callable[[str], str] = unchanged,
 ) -> str:
     page = Page(width=width, colour=colour, utf8=utf8, restore=restore, in_place=in_place)
-    page.paragraph((summary(soak, results), worst(results)))
+    page.paragraph((": ".join(verdict(soak, results)), worst(results)))
     page.blank()
     columns = [Column(title, right=place > 1) for place, title in enumerate(_TITLES)]
     page.table(columns, map(_row, soak.gpus))
@@ -132,27 +128,22 @@ def _row(gpu: SoakGpu) -> list[tuple[str, str]]:
     minutes = gpu.minutes
     rates = [one.tflops for one in minutes if one.tflops is not None]
     kind = {"ok": "pass", "busy": "skipped", "not-run": "skipped"}.get(gpu.outcome, "fail")
+    heat = [one.temperature_c for one in minutes if one.temperature_c is not None]
     figures = (
-        _middle(rates, "{:.4g}"),
+        _median(rates, "{:.4g}"),
         f"{rates[-1]:.4g}" if rates else "-",
-        _middle([one.sm_clock_mhz for one in minutes], "{:.0f}"),
-        _middle([one.temperature_c for one in minutes], "{:.0f}", highest=True),
-        _middle([one.power_w for one in minutes], "{:.0f}"),
+        _median([one.sm_clock_mhz for one in minutes], "{:.0f}"),
+        f"{max(heat):.0f}" if heat else "-",
+        _median([one.power_w for one in minutes], "{:.0f}"),
     )
-    return [
-        (gpu_name(gpu), ""),
-        (state(gpu), kind),
-        (f"{gpu.products:,}", ""),
-        *((figure, "") for figure in figures),
-        (f"{gpu.wrong:,}", "fail" if gpu.wrong else ""),
-    ]
+    wrong = (f"{gpu.wrong:,}", "fail" if gpu.wrong else "")
+    cells = [(gpu_name(gpu), ""), (state(gpu), kind), (f"{gpu.products:,}", "")]
+    return [*cells, *((figure, "") for figure in figures), wrong]
 
 
-def _middle(values: Sequence[float | None], form: str, highest: bool = False) -> str:
-    known_values = sorted(value for value in values if value is not None)
-    if not known_values:
-        return "-"
-    return form.format(known_values[-1 if highest else len(known_values) // 2])
+def _median(values: Sequence[float | None], form: str) -> str:
+    there = [value for value in values if value is not None]
+    return form.format(statistics.median(there)) if there else "-"
 
 
 def _findings(page: Page, result: ReportedResult) -> None:
@@ -180,7 +171,7 @@ def summary_json(soak: Soak, results: Sequence[ReportedResult]) -> str:
     """The last line."""
     last = {
         "verdict": worst(results),
-        "text": summary(soak, results),
+        "text": ": ".join(verdict(soak, results)),
         "asked": soak.asked,
         "seconds": soak.seconds,
         "began": soak.began,

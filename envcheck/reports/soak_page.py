@@ -12,12 +12,7 @@ from .plots import Band, Curve, lines
 from .results import ReportedResult
 from .soak import computed_by, gpu_name, span, state, verdict, worst
 
-_SLOWDOWNS = (
-    "hw_thermal_slowdown",
-    "sw_thermal_slowdown",
-    "hw_power_brake_slowdown",
-    "hw_slowdown",
-)
+_SLOWDOWNS = ("hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown")
 _MOST = 20  # mismatches of a GPU
 
 
@@ -38,43 +33,39 @@ _PLOTS: tuple[tuple[str, str, str, Callable[[SoakMinute], float | None]], ...] =
 def render(soak: Soak, results: Sequence[ReportedResult]) -> str:
     title = f"envcheck soak, {soak.began}" if soak.began else "envcheck soak"
     word, about = verdict(soak, results)
+    asked = f"asked for {span(soak.asked)}"
     head = Masthead(
-        about_what="soak",
-        title=title,
-        kind=worst(results),
-        word=word,
-        items=[about],
-        about=f"asked for {span(soak.asked)}",
+        about_what="soak", title=title, kind=worst(results), word=word, items=[about], about=asked
     )
     found = [(result, finding) for result in results for finding in result.findings]
-    wrong = {"findings": found, "words": WORDS}
-    sections = [
-        PageSection("wrong", "Problems", "soak/findings.html", wrong, str(len(found))),
-        PageSection("gpus", "GPUs", "soak/gpus.html", _gpus(soak)),
-        PageSection("over-time", "Over time", "soak/plots.html", {"plots": [*_plots(soak)]}),
-        PageSection("mismatches", "Wrong results", "soak/mismatches.html", _mismatches(soak)),
-        PageSection("ran", "What ran", "soak/ran.html", {"facts": [*_facts(soak)]}),
-    ]
-    return html.page(title, head, [one for one in sections if next(iter(one.data.values()))])
+    sections = [section(soak, results)]
+    if found:
+        data = {"findings": found, "words": WORDS}
+        problems = PageSection("wrong", "Problems", "soak/findings.html", data, str(len(found)))
+        sections.insert(0, problems)
+    return html.page(title, head, sections)
 
 
 def section(soak: Soak, results: Sequence[ReportedResult]) -> PageSection:
-    """The same within a machine's page, which has the findings elsewhere."""
+    """All but the findings; of a machine's page, too."""
     word, about = verdict(soak, results)
-    data = {**_gpus(soak), "kind": worst(results), "word": word, "about": about}
-    data |= {"plots": [*_plots(soak)], **_mismatches(soak)}
-    return PageSection("soak", "Soak", "soak/section.html", data)
-
-
-def _gpus(soak: Soak) -> dict[str, object]:
     rows = []
     for gpu in soak.gpus:
-        failed = gpu.outcome in ("died", "hung", "error")
-        about = state(gpu) + (f": {gpu.reason}" if gpu.reason else "")
-        cells = [gpu_name(gpu), (about, "fail" if failed else ""), f"{gpu.products:,}"]
+        failed = "fail" if gpu.outcome in ("died", "hung", "error") else ""
+        what = state(gpu) + (f": {gpu.reason}" if gpu.reason else "")
+        cells = [gpu_name(gpu), (what, failed), f"{gpu.products:,}"]
         cells.append((f"{gpu.wrong:,}", "fail" if gpu.wrong else ""))
         rows.append([*cells, f"{gpu.memory_mib:,}", f"{gpu.passes:,}", f"{len(gpu.xids):,}"])
-    return {"rows": rows}
+    wrong = [
+        (gpu_name(gpu), span(one.seconds), one.what, _place(one), one.found or one.bits, one.wanted)
+        for gpu in soak.gpus
+        for one in gpu.mismatches[:_MOST]
+    ]
+    facts = [("products by", words) for words in dict.fromkeys(map(computed_by, soak.gpus))]
+    facts += [(f"{gpu_name(gpu)}, no samples", gpu.no_samples) for gpu in soak.gpus]
+    data = {"kind": worst(results), "word": word, "about": about, "rows": rows}
+    data |= {"plots": [*_plots(soak)], "mismatches": wrong, "facts": facts}
+    return PageSection("soak", "Soak", "soak/section.html", data)
 
 
 def _plots(soak: Soak) -> Iterator[tuple[str, str]]:
@@ -93,28 +84,7 @@ def _plots(soak: Soak) -> Iterator[tuple[str, str]]:
             yield lines(f"soak-{name}", title, unit, curves, bands=bands), title
 
 
-def _mismatches(soak: Soak) -> dict[str, object]:
-    rows = [
-        (
-            *(gpu_name(gpu), span(one.seconds), one.what, _place(one)),
-            *(one.found or one.bits, one.wanted, f"{one.words:,}"),
-        )
-        for gpu in soak.gpus
-        for one in gpu.mismatches[:_MOST]
-    ]
-    return {"mismatches": rows}
-
-
 def _place(one: Mismatch) -> str:
-    if one.addresses:
-        return one.addresses
     words = "" if one.row is None else f"row {one.row}, column {one.column}"
-    return words + ("" if one.unit is None else f", multiprocessor {one.unit}")
-
-
-def _facts(soak: Soak) -> Iterator[tuple[str, str]]:
-    yield "asked for", span(soak.asked)
-    yield "took", span(soak.seconds)
-    for gpu in soak.gpus:
-        yield gpu_name(gpu), computed_by(gpu)
-        yield f"{gpu_name(gpu)}, no samples", gpu.no_samples
+    unit = "" if one.unit is None else f"multiprocessor {one.unit}"
+    return one.addresses or ", ".join(filter(None, (words, unit)))

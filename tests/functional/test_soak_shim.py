@@ -247,6 +247,7 @@ def test_no_gpu_is_one_sentence(begin: Begin) -> None:
         (("--for", "30"), "is no duration: write 90s, 30m, 12h, 2d or 1h30m"),
         (("--for", "1s"), "too short: 30s is the least"),
         (("--for", "60d"), "too long: 30d is the most"),
+        (("--for", "1d", "--every", "1s"), "too short for so long a soak: 60s is the least"),
         (("--for", "1m", "--gpu", "x"), "is not a GPU's number"),
         (("--for", "1m", "--gpu", "9"), "nvidia-smi lists no such GPU"),
         (("--for", "1m", "--target", "image:x"), "not in a container"),

@@ -9,7 +9,6 @@ from ..telemetry.telemetry import Telemetry
 from .worker import GRACE, SoakWorker
 
 MINUTE = 60.0
-MOST = 1440  # minutes of a soak: of a long one they are longer
 INTERVAL = 1.0  # seconds between two samples
 _PAUSE = 0.1  # seconds between two looks
 _FOREVER = 1e9  # seconds
@@ -62,7 +61,7 @@ class SoakRunner(object):
     def _soak(self, workers, telemetry, began, pause):
         """Until its time is over, or something ends it: what."""
         seconds, at, number = self._request["seconds"], began, 0
-        minute = max(self._request.get("minute") or MINUTE, seconds / MOST)
+        minute = self._request.get("minute") or MINUTE
         by_gpu = {one.gpu: one for one in workers if one.gpu}
         while True:
             for one in workers:
