@@ -12,7 +12,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -149,22 +148,6 @@ def test_memory_that_forgets_a_bit_is_found(failed_fast: Soaked) -> None:
     assert (seen.what, seen.words, seen.bits) == ("memory", 1, "0x0000001000000000")
 
 
-def test_one_gpus_death_ends_it_where_that_was_asked_for(failed_fast: Soaked) -> None:
-    code, soak, told = failed_fast(dies="0:20")
-    dead, alive = soak.gpus
-    assert code == 1 and dead.outcome == "died" and "CUDA_ERROR_UNKNOWN" in dead.reason
-    assert dead.ended is not None and alive.outcome == "ok" and "SOAK-002" in told
-
-
-def test_heat_and_errors_that_nvml_tells_end_it(failed_fast: Soaked) -> None:
-    moves = "0 reasons +4 64\n0 temperature +4 88\n1 uncorrected +4 1\n1 xid +4 48\n"
-    _code, soak, told = failed_fast(moves=moves)
-    assert "slowed down by heat" in told or "ecc uncorrected +1" in told or "Xid 48" in told
-    assert any(one.throttled.get("hw_thermal_slowdown") for one in soak.gpus[0].minutes) or (
-        soak.gpus[1].errors_after["ecc_uncorrected"] == 1
-    )
-
-
 def test_the_others_go_on_where_one_dies_and_its_death_has_a_time(
     begin: Begin, tmp_path: Path
 ) -> None:
@@ -281,11 +264,3 @@ def test_json_lines_go_into_the_file_as_they_come(begin: Begin, tmp_path: Path) 
     one.rest()
     told = [json.loads(line) for line in lines.read_text().splitlines()]
     assert told[0]["minute"] == 1 and "summary" in told[-1]
-
-
-def test_a_slow_reader_of_lines_holds_no_gpu_up(begin: Begin) -> None:
-    one = begin("--for", "20m", "--every", "1s")
-    one.until("0:0")
-    time.sleep(3)  # nobody reads
-    told = one.until("0:0")
-    assert "GPU 1" in told

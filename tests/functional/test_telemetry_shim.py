@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,14 +95,6 @@ def test_what_moves_is_sampled_of_each_gpu(opened: Opened) -> None:
     assert {len(column) for column in rows[0]["values"].values()} == {len(rows[0]["seconds"])}
 
 
-def test_what_a_gpu_does_not_have_is_no_column(opened: Opened) -> None:
-    one = opened()
-    until(one, lambda: all(column(one, gpu, "power_w") for gpu in GPUS))
-    (first, _second) = one.between(0, time.monotonic())
-    assert "memory_temperature_c" not in first["values"]  # the stand-in knows no field values
-    assert one.missing == {}
-
-
 def test_errors_come_when_they_change_and_xids_when_they_happen(opened: Opened) -> None:
     one = opened("1 corrected +1.5 3", "1 replays +1.5 12", "1 xid +1.5 63", "1 xid +1.6 94")
     found: list[Event] = []
@@ -149,17 +140,6 @@ def test_no_nvml_is_a_reason_and_no_trouble(opened: Opened, tmp_path: Path) -> N
     until(one, lambda: len(one.missing) == 2)
     assert "NVML" in one.missing[GPUS[0]] or "Library" in one.missing[GPUS[0]]
     assert one.between(0, time.monotonic()) == []
-
-
-def test_a_process_that_was_killed_leaves_what_it_told(opened: Opened) -> None:
-    one = opened()
-    until(one, lambda: all(column(one, gpu, "power_w") for gpu in GPUS))
-    assert one._worker.child is not None
-    os.kill(one._worker.child.pid, signal.SIGKILL)
-    until(one, lambda: one._worker.child.poll() is not None)
-    one.poll()
-    assert one.between(0, time.monotonic())
-    assert set(one.missing.values()) == {"the process that samples died by signal 9 (SIGKILL)"}
 
 
 def test_whoever_does_not_look_loses_samples_and_holds_nobody_up(opened: Opened) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import bench_told as b
-import demos
 import pytest
 from h100 import ADDRESSES
 from hostile import MARKUP
@@ -107,11 +106,6 @@ def test_a_hostile_word_cannot_leave_its_place(word: str) -> None:
     ]
 
 
-def test_nothing_measured_is_a_page_too() -> None:
-    html = page(interrupted=True)
-    assert "nterrupted before a row was measured" in html and 'class="plot"' not in html
-
-
 def test_many_rows_stay_one_page() -> None:
     many = [b.judged(b.ran(b.row(f"row {n}", length=n, group=str(n)), 9)) for n in range(1000)]
     told, found = report(*many)
@@ -119,11 +113,3 @@ def test_many_rows_stay_one_page() -> None:
         len(bench_page.render(told, BenchResult(bench=found.bench, rows=many), MACHINE))
         < 900 * KILO
     )
-
-
-def test_a_simulated_machine_is_called_one() -> None:
-    told, found = report(*every_state())
-    html = bench_page.render(replace(told, simulated="8 × H100"), found, demos.healthy())
-    words = Reading(html).words
-    assert "Simulated, not real: 8 × H100" in words
-    assert [word for word in words if word.startswith("envcheck bench: Simulated: 1 problem")]

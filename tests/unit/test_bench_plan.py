@@ -76,12 +76,6 @@ def test_a_batch_that_cannot_fit_is_refused_in_one_sentence_and_one_that_can_is_
     assert {row.batch for row in found.rows} == {64} and len(found.rows) == 4
 
 
-@pytest.mark.parametrize("batch", [0, -1])
-def test_a_batch_has_a_sample(batch: int) -> None:
-    with pytest.raises(UsageError, match="at least one sample"):
-        _plan([], what=["mlp"], batch=batch)
-
-
 def test_an_unknown_row_is_told_with_the_one_that_was_meant() -> None:
     with pytest.raises(UsageError, match="no row 'resnet5'; did you mean \"resnet50\""):
         _plan([], what=["resnet5"])
@@ -145,13 +139,6 @@ def test_each_framework_has_its_own_way(
     assert next(row for row in found.rows if row.name == compiled).compiled
 
 
-def test_two_frameworks_have_names_of_their_own() -> None:
-    both = (made.framework("torch"), made.framework("tensorflow", "2.15.1"))
-    found = _plan(made.gpus("h100"), *both, what=["mlp"])
-    assert {row.name.split()[0] for row in found.rows} == {"torch", "keras"}
-    assert {row.group for row in found.rows} == {"torch mlp 8192", "keras mlp 8192"}
-
-
 def test_a_framework_without_cuda_runs_on_the_cpu_and_is_said_to() -> None:
     found = _plan(made.gpus("h100"), made.framework(cuda_build=False), what=["mlp"])
     assert found.on_cpu and all(row.small and not row.gpus for row in found.rows)
@@ -191,21 +178,6 @@ def test_the_first_rank_is_planned_however_long_an_import_takes() -> None:
     first = [row.name for row in _plan([], usual).rows if row.model == "resnet50"]
     found = _plan([], slow)
     assert first and [row.name for row in found.rows if row.model == "resnet50"] == first
-
-
-def test_what_there_is_no_time_for_is_named_with_the_reason() -> None:
-    found = _plan([], made.framework("tensorflow", "2.15.1", import_seconds=40.0))
-    (late,) = [one for one in found.left_out if "no time" in one.reason]
-    assert "bert-base" in late.name and "envcheck bench WHAT" in late.reason
-    everything = _plan(made.gpus("h100"), what=["resnet50"])
-    assert not [one for one in everything.left_out if "no time" in one.reason]
-
-
-def test_tensorflow_1_has_no_amp_on_a_cpu() -> None:
-    found = _plan([], made.framework("tensorflow", "1.15.5"), what=["mlp"])
-    assert [(one.name, one.reason) for one in found.left_out] == [
-        ("mlp amp", "TensorFlow 1.15.5 has no AMP on a CPU")
-    ]
 
 
 @pytest.mark.parametrize("product", [*made.PRODUCTS, ""])

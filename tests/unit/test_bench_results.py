@@ -124,12 +124,6 @@ def test_fp32_that_is_tf32_is_told_and_nothing_is_held_against_it() -> None:
     assert found["resnet50 amp 256"].speed_up is None
 
 
-def test_tf32_is_proven_by_its_bits() -> None:
-    asked = {"tf32_bits": "fp32"}
-    found = by_name(judged(run(400), run(400, precision="tf32", evidence=asked)))
-    assert found["resnet50 tf32 256"].proof == "not-engaged"
-
-
 def test_a_compiler_must_have_compiled() -> None:
     seen = {**run(precision="amp").evidence, "compiled_modules": 0}
     found = by_name(judged(run(400), run(1200, "x", precision="amp", compiled=True, evidence=seen)))
@@ -191,25 +185,6 @@ def test_a_gpu_below_its_peers_is_named() -> None:
     assert scaled.slowest == addresses[2] and scaled.slowest_words.startswith("GPU 2 runs at 93%")
 
 
-def test_gpus_of_other_names_are_no_peers() -> None:
-    there = [*made.gpus("a100"), *made.gpus("t4", 2)[1:]]
-    found = judged(
-        run(1000, "a", precision="amp"),
-        run(300, "b", precision="amp", gpus=["0000:02:00.0"]),
-        there=there,
-    )
-    assert not [one for row in found.rows for one in row.references if one.kind == "other-gpu"]
-
-
-def test_two_of_four_gpus_alone_tell_what_four_should_do() -> None:
-    addresses = [f"0000:0{n}:00.0" for n in (1, 2, 3, 4)]
-    alone = [run(1000, f"gpu {n}", gpus=[addresses[n]], precision="amp") for n in (0, 1)]
-    job = run(3000, "together", gpus=addresses, together="ddp", precision="amp")
-    found = judged(*alone, job, there=made.gpus("a100", 4))
-    assert found.scaling[0].alone == pytest.approx(4000, rel=0.01)
-    assert found.scaling[0].slowest is None
-
-
 def test_a_cpu_is_said_to_be_one_and_not_judged_by_its_unrest() -> None:
     found = judged(run(50, gpus=[], small=True, image=32, spread=0.6), there=[])
     assert found.on_cpu and not found.rows[0].unsteady and found.rows[0].references == []
@@ -218,10 +193,6 @@ def test_a_cpu_is_said_to_be_one_and_not_judged_by_its_unrest() -> None:
 def test_an_epoch_of_mnist_is_its_images_by_the_rate() -> None:
     found = judged(run(6000, what="mnist", model="mnist", image=28)).rows[0]
     assert found.epoch_seconds == pytest.approx(10.0, rel=0.01)
-
-
-def test_a_snapshot_without_a_bench_has_no_result() -> None:
-    assert results(made.machine()) is None
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,3 @@ def test_what_xla_hides_is_not_counted_and_what_it_wrote_down_is() -> None:
     told = evidence.of_graphs([made], [module])
     assert (told["products"], told["half_products"]) == (2, 1)
     assert told["math_dtype"] == "float16" and "hidden_by_compiler" not in told
-
-
-def test_a_graph_that_computes_nothing_has_no_type() -> None:
-    assert "math_dtype" not in evidence.of_graphs([graph(node("NoOp"))])

@@ -65,13 +65,6 @@ def test_the_first_that_stands_out(seen: dict[str, Any], kind: str, words: str) 
     assert found.kind == kind and words in found.words
 
 
-def test_of_several_gpus_the_one_is_named() -> None:
-    other = samples("0000:02:00.0", **{**WELL, "throttle_reasons": 0x40})
-    row = run(100, samples=[samples(**WELL), other])
-    gpus = {f"0000:0{n + 1}:00.0": gpu for n, gpu in enumerate(made.gpus("a100", 2))}
-    assert suspect(row, gpus).words.startswith("GPU 1: thermal slowdown")
-
-
 @pytest.mark.parametrize("value", [None, float("inf"), -1.0, 1e300])
 def test_hostile_samples_break_nothing(value: Any) -> None:
     odd = samples(**{name: [value] * 40 for name in WELL})

@@ -102,25 +102,12 @@ def test_no_speed_up_without_a_proof() -> None:
     assert "WARN resnet50 amp xla 256: no speed-up: FP16 products 0 of 53" in text
 
 
-def test_what_is_said_of_several_rows_is_said_once() -> None:
-    rows = [
-        b.judged(b.ran(b.row(f"row {n}"), 9, rounds=0, outcome="busy", reason="python uses it"))
-        for n in range(6)
-    ]
-    assert "row 0, row 1, row 2, row 3 and 2 more: GPU in use: python uses it" in shown(*rows)
-
-
 def test_what_a_rate_lacks_is_told() -> None:
     repetitions = [Repetition(began=n, seconds=1.0, steps=10, skipped=3) for n in range(2)]
     run = b.ran(b.row(), 1, repetitions=repetitions, warm_up=WarmUp(steps=9, seconds=30.0))
     text = shown(b.judged(run))
     assert "skipped 6 of 20 steps" in text
     assert "only 2 repetitions" in text and "was not steady" in text
-
-
-def test_memory_that_nobody_knows_is_no_column() -> None:
-    text = shown(b.judged(b.ran(b.row(), 10, memory=RowMemory(pool_mib=2048))))
-    assert "Pool" in text and "Tensors " not in text and "2.0" in line_with(text, "yes yes")
 
 
 def test_a_cpu_is_called_one_before_anything_else() -> None:
@@ -146,12 +133,6 @@ def b_gpus() -> list[str]:
     return list(ADDRESSES)
 
 
-def test_interrupted_is_said_first() -> None:
-    row = b.judged(b.ran(b.row(), 2210))
-    assert shown(row, interrupted=True).splitlines()[0].endswith("; interrupted after 1 row")
-    assert shown(interrupted=True).splitlines()[0].endswith("interrupted before a row was measured")
-
-
 @pytest.mark.parametrize("width", (60, 80, 120))
 @pytest.mark.parametrize("utf8", [True, False])
 def test_no_line_is_wider_than_the_terminal(width: int, utf8: bool) -> None:
@@ -163,11 +144,6 @@ def test_no_line_is_wider_than_the_terminal(width: int, utf8: bool) -> None:
     ]
     assert utf8 or text.isascii()
     assert "2,210" in text and "79 %" in text
-
-
-def test_a_narrow_table_says_what_it_left_out() -> None:
-    text = " ".join(shown(*every_state(), width=60).split())
-    assert "No room for Group, Tensors, Pool" in text
 
 
 def test_foreign_words_stay_in_their_line() -> None:

@@ -69,20 +69,6 @@ def test_what_a_gpu_does_not_have_is_asked_for_once() -> None:
     assert module.asked["nvmlDeviceGetPowerUsage"] == 1
 
 
-def test_what_fails_otherwise_is_left_after_three_times_in_a_row() -> None:
-    answers = [999, 999, 70000, 999, 999, 999, 80000]
-
-    def power(*_arguments: Any) -> int:
-        answer = answers.pop(0)
-        if answer == 999:
-            raise NVMLError(999)
-        return answer
-
-    module = Answers(nvmlDeviceGetPowerUsage=power)
-    one = asked(module)
-    assert [value(one, "power_w") for _sample in range(8)] == [None, None, 70.0] + [None] * 5
-
-
 @pytest.mark.parametrize("code", [15, 16])
 @pytest.mark.parametrize("function", ["sample", "errors"])
 def test_a_lost_gpu_is_no_missing_value(code: int, function: str) -> None:
