@@ -254,13 +254,3 @@ def test_a_snapshot_without_a_soak_is_refused(begin: Begin, tmp_path: Path) -> N
     (tmp_path / "other.json").write_bytes(dump(build.snapshot()))
     one = begin("--from", tmp_path / "other.json")
     assert "no soak is in it" in one.rest() and one.child.returncode == 2
-
-
-def test_json_lines_go_into_the_file_as_they_come(begin: Begin, tmp_path: Path) -> None:
-    lines = tmp_path / "lines.json"
-    one = begin("--for", "20m", "--every", "1s", "--format", "json", "--output", lines)
-    assert wait_for(lambda: lines.is_file() and lines.read_text().count("\n") >= 2)
-    one.child.send_signal(signal.SIGINT)
-    one.rest()
-    told = [json.loads(line) for line in lines.read_text().splitlines()]
-    assert told[0]["minute"] == 1 and "summary" in told[-1]

@@ -7,13 +7,11 @@ import bench_runs as recorded
 import msgspec
 import pytest
 from bench_runs import run
-from build import ok
 
 from envcheck.bench.baseline_file import read, refuse_other
 from envcheck.bench.results import results
 from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
-from envcheck.facts.bench import RowRun
 from envcheck.facts.snapshot import Snapshot
 
 
@@ -82,13 +80,6 @@ def test_what_is_no_baseline_is_refused_in_one_sentence(data: bytes, words: str)
     assert words in str(refused.value)
 
 
-def test_rows_that_the_baseline_lacks_are_not_judged_by_it() -> None:
-    rows: list[RowRun] = [run(400), run(900, precision="amp")]
-    found = results(recorded.snapshot(*rows), read(_json(_snapshot(1000)), "well.json"))
-    assert found is not None
-    assert [one.verdict for one in found.rows] == ["", "warn"]
-
-
 def test_one_of_another_product_is_refused_before_anything_runs() -> None:
     here = _snapshot(900)
     assert here.target is not None and here.target.bench is not None
@@ -97,14 +88,3 @@ def test_one_of_another_product_is_refused_before_anything_runs() -> None:
     refuse_other(read(_json(_snapshot(1000)), "well.json"), rows, here)
     with pytest.raises(UsageError, match="it is of NVIDIA H100"):
         refuse_other(read(_json(_snapshot(1000, "h100")), "well.json"), rows, here)
-
-
-def test_another_cpu_is_another_product() -> None:
-    here = recorded.snapshot(run(50, gpus=[], small=True, image=32), there=[])
-    assert here.machine.host is not None and here.machine.host.facts is not None
-    facts = msgspec.structs.replace(here.machine.host.facts, cpu_model="EPYC")
-    machine = msgspec.structs.replace(here.machine, host=ok(facts))
-    there = msgspec.structs.replace(here, machine=machine)
-    assert results(there, read(_json(there), "x")) is not None
-    with pytest.raises(UsageError, match="it is of EPYC, and these rows ran on a CPU"):
-        results(here, read(_json(there), "x"))

@@ -1,13 +1,10 @@
-"""Parts of the style "keras" that need no TensorFlow: what HLO shows, settings."""
+"""Parts of the style "keras" that need no TensorFlow: what HLO shows."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from envcheck.collector.bench import keras
-from envcheck.collector.bench.keras import graphs, precision
+from envcheck.collector.bench.keras import graphs
 
 _HLO = """HloModule a_inference_step_42, entry_computation_layout={()->f32[]}
 ENTRY %main (arg: f16[8,64]) -> f32[] {
@@ -35,19 +32,3 @@ def test_what_is_no_hlo_has_no_half_types(text: str) -> None:
     found = graphs.in_text(text)
     assert found["half_products"] == found["half_convolutions"] == 0
     assert found["math_dtype"] == "float32"
-
-
-def _row(**fields: Any) -> dict[str, Any]:
-    return {"precision": "fp32", "half": "", **fields}
-
-
-def test_policies() -> None:
-    assert precision.policy(_row(precision="tf32")) == "float32"
-    assert precision.policy(_row(precision="amp", half="bfloat16")) == "mixed_bfloat16"
-
-
-def test_only_fp32_keeps_tf32_from_libraries() -> None:
-    assert keras.environ(_row())["NVIDIA_TF32_OVERRIDE"] == "0"
-    for other in ("tf32", "amp"):
-        assert "NVIDIA_TF32_OVERRIDE" not in keras.environ(_row(precision=other))
-    assert keras.environ(_row())["KERAS_BACKEND"] == "tensorflow"

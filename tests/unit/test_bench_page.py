@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from test_bench_text import MACHINE, every_state, report
 from test_plots import inside
 
-from envcheck.bench.records import BenchResult, RowResult
+from envcheck.bench.records import RowResult
 from envcheck.facts.bench import RowRun
 from envcheck.reports import bench_page
 
@@ -104,12 +104,3 @@ def test_a_hostile_word_cannot_leave_its_place(word: str) -> None:
     assert [sorted(given) for _, given in found.elements] == [
         sorted(given) for _, given in same.elements
     ]
-
-
-def test_many_rows_stay_one_page() -> None:
-    many = [b.judged(b.ran(b.row(f"row {n}", length=n, group=str(n)), 9)) for n in range(1000)]
-    told, found = report(*many)
-    assert (
-        len(bench_page.render(told, BenchResult(bench=found.bench, rows=many), MACHINE))
-        < 900 * KILO
-    )

@@ -88,12 +88,6 @@ def test_a_target_without_a_framework_cannot() -> None:
         _plan(made.gpus("h100"), made.framework(imported=False))
 
 
-def test_jax_needs_bfloat16() -> None:
-    found = _plan(made.gpus("t4"), made.framework("jax", "0.6.0"), what=["mlp"])
-    assert not [row for row in found.rows if row.precision == "amp"]
-    assert "BF16 came with compute capability 8.0" in found.left_out[-1].reason
-
-
 def test_gpus_are_chosen_by_their_index() -> None:
     found = _plan(made.gpus("h100", 3), what=["mlp"], gpus=[2])
     assert {tuple(row.gpus) for row in found.rows} == {("0000:03:00.0",)}
@@ -170,14 +164,6 @@ def test_a_cpu_ends_within_a_minute_and_says_that_it_is_one(seconds: float) -> N
         assert all(row.small and row.half in ("", "bfloat16") for row in found.rows)
         assert ("amp" in {row.precision for row in found.rows}) == (version == "2.15.1")
     assert found.repetition_seconds < 1
-
-
-def test_the_first_rank_is_planned_however_long_an_import_takes() -> None:
-    slow = made.framework("tensorflow", "2.15.1", import_seconds=120.0)
-    usual = made.framework("tensorflow", "2.15.1", import_seconds=0.1)
-    first = [row.name for row in _plan([], usual).rows if row.model == "resnet50"]
-    found = _plan([], slow)
-    assert first and [row.name for row in found.rows if row.model == "resnet50"] == first
 
 
 @pytest.mark.parametrize("product", [*made.PRODUCTS, ""])

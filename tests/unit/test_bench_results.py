@@ -106,28 +106,12 @@ def test_amp_that_is_not_proven_has_no_speed_up(
     assert amp.rate is not None
 
 
-def test_a_control_in_16_bits_proves_nothing_and_is_no_base() -> None:
-    half = {"convolutions": 158, "half_convolutions": 158}
-    found = by_name(judged(run(400, evidence=half), run(1200, precision="amp")))
-    assert found["resnet50 fp32 256"].proof == "not-engaged"
-    assert found["resnet50 amp 256"].proof == "not-known"
-    assert "computes in 16 bits, too" in found["resnet50 amp 256"].proof_words
-    alone = by_name(judged(run(1200, precision="amp")))
-    assert alone["resnet50 amp 256"].proof == "not-known"
-
-
 def test_fp32_that_is_tf32_is_told_and_nothing_is_held_against_it() -> None:
     tf32 = {**run().evidence, "tf32_bits": "tf32"}
     found = by_name(judged(run(800, evidence=tf32), run(1200, precision="amp")))
     assert "TF32" in found["resnet50 fp32 256"].proof_words
     assert found["resnet50 amp 256"].proof == "engaged"
     assert found["resnet50 amp 256"].speed_up is None
-
-
-def test_a_compiler_must_have_compiled() -> None:
-    seen = {**run(precision="amp").evidence, "compiled_modules": 0}
-    found = by_name(judged(run(400), run(1200, "x", precision="amp", compiled=True, evidence=seen)))
-    assert found["x"].proof == "not-engaged" and "nothing was compiled" in found["x"].proof_words
 
 
 def test_utilisation_names_the_peak_and_its_clock() -> None:
@@ -183,11 +167,6 @@ def test_a_gpu_below_its_peers_is_named() -> None:
     (scaled,) = found.scaling
     assert scaled.efficiency == pytest.approx(3500 / 3945, rel=0.01)
     assert scaled.slowest == addresses[2] and scaled.slowest_words.startswith("GPU 2 runs at 93%")
-
-
-def test_a_cpu_is_said_to_be_one_and_not_judged_by_its_unrest() -> None:
-    found = judged(run(50, gpus=[], small=True, image=32, spread=0.6), there=[])
-    assert found.on_cpu and not found.rows[0].unsteady and found.rows[0].references == []
 
 
 def test_an_epoch_of_mnist_is_its_images_by_the_rate() -> None:

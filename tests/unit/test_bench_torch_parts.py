@@ -50,14 +50,6 @@ def test_skipped_steps_are_counted_by_the_scale(before: str, steps: str) -> None
     assert skipped(state, scaler(steps, state), len(steps)) == steps.count("s")
 
 
-def test_a_scale_that_tells_nothing_skipped_nothing_that_is_known() -> None:
-    state = scaler("")
-    assert skipped({}, {}, 5) == 0
-    assert skipped(state, {**state, "scale": 0.0}, 5) == 0
-    assert skipped(state, {**state, "scale": math.inf}, 5) == 0
-    assert skipped(state, {**state, "scale": state["scale"] * 2}, 5) == 0
-
-
 FP32, TF32 = tf32_bits.FACTORS, (1.0, *tf32_bits.FACTORS[1:])
 
 
@@ -77,11 +69,6 @@ def test_bits_name_the_arithmetic(results: tuple[float, ...], named: str) -> Non
     assert tf32_bits.name([{one} for one in results]) == named
 
 
-def test_bits_that_differ_by_place_name_nothing() -> None:
-    assert tf32_bits.name([{1.0, FP32[0]}, {FP32[1]}, {FP32[2]}]) == "not known"
-    assert tf32_bits.name([]) == "not known"
-
-
 def test_operations_are_counted_by_type() -> None:
     torch: Any = SimpleNamespace(float16="torch.float16", bfloat16="torch.bfloat16")
     seen = [
@@ -99,20 +86,6 @@ def test_operations_are_counted_by_type() -> None:
         "math_dtype": "float16",
     }
     assert evidence.counted(torch, [])["products"] == 0
-
-
-def test_kernels_are_named_the_longest_first() -> None:
-    def average(key: str, device: str, **times: int) -> Any:
-        return SimpleNamespace(key=key, device_type=f"DeviceType.{device}", **times)
-
-    profile = [
-        average("aten::mm", "CPU", self_device_time_total=900),
-        average("sm80_xmma_gemm_f16", "CUDA", self_device_time_total=50),
-        average("relu", "CUDA", self_device_time_total=60),
-        average("sm80_xmma_gemm_f16", "CUDA", self_device_time_total=50),
-        average("old", "CUDA", self_cuda_time_total=10),
-    ]
-    assert evidence.longest(profile) == ["sm80_xmma_gemm_f16", "relu", "old"]
 
 
 ROW = {"together": "", "model": "mlp", "precision": "fp32"}

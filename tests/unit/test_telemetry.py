@@ -182,14 +182,6 @@ def test_a_line_that_is_no_sample_is_dropped(line: Any) -> None:
     assert one.poll() == [("sample", "b", 2.0, NOTHING)]
 
 
-def test_of_many_samples_some_are_shown_evenly() -> None:
-    one = telemetry([])
-    one._samples["a"] = [(at / 10, [at, *NOTHING[1:]]) for at in range(4000)]
-    (found,) = one.between(100.0, 300.0, since=100.0)
-    assert len(found["seconds"]) <= 600 and found["seconds"][0] == 0.0
-    assert found["values"] == {"sm_clock_mhz": list(range(1000, 3001, 4))}
-
-
 def test_a_pipe_gives_whole_lines_and_leaves_out_those_that_have_no_end() -> None:
     pipe = LinePipe()
     try:
