@@ -30,3 +30,11 @@ def read(path, limit):
             parts.append(part)
             limit -= len(part)
     return b"".join(parts)
+
+
+def names(folder):
+    """The sorted names in a directory; [] where it cannot be listed."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

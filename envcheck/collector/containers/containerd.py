@@ -103,10 +103,7 @@ def _read(context, path):
 
 def _matching(context, pattern):
     folder, name = os.path.split(pattern)
-    try:
-        names = os.listdir(context.path(folder))
-    except OSError:
-        return []
+    names = context.names(folder)
     return [os.path.join(folder, one) for one in sorted(fnmatch.filter(names, name))]
 
 
@@ -156,11 +153,8 @@ def _not_imported(context, path, read):
         return []
     unread = []
     for name in _matching(context, DROP_INS + "/*.toml"):
-        try:
-            if name not in read and NVIDIA in context.read(name, _LIMIT):
-                unread.append({"path": name, "reason": "not-imported", "section": ""})
-        except OSError:
-            continue
+        if name not in read and NVIDIA in context.text(name):
+            unread.append({"path": name, "reason": "not-imported", "section": ""})
     return unread
 
 

@@ -58,8 +58,5 @@ def _paths(context):
 
 
 def _below(context, folder):
-    try:
-        names = sorted(os.listdir(context.path(folder)))
-    except OSError:
-        return []
+    names = context.names(folder)
     return [folder + "/" + name for name in names if name.endswith(".conf")]

@@ -52,27 +52,17 @@ def _hooks(context, more):
     """The files that make it call NVIDIA's hook in every container that asks for GPUs."""
     found = []
     for folder in sorted(set(HOOK_FOLDERS) | {str(one) for one in more}):
-        try:
-            names = sorted(os.listdir(context.path(folder)))
-        except OSError:
-            continue
+        names = context.names(folder)
         for name in names:
-            try:
-                if name.endswith(".json") and HOOK in context.read(folder + "/" + name, _LIMIT):
-                    found.append(folder + "/" + name)
-            except OSError:
-                continue
+            if name.endswith(".json") and HOOK in context.text(folder + "/" + name):
+                found.append(folder + "/" + name)
     return found
 
 
 def _read(context):
     """(the settings of crio.runtime, {runtime: its settings}). Raises OSError, ValueError."""
     paths = [CONFIG]
-    try:
-        names = sorted(os.listdir(context.path(DROP_INS)))
-    except FileNotFoundError:
-        names = []
-    paths += [DROP_INS + "/" + name for name in names]  # whatever their names end in
+    paths += [DROP_INS + "/" + name for name in context.names(DROP_INS)]  # whatever they end in
     settings, runtimes = {}, {}
     for path in paths:
         try:

@@ -5,6 +5,7 @@ import os
 from ..facts import from_error
 from ..runtime import programs
 from . import containers_conf
+from .processes import running
 
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 # Where docker's server and podman look for the program behind --init, in their order.
@@ -28,7 +29,10 @@ def put(facts, context):
     if facts.get("rootless") is True:
         facts.put("raises_limits", False)  # the kernel asks for it outside of user namespaces
         return
-    process = _server(context) if name == "docker" else "self"
+    process = "self"
+    if name == "docker":
+        servers = running(context, ("dockerd",)).get("dockerd")
+        process = servers[0].number if servers else None
     if process is None:
         facts.missing("raises_limits", "absent", "no process named dockerd is seen")
         return
@@ -61,20 +65,3 @@ def may_raise(status):
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
     raise ValueError("no CapEff in it")
-
-
-def _server(context):
-    """The process id of docker's server, or None."""
-    try:
-        names = os.listdir(context.path("/proc"))
-    except OSError:
-        return None
-    for name in names:
-        if not name.isdecimal():
-            continue
-        try:
-            if context.read("/proc/%s/comm" % name).strip() == "dockerd":
-                return name
-        except OSError:
-            continue
-    return None

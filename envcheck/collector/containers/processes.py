@@ -1,6 +1,5 @@
 """Which of the programs that matter to containers run here, and how they were started."""
 
-import os
 from collections import namedtuple
 
 Running = namedtuple("Running", "number arguments")
@@ -9,20 +8,12 @@ Running = namedtuple("Running", "number arguments")
 def running(context, names):
     """{name: [Running, ...]} of the processes of these names, as far as this user sees them."""
     found = {}
-    try:
-        numbers = sorted(
-            (name for name in os.listdir(context.path("/proc")) if name.isdecimal()), key=int
-        )
-    except OSError:
-        return found
-    for number in numbers:
-        try:
-            name = context.read("/proc/%s/comm" % number).strip()
-            if name in names:
-                line = context.read("/proc/%s/cmdline" % number)
-                found.setdefault(name, []).append(Running(number, line.rstrip("\0").split("\0")))
-        except OSError:  # it has ended
-            continue
+    numbers = [name for name in context.names("/proc") if name.isdecimal()]
+    for number in sorted(numbers, key=int):
+        name = context.text("/proc/%s/comm" % number).strip()
+        if name in names:
+            line = context.text("/proc/%s/cmdline" % number)
+            found.setdefault(name, []).append(Running(number, line.rstrip("\0").split("\0")))
     return found
 
 

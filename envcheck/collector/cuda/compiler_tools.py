@@ -68,10 +68,7 @@ def _roots(context, homes, sys_path, prefix):
 
 
 def _listed(context, folder, start):
-    try:
-        names = os.listdir(context.path(folder))
-    except OSError:
-        return []
+    names = context.names(folder)
     return [os.path.join(folder, name) for name in sorted(names) if name.startswith(start)]
 
 
@@ -79,10 +76,9 @@ def _built_with(context, homes):
     """The toolkit's directory that TensorFlow was built with, which it looks into at run time, too."""
     for home in homes:
         for header in _CONFIGS:
-            try:
-                return _TOOLKIT.findall(context.read(os.path.join(home, header)))[:1]
-            except OSError:
-                continue
+            found = _TOOLKIT.findall(context.text(os.path.join(home, header)))
+            if found:
+                return found[:1]
     return []
 
 

@@ -1,12 +1,9 @@
 """When the kernel started."""
 
+import re
+
 
 def boot_time(context):
     """Seconds since the epoch at which the kernel started, or None."""
-    try:
-        for line in context.read("/proc/stat").splitlines():
-            if line.startswith("btime "):
-                return int(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+    match = re.search(r"^btime (\d{1,15})", context.text("/proc/stat"), re.M)
+    return int(match.group(1)) if match else None

@@ -60,11 +60,7 @@ def _char_link(context, status, real):
 def _names(context, path):
     """{number: name} of the machine's own users or groups; the network is not asked for others."""
     names = {}
-    try:
-        lines = context.read(path).splitlines()
-    except OSError:
-        return names
-    for line in lines:
+    for line in context.text(path).splitlines():
         parts = line.split(":")
         if len(parts) > 2 and parts[2].isdecimal():
             names.setdefault(int(parts[2]), parts[0])

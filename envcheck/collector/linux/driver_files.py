@@ -5,6 +5,7 @@ import os
 import re
 
 from ..facts import unavailable
+from ..files import names
 from . import mounts
 
 LIBRARY_FOLDERS = tuple(
@@ -63,13 +64,8 @@ def _is_mounted(table, path):
 
 def _names(folder):
     """The libraries in a folder, files with a version in front of links to them."""
-    try:
-        names = [
-            name for name in os.listdir(folder) if name.startswith(("libcuda.", "libnvidia-ml."))
-        ]
-    except OSError:
-        return []
-    return sorted(names, key=lambda name: (name in LINKS, name))
+    found = [one for one in names(folder) if one.startswith(("libcuda.", "libnvidia-ml."))]
+    return sorted(found, key=lambda name: name in LINKS)
 
 
 def _inside(context, path):

@@ -24,9 +24,5 @@ def parse_version(text):
 
 def driver_parameters(context):
     """The driver's parameters, "Name: value" each; none where the driver is not loaded."""
-    try:
-        text = context.read(PARAMETERS)
-    except OSError:
-        return {}
-    pairs = (line.partition(":") for line in text.splitlines())
+    pairs = (line.partition(":") for line in context.text(PARAMETERS).splitlines())
     return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}

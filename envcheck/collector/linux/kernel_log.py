@@ -5,7 +5,7 @@ import os
 import time
 
 from ..facts import is_unavailable, unavailable
-from ..files import open_regular
+from ..files import names, open_regular
 from .boot import boot_time
 from .gpu_events import fold, parse_kmsg, parse_text
 
@@ -118,13 +118,8 @@ def _journal(context):
 
 def _readable(folder):
     """Whether a journal folder has a system journal that this user may open."""
-    try:
-        machines = os.listdir(folder)
-    except OSError:
-        return False
-    return any(
-        os.access(os.path.join(folder, machine, "system.journal"), os.R_OK) for machine in machines
-    )
+    journals = [os.path.join(folder, machine, "system.journal") for machine in names(folder)]
+    return any(os.access(journal, os.R_OK) for journal in journals)
 
 
 def _refused(error, path):

@@ -5,6 +5,7 @@ import re
 import time
 
 from ..facts import unavailable
+from ..files import names as file_names
 from .modinfo import read_modinfo
 
 MODULES = "/lib/modules"
@@ -75,19 +76,15 @@ def modules_folder(context):
 def kernels_installed(context):
     """Kernels with modules of their own; a left-over directory without them does not count."""
     top = context.path(modules_folder(context))
-    return sorted(
-        name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name, "kernel"))
-    )
+    names = sorted(os.listdir(top))
+    return [name for name in names if os.path.isdir(os.path.join(top, name, "kernel"))]
 
 
 def headers_installed(context):
     """Kernels whose headers are there to build a module with."""
     top = context.path(modules_folder(context))
-    return sorted(
-        name
-        for name in os.listdir(top)
-        if os.path.exists(os.path.join(top, name, "build", "Makefile"))
-    )
+    names = sorted(os.listdir(top))
+    return [name for name in names if os.path.exists(os.path.join(top, name, "build/Makefile"))]
 
 
 def _find_modules(kernel):
@@ -96,15 +93,9 @@ def _find_modules(kernel):
         "updates extra extramodules weak-updates misc dkms video kernel/drivers/video "
         "kernel/drivers/char/drm"
     ).split()
-    try:
-        # Ubuntu's prebuilt modules lie in kernel/nvidia-BRANCH.
-        places += [
-            "kernel/" + name
-            for name in os.listdir(os.path.join(kernel, "kernel"))
-            if name.startswith("nvidia")
-        ]
-    except OSError:
-        pass
+    # Ubuntu's prebuilt modules lie in kernel/nvidia-BRANCH.
+    names = file_names(os.path.join(kernel, "kernel"))
+    places += ["kernel/" + name for name in names if name.startswith("nvidia")]
     found, uvm = [], False
     left = WALK_LIMIT
     for place in places:
@@ -145,15 +136,8 @@ def _builds(module, version):
 
 
 def _folders(path):
-    try:
-        return sorted(
-            name
-            for name in os.listdir(path)
-            if os.path.isdir(os.path.join(path, name))
-            and not os.path.islink(os.path.join(path, name))
-        )
-    except OSError:
-        return []
+    paths = [(name, os.path.join(path, name)) for name in file_names(path)]
+    return [name for name, one in paths if os.path.isdir(one) and not os.path.islink(one)]
 
 
 def blacklisted(context):
@@ -161,17 +145,10 @@ def blacklisted(context):
     names = set(parse_cmdline(context.read(CMDLINE)))
     seen = set()  # names of files
     for folder in MODPROBE:
-        try:
-            files = sorted(os.listdir(context.path(folder)))
-        except OSError:
-            continue
-        for name in files:
+        for name in context.names(folder):
             if name.endswith(".conf") and name not in seen:
                 seen.add(name)
-                try:
-                    names.update(parse_modprobe(context.read("%s/%s" % (folder, name))))
-                except OSError:
-                    continue
+                names.update(parse_modprobe(context.text("%s/%s" % (folder, name))))
     return sorted(name for name in names if RELEVANT.match(name))
 
 

@@ -58,10 +58,7 @@ def _lanes(context, name, part):
 
 def bridges(context):
     """Addresses of the PCI bridges above the adapters."""
-    try:
-        names = os.listdir(context.path(FOLDER))
-    except OSError:
-        return set()
+    names = context.names(FOLDER)
     return {part for name in names for part in _place(context, name)[:-1]}
 
 
@@ -81,11 +78,8 @@ def _driver(context, name):
 
 
 def _ports(context, name):
-    try:
-        numbers = os.listdir(context.path("%s/%s/ports" % (FOLDER, name)))
-    except OSError:
-        return []
-    return [_port(context, name, int(text)) for text in sorted(numbers) if text.isdecimal()]
+    numbers = context.names("%s/%s/ports" % (FOLDER, name))
+    return [_port(context, name, int(text)) for text in numbers if text.isdecimal()]
 
 
 def _port(context, name, number):
@@ -178,10 +172,7 @@ def providers(context):
     """libibverbs' own drivers: "mlx5" of libmlx5-rdmav34.so."""
     found = set()
     for folder in _folders(context):
-        try:
-            names = os.listdir(context.path(os.path.join(folder, "libibverbs")))
-        except OSError:
-            continue
+        names = context.names(os.path.join(folder, "libibverbs"))
         found.update(match.group(1) for match in map(_PROVIDER.match, names) if match)
     return sorted(found)
 

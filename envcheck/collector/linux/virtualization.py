@@ -158,7 +158,7 @@ def put_hypervisor(facts, context, cpu_flags):
 
 def put_cloud(facts, context):
     names = ("sys_vendor", "product_name", "chassis_asset_tag", "bios_vendor")
-    strings = " ".join(_read(context, DMI + name) for name in names).lower()
+    strings = " ".join(context.text(DMI + name) for name in names).lower()
     found = next((name for part, name in CLOUDS.items() if part in strings), None)
     if found and facts.get("hypervisor"):
         facts.put("cloud", found, DMI)
@@ -168,25 +168,24 @@ def put_cloud(facts, context):
 
 def _named(context, trusted):
     """(the hypervisor that something names, the source), or (None, "")."""
-    try:
-        return context.read("/sys/hypervisor/type").strip(), "/sys/hypervisor/type"
-    except OSError:
-        pass
+    source = "/sys/hypervisor/type"
+    if context.text(source).strip():
+        return context.text(source).strip(), source
     strings = " ".join(
-        _read(context, DMI + name)
+        context.text(DMI + name)
         for name in ("sys_vendor", "product_name", "board_vendor", "bios_vendor")
     )
     bare = ".metal" in strings and not trusted  # Amazon's machines without a hypervisor
     for name, words in HYPERVISORS:
         if any(word in strings.lower() for word in words) and not bare:
             return name, DMI + "sys_vendor"
-    clocks = _read(context, CLOCK_SOURCES)
+    clocks = context.text(CLOCK_SOURCES)
     for part, name in CLOCKS:
         if part in clocks:
             return name, CLOCK_SOURCES
     compatible = "/proc/device-tree/hypervisor/compatible"
     for part in ("kvm", "xen", "vmware"):
-        if part in _read(context, compatible):
+        if part in context.text(compatible):
             return part, compatible
     return None, ""
 
@@ -203,10 +202,3 @@ def put_wsl(facts, context):
         device or "microsoft-standard" in release or release.endswith("-microsoft"),
         "/dev/dxg" if device else "/proc/sys/kernel/osrelease",
     )
-
-
-def _read(context, path):
-    try:
-        return context.read(path)
-    except OSError:
-        return ""

@@ -2,6 +2,7 @@
 
 import os
 
+from .. import files
 from ..facts import unavailable
 from . import distributions
 
@@ -19,12 +20,8 @@ def libraries(found):
 
 
 def _in(folder):
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
     return [
         {"name": name, "made_at": distributions.since(os.path.join(folder, name))}
-        for name in names
+        for name in files.names(folder)
         if name.startswith("libdali_tf") and name.endswith(".so")
     ][:_LIMIT]

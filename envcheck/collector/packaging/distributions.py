@@ -96,11 +96,7 @@ def _in_directory(entry, sys_path):
     if entry.endswith(".egg") and os.path.isdir(os.path.join(entry, "EGG-INFO")):
         name, version = _split_egg(os.path.basename(entry)[:-4])
         yield Distribution(name, version, entry, os.path.join(entry, "EGG-INFO"))
-    try:
-        names = os.listdir(entry)
-    except OSError:
-        return  # a zip, or a directory that is not there
-    for filename in names:
+    for filename in files.names(entry):  # none in a zip, or a directory that is not there
         home = os.path.join(entry, filename)
         stem, _dot, kind = filename.rpartition(".")
         if filename.startswith("~"):

@@ -5,6 +5,7 @@ import mmap
 import os
 import re
 
+from .. import files
 from ..cuda import elf
 from ..facts import from_error, unavailable
 from ..files import open_regular
@@ -23,10 +24,7 @@ _BUILT_IN = re.compile(rb"NCCL version (\d{1,3}\.\d{1,3}\.\d{1,3})")
 def extension(framework, folder, pattern):
     """A HorovodExtension's facts."""
     told = {"framework": framework, "present": False}
-    try:
-        names = sorted(fnmatch.filter(os.listdir(folder), pattern))
-    except OSError:
-        return told
+    names = fnmatch.filter(files.names(folder), pattern)
     if not names:
         return told
     told["present"] = True

@@ -40,11 +40,8 @@ def collect(context):
 
 
 def _put_identity(facts, context):
-    facts.attempt(
-        "hostname",
-        "/proc/sys/kernel/hostname",
-        lambda: context.read("/proc/sys/kernel/hostname").strip(),
-    )
+    source = "/proc/sys/kernel/hostname"
+    facts.attempt("hostname", source, lambda: context.read(source).strip())
     facts.put("is_root", os.geteuid() == 0, "geteuid")
     name = account.name(context)
     if name:
@@ -55,11 +52,8 @@ def _put_identity(facts, context):
 
 
 def _put_system(facts, context):
-    facts.attempt(
-        "kernel",
-        "/proc/sys/kernel/osrelease",
-        lambda: context.read("/proc/sys/kernel/osrelease").strip(),
-    )
+    release = "/proc/sys/kernel/osrelease"
+    facts.attempt("kernel", release, lambda: context.read(release).strip())
     facts.put("architecture", os.uname().machine, "uname")
     for source in ("/etc/os-release", "/usr/lib/os-release"):
         try:
@@ -109,11 +103,8 @@ def _put_libc(facts, context):
 
 
 def _musl_loader(context):
-    try:
-        names = os.listdir(context.path("/lib"))
-    except OSError:
-        return None
-    return next(("/lib/" + name for name in sorted(names) if name.startswith("ld-musl-")), None)
+    names = context.names("/lib")
+    return next(("/lib/" + name for name in names if name.startswith("ld-musl-")), None)
 
 
 def _put_cpu(facts, context):

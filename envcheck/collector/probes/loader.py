@@ -40,21 +40,14 @@ def aside(context, prefix):
         context.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if context.environ.get(name)
     ]
     homes += [
-        "/usr/local/" + name for name in _names(context, "/usr/local") if name.startswith("cuda")
+        "/usr/local/" + name for name in context.names("/usr/local") if name.startswith("cuda")
     ]
     for home in homes + ["/opt/cuda"]:
         folders += [home + "/lib64", home + "/extras/CUPTI/lib64"]
     found = {}
     for folder in folders:
-        for name in _names(context, folder):
+        for name in context.names(folder):
             library = libraries.known(name)
             if library is not None and name in libraries.sonames(library):
                 found.setdefault(name, folder + "/" + name)
     return [{"soname": name, "path": path} for name, path in sorted(found.items())]
-
-
-def _names(context, folder):
-    try:
-        return sorted(os.listdir(context.path(folder)))
-    except OSError:
-        return []

@@ -50,11 +50,7 @@ def settings(context):
     }
     own = context.environ.get("NCCL_CONF_FILE")
     for path in (own or account.home(context) + "/.nccl.conf", SYSTEM_FILE):
-        try:
-            lines = context.read(path, 1 << 16).splitlines()
-        except OSError:
-            continue
-        for line in lines:
+        for line in context.text(path).splitlines():
             name, sign, value = line.partition("=")
             if sign and name.strip() in NAMES:
                 told = {"name": name.strip(), "value": value.strip()[:_VALUE_LIMIT], "source": path}

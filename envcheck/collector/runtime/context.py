@@ -20,6 +20,17 @@ class Context(object):
         """A small text file of the machine, undecodable bytes replaced. Raises OSError."""
         return files.read(self.path(path), limit).decode("utf-8", "replace")
 
+    def text(self, path):
+        """The same; "" where it cannot be read."""
+        try:
+            return self.read(path)
+        except OSError:
+            return ""
+
+    def names(self, folder):
+        """The sorted names in a directory of the machine; [] where it cannot be listed."""
+        return files.names(self.path(folder))
+
     def run(self, argv, deadline, env=None):
         """A helper program, inside the probe's own process group: a process.Result."""
         return process.run(
