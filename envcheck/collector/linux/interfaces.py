@@ -23,57 +23,49 @@ def interfaces(context):
 
 
 def _interface(context, name, ipv4, ipv6):
-    flags = _number(context, name, "flags", 16)
+    folder = "%s/%s/" % (FOLDER, name)
+    flags = context.fact(folder + "flags", lambda text: int(text, 16))
     number = isinstance(flags, int)
-    kind = _kind(context, name, flags if number else 0)
-    speed = _number(context, name, "speed")
+    up = bool(flags & _UP) if number else flags
+    # As IFF_RUNNING, which the file with the flags leaves out.
+    runs = up and context.text(folder + "operstate").strip() in ("up", "unknown")
+    kind = _kind(context, folder, name, flags if number else 0)
+    speed = context.fact(folder + "speed", int)
     return {
         "name": name,
-        "index": _number(context, name, "ifindex"),
+        "index": context.fact(folder + "ifindex", int),
         "kind": kind,
-        "members": _members(context, name, kind),
-        "up": bool(flags & _UP) if number else flags,
-        "running": _is_running(context, name, flags) if number else flags,
+        "members": _members(context, folder, kind),
+        "up": up,
+        "running": runs if number else flags,
         "ipv4": name in ipv4 if isinstance(ipv4, set) else ipv4,
         "ipv6": name in ipv6 if isinstance(ipv6, set) else ipv6,
         "speed_mbit": speed if isinstance(speed, int) and speed > 0 else unavailable("absent"),
-        "mtu": _number(context, name, "mtu"),
+        "mtu": context.fact(folder + "mtu", int),
     }
 
 
-def _is_running(context, name, flags):
-    """As IFF_RUNNING, which the file with the flags leaves out."""
-    return bool(flags & _UP) and _text(context, name, "operstate").strip() in ("up", "unknown")
-
-
-def _kind(context, name, flags):
-    def has(part):
-        return os.path.lexists(context.path("%s/%s/%s" % (FOLDER, name, part)))
-
+def _kind(context, folder, name, flags):
+    files = context.names(folder)
     if flags & _LOOPBACK or name == "lo":
         return "loopback"
     for part, kind in (("bridge", "bridge"), ("bonding", "bond"), ("device", "physical")):
-        if has(part):
+        if part in files:
             return kind
-    declared = re.search(r"^DEVTYPE=(\w+)", _text(context, name, "uevent"), re.M)
+    declared = re.search(r"^DEVTYPE=(\w+)", context.text(folder + "uevent"), re.M)
     if declared and declared.group(1) == "vlan":
         return "vlan"
-    if has("tun_flags") or (declared and declared.group(1) in _TUNNELS):
-        return "tunnel"
-    return "virtual"
+    tunnel = "tun_flags" in files or (declared and declared.group(1) in _TUNNELS)
+    return "tunnel" if tunnel else "virtual"
 
 
-def _members(context, name, kind):
+def _members(context, folder, kind):
     """What a bridge, a bond or a VLAN stands on."""
-    folder = context.path("%s/%s" % (FOLDER, name))
     if kind == "bond":
-        return _text(context, name, "bonding/slaves").split()
-    try:
-        if kind == "bridge":
-            return sorted(os.listdir(os.path.join(folder, "brif")))[:LIMIT]
-        return sorted(part[6:] for part in os.listdir(folder) if part.startswith("lower_"))
-    except OSError:
-        return []
+        return context.text(folder + "bonding/slaves").split()
+    if kind == "bridge":
+        return context.names(folder + "brif")[:LIMIT]
+    return [part[6:] for part in context.names(folder) if part.startswith("lower_")]
 
 
 def _names(context, path, column):
@@ -83,19 +75,3 @@ def _names(context, path, column):
     except OSError as error:
         return from_error(error)
     return {line[column] for line in lines if line}
-
-
-def _text(context, name, part):
-    try:
-        return context.read("%s/%s/%s" % (FOLDER, name, part), 4096)
-    except OSError:
-        return ""
-
-
-def _number(context, name, part, base=10):
-    try:
-        return int(context.read("%s/%s/%s" % (FOLDER, name, part), 64), base)
-    except OSError as error:
-        return from_error(error)
-    except ValueError:
-        return unavailable("error", "not a number")

@@ -24,36 +24,34 @@ def devices(context):
     return [_device(context, name) for name in sorted(os.listdir(context.path(FOLDER)))]
 
 
+_FILES = (
+    ("board", "board_id", str),
+    ("firmware", "fw_ver", str),
+    ("numa_node", "device/numa_node", int),
+    ("link_gts", "device/current_link_speed", parse_speed),
+    ("link_width", "device/current_link_width", parse_width),
+    ("max_link_gts", "device/max_link_speed", parse_speed),
+    ("max_link_width", "device/max_link_width", parse_width),
+    ("slot_max_link_width", "device/../max_link_width", parse_width),
+)
+
+
 def _device(context, name):
+    folder = "%s/%s/" % (FOLDER, name)
     place = _place(context, name)
     absent = unavailable("absent", "not on PCI")
-    numa = _number(context, name, "device/numa_node")
-    return {
-        "name": name,
-        "address": place[-1] if place else absent,
-        "driver": _driver(context, name),
-        "board": _text(context, name, "board_id"),
-        "firmware": _text(context, name, "fw_ver"),
-        "virtual_function": os.path.lexists(context.path("%s/%s/device/physfn" % (FOLDER, name))),
-        "bridges": place[:-1] if place else absent,
-        "numa_node": unavailable("absent", "-1") if numa == -1 else numa,
-        "link_gts": _speed(context, name, "device/current_link_speed"),
-        "link_width": _lanes(context, name, "device/current_link_width"),
-        "max_link_gts": _speed(context, name, "device/max_link_speed"),
-        "max_link_width": _lanes(context, name, "device/max_link_width"),
-        "slot_max_link_width": _lanes(context, name, "device/../max_link_width"),
-        "ports": _ports(context, name),
-    }
-
-
-def _speed(context, name, part):
-    text = _text(context, name, part)
-    return parse_speed(text) if isinstance(text, str) else text
-
-
-def _lanes(context, name, part):
-    text = _text(context, name, part)
-    return parse_width(text) if isinstance(text, str) else text
+    device = {fact: context.fact(folder + file, parse) for fact, file, parse in _FILES}
+    device.update(
+        name=name,
+        address=place[-1] if place else absent,
+        driver=_driver(context, name),
+        virtual_function=os.path.lexists(context.path(folder + "device/physfn")),
+        bridges=place[:-1] if place else absent,
+        ports=_ports(context, folder),
+    )
+    if device["numa_node"] == -1:
+        device["numa_node"] = unavailable("absent", "-1")
+    return device
 
 
 def bridges(context):
@@ -77,22 +75,19 @@ def _driver(context, name):
     return os.path.basename(link)
 
 
-def _ports(context, name):
-    numbers = context.names("%s/%s/ports" % (FOLDER, name))
-    return [_port(context, name, int(text)) for text in numbers if text.isdecimal()]
+def _ports(context, folder):
+    numbers = [int(name) for name in context.names(folder + "ports") if name.isdecimal()]
+    return [_port(context, "%sports/%d/" % (folder, number), number) for number in numbers]
 
 
-def _port(context, name, number):
-    def text(part):
-        return _text(context, name, "ports/%d/%s" % (number, part))
-
-    rate, lanes = parse_rate(text("rate"))
-    gids, interfaces = _gids(context, name, number)
+def _port(context, folder, number):
+    rate, lanes = parse_rate(context.fact(folder + "rate"))
+    gids, interfaces = _gids(context, folder)
     return {
         "port": number,
-        "state": _word(text("state")),  # "4: ACTIVE"
-        "physical_state": _word(text("phys_state")),  # "5: LinkUp"
-        "link_layer": text("link_layer"),
+        "state": context.fact(folder + "state", _word),  # "4: ACTIVE"
+        "physical_state": context.fact(folder + "phys_state", _word),  # "5: LinkUp"
+        "link_layer": context.fact(folder + "link_layer"),
         "rate_gbps": rate,
         "lanes": lanes,
         "gids": gids,
@@ -111,39 +106,24 @@ def parse_rate(text):
 
 
 def _word(text):
-    return text.partition(": ")[2] or text if isinstance(text, str) else text
+    return text.partition(": ")[2] or text
 
 
-def _gids(context, name, number):
+def _gids(context, folder):
     """(the filled ones of a port's first GIDs, the interfaces that they are of)."""
     filled, interfaces = [], []
     for index in range(GIDS):
-        gid = _text(context, name, "ports/%d/gids/%d" % (number, index))
+        gid = context.fact("%sgids/%d" % (folder, index))
         if isinstance(gid, dict):
             if index == 0:
                 return gid, []
             break
         if gid.strip("0:"):
             filled.append(index)
-            interface = _text(context, name, "ports/%d/gid_attrs/ndevs/%d" % (number, index))
-            if isinstance(interface, str) and interface and interface not in interfaces:
+            interface = context.text("%sgid_attrs/ndevs/%d" % (folder, index)).strip()
+            if interface and interface not in interfaces:
                 interfaces.append(interface)
     return filled, interfaces
-
-
-def _text(context, name, part):
-    try:
-        return context.read("%s/%s/%s" % (FOLDER, name, part), 4096).strip()
-    except OSError as error:
-        return from_error(error)
-
-
-def _number(context, name, part):
-    text = _text(context, name, part)
-    try:
-        return int(text) if isinstance(text, str) else text
-    except ValueError:
-        return unavailable("error", "not a number: %r" % text)
 
 
 def library(context):

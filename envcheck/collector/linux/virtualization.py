@@ -108,10 +108,7 @@ def _apptainer(context):
 def _by_init(context):
     """What a container's manager tells its first process, or systemd as that process notes."""
     for source, separator in (("/run/systemd/container", "\n"), ("/proc/1/environ", "\0")):
-        try:
-            words = context.read(source).split(separator)
-        except OSError:
-            continue
+        words = context.text(source).split(separator)
         names = [word.partition("=")[2] for word in words if word.startswith("container=")]
         names = names if "environ" in source else words
         if names and names[0].strip() not in ("", "wsl"):  # systemd calls WSL a container

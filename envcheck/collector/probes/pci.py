@@ -94,25 +94,17 @@ def _device(context, address):
         "iommu_group": group if is_unavailable(group) else _number(group),
     }
     for name, file, parse in _FILES:
-        device[name] = _parsed(context, address, file, parse)
+        device[name] = context.fact("%s/%s/%s" % (DEVICES, address, file), parse)
     for name, file, parse in () if is_unavailable(slot) else _OF_THE_SLOT:
-        device[name] = _parsed(context, slot, file, parse)
+        device[name] = context.fact("%s/%s/%s" % (DEVICES, slot, file), parse)
     return device
-
-
-def _parsed(context, address, name, parse):
-    """What a short file of a device says, or the reason why there is none."""
-    try:
-        return parse(context.read("%s/%s/%s" % (DEVICES, address, name), 4096).strip())
-    except OSError as error:
-        return from_error(error)
 
 
 def _kind(context, address):
     """The kind by PCI class. A virtual function of a GPU that this machine hosts is no GPU of it."""
     try:
-        code = int(_read(context, address, "class") or "", 16) >> 8
-        device = int(_read(context, address, "device") or "", 16)
+        code = int(_read(context, address, "class"), 16) >> 8
+        device = int(_read(context, address, "device"), 16)
     except ValueError:
         return "other"
     if _is_virtual_function(context, address):
@@ -215,11 +207,8 @@ def _path(context, address, name=""):
 
 
 def _read(context, address, name):
-    """A one-line file of a device, or None."""
-    try:
-        return context.read("%s/%s/%s" % (DEVICES, address, name), 4096).strip()
-    except OSError:
-        return None
+    """A one-line file of a device; "" where there is none."""
+    return context.text("%s/%s/%s" % (DEVICES, address, name)).strip()
 
 
 def _link(context, address, name):

@@ -1,6 +1,7 @@
 """What a probe may use of the machine that it looks at."""
 
 from .. import files
+from ..facts import from_error, unavailable
 from . import process
 
 
@@ -26,6 +27,15 @@ class Context(object):
             return self.read(path)
         except OSError:
             return ""
+
+    def fact(self, path, parse=str):
+        """What ``parse`` makes of a short text file; or the unavailable fact of why there is nothing."""
+        try:
+            return parse(self.read(path, 4096).strip())
+        except OSError as error:
+            return from_error(error)
+        except ValueError as error:
+            return unavailable("error", "%s: %s" % (path, error))
 
     def names(self, folder):
         """The sorted names in a directory of the machine; [] where it cannot be listed."""
