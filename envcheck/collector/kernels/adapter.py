@@ -61,10 +61,6 @@ class Adapter(object):
         """Why there is no GPU to run on, in one line; None where there is one."""
         raise NotImplementedError
 
-    def facts(self):
-        """What the framework tells of its device: fields of a LevelRun."""
-        return {}
-
     def tf32(self):
         """Whether FP32 products may use TF32 now; None where the framework has no switch for it."""
         return

@@ -36,15 +36,6 @@ class Jax(Adapter):
             return "%s: %s" % (told, " ".join(str(error).split()))
         return None
 
-    def facts(self):
-        told = {"name": str(self.device.device_kind)}
-        capability = getattr(self.device, "compute_capability", None)
-        if capability:
-            told["compute_capability"] = str(capability)
-        if getattr(self.device, "core_count", None):
-            told["multiprocessors"] = int(self.device.core_count)
-        return told
-
     def switch(self, setting):
         pass  # it is a part of the product
 

@@ -38,14 +38,6 @@ class Torch(Adapter):
             told += " (%s)" % " ".join(str(error).split())
         return told
 
-    def facts(self):
-        properties = self.module.cuda.get_device_properties(0)
-        return {
-            "name": str(properties.name),
-            "compute_capability": "%d.%d" % (properties.major, properties.minor),
-            "multiprocessors": properties.multi_processor_count,
-        }
-
     def built_cuda(self):
         return self.module.version.cuda
 

@@ -81,7 +81,7 @@ def run(params, teller):
     if lacking is not None:
         teller.run(**known)
         return _none(params, teller, "not-supported", lacking)
-    known.update(device_facts(adapter, params))
+    known.update(device_facts(params))
     teller.run(**known)
     n = size_for(known.get("multiprocessors"), known.get("memory_free_mib"))
     return measure(adapter, params, teller, n)
@@ -143,27 +143,16 @@ def size_for(multiprocessors, memory_free_mib):
         return operands.SMALLEST
 
 
-def device_facts(adapter, params):
-    """Fields of the LevelRun about the device: what the driver tells, and else what the framework does.
-
-    To be asked once the framework has its context, so that it is the one who makes it.
-    """
-    try:
-        facts = dict(adapter.facts())
-    except Exception:
-        facts = {}  # the driver's are the better ones
+def device_facts(params):
+    """Fields of the LevelRun about the device, by the driver; asked once the framework has its context,
+    so that it is the one who makes it."""
     try:
         driver = Driver()
         driver.open()
-        told = driver.facts()
+        facts = driver.facts()
     except Exception as error:
-        told = {
-            field: from_error(error)
-            for field in ("name", "compute_capability", "multiprocessors", "memory_free_mib")
-        }
-    for field, value in told.items():
-        if not isinstance(value, dict) or field not in facts:
-            facts[field] = value
+        fields = ("name", "compute_capability", "multiprocessors", "memory_free_mib")
+        facts = {field: from_error(error) for field in fields}
     facts.update({key: params[key] for key in ("pci_address", "uuid") if params.get(key)})
     return facts
 
