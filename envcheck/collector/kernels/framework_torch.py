@@ -38,6 +38,14 @@ class Torch(Adapter):
             told += " (%s)" % " ".join(str(error).split())
         return told
 
+    def facts(self):
+        """What PyTorch says of its GPU, where no driver is asked."""
+        properties = self.module.cuda.get_device_properties(0)
+        return {
+            "name": str(properties.name),
+            "compute_capability": "%d.%d" % (properties.major, properties.minor),
+        }
+
     def built_cuda(self):
         return self.module.version.cuda
 
