@@ -57,96 +57,64 @@ _SHELL_S = {
     94: "its Python is older than 3.6, which envcheck needs there",
     95: "its Python does not start",
 }
-_PYTHON_S = ("old", "broken", "no-python")
 _KILLED = (137, -9)
-
-
-def silent(location, seconds):
-    """The NotATarget for a container whose entrypoint does not come to the command."""
-    return NotATarget(
-        "%s: its entrypoint has not started the command within %g s: it is a service, or waits for"
-        " something%s" % (location, seconds, _past(location))
-    )
-
-
-def _past(location):
-    """The remedy where an entrypoint is in the way."""
-    return "; --entrypoint= looks without it" if location.startswith("image:") else ""
 
 
 def explain(location, worker):
     """The NotATarget or Failed for a worker.parent.Worker that is over without an answer."""
     result = worker.result
     errors = result.stderr.decode("utf-8", "replace")
+    last = _last(errors)
+    past = "; --entrypoint= looks without it" if location.startswith("image:") else ""
+
+    def no_target(words):
+        return NotATarget("%s: %s" % (location, words))
+
+    def failed(outcome, words):
+        return Failed(outcome, "%s: %s" % (location, words))
+
     if worker.outcome == "timeout" and result.outcome == "stopped":
-        return silent(location, worker.limits.start)
+        words = "its entrypoint has not started the command within %g s: it is a service, or waits"
+        return no_target((words + " for something") % worker.limits.start + past)
     if result.outcome == "timeout":
-        words = "%s: no answer from inside within %g s"
-        return Failed("timeout", words % (location, round(result.seconds, 1)))
-    if result.outcome == "flooded":
-        return Failed("refused", "%s: it %s without an answer" % (location, result.describe()))
+        return failed("timeout", "no answer from inside within %g s" % round(result.seconds, 1))
     if result.outcome != "exited":
-        return Failed("refused", "%s: the engine %s" % (location, result.describe()))
-    if worker.outcome in _PYTHON_S:
-        return NotATarget("%s: %s" % (location, _python_s(worker.outcome, worker.reason)))
-    if result.code in _SHELL_S:
-        return NotATarget("%s: %s" % (location, _SHELL_S[result.code]))
+        who = "it" if result.outcome == "flooded" else "the engine"
+        return failed("refused", "%s %s" % (who, result.describe()))
+    if worker.outcome == "old":
+        version, _space, path = worker.reason.partition(" ")
+        words = "its %s is Python %s, and envcheck needs 3.6 or newer there"
+        return no_target(words % (path, version))
+    if worker.outcome == "broken":
+        return no_target("its %s does not start" % worker.reason)
+    if worker.outcome == "no-python" or result.code in _SHELL_S:
+        return no_target(_SHELL_S.get(result.code, _SHELL_S[93]))
     if worker.begun is None:
-        refused = _engine_s(location, result.code, errors)
-        if refused is not None:
-            return refused
+        known = _words_of(errors)
+        if known is not None and not re.search(_GPUS, errors, re.IGNORECASE):
+            return no_target(known)
+        if re.search(_GPUS, errors, re.IGNORECASE):
+            return failed("refused", "the engine started nothing" + last)
+        lines = errors.lower().splitlines()
+        if result.code in (_ENGINE_S_OWN, 126, 127) and any(map(_not_executed, lines)):
+            return no_target("its entrypoint cannot be started" + last + past)
+        if result.code in (_ENGINE_S_OWN, 126) or _RUNTIME_S.search(errors):
+            return failed("refused", "the engine started nothing" + last)
     if result.code in _KILLED:
-        return Failed(
-            "crashed",
-            "%s: it was killed while envcheck looked into it, as the kernel does where memory runs out,"
-            " and an engine that stops the container" % location,
-        )
-    if worker.begun is not None:
-        return _without_answer(location, result, errors)
-    return NotATarget(
-        "%s: its entrypoint ended with status %d and did not run the command that it was given%s%s"
-        % (location, result.code, _last(errors), _past(location))
-    )
-
-
-def _without_answer(location, result, errors):
-    """The same where the shell inside has begun."""
+        words = "it was killed while envcheck looked into it: memory ran out, or it was stopped"
+        return failed("crashed", words)
+    if worker.begun is None:
+        words = "its entrypoint ended with status %d and did not run the command that it was given"
+        return no_target(words % result.code + last + past)
     own = re.findall(r"envcheck-collector: (.*)", errors)
     if own and result.code == 2:
-        return NotATarget("%s: %s" % (location, own[-1].strip()))
-    if b'{"result"' not in result.stdout and result.code == 0:
-        return Failed(
-            "crashed",
-            "%s: no answer from inside: its entrypoint, or its Python, took in what envcheck sent by"
-            " standard input and did not run it%s" % (location, _past(location)),
-        )
-    how = "cut off" if b'{"result"' in result.stdout else "missing"
-    words = "%s: the answer from inside is %s (status %d%s)"
-    return Failed("crashed", words % (location, how, result.code, _last(errors)))
-
-
-def _python_s(outcome, reason):
-    if outcome == "old":
-        version, _space, path = reason.partition(" ")
-        return "its %s is Python %s, and envcheck needs 3.6 or newer there" % (path, version)
-    return "its %s does not start" % reason if outcome == "broken" else _SHELL_S[93]
-
-
-def _engine_s(location, code, errors):
-    """NotATarget or Failed by the engine, before anything of ours ran; None where it was not the engine."""
-    if re.search(_GPUS, errors, re.IGNORECASE):
-        return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
-    ending = _words_of(errors)
-    if ending is not None:
-        return NotATarget("%s: %s" % (location, ending))
-    last = _last(errors)
-    if code in (125, 126, 127) and any(map(_not_executed, errors.lower().splitlines())):
-        return NotATarget(
-            "%s: its entrypoint cannot be started%s%s" % (location, last, _past(location))
-        )
-    if code in (_ENGINE_S_OWN, 126) or _RUNTIME_S.search(errors):
-        return Failed("refused", "%s: the engine started nothing%s" % (location, last))
-    return None
+        return no_target(own[-1].strip())
+    cut = b'{"result"' in result.stdout
+    if not cut and result.code == 0:
+        words = "no answer from inside: its entrypoint, or its Python, did not run what was sent"
+        return failed("crashed", words + past)
+    words = "the answer from inside is %s (status %d%s)"
+    return failed("crashed", words % ("cut off" if cut else "missing", result.code, last))
 
 
 def _words_of(errors):
