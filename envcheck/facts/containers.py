@@ -71,7 +71,6 @@ class Kubernetes(Facts, frozen=True, kw_only=True):
     cgroup_driver: Maybe[str] = NOT_COLLECTED
     cdi_enabled: Maybe[bool] = NOT_COLLECTED
     cdi_spec_dirs: Maybe[list[str]] = NOT_COLLECTED
-    cri_disabled: Maybe[bool] = NOT_COLLECTED  # containerd's part for Kubernetes is switched off
     # of the kubelet
     cpu_manager_policy: Maybe[str] = NOT_COLLECTED  # "none", "static"
     # NVIDIA's device plugin names the devices itself: the kubelet's changes then leave them.

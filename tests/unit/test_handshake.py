@@ -98,7 +98,7 @@ def test_resolve_names_what_is_wrong(tmp_path: Path) -> None:
         ("plain/python", "plain/python does not exist"),
         ("empty", "empty is a directory without a Python"),
         ("dead", r"dead/bin/python is a link to /nonexistent/python3\.8, which does not exist"),
-        ("dull", "dull/bin/python is not a program"),
+        ("dull", "dull/bin/python is not a Python interpreter"),
     ]:
         with pytest.raises(ValueError, match=words):
             handshake.resolve(str(tmp_path / name))

@@ -50,10 +50,6 @@ def put(facts, context, processes, distribution):
                 unread.append({"path": name, "reason": "section", "section": other})
     unread += _not_imported(context, path, [name for name, _document in files])
     _put(facts, context, section, runtimes, unread)
-    disabled = [
-        str(one) for _name, document in files for one in _list(document, "disabled_plugins")
-    ]
-    facts.put("cri_disabled", bool({"cri", SECTIONS[2]} & set(disabled)))
 
 
 def _put(facts, context, section, runtimes, unread):

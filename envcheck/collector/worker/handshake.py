@@ -133,45 +133,41 @@ def resolve(path):
             "%r is no path: name an interpreter, a virtual environment or a conda prefix" % path
         )
     path = os.path.abspath(path)
+    _require(path)
+    # No realpath: a virtual environment's python is a link, and is known by where the link stands.
+    interpreter, prefix = path, os.path.dirname(os.path.dirname(path))
+    if os.path.isdir(path):
+        there = [path + name for name in ("/bin/python", "/bin/python3")]
+        there = [one for one in there if _runs(one)] or [
+            one for one in there if os.path.lexists(one)
+        ]
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise ValueError("%s may not be looked into by this user" % path)
+        if not there:
+            words = "%s is a directory without a Python: it has neither bin/python nor bin/python3"
+            raise ValueError(words % path)
+        interpreter, prefix = there[0], path
+        _require(interpreter)
+    if not _runs(interpreter):
+        words = "%s is not a Python interpreter: it is not a program that this user may run"
+        raise ValueError(words % interpreter)
+    return interpreter, _kind(prefix)
+
+
+def _runs(path):
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _require(path):
     try:
         os.stat(path)
     except PermissionError:
         raise ValueError("%s may not be looked into by this user" % path)
     except OSError:
-        raise ValueError(_why_missing(path))
-    if os.path.isdir(path):
-        return _in_directory(path), _kind(path)
-    if not os.path.isfile(path) or not os.access(path, os.X_OK):
-        raise ValueError(
-            "%s is not a Python interpreter: it is not a program that this user may run" % path
-        )
-    # No realpath: a virtual environment's python is a link, and is known by where the link stands.
-    return path, _kind(os.path.dirname(os.path.dirname(path)))
-
-
-def _in_directory(path):
-    seen = None
-    for name in ("bin/python", "bin/python3"):
-        candidate = os.path.join(path, name)
-        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-            return candidate
-        if os.path.lexists(candidate):
-            seen = seen or candidate
-    if not os.access(path, os.R_OK | os.X_OK):
-        raise ValueError("%s may not be looked into by this user" % path)
-    if seen is None:
-        raise ValueError(
-            "%s is a directory without a Python: it has neither bin/python nor bin/python3" % path
-        )
-    if os.path.exists(seen):
-        raise ValueError("%s is not a program that this user may run" % seen)
-    raise ValueError(_why_missing(seen))
-
-
-def _why_missing(path):
-    if os.path.islink(path):
-        return "%s is a link to %s, which does not exist" % (path, os.readlink(path))
-    return "%s does not exist" % path
+        if os.path.islink(path):
+            words = "%s is a link to %s, which does not exist"
+            raise ValueError(words % (path, os.readlink(path)))
+        raise ValueError("%s does not exist" % path)
 
 
 def _kind(prefix):
@@ -187,25 +183,20 @@ def _kind(prefix):
 
 def facts(handshake, kind, path):
     """The Interpreter facts of an answer. kind, path: what ``resolve`` gave."""
-    told = Facts(source="the interpreter itself")
-    name = handshake["implementation"]
-    machine = handshake["machine"]
-    told.put("executable", handshake["executable"] or path)
-    told.put("version", handshake["version"])
-    told.put("implementation", _IMPLEMENTATIONS.get(name, name))
-    told.put("kind", kind, "files at the target's path")
-    told.put("prefix", handshake["prefix"])
-    told.put("base_prefix", handshake["base_prefix"])
-    told.put(
-        "architecture", _NARROW.get(machine, machine) if handshake.get("bits") == 32 else machine
-    )
+    found = Facts(source="the interpreter itself")
+    for name in ("version", "prefix", "base_prefix", "sys_path"):
+        found.put(name, handshake[name])
+    name, machine = handshake["implementation"], handshake["machine"]
+    found.put("executable", handshake["executable"] or path)
+    found.put("implementation", _IMPLEMENTATIONS.get(name, name))
+    found.put("kind", kind, "files at the target's path")
+    narrow = handshake.get("bits") == 32
+    found.put("architecture", _NARROW.get(machine, machine) if narrow else machine)
     libc = handshake.get("libc")
-    told.put(
-        "libc", libc if isinstance(libc, str) else unavailable("absent", "not glibc"), "os.confstr"
-    )
-    told.put("user_site", bool(handshake.get("user_site")))
-    told.put("sys_path", handshake["sys_path"])
-    return told
+    libc = libc if isinstance(libc, str) else unavailable("absent", "not glibc")
+    found.put("libc", libc, "os.confstr")
+    found.put("user_site", bool(handshake.get("user_site")))
+    return found
 
 
 def _all_texts(value):
