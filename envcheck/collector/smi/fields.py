@@ -41,6 +41,8 @@ def _limit(name, title, *old):
     return name, v.watts, xml, text
 
 
+_HOTTEST = "gpu_temp_max_mem_threshold"
+_DRAIN = "drain_and_reset_recommended"
 _GROUPS = {
     ("", ""): (
         ("uuid", str, "uuid", "GPU UUID"),
@@ -72,17 +74,16 @@ _GROUPS = {
         _ecc("ecc_corrected_aggregate", "aggregate", "correctable", "Single Bit"),
         _ecc("ecc_uncorrected_aggregate", "aggregate", "uncorrectable", "Double Bit"),
     ),
-    ("inforom_version/", "Inforom Version/"): (("inforom", str, "img_version", "Image Version"),),
-    ("inforom_version/", "InfoROM Version/"): (("inforom", str, "img_version", "Image Version"),),
+    ("inforom_version/", "Inforom Version/|InfoROM Version/"): (
+        ("inforom", str, "img_version", "Image Version"),
+    ),
     ("gpu_virtualization_mode/virtualization_mode", "GPU Virtualization Mode/Virtualization "): (
         ("virtualization", str, "", "Mode|mode"),
     ),
-    ("vgpu_software_licensed_product/", "vGPU Software Licensed Product/"): (
-        ("vgpu_licence", str, "license_status", "License Status"),
-    ),
-    ("grid_licensed_product/", "GRID Licensed Product/"): (
-        ("vgpu_licence", str, "license_status", "License Status"),
-    ),
+    (
+        "vgpu_software_licensed_product/|grid_licensed_product/",
+        "vGPU Software Licensed Product/|GRID Licensed Product/",
+    ): (("vgpu_licence", str, "license_status", "License Status"),),
     ("fb_memory_usage/", "FB Memory Usage/"): (
         ("memory_total_mib", v.mebibytes, "total", "Total"),
         ("memory_used_mib", v.mebibytes, "used", "Used"),
@@ -96,11 +97,7 @@ _GROUPS = {
         ("mig_enabled", v.flag, "current_mig", "Current"),
         ("mig_pending", v.flag, "pending_mig", "Pending"),
     ),
-    ("ecc_mode/", "ECC Mode/"): (
-        ("ecc_enabled", v.flag, "current_ecc", "Current"),
-        ("ecc_pending", v.flag, "pending_ecc", "Pending"),
-    ),
-    ("ecc_mode/", "Ecc Mode/"): (
+    ("ecc_mode/", "ECC Mode/|Ecc Mode/"): (
         ("ecc_enabled", v.flag, "current_ecc", "Current"),
         ("ecc_pending", v.flag, "pending_ecc", "Pending"),
     ),
@@ -145,12 +142,7 @@ _GROUPS = {
     ),
     ("gpu_reset_status/", "GPU Reset Status/"): (
         ("reset_required", v.flag, "reset_required", "Reset Required"),
-        (
-            "drain_and_reset_recommended",
-            v.flag,
-            "drain_and_reset_recommended",
-            "Drain and Reset Recommended",
-        ),
+        (_DRAIN, v.flag, _DRAIN, "Drain and Reset Recommended"),
     ),
     ("temperature/", "Temperature/"): (
         ("temperature_c", v.integer, "gpu_temp", "GPU Current Temp|Gpu"),
@@ -158,12 +150,7 @@ _GROUPS = {
         ("temperature_shutdown_c", v.integer, "gpu_temp_max_threshold", "GPU Shutdown Temp"),
         ("temperature_margin_c", v.integer, "gpu_temp_tlimit", "GPU T.Limit Temp"),
         ("memory_temperature_c", v.integer, "memory_temp", "Memory Current Temp"),
-        (
-            "memory_temperature_max_c",
-            v.integer,
-            "gpu_temp_max_mem_threshold",
-            "Memory Max Operating Temp",
-        ),
+        ("memory_temperature_max_c", v.integer, _HOTTEST, "Memory Max Operating Temp"),
     ),
     ("gpu_power_readings/", "GPU Power Readings/"): (
         ("power_draw_w", v.watts, "power_draw|average_power_draw", "Power Draw|Average Power Draw"),
@@ -240,20 +227,6 @@ _TOP_GROUPS = {
     ),
 }
 
-# Clock-event reasons in text; in XML the element's name ends in the reason's.
-CLOCK_REASONS = {
-    "Idle": "gpu_idle",
-    "Applications Clocks Setting": "applications_clocks_setting",
-    "User Defined Clocks": "applications_clocks_setting",
-    "SW Power Cap": "sw_power_cap",
-    "HW Slowdown": "hw_slowdown",
-    "HW Thermal Slowdown": "hw_thermal_slowdown",
-    "HW Power Brake Slowdown": "hw_power_brake_slowdown",
-    "Sync Boost": "sync_boost",
-    "SW Thermal Slowdown": "sw_thermal_slowdown",
-    "Display Clock Setting": "display_clocks_setting",
-}
-
 
 def _rows(groups):
     """[(field, converter, {form: [[path]]})] of grouped rows: alternatives, each a list of terms."""
@@ -265,7 +238,11 @@ def _rows(groups):
 
 
 def _paths(before, names):
-    return [[before + term for term in one.split("+")] for one in names.split("|")]
+    return [
+        [start + term for term in one.split("+")]
+        for start in before.split("|")
+        for one in names.split("|")
+    ]
 
 
 TOP, GPU, MIG = _rows(_TOP_GROUPS), _rows(_GROUPS), _rows(_MIG_GROUPS)

@@ -14,6 +14,13 @@ _REASON_GROUPS = (
 )
 _REASON_PREFIX = re.compile(r"clocks_(?:event|throttle)_reason_")
 
+# Reasons that have another name in text, or had one in older drivers.
+_REASONS = {
+    "idle": "gpu_idle",
+    "user_defined_clocks": "applications_clocks_setting",
+    "display_clock_setting": "display_clocks_setting",
+}
+
 # Fabric health, part by part (XML's name; text's is the same in other letters): what it says on a healthy
 # fabric, and the fault that anything else stands for.
 _FABRIC_HEALTH = {
@@ -71,13 +78,8 @@ def _leaves(group):
 
 
 def _reason_name(name):
-    if name in fields.CLOCK_REASONS:
-        return fields.CLOCK_REASONS[name]
     reason = _REASON_PREFIX.sub("", name).strip().lower().replace(" ", "_")
-    return {
-        "user_defined_clocks": "applications_clocks_setting",
-        "display_clock_setting": "display_clocks_setting",
-    }.get(reason, reason)
+    return _REASONS.get(reason, reason)
 
 
 def processes(gpu, form, _facts):
