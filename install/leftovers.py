@@ -21,8 +21,7 @@ _RECORD = re.compile(r"\.[a-z-]+\.json\.([0-9]{1,9})")  # as `durable.write` nam
 
 def find() -> list[Path]:
     """Files and directories of this user that no envcheck needs any more. No envcheck may be installing."""
-    found = [*_scratch(), *_half_written(places.state())]
-    return [path for path in found if _is_own(path)]
+    return [path for path in (*_scratch(), *_half_written(places.state())) if _is_own(path)]
 
 
 def size(path: Path) -> int:

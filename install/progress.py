@@ -38,8 +38,7 @@ class Meter:
             self._last, self._done = now, done
         if now - self._reported >= _REPORT:
             self._reported = now
-            more = f"; {files}" if files else ""
-            self._shown(words(done, total, now - self._first) + more)
+            self._shown(words(done, total, now - self._first) + (f"; {files}" if files else ""))
 
     def keep(self) -> None:
         """Remember the rate for the next plan; if it cannot be written, its seconds are less exact."""
@@ -47,19 +46,18 @@ class Meter:
         if self._done >= _ENOUGH_BYTES and seconds >= _ENOUGH_SECONDS:
             with suppress(OSError):
                 _record().parent.mkdir(parents=True, exist_ok=True)
-                rate = _LastRate(self._done / seconds)
-                durable.write(_record(), msgspec.json.encode(rate))
+                durable.write(_record(), msgspec.json.encode(_LastRate(self._done / seconds)))
 
 
 def words(done: int, total: int | None, seconds: float) -> str:
     """ "812 of 3128 MiB, 95.2 MiB/s, 24 s left"."""
-    parts = [f"{done / _MIB:.0f}" + (f" of {total / _MIB:.0f}" if total else "") + " MiB"]
+    text = f"{done / _MIB:.0f}" + (f" of {total / _MIB:.0f}" if total else "") + " MiB"
     rate = done / seconds if seconds > 0 else 0.0
     if rate >= 1:
-        parts.append(f"{rate / _MIB:.1f} MiB/s")
+        text += f", {rate / _MIB:.1f} MiB/s"
         if total is not None and total > done:
-            parts.append(f"{duration((total - done) / rate)} left")
-    return ", ".join(parts)
+            text += f", {duration((total - done) / rate)} left"
+    return text
 
 
 def duration(seconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 import msgspec
 
@@ -30,17 +31,14 @@ from .wheels import uv_cache
 KEEP = 1  # versions beside the one in use, so that a rollback has somewhere to go
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    environment: str
-    version: str
-    bytes_total: int
-    why: str  # "in use"
-
-
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     version: str
     bytes_total: int
+
+
+class Kept(Removed, frozen=True, kw_only=True):
+    why: str  # "in use"
 
 
 class Pruned(msgspec.Struct, kw_only=True):
@@ -66,12 +64,12 @@ def prune(
     dry_run: bool = False,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Pruned:
-    """Remove all but the version in use and ``keep`` before it, from ``chosen`` roots (all, where None).
+    """Remove all but the version in use and ``keep`` before it, from ``chosen`` roots (all, where None);
+    then downloads and uv's unpacked wheels that no version of any root needs.
 
-    Then the store's files and uv's unpacked wheels that no version of any root needs. An environment in
-    which another envcheck is at work is left alone, and so are then the files. From the main thread.
-    Raises NotPutBack where something could not be removed, UsageError for a chosen root that another user
-    may have prepared; others of that kind are left alone.
+    An environment in which another envcheck is at work is left alone, and so are then the files. From the
+    main thread. Raises NotPutBack where something could not be removed, UsageError for a chosen root that
+    another user may have prepared; others of that kind are left alone.
     """
     places.check_home()
     for root in chosen or []:
@@ -119,12 +117,11 @@ class _Work:
             self.staying += root.versions()
             return
         begun = unfinished(root, journal)
-        current = root.current_id()
         usable = existing.usable(root, journal)
-        beside = [name for name in usable if name != current]
+        beside = [name for name in usable if name != root.current_id()]
         for version in root.versions():
             why = ""
-            if version.id == current:
+            if version.id == root.current_id():
                 why = "in use"
             elif version.id not in begun and keep is None:
                 why = "of another environment"
@@ -135,14 +132,17 @@ class _Work:
             elif version.id not in usable and version.id not in begun:
                 why = "not known: it has no record"
             size = uninstall.bytes_of([version])
+            described: dict[str, Any] = {
+                "environment": root.name,
+                "version": version.id,
+                "bytes_total": size,
+            }
             if why:
                 self.staying.append(version)
-                kept = Kept(environment=root.name, version=version.id, bytes_total=size, why=why)
-                self.done.kept.append(kept)
+                self.done.kept.append(Kept(**described, why=why))
             else:
                 self.going.append((root, version))
-                removed = Removed(environment=root.name, version=version.id, bytes_total=size)
-                self.done.removed.append(removed)
+                self.done.removed.append(Removed(**described))
         if not self.done.dry_run:
             recovery.recover(root, journal, self._tell)
 
@@ -169,22 +169,19 @@ class _Work:
     def remove_images(self) -> None:
         """Those that engines keep for no version."""
         for image in kept_images.every():
+            name = engine_images.named(image)
             if not self.done.dry_run:
-                self._tell(f"removing {engine_images.named(image)}")
+                self._tell(f"removing {name}")
                 try:
                     engine_images.drop_kept(image)
                 except (OSError, NotPutBack) as error:
                     hint = getattr(error, "hint", "")
                     self.done.notes.append(f"{error}{f': {hint}' if hint else ''}")
                     continue
-            kept = f"{engine_images.named(image)} (kept after a failed installation)"
-            self.done.images.append(kept)
+            self.done.images.append(f"{name} (kept after a failed installation)")
 
     def remove_files(self) -> int:
-        """Downloads, pip's cache, and leftovers of killed runs.
-
-        Gives the bytes of what lay outside the cache.
-        """
+        """Downloads, pip's cache, and leftovers of killed runs: the bytes of what lay outside the cache."""
         done, elsewhere = self.done, 0
         for folder in (places.downloads(), places.cache() / "pip", places.cache() / "store"):
             done.files += sum(len(names) for _, _, names in os.walk(folder))

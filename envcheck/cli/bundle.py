@@ -23,7 +23,7 @@ examples:
 
 MORE = """\
 on the machine without a network, with a bundle of wheels (a tar is unpacked
-first, or read as it is where envcheck is there already):
+first):
   sh setup.sh
   venv/bin/envcheck install --offline .
 and with an image's tar, which is read as it is: an OCI archive, that podman

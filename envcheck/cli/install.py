@@ -32,7 +32,7 @@ examples:
 MORE = """\
   envcheck install tensorflow --upgrade --yes
   envcheck install --image registry.example/team/tf:1
-  envcheck install --offline /media/usb/bundle.tar
+  envcheck install --offline /media/usb/bundle
   envcheck install --mode container --offline /media/usb/ngc.tar
   envcheck install tensorflow --dockerfile DIR
   envcheck install --mode container --dockerfile DIR"""

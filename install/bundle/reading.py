@@ -1,18 +1,15 @@
-"""Reads a bundle, a directory or a tar, in place: what is needed is verified and copied."""
+"""Reads a bundle in place: what is needed is verified and copied."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import tarfile
-from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
 from ... import json_text
-from ...bounded_tar import BoundedTar
 from ...exit_codes import UsageError
 from .. import durable, pylock
 from ..downloads import Downloads
@@ -23,33 +20,30 @@ from .index import BundleFile, BundleIndex
 _CHUNK = 1 << 20
 _LARGEST_TEXT = 16 * 1024 * 1024  # bytes of an index, lock or stack
 _COPY_AGAIN = "copy the bundle again from where it was made"
-_HINT = "envcheck bundle writes one, as a directory or as a .tar"
+_HINT = "envcheck bundle writes one, as a directory or as a tar to be unpacked"
 
 
 class Bundle:
-    """A context manager. Raises UsageError for what is no bundle, is damaged, or is not whole."""
+    """A directory. Raises UsageError for what is no bundle, is damaged, or is not whole."""
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._open = ExitStack()
-        self._members: dict[str, tarfile.TarInfo] = {}
-        self._tar: BoundedTar | None = None
-        path = Path(place)
-        try:
-            if not path.is_dir():
-                self._read_table(path)
-            self.index = self._read_index()
-            if self.index.mode != "wheel":
-                raise self._holds_image()
-        except BaseException:
-            self._open.close()
-            raise
+        if Path(place).suffix == ".tar":
+            raise UsageError(
+                f"{place}: a tar of the wheel mode is unpacked first, and an image's is for --mode container",
+                f"tar -xf {place}, then --offline DIRECTORY",
+            )
+        if not Path(place).exists():
+            raise self._wrong("No such file or directory")
+        self.index = self._read_index()
+        if self.index.mode != "wheel":
+            raise self._wrong("this holds a container image: install it with --mode container")
 
     def __enter__(self) -> Bundle:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
+        """Nothing is kept open."""
 
     def locks(self) -> dict[str, Lockfile]:
         """Version of Python → what is installed for it: one."""
@@ -127,39 +121,15 @@ class Bundle:
 
     def _source(self, name: str, listed: BundleFile | None = None) -> BinaryIO:
         """A regular file of the size that is listed, so that nothing endless is read."""
-        if self._tar is not None:
-            member = self._members.get(name)
-            if member is None:
-                raise self._wrong(f"not a bundle: {name} is not in it")
-            data, size = self._tar.open(member), member.size
-        else:
-            try:
-                data = os.fdopen(durable.opened(Path(self.place) / name, os.O_RDONLY), "rb")
-            except OSError as error:
-                raise self._wrong(f"not a bundle: {name}: {error.strerror}") from None
-            size = os.fstat(data.fileno()).st_size
+        try:
+            data = os.fdopen(durable.opened(Path(self.place) / name, os.O_RDONLY), "rb")
+        except OSError as error:
+            raise self._wrong(f"not a bundle: {name}: {error.strerror}") from None
+        size = os.fstat(data.fileno()).st_size
         if listed is not None and size != listed.size:
             data.close()
             raise self._of_other_size(name, listed.size, size)
         return data
-
-    def _read_table(self, path: Path) -> None:
-        """The tar's members by their name inside the bundle; nothing is unpacked by a name in it."""
-        try:
-            file = self._open.enter_context(
-                os.fdopen(durable.opened(path.resolve(), os.O_RDONLY), "rb")
-            )
-            self._tar = BoundedTar(file)
-            for member in self._tar:
-                parts = PurePosixPath(member.name).parts
-                if member.name == "oci-layout":
-                    raise self._holds_image()
-                if member.isfile() and len(parts) > 1:
-                    self._members["/".join(parts[1:])] = member
-        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-            raise self._wrong(f"not a bundle: not a whole tar: {error}") from None
-        except OSError as error:
-            raise self._wrong(error.strerror or str(error)) from None
 
     def _of_other_size(self, name: str, wanted: int | None, found: int) -> UsageError:
         return UsageError(
@@ -169,12 +139,6 @@ class Bundle:
 
     def _wrong(self, what: str) -> UsageError:
         return UsageError(f"{self.place}: {what}", _HINT)
-
-    def _holds_image(self) -> UsageError:
-        return UsageError(
-            f"{self.place}: this holds a container image, and the wheel mode installs packages",
-            "install it with --mode container",
-        )
 
     def _damaged(self, name: str, wanted: str, found: str) -> UsageError:
         return UsageError(

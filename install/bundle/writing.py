@@ -21,6 +21,7 @@ from ..lockfile import LockedFile
 from .index import NAME, BundleIndex
 
 _CHUNK = 1 << 20
+_PROGRAMS = (".sh", "envcheck-uv")
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,27 +43,33 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(target: Path, index: BundleIndex, contents: Mapping[str, Content]) -> None:
-    """Write a directory, or a tar where the name ends in .tar; it appears when it is whole.
-
-    An image's files lie at the top of its tar, where engines look for them; a wheel bundle's in a directory.
-    Raises UsageError where it exists or cannot be written, Cannot where there is no room for it,
-    CouldNotLook for a source that is not what its hash says. Of what failed, nothing is left.
-    """
+    """Write a bundle as ``put`` does; an image's files lie at the top of its tar, where engines look."""
     text = msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n"
     whole = {NAME: Content.of(text), **dict(sorted(contents.items()))}
     check(target, index.mode)
-    check_room(target, sum(content.size for content in whole.values()))
+    put(target, whole, "" if index.mode == "container" else f"{target.stem}/")
+
+
+def put(
+    target: Path, contents: Mapping[str, Content], top: str = "", option: str = "--output"
+) -> None:
+    """Write a directory, or a tar where the name ends in .tar; it appears when it is whole.
+
+    top: what names in a tar begin with. Raises UsageError where it cannot be written, Cannot where there is
+    no room for it, CouldNotLook for a source that is not what its hash says. What failed leaves nothing.
+    """
+    check_room(target, sum(content.size for content in contents.values()))
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
         made = temporary / target.name
         if is_tar(target):
-            _write_tar(made, whole, "" if index.mode == "container" else f"{target.stem}/")
+            _write_tar(made, contents, top)
         else:
-            _write_directory(made, whole)
+            _write_directory(made, contents)
         made.rename(target)
     except OSError as error:
         kind = Cannot if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
-        raise kind(f"--output {target}: {error.strerror or error}; nothing was written") from None
+        raise kind(f"{option} {target}: {error.strerror or error}; nothing was written") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -71,18 +78,18 @@ def is_tar(target: Path) -> bool:
     return target.suffix == ".tar"
 
 
-def check(target: Path, mode: str = "wheel") -> None:
+def check(target: Path, mode: str = "wheel", option: str = "--output") -> None:
     """Refuse a target that cannot be written before the work is done, not after it."""
     if mode == "container" and not is_tar(target):
         hint = "name a file that ends in .tar"
-        raise UsageError(f"--output {target}: engines load an image from a tar", hint)
+        raise UsageError(f"{option} {target}: engines load an image from a tar", hint)
     if os.path.lexists(target):
-        raise UsageError(f"--output {target}: this exists already; name another, or remove it")
+        raise UsageError(f"{option} {target}: this exists already; name another, or remove it")
     folder = target.parent
     if not folder.is_dir():
-        raise UsageError(f"--output {target}: there is no directory {folder}")
+        raise UsageError(f"{option} {target}: there is no directory {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"--output {target}: no permission to write in {folder}")
+        raise UsageError(f"{option} {target}: no permission to write in {folder}")
 
 
 def check_room(target: Path, needed: int) -> None:
@@ -99,7 +106,7 @@ def _write_directory(made: Path, contents: Mapping[str, Content]) -> None:
     for name, content in contents.items():
         path = made / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        mode = 0o777 if name.endswith(".sh") else 0o666  # less the umask
+        mode = 0o777 if name.endswith(_PROGRAMS) else 0o666  # less the umask
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file, _Verified(name, content) as source:
             shutil.copyfileobj(source, file, _CHUNK)
@@ -115,7 +122,7 @@ def _write_tar(made: Path, contents: Mapping[str, Content], top: str) -> None:
             for name, content in contents.items():
                 entry = tarfile.TarInfo(f"{top}{name}")
                 entry.size = content.size
-                entry.mode = 0o755 if name.endswith(".sh") else 0o644
+                entry.mode = 0o755 if name.endswith(_PROGRAMS) else 0o644
                 with _Verified(name, content) as source:
                     tar.addfile(entry, source)
         file.flush()
@@ -128,8 +135,8 @@ class _Verified(io.RawIOBase):
     def __init__(self, name: str, content: Content) -> None:
         self._name = name
         self._content = content
-        self._told = hashlib.sha256()
-        self._left = content.size
+        self._checksum = hashlib.sha256()
+        self._rest = content.size
         source = content.source
         self._file: BinaryIO = (
             io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
@@ -137,14 +144,14 @@ class _Verified(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(min(size, _CHUNK) if size >= 0 else -1)
-        self._told.update(data)
-        self._left -= len(data)
-        if (self._left <= 0 or not data) and (
-            self._left or self._told.hexdigest() != self._content.sha256
+        self._checksum.update(data)
+        self._rest -= len(data)
+        if (self._rest <= 0 or not data) and (
+            self._rest or self._checksum.hexdigest() != self._content.sha256
         ):
             raise CouldNotLook(
                 f"{self._name}: the file in the store is damaged: it should have sha256"
-                f" {self._content.sha256}, and has {self._told.hexdigest()}",
+                f" {self._content.sha256}, and has {self._checksum.hexdigest()}",
                 f"remove it, and it is fetched again: rm '{self._content.source!s}'",
             )
         return data

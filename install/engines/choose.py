@@ -190,20 +190,18 @@ class _Engines:
         }
         return Refused(
             engine=engine,
-            why=f"{engine.name}'s server runs on another machine or in a virtual machine: its containers do"
-            " not get this machine's GPUs.",
-            remedy=Remedy(f"Use the {engine.name} of this machine.", commands.get(engine.name, [])),
+            why=f"{engine.name}'s server runs elsewhere: its containers do not get this machine's GPUs.",
+            remedy=Remedy(f"Use the {engine.name} of this machine.", commands[engine.name]),
         )
 
     def _too_small(self, engine: Engine) -> Refused | None:
         free = known(engine.storage_free_mib)
         if free is None or free >= self.needed_mib:
             return None
-        where = known(engine.storage_path) or "its storage"
         return Refused(
             engine=engine,
-            why=f"{engine.name}'s storage in {where} has {free / 1024:.1f} GiB free, and the image needs"
-            f" {self.needed_mib / 1024:.1f} GiB.",
+            why=f"{engine.name}'s storage in {known(engine.storage_path) or 'its directory'} has"
+            f" {free / 1024:.1f} GiB free, and the image needs {self.needed_mib / 1024:.1f} GiB.",
             remedy=Remedy(
                 "Remove images that nobody needs, or move the storage to a larger file system.",
                 [f"{engine.name} system df", f"{engine.name} image prune --all"],

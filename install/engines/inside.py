@@ -11,15 +11,14 @@ from ...collection import Inside
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.snapshot import Snapshot
 from ...findings.shell import word
-from ..engine import EngineImage, EngineName, Start
+from ..engine import ENGINES, EngineImage, EngineName, Start
 from . import command, engine_storage, starting
-from .choose import EngineChoice, answering
+from .choose import answering
 from .client import ask, no_answer, words
 from .command import Here
 
 # What the choice of an engine and of its wiring needs.
 NEEDED = ("host", "pci", "kernel", "nvml", "nvidia_smi", "containers")
-_EXEC: tuple[EngineName, ...] = ("podman", "docker")
 
 
 def of_start(start: Start, location: str = "", entrypoint: str | None = None) -> Inside:
@@ -31,14 +30,14 @@ def of_start(start: Start, location: str = "", entrypoint: str | None = None) ->
     if entrypoint is not None:
         start = msgspec.structs.replace(start, entrypoint=entrypoint)
     start = starting.with_devices(start)
-    name = f"envcheck-doctor-{secrets.token_hex(6)}" if start.engine in _EXEC else ""
+    name = f"envcheck-doctor-{secrets.token_hex(6)}"
     here = Here(
         uid=0, gid=0, interactive=True, network="none", check=False, own_user=True, name=name
     )
     # The engine needs a command to run the image's entrypoint; the collector appends its own.
     argv = command.argv(start, ["sh"], here)[:-1]
     at_once = ["--time", "0"] if start.engine == "podman" else []  # docker does not wait
-    ending = [start.program, "rm", "--force", *at_once, name] if name else []
+    ending = [start.program, "rm", "--force", *at_once, name]
     return Inside(location=location or f"image:{start.reference}", argv=argv, ending=ending)
 
 
@@ -65,21 +64,14 @@ def of_image(
             reference=reference,
             before=True,
         )
-        own_entrypoint = _entrypoint_of(choice, held)
-        if own_entrypoint is not None:
-            start = starting.start(choice, held, reference, own_entrypoint, snapshot, {})
+        if stored := engine_storage.find(held, reference):
+            start = starting.start(choice, held, reference, stored.entrypoint, snapshot, {})
             return of_start(start, f"image:{reference}", entrypoint)
     raise UsageError(
         f"--target image:{reference}: no such image in {' or '.join(one.name for one in choices)}, and the"
         " doctor pulls none",
         "; or: ".join(f"{one.name} pull {word(reference)}" for one in choices),
     )
-
-
-def _entrypoint_of(choice: EngineChoice, held: EngineImage) -> list[str] | None:
-    """The image's; [] if it has none. None: there is no such image."""
-    stored = engine_storage.find(held, held.image_id)
-    return None if stored is None else stored.entrypoint
 
 
 def of_container(container: str, engine: str = "") -> Inside:
@@ -90,9 +82,7 @@ def of_container(container: str, engine: str = "") -> Inside:
     """
     if not container or container.startswith("-"):
         raise UsageError(f"--target container:{container}: that is not a container's name or id")
-    if engine and engine not in _EXEC:
-        raise UsageError(f"--engine {engine}: envcheck cannot enter a container of {engine}")
-    programs = {name: shutil.which(name) for name in _EXEC if engine in ("", name)}
+    programs = {name: shutil.which(name) for name in ENGINES if engine in ("", name)}
     program, identity = _running(container, {n: path for n, path in programs.items() if path})
     # By its id: the name may be given to another container meanwhile.
     return Inside(location=f"container:{container}", argv=[program, "exec", "-i", identity])

@@ -49,17 +49,6 @@ def start(
             f"Its entrypoint, {program}, would take a command for its own arguments: commands are started"
             f" without it; envcheck run --entrypoint={program} uses it."
         )
-    whole = Start(
-        engine=choice.name,
-        program=choice.program,
-        image=held.image_id,
-        reference=reference,
-        entrypoint="" if swallows else None,
-        wiring=choice.wiring,
-        gpus=0 if choice.wiring.kind == "none" else choice.gpus,
-        environment=dict(environment),
-        remarks=remarks,
-    )
     podman = choice.name == "podman"
     init = known(engine.init_path) is not None
     if not init:
@@ -73,8 +62,15 @@ def start(
             f"{choice.name} may not raise resource limits here: containers start without --ulimit"
             f" {' and '.join(missing)}, and RDMA may not register its buffers."
         )
-    return msgspec.structs.replace(
-        whole,
+    return Start(
+        engine=choice.name,
+        program=choice.program,
+        image=held.image_id,
+        reference=reference,
+        entrypoint="" if swallows else None,
+        wiring=choice.wiring,
+        gpus=0 if choice.wiring.kind == "none" else choice.gpus,
+        environment=dict(environment),
         shm_mib=_shm(facts),
         ulimits=ulimits,
         init=init,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ...exit_codes import Cannot
 from .. import pylock
+from ..bundle import writing
+from ..bundle.writing import Content
 from ..mode import Reporter
 from ..network.session import Session
 from ..registry import reference
@@ -17,7 +19,6 @@ from ..signals import ending_raises
 from ..wheels import uv
 from ..wheels.mode import WheelMode
 from . import (
-    context_writer,
     destinations,
     dockerfile,
     own_requirements,
@@ -27,6 +28,7 @@ from . import (
 from .own_wheel import OwnWheel
 from .requirement_lists import ENVCHECK, ITSELF
 
+_OPTION = "--dockerfile"
 _GLIBC = "2.17"  # the oldest that the wheels of what envcheck needs have to run on
 
 
@@ -41,7 +43,7 @@ def make(
 
     opened: the request's mode. Raises EnvcheckError.
     """
-    context_writer.check(folder)
+    writing.check(folder, option=_OPTION)
     own = own_wheel.build()
     with ending_raises():
         with opened as mode:
@@ -69,7 +71,7 @@ def make_over(
     resolved to the digest that it has today."""
     if request.image:
         reference.parse(request.image)
-    context_writer.check(folder)
+    writing.check(folder, option=_OPTION)
     own = own_wheel.build()
     with ending_raises():
         image = _with_digest(request, reporter)
@@ -107,8 +109,9 @@ def _write(folder: Path, own: OwnWheel, files: dict[str, bytes], text: str) -> l
         **files,
         ITSELF: requirement_lists.text([own.requirement]),
         own.name: own.data,
-        context_writer.UV: program.read_bytes(),
+        "envcheck-uv": program.read_bytes(),
         "Dockerfile": text.encode(),
     }
-    context_writer.write(folder, files)
+    contents = {name: Content.of(data) for name, data in files.items()}
+    writing.put(folder, contents, option=_OPTION)
     return sorted(files)

@@ -44,36 +44,33 @@ class OwnWheel(msgspec.Struct, frozen=True, kw_only=True):
 
 def build() -> OwnWheel:
     """The wheel; raises CouldNotLook where envcheck-gpu is not installed in this version."""
-    told = _distribution()
+    distribution = _distribution()
     stem = f"{DISTRIBUTION.replace('-', '_')}-{__version__}"
     info = f"{stem}.dist-info"
     files = {f"envcheck/{name}": path.read_bytes() for name, path in _modules()}
     files[f"{info}/WHEEL"] = _WHEEL.encode()
     for name in ("METADATA", "entry_points.txt", "licenses/LICENSE"):
-        files[f"{info}/{name}"] = (told.read_text(name) or "").encode()
+        files[f"{info}/{name}"] = (distribution.read_text(name) or "").encode()
     return OwnWheel(
         name=f"{stem}-py3-none-any.whl",
         data=_zip(files, f"{info}/RECORD"),
-        requires=[line for line in told.requires or [] if "extra ==" not in line],
-        requires_python=told.metadata["Requires-Python"],
+        requires=[line for line in distribution.requires or [] if "extra ==" not in line],
+        requires_python=distribution.metadata["Requires-Python"],
     )
 
 
 def _distribution() -> metadata.Distribution:
-    hint = "install envcheck with pip (of a checkout: pip install -e .)"
     try:
         found = metadata.distribution(DISTRIBUTION)
+        if found.version == __version__:
+            return found
+        why = f"the installed metadata of {DISTRIBUTION} is of version {found.version}"
     except metadata.PackageNotFoundError:
-        raise CouldNotLook(
-            f"no metadata of {DISTRIBUTION} is installed, so no wheel can be made of it", hint
-        ) from None
-    if found.version != __version__:
-        raise CouldNotLook(
-            f"the installed metadata of {DISTRIBUTION} is of version {found.version}, and this is"
-            f" envcheck {__version__}",
-            hint,
-        )
-    return found
+        why = f"no metadata of {DISTRIBUTION} is installed"
+    raise CouldNotLook(
+        f"no wheel of envcheck {__version__} can be made: {why}",
+        "install envcheck with pip (of a checkout: pip install -e .)",
+    )
 
 
 def _modules() -> Iterator[tuple[str, Path]]:

@@ -1,4 +1,4 @@
-"""What a URL says about itself: its origin, whether it is this machine, and its form for messages."""
+"""URLs: their origin, whether they are this machine, and their form for messages."""
 
 from __future__ import annotations
 

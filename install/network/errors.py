@@ -74,63 +74,40 @@ class _Kind(NamedTuple):
     again: bool = True
 
 
+_u3, _requests = urllib3.exceptions, requests.exceptions
+_NO_PROXY = (_requests.InvalidProxyURL, _requests.InvalidSchema)  # SOCKS is a schema
+_NO_URL = (
+    _requests.InvalidURL,
+    _requests.MissingSchema,
+    _u3.LocationValueError,
+    UnicodeError,
+)
+_NO_CONNECTION = (_u3.NewConnectionError, _u3.ConnectTimeoutError, requests.ConnectTimeout)
+_SILENT = (requests.ReadTimeout, _u3.ReadTimeoutError, TimeoutError)
+_TRUST = (
+    "check this machine's clock (timedatectl) and that {name} is the name in the certificate; name the"
+    " certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the system's"
+    " store; --allow-insecure {name} skips the check"
+)
+_INSECURE = "a server that speaks plain http is allowed by name: --allow-insecure {name}"
+_OFFLINE = "without a network, --offline installs from a bundle"
+_NOT_PROXY = "the proxy that is set for {host} is not an address that can be asked"
+_REFUSES = "the proxy that is set for {host} refuses the connection"
+_UNTRUSTED = "the certificate of {host} cannot be trusted"
+
 # The first kind that is anywhere in the chain counts; the more telling ones come first.
 _KINDS = (
+    _Kind((ssl.SSLCertVerificationError,), _UNTRUSTED, _TRUST, again=False),
+    _Kind(_NO_PROXY, _NOT_PROXY, _PROXIES, again=False),
+    _Kind(_NO_URL, "{url} is not a URL that can be asked", again=False),
     _Kind(
-        (ssl.SSLCertVerificationError,),
-        "the certificate of {host} cannot be trusted",
-        "check this machine's clock (timedatectl) and that {name} is the name in the certificate; name the"
-        " certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the system's"
-        " store; --allow-insecure {name} skips the check",
-        again=False,
+        (_u3.DecodeError, _requests.ContentDecodingError), "{host} sends what cannot be unpacked"
     ),
-    _Kind(
-        (requests.exceptions.InvalidProxyURL, requests.exceptions.InvalidSchema),  # SOCKS
-        "the proxy that is set for {host} is not an address that can be asked",
-        _PROXIES,
-        again=False,
-    ),
-    _Kind(
-        (
-            requests.exceptions.InvalidURL,
-            requests.exceptions.MissingSchema,
-            urllib3.exceptions.LocationValueError,
-            UnicodeError,
-        ),
-        "{url} is not a URL that can be asked",
-        again=False,
-    ),
-    _Kind(
-        (urllib3.exceptions.DecodeError, requests.exceptions.ContentDecodingError),
-        "{host} sends what cannot be unpacked",
-    ),
-    _Kind(
-        (urllib3.exceptions.ProxyError,),
-        "the proxy that is set for {host} refuses the connection",
-        _PROXIES,
-    ),
-    _Kind(
-        (socket.gaierror,),
-        "{host} has no address in DNS",
-        "without a network, --offline installs from a bundle",
-    ),
-    _Kind(
-        (
-            urllib3.exceptions.NewConnectionError,
-            requests.ConnectTimeout,
-            urllib3.exceptions.ConnectTimeoutError,
-        ),
-        "{host} cannot be connected to",
-    ),
-    _Kind(
-        (requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError),
-        "{host} does not answer any more",
-    ),
-    _Kind(
-        (ssl.SSLError,),
-        "TLS with {host} fails",
-        "a server that speaks plain http is allowed by name: --allow-insecure {name}",
-    ),
+    _Kind((_u3.ProxyError,), _REFUSES, _PROXIES),
+    _Kind((socket.gaierror,), "{host} has no address in DNS", _OFFLINE),
+    _Kind(_NO_CONNECTION, "{host} cannot be connected to"),
+    _Kind(_SILENT, "{host} does not answer any more"),
+    _Kind((ssl.SSLError,), "TLS with {host} fails", _INSECURE),
     _Kind((BaseException,), "{host} cut the connection"),
 )
 

@@ -1,13 +1,8 @@
-"""pip's settings, by its documented rules.
-
-``pip config`` is not asked: which pip would answer depends on the PATH, it may be broken or absent, and
-starting it takes longer than all of the reading.
-"""
+"""pip's settings, by its documented rules: which pip would answer `pip config` depends on the PATH."""
 
 from __future__ import annotations
 
 import configparser
-import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,15 +57,11 @@ def _pip_files(environ: Mapping[str, str]) -> list[Path]:
 def _read(path: Path) -> dict[str, dict[str, str]]:
     parser = configparser.RawConfigParser()
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        parser.read_string(path.read_text(encoding="utf-8", errors="replace"), str(path))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return {}
     except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE):  # of this process, not of the file
-            raise
         raise UsageError(f"pip's configuration {path} cannot be read: {error.strerror}") from None
-    try:
-        parser.read_string(text, str(path))
     except configparser.Error as error:
         # Its own message quotes the line, which may hold a password.
         numbers = [number for number, _ in getattr(error, "errors", [])]

@@ -99,14 +99,12 @@ def _asked_of_uv(environ: Mapping[str, str]) -> str:
     return text
 
 
-def _uv_failed(said: str, ended: str) -> UsageError | CouldNotLook:
+def _uv_failed(words: str, ended: str) -> UsageError | CouldNotLook:
     """Why uv does not answer; the lines that it quotes of its configuration may hold a password."""
     hint = "Mend it, or name the index in PIP_INDEX_URL: then uv is not asked."
-    file = re.search(r"Failed to parse:? `?([^`\n]+)", said)
+    file = re.search(r"Failed to parse:? `?([^`\n]+)", words)
     if file is not None:
-        at = re.search(r"at line (\d+), column (\d+)", said)
+        at = re.search(r"at line (\d+), column (\d+)", words)
         place = f"{file[1]}:{at[1]}:{at[2]}" if at else file[1]
         return UsageError(f"uv's configuration {place} is broken", hint)
-    first = next((line for line in said.splitlines() if line.startswith("error:")), "")
-    why = f": {typed(first.removeprefix('error:').strip())}" if first else ""
-    return CouldNotLook(f"uv does not say which index it uses: it {ended}{why}", hint)
+    return CouldNotLook(f"uv does not say which index it uses: it {ended}", hint)

@@ -10,7 +10,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,28 +87,6 @@ def test_it_installs_without_a_network(bundle: Path, tmp_path: Path, no_network:
     assert subprocess.run([prefix / "bin/python", "-c", "import demo_lib"], check=True)
     again = json.loads(alone(home, *install, "--offline", bundle).stdout)
     assert again["result"] == "already"
-
-
-@pytest.mark.heavy
-def test_a_tar_is_the_same_every_time_and_is_read_as_it_is(
-    shop: Demo, bundle: Path, tmp_path: Path, no_network: None
-) -> None:
-    lock = bundle / "pylock.toml"
-    selection = ["--lock", lock, "--stack", shop.stack, "--index", shop.index.url]
-    selection += ["--python", sys.executable]
-    made = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        made.append(tmp_path / name / "demo.tar")
-        run = Home(tmp_path / "maker").envcheck("bundle", *selection, "--output", made[-1])
-        assert run.returncode == 0, run.stderr.decode()
-    assert made[0].read_bytes() == made[1].read_bytes()
-    with tarfile.open(made[0]) as tar:
-        names = tar.getnames()
-    assert names[0] == "demo/bundle.json" and names[1:] == sorted(names[1:])
-    home = Home(tmp_path / "home")
-    argv = [sys.executable, "-m", "envcheck", "install", "--yes", "--format", "json"]
-    assert json.loads(alone(home, *argv, "--offline", made[0]).stdout)["result"] == "installed"
 
 
 def copy(bundle: Path, to: Path) -> Path:

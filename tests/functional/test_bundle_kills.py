@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,19 +84,18 @@ class World:
         """Whether a bundle is there; one that is there is whole."""
         if not self.target.exists():
             return False
-        if self.target.is_dir():
-            listed = json.loads((self.target / "bundle.json").read_bytes())["files"]
-            for name, told in listed.items():
-                data = (self.target / name).read_bytes()
-                assert (hashlib.sha256(data).hexdigest(), len(data)) == (
-                    told["sha256"],
-                    told["size"],
-                )
-        else:
-            from envcheck.install.bundle.reading import Bundle
-
-            with Bundle(str(self.target)) as read:
-                assert read.lock_text and read.stack_text
+        folder = self.target
+        if folder.suffix == ".tar":
+            folder = self.out / "unpacked"
+            with tarfile.open(self.target) as tar:
+                tar.extractall(folder, filter="data")
+            folder /= "bundle"
+        listed = json.loads((folder / "bundle.json").read_bytes())["files"]
+        for name, told in listed.items():
+            data = (folder / name).read_bytes()
+            assert (hashlib.sha256(data).hexdigest(), len(data)) == (told["sha256"], told["size"])
+        if folder != self.target:
+            shutil.rmtree(self.out / "unpacked")
         return True
 
 

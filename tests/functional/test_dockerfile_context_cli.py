@@ -56,13 +56,6 @@ def test_a_directory_gets_all_that_an_image_is_built_from(
         assert name in lists
 
 
-def test_somebody_elses_dockerfile_stays(home: Home, shop: Demo, tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
-    done = home.envcheck("install", *shop.selection, "--dockerfile", tmp_path)
-    assert "Dockerfile exists, and envcheck did not make it" in refused(done)
-    assert (tmp_path / "Dockerfile").read_text() == "FROM scratch\n"
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -5,7 +5,6 @@ Their Pythons are in the stand-ins: no test here has uv fetch one."""
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,7 +130,6 @@ def test_nvidias_image_keeps_its_entrypoint_and_gets_a_doctor(
         'ENTRYPOINT ["/entrypoint"]', 'CMD ["id"]', files={"entrypoint": script},
     )  # fmt: skip
     context = tmp_path / "context"
-    shutil.copytree(REPOSITORY / "Dockerfiles/ngc", context)
     write(Home(tmp_path / "home"), context, "--mode", "container")
     committed = REPOSITORY / "Dockerfiles/ngc.Dockerfile"
     assert (context / "Dockerfile").read_bytes() == committed.read_bytes()
