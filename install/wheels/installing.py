@@ -154,7 +154,7 @@ class Installer(ABC):
 
         target: a folder for them, in place of the environment.
         """
-        options = [] if target is None else ["--target", target]
+        options: list[str | Path] = [] if target is None else ["--target", target]
         for _ in range(_TRIES):
             result = self.run(packages, log, options, progress=progress)
             if result.ok or not self._can_be_fetched(result, packages):

@@ -92,16 +92,3 @@ def test_what_no_package_manager_did_is_damage(home: Home, shop: Demo) -> None:
     assert "demo_lib.py is gone" in note
     again = home.install(*shop.selection).told["environment"]
     assert again["version"] == first.told["environment"]["version"] + "-2"
-
-
-@pytest.mark.heavy
-def test_no_second_copy_of_a_version_that_was_in_use_before(home: Home, shop: Demo) -> None:
-    first = home.install(*shop.selection).told["environment"]["version"]
-    home.install(*shop.selection, "--release", "1.0")
-    again = home.install(*shop.selection)
-    assert again.told["result"] == "already" and again.prefix.resolve().name == first
-    assert any("is in use again in place of 1.0-" in n for n in again.told["environment"]["notes"])
-    assert not list(home.root("demo").glob("*-2"))
-    # Resolving again, which comes to the same lock, plans no copy either.
-    upgraded = home.envcheck("install", *shop.selection, "--upgrade", "--yes")
-    assert b"Plan:" not in upgraded.stderr and b"Already installed" in upgraded.stdout

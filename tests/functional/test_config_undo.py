@@ -70,29 +70,6 @@ def test_lines_and_their_continuations_are_taken_out(tmp_path: Path) -> None:
     )
 
 
-def test_a_setting_at_the_end_of_a_file_goes_too(tmp_path: Path) -> None:
-    path = tmp_path / ".pip" / "pip.conf"
-    path.parent.mkdir()
-    path.write_text(
-        f"[global]\nno_cache_dir: true\ntrusted-host = pypi.ngc.nvidia.com\nextra-index-url = {NGC}"
-    )
-    run(pyindex_finding(path), {"PATH": "/usr/bin:/bin"})
-    assert path.read_text() == "[global]\n"
-
-
-def test_ones_own_index_stays(tmp_path: Path) -> None:
-    path = tmp_path / ".pip" / "pip.conf"
-    path.parent.mkdir()
-    path.write_text(f"[global]\nextra-index-url = https://own.example/simple {NGC}\n")
-    run(pyindex_finding(path, f"https://own.example/simple {NGC}"), {"PATH": "/usr/bin:/bin"})
-    assert path.read_text().split() == [
-        "[global]",
-        "extra-index-url",
-        "=",
-        "https://own.example/simple",
-    ]
-
-
 def test_a_list_of_uvs_goes_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "uv.toml"
     path.write_text('a = 1\nallow-insecure-host = [\n  "x.example",\n]\nb = ["y"]\n')

@@ -21,7 +21,6 @@ from transaction_parts import (
     in_child,
     install,
     names,
-    request,
     runs,
 )
 
@@ -29,7 +28,6 @@ from envcheck.collection import collect
 from envcheck.exit_codes import PutBack
 from envcheck.install import places
 from envcheck.install.survey import VerifyOptions
-from envcheck.install.transaction import existing
 from envcheck.install.transaction.interfaces import Verify
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.lock import locked as root_lock
@@ -54,9 +52,6 @@ def root() -> Path:
     return places.environments() / "tiny"
 
 
-OURS = f"{PYTHON} -m envcheck"  # as it is called here
-
-
 def listed(state: int = 0) -> dict[str, object]:
     result = envcheck("list", "--format", "json")
     assert result.returncode == 0, result.stderr
@@ -74,15 +69,6 @@ def said(*arguments: str | Path, code: int = 0) -> str:
 def everything(root: Path) -> set[Path]:
     """All of a root but the trace of the lock's holder, who was killed."""
     return set(root.rglob("*")) - {Root(root).lock}
-
-
-def test_nothing_is_there_yet() -> None:
-    without = f"{OURS} install tensorflow-cpu  # on a machine without a GPU\n"
-    assert (
-        said("list") == f"There is no environment yet:\n{OURS} releases\n{OURS} install\n{without}"
-    )
-    assert listed() == {}
-    assert "no environment yet" in refused(envcheck("rollback"))
 
 
 def test_list_names_versions_sizes_and_what_is_in_use(root: Path, tmp_path: Path) -> None:
@@ -186,14 +172,6 @@ def test_uninstall_takes_all_of_ours_and_nothing_else(root: Path) -> None:
     assert json.loads(envcheck("collect").stdout)["target"] is None, "nothing was installed last"
 
 
-def test_uninstall_takes_one_version_and_not_the_one_in_use(root: Path) -> None:
-    one, two = install(root, "1"), install(root, "2")
-    assert "is in use" in refused(envcheck("uninstall", "--version", two.version, "--yes"))
-    assert "no such version" in refused(envcheck("uninstall", "--version", "9", "--yes"))
-    said("uninstall", "--version", one.version, "--yes")
-    assert names(root) == {"current", ".envcheck", two.version}
-
-
 def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
     versions = [install(root, release).version for release in ("1", "2", "3")]
     journal = DyingJournal(root, 5, "before")
@@ -257,16 +235,6 @@ def proving(*must_pass: str) -> Verify:
         verify,
         VerifyOptions(lambda directory: collect(str(directory)), list(must_pass), False),
     )
-
-
-def test_the_real_doctor_verifies_and_looks_there_afterwards(root: Path) -> None:
-    done = install(root, "1", builder=RealBuilder("1"), verify=proving())
-    report = json.loads(Root(root).version(done.version).doctor.read_text())
-    assert report["target"]["location"].endswith(done.version)
-    assert done.record.health.verdict == report["verdict"]
-    assert runs(root) == "1" and existing.look(request(root, "1")) is not None
-    seen = json.loads(envcheck("collect", "--no-redact").stdout)["target"]
-    assert seen["location"] == f"path:{root}/current"
 
 
 def test_the_real_doctor_refuses_what_does_not_import(root: Path) -> None:

@@ -139,28 +139,6 @@ def test_a_broken_one_that_the_user_named_is_an_error(machine: Path, text: str, 
     assert str(caught.value).startswith(f"--python {path}: {path} {words}")
 
 
-def test_names_that_name_nothing(machine: Path) -> None:
-    with pytest.raises(UsageError, match="there is no /nowhere/python3"):
-        finding.interpreters("/nowhere/python3")
-    with pytest.raises(UsageError, match="neither a version, a path nor a command"):
-        finding.interpreters("snake")
-    (machine / "text").write_text("no program")
-    with pytest.raises(UsageError, match="not an executable file"):
-        finding.interpreters(str(machine / "text"))
-
-
-def test_a_version_narrows_it_and_a_command_names_one(machine: Path) -> None:
-    first, second = any_two()
-    link(machine / "bin" / "python3.97", first)
-    named = link(machine / "bin" / "snake", second)
-    whole = finding.interpreters()[0].version
-    minor = whole.rpartition(".")[0]
-    for asked_for in (whole, minor, f"python{minor}"):
-        assert [one.version for one in finding.interpreters(asked_for)] == [whole]
-    assert finding.interpreters("3.1") == []
-    assert paths(finding.interpreters("snake")) == [named]
-
-
 def test_pyenv_s_versions_are_asked_and_its_shims_are_not(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,17 +156,6 @@ def test_pyenv_s_versions_are_asked_and_its_shims_are_not(
     assert found[0].found_in == "PATH" and not (machine / "started").exists()
 
 
-def test_uv_s_own_pythons(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = Path(any_two()[0])
-    minor = python.name.removeprefix("python")
-    name = f"cpython-{minor}.1-linux-{os.uname().machine}-gnu"
-    link(machine / "uv" / name / "bin" / "python", str(python))
-    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(machine / "uv"))
-    found = finding.interpreters()
-    assert [one.found_in for one in found] == ["uv"]
-    assert Path(found[0].path).resolve() == python
-
-
 def test_what_uv_could_get(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # nobody answers there
@@ -200,22 +167,6 @@ def test_what_uv_could_get(machine: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("UV_PYTHON_DOWNLOADS")
     monkeypatch.setenv("UV_OFFLINE", "1")
     assert finding.obtainable() == []
-
-
-@pytest.mark.parametrize(
-    ("setting", "allowed"),
-    [
-        ('python-downloads = "never"', False),
-        ('python-preference = "only-system"', False),
-        ('python-downloads = "manual"', False),
-        ('python-downloads = "automatic"', True),
-    ],
-)
-def test_the_user_s_uv_settings_are_heeded(machine: Path, setting: str, allowed: bool) -> None:
-    file = machine / ".config" / "uv" / "uv.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text(setting)
-    assert bool(finding.obtainable()) is allowed
 
 
 def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

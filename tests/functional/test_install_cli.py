@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
-from demo_stack import Demo, demo, sentence, the_registry
+from demo_stack import Demo, demo, the_registry
 from index_server import Access
 from installing import Home
 from processes import PATIENCE
-from wheel_maker import wheel
 
 KEYS = ["result", "exit_code", "error", "plan", "environment"]
 
@@ -61,29 +60,6 @@ def test_the_whole_way(home: Home, shop: Demo) -> None:
     assert older.told["environment"]["kept"] == [made.told["environment"]["version"]]
 
 
-def test_the_last_words_for_people(home: Home, shop: Demo) -> None:
-    result = home.envcheck("install", *shop.selection, "--yes")
-    assert result.returncode == 0, result.stderr.decode()
-    told = result.stdout.decode()
-    activate = f". {home.root('demo')}/current/bin/activate"
-    assert activate in told.splitlines()
-    doctor = next(line for line in told.splitlines() if line.endswith("envcheck doctor"))
-    env = environment(**home.variables)
-    subprocess.run(["sh", "-c", f"{doctor} --help"], env=env, check=True, timeout=PATIENCE)
-    steps = [line for line in result.stderr.decode().splitlines() if " of 6: " in line]
-    assert [line.split()[2] for line in steps] == ["1", "2", "3", "4", "5", "6"]
-    assert "\r" not in result.stderr.decode() and "\x1b" not in result.stderr.decode()
-    assert "packages    " in result.stderr.decode()
-    shell = subprocess.run(
-        ["sh", "-c", f"{activate} && command -v python"],
-        capture_output=True,
-        env=environment(**home.variables),
-        check=True,
-        timeout=PATIENCE,
-    )
-    assert shell.stdout.decode().strip().endswith("/bin/python")
-
-
 def test_a_lock_is_installed_as_it_stands(home: Home, shop: Demo, tmp_path: Path) -> None:
     made = home.install(*shop.selection, "--release", "1.0")
     lock = tmp_path / "pylock.toml"
@@ -94,26 +70,6 @@ def test_a_lock_is_installed_as_it_stands(home: Home, shop: Demo, tmp_path: Path
     )
     assert again.installed() == made.installed()
     assert again.lock["packages"] == made.lock["packages"]
-
-
-@pytest.mark.heavy
-def test_a_lock_that_disagrees_with_the_index(home: Home, tmp_path: Path) -> None:
-    with demo(tmp_path / "shop") as shop:
-        made = home.install(*shop.selection)
-        lock = tmp_path / "pylock.toml"
-        shutil.copyfile(made.prefix / ".envcheck" / "pylock.toml", lock)
-        (locked,) = (p for p in made.lock["packages"] if p["name"] == "demo-lib")
-        wheel(shop.files, "demo-lib", "1.5", payload=100_000)
-        shop.index.refresh()
-        other = Home(tmp_path / "other")
-        result = other.envcheck(
-            "install", "--lock", lock, "--stack", shop.stack, "--index", shop.index.url,
-            "--python", sys.executable,
-        )  # fmt: skip
-        told = sentence(result, 2)
-        assert locked["wheels"][0]["hashes"]["sha256"] in told
-        assert shop.index.site.offer is not None and "demo_lib-1.5" in told
-        assert not other.root("demo").exists()
 
 
 @pytest.mark.heavy
@@ -194,15 +150,6 @@ def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
     code, told = at_a_terminal(home, b"\n", *shop.selection)
     assert code == 0 and "Installed and verified" in told
     assert "Go on?" not in at_a_terminal(home, b"", *shop.selection)[1], "there is nothing to do"
-
-
-def test_a_cache_that_cannot_be_written_is_named(home: Home, shop: Demo) -> None:
-    home.folder.mkdir()
-    (home.folder / "cache").mkdir()
-    (home.folder / "cache" / "envcheck").write_text("in the way")
-    told = sentence(home.envcheck("install", *shop.selection, "--yes"), 3)
-    assert f"{home.folder}/cache/envcheck" in told and "cannot be written" in told
-    assert not home.root("demo").exists()
 
 
 @pytest.mark.heavy

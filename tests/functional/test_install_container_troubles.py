@@ -138,24 +138,6 @@ def test_what_a_registry_answers_for_a_tag(
     assert place.is_clean(before)
 
 
-@pytest.mark.parametrize(
-    ("way", "sentence", "hint"),
-    [
-        (Way(status=403, times=None), "403", "podman login"),
-        (Way(status=404, times=None), "404", "run the command again"),
-        (Way(status=503, times=None), "503", "try again later"),
-        (Way(wrong_at=1000, times=None), "igest", "fetch the image, again"),
-    ],
-)
-def test_a_layer_that_does_not_come_is_put_back(
-    place: Place, way: Way, sentence: str, hint: str
-) -> None:
-    before = place.world.images()
-    place.server.behave(place.layer, way)
-    _is_one_sentence(place.install(), ExitCode.PUT_BACK, sentence, hint)
-    assert place.is_clean(before)
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: signal.Signals) -> None:
     """The engine ends too, and keeps what it has whole; a tag is asked for once, so that it cannot move."""
@@ -172,19 +154,6 @@ def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: sign
     done = place.install()
     assert done.returncode == 0, done.stderr
     place.uninstall()
-    assert place.is_clean(before)
-
-
-def test_a_disk_that_fills_up_in_the_middle(place: Place, small: Callable[[], Path]) -> None:
-    before = place.world.images()
-    folder = small()
-    place.server.behave(place.layer, Way(rate=4_000_000, times=None))
-    with place.begun(1_000_000, XDG_DATA_HOME=str(folder)) as process:
-        fill(folder)
-        said = process.communicate(timeout=PATIENCE)
-    done = subprocess.CompletedProcess(place.argv, process.returncode, *said)
-    _is_one_sentence(done, ExitCode.PUT_BACK, str(folder), "--path DIR")
-    (folder / "fill").unlink()
     assert place.is_clean(before)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,23 +79,6 @@ def test_a_path_that_is_not_ours(home: Home, shop: Demo, tmp_path: Path) -> None
     result = home.envcheck("install", *shop.selection, "--path", theirs)
     assert "was not made by envcheck" in sentence(result, 2)
     assert tree(theirs) == ["thesis.txt"]
-
-
-def test_plain_http_is_refused(home: Home, shop: Demo) -> None:
-    result = home.envcheck(
-        "install", "--stack", shop.stack, "--index", "http://192.0.2.1/simple/", "--python", PYTHON
-    )
-    told = sentence(result, 2)
-    assert "192.0.2.1" in told and "--allow-insecure 192.0.2.1" in result.stderr.decode()
-
-
-def test_an_index_that_does_not_answer(home: Home, shop: Demo) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    index = f"http://secret:word@127.0.0.1:{port}/simple/"
-    result = home.envcheck("install", "--stack", shop.stack, "--index", index, "--python", PYTHON)
-    assert f"127.0.0.1:{port}" in sentence(result, 4)
-    assert "word" not in result.stderr.decode().replace("password", "")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from planted import fingerprint
 from transaction_parts import install
 
 from envcheck.cli.main import run as envcheck
-from envcheck.install import places
-from envcheck.install.transaction.layout import Root
 
 NAMES = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
@@ -88,31 +86,3 @@ def test_a_home_that_is_not_there_is_not_made(
     assert f"HOME is {missing}, which cannot be used: No such file or directory" in said
     assert "XDG_CACHE_HOME" in said
     assert fingerprint(root.parent) == before
-
-
-@pytest.mark.parametrize("home", ["relative", ""])
-def test_a_home_that_is_no_directory_of_ones_own(
-    home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An empty HOME is "/", as for Python."""
-    for name in NAMES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", home)
-    if home:
-        with pytest.raises(places.Cannot, match="HOME is relative, which cannot be used"):
-            places.check_home()
-    else:
-        places.check_home()  # root's, who decides who may write there
-
-
-def test_places_that_are_named_need_no_home(
-    other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(other))
-    for name in NAMES:
-        monkeypatch.setenv(name, str(tmp_path / name))
-    install(tmp_path / "named", "1")
-    assert Root(tmp_path / "named").current_id()
-    monkeypatch.setenv("XDG_STATE_HOME", "state")  # which counts as not set
-    with pytest.raises(places.Cannot, match="belongs to"):
-        places.check_home()

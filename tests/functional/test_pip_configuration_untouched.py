@@ -130,14 +130,3 @@ def test_install_and_uninstall_change_no_configuration(
     gone = home.envcheck("uninstall", "nvidia-tf1", "--yes")
     assert gone.returncode == 0, gone.stderr.decode()
     assert state([*paths, *everything_below(home.folder, own)]) == before
-
-
-def test_the_comparison_sees_what_nvidia_pyindex_would_do(home: Home) -> None:
-    paths = configuration(home.folder, [sys.executable])
-    before = state(paths)
-    file = home.folder / ".config/pip/pip.conf"
-    file.write_text(file.read_text() + "no-cache-dir = true\n")
-    assert {path for path, told in state(paths).items() if told != before[path]} == {str(file)}
-    other = home.folder / ".pypirc"
-    other.write_text("[distutils]\n")
-    assert str(other) in {path for path, told in state(paths).items() if told != before[path]}

@@ -147,39 +147,6 @@ def test_an_installation_into_another_user_s_directory_has_to_be_asked_for(tmp_p
     assert runs(tmp_path / "root") == "1"
 
 
-def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path) -> None:
-    root = tmp_path / "a root"
-    root.mkdir()
-    root.chmod(0o1777)
-    with pytest.raises(UnsafeRoot, match="every user may write to it") as refused:
-        install(root, "1")
-    assert f"chmod o-w '{root}'" in refused.value.hint
-    root.chmod(0o2775)  # of a group that works together
-    install(root, "1")
-    assert runs(root) == "1"
-
-
-def test_with_a_lax_umask_a_root_is_still_its_user_s(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        install(tmp_path / "root", "1")
-        install(tmp_path / "root", "2")
-    finally:
-        os.umask(before)
-    assert runs(tmp_path / "root") == "2"
-
-
-def test_prune_leaves_another_user_s_root_alone_and_cleans_the_others(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        install(tmp_path / name, "1")
-        install(tmp_path / name, "2")
-    belongs(tmp_path / "one", 4321)
-    done = prune(keep=0)
-    assert [removed.environment for removed in done.removed] == [str(tmp_path / "two")]
-    assert any("belongs to user 4321" in note and "kept" in note for note in done.notes)
-    assert len(Root(tmp_path / "one").versions()) == 2
-
-
 def test_what_was_installed_last_and_is_another_user_s_by_now_is_not_started(
     tmp_path: Path,
 ) -> None:

@@ -100,20 +100,6 @@ def test_a_snapshot_of_another_machine(
     assert any("Which Pythons this machine has" in note for note in stack["releases"][1]["notes"])
 
 
-def test_a_machine_of_which_little_is_known_gets_no_yes(
-    home: dict[str, str], tmp_path: Path, collected: bytes
-) -> None:
-    file = tmp_path / "machine.json"
-    raw = json.loads(collected)
-    raw["machine"]["host"] = None
-    file.write_text(json.dumps(raw))
-    (stack,) = read("--from", file, "--stack", "tensorflow-cpu", **home)["stacks"]
-    fits = {row["release"]: row["fits"] for row in stack["releases"]}
-    assert (fits["2.21.0"], fits["2.22.0rc0"]) == ("perhaps", "if-named")
-    text = " ".join(told("--from", file, "--stack", "tensorflow-cpu", **home).split())
-    assert "what is not known of this machine may yet rule it out." in text
-
-
 def test_a_stack_of_one_s_own(home: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(OWN)
@@ -122,28 +108,6 @@ def test_a_stack_of_one_s_own(home: dict[str, str], tmp_path: Path) -> None:
     assert [refusal["kind"] for refusal in newest["refusals"]] == ["python", "disk"]
     assert [one["kind"] for one in oldest["refusals"]] == ["prerelease", "libc", "python"]
     assert "no release of mine fits this machine" in matrix["chosen"]["refused"]
-
-
-def test_the_containers_of_this_machine(home: dict[str, str]) -> None:
-    text = told("--mode", "container", **home)
-    assert "\nngc-tf1 " in text and "\nngc-tf2 " in text
-    lines = [line for line in text.splitlines() if "envcheck releases " not in line]
-    assert max(map(len, lines)) <= 80, "but for commands, which begin with this envcheck's path"
-    assert "envcheck install --mode container\n  would install " in text
-    assert not list(Path(home["HOME"]).iterdir()), "nothing is written"
-
-
-def test_containers_for_the_machine_of_a_snapshot(
-    home: dict[str, str], tmp_path: Path, collected: bytes
-) -> None:
-    file = tmp_path / "machine.json"
-    raw = json.loads(collected)
-    raw["machine"]["host"]["facts"].update(architecture="aarch64", cpu_flags=[])
-    file.write_text(json.dumps(raw))
-    (stack,) = read("--from", file, "ngc-tf2", **home)["stacks"]
-    first = stack["releases"][0]["refusals"][0]
-    assert (first["kind"], first["overridable"]) == ("not-known", True)
-    assert "aarch64" in first["sentence"]
 
 
 @pytest.mark.parametrize(

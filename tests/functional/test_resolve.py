@@ -63,12 +63,6 @@ def test_the_newest_that_the_pins_allow_is_locked(
     assert lock.provided == {"nvidia-pyindex": "pip.conf"} and lock.building == []
 
 
-def test_no_sdist_nothing_yanked_nothing_for_others_and_the_same_again(index: Index) -> None:
-    first = locked(choice(stack(ALPHA)), index.url)
-    assert versions(first)["beta"] == "2.0"
-    assert locked(choice(stack(ALPHA)), index.url).packages == first.packages
-
-
 def named(path: Path, *requires: str) -> Sdist:
     """The old-thing 0.2 in this file."""
     return Sdist(

@@ -88,20 +88,6 @@ def test_what_cannot_be_started(tiny: Installed) -> None:
         assert option[0][:3] in sentence and "environment of wheels" in sentence
 
 
-def test_an_environment_that_is_broken_is_not_taken_for_another(tiny: Installed) -> None:
-    python = prefix(tiny) / "bin" / "python"
-    target = python.readlink()
-    python.unlink()
-    try:
-        python.symlink_to("/nowhere/python")
-        for command in ("run", "shell"):
-            words = ["python"] if command == "run" else []
-            assert "is broken" in refused(tiny.envcheck(command, *words), 125)
-    finally:
-        python.unlink()
-        python.symlink_to(target)
-
-
 @pytest.mark.parametrize(
     ("shell", "rc"),
     [("bash", ".bashrc"), ("fish", ".config/fish/config.fish")],

@@ -107,32 +107,3 @@ def test_no_index_slips_in_a_package_of_the_other(
     )
     assert (told.returncode == 0) == bool(got), told.stderr
     assert sorted(path.name for path in tmp_path.glob("got/*.whl")) == got
-
-
-def test_the_files_comments_say_how_to_get_what_they_refuse(
-    python: Path, indexes: Indexes, tmp_path: Path
-) -> None:
-    comments = (python.parent.parent / ".envcheck" / "constraints.txt").read_text().splitlines()
-    any_of_it, from_there = (
-        line.removeprefix("#   ") for line in comments if " pip install " in line
-    )
-    variables = clean(
-        HOME=str(tmp_path), PATH=f"{python.parent}:/usr/bin:/bin", PIP_INDEX_URL=indexes[1].url
-    )
-    del variables["PIP_CONFIG_FILE"]
-    alone = [python, "-m", "pip", "download", "--dest", "alone", "wants-cublas"]
-    subprocess.run(
-        alone, env=variables, cwd=tmp_path, timeout=PATIENCE, check=False, capture_output=True
-    )
-    assert not list(tmp_path.glob("alone/nvidia_cublas-99*"))
-    for command, name in ((any_of_it, "wants-cublas"), (from_there, FREE)):
-        line = command.replace("pip install", "pip download")
-        line = line.replace("PACKAGE", name).replace("NAME", name)
-        subprocess.run(
-            ["sh", "-c", line], check=True, env=variables, cwd=tmp_path, timeout=PATIENCE
-        )
-    assert sorted(path.name for path in tmp_path.glob("*.whl")) == [
-        "nvidia_cublas-99.0-py3-none-any.whl",
-        "nvidia_cublas_cu117-11.10-py3-none-any.whl",
-        "wants_cublas-1.0-py3-none-any.whl",
-    ]

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import locked_folder
-import msgspec
 import pytest
-from cli import environment as clean_environment
 from index_server import serve
 from locked_folder import bundled, lock_of
-from processes import PATIENCE
 from pythons import need
 from wheel_maker import sha256, wheel
 
-from envcheck.exit_codes import Cannot, PutBack
-from envcheck.install.catalogue.model import Index, Stack
+from envcheck.exit_codes import PutBack
+from envcheck.install.catalogue.model import Stack
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.wheels import environment
@@ -157,51 +153,3 @@ def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path, instal
     assert sha256(other) in message
     assert "alpha-1.0" not in installed(directory)
     assert caught.value.hint.endswith("install.log")
-
-
-def test_without_uv_a_lock_without_pip_is_refused(directory: Path, tmp_path: Path) -> None:
-    wheel(tmp_path / "bare", "alpha", "1.0")
-    with pytest.raises(Cannot, match="this lock has none"):
-        install(directory, lock_of(tmp_path / "bare", MINOR), "pip")
-
-
-def test_the_environments_own_pip_keeps_to_the_lock(
-    directory: Path, files: Path, tmp_path: Path
-) -> None:
-    """An index of the stack's own beside the public one, and an attacker's 99.0.0 on that."""
-    lock = lock_of(files, MINOR)
-    wheel(tmp_path / "public", "alpha", "99.0.0")
-    wheel(tmp_path / "public", "something-else", "1.0", requires=["alpha"])
-    wheel(tmp_path / "own", "alpha", "1.0", requires=["beta"])
-    wheel(tmp_path / "own", "own-other", "3.0")
-    with (
-        serve(tmp_path / "public", tmp_path / "one") as public,
-        serve(tmp_path / "own", tmp_path / "two") as own,
-    ):
-        install(directory, lock, "uv")
-
-        def pip(*arguments: str) -> None:
-            env = clean_environment(PIP_INDEX_URL=public.url, HOME=str(tmp_path))
-            del env["PIP_CONFIG_FILE"]
-            argv = [directory / "bin" / "pip", "--no-input", *arguments]
-            subprocess.run(argv, check=True, env=env, timeout=PATIENCE, capture_output=True)
-
-        claimed = Index(
-            name="own", urls=[own.url], packages=["alpha", "beta", "own-*"], source="made up"
-        )
-        stack = msgspec.structs.replace(STACK, indexes=[claimed])
-        packages = [
-            msgspec.structs.replace(
-                package, index=own.url if claimed.claims(package.name) else public.url
-            )
-            for package in lock.packages
-        ]
-        lock = msgspec.structs.replace(lock, packages=packages)
-        environment.configure(directory, stack, lock, public.url)
-        pip("install", "--upgrade", "alpha", "something-else", "own-other")
-        assert set(installed(directory)) >= {"alpha-1.0", "something_else-1.0", "own_other-3.0"}
-
-        # The test can fail: without the constraints the attack works.
-        (directory / "pip.conf").write_text(f"[global]\nextra-index-url = {own.url}\n")
-        pip("install", "--upgrade", "alpha")
-        assert "alpha-99.0.0" in installed(directory)

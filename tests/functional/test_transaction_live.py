@@ -22,14 +22,13 @@ from transaction_parts import (
     install,
     is_tidy,
     names,
-    request,
     runs,
     start,
     wait,
 )
 
-from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
-from envcheck.install.transaction import existing, record, removal, roots
+from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
+from envcheck.install.transaction import record, removal, roots
 from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
@@ -70,23 +69,6 @@ def test_installed_and_recorded(root: Path) -> None:
     assert noted.versions == {"tiny": "1"} and noted.bytes_total > 0
     assert [entry.step for entry in Journal(Root(root).journal).entries()] == list(WHEEL_STEPS)
     assert [known.path for known in roots.known()] == [root]
-
-
-def test_a_second_version_replaces_the_first_which_stays(root: Path) -> None:
-    first = install(root, "1")
-    second = install(root, "2")
-    assert second.before == first.version
-    assert runs(root) == "2"
-    is_tidy(root, versions=2)
-
-
-def test_what_was_damaged_is_built_anew(root: Path) -> None:
-    first = install(root, "1")
-    file = next((root / "current").glob("lib/*/site-packages/tiny.py"))
-    file.write_text("broken")
-    assert existing.look(request(root, "1")) is None
-    again = install(root, "1")
-    assert again.version == first.version + "-2" and runs(root) == "1"
 
 
 @pytest.mark.parametrize("step", EVERY_STEP)
@@ -178,21 +160,6 @@ def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.Mo
     assert runs(root) == "2"
     is_tidy(root, versions=2)
     assert Journal(Root(root).journal).entries()[-1].step == "done"
-
-
-def test_what_cannot_be_removed_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(root, "1")
-
-    def stays(name: str, within: int, parent: Path) -> None:
-        raise NotPutBack(f"{parent / name}: Device or resource busy")
-
-    monkeypatch.setattr(removal, "wipe", stays)
-    with pytest.raises(NotPutBack) as caught:
-        install(root, "2", **failing("install", KeyboardInterrupt))
-    assert str(Root(root).removing) in str(caught.value)
-    assert "Device or resource busy" in str(caught.value)
-    assert runs(root) == "1"
-    monkeypatch.undo()
 
 
 def test_the_disk_full_after_the_swap_is_told_of_and_repaired_later(

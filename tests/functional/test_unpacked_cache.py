@@ -117,25 +117,6 @@ def test_a_changed_cache_is_noticed(files: Path, tmp_path: Path, what: str) -> N
     assert refused.value.hint.endswith(f"rm -r {places.uv_cache()}")
 
 
-def test_the_command_that_is_printed_mends_it(files: Path, tmp_path: Path) -> None:
-    site = install(tmp_path / "first", files)
-    (site / "alpha/__init__.py").write_text(OTHER)  # one file with the cache's: it is linked
-    later(cached("alpha/__init__.py"))
-    with pytest.raises(PutBack) as refused:
-        install(tmp_path / "second", files)
-    assert os.system(refused.value.hint.partition(": ")[2]) == 0
-    assert (install(tmp_path / "third", files) / "alpha/__init__.py").read_text() == TEXT
-
-
-def test_what_is_as_the_wheels_hold_it_is_installed_again_and_again(
-    files: Path, tmp_path: Path
-) -> None:
-    for name in ("first", "second"):
-        site = install(tmp_path / name, files)
-        assert (site / "alpha/__init__.py").read_text() == TEXT
-        assert (tmp_path / name / "bin" / "say").read_text().endswith("\nprint('said')\n")
-
-
 def test_a_wheel_whose_record_is_wrong_is_installed(files: Path, tmp_path: Path) -> None:
     """As pip and uv do; some that were repacked are so."""
     (path,) = files.glob("alpha-*.whl")

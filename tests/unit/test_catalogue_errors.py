@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.catalogue.load import find, load
+from envcheck.install.catalogue.load import load
 from envcheck.install.catalogue.schema import read
 
 GOOD = """\
@@ -195,16 +195,6 @@ def test_of_several_mistakes_the_first_is_told_and_the_others_are_counted() -> N
     assert caught.value.hint.startswith("the file has 2 more mistakes; envcheck explain")
 
 
-def test_an_index_on_this_machine_needs_no_encryption() -> None:
-    stack = read(GOOD.replace("https://wheels.example.com", "http://127.0.0.1:8080"), "my.toml")
-    assert stack.indexes[0].urls == ["http://127.0.0.1:8080/simple"]
-
-
-def test_a_stack_without_releases_says_how_to_add_one() -> None:
-    text = GOOD[: GOOD.index("[[releases]]")]
-    assert refused(text) == "my.toml: the stack has no release: add one with [[releases]]"
-
-
 def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.toml: the stack cannot be read: No such file"):
         load(str(tmp_path / "nowhere.toml"))
@@ -213,12 +203,6 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
         load(str(tmp_path / "latin.toml"))
     with pytest.raises(UsageError, match="the stack cannot be read: Is a directory"):
         load(f"{tmp_path}/")
-
-
-def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(GOOD, encoding="utf-8-sig")
-    assert load(str(file)).name == read(GOOD, "my.toml").name
 
 
 def test_an_alternative_that_is_no_stack_of_ours(tmp_path: Path) -> None:
@@ -236,9 +220,3 @@ def test_a_version_of_5000_digits_is_a_sentence(at: str, text: str) -> None:
     assert at in GOOD
     with pytest.raises(UsageError, match=r"s\.toml:\d+: .* a number in it is too long"):
         read(GOOD.replace(at, at.replace(at.strip('"<'), text)), "s.toml")
-
-
-def test_a_release_of_5000_digits_is_not_there() -> None:
-    stack = read(GOOD, "s.toml")
-    with pytest.raises(UsageError, match="999"):
-        find(stack, "9" * 5000)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from catalogued import constraints, for_each
 from packaging.requirements import Requirement
@@ -14,7 +13,7 @@ from packaging.version import Version
 from envcheck.data import table
 from envcheck.data.releases import dependencies
 from envcheck.install.catalogue.load import load
-from envcheck.install.catalogue.model import Release, Stack
+from envcheck.install.catalogue.model import Release
 
 NVIDIA = load("nvidia-tf1")
 MONTHS = {row["release"]: row for row in table("releases")}
@@ -23,40 +22,11 @@ SISTERS = {row["release"]: row for row in table("releases_sister")}
 by_month = for_each(NVIDIA)
 
 
-def bounds(stack: Stack) -> dict[str, str]:
-    """The packages for which a stack has a single upper bound: "nvidia-cublas" → "13.0"."""
-    return {
-        requirement.name: next(iter(requirement.specifier)).version
-        for requirement in map(Requirement, stack.constraints)
-        if str(requirement.specifier).startswith("<")
-    }
-
-
-def cu13_first() -> Iterator[tuple[str, str]]:
-    """The unsuffixed NVIDIA libraries on the public index, with their first real version: of CUDA 13."""
-    for row in table("pypi_nvidia_names"):
-        found = re.match(r"(\S+?)\(2025", row["real_versions"])
-        if found and re.fullmatch(r"nvidia-[a-z-]+", row["name"]):
-            yield row["name"], found[1]
-
-
 def test_every_month_with_a_wheel_of_tensorflow_1_is_there() -> None:
     wanted = {m: row["wheel_version"] for m, row in MONTHS.items()}
     wanted = {m: version for m, version in wanted.items() if version.startswith("1.15.")}
     assert {r.release: r.version for r in NVIDIA.releases} == wanted
     assert len(wanted) == 33 and "21.01" not in wanted
-
-
-@by_month
-def test_a_month_says_of_its_libraries_what_its_own_row_says(release: Release) -> None:
-    row = MONTHS[release.release]
-    assert (release.cuda, release.cudnn, release.tensorrt) == (
-        row["cuda"],
-        row["cudnn"],
-        row["tensorrt"],
-    )
-    assert release.compute_capabilities == []  # readme_example_caps is an example
-    assert release.download_mib == release.installed_mib == 0
 
 
 @by_month
@@ -105,14 +75,6 @@ def test_tensorflow_1_gets_no_protobuf_numpy_or_h5py_that_breaks_it(release: Rel
         numpy = constraints(NVIDIA, release, "numpy", python)
         assert "1.24.0" not in numpy
         assert ("1.19.0" in numpy) == (python == "3.6" and release.release > "22")
-
-
-def test_names_without_a_suffix_stay_below_cuda_13() -> None:
-    held = bounds(NVIDIA)
-    first = dict(cu13_first())
-    assert len(first) > 8
-    for name, version in first.items():
-        assert Version(held[name]) <= Version(version), name
 
 
 def test_every_name_that_nvidia_ever_used_comes_from_its_index_alone() -> None:

@@ -80,12 +80,6 @@ def test_a_release_without_a_stack_finds_its_own() -> None:
         chosen(m.machine(), release="2.99")
 
 
-def test_a_named_release_overrides_what_is_not_known() -> None:
-    choice = chosen(m.machine(), stack="nvidia-tf1", release="23.02")
-    assert choice.candidate.fits
-    assert choice.reasons == ["23.02 of nvidia-tf1 was named"]
-
-
 def test_a_named_release_that_cannot_work_names_the_newest_that_can() -> None:
     error = refused(m.machine(["A100"], "470.82.01"), stack="tensorflow", release="2.21.0")
     assert str(error) == (

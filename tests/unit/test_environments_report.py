@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from envcheck import json_text
-from envcheck.install.prune import Pruned
 from envcheck.install.reports import environments, installed
 from envcheck.install.request import Request
 from envcheck.install.transaction.listing import EnvironmentState, Listing, VersionState
@@ -111,14 +110,6 @@ def test_a_container_is_listed_as_one() -> None:
     assert "activate" not in text and "Python" not in text and "package" not in text
 
 
-def test_an_image_that_is_gone_is_told() -> None:
-    gone = msgspec.structs.replace(
-        container(), status="changed since", changes=["its image is not in podman any more"]
-    )
-    text = flat(environments.listing(listed(versions=[gone])))
-    assert "changed since 2026-11-21 17:00 UTC its image is not in podman any more" in text
-
-
 def test_where_nothing_is_in_use_the_way_out_is_a_command() -> None:
     cut_off = msgspec.structs.replace(container(), in_use=False, status="unfinished")
     whole = msgspec.structs.replace(cut_off, status="verified")
@@ -156,13 +147,6 @@ def test_what_was_removed_names_the_images() -> None:
     assert "image nvcr.io/nvidia/tensorflow@sha256:1f0c in podman" in text
     assert "left nvcr.io/nvidia/tensorflow@sha256:0000 in podman (there before, or of" in text
     assert "freed" not in text, "what an image shares with others, its engine alone knows"
-
-
-def test_what_is_pruned_names_the_images() -> None:
-    image = "nvcr.io/nvidia/tensorflow@sha256:1f0c in podman (kept after a failed installation)"
-    text = flat(environments.pruned(Pruned(dry_run=True, images=[image], freed=4096)))
-    assert f"would be removed the image {image}" in text
-    assert "free at least 4 KiB, and what those images share with no other." in text
 
 
 def test_the_last_words_on_a_container() -> None:

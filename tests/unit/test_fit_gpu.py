@@ -89,12 +89,6 @@ def test_a_documented_driver_is_the_least_whatever_the_cuda(
         )
 
 
-def test_the_newer_of_the_documented_driver_and_that_of_the_cuda_is_needed() -> None:
-    stack = m.with_release(cuda="12.1.0", driver="455")
-    candidate = m.judged(stack, m.machine(["A100"], "450.80.02")).candidates[0]
-    assert "needs driver 525.60.13 or newer" in m.sentence(candidate, "driver")
-
-
 def test_without_a_gpu() -> None:
     refused = m.judged(m.tensorflow(), m.without_gpu()).candidates[1]
     assert m.kinds(refused) == ["gpu"]

@@ -9,7 +9,7 @@ import pytest
 
 from envcheck.install.fit.fit import fit
 from envcheck.install.fit.models import Candidate
-from envcheck.install.pythons.interpreter import Interpreter, asked_version, tags
+from envcheck.install.pythons.interpreter import Interpreter, tags
 from envcheck.install.request import Request
 
 
@@ -43,24 +43,6 @@ def test_what_is_there_is_told_where_none_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obtainable", "wish", "way_out"),
-    [
-        (("3.13", "3.8"), {}, "conda create --yes --prefix ~/python3.6 python=3.6"),
-        (("3.13", "3.8"), {}, "pyenv install 3.6"),
-        ((), {}, "uv would get Python 3.6, but its settings forbid that"),
-        (("3.8",), {"offline": "/bundle"}, "--python /path/to/python3.6"),
-        (("3.8",), {"python": "3.9"}, "without --python, envcheck looks for one that fits"),
-    ],
-)
-def test_the_way_to_a_python_that_uv_does_not_get(
-    obtainable: tuple[str, ...], wish: dict[str, str], way_out: str
-) -> None:
-    judged = candidate("20.10", [m.interpreter("3.9.9")], obtainable, **wish)
-    (hint,) = [refusal.hint for refusal in judged.refusals if refusal.kind == "python"]
-    assert way_out in hint
-
-
-@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"implementation": "PyPy"}, "/usr/bin/python3.11 is PyPy"),
@@ -91,21 +73,6 @@ def test_a_path_is_taken_as_it_is_or_refused() -> None:
     assert candidate("2.20.0", [named], python="/opt/py/bin/python").interpreter == named
     wrong = candidate("23.03", [named], ("3.8",), python="/opt/py/bin/python")
     assert m.kinds(wrong) == ["python"] and not wrong.python_to_get
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("3.8", "3.8"),
-        ("python3.8", "3.8"),
-        ("3", "3"),
-        ("3.8.18", "3.8.18"),
-        ("pypy3", ""),
-        ("", ""),
-    ],
-)
-def test_versions_as_users_write_them(text: str, version: str) -> None:
-    assert asked_version(text) == version
 
 
 def test_the_tags_are_those_of_packaging_for_this_very_interpreter() -> None:

@@ -74,16 +74,6 @@ def test_the_first_address_that_answers_is_taken_and_said() -> None:
     assert len(session.asked) == asked
 
 
-def test_a_mistyped_mirror_is_said_before_the_resolver_misses_every_version() -> None:
-    there = opened("nvidia=https://mirror.example", session=Session({}))
-    with pytest.raises(CouldNotLook) as caught:
-        there.url("nvidia")
-    assert str(caught.value) == (
-        "the nvidia index does not answer: https://mirror.example has no nvidia-tensorflow"
-    )
-    assert "--stack tensorflow" in caught.value.hint
-
-
 def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
     session = Session(
         {
@@ -98,12 +88,6 @@ def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
         opened(session=session).url("nvidia")
     for way in ("--index NAME=URL", "--stack tensorflow", "container"):
         assert way in caught.value.hint
-
-
-def test_a_page_without_files_is_no_answer() -> None:
-    empty = (b"<html><body></body></html>", "text/html")
-    session = Session({f"{FIRST}/nvidia-tensorflow/": empty, f"{SECOND}nvidia-tensorflow/": PAGE})
-    assert opened(session=session).url("nvidia") == SECOND
 
 
 def test_credentials_are_used_and_never_said() -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packaging.pylock import Pylock
 
 from envcheck.exit_codes import UsageError
 from envcheck.install import pylock
@@ -80,20 +78,6 @@ def test_what_is_written_is_read(made: Lockfile) -> None:
     assert pylock.text(backwards) == text
 
 
-def test_it_is_pep_751_for_others_too() -> None:
-    document = Pylock.from_dict(tomli.loads(pylock.text(GOOD)))
-    assert document.created_by == "envcheck"
-    assert str(document.requires_python) == "==3.8.*"
-    assert [(p.name, p.index, bool(p.sdist)) for p in document.packages] == [
-        ("nvidia-tensorflow", INDEX, False),
-        ("gast", INDEX, True),
-    ]
-    environment = {"sys_platform": "linux", "platform_machine": "x86_64"}
-    (marker,) = document.environments or []
-    assert marker.evaluate(environment)
-    assert not marker.evaluate({**environment, "platform_machine": "aarch64"})
-
-
 def test_the_digest_is_of_what_is_installed() -> None:
     without = msgspec.structs.replace(GOOD, gpu=False)
     assert pylock.parse(pylock.text(without), "lock") == without
@@ -112,15 +96,6 @@ def test_credentials_are_never_written() -> None:
     for text in (pylock.text(made), pylock.for_pip(made.packages)):
         assert "s3cret" not in text and "user" not in text
     assert f'index = "{INDEX}"' in pylock.text(made)
-
-
-def test_uv_gets_addresses_and_hashes() -> None:
-    document = tomli.loads(pylock.for_uv(GOOD.packages, lambda file: f"file:///x/{file.name}"))
-    (wheel,) = document["packages"][0]["wheels"]
-    file = GOOD.packages[0].file
-    assert (wheel["url"], wheel["hashes"]) == (f"file:///x/{file.name}", {"sha256": file.sha256})
-    assert "index" not in document["packages"][0] and "tool" not in document
-    assert len(document["packages"]) == 2
 
 
 TEXT = pylock.text(GOOD)
@@ -173,12 +148,3 @@ def test_a_lock_of_uv_is_refused_with_what_is_missing(tmp_path: Path) -> None:
     path.write_text('lock-version = "1.0"\ncreated-by = "uv"\npackages = []\n')
     with pytest.raises(UsageError, match=r"made by 'uv' and has no \[tool.envcheck\]"):
         pylock.read(path)
-
-
-def test_a_second_wheel_is_one_too_many() -> None:
-    (wheel,) = tomli.loads(TEXT)["packages"][0]["wheels"]
-    second = f'[[packages.wheels]]\nname = "{wheel["name"]}"\nurl = "{wheel["url"]}"\n'
-    second += f'hashes = {{ sha256 = "{HASH}" }}\n'
-    head, mark, tail = TEXT.partition('[[packages]]\nname = "gast"')
-    with pytest.raises(UsageError, match="nvidia-tensorflow: 2 files"):
-        pylock.parse(head + second + mark + tail, "lock")

@@ -71,13 +71,6 @@ def test_a_volume(here: Path, word: str, wanted: Mount) -> None:
     assert mount(word) == msgspec.structs.replace(wanted, source=source)
 
 
-@pytest.mark.parametrize("word", ["", "/x", ":/x", "/:x", "/:", "/nowhere-at-all:/x", "/:/x:z"])
-def test_a_volume_that_is_none(word: str) -> None:
-    with pytest.raises(NotStarted) as caught:
-        mount(word)
-    assert str(caught.value).startswith(f"--volume {word!r}: ")
-
-
 def test_variables() -> None:
     assert [variable(word) for word in ("A=1", "B", "C=")] == [("A", "1"), ("B", None), ("C", "")]
     options = Options(env=[variable(word) for word in ("A=1", "B", "C")])

@@ -90,15 +90,6 @@ def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
     assert uv.sentence(result(said)) == told
 
 
-def test_a_uv_that_was_killed_says_so() -> None:
-    assert uv.sentence(result("error: something", code=-9)) == "it died by signal 9"
-    assert uv.sentence(result(LONG, outcome="timeout")) == "it died by signal 9"
-
-
-def test_an_explanation_has_an_end() -> None:
-    assert len(uv.explanation("error: " + "x " * 5000)) < 1000
-
-
 def test_a_resolution_is_read() -> None:
     pins = uv_compile.parse(
         "Zlib-NG==1.0  # via alpha, -r requirements.in\n"
@@ -217,14 +208,6 @@ def test_the_environments_pip_conf_names_the_stacks_own_indexes() -> None:
     assert "index" not in pip_conf.text(Path("/c.txt"), "", [])
 
 
-def test_another_public_index_takes_the_place_of_the_configured_one_in_the_environment() -> None:
-    """As a second one, it would leave every name that is not locked to whoever has the highest version."""
-    mirror = "https://mirror.example/simple/"
-    assert pip_conf.replaced_public(OWN, LOCKED, "https://public.example/simple") == mirror
-    assert pip_conf.replaced_public(OWN, LOCKED, "https://mirror.example/simple") == ""
-    assert f"\nindex-url = {mirror}\n" in pip_conf.text(Path("/c.txt"), mirror, [])
-
-
 def _constraints(stack: Stack, locked: Lockfile) -> list[str]:
     said = pip_conf.constraints_text(stack, locked)
     return [line for line in said.splitlines() if not line.startswith("#")]
@@ -249,41 +232,6 @@ def test_the_constraints_pin_what_comes_from_the_stacks_own_index_and_bound_what
     assert not [
         line for line in _constraints(STACK, LOCKED) if line.startswith("nvidia-cublas-cu118")
     ]
-
-
-def test_the_framework_stays_and_no_other_distribution_of_it_comes_beside_it() -> None:
-    tensorflow = msgspec.structs.replace(STACK, distribution="tensorflow_cpu")
-    pypi = "https://public.example/simple/"
-    lines = _constraints(
-        tensorflow, lock(locked("tensorflow-cpu", "2.21.0", pypi), locked("numpy", "2.3", pypi))
-    )
-    assert lines[0] == "tensorflow-cpu===2.21.0"
-    assert {"tensorflow<0", "nvidia-tensorflow<0", "tf-nightly<0"} < set(lines)
-    assert not [line for line in lines if line.startswith(("numpy", "tensorflow-cpu<"))]
-    # What only holds a name, and would be taken for want of anything else.
-    assert "nvidia-cublas-cu13!=0.0.0a0,!=0.0.1" in lines
-    assert "nvidia-tensorrt!=0.0.1.dev4,!=0.0.1.dev5,!=99.0.0" in lines
-    assert not [line for line in lines if line.startswith("nvidia-cublas-cu12")]  # is real
-    # Another framework has no other distributions.
-    assert not [line for line in _constraints(STACK, LOCKED) if line.startswith("tensorflow")]
-
-
-def test_what_a_tool_gets_of_the_users_environment() -> None:
-    mine = {
-        "PATH": "/bin",
-        "HOME": "/h",
-        "PIP_INDEX_URL": "x",
-        "UV_INDEX": "y",
-        "CC": "cc",
-        "https_proxy": "z",
-    }
-    plain = child_env.plain(mine)
-    assert {name: plain.get(name) for name in mine} == {
-        **dict.fromkeys(mine),
-        "PATH": "/bin",
-        "HOME": "/h",
-    }
-    assert child_env.building(mine) == {"CC": "cc"}
 
 
 def test_what_asks_an_index_gets_the_users_proxies_and_certificates(

@@ -42,10 +42,6 @@ def root(tmp_path: Path) -> Root:
     return made
 
 
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
 def noted(version: str, at: str = "2026-11-21T17:00:00Z", **changes: object) -> Record:
     whole = Record(
         schema=1,
@@ -133,23 +129,6 @@ def test_a_version_s_name() -> None:
     assert layout.is_id(A) and layout.is_id(A + "-2")
     for name in ("current", ".envcheck", "../" + A, "lib", A + "/x", A + "-"):
         assert not layout.is_id(name)
-
-
-def test_a_taken_name_gets_a_number(root: Root) -> None:
-    assert layout.free_id(root, A) == A
-    (root.path / A).mkdir()
-    (root.path / f"{A}-2").symlink_to("nowhere")
-    assert layout.free_id(root, A) == A + "-3"
-    assert layout.free_id(root, A + "-2") == A + "-3", "planned when the first one was taken"
-    assert layout.free_id(root, B + "-2") == B
-
-
-def test_what_is_not_ours_in_a_root_is_named(root: Root) -> None:
-    versioned(root, A)
-    (root.path / "notes.txt").write_text("")
-    (root.path / B).symlink_to("/")
-    assert [path.name for path in root.foreign()] == [B, "notes.txt"]
-    assert [version.id for version in root.versions()] == [A]
 
 
 # The journal
@@ -357,17 +336,6 @@ def test_roots_by_name_and_by_path(tmp_path: Path, root: Root) -> None:
         roots.find("tni")
     roots.forget(root)
     assert roots.find("").path == named.path
-
-
-def test_the_last_install_is_remembered_and_forgotten(tmp_path: Path) -> None:
-    named, elsewhere = Root(places.environments() / "tiny"), Root(tmp_path / "root")
-    roots.remember(named)
-    assert roots.last() == str(named.current)
-    assert names(places.state()) == {"last-install.json"}
-    roots.forget(elsewhere)
-    assert roots.last() == str(named.current)
-    roots.forget(named)
-    assert roots.last() is None
 
 
 def test_a_record_keeps_no_password() -> None:

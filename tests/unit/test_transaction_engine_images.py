@@ -186,24 +186,6 @@ def test_no_engine_is_asked_for_wheels(root: Root, engines: Asked) -> None:
     assert not version.directory.exists()
 
 
-def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, engines: Asked) -> None:
-    imaged(root, B, held_as(B, image_id="sha256:" + "2" * 64))
-    version = root.version(A)
-    version.own.mkdir(parents=True)
-    engine_images.hold(version, HELD)
-    journal = Journal(root.journal)
-    journal.append(A, "begun", engine="podman", image=HELD.reference)
-    journal.append(A, "held")
-    engines.refusal = CouldNotLook("podman does not answer")
-    with pytest.raises(NotPutBack, match="podman does not answer") as refused:
-        recovery.recover(root, journal, lambda sentence: None)
-    assert f"/usr/bin/podman rmi {HELD.tag}" in refused.value.hint
-    assert f"remove {version.held} and try again" in refused.value.hint
-    engines.refusal = None
-    recovery.recover(root, journal, lambda sentence: None)
-    assert engines.released == [HELD.tag] and journal.entries()[-1].step == "undone"
-
-
 def test_a_name_that_another_root_has_too_is_kept(
     root: Root, engines: Asked, tmp_path: Path
 ) -> None:

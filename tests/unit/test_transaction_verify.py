@@ -72,11 +72,6 @@ def test_what_fails_in_it_alone_is_a_reason_with_real_paths(tmp_path: Path) -> N
     assert "<home-1>" not in verdict.failures[0]
 
 
-def test_what_the_old_one_has_too_is_none(tmp_path: Path) -> None:
-    verdict = judged(broken(), verified(tmp_path, ["FRM-001"]))
-    assert verdict.failures == [] and verdict.health.failing == ["FRM-001"]
-
-
 def test_but_what_must_pass_must(tmp_path: Path) -> None:
     verdict = judged(broken(), verified(tmp_path, ["FRM-001"]), must_pass=["FRM-001"])
     assert [failure[:7] for failure in verdict.failures] == ["FRM-001"]
