@@ -32,6 +32,8 @@ from .lockfile import LockedFile, LockedPackage, Lockfile, problem
 
 CREATOR = "envcheck"
 
+_SAME = ("stack", "release", "python", "architecture")  # of a lock and of [tool.envcheck]
+
 
 class _Ours(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     """``[tool.envcheck]``."""
@@ -48,12 +50,7 @@ class _Ours(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
 
 def text(lock: Lockfile) -> str:
     """The lock as pylock.toml; credentials in URLs are left out."""
-    ours: dict[str, Any] = {
-        "stack": lock.stack,
-        "release": lock.release,
-        "python": lock.python,
-        "architecture": lock.architecture,
-    }
+    ours: dict[str, Any] = {name: getattr(lock, name) for name in _SAME}
     if not lock.gpu:  # an older envcheck reads other locks as ever
         ours["gpu"] = False
     if lock.created_at:
@@ -95,23 +92,15 @@ def parse(content: str, where: str) -> Lockfile:
     except tomli.TOMLDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
         raise UsageError(f"{place}: the lock is not valid TOML: {error.msg}") from None
-    except RecursionError:
-        raise UsageError(f"{where}: this is not a lock: it is nested too deeply") from None
-    except ValueError:  # Python's own limit on digits
-        raise UsageError(f"{where}: this is not a lock: a number in it is too long") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; Python's own limit on digits
+        raise UsageError(f"{where}: this is not a lock: {error}") from None
     pylock = _validated(raw, where)
     ours = _ours(raw, pylock, where)
     building = _validated({**raw, "packages": ours.building}, f"{where}: tool.envcheck.building")
     lock = Lockfile(
-        stack=ours.stack,
-        release=ours.release,
-        python=ours.python,
-        architecture=ours.architecture,
+        **{name: getattr(ours, name) for name in (*_SAME, "provided", "gpu", "created_at")},
         packages=[_locked(package, where) for package in pylock.packages],
         building=[_locked(package, where) for package in building.packages],
-        provided=ours.provided,
-        gpu=ours.gpu,
-        created_at=ours.created_at,
     )
     if wrong := problem(lock):
         raise UsageError(f"{where} is not a valid lock: {wrong}")

@@ -1,4 +1,4 @@
-"""What can be said of a request by its words alone: before anything is looked at, which takes a second."""
+"""What is wrong with a request whatever the machine is: checked before looking at it takes a second."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FORBIDDEN = {
 
 
 def check(request: Request) -> None:
-    """Raises UsageError for what is wrong whatever the machine is: before looking at it takes a second."""
+    """Raises UsageError."""
     if request.path:
         check_path(request.path, "", request)
         guard.look(layout.root_of(request, ""))
@@ -38,9 +38,9 @@ def check(request: Request) -> None:
         if request.image:
             _check_image(request)
         else:
-            left = containers.among(request.stack, request.flavour)
+            stacks = containers.among(request.stack, request.flavour)
             if request.release:
-                containers.find(left, request.release)
+                containers.find(stacks, request.release)
         return
     for index in request.indexes:
         _check_index(index, request.allow_insecure)

@@ -29,23 +29,8 @@ class Mistake(NamedTuple):
 
 def mistakes(stack: Stack) -> Iterator[Mistake]:
     """Everything that is wrong with a stack whose types are right."""
-    yield from _of_stack(stack)
-    for number, index in enumerate(stack.indexes):
-        yield from _of_index(index, ("indexes", number))
-    yield from _twice([i.name for i in stack.indexes], "indexes", "name", "index")
-    for number, sdist in enumerate(stack.sdists):
-        yield from _of_sdist(sdist, ("sdists", number))
-    names = [f"{canonicalize_name(s.name)} {s.version}" for s in stack.sdists]
-    yield from _twice(names, "sdists", "name", "sdist")
-    for number, release in enumerate(stack.releases):
-        yield from _of_release(release, ("releases", number))
-    yield from _twice([r.release for r in stack.releases], "releases", "release", "release")
-    versions = [parse_version(r.version) or r.version for r in stack.releases]
-    yield from _twice(versions, "releases", "version", "release of version")
-
-
-def _of_stack(stack: Stack) -> Iterator[Mistake]:
-    yield from _of_requirement(stack)
+    if wrong := _wrong_requirement(stack):
+        yield Mistake(("requirement",), f'"{stack.requirement}" {wrong}')
     if not stack.releases:
         yield Mistake((), "the stack has no release: add one with [[releases]]")
     yield from _requirements(stack.constraints, ("constraints",), _constraint)
@@ -53,33 +38,37 @@ def _of_stack(stack: Stack) -> Iterator[Mistake]:
     for name, how in stack.provides.items():
         if not _DISTRIBUTION.fullmatch(name) or not how.strip():
             yield Mistake(("provides", name), "this is not a package's name, and how it is given")
+    for number, index in enumerate(stack.indexes):
+        yield from _of_index(index, ("indexes", number))
+    for number, sdist in enumerate(stack.sdists):
+        yield from _of_sdist(sdist, ("sdists", number))
+    for number, release in enumerate(stack.releases):
+        yield from _of_release(release, ("releases", number))
+    sdists = [f"{canonicalize_name(s.name)} {s.version}" for s in stack.sdists]
+    versions = [parse_version(r.version) or r.version for r in stack.releases]
+    yield from _twice([i.name for i in stack.indexes], "indexes", "name", "index")
+    yield from _twice(sdists, "sdists", "name", "sdist")
+    yield from _twice([r.release for r in stack.releases], "releases", "release", "release")
+    yield from _twice(versions, "releases", "version", "release of version")
 
 
-def _of_requirement(stack: Stack) -> Iterator[Mistake]:
-    path: Path = ("requirement",)
+def _wrong_requirement(stack: Stack) -> str:
     if "{version}" not in stack.requirement:
-        yield Mistake(
-            path, f'"{stack.requirement}" has no {{version}} for a release\'s version to go'
-        )
-        return
+        return "has no {version} for a release's version to go"
     try:
         parsed = Requirement(stack.requirement.replace("{version}", "1.0"))
     except InvalidRequirement as error:
-        yield Mistake(path, f'"{stack.requirement}" is not a requirement: {_first_line(error)}')
-        return
+        return f"is not a requirement: {_first_line(error)}"
     if str(parsed.specifier) != "==1.0":
-        yield Mistake(path, f'"{stack.requirement}" must pin the version with =={{version}}')
-    if canonicalize_name(parsed.name) != canonicalize_name(stack.distribution):
-        yield Mistake(
-            path, f'"{stack.requirement}" asks for another package than {stack.distribution}'
-        )
+        return "must pin the version with =={version}"
+    same = canonicalize_name(parsed.name) == canonicalize_name(stack.distribution)
+    return "" if same else f"asks for another package than {stack.distribution}"
 
 
 def _of_index(index: Index, path: Path) -> Iterator[Mistake]:
     if index.name == PUBLIC:
-        yield Mistake(
-            (*path, "name"), f'"{PUBLIC}" is the index that pip and uv are configured with'
-        )
+        sentence = f'"{PUBLIC}" is the index that pip and uv are configured with'
+        yield Mistake((*path, "name"), sentence)
     for number, url in enumerate(index.urls):
         if wrong := _wrong_url(url):
             yield Mistake((*path, "urls", number), wrong)
@@ -114,16 +103,11 @@ def _of_sdist(sdist: Sdist, path: Path) -> Iterator[Mistake]:
 
 
 def _of_release(release: Release, path: Path) -> Iterator[Mistake]:
-    yield from _a_version(release.version, (*path, "version"))
-    for key in ("driver", "cuda", "cudnn", "tensorrt"):
-        if value := getattr(release, key):
+    for key in ("version", "driver", "cuda", "cudnn", "tensorrt"):
+        if (value := getattr(release, key)) or key == "version":
             yield from _a_version(value, (*path, key))
     yield from _requirements(release.constraints, (*path, "constraints"), _constraint)
     yield from _requirements(release.extra_requirements, (*path, "extra-requirements"), _no_url)
-    yield from _of_facts(release, path)
-
-
-def _of_facts(release: Release, path: Path) -> Iterator[Mistake]:
     version = parse_version(release.version)
     if version is not None and version.is_prerelease and not release.prerelease:
         sentence = (
@@ -171,13 +155,15 @@ def _exact_pin(requirement: Requirement) -> str:
 
 def _environment(values: dict[str, str], path: Path) -> Iterator[Mistake]:
     for name, value in values.items():
+        wrong = ""
         if not _VARIABLE.fullmatch(name):
-            yield Mistake((*path, name), f'"{name}" is not the name of a variable')
-        if name in _LOADER:
-            sentence = f"{name} is left alone: programs outside the environment would get it too"
-            yield Mistake((*path, name), sentence)
-        if "\n" in value or "\0" in value:
-            yield Mistake((*path, name), f"the value of {name} must be a single line")
+            wrong = f'"{name}" is not the name of a variable'
+        elif name in _LOADER:
+            wrong = f"{name} is left alone: programs outside the environment would get it too"
+        elif "\n" in value or "\0" in value:
+            wrong = f"the value of {name} must be a single line"
+        if wrong:
+            yield Mistake((*path, name), wrong)
 
 
 def _twice(values: Sequence[object], table: str, key: str, what: str) -> Iterator[Mistake]:

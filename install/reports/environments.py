@@ -1,10 +1,10 @@
-"""What list, rollback, uninstall and prune say."""
+"""What list, rollback, uninstall and prune print."""
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ...reports.page import KEY, Page
@@ -72,14 +72,13 @@ def pruned(done: Pruned, **style: Any) -> str:
         fetched = number_of(done.files, "fetched file")
         removed.append(f"{fetched} that no version needs, {size(done.files_bytes)}")
     if done.leftovers:
-        removed.append(f"left by runs that were killed: {_some(done.leftovers)}")
+        removed.append(f"leftovers of interrupted runs: {_some(done.leftovers)}")
     if done.packages:
         removed.append(f"unpacked in uv's cache: {_some(done.packages)}")
     kept = [f"{k.version} of {k.environment}, {size(k.bytes_total)}: {k.why}" for k in done.kept]
-    for what in removed:
-        page.entry(gone, what, cells)
-    for what in kept:
-        page.entry(stays, what, cells)
+    for key, sentences in ((gone, removed), (stays, kept)):
+        for sentence in sentences:
+            page.entry(key, sentence, cells)
     page.entries("note", done.notes, cells)
     freed = "This would free at least" if done.dry_run else "Freed"
     images = ", and what those images share with no other" if done.images else ""
@@ -100,78 +99,51 @@ def _environment(page: Page, found: EnvironmentState) -> None:
     page.paragraph(
         (found.name, "heading"), ("" if well else f"({found.status})", "warn"), hanging=2
     )
-    if well:
-        page.entry("where", f"{found.prefix} -> {found.current}", KEY)
-    elif found.status == "broken link":
-        page.entry("where", f"{found.prefix} leads to {found.current or 'nothing'}", KEY)
-    else:
-        page.entry("where", found.directory, KEY)
+    where = {"installed": f" -> {found.current}", "broken link": f" -> {found.current or '?'}"}
+    page.entry("where", found.prefix + where.get(found.status, ""), KEY)
     for version in found.versions:
-        page.entry("in use" if version.in_use else "version", _told(version), KEY)
+        page.entry("in use" if version.in_use else "version", _version(version), KEY)
         page.entries("", version.changes, KEY)
-    if len(found.versions) > 1 and not any(version.image_bytes for version in found.versions):
-        together = f"{size(found.bytes_total)} on the disk"
-        page.entry("together", f"{together}, with what versions share counted once", KEY)
+    if len(found.versions) > 1 and found.mode == "wheel":
+        page.entry("together", f"{size(found.bytes_total)}, what versions share once", KEY)
     if found.at_work:
         page.entry("at work", found.at_work, KEY)
     if found.foreign:
-        names = [os.path.basename(path) for path in found.foreign]  # noqa: PTH119 - names to show
+        names = [Path(path).name for path in found.foreign]
         page.entry("also there", f"{_some(names)} (not envcheck's)", KEY)
+    name = shlex.quote(found.name)
     if well and found.mode == "container":
         which = "--path" if found.name == found.directory else "--name"
-        page.command(f"envcheck shell {which} {shlex.quote(found.name)}")
+        page.command(f"envcheck shell {which} {name}")
     elif well:
         page.command(activation(found.prefix))
-    elif not found.at_work:
-        _ways_out(page, found)
-
-
-def _ways_out(page: Page, found: EnvironmentState) -> None:
-    """Of an environment that cannot be started."""
-    name = shlex.quote(found.name)
-    if any(version.status == "verified" for version in found.versions):
+    elif found.at_work:
+        pass
+    elif any(version.status == "verified" for version in found.versions):
         page.paragraph(("No version is in use. This puts the newest one back:", ""))
         page.command(f"envcheck rollback {name}")
-        return
-    interrupted = "An installation was interrupted here" if found.versions else "Nothing is in it"
-    page.paragraph((f"{interrupted}: install again, or remove what is left:", ""))
-    page.command(f"envcheck uninstall {name}")
+    else:
+        page.paragraph(("Nothing in it can be used: install again, or remove it:", ""))
+        page.command(f"envcheck uninstall {name}")
 
 
-def _told(version: VersionState) -> str:
+def _version(version: VersionState) -> str:
     if version.status in ("unfinished", "being built", "without a record"):
         what = "; the next install removes it" if version.status == "unfinished" else ""
         return f"{version.version}: {version.status}, {size(version.bytes_total)}{what}"
-    holds = _image(version) if version.mode == "container" else _packages(version)
-    told = [
-        # Of an image of one's own these are the word "image" and its tag.
-        *([] if version.stack == OWN else [f"{version.stack} {version.release}"]),
-        *holds,
-        f"{version.status} {_when(version.verified_at)}",
-    ]
-    return f"{version.version}: {', '.join(told)}"
-
-
-def _packages(version: VersionState) -> list[str]:
-    own = size(version.bytes_total - version.bytes_shared)
-    return [
-        f"Python {version.python}",
-        number_of(version.packages, "package"),
-        f"{size(version.bytes_total)} ({own} of its own)",
-    ]
-
-
-def _image(version: VersionState) -> list[str]:
-    """ "the image nvcr.io/nvidia/tensorflow:23.03-tf1-py3 (1f0c9a2b3c4d) in podman", "13.2 GiB of layers"."""
-    digest = version.digest.rpartition(":")[2][:_DIGEST]
-    layers = f"{size(version.image_bytes)} of layers" if version.image_bytes else ""
-    own = [layers or size(version.bytes_total)]
-    return [f"the image {version.image} ({digest}) in {version.engine}", *own]
-
-
-def _when(utc: str) -> str:
-    """ "2026-11-21 17:00 UTC" """
-    return f"{utc[:10]} {utc[11:16]} UTC" if len(utc) > 16 else utc
+    if version.mode == "container":
+        digest = version.digest.rpartition(":")[2][:_DIGEST]
+        layers = f"{size(version.image_bytes)} of layers" if version.image_bytes else ""
+        holds = [f"the image {version.image} ({digest}) in {version.engine}"]
+        holds.append(layers or size(version.bytes_total))
+    else:
+        own = size(version.bytes_total - version.bytes_shared)
+        holds = [f"Python {version.python}", number_of(version.packages, "package")]
+        holds.append(f"{size(version.bytes_total)} ({own} of its own)")
+    # Of an image of one's own, stack and release are the word "image" and its tag.
+    named = [] if version.stack == OWN else [f"{version.stack} {version.release}"]
+    when = f"{version.verified_at[:10]} {version.verified_at[11:16]} UTC"
+    return f"{version.version}: {', '.join([*named, *holds, f'{version.status} {when}'])}"
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

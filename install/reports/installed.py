@@ -59,17 +59,14 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def environment_of(installed: Installed, provided: dict[str, str]) -> InstalledEnvironment:
-    """What the transaction has come to, as it is told."""
     record = installed.record
     kept = installed.before if installed.before != installed.version else ""
+    same = ("stack", "release", "title", "python", "mode", "engine", "image", "wiring")
     return InstalledEnvironment(
+        **{name: getattr(record, name) for name in same},
         directory=installed.directory,
         prefix=installed.prefix,
         version=installed.version,
-        stack=record.stack,
-        release=record.release,
-        title=record.title,
-        python=record.python,
         provided=provided,
         packages=len(record.versions),
         verdict=record.health.verdict,
@@ -78,25 +75,18 @@ def environment_of(installed: Installed, provided: dict[str, str]) -> InstalledE
         kept=[kept] if kept else [],
         notes=installed.notes,
         drifted=installed.drifted,
-        mode=record.mode,
-        engine=record.engine,
-        image=record.image,
         digest=record.image_digest,
-        wiring=record.wiring,
     )
 
 
 def render(environment: InstalledEnvironment, *, already: bool = False, **style: Any) -> str:
-    """The last words; style: of the Page.
-
-    already: nothing was done, because an equal request is installed.
-    """
+    """The last words; style: of the Page. already: nothing was done."""
     page = Page(**style)
-    said = "Already installed, nothing to do:" if already else "Installed and verified:"
+    result = "Already installed, nothing to do:" if already else "Installed and verified:"
     called = f"{environment.stack} {environment.release}"
     if environment.stack == OWN:
         called = environment.image  # its release is a tag that says nothing without the name
-    page.paragraph((said, "pass"), (called, "heading"), hanging=2)
+    page.paragraph((result, "pass"), (called, "heading"), hanging=2)
     page.entry("what", environment.title, KEY)
     page.entry("where", f"{environment.prefix} -> {environment.version}", KEY)
     packages = f", {environment.packages} packages" if environment.packages else ""
@@ -104,13 +94,17 @@ def render(environment: InstalledEnvironment, *, already: bool = False, **style:
         page.entry("python", environment.python + packages, KEY)
     container = environment.mode == "container"
     if container:
-        page.entry("image", environment.image, KEY)
-        page.entry("digest", environment.digest, KEY)
-        page.entry("engine", environment.engine, KEY)
+        for key in ("image", "digest", "engine"):
+            page.entry(key, getattr(environment, key), KEY)
         page.entry("GPUs", environment.wiring or "none", KEY)
     provided = sorted(environment.provided.items())
     page.entries("provided", [f"{name}: {how}" for name, how in provided], KEY)
-    page.entries("doctor", _doctor(environment), KEY)
+    verdict = environment.verdict
+    if environment.failing:
+        verdict = f"No new problems ({', '.join(environment.failing)} failed before, too)."
+    unproven = ", ".join(environment.unproven)
+    proofs = [f"not proven without a GPU: {unproven}"] if unproven else []
+    page.entries("doctor", [verdict, *proofs], KEY)
     page.entries("note", environment.notes, KEY)
     if environment.kept:
         back = in_place("envcheck rollback")
@@ -125,16 +119,6 @@ def render(environment: InstalledEnvironment, *, already: bool = False, **style:
         if environment.drifted:
             page.paragraph(("--fresh installs again what was locked.", "quiet"))
     return page.text()
-
-
-def _doctor(environment: InstalledEnvironment) -> list[str]:
-    """The verdict on the environment: the machine's own problems are no news."""
-    told = [environment.verdict]
-    if environment.failing:
-        told = [f"No new problems ({', '.join(environment.failing)} failed before, too)."]
-    if environment.unproven:
-        told.append(f"not proven without a GPU: {', '.join(environment.unproven)}")
-    return told
 
 
 def activation(prefix: str) -> str:

@@ -184,7 +184,7 @@ def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
     os.utime(left, (1e9, 1e9))
     before = everything(root)
     text = said("prune", "--dry-run")
-    assert "left by runs that were killed" in text and str(left) in text and left.exists()
+    assert "leftovers of interrupted runs" in text and str(left) in text and left.exists()
     assert f"would be removed  {versions[0]} of tiny" in text
     assert f"would be removed  {cut_off} of tiny" in text
     assert "for envcheck rollback" in text and "in use" in text and "This would free" in text

@@ -119,11 +119,11 @@ def test_where_nothing_is_in_use_the_way_out_is_a_command() -> None:
         return environments.listing(states).splitlines()
 
     assert told(cut_off)[-2:] == [
-        "An installation was interrupted here: install again, or remove what is left:",
+        "Nothing in it can be used: install again, or remove it:",
         "envcheck uninstall ngc-tf1",
     ]
     assert told()[-2:] == [
-        "Nothing is in it: install again, or remove what is left:",
+        "Nothing in it can be used: install again, or remove it:",
         "envcheck uninstall ngc-tf1",
     ]
     assert told(cut_off, whole, name="/data/a b")[-2:] == [
