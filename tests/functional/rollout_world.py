@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ensurepip
 import json
-import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -16,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cli import environment
 from demo_stack import Demo, demo
 from installing import Home
@@ -89,14 +86,9 @@ def results(told: dict[str, Any]) -> dict[str, str]:
 @contextmanager
 def rollout(folder: Path, count: int, others: list[Host]) -> Iterator[Rollout]:
     """``count`` machines with this Python, gpu01 and on, and the others."""
-    if not any(shutil.which(p) for p in ("ansible-playbook",)) and not _beside():
-        pytest.skip("there is no ansible-playbook")
     python = python_of(f"3.{MINOR}") or str(Path(sys.executable).resolve())
     purelib = sysconfig.get_path("purelib")
-    binds = tuple(dict.fromkeys([sys.prefix, sys.base_prefix]))
-    well = [
-        Host(f"gpu{n:02d}", "well", python, MINOR, ("rack1",), binds) for n in range(1, count + 1)
-    ]
+    well = [Host(f"gpu{n:02d}", "well", python, MINOR, ("rack1",)) for n in range(1, count + 1)]
     with demo(folder / "demo") as shop:
         for name, version in stand_ins(own_wheel.build().requires):
             # What envcheck needs comes from this environment: its stand-ins in the bundle lead there.
@@ -124,7 +116,3 @@ def _working_pip(files: Path) -> None:
                 data = b"".join(line for line in data.splitlines(True) if b"METADATA" not in line)
                 data += f"pip-{new}.dist-info/METADATA,,\n".encode()
             target.writestr(name, data, zipfile.ZIP_DEFLATED)
-
-
-def _beside() -> bool:
-    return os.access(Path(sys.executable).parent / "ansible-playbook", os.X_OK)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 import subprocess
 from importlib.resources import files
@@ -10,10 +9,6 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, envcheck, environment, refused
-from h100 import empty_machine
-
-from envcheck import __version__
-from envcheck.facts.snapshot import dump
 
 HEALTHY = (files("envcheck.data") / "demos" / "healthy.json").read_bytes()
 
@@ -46,17 +41,6 @@ def test_a_snapshot_that_cannot_be_read(tmp_path: Path, content: bytes, word: st
     assert word in sentence
 
 
-def test_a_snapshot_of_200_megabytes(tmp_path: Path) -> None:
-    file = tmp_path / "huge.json"
-    with file.open("wb") as handle:
-        handle.truncate(200 * 1024 * 1024)
-    assert "larger than 64 MiB" in refused(envcheck("doctor", "--from", file))
-
-
-def test_a_snapshot_from_standard_input() -> None:
-    assert "-: it is empty" in refused(envcheck("doctor", "--from", "-"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -86,13 +70,6 @@ def test_wrong_usage(arguments: list[str], word: str) -> None:
     assert word in refused(envcheck(*arguments))
 
 
-def test_output_that_cannot_be_written_is_said_and_nothing_is_left(tmp_path: Path) -> None:
-    snapshot = tmp_path / "s.json"
-    snapshot.write_bytes(dump(empty_machine()))
-    sentence = refused(envcheck("doctor", "--from", snapshot, "--output", "/dev/full"))
-    assert "No space left" in sentence
-
-
 @pytest.mark.parametrize(
     ("content", "word"),
     [
@@ -109,32 +86,6 @@ def test_a_target_whose_handshake_fails(tmp_path: Path, content: str, word: str)
     sentence = refused(envcheck("doctor", "--target", target))
     assert str(target) in sentence
     assert word in sentence
-
-
-def test_a_target_relative_to_a_directory_that_is_gone(tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    started = f"cd {gone} && rmdir {gone} && exec {PYTHON} -m envcheck doctor --target venv"
-    result = subprocess.run(
-        ["sh", "-c", started], capture_output=True, env=environment(), check=False
-    )
-    assert refused(result).startswith("envcheck: venv: No such file or directory")
-
-
-def test_a_target_that_is_not_there_or_no_environment(tmp_path: Path) -> None:
-    missing = tmp_path / "nothing"
-    assert str(missing) in refused(envcheck("doctor", "--target", missing))
-    assert str(tmp_path) in refused(envcheck("collect", "--target", tmp_path))
-    plain = tmp_path / "file"
-    plain.write_text("")
-    assert str(plain) in refused(envcheck("doctor", "--target", plain))
-
-
-def test_an_active_environment_that_is_gone_does_not_stop_the_doctor() -> None:
-    result = envcheck("doctor", "--exit-zero", "--format", "json", VIRTUAL_ENV="/nowhere/env")
-    assert result.returncode == 0
-    assert b"/nowhere/env" in result.stderr
-    assert b"machine alone" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -167,27 +118,6 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         assert shown.stderr == b""
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
-def test_standard_streams_that_are_closed(tmp_path: Path, closed: str) -> None:
-    report = tmp_path / "report.json"
-    doctor = f"{PYTHON} -m envcheck doctor --only host --exit-zero --format json"
-    command = f"{doctor} --output {report} {closed}"
-    ran = subprocess.run(["sh", "-c", command], capture_output=True, env=environment(), check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
-    assert json.loads(report.read_text())["schema"] == 2
-
-
-def test_a_result_that_nobody_reads_keeps_its_exit_code(tmp_path: Path) -> None:
-    """`envcheck doctor | head -n 1`: the reader has gone, and the problems are still there."""
-    snapshot = tmp_path / "s.json"
-    snapshot.write_bytes(dump(empty_machine()))
-    command = f"{{ {PYTHON} -m envcheck doctor --from {snapshot}; echo $? >code; }} | :"
-    ran = subprocess.run(
-        ["sh", "-c", command], stderr=subprocess.PIPE, env=environment(), cwd=tmp_path, check=False
-    )
-    assert (ran.stderr, (tmp_path / "code").read_text()) == (b"", "1\n")
-
-
 def test_an_internal_error_is_one_sentence() -> None:
     broken = "import envcheck.cli.explain as e; e.run = lambda a: 1 / 0; import sys; "
     call = "from envcheck.cli.main import run; sys.exit(run(['explain']))"
@@ -197,10 +127,3 @@ def test_an_internal_error_is_one_sentence() -> None:
     assert result.returncode == 4
     assert b"internal error: ZeroDivisionError" in result.stderr
     assert b"Traceback" not in result.stderr
-
-
-def test_version_and_help() -> None:
-    assert envcheck("--version").stdout.decode() == f"envcheck {__version__}\n"
-    assert b"doctor" in envcheck("--help").stdout
-    assert b"--target" in envcheck("doctor", "--help").stdout
-    assert envcheck().returncode == 2

@@ -10,8 +10,6 @@ import pytest
 from cli import envcheck
 
 BASH = shutil.which("bash")
-FISH = shutil.which("fish")
-ZSH = shutil.which("zsh")
 
 ASK = """
 source ./envcheck.bash
@@ -64,46 +62,3 @@ def test_bash_offers(folder: Path, line: str, offered: set[str]) -> None:
         check=True,
     )
     assert {word.rstrip("/") for word in asked.stdout.splitlines() if word} == offered, asked.stderr
-
-
-@pytest.mark.skipif(FISH is None, reason="no fish here")
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("envcheck ex", {"explain"}),
-        ("envcheck doctor --fo", {"--format"}),
-        ("envcheck doctor --format ", {"text", "json", "junit", "markdown", "html", "openmetrics"}),
-        ("envcheck doctor --from mach", {"machine.json"}),
-        ("envcheck doctor --only driv", {"driver"}),
-        ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
-        ("envcheck install ngc", {"ngc-jax", "ngc-tf1", "ngc-tf2", "ngc-torch"}),
-        ("envcheck install --mode ", {"wheel", "container"}),
-        ("envcheck install --release 2.20.0 tensorflow-", {"tensorflow-cpu"}),
-    ],
-)
-def test_fish_offers(folder: Path, line: str, offered: set[str]) -> None:
-    asked = subprocess.run(
-        [str(FISH), "--no-config", "-c", f"source envcheck.fish; complete -C '{line}'"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert {shown.partition("\t")[0] for shown in asked.stdout.splitlines()} == offered
-
-
-@pytest.mark.skipif(ZSH is None, reason="no zsh here")
-def test_zsh_reads_it(folder: Path) -> None:
-    read = subprocess.run(
-        [
-            str(ZSH),
-            "-f",
-            "-c",
-            'autoload -U compinit; compinit -D; eval "$(<envcheck.zsh)"; echo $?',
-        ],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert (read.stdout.strip(), read.stderr) == ("0", "")

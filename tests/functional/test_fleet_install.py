@@ -1,4 +1,4 @@
-"""`envcheck fleet install` over real sshd, with a small stack: a roll-out, step by step."""
+"""`envcheck fleet install` with a small stack: a roll-out, step by step."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ import pytest
 from cli import environment
 from processes import PATIENCE
 from rollout_world import Rollout, results, rollout
-from ssh_hosts import Host, python_of
+from ssh_hosts import Host
 
 pytestmark = pytest.mark.fleet
 
-OLD = python_of("3.6") or python_of("3.8")
 ENVS = "$HOME/.local/share/envcheck/envs"
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rollout]:
     others = [
-        Host("old01", "well" if OLD else "none", OLD, 6 if OLD else 0, ("rack2",)),
-        Host("dead01", "dead", OLD, 6, ("rack2",)),
+        Host("none01", "none", "", 0, ("rack2",)),
+        Host("dead01", "dead", "", 0, ("rack2",)),
     ]
     with rollout(tmp_path_factory.mktemp("rollout"), 3, others) as made:
         yield made
@@ -37,10 +36,9 @@ def test_the_plan_names_those_that_cannot_have_it_before_anything_starts(world: 
     assert group["machines"] == ["gpu01", "gpu02", "gpu03"]
     assert (group["stack"], group["release"], group["files"]) == ("demo", "2.0", 3)
     left = {one["hosts"]: one["reason"] for one in told["left_out"]}
-    old = "needs Python 3.10 or newer there" if OLD else "there is no python3"
-    assert old in left["old01"]
+    assert "there is no python3" in left["none01"]
     codes = {one["hosts"]: one["exit_code"] for one in told["left_out"]}
-    assert codes == {"old01": 3, "dead01": 4} and left["dead01"]
+    assert codes == {"none01": 4, "dead01": 4} and left["dead01"]
     assert told["waves"] == [1, 1, 1]
     assert world.on("gpu01", "ls -A ~/.local ~/.cache 2>/dev/null") == ""
 
@@ -50,7 +48,7 @@ def test_strict_begins_nothing_where_one_is_left_out(world: Rollout) -> None:
     done = world.fleet(
         *words, "-i", world.hosts.inventory, "--keep", world.keep, "--strict", code=3
     )
-    assert "old01" in done.stderr and "nothing was begun" in done.stderr
+    assert "none01" in done.stderr and "nothing was begun" in done.stderr
     assert world.version("gpu01") == ""
 
 
@@ -90,18 +88,15 @@ def test_run_again_it_goes_on_with_what_is_left(world: Rollout) -> None:
     assert world.on("gpu03", "find ~/.cache/envcheck-fleet/*/files -type f") == ""
 
 
-def test_nothing_is_fetched_twice_and_by_no_machine(world: Rollout) -> None:
+def test_nothing_is_fetched_twice(world: Rollout) -> None:
     fetched = [one.path for one in world.demo.index.asked(".whl") if one.method == "GET"]
     files = [path for path in fetched if not path.endswith(".metadata")]
     assert any("demo_framework-2.0" in path for path in files)
     assert sorted(files) == sorted({*files})
-    url = f"http://{world.hosts['gpu01'].address.rpartition('.')[0]}.1:{world.demo.index.port}/"
-    code = f"import urllib.request as r; r.urlopen({url!r}, timeout=3)"
-    assert world.hosts.ssh("gpu01", f'python3 -c "{code}"').returncode == 1
 
 
 def test_the_playbook_alone_does_the_same(world: Rollout, tmp_path: Path) -> None:
-    world.fleet("playbook", "install", "--output", tmp_path / "mine")
+    world.fleet("playbook", tmp_path / "mine")
     fit = world.keep / "envcheck_fit.yaml"
     argv = [
         "ansible-playbook",
@@ -147,7 +142,7 @@ def test_ansible_lint_is_silent(world: Rollout, tmp_path: Path) -> None:
         pytest.skip("there is no ansible-lint")
     for name in ("install", "rollback"):
         folder = tmp_path / name
-        world.fleet("playbook", name, "--output", folder)
+        world.fleet("playbook", folder)
         done = subprocess.run(
             [lint, "--offline", "--nocolor", f"{name}.yml"],
             cwd=folder, env=environment(HOME=str(tmp_path)), capture_output=True, text=True,

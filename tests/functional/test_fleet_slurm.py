@@ -5,14 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli import envcheck, environment
 from processes import PATIENCE, wait_for
-from slurm_cluster import DOWN, DRAINED, SlurmCluster, kill_slurmd, serve_cluster, usual_nodes
+from slurm_cluster import DOWN, DRAINED, SlurmCluster, serve_cluster, usual_nodes
 
 from envcheck.fleet.folder import FleetFolder, Member
 
@@ -91,22 +90,6 @@ def test_the_doctor_judges_what_slurm_brings(cluster: SlurmCluster, tmp_path: Pa
     assert "2 machines" in told and DRAINED[:20] in told
 
 
-def test_in_an_allocation_its_nodes_are_asked_by_steps_of_it(
-    cluster: SlurmCluster, tmp_path: Path
-) -> None:
-    with cluster.job("--nodelist=gpu01,gpu04", "--nodes=2"):
-        job, nodes = cluster.slurm("squeue", "-h", "-n", cluster.busy, "-o", "%A %N").split()
-        inside = {"SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": nodes}
-        done = envcheck(
-            "fleet", "collect", "--slurm", tmp_path / "fleet", "--level=quick",
-            **cluster.variables, **inside,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr.decode()
-        assert cluster.busy in cluster.queued()  # the job of the user's goes on
-    kept = sorted(path.name for path in (tmp_path / "fleet").iterdir())
-    assert kept == ["fleet.json", "gpu01.json", "gpu04.json"]
-
-
 def test_a_hung_node_costs_its_deadline_and_leaves_nothing(
     cluster: SlurmCluster, tmp_path: Path
 ) -> None:
@@ -144,15 +127,3 @@ def test_whoever_ends_it_leaves_no_job_and_keeps_what_came(
         "the run was ended before its answer",
     )
     assert is_over(cluster), (cluster.queued(), cluster.processes())
-
-
-def test_a_node_whose_plug_is_pulled(cluster: SlurmCluster, tmp_path: Path) -> None:
-    """The last test: this node does not come back."""
-    kill_slurmd(cluster, "gpu02")
-    before = time.monotonic()
-    done, found = collect(cluster, tmp_path / "fleet", "--nodes=gpu02")
-    assert found["gpu02"].outcome == "unreachable", (
-        done.stderr.decode(),
-        time.monotonic() - before,
-    )
-    assert "ommunication" in found["gpu02"].reason

@@ -15,9 +15,8 @@ from h100 import machine
 from processes import PATIENCE, stretched
 from whole import whole
 
-from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.exit_codes import CouldNotLook
 from envcheck.facts import snapshot as snapshots
-from envcheck.facts.profile import Profile, Wanted
 from envcheck.fleet import workers
 from envcheck.fleet.folder import FleetFolder
 from envcheck.fleet.judging import judge, judged
@@ -62,12 +61,6 @@ def test_processes_say_what_one_alone_says(folder: FleetFolder) -> None:
     alone = [judge(folder, member) for member in members]
     assert list(judged(folder, members)) == alone
     assert list(side_by_side(work(folder), 3)) == alone
-
-
-def test_a_profile_is_held_against_every_machine(folder: FleetFolder) -> None:
-    profile = Profile("site.toml", {"driver": [{"version": Wanted("999")}]})
-    found = list(judged(folder, folder.members(), profile))
-    assert all(any("EXP" in p.code for p in one.problems) for one in found)
 
 
 def test_a_killed_process_costs_nothing(folder: FleetFolder) -> None:
@@ -163,11 +156,6 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     while any(Path(f"/proc/{pid}").exists() for pid in below):  # the kernel ends them with it
         assert time.monotonic() < waited
         time.sleep(0.02)
-
-
-def test_pages_that_cannot_be_written_are_one_sentence(folder: FleetFolder, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"the page of gpu\d\d cannot be written"):
-        list(judged(folder, folder.members(), pages=tmp_path / "missing"))
 
 
 @pytest.mark.slow

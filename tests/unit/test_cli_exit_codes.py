@@ -112,26 +112,3 @@ def test_a_snapshot_from_elsewhere_is_not_this_machine(
 ) -> None:
     run(["doctor", "--from", str(saved / "fail")])
     assert capsys.readouterr().out.endswith(", on that machine:\nenvcheck doctor\n")
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        (["--save", "{x}", "--output", "{x}"], "--output"),
-        (["--output", "{from}"], "--from"),
-        (["--save", "-"], "--output"),
-    ],
-)
-def test_one_file_for_two_things_is_refused(
-    saved: Path, capsys: pytest.CaptureFixture[str], options: list[str], word: str
-) -> None:
-    source = saved / "healthy"
-    before = source.read_bytes()
-    places = {"x": saved / "x", "from": source}
-    command = ["doctor", "--from", str(source), *(option.format(**places) for option in options)]
-    assert run(command) == 2
-    assert f"{word} names the same file" in capsys.readouterr().err
-    assert source.read_bytes() == before and not (saved / "x").exists()
-    assert (
-        run(["doctor", "--from", str(source), "--save", "/dev/null", "--output", "/dev/null"]) == 0
-    )

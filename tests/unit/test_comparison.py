@@ -10,7 +10,6 @@ import demos
 import memory_runs
 import msgspec
 import pytest
-import soak_runs
 from build import document, ok
 from h100 import ABSENT, COUNT, gpu, machine, with_fault
 from targets import good_target
@@ -18,7 +17,7 @@ from whole import host, whole
 
 from envcheck.attributes.measurements import measurements
 from envcheck.attributes.model import Measurement
-from envcheck.attributes.readers import least_of_built_in, memory_built_in
+from envcheck.attributes.readers import memory_built_in
 from envcheck.attributes.values import attributes, gpus_of
 from envcheck.facts.base import known
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels, ModeRun, Rate
@@ -81,25 +80,6 @@ def test_variables_of_one_machine_or_one_job_are_no_settings() -> None:
     assert {key for key in settings if not key.startswith("settings.tensorflow.")} == {
         "settings.NCCL_DEBUG"
     }
-
-
-@pytest.mark.parametrize(
-    ("gib", "built_in"),
-    [
-        (2015, 2048),
-        (1007, 1024),
-        (503, 512),
-        (62, 64),
-        (188, 192),
-        (31, 32),
-        (15, 16),
-        (0, 0),
-        (7, 8),
-    ],
-)
-def test_memory_is_what_was_built_in(gib: int, built_in: int) -> None:
-    assert memory_built_in(gib) == built_in
-    assert least_of_built_in(built_in) <= gib
 
 
 def test_memory_that_is_missing_is_seen() -> None:
@@ -177,14 +157,6 @@ def test_rows_of_a_bench() -> None:
     assert first.unit == "images/s" and first.device == "GPU 0"
     assert first.spread is not None and first.spread < 0.1 and "TensorFlow 2." in first.under
     assert not [one for one in found if "parity" in one.key]
-
-
-def test_the_median_minute_of_a_soak() -> None:
-    made = soak_runs.gpu(2, [600.0, 590.0, 610.0])
-    snapshot = soak_runs.snapshot(made, soak_runs.gpu(3, outcome="died"))
-    (one,) = figures(snapshot)
-    assert (one.key, one.value, one.device) == ("soak.driver.fp16", 600.0, "GPU 2")
-    assert one.spread == pytest.approx(20 / 600)
 
 
 def test_a_gpu_without_an_index_is_called_by_its_place() -> None:

@@ -11,15 +11,12 @@ import demos
 import msgspec
 import pytest
 from h100 import COUNT, VICTIM, gpu, machine, with_fault
-from targets import good_target
 from test_comparison import kernels
-from whole import whole
 
 from envcheck.attributes.difference import differences
 from envcheck.checks.engine import diagnose
 from envcheck.cli.main import run
 from envcheck.facts.snapshot import Snapshot, dump, load
-from envcheck.facts.target import Packages
 from envcheck.facts.view import SnapshotView
 from envcheck.reports import diff
 from envcheck.reports.diff_model import DiffReport, compare, schema
@@ -130,32 +127,6 @@ def test_a_rate_counts_beyond_its_spread() -> None:
     assert rates(rated(600, 1.04), rated(570, 1.04)) == [], "its repetitions lay as far apart"
     assert rates(rated(600, None), rated(576)) == [], "4 %, and nobody knows how steady it was"
     assert rates(rated(600, None), rated(560)) == [(-0.067, True)]
-
-
-def test_packages_that_came_went_and_changed() -> None:
-    def with_packages(**versions: str) -> Snapshot:
-        target = good_target()
-        assert target.packages is not None and target.packages.facts is not None
-        one = target.packages.facts.distributions[0]
-        there = [
-            msgspec.structs.replace(one, name=name, normalized=name, version=version)
-            for name, version in versions.items()
-        ]
-        packages = msgspec.structs.replace(target.packages, facts=Packages(distributions=there))
-        return msgspec.structs.replace(
-            whole(), target=msgspec.structs.replace(target, packages=packages)
-        )
-
-    found = of(with_packages(torch="2.4.0", jax="0.4"), with_packages(torch="2.5.1", numpy="2.1"))
-    assert {(fact.words, fact.change) for fact in found.facts} == {
-        ("torch in the target", "changed"),
-        ("jax in the target", "removed"),
-        ("numpy in the target", "added"),
-    }
-    without = msgspec.structs.replace(whole(), target=None)
-    one_sided = of(with_packages(torch="2.4.0"), without)
-    assert not one_sided.facts, "where nobody looked, nothing was removed"
-    assert ("packages", "before", 1) in {(o.words, o.told_in, o.count) for o in one_sided.only}
 
 
 def write(path: Path, snapshot: Snapshot) -> str:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.cli.fleet import asking
-from envcheck.cli.main import build_parser
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes
 from envcheck.fleet.engines.ansible import Event, PlaybookEnd
@@ -45,15 +43,6 @@ def test_why_a_machine_cannot_be_reached_is_told_alike_on_all(
 def test_a_long_or_hostile_reason_is_a_line() -> None:
     outcome, reason = outcomes.of_words("x\x1b[31m\u202e" + "y" * 5000, "failed")
     assert outcome == "failed" and reason.isprintable() and len(reason) < 250
-
-
-@pytest.mark.parametrize(
-    "words", [["--limit", "x"], ["--forks", "3"], ["-b"], ["--", "-u", "admin"], ["-i", "no/where"]]
-)
-def test_options_without_an_inventory_are_refused(words: list[str], tmp_path: Path) -> None:
-    argv = ["fleet", "collect", str(tmp_path), *words]
-    with pytest.raises(UsageError):
-        asking.ask(build_parser(argv).parse_args(argv), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import demos
@@ -14,9 +13,8 @@ from h100 import COUNT, gpu, machine
 from envcheck import safe_text
 from envcheck.attributes import profile_reading as reading
 from envcheck.attributes.model import Attribute, Measurement
-from envcheck.cli.main import run
 from envcheck.facts.profile import Profile
-from envcheck.facts.snapshot import Snapshot, dump, load
+from envcheck.facts.snapshot import Snapshot, load
 from envcheck.fleet import simulated
 from envcheck.fleet.baseline import FleetBaseline, baseline
 from envcheck.fleet.baseline_rates import bound
@@ -151,24 +149,3 @@ def test_hostile_values_leave_a_profile_that_can_be_read(evil: str) -> None:
     profile = parsed(safe_text.styled(made.text))  # as it is written
     assert len(profile.products) == 1 and profile.products[0].tables["gpus"]
     assert not wrong(judged(machines, parsed(of(machines).text)))
-
-
-def test_the_command_writes_a_profile_that_the_doctor_takes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "snapshots"
-    folder.mkdir()
-    for number in range(3):
-        (folder / f"gpu{number}.json").write_bytes(dump(load(demos.build("healthy"))))
-    (folder / "gpu9.json").write_bytes(demos.build("heat"))
-    profile = str(tmp_path / "fleet.toml")
-    assert run(["fleet", "baseline", str(folder), "--output", profile]) == 0
-    assert (
-        "made of 3 of 4 machines; left out, and why stands in its first lines: gpu9"
-        in capsys.readouterr().err
-    )
-    healthy = str(folder / "gpu0.json")
-    assert run(["doctor", "--from", healthy, "--expect", profile, "--only", "expected"]) == 0
-    assert run(["fleet", "report", str(folder), "--expect", profile]) == 1
-    told = capsys.readouterr().out
-    assert "GPU-008" in told and "EXP-013" not in told

@@ -72,19 +72,6 @@ def test_the_sections_come_in_their_order() -> None:
     assert listed == [f"#{one}" for one in found]
 
 
-def test_a_name_and_the_way_back() -> None:
-    snapshot, report, _ = demo("healthy")
-    html = machine_page.render(report, snapshot, name="gpu-0042", back="../index.html")
-    read = Reading(html)
-    assert "gpu-0042" in read.text and html.count("<h1>gpu-0042</h1>") == 1
-    assert [given for given in read.all("a") if given["href"] == "../index.html"]
-
-
-def test_a_bench_has_its_plots() -> None:
-    _, _, html = demo("bench")
-    assert "SM clock" in html and "Images/s" in html and "the line across a bar" in html
-
-
 def test_a_soak_has_its_plots() -> None:
     soaked = soak_runs.snapshot(soak_runs.gpu(0), soak_runs.gpu(1))
     html = page(soaked)

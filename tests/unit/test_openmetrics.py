@@ -9,9 +9,7 @@ from msgspec.structs import replace
 from whole import whole
 
 from envcheck.checks.engine import diagnose
-from envcheck.cli import labels
 from envcheck.cli.demo import NAMES, _packaged
-from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import view_of
@@ -107,18 +105,7 @@ def test_foreign_words_cannot_leave_their_label() -> None:
     assert dict(of_it)["model"].startswith('a\\"} 1 envcheck_status')
 
 
-def test_the_same_labels_twice_are_one_sample() -> None:
-    text = metrics.render([Family("x", "Help.", [Sample(1, {"a": "b"}), Sample(2, {"a": "b"})])])
-    assert list(samples(text).values()) == [2]
-
-
 def test_a_time_that_is_none_is_left_out() -> None:
     snapshot = whole()
     machine = replace(snapshot.machine, collected_at="yesterday")
     assert "snapshot_time" not in told(replace(snapshot, machine=machine))
-
-
-@pytest.mark.parametrize("word", ["host", "=x", "host=", "1a=b", "__name__=x", "code=x", "a-b=c"])
-def test_a_word_that_is_no_label_is_refused(word: str) -> None:
-    with pytest.raises(UsageError, match="--label"):
-        labels.read([word])

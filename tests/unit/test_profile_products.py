@@ -58,16 +58,6 @@ def test_a_machine_that_lost_a_gpu_is_still_of_its_product() -> None:
     assert "8 (lab.toml); here it is 7" in told(found["EXP-003"])
 
 
-def test_a_machine_of_no_product_is_said_so() -> None:
-    found = held(machine([gpu(n, name="NVIDIA T4") for n in range(2)]), PRODUCTS)
-    assert found["EXP-012"].outcome == "fail"
-    assert "this has 2 × NVIDIA T4, and it knows 8 x NVIDIA H100 80GB HBM3; 4 × NVIDIA L4" in told(
-        found["EXP-012"]
-    )
-    assert found["EXP-002"].outcome == "pass", "what is said of all holds for it, too"
-    assert "of a machine like this one" in found["EXP-003"].reason
-
-
 RATES = """\
 [[rates]]
 name = "kernels.L0.fp16"

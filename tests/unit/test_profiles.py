@@ -142,12 +142,6 @@ def test_gpus_are_counted_by_name() -> None:
     assert [code for code in CODES if unseen[code].outcome == "skipped"] == not_wanted
 
 
-def test_without_a_profile_nothing_is_wanted() -> None:
-    found = held(machine(), None)
-    assert list(found) == CODES
-    assert {r.reason for r in found.values()} == {"no profile was given (--expect FILE)"}
-
-
 @pytest.mark.parametrize(
     ("wanted", "value", "kind", "good"),
     [

@@ -18,14 +18,10 @@ from reported import (
 )
 
 from envcheck import json_text
-from envcheck.facts.base import Probe, Unavailable
-from envcheck.facts.gpu import Gpu, NvidiaSmi, Nvml
 from envcheck.facts.host import Host
-from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import Unjudged
 from envcheck.reports import model
-from envcheck.reports.machine import describe_machine
 from envcheck.reports.model import SCHEMA, status_of, worst
 
 
@@ -139,21 +135,3 @@ def test_what_root_would_add_is_said_once() -> None:
     gap = [Unjudged("skipped", log, needs_root=True)]
     follows = result("KRN-009", "kernel", "skipped", consequence_of="KRN-001", unjudged=gap)
     assert report_of(follows).root == "", "root would not help where the cause is another"
-
-
-def test_gpus_come_from_the_driver_then_from_pci_and_are_not_made_up() -> None:
-    card = PciDevice(address="0000:01:00.0", kind="gpu", device_id="10de:2330")
-    audio = PciDevice(address="0000:01:00.1", kind="audio", device_id="10de:22bc")
-    pci = Pci(devices=[card, audio])
-    smi = NvidiaSmi(gpus=[Gpu(pci_address="0000:01:00.0", name="Tesla T4")], cuda_version="12.2")
-    crashed: Probe[Any] = Probe(outcome="crashed", reason="signal 11")
-
-    def summary(**machine: Any) -> str:
-        return describe_machine(snapshot(**machine)).summary
-
-    assert summary(pci=pci) == "1 × NVIDIA GPU 10de:2330"
-    assert summary(pci=pci, nvml=crashed) == "1 × NVIDIA GPU 10de:2330"
-    assert summary(pci=pci, nvidia_smi=smi) == "1 × Tesla T4"
-    assert summary(nvml=Nvml(gpus=Unavailable(unavailable="error"))) == ""
-    assert summary(nvml=Nvml(gpus=[])) == "no NVIDIA GPU"
-    assert summary(pci=Pci(devices=[]), host=Host(wsl=True)) == "", "WSL hides its GPUs from PCI"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from reported import NASTY, could_not_run, eight_gpus, every_outcome, finding, report_of, result
+from reported import NASTY, eight_gpus, every_outcome, finding, report_of, result
 
 from envcheck import safe_text
 from envcheck.facts.evidence import Evidence
@@ -82,18 +82,6 @@ def test_a_failure_carries_evidence_and_remedy() -> None:
         "sudo apt-get install x",
         "could not look: GPU 3: the GPU did not answer",
     ]
-
-
-def test_the_other_outcomes() -> None:
-    error = child_of(could_not_run("DRV-004", "driver", "cuInit: no answer in time"), "error")
-    assert error.get("message") == "cuInit: no answer in time"
-    skip = child_of(result("CTR-001", "container", "skipped", reason="no engine"), "skipped")
-    assert skip.get("message") == "no engine"
-    warned = child_of(
-        result("HOST-002", "host", "warn", findings=[finding("Small.", "warn")]), "system-out"
-    )
-    assert warned.text == "Small."
-    assert list(case_of(result("HOST-001", "host", detail="fine"))) == []
 
 
 def test_what_xml_cannot_hold_or_nobody_can_see_is_escaped_and_the_rest_stays() -> None:

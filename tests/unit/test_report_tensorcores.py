@@ -8,16 +8,13 @@ from typing import Any, get_args
 import judged_rows as rows
 import msgspec
 import pytest
-from build import ok, snapshot
 from judged_rows import DASH, GPU_0, MISALIGNED, NAME, fp32, gpu, h100, judged, unhappy
-from reported import eight_gpus, finding, no_gpu, result, skipped
+from reported import eight_gpus, finding, result, skipped
 
-from envcheck.facts.base import Probe
-from envcheck.facts.micro_kernels import MicroKernels
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
 from envcheck.findings.subjects import mig_instance
-from envcheck.reports import model, terminal
+from envcheck.reports import model
 from envcheck.reports.page import Page
 from envcheck.reports.tensorcore_rows import folded, ordered
 from envcheck.reports.tensorcores import section
@@ -136,43 +133,6 @@ def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
     capped = [judged(gpu=gpu(n), slow=f"At 1{n}00 of 1980 MHz.") for n in range(3)]
     assert titles(capped) == [(f"GPU 0–2 {NAME}", 3)], "numbers alone make no difference"
     assert titles([judged(tflops=1.0), judged(gpu=gpu(1))]) != []
-
-
-def test_numbers_that_no_measurement_gives_do_no_harm() -> None:
-    for value in (float("nan"), float("inf"), -1.0, 1e300, 0.0):
-        for width in (40, 80, 200):
-            text = shown([judged(tflops=value, share=value, ratio=value)] * 2, width=width)
-            assert all(len(row) <= width for row in text.splitlines())
-    assert row_of(shown([judged(tflops=9.6, share=1.57, ratio=0.996)]), "FP16").startswith(
-        "proven 9.60 157 % 1.0 "
-    )
-
-
-def kernels(**probe: Any) -> Snapshot:
-    values = {"outcome": "ok", "facts": None, **probe}
-    return msgspec.structs.replace(
-        eight_gpus(),
-        machine=msgspec.structs.replace(eight_gpus().machine, micro_kernels=Probe(**values)),
-    )
-
-
-def test_where_nothing_ran_one_line_says_why_and_none_where_it_is_plain() -> None:
-    def told(facts: Snapshot, *results: CheckResult) -> str:
-        report = model.build(facts, Diagnosis(list(results)))
-        return terminal.render(report, facts)
-
-    died = kernels(outcome="timeout", reason="no answer within 60 s")
-    assert "\n\nTensor Cores: no matrix product ran: no answer within 60 s.\n" in told(died)
-    nothing = MicroKernels(levels=["L0"])
-    idle = kernels(facts=nothing, reason="every GPU is busy")
-    assert "Tensor Cores: no matrix product ran: every GPU is busy.\n" in told(idle)
-    left_out = skipped("TC-001", "tensorcores", "left out by --only or --skip")
-    assert "Tensor Cores:" not in told(died, left_out)
-    assert "Tensor Cores:" not in told(eight_gpus()), "nobody asked"
-    without = no_gpu()
-    machine = msgspec.structs.replace(without.machine, micro_kernels=ok(nothing))
-    assert "Tensor Cores:" not in told(msgspec.structs.replace(without, machine=machine))
-    assert "Tensor Cores" not in told(snapshot())
 
 
 def test_the_report_orders_what_the_judge_says_and_asks_only_if_wanted(

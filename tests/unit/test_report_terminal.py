@@ -10,7 +10,6 @@ from build import snapshot
 from reported import (
     NASTY,
     SHARED_MEMORY,
-    consequence,
     could_not_run,
     eight_gpus,
     every_outcome,
@@ -164,21 +163,6 @@ def test_an_area_that_only_root_can_judge_says_so_and_others_say_why() -> None:
     assert "- Kernel: only root may read its facts" in text
 
 
-def test_a_target_that_nobody_looked_at_is_one_line() -> None:
-    reason = "no target environment was looked at (--target)"
-    results = [
-        result("HOST-001", "host"),
-        skipped("PKG-001", "packages", reason),
-        skipped("FRM-001", "framework", reason),
-    ]
-    text = shown(*results)
-    assert f"\n-  Target: {reason}\n" in text
-    assert "Packages" not in text and "Framework" not in text
-    judged = shown(*results, result("ENV-001", "environment"))
-    assert f"\n-  Framework: {reason}\n" in judged, "all of them, or none"
-    assert "Target: " not in shown(*results, facts=eight_gpus()).partition(" Host: ")[2]
-
-
 def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> None:
     commands = ["ls '<home-1>/x' '<home-1>/y'", "cat '<host-2>'"]
     failed = result(
@@ -190,16 +174,6 @@ def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> N
     )
     known = shown(failed, restore=lambda told: re.sub("<[a-z]+-[0-9]>", "real", told))
     assert "stand for" not in known and "ls real/x real/y" in known
-
-
-def test_a_thousand_findings_are_a_page() -> None:
-    alike = [finding("Bad memory.", subject=f"GPU {n}") for n in range(1000)]
-    text = shown(result("GPU-001", "gpu", "fail", findings=alike))
-    assert "GPU 15; and 984 more\n" in text and "GPU 16" not in text
-    different = [finding(f"Bad memory on GPU {n}.") for n in range(1000)]
-    text = shown(result("GPU-001", "gpu", "fail", findings=different))
-    assert text.count("\nFAIL GPU-001") == 9
-    assert "FAIL GPU-001 and 992 more in --format json\n" in text
 
 
 def test_the_next_thing_to_type() -> None:
@@ -231,15 +205,3 @@ def test_a_check_that_crashed_shows_both_its_gap_and_its_finding() -> None:
     assert 'COULD NOT RUN GPU-009 "Title of GPU-009": the check crashed: KeyError' in one_line(text)
     assert "WARN GPU-009 envcheck's own check GPU-009 crashed." in text
     assert "\nenvcheck collect --output snapshot.json\n" in text
-
-
-@pytest.mark.parametrize("cause", ["GONE-001", "X-1", "X-2", "X-3"])
-def test_a_consequence_of_nothing_in_the_report_is_not_lost(cause: str) -> None:
-    results = [
-        consequence("X-1", "host", cause, "A fails."),
-        consequence("X-2", "host", "X-1", "B fails."),
-        result("X-3", "host", "pass"),
-    ]
-    text = shown(*results)
-    assert '- X-1 "Title of X-1"' in text and "A fails." in text
-    assert '- X-2 "Title of X-2"' in text and "B fails." in text

@@ -11,12 +11,9 @@ import whole
 from reported import consequence, finding, report_of, result
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.gpu import Gpu
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.subjects import Subject, about_device_at, about_gpu
 from envcheck.reports import terminal
-from envcheck.reports.headlines import phrase
 from envcheck.reports.model import Report, build
 
 LONG = "a finding that takes a lot of the line and then some more of it"
@@ -68,30 +65,6 @@ def test_what_others_follow_from_stands_first() -> None:
     ]
     report = report_of(*results)
     assert (report.verdict, report.headlines) == ("2 problems: Root.; One.", ["Root.", "One."])
-
-
-@pytest.mark.parametrize(
-    ("text", "subjects", "told"),
-    [
-        ("no driver", [about_gpu(Gpu(index=3))], "no driver"),
-        ("is lost", [], "a GPU is lost"),
-        ("is lost", [about_gpu(Gpu(index=9))], "GPU 9 is lost"),
-        ("has Xid 79", [about_device_at("gpu", "0000:03:00.0")], "GPU 3 has Xid 79"),
-        (
-            "has no licence",
-            [about_device_at("gpu", f"0000:0{n}:00.0") for n in (3, 1)],
-            "GPUs 1, 3 have no licence",
-        ),
-        (
-            "does not work",
-            [about_device_at("gpu", "0000:02:00.0")],
-            "the GPU at 0000:02:00.0 does not work",
-        ),
-    ],
-)
-def test_a_phrase_follows_its_devices(text: str, subjects: list[list[Subject]], told: str) -> None:
-    gpus = {"0000:01:00.0": 1, "0000:02:00.0": None, "0000:03:00.0": 3}
-    assert phrase(text, [about for these in subjects for about in these], gpus) == told
 
 
 def test_brief_is_a_line_or_one_more_for_each_of_several() -> None:
