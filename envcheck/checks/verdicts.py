@@ -1,6 +1,7 @@
 """What checks answer with: causes, what they were found on, and how the user can mend it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from ..facts.evidence import Evidence
 from ..findings.causes import Cause, Level, Param, fail, warn
@@ -21,3 +22,4 @@ from ..findings.subjects import (
 from .registry import check
 
 Verdicts = Iterator[Verdict]
+Params = dict[str, Any]  # of a cause

@@ -109,17 +109,6 @@ def test_an_engine_s_words_are_explained(said: str, code: int) -> None:
     assert told["BND-001"].consequence_of == "BND-010"
 
 
-def test_the_image_is_named_in_the_command() -> None:
-    (finding,) = seen(next(iter(SAID)), image="image:my/img:1")["BND-010"].findings
-    assert finding.remedy is not None and "my/img:1 | docker build" in finding.remedy.commands[0]
-
-
-def test_other_words_are_left_to_the_engine() -> None:
-    told = seen("docker: Error response from daemon: no room for containers")
-    assert told["BND-010"].outcome == "skipped"
-    assert told["BND-001"].outcome == "could-not-run"
-
-
 def test_every_row_is_explained_here() -> None:
     meanings = {row["meaning"] for row in table("engine_errors")}
     told = {found.meaning for said in SAID if (found := explain(said)) is not None}

@@ -8,14 +8,9 @@ from h100 import (
     VICTIM,
     lost_gpu,
     machine,
-    mig_instance,
-    pci_device,
-    sections,
     with_fault,
 )
 from judged import results
-
-from envcheck.facts.snapshot import Snapshot
 
 PCIE_X8 = {"pcie_width": 8}
 FAULTS = {
@@ -79,30 +74,3 @@ def test_each_fault_is_found_and_nothing_else_changes(name: str) -> None:
 def test_a_lost_gpu_explains_nvidia_smis_exit_code() -> None:
     told = results(lost_gpu())["DRV-003"]
     assert told.outcome == "skipped" and told.consequence_of == "GPU-001"
-
-
-def test_a_narrow_link_is_no_fault_where_the_slot_is_narrow_or_the_gpu_idle() -> None:
-    def with_slot(lanes: int) -> Snapshot:
-        pci = sections()["pci"]
-        devices = [
-            pci_device(d.address, slot_max_link_width=lanes)
-            if d.address == ADDRESSES[VICTIM]
-            else d
-            for d in pci.devices
-        ]
-        return machine(
-            list(with_fault(**PCIE_X8).machine.nvml.facts.gpus), pci=type(pci)(devices=devices)
-        )
-
-    assert results(with_slot(16))["GPU-010"].outcome == "warn"
-    assert results(with_slot(8))["GPU-010"].outcome == "pass"
-    idle = with_fault(
-        **PCIE_X8, utilization_percent=0, clock_event_reasons=["gpu_idle"], performance_state="P0"
-    )
-    told = results(idle)["GPU-010"]
-    assert not told.findings and told.unjudged[0].outcome == "skipped"
-
-
-def test_mig_with_instances_is_healthy() -> None:
-    told = results(with_fault(mig_enabled=True, mig_pending=True, mig_instances=[mig_instance()]))
-    assert not [code for code, r in told.items() if r.findings]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import h100
 import modes_container as contained
 import modes_machine as machines
 import modes_target as targeted
@@ -18,9 +17,8 @@ from modes_parts import no_module, with_fault
 from modes_well import WELL
 from msgspec.structs import replace
 from targets import dist
-from whole import broken, diagnosed, independent, unbound, unloaded, whole, xid
+from whole import diagnosed, independent, unbound, unloaded, whole, xid
 
-from envcheck.facts.base import Unavailable
 from envcheck.facts.snapshot import Snapshot
 
 ECC = {"ecc_uncorrected_volatile": 1, "ecc_uncorrected_aggregate": 1}
@@ -216,12 +214,3 @@ def test_one_root_cause_is_one_finding(name: str) -> None:
 @pytest.mark.parametrize("name", WELL)
 def test_where_all_is_well_nothing_is_told(name: str) -> None:
     assert independent(diagnosed(WELL[name]())) == {}
-
-
-def test_not_supported_is_no_error_and_unknown_error_is() -> None:
-    def temperature(fact: Unavailable) -> dict[str, str]:
-        return independent(diagnosed(with_fault(temperature_c=fact)))
-
-    assert temperature(h100.NOT_SUPPORTED) == {}
-    assert temperature(broken("Unknown Error")) == {"GPU-001": "fail"}
-    assert temperature(Unavailable(unavailable="lost", detail="GPU is lost")) == {"GPU-001": "fail"}

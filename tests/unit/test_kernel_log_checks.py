@@ -57,9 +57,6 @@ def lacking() -> list[Any]:
 
 RESET = f"NVRM: Rate limiting GSP RPC error prints for GPU at PCI:{ADDRESS[:-2]} (printing 1 of every 30)."
 NEEDS = "  The GPU likely needs to be reset."
-STATUS = (
-    "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x62)"
-)
 UVM = "nvidia-uvm: uvm_global.c:279 uvm_global_set_fatal_error_impl[1] ERR: Encountered a global fatal error"
 MISMATCH = (
     "NVRM: API mismatch: the client has the version 550.54.15, but",
@@ -70,19 +67,9 @@ MISMATCH = (
 @pytest.mark.parametrize(
     ("lines", "level", "words", "command"),
     [
-        ([RESET + NEEDS], "warn", "has to be reset", f"--gpu-reset -i {ADDRESS}"),
         ([f"NVRM: GPU at PCI:{ADDRESS[:-2]} has been lost"], "fail", "has lost", "poweroff"),
-        ([f"NVRM: GPU {ADDRESS}: GPU is lost"], "fail", "has lost", "poweroff"),
         ([UVM], "fail", "stopped for good", "modprobe -r nvidia_uvm"),
         ([f"NVRM: GPU {ADDRESS}: NVLink 3 training failed"], "warn", "could not train", "nvlink"),
-        (
-            [
-                "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping"
-            ],
-            "warn",
-            "560",
-            "ubuntu-drivers",
-        ),
         (list(MISMATCH), "warn", "550.54.15", "libcuda.so"),
     ],
 )
@@ -99,25 +86,6 @@ def test_a_gpu_that_does_not_say_what_it_needs_fails() -> None:
     gpus = [h100.gpu(n, recovery_action=ABSENT, reset_required=ABSENT) for n in range(h100.COUNT)]
     found = only(judge(machine(f"[ 99.0] {RESET}{NEEDS}", gpus=gpus), "KRN-014"))
     assert found.subjects[0].index == h100.VICTIM and found.subjects[0].uuid
-
-
-def test_a_line_that_names_no_gpu_is_of_the_gpu_in_the_lines_beside_it() -> None:
-    xid = f"[ 98.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): 31, pid=1"
-    far = "[ 10.0] NVRM: Xid (PCI:0000:1b:00): 31, pid=1"
-    assert ADDRESS in only(judge(machine(far, xid, f"[ 99.0] {STATUS}"), "KRN-014"), "warn").subject
-    assert not only(judge(machine(far, f"[ 99.0] {STATUS}"), "KRN-014")).subject
-
-
-def test_what_was_said_before_the_driver_was_loaded_anew_is_over() -> None:
-    lines = (f"[ 2.0] {UVM}", f"[ 3.0] {RESET}{NEEDS}", LOADED)
-    assert judge(machine(*lines), "KRN-014").outcome == "pass"
-
-
-def test_an_old_branch_alone_is_told_of_peermem() -> None:
-    line = "[ 9.0] nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context"
-    newer = h100.nvml([h100.gpu(n) for n in range(h100.COUNT)], driver_version="570.86.10")
-    found = h100.machine(host=BARE, kernel=h100.kernel(log=log(line)), nvml=newer)
-    assert judge(found, "KRN-014").outcome == "pass"
 
 
 @pytest.mark.parametrize(
@@ -153,15 +121,15 @@ def test_lines_that_are_no_alarm(line: str) -> None:
     [
         (f"pcieport {PORT}: AER: Uncorrected (Fatal) error received: id=0010", "fail", "PCIe"),
         (f"pcieport {PORT}: AER: Uncorrectable (Non-Fatal) error received: {ADDRESS}", "warn", "PCIe"),
-        (f"nvidia {ADDRESS}: PCIe Bus Error: severity=Uncorrected (Fatal), type=Data Link", "fail", "PCIe"),
-        (f"nvidia {ADDRESS}: AER: can't recover (no error_detected callback)", "fail", "PCIe"),
-        (f"snd_hda_intel {ADDRESS[:-1]}1: AER: can't recover (no error_detected callback)", "fail", "PCIe"),
-        (f"pcieport {PORT}: DPC: containment event, status:0x1f01 source:0x0100", "fail", "PCIe"),
-        (f"pcieport {PORT}: pciehp: Slot(1): Link Down", "fail", "PCIe"),
-        (f"nvidia {ADDRESS}: Unable to change power state from D3cold to D0", "warn", "PCIe"),
+
+
+
+
+
+
         (f"nvidia {ADDRESS}: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003]", "warn", "IOMMU"),
-        (f"DMAR: [DMA Read NO_PASID] Request device [{ADDRESS[5:]}] fault addr 0x0", "warn", "IOMMU"),
-        ("{1}[Hardware Error]: event severity: fatal", "warn", "machine itself"),
+
+
     ],
 )  # fmt: skip
 def test_lines_of_the_kernel_on_the_bus(line: str, level: str, words: str) -> None:
@@ -185,22 +153,6 @@ def test_a_gpu_whose_firmware_did_not_start() -> None:
 
 def xids(*codes: int) -> list[str]:
     return [f"[ {n}.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, x" for n, code in enumerate(codes)]
-
-
-@pytest.mark.parametrize(("code", "outcome"), [(119, "pass"), (74, "pass"), (48, "fail")])
-def test_an_xid_before_the_driver_was_loaded_anew(code: int, outcome: str) -> None:
-    result = judge(machine(*xids(code), LOADED), "KRN-008")
-    assert result.outcome == outcome
-    assert outcome == "fail" or "before the last reset" in result.detail
-    assert judge(machine(LOADED, f"[ 9.0]{xids(code)[0][5:]}"), "KRN-008").outcome == "fail"
-
-
-def test_an_xid_before_the_driver_took_its_advice_back() -> None:
-    back = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
-    line = f"[ 50.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): {back}"
-    assert judge(machine(*xids(119), line), "KRN-008").outcome == "pass"
-    other = line.replace(ADDRESS[:-2], h100.ADDRESSES[0][:-2])
-    assert judge(machine(*xids(119), other), "KRN-008").outcome == "fail"
 
 
 @pytest.mark.parametrize(
@@ -291,6 +243,11 @@ def test_words_of_the_fabric_manager_that_are_no_alarm() -> None:
 
 
 def test_gpus_that_wait_for_switches_that_are_elsewhere() -> None:
-    told = results(manager(NOTHING, fabric="In Progress"), AREAS)
-    assert "elsewhere" in only(told["KRN-016"]).message
-    assert told["GPU-012"].consequence_of == "KRN-016"
+    found = results(manager(NOTHING, fabric="In Progress"), AREAS)
+    assert only(found["KRN-016"]).cause.key == "switches-not-here"
+    assert found["GPU-012"].consequence_of == "KRN-016"
+
+
+def test_a_machine_check_is_the_machine_s() -> None:
+    line = "[ 99.0] {1}[Hardware Error]: event severity: fatal"
+    assert only(judge(machine(line), "KRN-015"), "warn").cause.key == "machine-check"

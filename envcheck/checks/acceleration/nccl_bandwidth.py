@@ -79,7 +79,7 @@ class Joined(NamedTuple):
         "nccl-tests, doc/PERFORMANCE.md: bus bandwidth",
         "nccl_reference.csv, a source in every row; products.csv: NVLinks of a GPU",
     ),
-    follows=(*FOLLOWS, "ACC-012", "NET-003", "GPU-010", "PCI-005"),
+    follows=(*FOLLOWS, "ACC-012", "NET-003", "GPU-010", "PCI-005", "PCI-008"),
     systems=("nccl",),
 )
 def nccl_bandwidth(view: SnapshotView) -> Iterator[Verdict]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ...data.releases import by_month
 from ...facts.kernel import DeviceNode
 from ..containers import CDI_GENERATE, docker_uses_cdi, nvidia_specs
 from ..nvidia_devices import GPU_NODE
 from ..reading import CannotJudge, Skip, SnapshotView, fact
-from ..verdicts import Cause, Evidence, Finding, Param, Remedy, about, fill_in, word
+from ..verdicts import Cause, Evidence, Finding, Remedy, about, fill_in, word
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 _MONTH = re.compile(r"[:/](\d\d\.\d\d)-tf[12]")
@@ -54,7 +55,7 @@ def inside(
     cause: Cause,
     evidence: list[Evidence],
     again: bool = True,
-    **params: Param,
+    **params: Any,
 ) -> Finding:
     """The cause, found on the container. again: its remedy is to start it with its GPUs."""
     subjects = about("container", view.inside.location)

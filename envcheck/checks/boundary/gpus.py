@@ -7,7 +7,7 @@ from ...facts.view import driver_gpus
 from ..driver_state import NO_GPUS
 from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known
 from ..registry import check
-from ..verdicts import Passed, Verdicts, fail, gpu_subject
+from ..verdicts import Params, Passed, Verdicts, fail, gpu_subject
 from .common import VARIABLE, inside, need_host_gpus, nodes
 
 
@@ -58,7 +58,7 @@ def gpus_arrive(view: SnapshotView) -> Verdicts:
         shown = ", ".join(node.path for node in given) or "none of a GPU"
         evidence.append(view.evidence("target.kernel.device_nodes", shown))
     more = " …" if len(missing) > 3 else ""
-    params = {"arrived": len(seen) or "None", "total": total, "missing": names + more}
+    params: Params = {"arrived": len(seen) or "None", "total": total, "missing": names + more}
     yield inside(view, MISSING, evidence, **params)
 
 

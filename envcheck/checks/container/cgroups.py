@@ -7,7 +7,7 @@ from ..container_start import LINKS
 from ..driver_state import on_wsl
 from ..reading import NotKnown, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
-from ..verdicts import Passed, Verdicts, about, check, warn
+from ..verdicts import Params, Passed, Verdicts, about, check, warn
 
 _CGROUP_V2 = (1, 8)  # libnvidia-container knows it from here on
 UDEV_RULE = (
@@ -63,7 +63,7 @@ def containers_keep_gpus(view: SnapshotView) -> Verdicts:
         yield Passed("by CDI, with --device nvidia.com/gpu=all")
     else:
         links = view.evidence("machine.kernel.device_nodes", ", ".join(unlinked) + ": no link")
-        params = {"containers": users, "engine": engine, "node": unlinked[0]}
+        params: Params = {"containers": users, "engine": engine, "node": unlinked[0]}
         yield RELOAD.found(about("engine", engine), [shown, links], **params)
 
 

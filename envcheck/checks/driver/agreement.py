@@ -154,7 +154,8 @@ def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts:
         raise Skip("PCI against NVML: WSL has no PCI devices of its own")
     pci = facts_of(view.machine.pci, "PCI devices")
     devices = [device for device in need(pci.devices, "PCI devices") if _is_ours(device)]
-    seen = [known(gpu.pci_address) for gpu in (*gpus, *nvml.lost)]
+    seen = [known(gpu.pci_address) for gpu in gpus]
+    seen += [known(lost.pci_address) for lost in nvml.lost]
     missing = [device for device in devices if device.address not in seen]
     unnamed = len(missing) - seen.count(None)
     counts = f"{plural(len(devices), 'GPU')} on the bus, {len(gpus)} in NVML"

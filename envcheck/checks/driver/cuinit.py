@@ -103,8 +103,7 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
         cause, advice = _CODES[row.key] if row else _OTHER, None
         if code == 999 and container(view):
             cause, advice = _NODE_LOST, lost_gpus(view)
-        commands = row.commands if row else None
-        yield cause.found((), evidence, commands=commands, advice=advice, code=code, name=name)
+        yield cause.found((), evidence, advice=advice, code=code, name=name)
 
 
 def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:

@@ -12,6 +12,7 @@ from ..reading import Gpu, Kernel, Nvml, SnapshotView, facts_or, known
 from ..verdicts import (
     Evidence,
     Finding,
+    Params,
     Passed,
     Remedy,
     Verdicts,
@@ -86,7 +87,7 @@ def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
     elif entry.code not in _OWN_REMEDY:
         own = _bring_back(view, address)
     evidence += _log_evidence(view, address)
-    params = {"gpu": subject.text, "meaning": code.meaning, "error": entry.code}
+    params: Params = {"gpu": subject.text, "meaning": code.meaning, "error": entry.code}
     return LOST.found([subject], evidence, advice=own, **params)
 
 

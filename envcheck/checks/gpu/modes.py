@@ -10,7 +10,7 @@ from ...data.versions import parse_version
 from ..driver_state import DATA_CENTRE_BRANDS, HOLDERS, container, on_windows, on_wsl, service
 from ..gpus import found, gpu_check, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, Unavailable, known, need
-from ..verdicts import Passed, Verdicts, fail, warn
+from ..verdicts import Params, Passed, Verdicts, fail, warn
 
 MIG_PENDING = warn(
     "mig-change-pending",
@@ -187,7 +187,11 @@ def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:
         raise NotKnown(f"which CUDA makes code for compute capability {own}")
     called, last = f"{own} ({entry.architecture})", parse_version(entry.last_cuda)
     if last is not None and last < Version(str(rows()[0].version.major - 1)):
-        params = {"cuda": entry.last_cuda, "capability": own, "architecture": entry.architecture}
+        params: Params = {
+            "cuda": entry.last_cuda,
+            "capability": own,
+            "architecture": entry.architecture,
+        }
         yield found(view, TOO_OLD, gpu, "compute_capability architecture", **params)
     elif entry.last_cuda:
         yield Passed(f"{called}: up to CUDA {entry.last_cuda}")

@@ -64,14 +64,14 @@ Differing = list[tuple[Shared, Outlier]]  # of one GPU
 class Comparison(NamedTuple):
     """What one check compares.
 
-    differs: the cause for one GPU; split: for GPUs without a majority. less: the cause for one whose first
-    fact is much less than its peers', if that is worse.
+    differs: the cause for one GPU; split: for GPUs without a majority, if that is one. less: the cause for
+    one whose first fact is much less than its peers', if that is worse.
     """
 
     shared: list[Shared]
     differs: Cause
-    split: Cause
-    less: Cause | None
+    split: Cause | None = None
+    less: Cause | None = None
 
     def judge(self, view: SnapshotView) -> Verdicts:
         """One finding for each GPU that differs from its peers, one for all that have no majority."""
@@ -88,9 +88,9 @@ class Comparison(NamedTuple):
             yield from (
                 self._differs(view, some) for some in differing.values() if some not in split
             )
-            if split:
-                yield self._split(view, split)
-            if not differing:
+            if split and self.split:
+                yield self._split(view, self.split, split)
+            if not differing or (split and not self.split):
                 known_of = [any(known(getattr(g, f.field)) for f in self.shared) for g in gpus]
                 if sum(known_of) > 1:
                     yield Passed(f"{sum(known_of)} × {name} are alike")
@@ -110,14 +110,14 @@ class Comparison(NamedTuple):
         )
         return found(view, cause, one.gpu, "", evidence=_evidence(view, some), values=values)
 
-    def _split(self, view: SnapshotView, split: list[Differing]) -> Finding:
+    def _split(self, view: SnapshotView, cause: Cause, split: list[Differing]) -> Finding:
         subjects = [gpu_subject(some[0][1].gpu) for some in split]
         values = ["; ".join(fact.show(one.value) for fact, one in some) for some in split]
         each = [f"{one.text}: {value}" for one, value in zip(subjects, values, strict=True)]
         address = address_of(split[0][0][1].gpu)
-        commands = [command.format(gpu=address) for command in self.split.commands]
+        commands = [command.format(gpu=address) for command in cause.commands]
         evidence = [item for some in split for item in _evidence(view, some)]
-        return self.split.found(subjects, evidence, commands=commands, values=" | ".join(each))
+        return cause.found(subjects, evidence, commands=commands, values=" | ".join(each))
 
 
 def _evidence(view: SnapshotView, some: Differing) -> list[Evidence]:

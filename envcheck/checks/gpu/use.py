@@ -6,7 +6,7 @@ from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, found, judge_gpus
 from ..reading import CannotJudge, Gpu, SnapshotView, known, need
 from ..target import installed, tensorflows, variables_if_known
-from ..verdicts import Passed, Remedy, Verdicts, check, warn
+from ..verdicts import Params, Passed, Remedy, Verdicts, check, warn
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
 HELD = 0.25  # of the memory in use without a process that owns it
@@ -74,7 +74,7 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if share >= FULL:
         names = [known(one.name) or f"process {one.pid}" for one in (processes or [])[:4]]
         shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names))
-        params = {"used": used, "total": total, "by": f" by {shown}" if shown else ""}
+        params: Params = {"used": used, "total": total, "by": f" by {shown}" if shown else ""}
         yield found(view, MEMORY_FULL, gpu, fields, advice=_make_room(view, gpu), **params)
     elif processes == [] and share >= HELD and used >= HELD_MIB and _sees_processes(view):
         yield found(view, ORPHANED, gpu, fields, used=used)

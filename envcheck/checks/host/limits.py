@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...facts.host import Host
 from ..reading import CannotJudge, SnapshotView, fact, is_absent, known, need
 from ..system_commands import in_engine
-from ..verdicts import Passed, Subject, Verdicts, about, check, unjudged, warn
+from ..verdicts import Params, Passed, Subject, Verdicts, about, check, unjudged, warn
 from .places import host_of
 
 DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that asks for nothing
@@ -127,7 +127,7 @@ def limits(view: SnapshotView) -> Verdicts:
         evidence = [view.evidence(f"{place}.host.memlock_kib")]
         if memlock != -1 and devices and known(host.container):
             commands = in_engine(view, "limits")
-            params = {"kib": memlock, "devices": devices}
+            params: Params = {"kib": memlock, "devices": devices}
             yield LOCKED_MEMORY.found(subjects, evidence, commands=commands, **params)
         files, processes = known(host.open_files), known(host.cgroup_pids_limit)
         if files is not None and 0 <= files < LEAST_OPEN_FILES:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from ...facts.host import Disk
 from ..reading import CannotJudge, SnapshotView, Unavailable, known, need
-from ..verdicts import Passed, Verdicts, about_file, check, fail, fill_in, unjudged, warn, word
+from ..verdicts import (
+    Params,
+    Passed,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    fill_in,
+    unjudged,
+    warn,
+    word,
+)
 from .places import (
     DEAD,
     NAMES,
@@ -69,8 +80,9 @@ def usable(view: SnapshotView) -> Verdicts:
 
 def _noexec(view: SnapshotView, disk: Disk) -> Verdicts:
     libraries = [role for role in roles(disk) if role in ("environments", "target")]
-    if libraries and need(disk.noexec, f"mount options of {disk.path}"):
-        params = {"mount": mount(disk), "role": NAMES[libraries[0]], "path": disk.path}
+    noexec = need(disk.noexec, f"mount options of {disk.path}") if libraries else False
+    if noexec:
+        params: Params = {"mount": mount(disk), "role": NAMES[libraries[0]], "path": disk.path}
         yield NOEXEC.found(about_file(disk.path), [evidence(view, disk, "noexec")], **params)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...facts.kernel import DeviceNode
 from .. import driver_on_disk as disk
 from ..container_start import start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_state import HOLDERS, REBOOT, container, then_reboot
-from ..nvidia_devices import GPU_NODE, DeviceNode, host_facts, is_loaded, kernel_facts, open_to_all
+from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
 from ..reading import CudaDriver, Gpu, Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
 from ..system_commands import on_system
 from ..verdicts import (

@@ -7,7 +7,7 @@ import re
 from ..driver_state import NO_DRIVER, REPORT
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
 from ..reading import KernelEvent, SnapshotView, known, need
-from ..verdicts import Finding, Passed, Verdicts, check, fail, warn
+from ..verdicts import Finding, Params, Passed, Verdicts, check, fail, warn
 from .events import address_of_event, gpu_at, reset_commands, since_driver_load, subjects_at
 
 _MISMATCH = re.compile(
@@ -20,6 +20,13 @@ RESET = fail(
     " or their results are wrong.",
     "Stop everything that uses the GPU and reset it; where the reset is refused, or it comes back, power the"
     " machine off and on.",
+)
+RESET_BEFORE = RESET.variant(
+    "reset-was-required",
+    severity="warn",
+    headline="had to be reset, said the driver",
+    sentence="The driver said that this GPU has to be reset (it does not ask for it any more): look whether"
+    " programs on it work.",
 )
 LOST = fail(
     "gpu-lost",
@@ -66,14 +73,13 @@ _MENTIONED = {
     "modeset": "an error of the display (nvidia-modeset)",
     "gsp": "a failed start of the GPU's firmware, which has come up since",
     "peermem": "nvidia-peermem: an invalid context",
-    "reset-required": "a GPU that had to be reset, and was",
 }
 
 
 @check(
     "KRN-014",
     title="The driver logs no errors besides Xids",
-    causes=[*_OF_A_GPU.values(), UVM, MISMATCH],
+    causes=[*_OF_A_GPU.values(), RESET_BEFORE, UVM, MISMATCH],
     about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory has"
     " stopped, an NVLink is not trained, a program has libraries of another driver. Judged by the kernel"
     " log since the driver was loaded.",
@@ -109,12 +115,13 @@ def _judge(
         module = known(kernel_facts(view).driver_version)
         if client is None or client["client"] == module:
             return None
-        params = {"client": client["client"], "module": module or "another"}
+        params: Params = {"client": client["client"], "module": module or "another"}
         return MISMATCH.found(evidence=evidence, **params)
     cause, gpu, listed = _OF_A_GPU.get(kind), gpu_at(view, address), listed_gpus(view)
     started = cause is GSP and (address in listed or (address is None and listed))
-    recovered = cause is RESET and gpu is not None and known(gpu.recovery_action) == "None"
-    if cause is None or started or recovered:
+    if cause is None or started:
         return None
     commands = reset_commands("reset", address) if cause is RESET else None
+    if cause is RESET and gpu is not None and known(gpu.recovery_action) == "None":
+        cause = RESET_BEFORE
     return cause.found(subjects_at(view, address), evidence, commands=commands)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from statistics import median
+from typing import Any
 
 from ...facts.acceleration import SystemTrial
 from ..acceleration.common import Seen, died, each_run, failed, number
@@ -12,7 +13,7 @@ from ..gpus import address_of
 from ..kernel.events import gpu_at, subjects_at
 from ..peer_groups import is_vgpu
 from ..reading import CouldNotRun, Gpu, SnapshotView, known
-from ..verdicts import Cause, Evidence, Finding, Param, Subject, Unjudged, Verdicts
+from ..verdicts import Cause, Evidence, Finding, Subject, Unjudged, Verdicts
 
 ABSENT = "no GPU was looked at"
 
@@ -51,7 +52,7 @@ class Measured:
         cause: Cause,
         trials: Iterable[SystemTrial | None],
         evidence: Iterable[Evidence] = (),
-        **params: Param,
+        **params: Any,
     ) -> Finding:
         """The cause, on this GPU. "{gpu}" is its name in sentences, and its address in commands."""
         address = address_of(self.gpu) if self.gpu else (self.address or "0")

@@ -10,7 +10,7 @@ from ..acceleration.common import NOTHING_RUNS, number
 from ..gpu.link import in_virtual_machine, lacks, pci_device
 from ..on_the_bus import link_state
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import Evidence, Passed, Verdicts, check, fail, fill_in, warn
+from ..verdicts import Evidence, Params, Passed, Verdicts, check, fail, fill_in, warn
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual, words, words_of
 
 TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
@@ -79,7 +79,7 @@ SLOW = warn(
     " link carries, or far below the GPUs of its name, is a warning; data that comes back different is a"
     " failure.",
     sources=["PCI Express Base Specification; github.com/NVIDIA/nvbandwidth, README"],
-    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-006", "GPU-018"),
+    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
     systems=("links",),
 )
 def host_to_gpu(view: SnapshotView) -> Verdicts:
@@ -89,7 +89,7 @@ def host_to_gpu(view: SnapshotView) -> Verdicts:
         trial = one.seen.trial("round trip")
         rates = [rate for way in (TO, FROM) if (rate := one.rate(way))]
         if wrong := number(trial, "wrong"):
-            places = {name: words_of(trial, name) for name in ("where", "bits")}
+            places: Params = {name: words_of(trial, name) for name in ("where", "bits")}
             mib = number(trial, "MiB")
             yield one.found(DAMAGED, [trial], words=words(wrong), mib=mib, **places)
         elif len(rates) < 2:

@@ -22,6 +22,7 @@ from ..system_commands import on_system
 from ..verdicts import (
     Evidence,
     Finding,
+    Params,
     Passed,
     Verdicts,
     about_device,
@@ -136,7 +137,7 @@ def _rival(view: SnapshotView, gpu: PciDevice, driver: str, evidence: list[Evide
         more = "options nouveau modeset=0\\n" if driver == "nouveau" else ""
         file = f"/etc/modprobe.d/blacklist-{driver}.conf"
         commands.insert(0, f"printf 'blacklist {driver}\\n{more}' | sudo tee {file}")
-    params = {"driver": driver, "already": " (it is already)" if already else ""}
+    params: Params = {"driver": driver, "already": " (it is already)" if already else ""}
     return RIVAL.found(about_device(gpu), evidence, commands=then_reboot(commands), **params)
 
 

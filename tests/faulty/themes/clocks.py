@@ -188,14 +188,3 @@ add(
     lambda m: m.gpu(6).change(vbios="96.00.5E.00.01"),
     ("GPU-02[1-6]", r"GPU 6\b", r"96\.00\.5E", r"VBIOS|firmware|vendor|update"),
 )
-add(
-    "the GSP is off on one GPU",
-    "h100",
-    lambda m: m.gpu(2).change(gsp=None, gsp_mode=(0, 1)),
-    (
-        f"GPU-02[1-6]|{NEW}",
-        r"GPU 2\b",
-        r"GSP",
-        r"NVreg_EnableGpuFirmware|driver|reload|reset|reboot",
-    ),
-)

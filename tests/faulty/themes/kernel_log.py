@@ -252,15 +252,6 @@ add(
     ),
     ("KRN-0(08|1[3-6])|DRV-011", r"GPU 3\b|0000:5d:00|^; ", r"reset", RESET),
 )
-add(
-    "peermem refuses a context",
-    "a100-mig",
-    lambda m: m.say(
-        "nvidia-peermem nvidia_peermem:nv_mem_client_init:625 ERROR detected invalid context, skipping "
-        "further processing"
-    ),
-    ("KRN-0(08|1[456])|NET-0\\d\\d", "", r"peermem", r"peermem|driver|dnf"),
-)
 
 
 def _in_file(m: Machine, path: str, line: str) -> None:

@@ -57,7 +57,7 @@ add(
     "/dev/shm of 64 MiB in a container",
     "container",
     _shm("size=64m"),
-    ("HOST-008|BND-006", r"/dev/shm|", r"64", r"--shm-size|--ipc|shm"),
+    ("HOST-008", r"/dev/shm|", r"64", r"--shm-size|--ipc|shm"),
 )
 add(
     "/dev/shm of 256 MiB for eight GPUs",
@@ -167,7 +167,7 @@ def _port(m: Machine, name: str, **values: str) -> None:
 
 
 # How much memory may be locked is this machine's own, which nobody in a name space may raise.
-ALSO = "HOST-009|BND-007"
+ALSO = "HOST-009"
 NET = "NET-0\\d\\d|HOST-009|BND-0\\d\\d|PCI-0\\d\\d|GPU-03[56]|ENV-01\\d"
 add(
     "an InfiniBand port is down",
