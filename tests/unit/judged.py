@@ -32,7 +32,9 @@ def result(snapshot: Snapshot, code: str, areas: Iterable[str] = AREAS) -> Check
 
 def judged_alone(snapshot: Snapshot, code: str) -> CheckResult:
     """One check's result, without those that would explain it."""
-    return diagnose(snapshot, checks=[c for c in checks_of() if c.code == code]).results[0]
+    return diagnose(snapshot, checks=[c for c in registry.all_checks() if c.code == code]).results[
+        0
+    ]
 
 
 def told(check: CheckResult) -> str:
