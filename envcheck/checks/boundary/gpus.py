@@ -38,8 +38,7 @@ MISSING = fail(
     title="The host's GPUs are in the container",
     causes=[MISSING],
     about="GPUs come into a container by CDI, by NVIDIA's runtime or hook, or by hand, and what does not come"
-    " is not there: no engine warns. It passes, and says so, if NVIDIA_VISIBLE_DEVICES or a choice of devices"
-    " names a part of them.",
+    " is not there: no engine warns.",
     sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
     follows=(*NO_GPUS, "BND-003", "BND-005"),
 )

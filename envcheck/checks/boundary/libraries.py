@@ -30,8 +30,7 @@ NO_LIBCUDA = fail(
     title="The driver's libraries are in the container",
     causes=[NO_LIBCUDA],
     about="libcuda belongs to the host's driver, and no image holds the right one: the engine brings it in,"
-    " by CDI or by NVIDIA's runtime or hook. Without that (podman before 5 accepts --gpus all and does"
-    " nothing) the image's framework runs on the CPU.",
+    " by CDI or by NVIDIA's runtime or hook.",
     sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
     follows=(*NO_GPUS, "ENV-009"),
 )
@@ -50,14 +49,12 @@ def libraries_arrive(view: SnapshotView) -> Verdicts:
 STUB = fail(
     "stub-inside",
     "the container's libcuda does not fit the driver",
-    "The loader inside finds the toolkit's libcuda stub, which is for linking only: no CUDA program can"
-    " start.",
+    "The loader inside finds the toolkit's libcuda stub, which is for linking only: CUDA does not start.",
     "Remove the stubs directory from LD_LIBRARY_PATH in the image.",
 )
 OTHER_DRIVER = STUB.variant(
     "libcuda-of-another-driver",
-    sentence="libcuda inside is of driver {version}, and the host's kernel runs {module}: CUDA does not"
-    " start.",
+    sentence="libcuda inside is of driver {version}, and the host runs {module}: CUDA does not start.",
     remedy="The driver was upgraded after the container was started, or the CDI specification was written:"
     " write it again and restart the container.",
     commands=[CDI_GENERATE],
@@ -80,9 +77,7 @@ COMPAT_OLDER = COMPAT_FAILS.variant(
     "BND-004",
     title="libcuda inside goes with the host's driver",
     causes=[STUB, OTHER_DRIVER, COMPAT_FAILS, COMPAT_OLDER],
-    about="The kernel's module is the host's, so the libcuda inside must be of its version. NVIDIA's images"
-    " also carry a newer libcuda in /usr/local/cuda/compat for older drivers: forward compatibility, for"
-    " data-centre GPUs and the driver branches that the image names.",
+    about="The kernel's module is the host's, so the libcuda inside must be of its version.",
     sources=["NVIDIA CUDA Compatibility guide; releases.csv; mistral-inference#144; numba#9732"],
     follows=(*NO_GPUS, "BND-003", "CTR-012"),
 )
@@ -169,8 +164,7 @@ FAILS = NO_NODES.variant(
     title="CUDA answers inside as it does outside",
     causes=[NO_NODES, FORBIDDEN, LOST, FAILS],
     about="With the libraries there and the host healthy, CUDA or NVML may still fail inside: the device"
-    " nodes did not come along, this user may not open them, or the container has lost its GPUs. The last"
-    " happens in the middle of a run, when systemd rewrites the device rules.",
+    " nodes did not come along, this user may not open them, or the container has lost its GPUs.",
     sources=["nvidia-container-toolkit#48, #1227"],
     follows=(*NO_GPUS, "KRN-006", "DRV-004", "BND-003", "BND-004"),
 )

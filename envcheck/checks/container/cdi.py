@@ -36,9 +36,7 @@ OTHER_DRIVER = warn(
     "CTR-004",
     title="The CDI specifications describe this machine as it is",
     causes=[NO_NODES, NO_FILES, OTHER_DRIVER],
-    about="A CDI specification lists the driver's files by their full names, with the driver's version. After"
-    " a driver upgrade or a change of GPUs it names files that are gone, and no container that asks for a GPU"
-    " by CDI starts.",
+    about="A CDI specification lists the driver's files by their full names, with the driver's version.",
     sources=["nvidia-container-toolkit#450, #885; webkit-container-sdk#23; CDI SPEC.md"],
     follows=(*shared.NO_DEVICE_NODES, "DRV-002"),
 )
@@ -94,8 +92,7 @@ UNREAD = warn(
     "podman cannot read the CDI specification",
     "{path} is of CDI version {version}, and podman {podman} reads none from {least} on: `podman run --device"
     " nvidia.com/gpu=all` ends with 'unresolvable CDI devices'.",
-    "Upgrade podman; or write the specification with a toolkit that is older (1.18.2 writes one that podman"
-    " 4.9 reads).",
+    "Upgrade podman; or write the specification with a toolkit that is older (1.18.2 for podman 4.9).",
 )
 
 

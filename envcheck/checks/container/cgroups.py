@@ -32,8 +32,7 @@ RELOAD = warn(
     title="Running containers keep their GPUs",
     causes=[RELOAD],
     about="With the systemd cgroup driver, a `systemctl daemon-reload` (which every package upgrade may do)"
-    " makes systemd rewrite a container's device rules by the links in /dev/char. NVIDIA's driver makes none,"
-    " so a container loses its GPU in the middle of a run: 'Failed to initialize NVML: Unknown Error'.",
+    " makes systemd rewrite a container's device rules by the links in /dev/char.",
     sources=["nvidia-container-toolkit#48, #1227; nvidia-docker#1730, #1671, #1618"],
     follows=shared.NO_DEVICE_NODES,
 )
@@ -100,8 +99,7 @@ RULES = NO_RULES.variant(
     title="The toolkit's no-cgroups setting fits the engine",
     causes=[NO_RULES, RULES],
     about="With no-cgroups = true in the toolkit's configuration, NVIDIA's hook does not touch a container's"
-    " device rules. A rootless engine needs that; under docker's own root server the container has no access."
-    "",
+    " device rules.",
     sources=["nvidia-container-toolkit#381, #85; libnvidia-container#154"],
     follows=shared.NO_GPU,
 )
@@ -143,8 +141,7 @@ OLD_LIBRARY = warn(
     title="NVIDIA's container library knows this system's control groups",
     causes=[OLD_LIBRARY],
     about="libnvidia-container gives a container the right to open the GPUs' device nodes by its control"
-    " group, and knows version 2 of those since 1.8. With an older one on a system with cgroup v2 (Debian 11,"
-    " Ubuntu 21.10, RHEL 9 and newer) no container with GPUs starts.",
+    " group, and knows version 2 of those since 1.8.",
     sources=["libnvidia-container#111; nvidia-docker#1447, #1660; k8s-device-plugin#273"],
     follows=shared.NO_GPU,
 )

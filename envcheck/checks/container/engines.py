@@ -104,8 +104,7 @@ RUNTIME_GONE = NO_RUNTIME.variant(
 )
 NO_CDI = NO_RUNTIME.variant(
     "podman-without-cdi",
-    sentence="There is no CDI specification of the GPUs: `podman run --device nvidia.com/gpu=all` does not"
-    " know that device.",
+    sentence="There is no CDI specification of the GPUs: `podman run --device nvidia.com/gpu=all` fails.",
 )
 
 
@@ -114,8 +113,7 @@ NO_CDI = NO_RUNTIME.variant(
     title="The container engines can hand out the GPUs",
     causes=[RUNTIME_GONE, NO_RUNTIME, NO_CDI],
     about="No engine gives a container a GPU by itself: docker needs NVIDIA's hook, its runtime or a CDI"
-    " specification, podman a CDI specification (or the older hook). Judged by the runtimes that the server"
-    " names and by what is installed.",
+    " specification, podman a CDI specification (or the older hook).",
     sources=["nvidia-container-toolkit#854, #522; NVIDIA Container Toolkit installation guide"],
     follows=shared.NO_GPU,
 )

@@ -44,9 +44,7 @@ OWN_LIBRARIES = OWN_DRIVER.variant(
     "CTR-012",
     title="The image holds no driver of its own",
     causes=[OWN_DRIVER, OWN_LIBRARIES],
-    about="libcuda and libnvidia-ml belong to the host's driver: the engine mounts them into a container. An"
-    " image that has its own (an installed driver package, a build on WSL) gives programs the wrong ones as"
-    " soon as they come first in LD_LIBRARY_PATH or in ldconfig's order.",
+    about="libcuda and libnvidia-ml belong to the host's driver: the engine mounts them into a container.",
     sources=["apptainer#846; E4S-Project/e4s#172; tensorflow/build#59; nvidia-docker#1699, #1551"],
     follows=("PCI-001",),
 )

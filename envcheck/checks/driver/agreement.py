@@ -56,8 +56,7 @@ DISAGREE = warn(
     title="NVML and nvidia-smi agree",
     causes=[DISAGREE],
     about="nvidia-smi is a program over NVML, so both must report the same driver version, GPUs, UUIDs,"
-    " names, memory and MIG modes. Where they do not, an nvidia-smi or a libnvidia-ml of another driver is in"
-    " the way.",
+    " names, memory and MIG modes.",
     sources=["nvidia-smi(1); nvml.h"],
     follows=(*NO_GPUS, "DRV-003", "DRV-010", "GPU-001"),
 )
@@ -107,17 +106,8 @@ def _differ(here: object, there: object, rounding: int) -> bool:
 DROPPED = fail(
     "driver-dropped-gpu",
     "is not listed by NVML",
-    "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it up, so no"
-    " program can use it.",
+    "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it up.",
     "Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
-)
-EXCLUDED = warn(
-    "gpu-excluded",
-    "is excluded by a module parameter",
-    "The GPU at {address} is on the PCI bus and NVML does not list it: the module parameter ExcludedGpus is"
-    " {excluded}, so no program can use it.",
-    "If it should be used, remove ExcludedGpus from the module's options and reboot.",
-    "grep -rn ExcludedGpus /etc/modprobe.d /proc/cmdline",
 )
 HIDDEN = fail(
     "hidden-from-cuda",
@@ -131,7 +121,7 @@ HIDDEN = fail(
 @check(
     "DRV-007",
     title="Every GPU on the bus reaches CUDA",
-    causes=[DROPPED, EXCLUDED, HIDDEN],
+    causes=[DROPPED, HIDDEN],
     about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first link"
     " that drops it is the finding; counted are GPUs that are bound to the nvidia driver.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
@@ -182,14 +172,6 @@ def _dropped_by_driver(view: SnapshotView, device: PciDevice) -> Finding:
         view.evidence("machine.pci.devices", shown),
         view.evidence("machine.nvml.gpu_count"),
     ]
-    parameters = facts_or(view.machine.kernel, Kernel).driver_parameters
-    values = [
-        parameters.get(key, "").strip().strip('"') for key in ("ExcludedGpus", "GpuBlacklist")
-    ]
-    if excluded := next(filter(None, values), ""):
-        text = f"ExcludedGpus: {excluded}"
-        evidence.append(view.evidence("machine.kernel.driver_parameters", text))
-        return EXCLUDED.found(about, evidence, address=address, excluded=excluded)
     commands = [
         f"sudo dmesg | grep -iE {word(f'nvrm|xid|{address[:-2]}')}",
         f"cat {word(f'/sys/bus/pci/devices/{address}/enable')}",

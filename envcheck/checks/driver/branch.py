@@ -37,8 +37,7 @@ OLDER = NEWER.variant(
     title="The driver's branch and the CUDA it runs",
     causes=[TOO_OLD, NEWER, OLDER],
     about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on, newer"
-    " minor versions of the same major one. Where the CUDA version that libcuda reports belongs to another"
-    " branch than the driver, a libcuda of another driver hides its own.",
+    " minor versions of the same major one.",
     sources=["NVIDIA CUDA Toolkit release notes, tables 2 and 3; NVIDIA CUDA Compatibility guide"],
     follows=(*NO_GPUS, "DRV-005", "FRM-003"),
 )

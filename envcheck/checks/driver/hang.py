@@ -32,8 +32,7 @@ HANGS = fail(
     title="Nothing that asks the driver hangs in the kernel",
     causes=[HANGS],
     about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel, where"
-    " not even SIGKILL ends it. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"
-    " libcuda and the frameworks, and which it could not end.",
+    " not even SIGKILL ends it.",
     sources=["leptonai/gpud#117; NVIDIA/gpu-monitoring-tools#46"],
     follows=("PCI-001",),
 )

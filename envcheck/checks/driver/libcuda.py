@@ -32,8 +32,7 @@ REFUSED = STUB.variant(
     headline="libcuda is a compat package's, and refused",
     sentence="libcuda comes from a compat directory and CUDA does not start with it (error {code}): forward"
     " compatibility needs a data-centre GPU and a driver branch that it was made for.",
-    remedy="Take the compat directory off the loader's path, and upgrade the driver if its own CUDA is too"
-    " old.",
+    remedy="Take the compat directory off the loader's path; upgrade the driver if its own CUDA is too old.",
 )
 OLDER = STUB.variant(
     "compat-older-than-driver",
@@ -49,9 +48,7 @@ OLDER = STUB.variant(
     "DRV-005",
     title="libcuda is the driver's own",
     causes=[STUB, REFUSED, OLDER],
-    about="libcuda.so.1 belongs to the driver. Toolkits carry a stub of it for linking, and compat packages a"
-    " newer one for older drivers, which works on data-centre GPUs only: with either CUDA fails with 34, 803"
-    " or 804.",
+    about="libcuda.so.1 belongs to the driver.",
     sources=["numba#9732 (stubs); mistral-inference#144 (compat); NVIDIA CUDA Compatibility guide"],
     follows=NO_GPUS,
 )
@@ -94,7 +91,7 @@ HIDES = fail(
 HIDES_WORKING = HIDES.variant(
     "linux-libcuda-in-wsl",
     severity="warn",
-    sentence="On WSL the driver is Windows' own, and a libcuda from inside hides it: CUDA starts with another"
+    sentence="On WSL the driver is Windows' own, and a libcuda from inside hides it: CUDA starts in another"
     " version.",
 )
 
@@ -103,9 +100,7 @@ HIDES_WORKING = HIDES.variant(
     "DRV-009",
     title="On WSL, CUDA goes through Windows' driver",
     causes=[HIDES, HIDES_WORKING],
-    about="On WSL2 the NVIDIA driver is Windows' own, and its libraries are mounted at /usr/lib/wsl/lib. A"
-    " Linux driver that is installed inside WSL hides that libcuda behind its own, and CUDA no longer starts."
-    "",
+    about="On WSL2 the NVIDIA driver is Windows' own, and its libraries are mounted at /usr/lib/wsl/lib.",
     sources=["NVIDIA CUDA on WSL User Guide"],
 )
 def wsl_uses_windows_driver(view: SnapshotView) -> Verdicts:

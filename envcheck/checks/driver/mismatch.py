@@ -20,8 +20,8 @@ _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/l
 MISMATCH = fail(
     "driver-library-mismatch",
     "kernel module and driver libraries do not match",
-    "Kernel module ({module}) and driver libraries ({libraries}) have different versions: no program can use"
-    " a GPU.",
+    "Kernel module ({module}) and driver libraries ({libraries}) differ in version: no program can use a GPU."
+    "",
 )
 
 
@@ -30,8 +30,7 @@ MISMATCH = fail(
     title="Kernel module and driver libraries are of one version",
     causes=[MISMATCH],
     about="After an upgrade the new libraries are on disk while the old module is still loaded; from then on"
-    " no new program can use the GPU, though running ones go on. If the module on disk is not of the"
-    " libraries' version either, the upgrade stopped half-way, and a reboot alone changes nothing.",
+    " no new program can use the GPU, though running ones go on.",
     sources=["lyulyul/shine-cluster#30; mozilla/translations#1167; nvml.h, nvmlReturn_t 18"],
     follows=("PCI-001", "KRN-001", "CTR-012"),
 )
@@ -100,6 +99,6 @@ def _remedy(view: SnapshotView, kernel: Kernel, module: str | None, libraries: l
     owner = on_system(view, "owner", names=others[:6])
     return Remedy(
         f"Libraries of the module's own version {module} are installed, and a process gets others: take those"
-        " off the loader's path.",
+        " away.",
         ["ldconfig -p | grep -E 'libnvidia-ml|libcuda'", *owner, "sudo ldconfig"],
     )

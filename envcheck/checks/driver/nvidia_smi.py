@@ -83,8 +83,7 @@ _SILENT = warn(
 _NONSENSE = warn(
     "not-nvidia-smi",
     "nvidia-smi prints something else",
-    "nvidia-smi reports success and prints something that is not its document: scripts that rely on it read"
-    " nonsense.",
+    "nvidia-smi reports success and prints something that is not its document: scripts read nonsense.",
     "See whether another program has its name.",
     "type -a nvidia-smi",
 )

@@ -51,8 +51,7 @@ _CRASHES = fail(
 _SILENT = _CRASHES.variant(
     "nvml-silent",
     headline="NVML never answers",
-    sentence="A process that asks NVML for the GPUs never answers ({reason}): monitoring and schedulers will"
-    " do no better.",
+    sentence="A process that asks NVML for the GPUs never answers ({reason}): monitoring cannot either.",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..driver_state import REPORT
 from ..gpus import errors_of, found, gpu_check
-from ..reading import Gpu, SnapshotView, Unavailable, known, need
+from ..reading import Gpu, SnapshotView, known, need
 from ..verdicts import Passed, Verdicts, fail, warn
 
 _LOWERED = 0.99  # of the default limit: rounding and the driver's own steps take less than the rest
@@ -12,10 +12,8 @@ _LOWERED = 0.99  # of the default limit: rounding and the driver's own steps tak
 CORRUPT = fail(
     "inforom-corrupt",
     "has a corrupt InfoROM",
-    "The InfoROM is corrupt: the board's configuration and its records of memory errors and repairs cannot be"
-    " relied on.",
-    "Switch the machine off and on again; if it stays corrupt, the vendor has to rewrite the InfoROM or"
-    " replace the board.",
+    "The InfoROM is corrupt: the records of memory errors and repairs cannot be relied on.",
+    "Switch the machine off and on again; if that does not help, ask the vendor to rewrite it.",
     *("nvidia-smi -q -i {gpu}", REPORT),
 )
 
@@ -41,8 +39,7 @@ def inforom_is_whole(view: SnapshotView, gpu: Gpu) -> Verdicts:
 LOWERED = warn(
     "power-limit-lowered",
     "has a lowered power limit",
-    "The power limit is {limit:g} W and the board's default {default:g} W: under load the GPU runs at lower"
-    " clocks than it could.",
+    "The power limit is {limit:g} W and the board's default {default:g} W: its clocks are lower.",
     "Set the default again, unless somebody needs the lower limit.",
     "sudo nvidia-smi -i {gpu} -pl {default:g}",
 )
@@ -64,29 +61,3 @@ def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, LOWERED, gpu, fields, limit=limit, default=default)
     else:
         yield Passed("no lower than the default")
-
-
-UNPLUGGED = fail(
-    "external-power-missing",
-    "lacks external power",
-    "The board says that its external power cables are not properly attached: it runs at the lowest clocks,"
-    " or not at all.",
-    "Shut the machine down and attach the board's power cables, each by its own.",
-)
-
-
-@gpu_check(
-    "GPU-034",
-    title="The board's power cables are attached",
-    causes=(UNPLUGGED,),
-    about="A board that needs more power than its slot gives reports a cable that is missing or loose.",
-    sources=["nvml.h, NVML_ERROR_INSUFFICIENT_POWER; nvidia-smi(1), RETURN VALUE 8"],
-)
-def power_is_attached(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    errors = errors_of(gpu, ("insufficient external power", "insufficient power"))
-    if errors:
-        yield found(view, UNPLUGGED, gpu, " ".join(errors[:3]))
-    elif all(isinstance(fact, Unavailable) for fact in (gpu.power_draw_w, gpu.power_limit_w)):
-        need(gpu.power_limit_w, "the board's power")
-    else:
-        yield Passed("no cable is missing")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..driver_state import REPORT
 from ..gpus import found, gpu_check, need_any
 from ..reading import Gpu, Skip, SnapshotView, known, need
-from ..verdicts import Finding, Passed, Verdicts, warn
+from ..verdicts import Params, Passed, Verdicts, warn
 
 BUSY = 90  # percent of utilization from which on clocks are expected to be up
 LOW = 0.5  # of the maximum
@@ -15,8 +15,7 @@ SET_TOLERANCE = 0.98  # of the default: clocks come in steps
 STUCK = warn(
     "low-clocks-without-reason",
     "runs at low clocks without a reason",
-    "The GPU is busy ({use} %) and {low}, and the driver gives no reason: it computes at a fraction of its"
-    " speed.",
+    "The GPU is busy ({use} %) and {low}, and the driver gives no reason: it computes slowly.",
     "Check whether its clocks are locked, undo that, and watch it under load; if they stay low, reset it, and"
     " look at its power cables and the machine's firmware.",
     "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER -i {gpu}",
@@ -33,7 +32,7 @@ STUCK = warn(
     about="A busy GPU raises its clocks, and if something holds them down the driver says what (GPU-008,"
     " GPU-029). Low clocks without a reason come from a stuck driver, a power connector or a firmware fault.",
     sources=["nvidia-smi(1), Performance State, Clocks Event Reasons; mcx#18"],
-    follows=("GPU-006", "GPU-007", "GPU-008", "GPU-009", "GPU-029", "GPU-034"),
+    follows=("GPU-006", "GPU-007", "GPU-008", "GPU-009", "GPU-029"),
 )
 def busy_gpus_are_fast(view: SnapshotView, gpu: Gpu) -> Verdicts:
     use = need(gpu.utilization_percent, "the utilization")
@@ -74,11 +73,10 @@ def _low(gpu: Gpu) -> list[str]:
     return found
 
 
-# Kind of clock: its fact when set, the default, the maximum, its current value, the option to unlock it.
+# Kind of clock: its fact when set, the default, the maximum, the option to unlock it.
 _CLOCKS = {
-    "clock": "clock_set_mhz clock_set_default_mhz clock_sm_max_mhz clock_sm_mhz rgc",
-    "memory's clock": "clock_memory_set_mhz clock_memory_set_default_mhz clock_memory_max_mhz"
-    " clock_memory_mhz rmc",
+    "clock": "clock_set_mhz clock_set_default_mhz clock_sm_max_mhz rgc",
+    "memory's clock": "clock_memory_set_mhz clock_memory_set_default_mhz clock_memory_max_mhz rmc",
 }
 SET_LOW = warn(
     "clock-set-low",
@@ -87,20 +85,12 @@ SET_LOW = warn(
     "Set the default again, unless somebody needs the setting; newer drivers have locked clocks instead.",
     *("sudo nvidia-smi -i {gpu} -rac", "sudo nvidia-smi -i {gpu} -{option}"),
 )
-LOCKED_LOW = warn(
-    "clock-locked-low",
-    "has its clocks set low",
-    "The {clock} is at {mhz} MHz because it is set or locked, and {usual}: programs run at a fraction of the"
-    " GPU's speed.",
-    "Undo the setting, unless somebody needs it.",
-    *("sudo nvidia-smi -i {gpu} -{option}", "sudo nvidia-smi -i {gpu} -rac"),
-)
 
 
 @gpu_check(
     "GPU-029",
     title="No clock is set low",
-    causes=(SET_LOW, LOCKED_LOW),
+    causes=(SET_LOW,),
     about="Clocks can be set (applications clocks, nvidia-smi -ac) and locked (-lgc, -lmc), and stay so until"
     " somebody undoes it or the driver is reloaded. Some boards' defaults are below their maximum.",
     sources=[
@@ -109,28 +99,15 @@ LOCKED_LOW = warn(
 )
 def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, ("clock_event_reasons", "clock_set_mhz"), "the clock-event reasons")
-    low = list(_set_low(view, gpu, locked=False)) or list(_set_low(view, gpu, locked=True))[:1]
+    low = []
+    for clock, names in _CLOCKS.items():
+        *fields, option = names.split()
+        mhz, default, most = (known(getattr(gpu, field)) for field in fields)
+        least = SET_TOLERANCE * default if default else LOW * (most or 0)
+        if mhz is not None and mhz < least:
+            usual = f"its default is {default}" if default else f"its maximum is {most}"
+            params: Params = {"clock": clock, "mhz": mhz, "usual": usual, "option": option}
+            low.append(found(view, SET_LOW, gpu, " ".join(fields), **params))
     yield from low
     if not low:
         yield Passed("no clock is set low")
-
-
-def _set_low(view: SnapshotView, gpu: Gpu, locked: bool) -> list[Finding]:
-    """Clocks whose setting is below the default; or that are now, because of one that is not shown."""
-    reasons, lowered = known(gpu.clock_event_reasons) or [], []
-    if locked and ("applications_clocks_setting" not in reasons or "gpu_idle" in reasons):
-        return []
-    for clock, names in _CLOCKS.items():
-        *fields, option = names.split()
-        set_to, default, most, now = (known(getattr(gpu, field)) for field in fields)
-        mhz = now if locked else set_to
-        least = LOW * (most or 0)
-        if default:
-            least = (LOW if locked and most else SET_TOLERANCE) * default
-        if mhz is None or mhz >= least or (locked and not most):
-            continue
-        usual = f"its default is {default}" if default else f"its maximum is {most}"
-        shown = f"{' '.join(fields if locked else fields[:3])} clock_event_reasons"
-        params = {"clock": clock, "mhz": mhz, "usual": usual, "option": option}
-        lowered.append(found(view, LOCKED_LOW if locked else SET_LOW, gpu, shown, **params))
-    return lowered

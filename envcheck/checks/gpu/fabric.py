@@ -109,9 +109,8 @@ def _fabric(view: SnapshotView, gpu: Gpu) -> Verdicts:
     for fault in faults:
         if fault == "partition_not_assigned" and "no_partition" in faults:
             continue
-        advice = _partition(gpu) if "partition" in fault else None
         cause, words = FAULTS.get(fault, OTHER), fault.replace("_", " ")
-        yield found(view, cause, gpu, fields, advice=advice, fault=words)
+        yield found(view, cause, gpu, fields, fault=words)
     if failed or faults:
         return
     if health in ("unhealthy", "limited capacity"):
@@ -146,20 +145,6 @@ def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
         "The fabric manager runs and could not bring the GPU in: read its log, then restart it while nothing"
         " uses the GPUs; if that does not help, reset the GPUs and NVSwitches together, or reboot.",
         [LOG, f"sudo systemctl restart {MANAGER}", REPORT, "sudo nvidia-smi --gpu-reset"],
-    )
-
-
-def _partition(gpu: Gpu) -> Remedy:
-    if _is_multi_node(gpu):
-        return Remedy(
-            "Have the rack's operator put this GPU into a partition of its fabric (NMX-Controller), then run"
-            " envcheck again.",
-            [_FABRIC, "nvidia-imex-ctl -N"],
-        )
-    return Remedy(
-        "If NVSwitches are shared between virtual machines, activate the partition of this GPU with the"
-        " fabric manager's tool, on the host or service machine; otherwise restart the fabric manager.",
-        ["fmpm -l", f"sudo systemctl restart {MANAGER}"],
     )
 
 

@@ -7,12 +7,10 @@ from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
 from ..verdicts import Passed, Verdicts, fail, warn
 
-FAN_C = 75  # fans that stop on idle boards start well below it
 WARM_C = 5  # a GPU counts as hot from so many degrees below its slowdown threshold
 
 COOLING = (
-    "Look at fans, airflow, dust and the room's temperature; passively cooled boards need the server's"
-    " own fans."
+    "Look at fans, airflow, dust and the room's temperature; passive boards need the server's fans."
 )
 SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
 POWER_SUPPLY = (
@@ -21,13 +19,6 @@ POWER_SUPPLY = (
 )
 SHOW_POWER = ("nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'")
 
-FAN = warn(
-    "fan-stopped",
-    "has a fan that stands still",
-    "The GPU is at {celsius} °C and its fan stands still: it will lower its clocks, and then switch off.",
-    "Check whether the fan turns, its cable is plugged in, and a program sets its speed.",
-    "nvidia-smi -q -d TEMPERATURE -i {gpu}",
-)
 TOO_HOT = fail(
     "too-hot",
     "is too hot",
@@ -47,7 +38,7 @@ NEARLY_TOO_HOT = warn(
 @gpu_check(
     "GPU-007",
     title="The GPUs are cool enough",
-    causes=(FAN, TOO_HOT, NEARLY_TOO_HOT),
+    causes=(TOO_HOT, NEARLY_TOO_HOT),
     about="At its slowdown temperature a GPU lowers its clocks, a few degrees above that it switches off."
     " Judged against the GPU's own threshold; a healthy value without load says nothing about training.",
     sources=["nvidia-smi(1), Temperature; NVSentinel#890; pytorch#153195"],
@@ -56,18 +47,15 @@ NEARLY_TOO_HOT = warn(
 def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     now, left = known(gpu.temperature_c), _degrees_left(gpu)
     fields = "temperature_c temperature_slowdown_c temperature_margin_c"
-    still = known(gpu.fan_percent) == 0 and now is not None and now >= FAN_C
     at = "" if now is None else f" ({now} °C)"
-    if still:
-        yield found(view, FAN, gpu, "fan_percent temperature_c", celsius=now)
-    elif left is None:
+    if left is None:
         need(gpu.temperature_c, "the temperature")
         need(gpu.temperature_margin_c, "the temperature's threshold")
     if left is not None and left <= 0:
         yield found(view, TOO_HOT, gpu, fields, at=at)
-    elif left is not None and left <= WARM_C and not still:
+    elif left is not None and left <= WARM_C:
         yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, left=plural(left, "degree"))
-    elif not still:
+    else:
         yield Passed("below the slowdown temperature")
 
 
@@ -120,8 +108,7 @@ THROTTLED = {
     "hw_thermal_slowdown": fail(
         "throttled-by-heat",
         "is throttled by heat",
-        "The hardware holds the clocks down because of heat (half or less): training runs at a fraction of"
-        " the GPU's speed.",
+        "The hardware holds the clocks down because of heat (half or less): training is that much slower.",
         COOLING,
         *SHOW_HEAT,
     ),
@@ -136,8 +123,7 @@ THROTTLED = {
     "hw_slowdown": warn(
         "throttled-by-hardware",
         "is throttled by its hardware",
-        "The hardware holds the clocks down, and does not say whether for heat or power: training runs slower"
-        " than it could.",
+        "The hardware holds the clocks down, and does not say whether for heat or power: training is slower.",
         "Watch the reasons under load, and look at cooling and power.",
         "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     ),
@@ -190,37 +176,14 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield Passed("no slowdown")
 
 
-# By clock-event reason.
 _PAST = {
-    reason: warn(
-        key, headline, f"{what} for {{time}} since the driver was loaded: {so}.", remedy, *commands
+    reason: THROTTLED[reason].variant(
+        f"was-{THROTTLED[reason].key}",
+        severity="warn",
+        headline=THROTTLED[reason].headline.replace("is ", "has been "),
+        sentence=f"So it was for {{time}} since the driver was loaded: {THROTTLED[reason].sentence}",
     )
-    for reason, key, headline, what, so, remedy, commands in (
-        (
-            "hw_thermal_slowdown",
-            "was-throttled-by-heat",
-            "has been throttled by heat",
-            "Heat made the hardware cut the clocks to half or less",
-            "under load the GPU gets too hot, and what ran then was slow",
-            *(COOLING, SHOW_HEAT),
-        ),
-        (
-            "hw_power_brake_slowdown",
-            "was-throttled-by-power-brake",
-            "has been throttled by the power brake",
-            "The machine's power brake cut the clocks to half or less",
-            "its power supply or rack could not give what the GPU wanted",
-            *(POWER_SUPPLY, SHOW_POWER),
-        ),
-        (
-            "sw_thermal_slowdown",
-            "was-slowed-by-heat",
-            "has been slowed down by heat",
-            "Heat held the clocks down",
-            "under load the GPU or its memory gets as hot as it may",
-            *(COOLING, SHOW_HEAT),
-        ),
-    )
+    for reason in _COUNTERS
 }
 
 
@@ -229,8 +192,7 @@ _PAST = {
     title="Nothing has throttled the GPUs since the driver was loaded",
     causes=_PAST.values(),
     about="The driver counts for how long heat and the machine's power brake have cut the clocks, so a"
-    " slowdown is seen after the load is gone. The power cap's counter is not judged: at full load it is"
-    " normal.",
+    " slowdown is seen after the load is gone.",
     sources=["nvidia-smi(1), Clocks Event Reasons Counters"],
     follows=("GPU-007", "GPU-008", "GPU-030"),
 )

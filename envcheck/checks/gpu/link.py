@@ -151,8 +151,7 @@ def fastest_of(gpu: Gpu, slot: PciDevice | None) -> int | None:
 REPLAYS = warn(
     "pcie-replays",
     "has errors on its PCIe link",
-    "{replays} packets on the PCIe link had to be sent again since the last reset: the contact is bad, and"
-    " bandwidth is lost.",
+    "{replays} packets on the PCIe link had to be sent again since the last reset: its contact is bad.",
     "Reseat the GPU, its riser or cable, and check whether the count still rises under load.",
     *("nvidia-smi -q -i {gpu} | grep -i replay", "sudo dmesg | grep -i 'pcie.*aer'"),
 )

@@ -58,8 +58,7 @@ SIDE_ERROR = warn(
     title="No GPU is lost",
     causes=(CLOSED, LOST, ONLY_ERRORS, SIDE_ERROR),
     about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted and does not"
-    " answer. An error on a fact that every GPU has (UUID, name, memory, temperature) is a failure, one on"
-    " another fact a warning.",
+    " answer.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
     follows=(*NO_GPUS, "PCI-004", "KRN-006", "GPU-032"),
 )
@@ -99,8 +98,7 @@ def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
     reset = [f"sudo nvidia-smi --gpu-reset -i {word(address)}"] if address else []
     return Remedy(
         "Take the machine out of service, keep the driver's report (a reset erases it), then reset the GPU;"
-        " reboot if that fails. If it happens again, reseat the GPU, and have it replaced (RMA) if that does"
-        " not help.",
+        " reboot if that fails. If it happens again, reseat the GPU, then have it replaced (RMA).",
         [_KERNEL_LOG, REPORT, *reset, REBOOT],
     )
 
@@ -149,19 +147,12 @@ RESET_REQUIRED = fail(
     f"The driver asks for it. {RESET}",
     *RESETS,
 )
-DRAIN = fail(
-    "drain-and-reset",
-    "needs a reset",
-    "The driver recommends that the GPU be drained of work and reset: parts of it are out of use until then.",
-    f"Let the jobs on it end and start no new ones. {RESET}",
-    *RESETS,
-)
 
 
 @gpus.gpu_check(
     "GPU-006",
     title="The driver asks for no recovery of a GPU",
-    causes=(RECOVERY, RESET_REQUIRED, DRAIN),
+    causes=(RECOVERY, RESET_REQUIRED),
     about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or to be drained"
     " of work first. Until it is done neither the GPU's results nor its neighbours' are reliable.",
     sources=["nvml.h, nvmlDeviceGpuRecoveryAction_t; nvidia-smi(1), GPU Recovery Action"],
@@ -181,10 +172,8 @@ def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if action is not None and action.strip().lower() not in ("none", "n/a", ""):
         advice = _recovery(gpu, action)
         yield found(view, RECOVERY, gpu, "recovery_action", advice=advice, action=action)
-    elif known(gpu.reset_required):
-        yield found(view, RESET_REQUIRED, gpu, "reset_required")
-    elif known(gpu.drain_and_reset_recommended):
-        yield found(view, DRAIN, gpu, "drain_and_reset_recommended reset_required")
+    elif known(gpu.reset_required) or known(gpu.drain_and_reset_recommended):
+        yield found(view, RESET_REQUIRED, gpu, "reset_required drain_and_reset_recommended")
     else:
         gpus.need_any(gpu, ("recovery_action", "reset_required"), "the recovery action")
         yield Passed("no recovery action is asked for")

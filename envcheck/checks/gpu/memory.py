@@ -41,8 +41,7 @@ PAST_UNCORRECTABLE = warn(
     title="No uncorrectable memory error",
     causes=(ECC_PENDING, UNCORRECTABLE, PAST_UNCORRECTABLE),
     about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met it,"
-    " and if it was not contained the results of others are wrong. One in the board's life alone is a"
-    " warning.",
+    " and if it was not contained the results of others are wrong.",
     sources=[f"{_MEMORY_ERRORS}; XID 48, 94, 95"],
     follows=("GPU-003", "GPU-004", "GPU-005"),
 )
@@ -121,16 +120,14 @@ def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
 REMAP_FAILED = fail(
     "remapping-failed",
     "has a row of memory that could not be remapped",
-    "A row of memory could not be remapped, for lack of spare rows or because it had been remapped before:"
-    " errors will go on.",
+    "A row of memory could not be remapped, for lack of spare rows or a second time: errors will go on.",
     f"The row-remapping failure flag is NVIDIA's criterion for an RMA. {REPLACE}",
     *REPLACES,
 )
 REMAP_PENDING = fail(
     "remapping-pending",
     "has a row of memory that waits for its remapping",
-    "A row of memory waits for its remapping: the memory has had errors, and the repair takes effect only at"
-    " a reset.",
+    "A row of memory waits for its remapping: the repair of these errors needs a reset.",
     f"The reset puts the spare row in place. {RESET}",
     *RESETS,
 )

@@ -63,8 +63,7 @@ EXCLUSIVE = PROHIBITED.variant(
     "compute-exclusive-and-taken",
     severity="warn",
     headline="has a compute mode for one process, and it is taken",
-    sentence="The compute mode admits one process and one holds the GPU now: the next CUDA program will be"
-    " refused.",
+    sentence="The compute mode admits one process and one holds the GPU now: the next is refused.",
 )
 
 
@@ -107,8 +106,7 @@ NOT_PERSISTENT = warn(
     title="Persistence keeps the driver ready on headless GPUs",
     causes=(NOT_PERSISTENT,),
     about="Without persistence mode or daemon, the driver stops a GPU when its last program ends and starts"
-    " it for the next, which takes seconds and loses settings. Judged on data-centre boards without a"
-    " display.",
+    " it for the next, which takes seconds and loses settings.",
     sources=["NVIDIA Driver Persistence"],
 )
 def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -128,24 +126,19 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, NOT_PERSISTENT, gpu, "persistence")
 
 
-RESTRICTED = fail(
-    "vgpu-restricted",
+UNLICENSED = warn(
+    "vgpu-unlicensed",
     "has no vGPU licence",
-    "The vGPU has no licence ({licence}): it is held back, and CUDA is refused.",
+    "The vGPU has no licence ({licence}): it is held back after some minutes, and CUDA refused.",
     "Give the guest its client token and restart the licensing service.",
     *("ls /etc/nvidia/ClientConfigToken/", "sudo systemctl restart nvidia-gridd"),
-)
-UNLICENSED = RESTRICTED.variant(
-    "vgpu-unlicensed",
-    severity="warn",
-    sentence="The vGPU has no licence ({licence}): it will soon be held back.",
 )
 
 
 @gpu_check(
     "GPU-017",
     title="The vGPU is licensed",
-    causes=(RESTRICTED, UNLICENSED),
+    causes=(UNLICENSED,),
     about="A virtual GPU without a licence starts at full speed and is slowed down more and more after some"
     " minutes; CUDA is refused in the end.",
     sources=["NVIDIA Virtual GPU Client Licensing User Guide"],
@@ -158,9 +151,7 @@ def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     elif not status.startswith("unlicensed"):
         raise NotKnown(f"the licence status '{licence}'")
     else:
-        restricted = "restricted" in status and "unrestricted" not in status
-        cause = RESTRICTED if restricted else UNLICENSED
-        yield found(view, cause, gpu, "vgpu_licence virtualization", licence=licence)
+        yield found(view, UNLICENSED, gpu, "vgpu_licence virtualization", licence=licence)
 
 
 TOO_OLD = warn(

@@ -7,14 +7,13 @@ from ..driver_state import NO_GPUS, on_wsl
 from ..gpus import found, gpu_path, judge_gpus
 from ..on_the_bus import BRIDGES
 from ..peer_groups import is_vgpu
-from ..reading import Gpu, Kernel, Maybe, Skip, SnapshotView, Unavailable, facts_or, known, need
+from ..reading import Gpu, Maybe, Skip, SnapshotView, Unavailable, known, need
 from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
 from .fabric import has_nvswitch
 from .link import in_virtual_machine
 
 # Errors since the driver was loaded, of which a few are normal on a link; recoveries retrain it.
 _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10}
-_DISABLED = "NvLinkDisable"  # a parameter of the nvidia module
 # GPUs on a baseboard whose NVLinks go from GPU to GPU: a machine with all of them has all the links.
 _WHOLE_BOARDS = (4, 8, 16)
 _CARDS = ("PCIe", "PCIE", "NVL", "RTX", "Quadro", "TITAN")
@@ -24,8 +23,7 @@ FEWER = warn(
     "nvlinks-down",
     "has NVLinks that are down",
     "{up} NVLinks are up, {beside}: exchange with other GPUs is slower.",
-    "Check which links are down or count errors; reset the GPUs, and reseat the board or bridge if that does"
-    " not help.",
+    "Check which links are down or count errors; reset the GPUs, then reseat the board or bridge.",
     *_LINKS,
 )
 ALL_DOWN = warn(
@@ -43,12 +41,6 @@ IN_GUEST = ALL_DOWN.variant(
     " the type of machine that has NVLink.",
     commands=("nvidia-smi topo -m", "nvidia-smi nvlink -s", BRIDGES),
 )
-SWITCHED_OFF = ALL_DOWN.variant(
-    "nvlink-disabled",
-    remedy="NVLink is switched off by a parameter of the nvidia module (NVreg_NvLinkDisable): remove it,"
-    " rebuild the initial RAM disk, and reboot.",
-    commands=("grep -rs NVreg_NvLinkDisable /etc/modprobe.d /run/modprobe.d /proc/cmdline",),
-)
 NOISY = FEWER.variant(
     "nvlink-errors",
     headline="has NVLinks with errors",
@@ -59,10 +51,9 @@ NOISY = FEWER.variant(
 @check(
     "GPU-013",
     title="Every NVLink is up and clean",
-    causes=(FEWER, ALL_DOWN, IN_GUEST, SWITCHED_OFF, NOISY),
+    causes=(FEWER, ALL_DOWN, IN_GUEST, NOISY),
     about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
-    " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its name"
-    " and with its product.",
+    " bandwidth between GPUs, and may make collectives hang.",
     sources=["NVSentinel#890; stanford_alpaca#32; vllm#16336; NVIDIA Fabric Manager User Guide"],
     follows=(*NO_GPUS, "GPU-012"),
 )
@@ -111,13 +102,8 @@ def _too_few(view: SnapshotView, gpu: Gpu, up: int, most: int, wired: int) -> Fi
     text = f"links {', '.join(down)} are down" if down else "no link is listed"
     shown = [_evidence(view, gpu, text)]
     beside = f"{most} on its peers" if most > up else f"{wired} on this product"
-    disabled = facts_or(view.machine.kernel, Kernel).driver_parameters.get(_DISABLED)
     cause = FEWER if up else ALL_DOWN
-    if not up and disabled is not None:
-        shown.append(view.evidence("machine.kernel.driver_parameters", f"{_DISABLED}: {disabled}"))
-    if not up and not most and (disabled or "0") != "0":
-        cause = SWITCHED_OFF
-    elif not up and not most and in_virtual_machine(view, gpu):
+    if not up and not most and in_virtual_machine(view, gpu):
         cause = IN_GUEST
     return found(view, cause, gpu, "", evidence=shown, up=up, beside=beside)
 

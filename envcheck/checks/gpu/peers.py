@@ -53,9 +53,7 @@ class Shared(NamedTuple):
         return value
 
     def show(self, value: object) -> str:
-        return (
-            f"{self.name} " + (f"{value:g}" if isinstance(value, float) else str(value)) + self.unit
-        )
+        return (f"{value:g}" if isinstance(value, float) else str(value)) + self.unit
 
 
 Differing = list[tuple[Shared, Outlier]]  # of one GPU
@@ -104,7 +102,7 @@ class Comparison(NamedTuple):
         much = numbers and one.value < _MUCH_LESS * one.usual  # type: ignore[operator]
         cause = self.less if self.less and fact == self.shared[0] and much else self.differs
         values = "; ".join(
-            fact.show(one.value)
+            f"{fact.name} {fact.show(one.value)}"
             + ("" if one.usual is None else f" (its peers: {fact.show(one.usual)})")
             for fact, one in some
         )
@@ -112,7 +110,9 @@ class Comparison(NamedTuple):
 
     def _split(self, view: SnapshotView, cause: Cause, split: list[Differing]) -> Finding:
         subjects = [gpu_subject(some[0][1].gpu) for some in split]
-        values = ["; ".join(fact.show(one.value) for fact, one in some) for some in split]
+        values = [
+            "; ".join(f"{fact.name} {fact.show(one.value)}" for fact, one in some) for some in split
+        ]
         each = [f"{one.text}: {value}" for one, value in zip(subjects, values, strict=True)]
         address = address_of(split[0][0][1].gpu)
         commands = [command.format(gpu=address) for command in cause.commands]
@@ -219,8 +219,7 @@ _peer_check(
     warn(
         "other-fabric",
         "is in another NVLink fabric than its peers",
-        "{values}. NVLink does not join GPUs of different cliques or clusters: they reach each other over"
-        " PCIe.",
+        "{values}. NVLink does not join GPUs of different cliques or clusters: PCIe does.",
         "Check the partitions that the fabric manager (or NVLink's controller in the rack) was given, and put"
         " the machine's GPUs into one.",
         _QUERY.format("fabric.state,fabric.cliqueId,fabric.clusterUuid"),

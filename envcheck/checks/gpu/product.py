@@ -21,8 +21,7 @@ LESS_MEMORY = fail(
 LESS_POWER = warn(
     "less-power-than-product",
     "has a lower default power limit than its product",
-    "Its default power limit is {own:g} W, its product's {sold:g} W: under load its clocks stay far below the"
-    " product's.",
+    "Its default power limit is {own:g} W, its product's {sold:g} W: its clocks stay far lower.",
     "Ask the vendor whether the board was ordered so; if not, for the VBIOS that belongs to it.",
     "nvidia-smi --query-gpu=pci.bus_id,vbios_version,power.default_limit --format=csv",
 )

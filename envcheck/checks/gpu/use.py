@@ -25,8 +25,7 @@ MEMORY_FULL = warn(
 ORPHANED = warn(
     "memory-without-process",
     "has memory in use without a process",
-    "{used} MiB are in use and no process is listed: a crashed job may hold them, or a process in a"
-    " container.",
+    "{used} MiB are in use and no process is listed: a crashed job or a container may hold them.",
     "Find out who has the device open, and stop it if it is a leftover.",
     *("sudo fuser -v /dev/nvidia*", "docker ps"),
 )

@@ -42,8 +42,7 @@ FEW_INODES = NO_INODES.variant("few-inodes", severity="warn")
     title="Enough disk space for environments and caches",
     causes=(FULL, TIGHT, NO_INODES, FEW_INODES),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
-    " GB, in the installer's cache or among the temporary files. Judged by what this user may still write on"
-    " each file system; a target that has a framework already needs no such room.",
+    " GB, in the installer's cache or among the temporary files.",
     sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
     follows=(places.DEAD,),
 )

@@ -20,15 +20,14 @@ SMALL_ON_HOST = warn(
     "/dev/shm is too small",
     "/dev/shm has {mib} MiB for {gpus} GPUs: NCCL between them and data loaders with workers need more ('No"
     " space left on device'), and die or hang.",
-    "Make it larger, and remove the size where it is set: its line of /etc/fstab, or what else mounts it at"
-    " boot.",
+    "Make it larger, and remove the size where it is set: its line of /etc/fstab, for example.",
     *("sudo mount -o remount,size=50% /dev/shm", "grep /dev/shm /etc/fstab"),
 )
 SMALL_IN_CONTAINER = warn(
     "small-shared-memory-in-container",
     "/dev/shm is too small",
-    "/dev/shm has {mib} MiB in this container: NCCL between GPUs and data loaders with workers need more, and"
-    " die or hang.",
+    "/dev/shm has {mib} MiB in this container: NCCL and data loaders with workers need more, and die or hang."
+    "",
     "Start the container with more shared memory; it cannot be enlarged from inside.",
 )
 
@@ -48,9 +47,7 @@ def _places(view: SnapshotView) -> Iterator[tuple[str, Host, list[Subject]]]:
     "HOST-008",
     title="/dev/shm is large enough",
     causes=(SMALL_ON_HOST, SMALL_IN_CONTAINER),
-    about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets 64"
-    " MB of it by default; what does not fit ends in 'No space left on device', a bus error or a hang of all"
-    " ranks.",
+    about="NCCL, and data loaders with worker processes, exchange data through /dev/shm.",
     sources=["nccl#290; nccl#342; NVIDIA containers user guide, --shm-size; Linux kernel, tmpfs"],
 )
 def shared_memory(view: SnapshotView) -> Verdicts:
@@ -85,8 +82,7 @@ def _is_small(view: SnapshotView, host: Host, total: int) -> bool:
 LOCKED_MEMORY = warn(
     "low-memlock-limit",
     "the limit on locked memory is too low",
-    "This container may lock only {kib} KiB of memory, and {devices} need more: NCCL over RDMA cannot"
-    " register its buffers.",
+    "This container may lock only {kib} KiB of memory, and {devices} need more: NCCL over RDMA fails.",
     "Start the container without that limit.",
 )
 FEW_FILES = warn(

@@ -21,8 +21,7 @@ LEAST_MEMORY_MIB = 4096
 NO_BUILD = fail(
     "architecture-without-builds",
     "no NVIDIA software exists for this architecture",
-    "This system is {architecture}: no GPU build of TensorFlow exists for it, neither as wheels nor as"
-    " NVIDIA's containers.",
+    "This system is {architecture}: no GPU build of TensorFlow exists for it, as wheels or containers.",
     "Use a 64-bit system on x86_64 (or on aarch64, with NVIDIA's containers).",
 )
 
@@ -56,8 +55,7 @@ NO_AVX = fail(
 )
 AVX_HIDDEN = NO_AVX.variant(
     "avx-hidden",
-    remedy="Let the virtual machine see the host's CPU, on the host of the virtual machine; then stop it and"
-    " start it again.",
+    remedy="Let the virtual machine see the host's CPU, on that host; then stop it and start it again.",
 )
 
 
@@ -109,8 +107,7 @@ MUSL = fail(
 OLD_GLIBC = warn(
     "old-glibc",
     "the C library is old",
-    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs: the newest that installs here"
-    " is {fitting}.",
+    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs; {fitting} installs here.",
     "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc.",
 )
 TOO_OLD_GLIBC = OLD_GLIBC.variant(
@@ -127,8 +124,7 @@ TOO_OLD_GLIBC = OLD_GLIBC.variant(
     title="The C library runs the wheels",
     causes=(MUSL, OLD_GLIBC, TOO_OLD_GLIBC),
     about="Wheels for Linux name the oldest glibc that they run on: manylinux2014 is glibc 2.17,"
-    " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution; no GPU build exists for"
-    " musl (Alpine).",
+    " manylinux_2_27 is 2.27.",
     sources=["wheel file names of tensorflow 2.13 to 2.22 on PyPI; PEP 600; NVIDIA/tensorflow#32"],
 )
 def c_library(view: SnapshotView) -> Verdicts:
@@ -177,8 +173,7 @@ LOW_LIMIT = LITTLE_MEMORY.variant(
     title="Enough memory for a training process",
     causes=(LITTLE_MEMORY, LOW_LIMIT),
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
-    " reaches the GPU. Below a cgroup's limit the kernel kills the process with no more than 'Killed'; the"
-    " line of 4 GiB is envcheck's own.",
+    " reaches the GPU.",
     sources=["Linux kernel documentation, cgroup v1 and v2 memory controllers"],
 )
 def memory(view: SnapshotView) -> Verdicts:

@@ -32,10 +32,8 @@ from .places import (
 NOEXEC = fail(
     "mounted-noexec",
     "a directory is noexec",
-    "{mount} is mounted noexec, and {role} is there ({path}): no library of an environment can be loaded from"
-    " it.",
-    "Keep environments on another disk. If noexec is no rule of this machine, its owner can remove it from"
-    " /etc/fstab.",
+    "{mount} is mounted noexec, and {role} is there ({path}): no library can be loaded from it.",
+    "Keep environments on another disk. If noexec is no rule here, remove it from /etc/fstab.",
     f"export XDG_DATA_HOME={fill_in('DIRECTORY', 'one on another disk')}",
 )
 _CLOSED = warn(
@@ -59,9 +57,7 @@ CLOSED = {
     "HOST-006",
     title="Environments can be written and run where they go",
     causes=(NOEXEC, *CLOSED.values()),
-    about="An environment's libraries are mapped into memory as programs. On a file system mounted noexec"
-    " that fails with 'failed to map segment from shared object', after an installation that seemed to"
-    " succeed.",
+    about="An environment's libraries are mapped into memory as programs.",
     sources=["mount(8), noexec; mmap(2), EPERM; Python's tempfile documentation, TMPDIR"],
     follows=(DEAD,),
 )
@@ -112,22 +108,13 @@ SILENT = fail(
     "The file system at {mount} does not answer: every program that opens a file in {roles} hangs.",
     "Check whether its server is up and reachable; unmount it lazily if it is gone for good.",
 )
-WINDOWS = warn(
-    "on-windows-drive",
-    "environments or caches are on a Windows drive",
-    "{path} ({roles}) is on a Windows drive: installing and importing many small files is slow there, and"
-    " cache locks may not work.",
-    "Keep them on a local disk of this machine.",
-)
 
 
 @check(
     DEAD,
     title="Environments and caches are on disks that answer",
-    causes=(SILENT, WINDOWS),
-    about="A mount whose server is gone is a failure: every program that touches it hangs. On a network file"
-    " system, importing the many small files of an environment is slow; in WSL2 a Windows drive (9p) is"
-    " slower still and has Linux' own disk beside it.",
+    causes=(SILENT,),
+    about="A mount whose server is gone is a failure: every program that touches it hangs.",
     sources=["proc(5), mountinfo; uv documentation, cache directory; microsoft/WSL#4197"],
 )
 def local(view: SnapshotView) -> Verdicts:
@@ -152,17 +139,7 @@ def local(view: SnapshotView) -> Verdicts:
 def _remote(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk = group[0]
     filesystem = known(disk.filesystem)
-    if filesystem == "9p" and known(host_of(view).wsl) is True:
-        held = [role for role in roles(*group) if role in ("cache", "environments")]
-        local = fill_in("DIRECTORY", "one on a local disk")
-        yield WINDOWS.found(
-            about_file(disk.path),
-            [evidence(view, disk, "filesystem")],
-            commands=[f"export {VARIABLES[role]}={local}" for role in held],
-            roles=" and ".join(NAMES[role] for role in held),
-            path=disk.path,
-        )
-    elif known(disk.network):
+    if known(disk.network):
         yield Passed(f"{mount(disk)} is {filesystem}, a network file system: slow for environments")
     elif filesystem:
         yield Passed(f"{mount(disk)} is {filesystem}")

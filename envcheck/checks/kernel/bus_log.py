@@ -58,8 +58,7 @@ MACHINE_CHECK = warn(
     title="The kernel logs no errors of the GPUs' bus",
     causes=[FATAL, UNCORRECTED, REFUSED, MACHINE_CHECK],
     about="The kernel itself logs PCIe errors (AER) of the GPU or of the port above it, a link that went"
-    " down, accesses that the IOMMU refused, machine checks. Fatal PCIe errors and links that went down end"
-    " jobs, often without an Xid.",
+    " down, accesses that the IOMMU refused, machine checks.",
     sources=["wilicc/gpu-burn#1; rwth-i6/returnn#1500; Linux kernel, PCI/pcieaer-howto"],
     follows=("PCI-001", "PCI-004"),
 )

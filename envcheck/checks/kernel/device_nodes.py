@@ -82,8 +82,7 @@ CGROUP = fail(
     title="The device nodes exist, and this user may use them",
     causes=[LACKING, NO_NODES, CLOSED, SOME_CLOSED, CGROUP],
     about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU, which are made"
-    " when the driver is first used; in a container, when it is started. Where this user may not open them,"
-    " every program of the user finds no GPU, while root's do.",
+    " when the driver is first used; in a container, when it is started.",
     sources=["nvidia-container-toolkit#33; NVIDIA driver README, device node access"],
     follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "ENV-002"),
 )
@@ -200,8 +199,7 @@ def _open(view: SnapshotView, node: DeviceNode) -> Remedy:
 UVM_NOT_READY = fail(
     "uvm-not-ready",
     "the nvidia-uvm module is not loaded",
-    "The module nvidia-uvm is not ready, and cuInit fails with error {code}: nvidia-smi works, and no CUDA"
-    " program does.",
+    "The module nvidia-uvm is not ready, and cuInit fails with error {code}: no CUDA program works.",
 )
 
 

@@ -18,8 +18,7 @@ RESET = fail(
     "has to be reset, says the driver",
     "The driver says that this GPU has to be reset: until then programs on it fail ('busy or unavailable'),"
     " or their results are wrong.",
-    "Stop everything that uses the GPU and reset it; where the reset is refused, or it comes back, power the"
-    " machine off and on.",
+    "Stop everything that uses the GPU and reset it; where that fails, power the machine off and on.",
 )
 RESET_BEFORE = RESET.variant(
     "reset-was-required",
@@ -32,8 +31,8 @@ LOST = fail(
     "gpu-lost",
     "was lost by the driver",
     "The driver says that it has lost this GPU: jobs on it hang or die.",
-    "Power the machine off and on; where it comes back, check power cables, seating and temperature, then"
-    " replace the board.",
+    "Power the machine off and on; where it comes back, check cables, seating and heat, or replace the board."
+    "",
     *(REPORT, "sudo poweroff"),
 )
 GSP = fail(
@@ -62,8 +61,7 @@ NVLINK = warn(
 MISMATCH = warn(
     "program-with-other-libraries",
     "a program came with another driver's libraries",
-    "A program came with driver libraries of version {client}, and the kernel module is {module}: it could"
-    " not use the GPU.",
+    "A program came with driver libraries of version {client}, and the module is {module}: it found no GPU.",
     "It was most likely in a container whose image holds libraries of a driver, or was started before the"
     " driver was changed: take them out of the image (the engine brings the host's), or start it again.",
     "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null  # in that program's image",
@@ -81,8 +79,7 @@ _MENTIONED = {
     title="The driver logs no errors besides Xids",
     causes=[*_OF_A_GPU.values(), RESET_BEFORE, UVM, MISMATCH],
     about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory has"
-    " stopped, an NVLink is not trained, a program has libraries of another driver. Judged by the kernel"
-    " log since the driver was loaded.",
+    " stopped, an NVLink is not trained, a program has libraries of another driver.",
     sources=["scitix/sichek#51; NVIDIA/DCGM#134; NVIDIA/open-gpu-kernel-modules#1230"],
     follows=(*NO_DRIVER, "PCI-004", "KRN-008", "KRN-013", "DRV-002", "GPU-001", "GPU-006"),
 )

@@ -55,8 +55,7 @@ _OTHER = warn(
     title="The fabric manager logs no errors",
     causes=[*_BY_KEY.values(), _ELSEWHERE, _OTHER],
     about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does not"
-    " start and what goes wrong later. Judged by a table of its messages, over the errors since it was last"
-    " started; others are a warning.",
+    " start and what goes wrong later.",
     sources=["NVIDIA fabric manager user guide; NVIDIA/gpu-operator#544, #610; NVIDIA/nccl#1488"],
     follows=(*NO_DRIVER, "PCI-004", "DRV-002", "KRN-008"),
 )

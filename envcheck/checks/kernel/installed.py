@@ -54,13 +54,12 @@ TWO_INSTALLERS = warn(
     "two driver installations are mixed",
     "The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each other, and"
     " the next upgrade leaves a mixture that does not work.",
-    "Replace the runfile's installation by the packages, with their kernel module: they are fetched before"
-    " anything is removed.",
+    "Replace the runfile's installation by the packages, which are fetched before anything is removed.",
 )
 TWO_VERSIONS = warn(
     "libraries-of-two-versions",
     "driver libraries of several versions are mixed",
-    "Driver libraries of {count} versions, {versions}, are where the loader looks: programs may get the wrong"
+    "Driver libraries of {count} versions, {versions}, are on the loader's path: a program may get the wrong"
     " one.",
 )
 
@@ -70,8 +69,7 @@ TWO_VERSIONS = warn(
     title="One driver installation, not two",
     causes=[TWO_INSTALLERS, TWO_VERSIONS],
     about="A driver from NVIDIA's runfile installer and one from packages overwrite each other's files, and"
-    " the next upgrade breaks the mixture. With driver libraries of two versions it is a matter of chance"
-    " which one a program gets.",
+    " the next upgrade breaks the mixture.",
     sources=["NVIDIA driver README, installation; lyulyul/shine-cluster#30"],
     follows=("PCI-001", "DRV-002", "CTR-012"),
 )
@@ -138,8 +136,7 @@ OTHER_VERSION = fail(
     title="The fabric manager runs where there are NVSwitches",
     causes=[STOPPED, NOT_INSTALLED, OTHER_VERSION],
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
-    " version, before CUDA can start: without it every CUDA program fails with error 802. Where the GPUs"
-    " report their fabric as completed, this passes.",
+    " version, before CUDA can start: without it every CUDA program fails with error 802.",
     sources=["pytorch#35710; NVIDIA fabric manager user guide"],
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "KRN-016"),
 )

@@ -212,8 +212,7 @@ NEEDS = {
     title="The module's flavour fits the GPUs",
     causes=NEEDS.values(),
     about="Blackwell and newer GPUs, and Grace Hopper, work with NVIDIA's open kernel module only, and GPUs"
-    " before Turing with the proprietary one only. With the wrong one the module loads, cannot start the"
-    " GPU, and nvidia-smi finds no devices.",
+    " before Turing with the proprietary one only.",
     sources=["NVIDIA driver installation guide, Kernel Modules; NVIDIA/open-gpu-kernel-modules#19"],
     follows=("PCI-001", "PCI-002"),
 )

@@ -50,8 +50,7 @@ _RECOVERY = fail(
 _FATAL_SXID = fail(
     "sxid-fatal",
     "has a fatal NVSwitch error in the kernel log",
-    "An NVSwitch reported a fatal error (SXid {sxid}{meaning}): transfers between GPUs fail, and jobs on"
-    " them hang or die.",
+    "An NVSwitch reported a fatal error (SXid {sxid}{meaning}): jobs on several GPUs hang or die.",
     "Reboot; where it comes back, have the baseboard examined.",
     *(REPORT, _MANAGER, REBOOT),
 )

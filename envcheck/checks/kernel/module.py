@@ -143,11 +143,6 @@ MODULES_GONE = fail(
     HOLDERS,
     REBOOT,
 )
-NEXT_KERNEL = warn(
-    "next-kernel-without-module",
-    "no nvidia module for the next kernel",
-    "Kernel {release} is installed and has no nvidia module: once it is booted, the driver is gone.",
-)
 
 
 @check(
@@ -155,7 +150,7 @@ NEXT_KERNEL = warn(
     title="The driver's module is installed for the running kernel",
     causes=[
         *(NOT_BUILT_HERE, NO_HEADERS, BUILD_FAILED, *BUILD_ERRORS.values()),
-        *(MODULES_GONE, NEXT_KERNEL),
+        MODULES_GONE,
     ],
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"
     " rebuilds it, if the new kernel's headers are installed and the build succeeds.",
@@ -190,14 +185,7 @@ def module_for_running_kernel(view: SnapshotView) -> Verdicts:
             others=f"only for {', '.join(sorted(kernels))}" if kernels else "nor for any other",
         )
         return
-    ahead = _newer_without_module(kernel, release, kernels)
-    for name in ahead:
-        text = "Build the module for that kernel before the next reboot."
-        advice = disk.rebuild(view, kernel, name, text)
-        evidence = [files, *_why_not_built(view, kernel, name)[1]]
-        yield NEXT_KERNEL.found(about("kernel", name), evidence, advice=advice, release=name)
-    if not ahead:
-        yield Passed(f"built for {release}" if release in kernels else "loaded, from another place")
+    yield Passed(f"built for {release}" if release in kernels else "loaded, from another place")
 
 
 def _why_not_built(
@@ -209,23 +197,6 @@ def _why_not_built(
     if disk.has_headers(kernel, release) is False:
         return NO_HEADERS, [view.evidence("machine.kernel.headers")]
     return NOT_BUILT_HERE, []
-
-
-def _newer_without_module(kernel: Kernel, release: str, kernels: set[str]) -> list[str]:
-    """Installed kernels of the running one's flavour ("generic") that are newer and lack the module."""
-    if release not in kernels or any("akmod" in text for text in disk.driver_packages(kernel)):
-        return []  # akmods builds at boot
-
-    def flavour(name: str) -> str:
-        return name.rpartition("-")[2].lstrip("0123456789.")
-
-    return [
-        name
-        for name in known(kernel.kernels_installed) or []
-        if name not in kernels
-        and disk.numbers(name) > disk.numbers(release)
-        and flavour(name) == flavour(release)
-    ]
 
 
 _LOADED = "The loaded nvidia module is {loaded}, and {on_disk} is on disk: "

@@ -42,8 +42,7 @@ NOT_STARTED = fail(
     "gpu-not-started",
     _HEADLINE,
     f"{_CANNOT_START}, and says so: nothing can use it.",
-    "Power the machine off and on; where it stays so, try another version of the driver, then another"
-    " slot, then the vendor.",
+    "Power the machine off and on; where it stays so, try another driver, then another slot.",
     *(NVRM_LOG, REPORT, "sudo poweroff"),
 )
 
@@ -71,8 +70,7 @@ TOO_OLD = _unsupported(
 UNSUPPORTED = _unsupported(
     "gpu-not-supported",
     "the GPU is newer than it, or so old that a legacy branch alone supports it",
-    "Install a driver whose list of supported products has this GPU: a newer one, or for an old GPU the"
-    " legacy branch.",
+    "Install a driver whose list of supported products has this GPU: a newer one, or a legacy branch.",
 )
 
 
@@ -81,8 +79,7 @@ UNSUPPORTED = _unsupported(
     title="The driver started every GPU",
     causes=[NO_ROOM, FIRMWARE, NOT_STARTED, LEGACY, TOO_OLD, UNSUPPORTED],
     about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, it has no"
-    " room for its memory (BAR1 is 0M), or this release of the driver does not know it. Judged by the"
-    " kernel log; a GPU that the driver lists now has been started since.",
+    " room for its memory (BAR1 is 0M), or this release of the driver does not know it.",
     sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-009", "DRV-002"),
 )

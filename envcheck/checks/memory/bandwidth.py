@@ -28,9 +28,7 @@ SLOW = warn(
     "MEM-002",
     title="Memory bandwidth",
     causes=(SLOW,),
-    about="Copies, reads, writes and a = b + 3 c over the GPU's own memory: the fastest of the four. Below"
-    " DCGM's pass line for the product, below half of the published figure, or 15 % below the GPUs of its"
-    " name in the machine is a warning.",
+    about="Copies, reads, writes and a = b + 3 c over the GPU's own memory: the fastest of the four.",
     sources=["github.com/NVIDIA/DCGM, nvvs/diag-skus.yaml.in; envcheck/data/gpus.csv"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-029", "GPU-008", "GPU-007", "GPU-030"),
     systems=("memory",),

@@ -75,9 +75,7 @@ SLOW = warn(
     "MEM-003",
     title="Host to GPU",
     causes=(DAMAGED, SLOW),
-    about="Copies between pinned host memory and the GPU, each way and both at once. Below half of what the"
-    " link carries, or far below the GPUs of its name, is a warning; data that comes back different is a"
-    " failure.",
+    about="Copies between pinned host memory and the GPU, each way and both at once.",
     sources=["PCI Express Base Specification; github.com/NVIDIA/nvbandwidth, README"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
     systems=("links",),
@@ -156,8 +154,7 @@ MISPLACED = warn(
     "is near NUMA node {best}, and the kernel says {own}",
     "The kernel calls NUMA node {own} near to {gpu}, and memory of node {best} is faster ({rates}): whatever"
     " binds a job by that table binds it to the wrong processors.",
-    "Update the firmware; in a virtual machine let its host give it the GPU's real node. Until then bind by"
-    " measurement.",
+    "Update the firmware; in a virtual machine let its host give it the GPU's real node.",
     f"numactl --cpunodebind={{best}} --membind={{best}} {_PROGRAM}",
 )
 
@@ -167,8 +164,7 @@ MISPLACED = warn(
     title="NUMA",
     causes=(FAR, MISPLACED),
     about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others: pinned"
-    " memory is put on each node in turn and copied. Half the speed or less from another node is a warning,"
-    " and so is a node that the kernel calls near and that is slower than another one.",
+    " memory is put on each node in turn and copied.",
     sources=["Linux kernel documentation, sysfs-bus-pci, numa_node; numactl(8); NCCL user guide"],
     follows=(*NOTHING_RUNS, "MEM-003"),
     systems=("links",),

@@ -24,8 +24,7 @@ WRONG = fail(
 UNCORRECTABLE = WRONG.variant(
     "memory-uncorrectable-error",
     headline="has an uncorrectable error in its memory",
-    sentence="Reading the memory of {gpu} meets an uncorrectable error ({error}): every job that gets this"
-    " part of it dies.",
+    sentence="Reading the memory of {gpu} meets an uncorrectable error ({error}): jobs there die.",
 )
 
 
@@ -34,8 +33,7 @@ UNCORRECTABLE = WRONG.variant(
     title="Memory pattern",
     causes=(WRONG, UNCORRECTABLE),
     about="A pattern in which no two words are equal, and then its inverse, is written into a quarter of the"
-    " GPU's free memory and compared afterwards. A word that comes back different means broken or overclocked"
-    " memory; memory without ECC has no other sign.",
+    " GPU's free memory and compared afterwards.",
     sources=["NVIDIA DCGM documentation, Memory plugin; NVIDIA GPU Memory Error Management"],
     follows=NOTHING_RUNS,
     systems=("memory",),

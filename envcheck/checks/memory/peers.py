@@ -80,8 +80,7 @@ SLOW = warn(
     title="GPU to GPU",
     causes=(SLOW,),
     about="Every pair of GPUs copies to each other, directly if the driver allows it, and by way of the host."
-    " Pairs are compared with their NVLinks or PCIe switch, with Azure's pass lines, and with the others that"
-    " are joined in the same way.",
+    "",
     sources=[
         "github.com/NVIDIA/nvbandwidth, README; github.com/Azure/azurehpc-health-checks, conf"
     ],
@@ -193,8 +192,7 @@ DAMAGED = fail(
 HANGS = DAMAGED.variant(
     "peer-copy-hangs",
     headline="never finish a direct copy: {pair}",
-    sentence="A direct copy from {pair} never ends, though the driver offers it: NCCL and every program that"
-    " copies so hang.",
+    sentence="A direct copy from {pair} never ends, though the driver offers it: NCCL hangs.",
 )
 
 
@@ -203,9 +201,7 @@ HANGS = DAMAGED.variant(
     title="Peer pattern",
     causes=(DAMAGED, HANGS),
     about="A pattern is copied from each GPU to each other one and compared there; with direct access the"
-    " other GPU reads it in place, too. An IOMMU that translates, Access Control Services or a driver that"
-    " offers direct access where the board has none make collectives hang or results wrong, without any"
-    " error.",
+    " other GPU reads it in place, too.",
     sources=["NVIDIA CUDA programming guide, IOMMU on Linux; nccl#1637; NCCL user guide"],
     follows=(*NOTHING_RUNS, "MEM-001"),
     systems=("peers",),

@@ -80,8 +80,8 @@ def gpu_present(view: SnapshotView) -> Verdicts:
 RIVAL = fail(
     "held-by-kernel-driver",
     "is held by another driver",
-    "The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and nothing can use"
-    " CUDA on it.",
+    "The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and CUDA cannot use it."
+    "",
     "Blacklist {driver}{already}, rebuild the initial RAM disk, and reboot; then install NVIDIA's driver if"
     " it is not installed yet.",
 )
@@ -186,8 +186,7 @@ def every_gpu_bound(view: SnapshotView) -> Verdicts:
 FALLEN = fail(
     "off-the-bus",
     "has fallen off the PCI bus",
-    "This device has fallen off the PCI bus: jobs on it hang or die, and its results are not reliable until"
-    " it has been checked.",
+    "This device has fallen off the PCI bus: jobs on it hang or die, and its results are not reliable.",
     "Power the machine off and on (a warm reboot may not bring the device back). If it happens again: check"
     " power cables, seating and temperature, then replace the board.",
     *(f"{REPORT}  # for the vendor, before the reboot", "sudo poweroff"),

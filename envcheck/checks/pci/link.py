@@ -63,8 +63,7 @@ NARROW = BROKEN.variant("link-narrow", severity="warn")
     title="The PCIe link has all the lanes that card and slot share",
     causes=(BROKEN, NARROW),
     about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
-    " seating, a dirty contact or a damaged riser. A quarter of the lanes or less, on a working GPU, is a"
-    " failure.",
+    " seating, a dirty contact or a damaged riser.",
     sources=[
         "pytorch#153195; Linux kernel documentation, sysfs-bus-pci; healthy T4 and L40S machines"
     ],
