@@ -275,55 +275,11 @@ def test_what_the_target_s_environment_sets_counts_too(network: Any) -> None:
     assert commands(result) == ["unset NCCL_P2P_DISABLE"]
 
 
-# NET-004
-
-
-def adapters(*last: Any, **changes: Any) -> Network:
-    """Eight adapters, of which the last has these ports."""
-    found = [adapter(n) for n in range(7)] + [adapter(7, *last)]
-    return networks.infiniband(**({"rdma": found} | changes))
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"state": "DOWN", "physical_state": "Polling"}, "mlx5_7 is DOWN (Polling) while 7"),
-        ({"state": "INIT"}, "waits for a subnet manager"),
-        ({"rate_gbps": 200.0}, "mlx5_7 runs at 200 Gb/s, and 7 of the same kind at 400"),
-        ({"rate_gbps": 100.0, "lanes": 1}, "runs at 100"),
-    ],
-)
-def test_a_port_unlike_its_peers(changes: dict[str, Any], words: str) -> None:
-    result = judge(adapters(port(**changes)), "NET-004")
-    assert words in result.findings[0].message
-    assert [one.address for one in result.findings[0].subjects] == ["0000:1f:00.0"]
-    assert any("mlx5_7" in command for command in commands(result))
-
-
-@pytest.mark.parametrize(
-    "rdma",
-    [
-        [adapter(0, port(state="DOWN", physical_state="Polling"))],
-        [adapter(n, port(state="DOWN")) for n in range(4)],
-        [adapter(0), adapter(1, port(state="DOWN"))],  # half of them are not in use
-        [adapter(0, port(1), port(2, state="DOWN"))],
-        [adapter(0), adapter(1, port(rate_gbps=100.0), board="MT_80")],
-        [adapter(n, port(lanes=2, rate_gbps=100.0)) for n in range(2)],
-        [
-            *[adapter(n, port(link_layer="Ethernet", rate_gbps=25.0)) for n in range(3)],
-            adapter(3, port(link_layer="Ethernet", state="DOWN", rate_gbps=25.0)),
-        ],
-    ],
-)
-def test_ports_that_are_not_in_use_or_of_another_kind(rdma: Any) -> None:
-    assert judge(networks.network(rdma=rdma), "NET-004").outcome == "pass"
-
-
 def test_efa_has_a_plugin_of_its_own() -> None:
     fast = port(link_layer="Unspecified", rate_gbps=100.0)
     rdma = [adapter(n, fast, driver="efa") for n in range(8)]
     found = networks.network(rdma=rdma, settings=[setting("NCCL_IB_DISABLE", "1")])
-    for code in ("NET-003", "NET-004", "NET-005", "NET-006"):
+    for code in ("NET-003", "NET-005", "NET-006"):
         assert not findings(found, code), code
 
 

@@ -43,7 +43,8 @@ OTHER_REASON = import_fails("other-reason", "{reason}", "See the whole message."
     title="The framework imports",
     causes=[*(sign.cause for sign in IMPORT), *CAUSES, OTHER_REASON],
     about="Each framework that the target holds is imported in a process of its own, by the target's"
-    " interpreter, started as its user would start it. Known messages are explained, others quoted.",
+    " interpreter, started as its user would start it. Known messages (protobuf or numpy of a version that"
+    " does not fit, a missing library) are explained, others quoted.",
     sources=(
         "NVIDIA/tensorflow#32, #34, #58, #99",
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",

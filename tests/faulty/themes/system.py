@@ -157,41 +157,9 @@ def _name(m: Machine, port: str, number: int, link_layer: str) -> None:
             m.write(f"{port}/gid_attrs/ndevs/{index}", f"ens{number + 1}np0\n")
 
 
-def _port(m: Machine, name: str, **values: str) -> None:
-    rdma(m)
-    folder = next(
-        path for path in m.files if path.endswith(f"infiniband/{name}/ports/1/state")
-    ).rpartition("/")[0]
-    for key, value in values.items():
-        m.write(f"{folder}/{key}", value + "\n")
-
-
 # How much memory may be locked is this machine's own, which nobody in a name space may raise.
 ALSO = "HOST-009"
 NET = "NET-0\\d\\d|HOST-009|BND-0\\d\\d|PCI-0\\d\\d|GPU-03[56]|ENV-01\\d"
-add(
-    "an InfiniBand port is down",
-    "h100",
-    lambda m: _port(
-        m, "mlx5_1", state="1: DOWN", phys_state="3: Disabled", rate="10 Gb/sec (4X SDR)"
-    ),
-    (NET, r"mlx5_1", r"down|disabled", r"cable|ibstat|port|switch|ibv"),
-    also=ALSO,
-)
-add(
-    "an InfiniBand port waits for the subnet manager",
-    "h100",
-    lambda m: _port(m, "mlx5_0", state="2: INIT", sm_lid="0x0", lid="0x0"),
-    (NET, r"mlx5_0", r"INIT|subnet", r"subnet manager|opensm"),
-    also=ALSO,
-)
-add(
-    "an InfiniBand port runs at a quarter of its peer's rate",
-    "h100",
-    lambda m: _port(m, "mlx5_1", rate="100 Gb/sec (1X NDR)"),
-    (NET, r"mlx5_1", r"100|1X", r"cable|transceiver|reseat|port"),
-    also=ALSO,
-)
 
 
 def _no_peer_memory(m: Machine) -> None:
@@ -207,22 +175,6 @@ add(
     "h100",
     _no_peer_memory,
     (NET, r"", r"peermem", r"modprobe nvidia.peermem"),
-    also=ALSO,
-)
-
-
-def _little_memlock(m: Machine) -> None:
-    """Of somebody who is not root: nothing limits that one's."""
-    rdma(m)
-    m.user = True
-    m.limits["RLIMIT_MEMLOCK"] = 65536
-
-
-add(
-    "RDMA with 64 KiB of locked memory",
-    "h100",
-    _little_memlock,
-    (NET, r"", r"64|lock", r"memlock|ulimit -l|LimitMEMLOCK"),
     also=ALSO,
 )
 
