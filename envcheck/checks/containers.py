@@ -10,7 +10,7 @@ from ..facts.missing import Skip
 from ..facts.view import SnapshotView, fact, facts_of
 from ..findings.commands import TRADE
 from ..findings.shell import word
-from .reading import Unavailable, known
+from .reading import known
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)
@@ -61,14 +61,11 @@ def serving(view: SnapshotView) -> list[Engine]:
     local = [engine for engine in engines if known(engine.remote) is not True]
     if not local:
         raise Skip("the container engine's server is not on this machine")
-    ready = [engine for engine in local if not _silent(engine)]
+    asked = ("docker", "podman")
+    ready = [one for one in local if one.name not in asked or known(one.server_version) is not None]
     if not ready:
         raise Skip("no container engine answers")
     return ready
-
-
-def _silent(engine: Engine) -> bool:
-    return engine.name in ("docker", "podman") and isinstance(engine.server_version, Unavailable)
 
 
 def rootful_docker(view: SnapshotView) -> Engine:

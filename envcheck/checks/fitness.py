@@ -49,15 +49,8 @@ def code_for(capability: str, built: Iterable[str]) -> BuiltCode:
             continue
         kind, digits, flavour = found.groups()
         own = (int(digits[:-1] or 0), int(digits[-1]))
-        same_family = own[0] == gpu[0] and own <= gpu
-        runs = (
-            own == gpu
-            if flavour == "a"
-            else same_family
-            if flavour == "f" or kind == "sm"
-            else own <= gpu
-        )
-        if runs:
+        runs = own == gpu if flavour == "a" else own <= gpu
+        if runs and (own[0] == gpu[0] or not (flavour == "f" or kind == "sm")):
             (native if kind == "sm" else jit).append((own, entry.strip()))
     if native:
         return BuiltCode("native", max(native)[1])
@@ -69,12 +62,8 @@ def tensorflow_list(capabilities: Iterable[str]) -> list[str]:
 
     (TensorFlow's configure.py: "sm_xy" for machine code alone, "compute_xy" for both.)
     """
-    found = []
-    for entry in capabilities:
-        if entry.startswith("compute_"):
-            found.append(entry.replace("compute_", "sm_"))
-        found.append(entry)
-    return found
+    every = list(capabilities)
+    return [one.replace("compute_", "sm_") for one in every if one.startswith("compute_")] + every
 
 
 def ptx_runs(built_cuda: str, driver_cuda: str) -> bool | None:

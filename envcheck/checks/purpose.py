@@ -12,13 +12,8 @@ from .target import framework, installed_if_known, version_of
 NO_GPU = "PCI-001"
 
 CPU_TENSORFLOWS = frozenset(
-    (
-        "tensorflow-cpu",
-        "tensorflow-cpu-aws",
-        "tf-nightly-cpu",
-        "intel-tensorflow",
-        "intel-tensorflow-avx512",
-    )
+    {"tensorflow-cpu", "tensorflow-cpu-aws", "tf-nightly-cpu"}
+    | {"intel-tensorflow", "intel-tensorflow-avx512"}
 )
 # Of no use without a GPU, whatever framework they are installed beside.
 _FOR_GPUS = ("cupy-cuda", "tensorrt", "onnxruntime-gpu", "jax-cuda", "nvidia-dali")
@@ -46,14 +41,9 @@ def cpu_builds(view: SnapshotView) -> list[str]:
         if owners and (built or (built is None and not all(map(_says_cpu, owners)))):
             return []
         builds += [f"{one.normalized} {one.version}" for one in owners]
-    return builds or _stack_without_gpu(view)
-
-
-def _stack_without_gpu(view: SnapshotView) -> list[str]:
-    """What envcheck installed in the target, if its catalogue says that it is not for GPUs."""
     lock = view.target.lock
-    if fact(lock, "gpu") is not False:
-        return []
+    if builds or fact(lock, "gpu") is not False:
+        return builds
     return [f"{fact(lock, 'stack') or 'its stack'} {fact(lock, 'release') or ''}".rstrip()]
 
 

@@ -1,26 +1,9 @@
 """The list of all checks, each with its stable code and what `envcheck explain` says of it.
 
-An area is a package in this folder whose ``__init__`` has an ``AREA``. Every module of it is imported
-when the list is first asked for, and registers its checks by the decorator `check`.
-
-Another package adds an area of its own, with codes of its own, in a module that an entry point of the
-group ``envcheck.checks`` names (see `envcheck.plugins`):
-
-    from envcheck.checks.registry import Area, check
-    from envcheck.findings.causes import Cause
-
-    AREA = Area(name="fans", title="Fans", position=200)
-    STILL = Cause("still", "fail", "a fan stands still", "Fan {fan} stands still.", "Replace the fan.")
-
-    @check("FAN-001", title="Fans turn", causes=[STILL], about="...", sources=["..."])
-    def fans_turn(view):
-        ...
-        yield STILL.found(fan=2)
-
-It may not use the prefix of one of our codes (``GPU-``), nor the name of one of our areas; a module that
-imports the AREA of one of ours instead of making one adds checks to it. Whatever is wrong with it is
-reported by PLG-001, and nothing of it is registered. Its module is imported, and its checks are run, in
-processes of their own (`foreign`): here is only what it says of them.
+An area is a package in this folder whose ``__init__`` has an ``AREA``; its modules register their checks by
+the decorator `check`. Another package adds checks by an entry point of the group ``envcheck.checks``
+(docs/extending.md): its module is imported, and its checks are run, in processes of their own (`foreign`).
+Whatever is wrong with it is reported by PLG-001, and nothing of it is registered.
 """
 
 from __future__ import annotations
@@ -112,12 +95,15 @@ def check(
 ) -> Callable[[Judge], Judge]:
     """Register the decorated generator as the check ``code``, in the AREA of its module or package.
 
-    ``systems``: as of Check.
     It yields Findings, Passed and Unjudged, or raises CannotJudge; yielding nothing is a pass.
     """
 
+    declared = tuple(causes)
+
     def register(judge: Judge) -> Judge:
         area = _area_around(judge.__module__)
+        if len({cause.key for cause in declared}) < len(declared):
+            raise ValueError(f"{code} declares a cause twice")
         if code in _checks:
             raise ValueError(f"{code} is registered twice")
         if _areas.setdefault(area.name, area) != area:
@@ -131,28 +117,22 @@ def check(
             follows=tuple(follows),
             judge=judge,
             systems=tuple(systems),
-            causes=_distinct(code, tuple(causes)),
+            causes=declared,
         )
         return judge
 
     return register
 
 
-def _distinct(code: str, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
-    if len({cause.key for cause in causes}) < len(causes):
-        raise ValueError(f"{code} declares a cause twice")
-    return causes
-
-
 def _area_around(module: str) -> Area:
     """The AREA of a module, or of the nearest package around it."""
-    name = module
-    while name:
-        area = getattr(sys.modules.get(name), "AREA", None)
-        if isinstance(area, Area):
-            return area
-        name = name.rpartition(".")[0]
-    raise ValueError(f"neither {module} nor a package around it has an AREA")
+    parts = module.split(".")
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    areas = (getattr(sys.modules.get(name), "AREA", None) for name in names)
+    found = next((area for area in areas if isinstance(area, Area)), None)
+    if found is None:
+        raise ValueError(f"neither {module} nor a package around it has an AREA")
+    return found
 
 
 @cache
@@ -205,20 +185,15 @@ def _accept(one: CheckText, own: frozenset[str]) -> None:
         raise ValueError(f"{one.code} is registered twice")
     if not _CODE.fullmatch(one.code):
         raise ValueError(f"{one.code!r} is not a code such as FAN-001")
-    if _prefix(one.code) in set(map(_prefix, own)):
-        raise ValueError(
-            f"{one.code}: codes that begin with {_prefix(one.code)}- are envcheck's own"
-        )
+    prefix = one.code.partition("-")[0]
+    if any(code.startswith(f"{prefix}-") for code in own):
+        raise ValueError(f"{one.code}: codes that begin with {prefix}- are envcheck's own")
     if one.systems:
         raise ValueError(f"{one.code}: acceleration systems are envcheck's own")
 
 
 def _elsewhere(view: SnapshotView) -> Iterable[Verdict]:
     raise CouldNotRun("a check of a plug-in runs in a process of its own")
-
-
-def _prefix(code: str) -> str:
-    return code.partition("-")[0]
 
 
 def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
@@ -248,8 +223,5 @@ def all_checks() -> tuple[Check, ...]:
 @cache
 def all_systems() -> dict[str, tuple[Check, ...]]:
     """Every acceleration system that a check judges, with its checks."""
-    found: dict[str, list[Check]] = {}
-    for one in all_checks():
-        for system in one.systems:
-            found.setdefault(system, []).append(one)
-    return {name: tuple(checks) for name, checks in sorted(found.items())}
+    names = sorted({system for one in all_checks() for system in one.systems})
+    return {name: tuple(one for one in all_checks() if name in one.systems) for name in names}

@@ -20,12 +20,9 @@ def search(words: Sequence[str], checks: Iterable[Check]) -> list[Check]:
 
 def _score(check: Check, words: Sequence[str]) -> int:
     """0 if one of the words is not mentioned."""
-    texts = (
-        (_SYSTEM, " ".join(check.systems)),
-        (_TITLE, check.title),
-        (_ABOUT, check.about),
-        (_CAUSES, words_of_causes(check)),
-    )
+    causes = " ".join(f"{one.headline} {one.sentence} {one.remedy}" for one in check.causes)
+    systems = " ".join(check.systems)
+    texts = ((_SYSTEM, systems), (_TITLE, check.title), (_ABOUT, check.about), (_CAUSES, causes))
     scores = [
         max((weight * _mentions(text, word) for weight, text in texts), default=0) for word in words
     ]
@@ -37,9 +34,3 @@ def _mentions(text: str, word: str) -> int:
     if word.lower() not in text.lower():
         return 0
     return 2 if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) else 1
-
-
-def words_of_causes(check: Check) -> str:
-    """The headlines, sentences and remedies of all that a check may find."""
-    causes = check.causes
-    return " ".join(f"{one.headline} {one.sentence} {one.remedy}" for one in causes)

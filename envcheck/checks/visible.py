@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts.base import known
 from ..facts.gpu import CudaDevice, Gpu
 from ..facts.missing import CannotJudge
-from ..facts.view import SnapshotView, fact
+from ..facts.view import SnapshotView, fact, need
 from .target import variables_if_known
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -125,10 +125,12 @@ def _means(entry: str, uuid: str, redacted: bool) -> bool:
 
 def _instances(view: SnapshotView) -> list[str] | None:
     """UUIDs of the MIG instances on all GPUs; None where those of one are not known."""
+    found: list[str] = []
     try:
-        gpus = [gpu for gpu in view.seen_gpus if known(gpu.mig_enabled) is not False]
+        for gpu in view.seen_gpus:
+            if known(gpu.mig_enabled) is not False:
+                instances = need(gpu.mig_instances, "MIG instances")
+                found += [need(one.uuid, "its UUID") for one in instances]
     except CannotJudge:
         return None
-    listed = [known(gpu.mig_instances) for gpu in gpus]
-    found = [known(one.uuid) for instances in listed for one in instances or []]
-    return None if None in listed or None in found else [uuid for uuid in found if uuid is not None]
+    return found
