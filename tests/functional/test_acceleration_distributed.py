@@ -23,12 +23,10 @@ from processes import PATIENCE, running, running_commands, wait_for
 from real_targets import real_target
 from standin_horovod import make, mpirun
 
-import envcheck as package
 from envcheck.findings.model import CheckResult
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(package.__file__).parents[1]
 TENSORFLOWS = pytest.mark.parametrize(
     "target", ["tensorflow-1.15", "tensorflow-2.15", "tensorflow-newest"]
 )
@@ -118,26 +116,6 @@ def test_no_java_stays_where_envcheck_itself_is_killed(short: Path) -> None:
     assert wait_for(lambda: not running(short)), running(short)
 
 
-def test_a_long_name_of_the_temporary_directory_is_told(tmp_path: Path) -> None:
-    long = tmp_path / ("x" * 60)
-    long.mkdir()
-    found = doctor("spark", "spark", TMPDIR=str(long))["spark"]
-    assert found["outcome"] == "could-not-run" and "TMPDIR is too long" in found["reason"]
-
-
-def test_spark_without_java_could_not_run(tmp_path: Path) -> None:
-    found = doctor("spark", "spark", PATH=str(tmp_path), JAVA_HOME="")["spark"]
-    assert found["outcome"] == "could-not-run", found
-    assert "no java in PATH" in found["reason"] and "Spark needs Java" in found["reason"]
-
-
-def test_what_is_not_installed_is_not_applicable() -> None:
-    found = doctor("tensorflow-newest", "horovod", "spark")
-    for name, package_name in (("horovod", "horovod"), ("spark", "pyspark")):
-        assert found[name]["outcome"] == "skipped"
-        assert f"{package_name} is not installed" in found[name]["reason"]
-
-
 @pytest.mark.parametrize("target", ["tensorflow-1.15", "tensorflow-2.15"])
 def test_a_proxy_between_workers_is_found_and_named(target: str) -> None:
     nobody = {"http_proxy": "http://127.0.0.1:9", "no_proxy": "example.org"}
@@ -146,15 +124,6 @@ def test_a_proxy_between_workers_is_found_and_named(target: str) -> None:
     for name in names:
         assert found[name]["outcome"] == "warn", found[name]
         assert "http_proxy without no_proxy" in found[name]["findings"][0]["headline"]
-
-
-def test_a_tf_config_of_the_users_does_not_make_them_wait_for_its_cluster() -> None:
-    cluster = {"cluster": {"worker": ["192.0.2.1:1", "192.0.2.2:1"]}}
-    told = json.dumps({**cluster, "task": {"type": "worker", "index": 0}})
-    found = doctor("tensorflow-1.15", *STRATEGIES, TF_CONFIG=told)
-    for name in STRATEGIES:
-        assert found[name]["outcome"] == "pass", found[name]
-        assert "TF_CONFIG is set here (worker 0 of 2)" in found[name]["detail"]
 
 
 def test_without_a_loopback_workers_could_not_run() -> None:
@@ -194,13 +163,6 @@ def test_workers_without_tf_config_are_not_engaged(tmp_path: Path) -> None:
     assert "each worker trains alone" in result.findings[0].headline
 
 
-def test_one_replica_is_not_engaged(tmp_path: Path) -> None:
-    setup = "both = system._devices\nsystem._devices = lambda *given: both(*given)[:1]"
-    result = broken("tensorflow-1.15", "mirrored", setup, tmp_path)
-    assert result.outcome == "fail", result
-    assert "trains on one device" in result.findings[0].headline
-
-
 def test_ranks_that_do_not_find_each_other_are_not_engaged(tmp_path: Path) -> None:
     setup = (
         "own = system.ranks.run\n"
@@ -211,13 +173,6 @@ def test_ranks_that_do_not_find_each_other_are_not_engaged(tmp_path: Path) -> No
     result = broken("horovod-1.15", "horovod", setup, tmp_path)
     assert result.outcome == "fail", result
     assert "ranks train alone" in result.findings[0].headline
-
-
-def test_a_server_without_workers_could_not_run(tmp_path: Path) -> None:
-    setup = "system._TASKS = (('chief', 0),)\n"
-    result = broken("tensorflow-1.15", "parameter_servers", setup, tmp_path)
-    assert result.outcome == "could-not-run", result
-    assert "ps" in result.reason
 
 
 def test_horovod_without_its_extension_could_not_run_and_names_the_limit(tmp_path: Path) -> None:

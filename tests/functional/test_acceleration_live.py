@@ -14,15 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import probing
 import pytest
 from cli import PYTHON, environment
 from processes import PATIENCE, running, stretched, timeless, wait_for
 from pythons import find
 
-from envcheck.facts.acceleration import Acceleration, SystemRun
-from envcheck.facts.base import Probe
+from envcheck.facts.acceleration import SystemRun
 from envcheck.facts.snapshot import Snapshot, load
 
 OLDEST = find(6) or sys.executable
@@ -169,37 +167,6 @@ def test_what_goes_wrong_costs_its_system_alone(
     assert (second.name, second.outcome) == ("t", outcome) and second.reason == run.reason
 
 
-@BOTH
-def test_what_a_trial_raises_costs_that_trial_alone(
-    made: Made, clean: dict[str, str], python: str
-) -> None:
-    run = bad(made(IN_TRIAL + "raise RuntimeError('no\\nkernel image')"), clean, python)
-    assert run.outcome == "ok"
-    told = [(one.name, one.outcome, one.reason) for one in run.trials]
-    assert told == [
-        ("before", "ok", ""),
-        ("t", "error", "RuntimeError: no kernel image"),
-        ("after", "ok", ""),
-    ]
-    assert run.trials[1].evidence == {"told": 5}
-
-
-@pytest.mark.parametrize(
-    ("body", "outcome", "reason"),
-    [
-        ("    raise records.NotApplicable('one GPU')", "not-applicable", "one GPU"),
-        ("    raise records.CouldNotRun('no ptxas')", "not-run", "no ptxas"),
-        ("    raise ValueError('x' * 5000)", "error", "ValueError: xxx"),
-    ],
-)
-def test_what_a_system_raises_outside_of_trials_is_the_outcome_of_the_whole(
-    made: Made, clean: dict[str, str], body: str, outcome: str, reason: str
-) -> None:
-    run = bad(made(body), clean)
-    assert run.outcome == outcome and run.reason.startswith(reason) and len(run.reason) <= 400
-    assert [one.name for one in run.trials] == ["before"]
-
-
 def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> None:
     root = made("    pass")
     records = root / "envcheck/collector/systems/running/records.py"
@@ -272,50 +239,6 @@ TWO = (
     "        trial['reasons'] = [one.reason for one in found]\n"
     "        trial['stderr'] = sum('boom' in one.stderr for one in found)"
 )
-
-
-@pytest.mark.parametrize(
-    ("rank", "answers", "reasons"),
-    [
-        (
-            "    return [params['rank'], params['ranks'], os.environ['RANK']]",
-            ["[0, 3, '0']", "[1, 3, '1']", "[2, 3, '2']"],
-            ["", "", ""],
-        ),
-        (
-            "    if params['rank'] == 1: os.write(2, b'boom'); os.abort()\n    return 1",
-            ["1", "None", "1"],
-            ["", "died by signal 6 (SIGABRT): boom", ""],
-        ),
-        (
-            "    if params['rank'] == 1: " + AWAY + "; time.sleep(600)\n    return 1",
-            ["1", "None", "1"],
-            ["", "no answer within N s", ""],
-        ),
-        (
-            "    return 'x' * 3000000 if params['rank'] else [1] * 100",
-            [str([1] * 100)[:300], "None", "None"],
-            ["", *["ValueError: its answer has 3000002 bytes, and may have 1048576"] * 2],
-        ),
-        (
-            "    raise records.CouldNotRun('no port')",
-            ["None"] * 3,
-            ["no port"] * 3,
-        ),
-    ],
-    ids=["well", "dies", "hangs", "too big", "could not run"],
-)
-def test_ranks_tell_what_became_of_each(
-    made: Made, clean: dict[str, str], rank: str, answers: list[str], reasons: list[str]
-) -> None:
-    limit = stretched(2.5)
-    body = TWO.format(more="None").replace("2.5", f"{limit:.1f}")
-    run = bad(made(body, deadline=120.0, rank=rank), clean)
-    trial = next(one for one in run.trials if one.name == "ranks")
-    assert trial.outcome == "ok", trial
-    assert trial.evidence["answers"] == answers
-    assert [timeless(one) for one in trial.evidence["reasons"]] == reasons
-    assert trial.evidence["stderr"] == sum("boom" in one for one in reasons)
 
 
 def test_ranks_end_with_their_system_s_process(made: Made, clean: dict[str, str]) -> None:
@@ -420,36 +343,3 @@ def test_systems_run_out_of_a_zip_and_from_standard_input(
         assert done.stderr == b""
         trial = next(t for t in runs(load(done.stdout))["bad"].trials if t.name == "ranks")
         assert trial.evidence["answers"] == ["0", "1", "2"], trial
-
-
-def test_redaction_reaches_what_systems_tell(
-    made: Made, clean: dict[str, str], tmp_path: Path
-) -> None:
-    home = tmp_path / "home" / "margaret"
-    home.mkdir(parents=True)
-    body = IN_TRIAL + (
-        "trial['path'] = os.environ['HOME'] + '/lib'; trial[os.environ['HOME'] + '/key'] = 1\n"
-        "    os.write(2, ('NCCL version in ' + os.environ['HOME'] + '/x\\n').encode())\n"
-        "    raise records.CouldNotRun('no ' + os.environ['HOME'] + '/x')"
-    )
-    snapshot = looked(made(body), clean | {"HOME": str(home)})
-    told = msgspec.json.encode(snapshot).decode()
-    assert str(home) not in told and "margaret" not in told
-    run = runs(snapshot)["bad"]
-    assert "<home-" in run.reason and "<home-" in run.log[0]
-    assert "<home-" in json.dumps(run.trials[1].evidence)
-
-
-def test_the_section_fits_the_schema_whatever_is_told(made: Made, clean: dict[str, str]) -> None:
-    body = IN_TRIAL + (
-        "trial['a'] = float('nan'); trial['b'] = 2 ** 100; trial['c'] = '\\udcff\\x1b'\n"
-        "    for _ in range(500):\n"
-        "        with tell.trial('x' * 500) as trial:\n"
-        "            trial['y'] = 'z' * 5000\n"
-    )
-    snapshot = looked(made(body), clean)
-    run = runs(snapshot)["bad"]
-    assert run.outcome == "error" and "more than fits" in run.reason
-    assert run.trials[1].evidence["a"] == "nan"
-    probe: Probe[Acceleration] | None = snapshot.machine.acceleration
-    assert len(msgspec.json.encode(probe)) < 200_000

@@ -146,23 +146,6 @@ def test_multicast_that_fails_is_taken_away(libraries: Path, tmp_path: Path) -> 
     assert "NCCL_P2P_DISABLE=1" not in told.trials
 
 
-def test_an_nccl_that_is_too_new_for_the_driver_fails_alone_too(
-    libraries: Path, tmp_path: Path
-) -> None:
-    warning = "Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'"
-    told = ran(libraries, tmp_path, SHIM_NCCL="old-driver", SHIM_WARN=warning)
-    assert told.trials["all-reduce"]["outcome"] == "error"
-    assert told.evidence("all-reduce")["warnings"] == [warning]
-    assert told.evidence("all-reduce")["built_cuda"] == "12.4"
-    assert told.trials["one rank"]["outcome"] == "error"
-
-
-def test_what_the_user_has_set_is_told_and_left(libraries: Path, tmp_path: Path) -> None:
-    told = ran(libraries, tmp_path, NCCL_P2P_DISABLE="1", NCCL_DEBUG="WARN")
-    assert told.evidence("all-reduce")["settings"] == ["NCCL_P2P_DISABLE=1"]
-    assert told.evidence("all-reduce")["transports"] == ["SHM"]
-
-
 @pytest.mark.parametrize(
     ("visible", "why"),
     [("0", "one GPU"), ("MIG-1,MIG-2", "MIG instances: NCCL joins whole GPUs")],

@@ -44,13 +44,6 @@ def test_engaged_on_a_stand_in(name: str, tmp_path: Path) -> None:
 
 
 @BOTH
-def test_operations_without_engines_on_a_stand_in(name: str, tmp_path: Path) -> None:
-    answer = system_alone.judged("ACC-010", on_standin(name, "no-engine", tmp_path))
-    (finding,) = answer.findings
-    assert finding.headline.endswith("(FP32, FP16, INT8): no engine is built")
-
-
-@BOTH
 def test_a_converter_that_ends_the_process_on_a_stand_in(name: str, tmp_path: Path) -> None:
     run = on_standin(name, "crash", tmp_path)
     assert run.outcome == "crashed"
@@ -96,12 +89,6 @@ def test_a_tensorrt_that_fits_needs_a_gpu(tmp_path: Path) -> None:
     assert all("not a GPU" in one.reason for one in run.trials[3:])
     answer = system_alone.judged("ACC-010", run)
     assert (answer.outcome, answer.findings) == ("could-not-run", [])
-
-
-def test_a_tensorrt_that_is_older_than_the_linked_one(tmp_path: Path) -> None:
-    answer = system_alone.judged("ACC-010", on_library(tmp_path, 8503))
-    (finding,) = answer.findings
-    assert "TensorRT 8.5.3 is loaded, and TensorFlow is linked with 8.6.1" in finding.headline
 
 
 def test_a_tensorrt_that_ends_the_process(tmp_path: Path) -> None:

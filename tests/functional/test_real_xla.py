@@ -72,35 +72,9 @@ def test_a_variable_switches_clustering_off(name: str, flag: str, tmp_path: Path
     )
 
 
-def test_a_variable_switches_jax_off(tmp_path: Path) -> None:
-    found = results("jax", tmp_path, JAX_DISABLE_JIT="1")
-    (finding,) = found["ACC-007"]["findings"]
-    assert (
-        finding["headline"] == "XLA is on and compiles nothing: JAX_DISABLE_JIT=1 switches it off"
-    )
-
-
 @pytest.mark.parametrize("name", ["tensorflow-2.15", "tensorflow-newest"])
 def test_a_flag_that_nobody_knows_ends_the_process(name: str, tmp_path: Path) -> None:
     found = results(name, tmp_path, XLA_FLAGS="--xla_gpu_nonsense=1")
     (finding,) = found["ACC-007"]["findings"]
     assert "ends the process: XLA_FLAGS holds --xla_gpu_nonsense" in finding["headline"]
     assert finding["remedy"]["commands"] == ["unset XLA_FLAGS"]
-
-
-def test_where_everything_is_compiled_nothing_can_be_told(tmp_path: Path) -> None:
-    found = results("tensorflow-2.15", tmp_path, TF_XLA_FLAGS="--tf_xla_auto_jit=2")
-    assert found["ACC-008"]["outcome"] == "could-not-run"
-    assert "(TF_XLA_FLAGS=--tf_xla_auto_jit=2)" in found["ACC-008"]["reason"]
-
-
-def test_a_snapshot_replays_to_the_same(tmp_path: Path) -> None:
-    kept = tmp_path / "snapshot.json"
-    live = results("tensorflow-2.15", tmp_path, "--save", str(kept))
-    replayed = json.loads(
-        envcheck("doctor", "--from", kept, "--only", "xla", "--format", "json").stdout
-    )
-    again = {one["code"]: one for one in replayed["results"]}
-    assert {code: again[code] for code in ("ACC-007", "ACC-008")} == {
-        code: live[code] for code in ("ACC-007", "ACC-008")
-    }

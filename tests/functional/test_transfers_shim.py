@@ -133,21 +133,6 @@ def test_little_memory_is_made_do_with(ran: Runs) -> None:
     assert told.done
 
 
-def test_nobody_knows_how_much_is_free(ran: Runs) -> None:
-    assert ran("memory", mib=None, dtod=100)["pattern"]["MiB"] == 64
-
-
-def test_a_driver_that_takes_no_ptx(ran: Runs) -> None:
-    told = ran("memory", no_jit=1)
-    assert told.trials["pattern"]["outcome"] == "error"
-    assert told["copy"]["GB/s"] == pytest.approx(20.0, rel=0.01)
-
-
-def test_a_hang_is_known_by_the_trial_that_was_begun(ran: Runs) -> None:
-    told = ran("memory", until="pattern", hang="memory")
-    assert told.killed and not told.done and told.begun == "pattern"
-
-
 # -- the link
 
 
@@ -165,13 +150,6 @@ def test_a_link_that_damages_data(ran: Runs) -> None:
     told = ran("links", wrong="link")
     assert told["round trip"]["wrong"] == 2
     assert told["round trip"]["where"] == ["byte 0x200000 to 0x200017 of the copy"]
-
-
-def test_no_pinned_memory_leaves_the_rest(ran: Runs) -> None:
-    told = ran("links", no_pinned=1)
-    assert told.trials["round trip"]["outcome"] == "out-of-memory"
-    assert "pinned to the GPU" not in told.trials and told.done
-    assert told["pageable to the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
 
 
 def test_a_gpu_that_shares_the_host_s_memory_has_no_link(ran: Runs) -> None:
@@ -226,11 +204,6 @@ def test_no_direct_access(ran: Runs) -> None:
     assert told[f"by way of the host {ONE} to {OTHER}"]["GB/s"] > 0
 
 
-def test_a_direct_copy_that_never_ends(ran: Runs) -> None:
-    told = ran("peers", count=2, until=f"directly {ONE} to {OTHER}", hang="peer")
-    assert told.killed and told.begun == f"directly {ONE} to {OTHER}"
-
-
 def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:
     assert ran("peers", count=1).run["reason"] == "CUDA lists one GPU"
     assert "MIG instances" in ran("peers", count=2, mig=1).run["reason"]
@@ -269,18 +242,6 @@ def test_the_doctor_fails_a_gpu_whose_memory_is_wrong_and_a_replay_says_the_same
 # -- the host's memory
 
 
-def test_host_memory_lies_where_it_was_bound() -> None:
-    nodes = host_memory.nodes()
-    if not nodes:
-        pytest.skip("this kernel tells of no NUMA node")
-    memory = host_memory.HostMemory(1 << 20, nodes[0])
-    assert memory.lies_on() in (None, nodes[0].number)
-    memory.close()
-    memory = host_memory.HostMemory(1 << 20)
-    assert memory.size == 1 << 20
-    memory.close()
-
-
 def tree(root: Path, **nodes: tuple[str, int]) -> str:
     for name, (processors, kib) in nodes.items():
         folder = root / "sys/devices/system/node" / name
@@ -315,19 +276,3 @@ def test_the_node_of_a_device(tmp_path: Path) -> None:
         (device / "numa_node").write_text(text)
         assert host_memory.node_of(ONE, str(tmp_path)) == number
     assert host_memory.node_of("", str(tmp_path)) is None
-
-
-def test_a_process_moves_from_node_to_node(tmp_path: Path) -> None:
-    before = os.sched_getaffinity(0)
-    if len(before) < 2:
-        pytest.skip("one processor")
-    first, second = sorted(before)[:2]
-    root = tree(tmp_path, node0=(str(first), 64), node1=(str(second), 64), node2=("99999", 64))
-    try:
-        near, far, forbidden = host_memory.nodes(root)
-        for node, processor in ((near, first), (far, second), (near, first)):
-            assert host_memory.run_on(node)
-            assert os.sched_getaffinity(0) == {processor}
-        assert not host_memory.run_on(forbidden)
-    finally:
-        os.sched_setaffinity(0, before)

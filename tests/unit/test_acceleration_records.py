@@ -150,17 +150,6 @@ def test_what_a_trial_raises_is_its_outcome_and_the_next_one_runs(
     assert (second.name, second.outcome, second.control) == ("b", "ok", True)
 
 
-def test_a_trial_that_ends_its_process_stays_announced(tmp_path: Path) -> None:
-    file = tmp_path / "out"
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT)
-    writer = SystemWriter(messages.Writer(descriptor))
-    with pytest.raises(SystemExit), writer.trial("a", control=True):
-        raise SystemExit(3)
-    os.close(descriptor)
-    found, worker = read(file.read_bytes())
-    assert found.trials == [] and worker.stage == ("a", "control")
-
-
 @pytest.mark.parametrize("number", [records.TRIALS, records.TRIALS + 1])
 def test_the_number_of_trials_is_bounded(told: tuple[SystemWriter, Any], number: int) -> None:
     teller, heard = told

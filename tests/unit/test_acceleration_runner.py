@@ -251,28 +251,6 @@ def test_a_process_that_ends_before_it_is_done(
         assert all(one.reason in ("", reason) for one in run.trials)
 
 
-def test_what_a_system_says_of_itself_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = [
-        (0.1, ready(0.1, framework_version="2.0")),
-        (0.2, record(stage="a", of="trial")),
-        (0.3, record(done={"outcome": "error", "reason": "SystemExit: 3"})),
-    ]
-    run = one_run(monkeypatch, lambda clock: Process(clock, said, 1, b"more words"))
-    assert (run.outcome, run.reason, run.framework_version) == ("error", "SystemExit: 3", "2.0")
-    assert [(one.outcome, one.reason) for one in run.trials] == [("error", "SystemExit: 3")]
-    gone = [
-        (0.2, record(done={"outcome": "not-applicable", "reason": "x"})),
-    ]
-    assert one_run(monkeypatch, lambda clock: Process(clock, gone, 0)).outcome == "not-applicable"
-
-
-def test_too_much_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = [WELL[2]] * (records.TRIALS + 5)
-    run = one_run(monkeypatch, lambda clock: Process(clock, [*many, WELL[3]], 0))
-    assert run.outcome == "error" and run.reason.startswith("it reported more than fits")
-    assert len(run.trials) == records.TRIALS
-
-
 def test_those_that_are_timed_run_alone_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["a", "b", "c", "d"]
     found = [system(name, gpus=1) for name in names] + [system("z", gpus=1, alone=True)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from distributed_runs import CODES, CONTROLS, TRIALS, bad, control, judged, run, seen, well
-from targets import judge
+from distributed_runs import CODES, CONTROLS, TRIALS, bad, control, judged, well
 
 from envcheck.findings.model import CheckResult
 
@@ -144,12 +143,6 @@ def test_what_is_often_behind_a_failure_is_hinted_at(reason: str, hint: str) -> 
     assert hint in first(result, "could-not-run")
 
 
-def test_a_proxy_is_hinted_at_where_it_could_not_be_gone_around() -> None:
-    failed = bad("cluster", "RuntimeError: no answer of both executors", proxy="https_proxy")
-    said = first(judged("spark", failed, control("spark")), "could-not-run")
-    assert "no answer of both executors (https_proxy is set" in said
-
-
 def test_a_tf_config_of_the_users_is_mentioned() -> None:
     for system in ("multiworker", "mirrored", "parameter-servers"):
         told = well(system, tf_config="worker 0 of 4")
@@ -214,11 +207,6 @@ def test_horovod_built_with_nccl_and_not_using_it_is_told() -> None:
     assert "timeline does not name" in said
 
 
-def test_horovod_on_cpus_says_what_it_is() -> None:
-    said = judged("horovod", well("horovod"), control("horovod")).detail
-    assert "over Gloo, on the CPU, without NCCL in it" in said
-
-
 def test_horovods_limit_is_named_with_its_error() -> None:
     failed = bad("ranks", "ImportError: Extension horovod.tensorflow has not been built")
     old = judged("horovod", failed).reason
@@ -228,12 +216,3 @@ def test_horovods_limit_is_named_with_its_error() -> None:
     assert (
         "4290" not in judged("horovod", failed, framework="torch", framework_version="2.16").reason
     )
-
-
-def test_runs_of_several_frameworks_are_told_together() -> None:
-    runs = [
-        run("horovod", well("horovod"), control("horovod")),
-        run("horovod", outcome="not-run", reason="import torch: no", framework="torch"),
-    ]
-    result = judge(seen(*runs), "ACC-014", "acceleration")
-    assert "import torch: no" in first(result, "could-not-run")

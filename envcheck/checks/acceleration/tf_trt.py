@@ -16,7 +16,7 @@ from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ..framework.tensorrt import bring_tensorrt, tensorrt_libraries, tensorrt_wheels
 from ..registry import check
 from ..target import named, pip_install, python, soname, variables
-from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, runs
+from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, runs, text
 
 # By how much of the largest value a result may be off. The graph's values are not below 0, so that rounding
 # is all there is: two layers of 36 and 72 products. FP32 may run as TF32 (operands to 2**-11: 0.2 %); FP16
@@ -104,58 +104,47 @@ class _NotEngaged(NamedTuple):
         "NVIDIA, Accelerating Inference in TensorFlow with TensorRT: User Guide",
         "tensorflow, tf2tensorrt/kernels/trt_engine_op.cc, trt_engine_resource_ops.cc",
         "tensorflow#21100, #36724",
-        "seen with TensorFlow 2.15.1 for CUDA on a machine without a GPU: versions, SIGABRT without TensorRT",
     ),
     follows=(*NO_FRAMEWORK, "FRM-006", "FRM-010"),
     systems=("tf-trt",),
 )
 def tf_trt(view: SnapshotView) -> Iterator[Verdict]:
     absent = "the target has no TensorFlow"
-    lost = [
-        finding
-        for seen in runs(view, "tf-trt", absent=absent)
-        if (finding := _installed_and_lost(view, seen)) is not None
-    ]
-    if lost:
-        yield from lost
-        return
-    yield from each_run(view, "tf-trt", lambda seen: _judged(view, seen), absent=absent)
+    found = runs(view, "tf-trt", absent=absent)
+    lost = [one for seen in found if (one := _installed_and_lost(view, seen)) is not None]
+    yield from lost
+    if not lost:
+        yield from each_run(view, "tf-trt", lambda seen: _judged(view, seen), absent=absent)
 
 
 def _installed_and_lost(view: SnapshotView, seen: Seen) -> Finding | None:
     """TensorRT is there, and TensorFlow does not find the one that it wants."""
     run = seen.run
-    if run.outcome != "not-applicable" or not run.reason.endswith(_NOT_FOUND):
+    linked = re.search(r"TensorRT (\d[\d.]*)", run.reason)
+    if run.outcome != "not-applicable" or not run.reason.endswith(_NOT_FOUND) or linked is None:
         return None
     there, wheels = tensorrt_libraries(view), tensorrt_wheels(view)
     beside = ", ".join([soname(one) for one in there] or [named(one) for one in wheels])
-    linked = _linked(run.reason)
-    if not beside or not linked:
+    if not beside:
         return None
-    major = f"libnvinfer.so.{linked.partition('.')[0]}"
+    major = f"libnvinfer.so.{linked[1].partition('.')[0]}"
     version = parse_version(seen.title.rpartition(" ")[2])
     return NOT_FOUND.found(
         seen.subjects,
         [Evidence(f"{seen.path}.reason", run.reason, "TensorFlow's converter")],
         advice=bring_tensorrt(view, major, version, there, wheels),
-        linked=linked,
+        linked=linked[1],
         beside=beside,
     )
 
 
-def _linked(words: str) -> str:
-    told = re.search(r"TensorRT (\d[\d.]*)", words)
-    return told[1] if told else ""
-
-
 def _judged(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
-    control = seen.trial("graph")
+    control, last = seen.trial("graph"), died(seen)
     tried = [one for one in seen.run.trials if one.name in _BOUNDS]
-    last = died(seen)
     if last is not None and last not in tried and last is not control:
         yield _ends(view, seen, last)
         return
-    if control is None or control.outcome != "ok":
+    if control is None or not ok(control):
         yield seen.unjudged(f"the graph itself does not run: {failed(seen, control)}")
         return
     if number(control, "operations"):
@@ -183,49 +172,40 @@ def _judged(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
 def _answer(seen: Seen, trial: SystemTrial) -> _NotEngaged | Unjudged | None:
     """What one precision came to: None where it is engaged."""
     lines = [trial.reason, *seen.run.log]
-    why = f"{trial.name}: {failed(seen, trial)}"
-    if trial.outcome in ("out-of-memory", "timeout") or (
-        trial.outcome != "ok" and any(_TAKEN.search(line) for line in lines)
-    ):
-        return seen.unjudged(why)
+    why = failed(seen, trial)
     if trial.outcome == "not-supported":
         return seen.not_applicable(f"{trial.name}: {trial.reason}")
-    if trial.outcome != "ok":
+    if not ok(trial):
+        taken = trial.outcome in ("out-of-memory", "timeout")
+        if taken or any(_TAKEN.search(line) for line in lines):
+            return seen.unjudged(f"{trial.name}: {why}")
         if _NOT_A_GPU.search(trial.reason):
             return seen.unjudged("TensorFlow does not place the graph on a GPU")
         if _MISMATCH.search(trial.reason):
             return _NotEngaged(OTHER_TENSORRT)
-        return _NotEngaged(FAILS, failed(seen, trial).rstrip(".")[:200])
+        return _NotEngaged(FAILS, why.rstrip(".")[:200])
     if not number(trial, "operations"):
         return _NotEngaged(NOT_CONVERTED)
     native = next((line for line in seen.run.log if _NATIVE.search(line)), "")
     if "engines" not in trial.evidence and not native:
-        return seen.unjudged(
-            f"{trial.name}: this version does not report how many engines it built"
-        )
+        untold = "this version does not report how many engines it built"
+        return seen.unjudged(f"{trial.name}: {untold}")
     if not number(trial, "engines"):
-        return _NotEngaged(NO_ENGINE, _fell_back(seen, native), native)
+        reason = _REASON.search(native)
+        fell_back = f": {reason[1].rstrip('.')}" if reason else ""
+        if any(_NO_CHIP.search(line) for line in seen.run.log):
+            fell_back = ": this TensorRT does not know this GPU"
+        return _NotEngaged(NO_ENGINE, fell_back, native)
     share = trial.evidence.get("difference")
     if not isinstance(share, (int, float)) or not share <= _BOUNDS[trial.name]:
         return _NotEngaged(WRONG_RESULT)
     return _NotEngaged(UNUSED_ENGINE, line=native) if native else None
 
 
-def _fell_back(seen: Seen, native: str) -> str:
-    if any(_NO_CHIP.search(line) for line in seen.run.log):
-        return ": this TensorRT does not know this GPU"
-    match = _REASON.search(native)
-    return f": {match[1].rstrip('.')}" if match else ""
-
-
 def _versions(seen: Seen) -> tuple[str, str]:
     """(linked, loaded), as far as they are known."""
-    found = []
-    for name in ("linked", "loaded"):
-        trial = seen.trial(f"TensorRT {name}")
-        value = None if trial is None else trial.evidence.get("version")
-        found.append(value if isinstance(value, str) else "")
-    return found[0], found[1]
+    linked, loaded = seen.trial("TensorRT linked"), seen.trial("TensorRT loaded")
+    return text(linked, "version"), text(loaded, "version")
 
 
 def _apart(view: SnapshotView, seen: Seen) -> Finding | None:
@@ -248,8 +228,7 @@ def _ends(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
 def _finding(
     view: SnapshotView, seen: Seen, trials: list[SystemTrial], why: _NotEngaged
 ) -> Finding:
-    log = f"{seen.path}.log"
-    more = [Evidence(log, why.line, "its standard error")] if why.line else []
+    more = [Evidence(f"{seen.path}.log", why.line, "its standard error")] if why.line else []
     switch = _switch(view) if why.cause is NOT_CONVERTED else ""
     linked, loaded = _versions(seen)
     share = trials[0].evidence.get("difference")
@@ -294,12 +273,12 @@ def _remedy(view: SnapshotView, seen: Seen, switch: str = "") -> Remedy:
 
 
 def _detail(seen: Seen, engaged: list[SystemTrial]) -> str:
-    """ "TensorFlow 2.15.1: FP32, FP16, INT8; 1 engine each; TensorRT 8.6.1"."""
+    """ "TensorFlow 2.15.1: FP32 (1 engine, off by 0.001); TensorRT 8.6.1"."""
     linked, loaded = _versions(seen)
-    parts = [
-        f"{one.name} ({number(one, 'engines'):.0f} engine{'s' if number(one, 'engines') > 1 else ''}, off by "
-        f"{number(one, 'difference'):.2g})"
-        for one in engaged
-    ]
+    parts = []
+    for one in engaged:
+        count = number(one, "engines")
+        engines = f"{count:.0f} engine{'s' if count > 1 else ''}"
+        parts.append(f"{one.name} ({engines}, off by {number(one, 'difference'):.2g})")
     version = f"TensorRT {loaded}" + (f", linked with {linked}" if linked != loaded else "")
     return f"{seen.title}: {', '.join(parts)}; {version}"
