@@ -70,7 +70,8 @@ def snapshot(documents, keep=False, names=()):
         whole, values = redact.scrub(whole), {}
     else:
         others = [tuple(map(plain, one)) for one in account.others(Context(dict(os.environ)))]
-        redactor = redact.Redactor(*here(), others=list(names) + others)
+        host, user, home = here()
+        redactor = redact.Redactor(host, user, home, list(names) + others)
         whole, values = redactor.redact(whole), redactor.values
     whole["schema"] = SCHEMA
     whole["redacted"] = not keep

@@ -102,8 +102,9 @@ class Look(object):
         bound += work["seconds"] if work is not None else 0.0
         env = None if self._environment is None else dict(self._environment)
         shell = ["sh", "-c", FIND_PYTHON, "envcheck", self._cookie, "--request", json.dumps(asked)]
-        cwd = request.scratch or "/"
-        child = self._launch(self._argv + shell, bound, cwd, env, grace=GRACE, stdin=self._script)
+        self._cwd = request.scratch or "/"
+        argv = self._argv + shell
+        child = self._launch(argv, bound, self._cwd, env, grace=GRACE, stdin=self._script)
         mark = cookie_mark(self._cookie)
         self.worker = Worker(child, Limits(start=SILENCE), self._take, mark=mark)
         scratch.remove(self._folder)  # the process that made it may be gone when this ends
@@ -184,8 +185,8 @@ class Look(object):
             whole = self._answer["snapshot"]
             found = whole["machine"], whole["target"]
         except (TypeError, KeyError):
-            found = ()
-        if not found or not all(isinstance(one, dict) for one in found):
+            found = None, None
+        if not all(isinstance(one, dict) for one in found):
             words = "%s: what came back from inside is no answer of envcheck's"
             raise Failed("crashed", words % self.location)
         return found

@@ -149,7 +149,7 @@ def _look(request, reports, parent):
 
     reports: whether somebody reads progress and events from standard error.
     """
-    latest = [None]
+    latest = [None]  # type: list
     progress = messages.Writer(2)
     events = progress
     if request.frame:

@@ -55,7 +55,8 @@ class Run(object):
         for module, function in STAGES:
             if function == "probe" or (self.look is None and self._is_wanted(function)):
                 getattr(importlib.import_module(module, __package__), function)(self)
-                self._before = tuple(map(sum, zip(self._before, self._now)))
+                done, total = self._before
+                self._before = done + self._now[0], total + self._now[1]
                 self._now = (0, 0)
         return self.documents
 

@@ -32,10 +32,10 @@ def put(facts, context):
     process = "self"
     if name == "docker":
         servers = running(context, ("dockerd",)).get("dockerd")
-        process = servers[0].number if servers else None
-    if process is None:
-        facts.missing("raises_limits", "absent", "no process named dockerd is seen")
-        return
+        if not servers:
+            facts.missing("raises_limits", "absent", "no process named dockerd is seen")
+            return
+        process = servers[0].number
     try:
         facts.put("raises_limits", may_raise(context.read("/proc/%s/status" % process)))
     except (OSError, ValueError) as error:

@@ -84,9 +84,9 @@ def read_spec(text):
 
 def _flatten(where, value):
     if isinstance(value, dict):
-        items = value.items()
+        items = list(value.items())
     elif isinstance(value, list):
-        items = enumerate(value)
+        items = list(enumerate(value))
     else:
         yield where, value
         return

@@ -129,7 +129,7 @@ class _Cupti(object):
             place = (record.value or 0) - address
             if not 0 <= place <= valid - 4:
                 return
-            yield ctypes.string_at(record.value, min(_RECORD, valid - place))
+            yield ctypes.string_at(record.value or 0, min(_RECORD, valid - place))
 
 
 def names(records, read):

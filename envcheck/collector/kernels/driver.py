@@ -228,7 +228,7 @@ class Driver(object):
         cubin, size = _pointer(), _size()
         self._call("cuLinkComplete", state, ctypes.byref(cubin), ctypes.byref(size))
         return ctypes.string_at(
-            cubin.value, size.value
+            cubin.value or 0, size.value
         )  # the driver's own goes away with the state
 
     def load(self, cubin):

@@ -55,6 +55,9 @@ class TensorFlow(Adapter):
         shapes = (images, pixels, pixels, inputs), (kernel, kernel, inputs, outputs)
         return self._convolution(setting, element_type, sizes, shapes)
 
+    def _convolution(self, setting, element_type, sizes, shapes):
+        raise NotImplementedError
+
     def _array(self, data, element_type, shape):
         import numpy
 

@@ -55,8 +55,8 @@ def _launch(driver, function, instruction, chosen):
         driver.upload(at_b, b)
         driver.upload(at_c, c)
         driver.fill(at_d, _UNWRITTEN, len(c))
-        arguments = [ctypes.c_uint64(address) for address in (at_a, at_b, at_c, at_d)]
-        arguments.append(ctypes.c_uint32(LENGTH // instruction.shape[2]))
+        steps = ctypes.c_uint32(LENGTH // instruction.shape[2])
+        arguments = list(map(ctypes.c_uint64, (at_a, at_b, at_c, at_d))) + [steps]
         driver.launch(function, len(chosen), instruction.threads, arguments)
         return driver.download(at_d, len(c))
 

@@ -107,8 +107,7 @@ class _Loop(object):
         try:
             for _ in range(2):
                 events.append(driver.event())
-            arguments = [ctypes.c_uint64(address) for address in self._addresses]
-            arguments.append(ctypes.c_uint32(iterations))
+            arguments = list(map(ctypes.c_uint64, self._addresses)) + [ctypes.c_uint32(iterations)]
             driver.record(events[0])
             driver.launch(
                 self._function,

@@ -27,7 +27,7 @@ def within(seconds, ask):
     NVML may hang while CUDA works, and that is not to be blamed on the products. Its thread is left behind,
     for the process to end with.
     """
-    answers = []
+    answers = []  # type: list
 
     def work():
         try:

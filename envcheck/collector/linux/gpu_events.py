@@ -78,7 +78,7 @@ def parse_text(text):
 
 def _messages(text):
     """[seconds since boot or None, message]: the driver writes some messages in several lines."""
-    messages = []
+    messages = []  # type: list
     for line in text.replace("#012", "\n ").split("\n"):
         line = line[:LINE_LIMIT]
         if messages and CONTINUED.match(line):

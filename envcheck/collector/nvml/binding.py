@@ -120,15 +120,15 @@ class Binding(object):
 
     def first(self, names, *arguments):
         """Call the first of several functions that both the module and the library know."""
-        failure = None
-        for name in names:
+        failure = NotThere("not-supported")
+        for place, name in enumerate(names):
             try:
                 return self.call(name, *arguments)
             except Exception as error:
                 mismatch = type(error).__name__ == "NVMLLibraryMismatchError"
                 if not (isinstance(error, NotThere) or mismatch or code_of(error) in _NOT_HERE):
                     raise
-                failure = failure or error
+                failure = error if place == 0 else failure
         raise failure
 
     def structure(self, name):

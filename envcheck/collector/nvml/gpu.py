@@ -58,6 +58,7 @@ def recovery_action(number):
     return w.RECOVERY_ACTIONS.get(number, "action %d" % number)
 
 
+_BANKS = ("max", "high", "partial", "low", "none")
 # (fields, functions without "nvmlDeviceGet" of which the first that is known counts, arguments after the
 # handle, converter). The converter returns a value, or a tuple where there are several fields.
 FUNCTIONS = (
@@ -144,7 +145,6 @@ FUNCTIONS = (
     ("pcie_width_max", "MaxPcieLinkWidth", (), int),
     ("pcie_replays", "PcieReplayCounter", (), int),
 )
-_BANKS = ("max", "high", "partial", "low", "none")
 
 # (field, constant of nvmlDeviceGetFieldValues, converter)
 FIELD_VALUES = (

@@ -118,7 +118,7 @@ def _fabric_info(nvml, handle):
             if not isinstance(error, NotThere) and code_of(error) not in (2, 13, 25):
                 raise
             failure = failure or error
-    raise failure
+    raise failure or NotThere("not-supported")
 
 
 def _fabric_faults(info):

@@ -52,8 +52,8 @@ def _put_identity(facts, context):
 
 
 def _put_system(facts, context):
-    release = "/proc/sys/kernel/osrelease"
-    facts.attempt("kernel", release, lambda: context.read(release).strip())
+    kernel = "/proc/sys/kernel/osrelease"
+    facts.attempt("kernel", kernel, lambda: context.read(kernel).strip())
     facts.put("architecture", os.uname().machine, "uname")
     for source in ("/etc/os-release", "/usr/lib/os-release"):
         try:

@@ -20,7 +20,7 @@ class hidden(object):  # noqa: N801  (used as `with hidden():`)
     def __enter__(self):
         self._path = list(sys.path)
         self._folders = folders()
-        self._before = set(sys.modules) if self._folders else ()
+        self._before = set(sys.modules) if self._folders else set()
         if self._folders:
             sys.path[:] = [entry for entry in sys.path if entry not in self._folders]
 

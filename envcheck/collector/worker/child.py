@@ -28,9 +28,10 @@ def main(module, params):
         BaseException
     ) as error:  # SystemExit too: some packages end the process that imports them
         code = ESCAPED
-        ended = isinstance(error, messages.Ended)
-        reason = messages.one_line(error) if ended else messages.describe(error)
-        tell.done(outcome=error.outcome if ended else "error", reason=reason)
+        if isinstance(error, messages.Ended):
+            tell.done(outcome=error.outcome, reason=messages.one_line(error))
+        else:
+            tell.done(outcome="error", reason=messages.describe(error))
     messages.flush()
     # Exit handlers of CUDA and of frameworks may crash or hang, and everything is reported.
     os._exit(code)
