@@ -61,11 +61,9 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Machines with the same problem.
 
-    machines: their names, in the order of hosts.natural. hosts: the same folded, as Slurm and clush read it:
-    "gpu[01-16,20]". limit: the same for Ansible's --limit, which reads no such ranges: "gpu01,gpu02,…"; ""
-    where a name means something else there. of_one: the machine whose words these are, where message,
-    remedy or commands name devices (or numbers) of its own, and those of the others differ; "" where they
-    are the same on all.
+    hosts: the machines folded, "gpu[01-16,20]"; limit: for Ansible's --limit, "gpu01,gpu02", "" where a name
+    means something else there. of_one: the machine whose message, remedy and commands are shown, where those
+    of the others differ.
     """
 
     code: str
@@ -85,10 +83,8 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value.
 
-    value, usual: "" where there is none (a package that is not installed). devices: of this machine, those
-    that differ in this way ("GPU 3"); none for the machine itself. per: what agree and of count: machines, or
-    devices of all machines of the product. because: the code of a problem of this machine that is about the
-    same, "" for none.
+    value, usual: "" where there is none (a package that is not installed). devices: those that differ; none
+    for the machine itself. per: what is counted. because: the code of a problem that is about the same.
     """
 
     machine: str
@@ -105,14 +101,11 @@ class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Rates of a machine that lie beyond the spread of the healthy ones of its product: one for a machine,
-    about its worst figure.
+    """Rates of a machine beyond the spread of the healthy ones of its product, by its worst figure.
 
-    value: the worst figure, of ``device``. median: of all that can be compared. below: by which share of the
-    median it is worse. deviations: the same in robust standard deviations (1.4826 times the MAD, or the
-    least spread that is told from noise). of: how many figures there are. devices: all of this machine that
-    are slow ("GPU 0", "GPU 3"). also: what else is slow on them, "FP8 at L0: 5.1 % below". because: the
-    code of a problem of this machine that explains it, "" for none.
+    value: of ``device``. below: by which share of the median it is worse; deviations: the same in robust
+    standard deviations. of: how many figures there are. devices: all that are slow. also: what else is slow
+    on them. because: the code of a problem that explains it.
     """
 
     machine: str
@@ -155,10 +148,8 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A fault that the machines of one place have, and others of their product have not.
 
-    kind, name: of the place, as in a Member's groups: ("switch", "leaf3"); or what the Snapshots tell:
-    ("kernel", "6.8.0-45-generic"). about: a problem (then code is its code), silence, or rates that are low.
-    words: the fault. machines: those of the place that have it, of its ``of``. elsewhere: how many others
-    have it. also: other places with exactly the same machines.
+    kind, name: of the place: ("switch", "leaf3"). machines: those of its ``of`` that have it. elsewhere: how
+    many others have it. also: other places with exactly the same machines.
     """
 
     kind: str

@@ -53,7 +53,6 @@ def add_arguments(parser: Parser) -> None:
     )
     inventory.add_arguments(parser)
     parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
-    parser.add_argument("--strict", action="store_true", help="abort if any machine is excluded")
     parser.add_argument(
         "--mirror",
         metavar="URL",
@@ -163,9 +162,6 @@ def _go_on(
     if not plan.groups:
         reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in left)
         raise Cannot(f"none of the machines can have it: {reasons}")
-    if left and arguments.strict:
-        reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in left)
-        raise Cannot(f"--strict: some machines cannot have it: {reasons}; nothing was begun")
     return rollout_options.agreed(arguments, "Go on?")
 
 

@@ -20,9 +20,7 @@ _KNOWN: tuple[tuple[str, Outcome, str], ...] = (
     ("remote host identification has changed", "unreachable", "its host key is not the known one"),
     ("host key verification failed", "unreachable", "its host key is not known"),
     ("invalid/incorrect", "unreachable", "the password is refused"),
-    ("too many authentication failures", "unreachable", "too many keys are offered to it"),
     ("you must install the sshpass program", "unreachable", "to log in by password takes sshpass"),
-    ("unprotected private key file", "unreachable", "others may read the private key"),
     ("connection refused", "unreachable", "connection refused"),
     ("no route to host", "unreachable", "no route to it"),
     ("network is unreachable", "unreachable", "its network is unreachable"),
@@ -31,21 +29,16 @@ _KNOWN: tuple[tuple[str, Outcome, str], ...] = (
     ("during banner exchange", "unreachable", "connected, and no word from its sshd"),
     ("connection timed out", "unreachable", "the connection timed out"),
     ("operation timed out", "unreachable", "the connection timed out"),
-    ("connection to unknown port", "unreachable", "the connection was closed"),
     ("connection reset by", "unreachable", "the connection was reset"),
     ("broken pipe", "unreachable", "the connection broke"),
     ("connection closed by", "unreachable", "the connection was closed"),
     ("kex_exchange_identification", "unreachable", "the connection was closed"),
     ("incorrect sudo password", "failed", "sudo refuses the password"),
-    ("incorrect su password", "failed", "su refuses the password"),
     ("missing sudo password", "failed", "sudo wants a password (-- --ask-become-pass)"),
     ("a password is required", "failed", "sudo wants a password (-- --ask-become-pass)"),
-    ("waiting for privilege escalation prompt", "failed", "sudo gave no answer"),
     ("must have a tty", "failed", "its sudoers want a terminal (requiretty)"),
-    ("a terminal is required", "failed", "its sudoers want a terminal"),
     ("is not in the sudoers", "failed", "its sudoers do not name this user"),
     ("is not allowed to execute", "failed", "its sudoers do not allow this"),
-    ("may not run sudo", "failed", "its sudoers do not allow this"),
     ("sudo: not found", "failed", "there is no sudo"),
     ("sudo: command not found", "failed", "there is no sudo"),
     ("no space left on device", "failed", "its disk is full"),
@@ -85,10 +78,8 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
     if relayed.outcome == "none":
         return "failed", "there is no python3"
     if relayed.outcome == "old":
-        return (
-            "failed",
-            f"its Python is {safe_text.one_line(relayed.words)[:_LONGEST]}, and 3.6 is needed",
-        )
+        version = safe_text.one_line(relayed.words)[:_LONGEST]
+        return "failed", f"its Python is {version}, and 3.6 is needed"
     if relayed.outcome == "not-started":
         return "failed", f"no process can be started: {_last(relayed.words)}"
     if relayed.outcome == "gone":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...install.reports.amounts import size
 from ...reports.page import KEY, Page
 from .. import hosts
-from .model import LeftOutMachines, MachineEnd, PlannedRollout, RolloutResult
+from ..reports.words import machines
+from .model import MachineEnd, PlannedRollout, RolloutResult
 
-_SAID = {
+_RESULTS = {
     "installed": "installed, and verified by its doctor",
     "already": "installed and verified already",
     "back": "went back",
@@ -20,19 +19,18 @@ _SAID = {
     "not-begun": "was not begun",
     "left-out": "is left out",
 }
-_COLOURS = {"installed": "pass", "already": "pass", "back": "pass", "nothing": "warn"}
+_FAILED = {3: "refused", 5: "failed, and is as it was", 6: "failed, and is not as it was"}
+_STYLES = {"installed": "pass", "already": "pass", "back": "pass", "nothing": "warn"}
 
 
 def sentence(end: MachineEnd) -> str:
     """What became of a machine, after its name."""
-    said = _SAID[end.result]
+    words = _RESULTS[end.result]
     if end.result == "failed":
-        said = {3: "refused", 5: "failed, and is as it was", 6: "failed, and is not as it was"}.get(
-            end.exit_code, said
-        )
+        words = _FAILED.get(end.exit_code, words)
     if end.result == "back" and end.version:
-        said += f" to {end.version}"
-    return f"{said}: {end.reason}" if end.reason else said
+        words += f" to {end.version}"
+    return f"{words}: {end.reason}" if end.reason else words
 
 
 def left_out(plan: PlannedRollout) -> list[MachineEnd]:
@@ -45,22 +43,20 @@ def left_out(plan: PlannedRollout) -> list[MachineEnd]:
 
 def render_plan(plan: PlannedRollout, *, width: int, colour: bool, utf8: bool) -> str:
     page = Page(width=width, colour=colour, utf8=utf8)
-    count = len(plan.machines)
-    page.paragraph((f"{_machines(count)} get something:", "heading"))
+    page.paragraph((f"{machines(len(plan.machines))} get something:", "heading"))
     for group in plan.groups:
         what = group.image or f"{group.stack} {group.release}, Python {group.python}"
         page.blank()
-        page.paragraph((f"{_machines(len(group.machines))}: ", ""), (what, "heading"))
+        page.paragraph((f"{machines(len(group.machines))}: ", ""), (what, "heading"))
         page.entry("hosts", group.hosts, KEY)
         if group.files:
             page.entry("packages", f"{group.files} files, {size(group.size)} a machine", KEY)
         page.entries("note", group.notes, KEY)
-    if plan.left_out:
+    for one in plan.left_out:
         page.blank()
-        left = sum(len(one.machines) for one in plan.left_out)
-        page.paragraph((f"{_machines(left)} left out:", "warn"))
-        for one in plan.left_out:
-            _left(page, one)
+        page.paragraph((f"{machines(len(one.machines))} left out: ", "warn"), (one.reason, ""))
+        page.entry("hosts", one.hosts, KEY)
+        page.entries("to do", one.hint.splitlines()[:1], KEY)
     if plan.waves:
         page.blank()
         words = " + ".join(map(str, plan.waves[:8])) + (" + …" if len(plan.waves) > 8 else "")
@@ -69,40 +65,24 @@ def render_plan(plan: PlannedRollout, *, width: int, colour: bool, utf8: bool) -
     return page.text()
 
 
-def _left(page: Page, one: LeftOutMachines) -> None:
-    page.entry("hosts", one.hosts, KEY)
-    page.entry("why", one.reason, KEY)
-    for line in one.hint.splitlines()[:1]:
-        page.entry("to do", line, KEY)
-
-
 def render_result(result: RolloutResult, *, width: int, colour: bool, utf8: bool) -> str:
     page = Page(width=width, colour=colour, utf8=utf8)
     done = [end for end in result.machines if end.result in ("installed", "already", "back")]
-    page.paragraph((f"{len(done)} of {_machines(len(result.machines))} done", "heading"))
+    page.paragraph((f"{len(done)} of {machines(len(result.machines))} done", "heading"))
     if result.stopped:
         page.paragraph((f"Stopped: {result.stopped}.", "fail"))
     found: dict[tuple[str, str], list[MachineEnd]] = {}
     for end in result.machines:
         found.setdefault((end.result, sentence(end)), []).append(end)
-    for (kind, said), ends in found.items():
+    for (kind, words), ends in found.items():
         page.blank()
-        page.paragraph((f"{_machines(len(ends))}: ", ""), (said, _COLOURS.get(kind, "fail")))
+        page.paragraph((f"{machines(len(ends))}: ", ""), (words, _STYLES.get(kind, "fail")))
         page.entry("hosts", hosts.folded(end.name for end in ends), KEY)
         verdicts = dict.fromkeys(end.verdict for end in ends if end.verdict)
         page.entries("doctor", list(verdicts)[:4], KEY)
-        _unproven(page, ends)
+        codes = dict.fromkeys(code for end in ends for code in end.unproven)
+        page.entries("unproven", [f"{', '.join(codes)}: for want of a GPU"] if codes else [], KEY)
     if result.logs:
         page.blank()
         page.entry("logs", result.logs, KEY)
     return page.text()
-
-
-def _unproven(page: Page, ends: Sequence[MachineEnd]) -> None:
-    codes = dict.fromkeys(code for end in ends for code in end.unproven)
-    if codes:
-        page.entry("unproven", f"{', '.join(codes)}: for want of a GPU", KEY)
-
-
-def _machines(count: int) -> str:
-    return "1 machine" if count == 1 else f"{count} machines"
