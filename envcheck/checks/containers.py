@@ -105,7 +105,7 @@ def evidence(view: SnapshotView, engine: Engine, field: str, value: object = Non
 
 
 def at_least(version: str | None, least: tuple[int, int]) -> bool | None:
-    """Whether a version ("4.9.4-rhel") is ``least`` or newer; None where it cannot be told."""
+    """Whether a version ("4.9.4-rhel") is ``least`` or newer; None where it is not known."""
     match = re.match(r"(\d+)\.(\d+)", version or "")
     return None if match is None else (int(match.group(1)), int(match.group(2))) >= least
 

@@ -66,7 +66,7 @@ def driver_version(view: SnapshotView) -> tuple[Maybe[str], str]:
 
 
 def branch(version: str | None) -> str:
-    """A driver's branch as packages are named after it: "535"; "" where it cannot be told."""
+    """A driver's branch as packages are named after it: "535"; "" where it is not known."""
     parsed = parse_version(version) if version else None
     return str(parsed.major) if parsed is not None else ""
 

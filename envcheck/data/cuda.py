@@ -55,7 +55,6 @@ class DriverFit(NamedTuple):
     cuda: str  # as asked
     driver: str  # as asked
     needs: str  # the oldest driver that runs this CUDA at all; "" where the table has none
-    native_from: str  # the toolkit's own driver; "" where the table has none
     source: str
 
     @property
@@ -103,7 +102,7 @@ def driver_fits(cuda: str, driver: str) -> DriverFit:
     found = rows_for(cuda)
     version = parse_version(driver)
     if not found or version is None:
-        return DriverFit("not-known", cuda, driver, "", "", "")
+        return DriverFit("not-known", cuda, driver, "", "")
     how: How
     if all(_reaches(version, row.toolkit_driver) for row in found):
         how = "native"
@@ -115,7 +114,7 @@ def driver_fits(cuda: str, driver: str) -> DriverFit:
         how = "too-old"
     newest = found[0]
     needs = _oldest(newest.toolkit_driver, newest.compat_driver)
-    return DriverFit(how, cuda, driver, needs, newest.toolkit_driver, newest.source)
+    return DriverFit(how, cuda, driver, needs, newest.source)
 
 
 @lru_cache(maxsize=256)

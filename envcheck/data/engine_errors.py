@@ -13,11 +13,11 @@ class EngineError(NamedTuple):
     commands: tuple[str, ...]  # "@WHAT" stands for the system's own, {image} for the image
 
 
-def explain(said: str) -> EngineError | None:
+def explain(words: str) -> EngineError | None:
     """What an engine's words mean; None where that is not known."""
-    text = said.lower()
+    text = words.lower()
     for row in table("engine_errors"):
-        if all(words.strip() in text for words in row["words"].split("&&")):
+        if all(part.strip() in text for part in row["words"].split("&&")):
             commands = tuple(command.strip() for command in row["commands"].split(";;"))
             return EngineError(row["meaning"], row["remedy"], commands)
     return None

@@ -164,12 +164,6 @@ def tensorflow_builds() -> tuple[TensorFlowBuild, ...]:
     return tuple(_build(version) for version in sorted(_build_rows()))
 
 
-def is_first_generation(version: str) -> bool:
-    """TensorFlow 1.x."""
-    parsed = parse_version(version)
-    return parsed is not None and parsed.major == 1
-
-
 @cache
 def _names() -> dict[str, dict[str, str]]:
     return {canonicalize_name(row["name"]): row for row in table("pypi_nvidia_names")}

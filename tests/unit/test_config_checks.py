@@ -9,7 +9,6 @@ from targets import (
     PYTHON,
     config,
     config_file,
-    failed,
     good_snapshot,
     judge,
     variable,
@@ -49,12 +48,6 @@ def test_an_ordinary_configuration_passes(code: str) -> None:
         variable("PIP_CERT", "/etc/ssl/corporate.pem"),
     )
     assert (result.outcome, result.unjudged) == ("pass", [])
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_probe_that_crashed_is_no_pass(code: str) -> None:
-    snap = good_snapshot(packaging_config=failed())
-    assert judge(snap, code, "config").outcome == "could-not-run"
 
 
 def test_traces_of_pyindex_come_with_the_exact_undo() -> None:

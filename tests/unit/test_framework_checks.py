@@ -60,17 +60,6 @@ def torch(**changes: Any) -> Framework:
     return tensorflow(**(given | changes))
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_a_healthy_target_has_no_finding(code: str) -> None:
-    assert on(code).outcome in ("pass", "skipped")
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_probe_that_gave_no_answer_could_not_run(code: str) -> None:
-    late = failed("timeout", "the probe gave no answer within 90 s")
-    assert on(code, late).outcome == "could-not-run"
-
-
 # FRM-001
 
 

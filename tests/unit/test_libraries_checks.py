@@ -12,7 +12,6 @@ from targets import (
     ABSENT,
     SITE,
     error,
-    failed,
     good_libraries,
     good_snapshot,
     judge,
@@ -46,17 +45,6 @@ def framework_libraries(**replaced: Library) -> list[Library]:
         changed(replaced.get(one.name.removeprefix("lib"), one), how="framework")
         for one in good_libraries()
     ]
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_healthy_target_has_no_finding(code: str) -> None:
-    assert judge(good_snapshot(), code, "libraries").outcome == "pass"
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_loader_probe_that_crashed_is_no_pass(code: str) -> None:
-    snap = good_snapshot(loader=failed(), tensorflow=tensorflow(**BLIND))
-    assert judge(snap, code, "libraries").outcome == "could-not-run"
 
 
 # LIB-001
