@@ -155,13 +155,6 @@ def test_two_mig_instances_that_are_named() -> None:
     assert judge(snapshot(target, **machine(TWO)), "FRM-002", "framework").outcome == "pass"
 
 
-def test_without_cuda_the_drivers_list_counts() -> None:
-    snap = replace(with_variables(CUDA_VISIBLE_DEVICES="1"), "machine", cuda=None)
-    assert judge(snap, "ENV-001", "environment").outcome == "pass"
-    lost = replace(snap, "machine", nvml=Nvml(gpus=ABSENT))
-    assert judge(lost, "ENV-001", "environment").outcome == "could-not-run"
-
-
 ENTRY = st.one_of(
     st.integers(-2, 5).map(str),
     st.text(max_size=6).filter(lambda text: "," not in text),

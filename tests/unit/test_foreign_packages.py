@@ -72,24 +72,6 @@ def test_another_environment_of_the_same_python_is_a_warning() -> None:
     assert results(borrowing(SAME))["ENV-011"].outcome == "warn"
 
 
-def test_two_tensorflows_of_its_own_are_told_after_the_cause() -> None:
-    snapshot = borrowing(ELEVEN)
-    target = snapshot.target
-    assert target is not None and target.packages is not None and target.packages.facts is not None
-    several = [
-        *target.packages.facts.distributions,
-        dist("tensorflow-cpu", "1.15.0", location=OWN, shadowed=True),
-    ]
-    probes: dict[str, Any] = {
-        "environment": Environment(variables={"PYTHONPATH": ELEVEN}),
-        "interpreter": interpreter(version="3.7.17", prefix=HOME),
-        "packages": packages(*several),
-    }
-    found = results(good_snapshot(**probes))
-    assert found["PKG-003"].consequence_of == "ENV-011"
-    assert "2.20.0" not in found["PKG-003"].findings[0].message
-
-
 @pytest.mark.parametrize("code", ["PKG-001", "PKG-003", "PKG-005", "CFG-001"])
 def test_a_choice_of_checks_changes_no_verdict(code: str) -> None:
     snapshot = borrowing(ELEVEN)

@@ -125,20 +125,6 @@ def test_modules_that_python_3_12_has_no_more() -> None:
 # FRM-002
 
 
-def test_tensorflow_that_sees_no_gpu_and_says_why() -> None:
-    line = (
-        "W dso_loader.cc:64] Could not load dynamic library 'libcudnn.so.8'; dlerror: no such file"
-    )
-    result = on("FRM-002", tensorflow(gpus=[], log=["noise", line]))
-    (finding,) = result.findings
-    assert result.outcome == "fail"
-    assert "none of the 2 GPUs" in finding.message and "libcudnn.so.8" in finding.message
-    assert any(line in evidence.value for evidence in finding.evidence)
-    # cuDNN for the CUDA that this TensorFlow was built with
-    assert finding.remedy is not None
-    assert finding.remedy.commands[0].endswith("'nvidia-cudnn-cu12==8.*'")
-
-
 def test_tensorflow_that_sees_fewer_gpus() -> None:
     one = [FrameworkGpu(name="NVIDIA H100 80GB HBM3")]
     line = (
@@ -221,19 +207,6 @@ def test_a_tensorflow_with_code_for_the_gpu_is_named() -> None:
     other = on("FRM-004", tensorflow=None, torch=torch(built_capabilities=["sm_60"]))
     assert other.outcome == "fail"
     assert other.findings[0].remedy is not None and other.findings[0].remedy.commands == []
-
-
-def test_a_gpu_for_which_the_driver_compiles_first() -> None:
-    new = with_gpu("NVIDIA B200", "10.0", ["sm_80", "sm_90", "compute_90"])
-    (finding,) = new.findings
-    assert new.outcome == "warn" and "compute_90" in finding.message
-    assert finding.remedy is not None
-    assert finding.remedy.commands[-1] == "export CUDA_CACHE_MAXSIZE=4294967296"
-    assert "nvcr.io/nvidia/tensorflow:25.02" in finding.remedy.commands[0]
-    on_hopper = with_gpu("NVIDIA H100", "9.0", ["sm_80", "compute_80"])
-    (finding,) = on_hopper.findings
-    assert on_hopper.outcome == "warn" and finding.remedy is not None
-    assert "tensorflow[and-cuda]==2.21.0" in finding.remedy.commands[0]
 
 
 @pytest.mark.parametrize(

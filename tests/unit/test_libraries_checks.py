@@ -22,7 +22,7 @@ from targets import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.target import Framework, Library, LibraryFile, Loader
+from envcheck.facts.target import Framework, Library, Loader
 from envcheck.findings.model import CheckResult
 
 CODES = [f"LIB-{number:03d}" for number in (1, 2, *range(4, 10))]
@@ -286,34 +286,6 @@ def test_ld_library_path_breaks_an_import(words: str, name: str, outcome: str) -
         (finding,) = result.findings
         assert str(older.path) in finding.message
         assert finding.remedy is not None and "unset LD_LIBRARY_PATH" in finding.remedy.commands
-
-
-def test_a_tensorflow_that_does_not_look_into_its_wheels() -> None:
-    wheels = good_libraries()
-    (finding,) = missing(["Cannot dlopen some GPU libraries."], *wheels, version="2.16.1").findings
-    assert finding.remedy is not None
-    assert "tensorflow[and-cuda]==2.16.2" in finding.remedy.commands[0]
-    assert finding.remedy.commands[1].startswith("export LD_LIBRARY_PATH=")
-    assert "nvidia/cublas/lib" in finding.remedy.commands[1]
-    assert missing([], *wheels, version="2.16.2").outcome == "pass"
-
-
-def test_an_older_tensorflow_is_led_to_where_it_looks() -> None:
-    line = "Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open"
-    of_2_9 = {"version": "2.9.1", "built_cuda": "11.2", "built_cudnn": "8"}
-    aside = [
-        LibraryFile(soname="libcudart.so.11.0", path="/opt/conda/envs/tf/lib/libcudart.so.11.0")
-    ]
-    loader = Loader(aside=aside)
-    there = on("LIB-008", loader=loader, tensorflow=tensorflow(log=[line], **BLIND, **of_2_9))
-    assert there.findings[0].remedy is not None
-    command, rest, _ = there.findings[0].remedy.commands
-    assert "nvidia-cudnn-cu11>=8.1,<9" in rest
-    assert command.startswith("export LD_LIBRARY_PATH=/opt/conda/envs/tf/lib")
-    (nowhere,) = missing([line], **of_2_9).findings
-    assert nowhere.remedy is not None
-    install, onto = nowhere.remedy.commands
-    assert "nvidia-cuda-runtime-cu11" in install and "nvidia/cuda_runtime/lib" in onto
 
 
 # what strangers' loaders may say

@@ -251,18 +251,6 @@ def test_cuda_libraries_from_wheels_the_system_or_nowhere() -> None:
     assert on("PKG-013", package, tensorflow=blind, loader=failed()).outcome == "could-not-run"
 
 
-def test_the_set_that_and_cuda_asks_for() -> None:
-    blind = tensorflow(gpus=[], libraries=[])
-    older = good_packages(nvidia_cudnn_cu12="9.1.0.70", nvidia_nccl_cu12="")
-    result = judge(good_snapshot(packages=older, tensorflow=blind), "PKG-015", "packages")
-    (finding,) = result.findings
-    assert result.outcome == "warn"
-    assert "missing nvidia-nccl-cu12==2.23.4" in finding.message
-    assert "nvidia-cudnn-cu12 9.1.0.70 (==9.3.0.75)" in finding.message
-    works = judge(good_snapshot(packages=older), "PKG-015", "packages")
-    assert works.outcome == "pass" and "9.1.0.70" in works.detail
-
-
 def test_releases_whose_extra_cannot_be_installed_say_so() -> None:
     half = good_packages(tensorflow="2.15.0", nvidia_cudnn_cu12="8.9.4.25")
     blind = tensorflow(gpus=[], libraries=[], version="2.15.0")

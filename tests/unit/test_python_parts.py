@@ -62,12 +62,6 @@ def test_jax_with_parts_of_its_release(parts: list[tuple[str, str]]) -> None:
     assert jax("0.6.2", *parts).outcome == "pass"
 
 
-@pytest.mark.parametrize("jaxlib", ["0.4.28", "0.4.28+cuda12.cudnn89"])
-def test_an_older_jax_names_its_parts_under_extras_alone(jaxlib: str) -> None:
-    assert jax("0.4.28", ("jaxlib", jaxlib), requires=OLD_JAX).outcome == "pass"
-    assert jax("0.4.28", ("jaxlib", "0.4.20"), requires=OLD_JAX).outcome == "fail"
-
-
 @pytest.mark.parametrize(
     ("parts", "wrong"),
     [

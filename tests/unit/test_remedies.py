@@ -109,12 +109,8 @@ def odd_configuration() -> Snapshot:
         ),
         variable("PIP_EXTRA_INDEX_URL", "http://example.org/simple"),
     ]
-    credentials = [
-        replace(file, settings=[replace(s, credentials=True) for s in file.settings])  # type: ignore[union-attr]
-        for file in files
-    ]
     traces = ["/etc/pip.conf", "/somewhere/pip.conf"]
-    return with_target(packaging_config=config(*credentials, traces=traces))
+    return with_target(packaging_config=config(*files, traces=traces))
 
 
 def broken_packages() -> Snapshot:

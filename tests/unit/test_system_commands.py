@@ -168,13 +168,6 @@ def test_root_needs_no_sudo_which_may_not_be_there() -> None:
     assert adapted(SnapshotView(snapshot()), Remedy("Do.", COMMANDS)).commands == COMMANDS
 
 
-def test_on_nixos_what_its_configuration_writes_is_a_comment() -> None:
-    nixos = view(os_id="nixos", is_root=False, container=ABSENT)
-    told = adapted(nixos, Remedy("Do.", ["echo x | sudo tee /etc/modprobe.d/x.conf", "uname -r"]))
-    assert told.commands[0].startswith("# on NixOS, by configuration.nix instead: echo x")
-    assert told.commands[1] == "uname -r"
-
-
 def test_in_a_container_what_only_its_host_can_do_is_a_comment() -> None:
     inside = view(is_root=True, container="docker")
     told = adapted(inside, Remedy("Reload, or reboot.", ["sudo modprobe nvidia", "sudo reboot"]))

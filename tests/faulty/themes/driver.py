@@ -370,7 +370,6 @@ add(
     "h100",
     _stub,
     ("DRV-00[45]", "", r"stub", r"LD_LIBRARY_PATH"),
-    also="LIB-010",
 )
 add(
     "libcuda of a compat directory on GeForce",
