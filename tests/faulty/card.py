@@ -16,6 +16,7 @@ from world.machine import Machine, switch_acs_on
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.snapshot import Snapshot
+from envcheck.reports.model import build
 
 from . import run
 from .model import Fault
@@ -146,8 +147,8 @@ def simulated() -> Healthy:
 
 
 def _findings(snapshot: Snapshot) -> Iterable[tuple[str, str, str]]:
-    results: Any = msgspec.to_builtins(diagnose(snapshot))["results"]
-    return ((one.level, one.code, one.words) for one in told({"results": results}))
+    report: Any = msgspec.to_builtins(build(snapshot, diagnose(snapshot)))
+    return ((one.level, one.code, one.words) for one in told(report))
 
 
 # ---- as a page
