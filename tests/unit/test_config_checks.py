@@ -17,7 +17,7 @@ from targets import (
 from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from envcheck.findings.model import CheckResult
 
-CODES = ["CFG-001", "CFG-002", "CFG-003", "CFG-004", "CFG-007"]
+CODES = ["CFG-001", "CFG-002", "CFG-003"]
 NGC = "https://pypi.ngc.nvidia.com"
 
 
@@ -129,38 +129,6 @@ def test_pyindex_in_such_an_environment_is_undone_and_the_index_stays() -> None:
     assert on("CFG-002", file).outcome == "warn"
 
 
-@pytest.mark.parametrize(
-    ("value", "outcome"),
-    [
-        ("http://mirror.example/simple", "warn"),
-        ("HTTP://mirror.example/simple", "warn"),
-        ("https://mirror.example/simple", "pass"),
-        ("http://localhost:3141/root", "pass"),
-        ("http://[::1]:3141/root", "pass"),
-    ],
-)
-def test_unencrypted_indexes(value: str, outcome: str) -> None:
-    assert on("CFG-004", config_file("/etc/pip.conf", "global", index_url=value)).outcome == outcome
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "outcome"),
-    [
-        ("PIP_TARGET", "/opt/lib", "warn"),
-        ("PIP_USER", "1", "warn"),
-        ("PIP_USER", "no", "pass"),
-        ("PIP_NO_DEPS", "true", "warn"),
-        ("PIP_PRE", "1", "warn"),
-        ("PIP_NO_BINARY", ":all:", "warn"),
-        ("PIP_NO_BINARY", "psycopg2", "pass"),
-        ("PIP_TIMEOUT", "60", "pass"),
-        ("UV_PRERELEASE", "allow", "pass"),
-    ],
-)
-def test_settings_that_lead_elsewhere(name: str, value: str, outcome: str) -> None:
-    assert on("CFG-007", variable(name, value)).outcome == outcome
-
-
 TEXT = st.text(max_size=80)
 
 
@@ -210,7 +178,6 @@ def test_a_setting_and_its_undo(code: str, name: str, value: str, words: str, co
         ("CFG-002", "PIP_TRUSTED_HOST", "127.0.0.1:8080 localhost"),
         ("CFG-003", "UV_EXTRA_INDEX_URL", "https://own.example/simple"),
         ("CFG-003", "UV_INDEX_STRATEGY", "first-index"),
-        ("CFG-004", "PIP_PROXY", "http://proxy.example:3128"),
     ],
 )
 def test_variables_that_are_fine(code: str, name: str, value: str) -> None:

@@ -354,17 +354,6 @@ def test_any_text_is_one_word(text: str) -> None:
         assert parsed == text
 
 
-def test_a_setting_is_no_sed_program() -> None:
-    setting = ConfigSetting(
-        section="global", key="x/e touch HOSTILE;s/a-b", value="http://example.org"
-    )
-    file = replace(config_file("/opt/pip.conf"), settings=[setting])
-    (command,) = (c for c in commands(with_target(packaging_config=config(file))) if "sed" in c)
-    program = shlex.split(command)[3]
-    assert program.startswith("/^[[:space:]]*x.e.touch.hostile.s.a[-_]b[[:space:]]*[=:]/{:a;$d;N;")
-    assert program.endswith(r"/\n[[:space:]]+[^\n]*$/ba;s/^.*\n//}")
-
-
 def test_commands_are_whole() -> None:
     for told in as_they_are():
         for _code, command in told:

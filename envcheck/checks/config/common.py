@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import NamedTuple
@@ -46,11 +45,6 @@ class ConfigEntry(NamedTuple):
     def words(self) -> list[str]:
         """The value's parts: lists are separated by white space, new lines or commas."""
         return self.setting.value.replace(",", " ").split()
-
-    @property
-    def enabled(self) -> bool:
-        """A switch that is on, as pip and uv read it."""
-        return self.setting.value.strip().lower() not in ("", "0", "false", "no", "off", "n", "f")
 
 
 def configuration(view: SnapshotView) -> PackagingConfig:
@@ -116,14 +110,14 @@ def warning(
     view: SnapshotView,
     entry: ConfigEntry,
     cause: Cause,
-    addresses: list[str] | None = None,
+    addresses: list[str],
     **params: Param,
 ) -> Verdict:
     """The cause, found on a setting, with the command that removes it; left to CFG-001 where that is
     nvidia-pyindex's and ``addresses`` are NVIDIA's alone."""
     path = entry.file.path
     traced = path in configuration(view).pyindex_traces and entry in written_by_pyindex(entry.file)
-    if traced and addresses is not None and all(map(is_nvidia, addresses)):
+    if traced and all(map(is_nvidia, addresses)):
         return Unjudged("skipped", f"{path}: reported by CFG-001", about_file(path))
     where = path if is_file(entry.file) else f"the environment variable {path}"
     return cause.found(
@@ -136,15 +130,11 @@ def warning(
     )
 
 
-def place(view: SnapshotView, file: ConfigFile) -> str:
-    """The file's path in the Snapshot."""
-    return f"target.packaging_config.files[{configuration(view).files.index(file)}]"
-
-
 def evidence(view: SnapshotView, entry: ConfigEntry) -> Evidence:
     """The Evidence for a setting: its line, and its value as the collector redacted it."""
     value = f"{entry.setting.key} = {' '.join(entry.setting.value.split())}"
-    found = view.evidence(place(view, entry.file), value)
+    number = configuration(view).files.index(entry.file)
+    found = view.evidence(f"target.packaging_config.files[{number}]", value)
     return Evidence(found.fact, found.value, entry.file.path)
 
 
@@ -192,9 +182,8 @@ def edit(file: ConfigFile, program: str) -> str:
 
 
 def _pattern(key: str) -> str:
-    """The key in a sed program; what no key of pip's has stands for any letter, and for no command."""
-    letters = re.sub(r"[^a-z0-9-]", ".", key)
-    return rf"[[:space:]]*{letters.replace('-', '[-_]')}[[:space:]]*[=:]"
+    """One of pip's or uv's keys in a sed program."""
+    return rf"[[:space:]]*{key.replace('-', '[-_]')}[[:space:]]*[=:]"
 
 
 def sudo(file: ConfigFile) -> str:

@@ -1,4 +1,4 @@
-"""Checks on where pip and uv take packages from: verified, encrypted, and from one place each."""
+"""Checks on where pip and uv take packages from: verified, and from one place each."""
 
 from __future__ import annotations
 
@@ -74,31 +74,3 @@ def extra_indexes(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Ve
             yield Passed(f"{entry.file.path} is envcheck's: {pins}")
         else:
             yield warning(view, entry, MERGED, entry.words, indexes=indexes)
-
-
-UNENCRYPTED = Cause(
-    "index-not-encrypted",
-    "warn",
-    "a package index is not encrypted",
-    "Packages come unencrypted from {urls} (in {where}), so that anybody on the network path can replace"
-    " them.",
-    "Use the https:// address if there is one, else remove the setting.",
-)
-
-
-@check(
-    "CFG-004",
-    title="Indexes are encrypted",
-    causes=[UNENCRYPTED],
-    about="An index or find-links address that begins with http:// sends packages in the clear. Addresses of"
-    " this machine are not counted.",
-    sources=(PIP,),
-)
-@per_file("no http:// address")
-def plain_http(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verdict]:
-    for entry in entries:
-        clear = [word for word in entry.words if word.lower().startswith("http://")]
-        clear = [word for word in clear if not is_loopback(word)]
-        # The connection to a proxy is in the clear even if what it carries is encrypted.
-        if clear and entry.key != "proxy":
-            yield warning(view, entry, UNENCRYPTED, urls=" and ".join(clear))

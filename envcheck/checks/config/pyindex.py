@@ -1,4 +1,4 @@
-"""Checks on pip's and uv's configuration: leftovers in it, and what it does without being asked."""
+"""The check on pip's and uv's configuration: what nvidia-pyindex has left in it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,8 @@ from ...findings.subjects import about_file
 from ..registry import check
 from ..target import installed_if_known, pip_uninstall
 from . import common
-from .common import ConfigEntry, per_file
+from .common import ConfigEntry
 
-# Settings that install packages elsewhere than into the target, or omit parts of them.
-_DETOURS = {
-    "target": "installs into that directory, which the target's interpreter does not look into",
-    "prefix": "installs below that prefix instead of into the target",
-    "root": "installs below that root instead of into the target",
-    "user": "installs into the user's site directory, which every environment of that Python shares",
-    "no-deps": "omits every dependency, the CUDA libraries included",
-    "no-index": "asks no index, so that nothing new can be installed",
-    "pre": "takes pre-releases, and NVIDIA's placeholders on the registry are pre-releases",
-    "no-binary": "builds from source, and NVIDIA's placeholders are source packages that only fail",
-}
 _EFFECTS = {
     "extra-index-url": "every installation also asks NVIDIA's index",
     "trusted-host": "its certificate is not verified",
@@ -80,34 +69,3 @@ def _undo_pyindex(view: SnapshotView, entry: ConfigEntry) -> str:
         return common.undo(view, entry)
     # The user's own index stands beside NVIDIA's.
     return common.edit(entry.file, r"s#(https?://)?[^[:space:]]*nvidia\.com[^[:space:]]*##")
-
-
-DETOUR = Cause(
-    "installs-elsewhere",
-    "warn",
-    "pip's settings change what is installed",
-    "{setting} in {where} {effect}.",
-    "Remove the setting.",
-)
-
-
-@check(
-    "CFG-007",
-    title="Packages are installed into the target, and whole",
-    causes=[DETOUR],
-    about="Some settings (PIP_TARGET, PIP_USER, PIP_NO_DEPS, PIP_PRE ...) change without a message into which"
-    " directory every installation goes, or what it leaves out: it then reports success and leaves the target"
-    " unchanged.",
-    sources=(common.PIP,),
-)
-@per_file("no setting leads elsewhere")
-def detours(view: SnapshotView, entries: list[ConfigEntry]) -> Iterator[Verdict]:
-    for entry in entries:
-        effect = _DETOURS.get(entry.key)
-        # "no-binary" takes names: a choice for a few packages is fine.
-        everything = entry.key != "no-binary" or ":all:" in entry.words
-        # pip reads [install] for its own command; [list] or [freeze] change nothing here.
-        relevant = entry.setting.section in ("global", "install", "env", "", "pip")
-        if effect and everything and relevant and entry.file.tool == "pip" and entry.enabled:
-            setting = entry.setting.key
-            yield common.warning(view, entry, DETOUR, setting=setting, effect=effect)
