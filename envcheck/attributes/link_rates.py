@@ -20,8 +20,6 @@ _PAIR = re.compile(r"(directly|by way of the host) ([0-9A-Fa-f:.]{4,32}) to ([0-
 _MEMORY = {
     "copy": "copies within the memory",
     "read": "reads of the memory",
-    "write": "writes of the memory",
-    "triad": "the triad in the memory",
 }
 
 

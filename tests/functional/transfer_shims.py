@@ -423,9 +423,6 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
     } else if (!strcmp(function, "read")) {
         count = threads * *(uint32_t *)arguments[2];
         takes(stream, count * 16 / rate("SHIM_DTOD", 3900));
-    } else if (!strcmp(function, "triad")) {
-        count = threads * *(uint32_t *)arguments[3];
-        takes(stream, 3 * count * 16 / rate("SHIM_DTOD", 3900));
     } else
         return 500;
     return dead;

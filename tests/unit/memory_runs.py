@@ -44,8 +44,6 @@ def memory_trials() -> dict[str, SystemTrial]:
         trial("with the host", mib=1, wrong=0),
         trial("copy", gb_s=2610.0, mib=1024, spread=1.01, runs=200, memory_mhz=2619),
         trial("read", gb_s=2900.0, mib=512, spread=1.01, runs=200),
-        trial("write", gb_s=2700.0, mib=512, spread=1.01, runs=200),
-        trial("triad", gb_s=2750.0, mib=1536, spread=1.01, runs=200),
     )
 
 

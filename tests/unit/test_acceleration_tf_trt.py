@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from acceleration_runs import only, result, run, told, trial
-from targets import dist, good_packages, packages, system_library
+from targets import good_packages, packages
 
 from envcheck.facts.acceleration import SystemRun, SystemTrial
 from envcheck.facts.target import Environment, Loader
@@ -190,16 +190,6 @@ def test_what_is_not_applicable() -> None:
     bare = trt(outcome="not-applicable", reason="this tensorflow is built without TensorRT")
     assert result(CODE, bare).outcome == "skipped"
     assert result(CODE, asked="tf-trt").reason == "not applicable: the target has no TensorFlow"
-
-
-def test_a_tensorrt_that_is_installed_and_not_found() -> None:
-    wheel = packages(*good_packages().distributions, dist("tensorrt", "10.1.0"))
-    finding = only(result(CODE, MISSING, packages=wheel, loader=Loader(libraries=[])))
-    assert finding.level == "warn"
-    assert finding.headline == "TF-TRT is off: TensorFlow does not find TensorRT 8.6.1"
-    assert "though tensorrt 10.1.0 is installed" in finding.message
-    there = Loader(libraries=[system_library("libnvinfer", "libnvinfer.so.7", "7.2.3")])
-    assert "libnvinfer.so.7" in only(result(CODE, MISSING, loader=there)).message
 
 
 def test_missing_evidence_is_no_pass() -> None:

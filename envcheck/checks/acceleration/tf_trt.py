@@ -13,10 +13,9 @@ from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView
 from ...findings.causes import Cause
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
-from ..framework.tensorrt import bring_tensorrt, tensorrt_libraries, tensorrt_wheels
 from ..registry import check
-from ..target import named, pip_install, python, soname, variables
-from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, runs, text
+from ..target import pip_install, python, variables
+from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, text
 
 # By how much of the largest value a result may be off. The graph's values are not below 0, so that rounding
 # is all there is: two layers of 36 and 72 products. FP32 may run as TF32 (operands to 2**-11: 0.2 %); FP16
@@ -31,7 +30,6 @@ _NOT_A_GPU = re.compile(r"device is not a GPU")
 _TAKEN = re.compile(
     r"(?i)out of memory|busy or unavailable|DEVICE_UNAVAILABLE|RESOURCE_EXHAUSTED|cudaErrorMemoryAllocation"
 )
-_NOT_FOUND = "is not found"  # as the collector's file says it
 _SWITCHES = ("TF_TRT_OP_DENYLIST", "TF_TRT_OP_BLACKLIST", "TF_TRT_MAX_ALLOWED_ENGINES")
 
 
@@ -43,13 +41,6 @@ def _idle(key: str, why: str) -> Cause:
     return Cause(key, "fail", _IDLE + why, _IDLE_TEXT + why + ".")
 
 
-NOT_FOUND = Cause(
-    "tensorrt-not-found",
-    "warn",
-    headline="TF-TRT is off: TensorFlow does not find TensorRT {linked}",
-    sentence="TensorFlow is linked with TensorRT {linked} and does not find it, though {beside} is installed:"
-    " TF-TRT converts nothing.",
-)
 MISMATCH = Cause(
     "tensorrt-mismatch",
     "warn",
@@ -94,7 +85,7 @@ class _NotEngaged(NamedTuple):
 @check(
     "ACC-010",
     title="TF-TRT",
-    causes=[NOT_FOUND, MISMATCH, ENDS_PROCESS, *_NOT_ENGAGED],
+    causes=[MISMATCH, ENDS_PROCESS, *_NOT_ENGAGED],
     about="A graph of two convolutions is converted by TensorFlow's converter for TensorRT in FP32, FP16"
     " and, with calibration, INT8, and run beside itself unconverted. A precision is engaged where"
     " the converted graph has operations of TensorRT's, these have built engines (one whose engine"
@@ -110,32 +101,7 @@ class _NotEngaged(NamedTuple):
 )
 def tf_trt(view: SnapshotView) -> Iterator[Verdict]:
     absent = "the target has no TensorFlow"
-    found = runs(view, "tf-trt", absent=absent)
-    lost = [one for seen in found if (one := _installed_and_lost(view, seen)) is not None]
-    yield from lost
-    if not lost:
-        yield from each_run(view, "tf-trt", lambda seen: _judged(view, seen), absent=absent)
-
-
-def _installed_and_lost(view: SnapshotView, seen: Seen) -> Finding | None:
-    """TensorRT is there, and TensorFlow does not find the one that it wants."""
-    run = seen.run
-    linked = re.search(r"TensorRT (\d[\d.]*)", run.reason)
-    if run.outcome != "not-applicable" or not run.reason.endswith(_NOT_FOUND) or linked is None:
-        return None
-    there, wheels = tensorrt_libraries(view), tensorrt_wheels(view)
-    beside = ", ".join([soname(one) for one in there] or [named(one) for one in wheels])
-    if not beside:
-        return None
-    major = f"libnvinfer.so.{linked[1].partition('.')[0]}"
-    version = parse_version(seen.title.rpartition(" ")[2])
-    return NOT_FOUND.found(
-        seen.subjects,
-        [Evidence(f"{seen.path}.reason", run.reason, "TensorFlow's converter")],
-        advice=bring_tensorrt(view, major, version, there, wheels),
-        linked=linked[1],
-        beside=beside,
-    )
+    yield from each_run(view, "tf-trt", lambda seen: _judged(view, seen), absent=absent)
 
 
 def _judged(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:

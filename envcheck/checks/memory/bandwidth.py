@@ -9,7 +9,7 @@ from ..reading import Skip, SnapshotView
 from ..verdicts import Evidence, Passed, Verdicts, check, warn
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual
 
-WAYS = ("copy", "read", "write", "triad")
+WAYS = ("copy", "read")
 _CACHED = 4  # times the L2 cache: smaller areas are read from it
 _PUBLISHED = 0.5  # of what is published: below it is slow, whatever the product
 _PEERS = 0.85  # of what its peers reach
@@ -28,7 +28,7 @@ SLOW = warn(
     "MEM-002",
     title="Memory bandwidth",
     causes=(SLOW,),
-    about="Copies, reads, writes and a = b + 3 c over the GPU's own memory: the fastest of the four.",
+    about="Copies and reads over the GPU's own memory: the faster of the two.",
     sources=["github.com/NVIDIA/DCGM, nvvs/diag-skus.yaml.in; envcheck/data/gpus.csv"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-029", "GPU-008", "GPU-007", "GPU-030"),
     systems=("memory",),

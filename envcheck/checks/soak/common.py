@@ -131,10 +131,6 @@ def mean_rate(gpu: SoakGpu) -> float | None:
     return statistics.median(found) if found else None
 
 
-def highest(gpu: SoakGpu) -> float | None:
-    return most(one.temperature_c for one in gpu.minutes)
-
-
 def most(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
@@ -161,21 +157,19 @@ class Apart(NamedTuple):
     peers: int
 
 
-def apart(
-    gpus: list[Soaked], value: Callable[[SoakGpu], float | None], least: int = 2
-) -> Iterator[Apart]:
-    """Each GPU that has at least so many of its name, beside the median of the others."""
+def apart(gpus: list[Soaked]) -> Iterator[Apart]:
+    """The rate of each GPU that has another of its name, beside the median of the others."""
     for one in gpus:
-        mine = value(one.gpu)
+        mine = mean_rate(one.gpu)
         others = [
-            found
+            rate
             for other in gpus
             if other is not one
             and known(other.gpu.name) == known(one.gpu.name)
             and (other.gpu.level, other.gpu.mode) == (one.gpu.level, one.gpu.mode)
-            and (found := value(other.gpu)) is not None
+            and (rate := mean_rate(other.gpu)) is not None
         ]
-        if mine is None or len(others) + 1 < least:
+        if mine is None or not others:
             continue
         usual = statistics.median(others)
         deviation = 1.4826 * statistics.median(abs(other - usual) for other in others)

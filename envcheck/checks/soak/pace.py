@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ...data.soak_limits import soak_limit
 from ...facts.missing import CouldNotRun, Skip
 from ...facts.soak import SoakGpu
 from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Param
-from ...findings.model import Finding, Passed, Verdict, unjudged
+from ...findings.causes import Cause
+from ...findings.model import Passed, Verdict, unjudged
 from ..registry import check
 from .common import (
-    Apart,
     Soaked,
     apart,
-    highest,
     mean_rate,
     rates,
     soak_check,
@@ -77,29 +75,18 @@ def rate_stayed(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
     )
 
 
-_COMPARE = (
-    "Compare its cooling, its power limit and its clocks with those of the others.",
-    (
-        "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed"
-        " --format=csv",
-        LOOK,
-    ),
-)
 SLOWER = Cause(
     "slower-than-peers",
     "warn",
     "is {below:.1%} slower than its peers under load",
     "Under the same load this GPU is {below:.1%} slower than its peers ({own:.4g} beside {peers:.4g}"
     " TFLOP/s): a job on all GPUs runs at its rate.",
-    *_COMPARE,
-)
-HOTTER = Cause(
-    "hotter-than-peers",
-    "warn",
-    "is {above:.0f} °C hotter than its peers under load",
-    "Under the same load this GPU is {above:.0f} °C hotter than its peers ({own:.0f} °C beside {peers:.0f}"
-    " °C): it is the first to be slowed down, and the first to fail.",
-    *_COMPARE,
+    "Compare its cooling, its power limit and its clocks with those of the others.",
+    (
+        "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed"
+        " --format=csv",
+        LOOK,
+    ),
 )
 
 
@@ -114,48 +101,19 @@ HOTTER = Cause(
 )
 def none_slower(view: SnapshotView) -> Iterator[Verdict]:
     gpus = soaked(view)
-    yield from _alone(gpus, mean_rate, 2, "the rate")
-    for found in apart(gpus, mean_rate):
-        below = 1.0 - found.value / found.usual if found.usual > 0 else 0.0
-        if below >= soak_limit("slower_than_peers") and found.mads >= soak_limit("outlier_mads"):
-            yield _away(view, found, SLOWER, below=below)
-
-
-@check(
-    "SOAK-008",
-    title="No GPU was hotter",
-    causes=(HOTTER,),
-    about="Of three GPUs of one name or more, one whose highest temperature is 8 °C above the median of the"
-    " others, and more than three median absolute deviations, is a warning.",
-    sources=("envcheck/data/soak_limits.csv",),
-    follows=("GPU-007",),
-)
-def none_hotter(view: SnapshotView) -> Iterator[Verdict]:
-    gpus = soaked(view)
-    yield from _alone(gpus, highest, 3, "the temperature")
-    for found in apart(gpus, highest, least=3):
-        above = found.value - found.usual
-        if above >= soak_limit("hotter_than_peers_c") and found.mads >= soak_limit("outlier_mads"):
-            yield _away(view, found, HOTTER, above=above)
-
-
-def _alone(
-    gpus: list[Soaked], value: Callable[[SoakGpu], float | None], least: int, what: str
-) -> Iterator[Verdict]:
-    """Those that can be compared pass, unless a finding follows; the others are named."""
-    compared = {found.one.subject for found in apart(gpus, value, least)}
+    compared = {found.one.subject for found in apart(gpus)}
     for one in gpus:
-        if one.gpu.outcome == "ok" and value(one.gpu) is None:
-            why = CouldNotRun(f"{what}: {one.gpu.no_samples or 'no minute has it'}")
+        if one.gpu.outcome == "ok" and mean_rate(one.gpu) is None:
+            why = CouldNotRun(f"the rate: {one.gpu.no_samples or 'no minute has it'}")
             yield unjudged(why, [one.subject])
         elif one.subject in compared:
-            yield Passed("")
+            yield Passed("")  # unless a finding follows
         else:
-            few = Skip(f"{what}: fewer than {least} GPUs of its name can be compared")
-            yield unjudged(few, [one.subject])
-
-
-def _away(view: SnapshotView, found: Apart, cause: Cause, **params: Param) -> Finding:
-    text = f"{found.value:.4g}; the median of {found.peers}: {found.usual:.4g}"
-    shown = [found.one.evidence(view, "minutes", text)]
-    return found.one.found(cause, shown, own=found.value, peers=found.usual, **params)
+            yield unjudged(Skip("the rate: no other GPU of its name"), [one.subject])
+    for found in apart(gpus):
+        below = 1.0 - found.value / found.usual if found.usual > 0 else 0.0
+        if below >= soak_limit("slower_than_peers") and found.mads >= soak_limit("outlier_mads"):
+            text = f"{found.value:.4g}; the median of {found.peers}: {found.usual:.4g}"
+            shown = [found.one.evidence(view, "minutes", text)]
+            params = {"own": found.value, "peers": found.usual, "below": below}
+            yield found.one.found(SLOWER, shown, **params)

@@ -63,9 +63,7 @@ def _autocast(torch, device, trial, enabled):
         types = [kind for what, kind in watched.seen if what in operations]
         trial[name] = len(types)
         trial[name + "_half"] = types.count(asked)
-    trial["types"] = sorted({torch_types.name(kind) for _what, kind in watched.seen})
     trial["seen_by"] = watched.how
-    trial["loss"] = float(loss.detach())
 
 
 def _scaler(torch, device, trial, enabled):

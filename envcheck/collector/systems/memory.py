@@ -66,19 +66,3 @@ def _speeds(device, size, watch, tell):
                 device.start("read", area, (place, result), 16)
 
             trial.update(speed.measured(device, read, area))
-    with tell.trial("write") as trial:
-        with device.areas(area) as (place,):
-
-            def write():
-                device.write(place, area, 0, 0)
-
-            trial.update(speed.measured(device, write, area))
-    with tell.trial("triad") as trial:
-        with device.areas(area, area, area) as areas:
-            for place in areas:
-                device.fill(place, 0, area)
-
-            def triad():
-                device.start("triad", area, areas, 16)
-
-            trial.update(speed.measured(device, triad, 3 * area))

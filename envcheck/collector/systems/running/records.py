@@ -7,7 +7,7 @@ Parent and child bound what is reported: a Snapshot has well under a megabyte.
 
 import time
 
-from ...facts import REASONS, dumps, is_unavailable, plain, unavailable
+from ...facts import REASONS, dumps, is_unavailable, unavailable
 from ...kernels.failures import NotSupported
 from ...worker import messages
 from ...worker.messages import one_line
@@ -17,8 +17,6 @@ KEYS = 60  # of a trial's evidence
 WORDS = 40  # of a list
 TRIALS = 100  # of a process
 TOTAL = 128 * 1024  # bytes of all evidence
-ANSWER = 1024 * 1024  # bytes of a rank's answer, which goes into no Snapshot
-DEPTH = 10  # of lists and objects in a rank's answer
 _NAME = 80  # characters
 _BIGGEST = 2**63 - 1
 # Of a run, and of a trial: as in facts/acceleration.py.
@@ -70,11 +68,7 @@ class SystemWriter(object):
         self._tell.stage(name, RANK)
 
     def answer(self, value):
-        """A rank's answer. Raises ValueError where it is too large, or too deep."""
-        value = _tree(value, DEPTH)
-        size = len(dumps(value))
-        if size > ANSWER:
-            raise ValueError("its answer has %d bytes, and may have %d" % (size, ANSWER))
+        """A rank's, which goes into no Snapshot."""
         self._tell.result(value, RANK)
 
 
@@ -128,16 +122,6 @@ def _scalar(value):
     if value is None or isinstance(value, bool):
         return value
     return int(value) if isinstance(value, int) and abs(value) <= _BIGGEST else one_line(value)
-
-
-def _tree(value, depth):
-    if isinstance(value, (dict, list, tuple)) and not depth:
-        raise ValueError("its answer is nested more than %d deep" % DEPTH)
-    if isinstance(value, dict):
-        return {one_line(name): _tree(item, depth - 1) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_tree(item, depth - 1) for item in value]
-    return plain(value) if isinstance(value, str) else _scalar(value)
 
 
 def outcome_of(error):

@@ -1,4 +1,4 @@
-"""The PTX of memory tests: write a pattern, count what differs from it, read, and a = b + 3 c.
+"""The PTX of memory tests: write a pattern, count what differs from it, and read.
 
 Word number i of a pattern is (i * FACTOR + seed) ^ mask: no two words of an area are equal, so that what
 landed at another address shows, too. Each kernel runs on GRID blocks, and each iteration of its loop takes
@@ -36,7 +36,7 @@ def word(index, seed, mask):
 
 def text(grid=GRID, block=BLOCK):
     """The PTX of all kernels. grid, block: smaller ones are for simulators."""
-    kernels = [_write(grid, block), _check(grid, block), _read(grid, block), _triad(grid, block)]
+    kernels = [_write(grid, block), _check(grid, block), _read(grid, block)]
     return "\n".join([header(_LANGUAGE)] + kernels)
 
 
@@ -151,23 +151,3 @@ def _read(grid, block):
     after = ["setp.eq.u64 %%rare, %%sum, %d" % FACTOR, "@%rare st.global.u64 [%result], %sum"]
     body = places(block, 16, "place") + before + loop(lines) + after + ["ret"]
     return entry("read", parameters, block, declared, body)
-
-
-def _triad(grid, block):
-    names = ("sum", "first", "second")
-    parameters = tuple(("u64", name + "_address") for name in names) + (("u32", "iteration_count"),)
-    declared = [
-        ".reg .pred %more",
-        ".reg .b32 %thread, %block, %count",
-        ".reg .b64 %sum, %first, %second, %wide",
-        ".reg .f32 %a<4>, %b<4>, %three",
-    ]
-    lines = [
-        "ld.global.v4.f32 {%a0, %a1, %a2, %a3}, [%first]",
-        "ld.global.v4.f32 {%b0, %b1, %b2, %b3}, [%second]",
-    ]
-    lines += ["fma.rn.f32 %%a%d, %%b%d, %%three, %%a%d" % (i, i, i) for i in range(4)]
-    lines += ["st.global.v4.f32 [%sum], {%a0, %a1, %a2, %a3}"]
-    lines += ["add.u64 %%%s, %%%s, %d" % (name, name, 16 * grid * block) for name in names]
-    body = places(block, 16, *names) + ["mov.f32 %three, 0f40400000"] + loop(lines) + ["ret"]
-    return entry("triad", parameters, block, declared, body)
