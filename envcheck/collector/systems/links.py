@@ -7,7 +7,8 @@ import time
 from .running import records
 from .shared.transfers import by_size, host_memory, speed
 from .shared.transfers.device import TransferDevice
-from .shared.transfers.pattern_ptx import RESULT, STEP
+from .shared.transfers.pattern import area_size, copied
+from .shared.transfers.pattern_ptx import RESULT
 
 SYSTEM = "links"
 DOCUMENT = "machine"
@@ -16,7 +17,6 @@ EACH_GPU = True
 ALONE = True
 DEADLINE = 30.0
 
-_MOST = 64 << 20  # bytes
 _MOST_NODES = 8
 _SEED = 12345
 
@@ -26,7 +26,7 @@ def run(_framework, params, tell):
     told = device.told()
     if told["integrated"]:
         raise records.NotApplicable("the GPU shares the host's memory: no link is between them")
-    size = _size(params)
+    size = area_size(params)
     until = time.monotonic() + params["seconds"] / 2.0
     nodes = host_memory.nodes()
     own = host_memory.node_of(device.address)
@@ -45,12 +45,7 @@ def run(_framework, params, tell):
         if len(nodes) > 1:
             _each_node(device, size, first, nodes[:_MOST_NODES], until, tell)
     if params.get("sweep"):
-        _by_size(device, _size(params, by_size.LARGEST), tell)
-
-
-def _size(params, largest=_MOST):
-    most = params.get("memory_mib")
-    return _MOST if most is None else max(STEP, min(largest, (most << 20) // 4 // STEP * STEP))
+        _by_size(device, area_size(params, by_size.LARGEST), tell)
 
 
 def _pinned(device, size, areas, watch, tell):
@@ -65,11 +60,7 @@ def _pinned(device, size, areas, watch, tell):
             device.to_host(there, first, size)
             device.to_device(second, there, size)
             trial["MiB"] = size >> 20
-            words, low, high, bits = device.wrong(second, size, _SEED, 0, result)
-            trial["wrong"] = words
-            if words:
-                trial["where"] = ["byte 0x%x to 0x%x of the copy" % (low, high + 7)]
-                trial["bits"] = "0x%016x" % bits
+            trial.update(copied(device, second, size, _SEED, result))
         if not pinned:
             return  # and the round trip says why
         there, back = pinned

@@ -5,7 +5,8 @@ import time
 from .running import records
 from .shared.transfers import by_size, speed
 from .shared.transfers.device import TransferDevice
-from .shared.transfers.pattern_ptx import RESULT, STEP
+from .shared.transfers.pattern import area_size, copied
+from .shared.transfers.pattern_ptx import RESULT
 
 SYSTEM = "peers"
 DOCUMENT = "machine"
@@ -13,7 +14,6 @@ GPUS = 2
 ALONE = True
 DEADLINE = 60.0
 
-_MOST = 64 << 20  # bytes
 _ALL = 8  # GPUs
 _MOST_PAIRS = 30  # of which each is three trials
 _SECONDS = 0.03  # of one measurement
@@ -27,8 +27,8 @@ def run(_framework, params, tell):
         raise records.NotApplicable("MIG instances do not reach each other directly")
     if len(ends) < 2:
         raise records.NotApplicable("CUDA lists one GPU")
-    size = _size(params)
-    area = _size(params, by_size.LARGEST) if params.get("sweep") else 0
+    size = area_size(params)
+    area = area_size(params, by_size.LARGEST) if params.get("sweep") else 0
     for end in ends:
         end.device.use()
         end.first, end.second = (end.device.allocate(max(size, area)) for _ in range(2))
@@ -67,11 +67,6 @@ class PeerEnd(object):
         self.instance = told["instance"]
 
 
-def _size(params, largest=_MOST):
-    most = params.get("memory_mib")
-    return _MOST if most is None else max(STEP, min(largest, (most << 20) // 4 // STEP * STEP))
-
-
 def _named(one, other):
     return "%s to %s" % (one.address, other.address)
 
@@ -104,11 +99,7 @@ def _copy(trial, here, there, size, area=0):
     copy()
     here.device.synchronize()
     there.device.use()
-    words, low, high, bits = there.device.wrong(there.second, size, seed, 0, there.result)
-    trial["wrong"] = words
-    if words:
-        trial["where"] = ["byte 0x%x to 0x%x of the copy" % (low, high + 7)]
-        trial["bits"] = "0x%016x" % bits
+    trial.update(copied(there.device, there.second, size, seed, there.result))
     here.device.use()
     told = speed.measured(here.device, copy, size, seconds=_SECONDS)
     trial.update(told)

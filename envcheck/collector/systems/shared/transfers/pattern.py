@@ -35,6 +35,21 @@ def chunks(device, size):
                 device.free(pointer)
 
 
+def area_size(params, largest=64 << 20):
+    """Bytes of an area that is copied, of which four are made."""
+    most = params.get("memory_mib")
+    return 64 << 20 if most is None else max(STEP, min(largest, (most << 20) // 4 // STEP * STEP))
+
+
+def copied(device, area, size, seed, result):
+    """Evidence of what differs from the pattern in a copy."""
+    words, low, high, bits = device.wrong(area, size, seed, 0, result)
+    if not words:
+        return {"wrong": 0}
+    where = ["byte 0x%x to 0x%x of the copy" % (low, high + 7)]
+    return {"wrong": words, "where": where, "bits": "0x%016x" % bits}
+
+
 def write_and_check(device, areas, mask, result, until):
     """Evidence of one pattern. until: a time (monotonic) after which no further area is looked at."""
     for number, (pointer, size) in enumerate(areas):
