@@ -8,7 +8,7 @@ from ...bench.records import RowResult
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
 from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.model import Finding, Passed, Verdict
 from ..registry import check
 from . import common
 from .common import HELD_BACK, NOTHING_RUNS, bench, slow_remedy, target, timed, worst
@@ -30,12 +30,6 @@ SCALES_BADLY = Cause(
     headline="{gpus} GPUs train at {efficiency:.0%} of what they do alone",
     sentence="{row}: {rate:,.0f} {unit}, {efficiency:.0%} of what its GPUs do alone.{slowest}",
     remedy="Look at what joins the GPUs, at NCCL over it, and at whether one of them is slow.",
-)
-UNSTEADY = Cause(
-    "unsteady-rate",
-    "warn",
-    headline="its rate is unsteady",
-    sentence="{row} goes from {least:,.0f} to {most:,.0f} {unit}.{suspect}",
 )
 
 
@@ -147,31 +141,3 @@ def gpus_scale(view: SnapshotView) -> Iterator[Verdict]:
     if not poor:
         best = max(found.scaling, key=lambda job: job.efficiency)
         yield Passed(f"{best.name}: {best.efficiency:.0%} of what its GPUs do alone")
-
-
-@check(
-    "BEN-008",
-    title="Rates are steady",
-    causes=[UNSTEADY],
-    about=(
-        "Repetitions of a row on GPUs that differ by more than 10 % of their median are a warning: such a "
-        "row cannot be compared with anything. On a CPU it is not judged."
-    ),
-    sources=("envcheck bench: five repetitions and more",),
-    follows=(*NOTHING_RUNS, *HELD_BACK),
-)
-def rates_are_steady(view: SnapshotView) -> Iterator[Verdict]:
-    rows = [one for one in timed(view) if one.run.row.gpus]
-    if not rows:
-        raise Skip("no row ran on a GPU")
-    unsteady = [one for one in rows if one.unsteady]
-    more = "Run it again, with more repetitions."
-    for one in worst(unsteady):
-        assert one.rate is not None
-        anew = Remedy(more, [f"{common.again(view, one)} --rounds 20"])
-        remedy = slow_remedy(view, one) if one.suspect_kind else anew
-        rate = {"least": one.rate.least, "most": one.rate.most, "unit": one.rate.unit}
-        yield common.found(view, UNSTEADY, one, advice=remedy, **rate)
-    if not unsteady:
-        widest = max((one.rate.spread for one in rows if one.rate is not None), default=0.0)
-        yield Passed(f"repetitions differ by {widest:.1%} at most")
