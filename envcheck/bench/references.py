@@ -58,10 +58,8 @@ class PublishedRate(NamedTuple):
 
 @cache
 def published() -> tuple[PublishedRate, ...]:
-    """Rates of training with everything stated, and nothing that a row here does otherwise."""
-    rows = [row for row in table("throughput_reference") if row["train"] == "yes"]
-    stated = [row for row in rows if row["batch"] and row["compiled"] in ("yes", "no")]
-    return tuple(_published(row) for row in stated if not row["differs"])
+    """Rates of training, each with everything stated that a row has."""
+    return tuple(_published(row) for row in table("throughput_reference"))
 
 
 def _published(row: dict[str, str]) -> PublishedRate:
@@ -114,8 +112,6 @@ def _is_of(one: PublishedRate, row: BenchRow, gpu: BenchGpu) -> bool:
         and model(one.gpu) == model(gpu.name)
         and _same_memory(one.memory_gb, gpu.memory_mib)
         and _same_form(one.form, gpu.name)
-        # TensorFlow 1's jobs were Horovod's.
-        and not (len(row.gpus) > 1 and one.framework == "TensorFlow 1")
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from ..bench.plan import BenchPlan
 from ..bench.records import BenchResult
-from ..facts.base import known
 from ..facts.snapshot import Snapshot
 from ..findings.model import Outcome
 from . import bench_table as tables
@@ -52,7 +51,7 @@ def render(
     jobs = [(job.name, words.job_in_words(job)) for job in found.scaling]
     _listed(page, "All GPUs together:", jobs)
     _listed(page, "Left out:", [(one.name, one.reason) for one in report.left_out])
-    _legend(page, found, footnotes)
+    _legend(page, footnotes)
     _problems(page, report, verbose)
     _next(page, report)
     return page.text()
@@ -171,30 +170,10 @@ def _listed(page: Page, title: str, items: list[tuple[str, str]]) -> None:
         page.paragraph((f"{name}:", "code"), (text, ""), indent=2, hanging=4)
 
 
-def _legend(page: Page, found: BenchResult, footnotes: tables.Footnotes) -> None:
-    rows = found.rows
-    memory = [
-        size for one in rows for size in (one.run.memory.tensors_mib, one.run.memory.pool_mib)
-    ]
-    legend = {
-        "±: half of what the repetitions lie apart.": any(
-            one.rate is not None and one.rate.repetitions > 1 for one in rows
-        ),
-        "Speed: over the same without the mode, where it is proven engaged.": any(
-            one.speed_up is not None or words.unproven(one) for one in rows
-        ),
-        "Tensors, Pool: GiB at the most, by the framework's tensors and its allocator.": any(
-            known(size) is not None for size in memory
-        ),
-        "MFU: of the chip's peak in that mode, by the model's operations.": any(
-            one.utilisation for one in rows
-        ),
-    }
+def _legend(page: Page, footnotes: tables.Footnotes) -> None:
     notes = list(footnotes.lines())
-    if any(legend.values()) or notes:
+    if notes:
         page.blank()
-    if text := " ".join(line for line, applies in legend.items() if applies):
-        page.paragraph((text, "quiet"))
     for note in notes:
         page.paragraph((note, "quiet"), hanging=4)
 

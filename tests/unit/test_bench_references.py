@@ -64,11 +64,11 @@ def test_several_gpus_are_no_reference_for_another_library() -> None:
 
 def test_every_published_rate_is_sound() -> None:
     rows = published()
-    assert len(rows) > 100
+    assert len(rows) > 40
     for one in rows:
         assert one.source.startswith("github.com/") and "#L" in one.source
         assert 0 < one.least <= one.rate <= one.most and one.gpus >= 1 and one.machines >= 1
-        assert one.precision in ("fp32", "tf32", "amp", "fp32 or tf32")
+        assert one.precision in ("fp32", "tf32", "amp")
         assert capability_of(one.gpu)[0], one.gpu
     keys = [one._replace(rate=0, least=0, most=0, machines=0, source="") for one in rows]
     assert len(set(keys)) == len(keys)

@@ -113,3 +113,6 @@ def test_a_row_that_cannot_begin_says_why(world: World) -> None:
     assert outcomes(runs) == {"a": "ok", "b": "not-run"} and runs[1].reason == "no time left for it"
     (run,) = world.run([row("a", gpus=["0000:09:00.0"])])
     assert run.outcome == "not-run" and "0000:09:00.0" in run.reason
+    world.request.scratch = "/nowhere/at/all"
+    (run,) = world.run([row("a")])
+    assert run.outcome == "error" and "no files for its process" in run.reason

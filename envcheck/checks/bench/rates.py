@@ -112,7 +112,7 @@ def _slow(view: SnapshotView, one: RowResult, far: Cause, near: Cause) -> Findin
         "One job on all GPUs (MirroredStrategy, torch.distributed), beside the sum of what they do alone in "
         "the same row: below 70 % with ResNet-50, whose gradients are small beside its work, is a warning."
     ),
-    sources=("throughput_reference.csv: the same machine with 1, 2, 4, 8 and 16 GPUs",),
+    sources=("github.com/NVIDIA/DeepLearningExamples: a machine with 1, 2, 4, 8 and 16 GPUs",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-002", "ACC-012", "ACC-013", "ACC-014", "MEM-005"),
 )
 def gpus_scale(view: SnapshotView) -> Iterator[Verdict]:

@@ -84,26 +84,33 @@ class BenchRunner(object):
         outcome, reason = self._cannot(row)
         if outcome:
             return {"row": row, "outcome": outcome, "reason": one_line(reason)}
-        folder = tempfile.mkdtemp(prefix="row-", dir=self._scratch)
         try:
-            request = dict(self._request, warm_up=self._warm_up(row))
-            children = self._children(row, request, folder)
-            one = RowAtWork(row, children, request, self._patience, self._clock)
-            shown = None
-            while one.step():
-                if self.stopped:
-                    one.stop("interrupted", "stopped by its user")
-                self._telemetry.poll()
-                self._run.progress([row["name"]], done, len(self._request["rows"]))
-                now = one.phase, min(len(reader.repetitions) for reader in one.readers)
-                if now[0] and now != shown:
-                    shown = now
-                    self._event(row, now[0], one.rate, round=now[1])
-                pause(_PAUSE)
-            one.samples = self._samples(row, one)
-            return one.facts(self._began)
+            folder = tempfile.mkdtemp(prefix="row-", dir=self._scratch)
+        except OSError as error:
+            why = "no files for its process: %s" % (error.strerror or error)
+            return {"row": row, "outcome": "error", "reason": one_line(why)}
+        try:
+            return self._run_in(folder, row, done, pause)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _run_in(self, folder, row, done, pause):
+        request = dict(self._request, warm_up=self._warm_up(row))
+        children = self._children(row, request, folder)
+        one = RowAtWork(row, children, request, self._patience, self._clock)
+        shown = None
+        while one.step():
+            if self.stopped:
+                one.stop("interrupted", "stopped by its user")
+            self._telemetry.poll()
+            self._run.progress([row["name"]], done, len(self._request["rows"]))
+            now = one.phase, min(len(reader.repetitions) for reader in one.readers)
+            if now[0] and now != shown:
+                shown = now
+                self._event(row, now[0], one.rate, round=now[1])
+            pause(_PAUSE)
+        one.samples = self._samples(row, one)
+        return one.facts(self._began)
 
     def _event(self, row, phase, rate, **more):
         self._run.event(dict(more, row=row["name"], phase=phase, rate=rate))
