@@ -9,7 +9,7 @@ import msgspec
 from ..exit_codes import UsageError
 from ..facts.base import known
 from ..facts.bench import RowRun
-from .peers import alike
+from .peers import on_any_gpu
 from .records import ReferenceRate, RowResult
 
 
@@ -49,7 +49,8 @@ def _match(one: RowResult, rows: Iterable[RowResult]) -> RowResult | None:
 
 def _same_row(one: RowResult, other: RowResult) -> bool:
     a, b = one.run.row, other.run.row
-    return alike(a) == alike(b) and a.together == b.together and len(a.gpus) == len(b.gpus)
+    same = on_any_gpu(a) == on_any_gpu(b)
+    return same and a.together == b.together and len(a.gpus) == len(b.gpus)
 
 
 def _products(one: RowResult) -> list[str]:

@@ -41,7 +41,7 @@ Planned = PlannedRow | LeftOut
 def modes(place: BenchPlace, compiled: bool = False) -> list[RowMode]:
     """FP32, TF32, AMP, and AMP compiled where that is asked for; with reasons for what is not there."""
     is_jax = place.style == "jax"
-    always = {"compiled": True} if is_jax else {}  # nobody trains in JAX without jit
+    always = {"compiled": True} if is_jax else {}  # JAX is trained with jit
     amp = {"precision": "amp", "half": place.half}
     found = [
         RowMode("fp32", {"precision": "fp32", **always}, place.why_not("fp32")),
@@ -49,7 +49,7 @@ def modes(place: BenchPlace, compiled: bool = False) -> list[RowMode]:
         RowMode("amp", {**amp, **always}, place.why_not("amp")),
     ]
     if not place.gpus:
-        del found[1]  # nobody expects it of a CPU
+        del found[1]  # a CPU has none
     if compiled and place.gpus and not is_jax:
         word = "compiled" if place.style == "torch" else "xla"
         found.append(RowMode(f"amp {word}", {**amp, "compiled": True}, found[-1].why_not))

@@ -82,7 +82,7 @@ def flops(row: BenchRow) -> float | None:
 
 
 def memory_mib(row: BenchRow) -> int:
-    """What the row takes of each GPU's memory (of the host's on a CPU), about; 0 where nobody knows."""
+    """What the row takes of each GPU's memory (of the host's on a CPU), about; 0 where that is not known."""
     if row.small:
         return round(_SMALL[row.model] * row.batch) if row.model in _SMALL else 0
     known = numbers(row)

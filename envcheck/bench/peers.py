@@ -13,7 +13,7 @@ from .records import ReferenceRate, RowResult, ScalingResult
 from .verdict import WARN
 
 
-def alike(row: BenchRow) -> BenchRow:
+def on_any_gpu(row: BenchRow) -> BenchRow:
     """The row without what differs from one GPU to the next."""
     return msgspec.structs.replace(row, name="", group="", gpus=[], together="", memory_mib=0)
 
@@ -31,7 +31,7 @@ def peer_reference(one: RowResult, rows: Iterable[RowResult]) -> ReferenceRate |
         and not other.run.row.together
         and other.run.row.gpus != one.run.row.gpus
         and len(other.run.row.gpus) == 1
-        and alike(other.run.row) == alike(one.run.row)
+        and on_any_gpu(other.run.row) == on_any_gpu(one.run.row)
     ]
     rates = [other.rate.median for other in others if other.rate is not None]
     if not rates or not one.gpu_names or not one.gpu_names[0]:
@@ -60,7 +60,7 @@ def scaling(
         and len(other.run.row.gpus) == 1
         and not other.run.row.together
         and other.run.row.gpus[0] in row.gpus
-        and alike(other.run.row) == alike(row)
+        and on_any_gpu(other.run.row) == on_any_gpu(row)
     }
     if not alone or min(alone.values()) <= 0:
         return None

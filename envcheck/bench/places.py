@@ -66,7 +66,7 @@ class BenchPlace(NamedTuple):
         return "float16" if self.gpus and self.style != "jax" else "bfloat16"
 
     def why_not(self, precision: Precision) -> str:
-        """Why a precision is not to be had here; "" where it is, or nobody knows."""
+        """Why a precision is not to be had here; "" where it is, or that is not known."""
         if not self.gpus:
             if precision == "tf32":
                 return "a CPU has no TF32"
@@ -178,7 +178,7 @@ def bench_gpu(gpu: Gpu) -> BenchGpu | None:
 
 
 def _sees_no_gpu(framework: Framework) -> str:
-    """Why it cannot use the machine's GPUs; "" where it can, or nobody knows."""
+    """Why it cannot use the machine's GPUs; "" where it can, or that is not known."""
     if known(framework.cuda_build) is False:
         return "it was built without CUDA"
     if known(framework.gpus) == []:

@@ -23,7 +23,7 @@ _WARM_UP = {"gpu": 5.0, "cpu": 1.5}
 _END = 2.0
 _COMPILING = 40.0
 _JOB = 15.0
-_REASONS = 5  # that are told where nothing can run; of more, the first
+_REASONS = 5  # shown where nothing can run; of more, the first
 
 
 class BenchPlan(msgspec.Struct, frozen=True, kw_only=True):

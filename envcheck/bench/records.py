@@ -1,4 +1,4 @@
-"""What is said of a bench: the contract between judgement and reports. Checks judge it, reports show it."""
+"""The results of a bench: the contract between judgement and reports. Checks judge it, reports show it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ScalingResult(msgspec.Struct, frozen=True, kw_only=True):
     alone: float  # the sum of what its GPUs reach alone; of those that are known, times their part
     efficiency: float  # rate by alone
     unit: str
-    slowest: Address | None = None  # alone; None where they are alike, or nobody knows
+    slowest: Address | None = None  # alone; None where they are equal, or that is not known
     slowest_words: str = ""  # "GPU 3 runs at 91 % of the others' median"
 
 

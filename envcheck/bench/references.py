@@ -18,7 +18,7 @@ _FRAMEWORKS: dict[Style, str] = {
     "torch": "PyTorch",
     "jax": "JAX",
 }
-_SAME_MEMORY = 0.1  # a GPU's memory is told in GB, GiB, and less what ECC takes
+_SAME_MEMORY = 0.1  # a GPU's memory is stated in GB, GiB, and less what ECC takes
 
 
 class PublishedRate(NamedTuple):

@@ -26,7 +26,7 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked(request: BenchRequest) -> BenchRequest:
-    """The request, each WHAT once; raises UsageError for what nobody can have meant."""
+    """The request, each WHAT once; raises UsageError for what cannot be meant."""
     for word in request.what:
         if word not in WHAT:
             hint = did_you_mean(word, WHAT)

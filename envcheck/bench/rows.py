@@ -68,7 +68,7 @@ def _mlp(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
 
 
 def telling(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
-    """Where nobody asked for anything in particular: ResNet-50 in all modes at one batch, and BERT."""
+    """Without WHAT: ResNet-50 in all modes at one batch, and BERT."""
     if not place.gpus:
         for what in ("resnet50", "mlp", "bert"):
             yield from rows_of(what, place, request)

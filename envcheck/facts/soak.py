@@ -21,7 +21,7 @@ Counters = dict[str, float]  # names of collector/telemetry/quantities.ERRORS
 
 
 class SoakMinute(Facts, frozen=True, kw_only=True):
-    """What one GPU did in a minute; of a long soak, in several. null: nobody could say."""
+    """What one GPU did in a minute; of a long soak, in several. null: not known."""
 
     began: float
     seconds: float

@@ -127,7 +127,7 @@ def _operands(rest):
 
 
 def _type(word, types):
-    """Of an operand: "f16[64,256]{1,0} %a", or "%a", whose type is told where it is made."""
+    """Of an operand: "f16[64,256]{1,0} %a", or "%a", whose type stands where it is made."""
     word = word.strip()
     if "[" in word:
         return word.split("[", 1)[0].strip()

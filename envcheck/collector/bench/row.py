@@ -116,7 +116,7 @@ class RowAtWork(object):
 
 
 def _end_of(worker):
-    """(outcome, reason); a death by the kernel, or by a framework that gives up, may have said why."""
+    """(outcome, reason); the log may explain a death by the kernel, or by a framework that gives up."""
     outcome, reason, log = worker.outcome, worker.reason, worker.log[-_LAST:]
     if outcome == "timeout" and worker.begun is None:
         reason += " while the framework was imported"

@@ -90,7 +90,7 @@ class SoakRunner(object):
             self._run.event({"minute": event})
 
     def _compare(self, workers):
-        """GPUs of one kind must have the same first result in each round; of two, both are told."""
+        """GPUs of one kind must have the same first result in each round; of two, both are reported."""
         # Until it has reported what it computes, a GPU may be one of any kind of its name.
         unknown = {one.name for one in workers if one.runs and not one.is_ready}
         for kind in {one.kind for one in workers if one.name not in unknown}:

@@ -21,24 +21,24 @@ class Watched(object):
         context.enable_run_metadata()
         try:
             result = function()
-            told = context.export_run_metadata()
+            metadata = context.export_run_metadata()
         finally:
             context.disable_run_metadata()
         # What ran eagerly until now has graphs, too: small ones.
-        made = [one.post_optimization_graph for one in told.function_graphs]
+        made = [one.post_optimization_graph for one in metadata.function_graphs]
         self.graph = max(made, key=lambda graph: len(graph.node)) if made else None
         return result
 
 
 def counted(graph):
     """{"convolutions", "half_convolutions", "products", "half_products", "casts", "math_dtype", …}."""
-    told = tensorflow_step.count([graph])
-    if not told["convolutions"] and not told["products"]:
+    counts = tensorflow_step.count([graph])
+    if not counts["convolutions"] and not counts["products"]:
         return {}
     names = ("convolutions", "half_convolutions", "products", "half_products", "casts")
-    found = {name: told[name] for name in names}
+    found = {name: counts[name] for name in names}
     halves = found["half_convolutions"] + found["half_products"]
-    found["math_dtype"] = ",".join(told["types"]) if halves else "float32"
+    found["math_dtype"] = ",".join(counts["types"]) if halves else "float32"
     return found
 
 

@@ -33,14 +33,14 @@ def counted(torch, seen):
     convolutions = [kind for what, kind in seen if what in _CONVOLUTIONS]
     products = [kind for what, kind in seen if what in torch_types.PRODUCTS or _ATTENTION in what]
     halves = (torch.float16, torch.bfloat16)
-    told = {}
+    found = {}
     for name, kinds in (("convolutions", convolutions), ("products", products)):
-        told[name] = len(kinds)
-        told["half_" + name] = sum(kind in halves for kind in kinds)
+        found[name] = len(kinds)
+        found["half_" + name] = sum(kind in halves for kind in kinds)
     both = convolutions + products
     if both:
-        told["math_dtype"] = torch_types.name(max(set(both), key=both.count))
-    return told
+        found["math_dtype"] = torch_types.name(max(set(both), key=both.count))
+    return found
 
 
 class TorchGraphs(object):
@@ -66,12 +66,12 @@ class TorchGraphs(object):
                 self._seen.append((what, kind))
 
     def evidence(self):
-        """The operations of the graphs forward, by the types that the compiler was told for them."""
-        told = {"compiled_modules": self._count}
+        """The operations of the graphs forward, by the types that the compiler was given for them."""
+        found = {"compiled_modules": self._count}
         if not self._seen:
-            told["hidden_by_compiler"] = True
-            return told
-        return dict(told, seen_by="the compiler's graphs", **counted(self._torch, self._seen))
+            found["hidden_by_compiler"] = True
+            return found
+        return dict(found, seen_by="the compiler's graphs", **counted(self._torch, self._seen))
 
 
 def _operation(torch, node, modules):
@@ -90,14 +90,14 @@ def _operation(torch, node, modules):
 
 def tf32(torch, device):
     """{"tf32_product_bits", "tf32_convolution_bits"}, with the switches as they are."""
-    told = {}
+    found = {}
     for name, multiplied in (("product", _product), ("convolution", _convolution)):
         try:
             results = [multiplied(torch, device, factor) for factor in tf32_bits.FACTORS]
         except RuntimeError:  # without memory for it, or without such kernels
             continue
-        told["tf32_%s_bits" % name] = tf32_bits.name(results)
-    return told
+        found["tf32_%s_bits" % name] = tf32_bits.name(results)
+    return found
 
 
 def _product(torch, device, factor):

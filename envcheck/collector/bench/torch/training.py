@@ -55,9 +55,9 @@ class TorchTraining(object):
 
     def _agree(self, number):
         """The first rank's number."""
-        told = self._torch.tensor([number], device=self._kind)
-        self._torch.distributed.broadcast(told, 0)
-        return int(told)
+        first = self._torch.tensor([number], device=self._kind)
+        self._torch.distributed.broadcast(first, 0)
+        return int(first)
 
     def run(self, steps):
         count = 0
