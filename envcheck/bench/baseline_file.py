@@ -1,10 +1,7 @@
-"""Reads `--baseline FILE`: a Snapshot with a bench, or a bench's JSON."""
+"""Reads `--baseline FILE`: a Snapshot with a bench."""
 
 from __future__ import annotations
 
-import msgspec
-
-from .. import json_text
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from ..facts.base import NOT_COLLECTED, known
@@ -16,22 +13,18 @@ from .records import RowResult
 from .results import cpu_of, gpus_of, results
 
 
-class _ReportedRow(msgspec.Struct):
-    result: RowResult
-
-
-class _BenchAsTold(msgspec.Struct):
-    """`envcheck bench --format json`: as far as it is a baseline."""
-
-    rows: list[_ReportedRow]
-
-
 def read(data: bytes, name: str) -> Baseline:
-    """Raises UsageError for what is neither, and for a bench in which nothing was measured."""
-    found = _of_report(data)
+    """Raises UsageError for what is no Snapshot with a bench, and where nothing was measured."""
+    try:
+        found = results(snapshots.load(data))
+    except snapshots.SnapshotError as error:
+        raise UsageError(f"--baseline {name}: no Snapshot: {error}") from None
     if found is None:
-        found = _of_snapshot(data, name)
-    rows = [row for row in found if row.rate is not None]
+        raise UsageError(
+            f"--baseline {name}: this Snapshot has no bench",
+            hint="envcheck bench --save FILE keeps one that has",
+        )
+    rows = [row for row in found.rows if row.rate is not None]
     if not rows:
         raise UsageError(f"--baseline {name}: no row of it was measured")
     return Baseline(name=name, rows=rows)
@@ -52,25 +45,3 @@ def _as_planned(row: BenchRow, snapshot: Snapshot) -> RowResult:
         gpu_names=[known(there[one].name) or "" if one in there else "" for one in row.gpus],
         cpu="" if row.gpus else cpu_of(snapshot),
     )
-
-
-def _of_report(data: bytes) -> list[RowResult] | None:
-    try:
-        return [row.result for row in json_text.read(data, _BenchAsTold).rows]
-    except json_text.NotReadable:
-        return None
-
-
-def _of_snapshot(data: bytes, name: str) -> list[RowResult]:
-    try:
-        found = results(snapshots.load(data))
-    except snapshots.SnapshotError as error:
-        raise UsageError(
-            f"--baseline {name}: neither a Snapshot nor the JSON of a bench: {error}"
-        ) from None
-    if found is None:
-        raise UsageError(
-            f"--baseline {name}: this Snapshot has no bench",
-            hint="envcheck bench --save FILE keeps one that has",
-        )
-    return found.rows

@@ -27,7 +27,7 @@ ENDING = 10.0  # seconds for the engine to remove a container
 
 # What runs after the probes, and tells in both documents.
 _AFTER_PROBES = ["micro_kernels", "acceleration", "bench"]
-_PHASES = ("import", "build", "warm-up", "measure", "losses", "batch")
+_PHASES = ("import", "build", "warm-up", "evidence", "measure", "over")
 
 # Takes a cookie and the collector's arguments. The Python is the one that a user of the image gets by its
 # name; it runs isolated here, and as the user has it in the probes that it starts.
@@ -208,11 +208,11 @@ def _event(told):
     record = {
         "row": str(told["row"])[:200],
         "phase": told["phase"],
-        "round": int(told["round"]),
-        "rounds": int(told["rounds"]),
         "rate": None if told["rate"] is None else float(told["rate"]),
-        "left": float(told["left"]),
     }
+    if "round" in told:
+        record["round"] = int(told["round"])
+    record.update((name, str(told[name])[:500]) for name in ("outcome", "reason") if name in told)
     return record if record["phase"] in _PHASES else None
 
 

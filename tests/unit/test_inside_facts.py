@@ -67,7 +67,7 @@ def look(
     return made, {"machine": document("live", "machine"), "target": None, "seen": seen}, events
 
 
-EVENT = {"row": "a", "phase": "measure", "round": 1, "rounds": 5, "rate": 2.5, "left": 9}
+EVENT = {"row": "a", "phase": "measure", "round": 1, "rate": 2.5}
 RUDE: list[Any] = [{**EVENT, "phase": "x"}, {**EVENT, "round": "many"}, [1], {"row": "a"}]
 EVENTS = [json.dumps(one).encode() for one in [EVENT, *RUDE]]
 

@@ -98,7 +98,8 @@ class BenchRunner(object):
         request = dict(self._request, warm_up=self._warm_up(row))
         children = self._children(row, request, folder)
         one = RowAtWork(row, children, request, self._patience, self._clock)
-        shown = None
+        shown = "import", 0
+        self._event(row, "import", None, round=0)
         while one.step():
             if self.stopped:
                 one.stop("interrupted", "stopped by its user")
