@@ -129,7 +129,7 @@ class Driver(object):
         cuda, device = self.cuda, self.device
         return {
             "name": _fact(cuda.device_name, device),
-            "compute_capability": "%d.%d" % self.capability,
+            "compute_capability": ".".join(map(str, self.capability or ())),
             "multiprocessors": self.multiprocessors,
             "clock_max_mhz": _fact(lambda: self.attribute(_CLOCK_KHZ) / 1000.0),
             "memory_free_mib": _fact(lambda: self.memory_free() >> 20),

@@ -38,7 +38,7 @@ def load(path):
     sys.modules.pop("pynvml", None)
     if os.path.exists(path):
         spec = importlib.util.spec_from_file_location("pynvml", path)
-        module = importlib.util.module_from_spec(spec)
+        module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules["pynvml"] = module  # it looks itself up while it is imported
         spec.loader.exec_module(module)
         return module
@@ -120,7 +120,7 @@ class Binding(object):
 
     def first(self, names, *arguments):
         """Call the first of several functions that both the module and the library know."""
-        failure = NotThere("not-supported")
+        failure = NotThere("not-supported")  # type: Exception
         for place, name in enumerate(names):
             try:
                 return self.call(name, *arguments)

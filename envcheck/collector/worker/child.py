@@ -44,6 +44,6 @@ def load(module):
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location("foreign", module)
-    found = module_from_spec(spec)
+    found = module_from_spec(spec)  # type: ignore[arg-type]
     spec.loader.exec_module(found)
     return found
