@@ -72,14 +72,14 @@ def soak(run):
         devices, why = choose(run, options)
     except selection.NoSuchGpu as error:
         raise BadTarget(str(error))
-    blases = jobs.cublas(run.documents["target"]) if asked["cublas"] and target else []
-    for device in devices if asked["required"] and not blases else ():
+    blas = jobs.cublas(run.documents["target"]) if asked["cublas"] and target else None
+    for device in devices if asked["required"] and not blas else ():
         if not device.outcome:
             device.outcome, device.reason = "not-run", "the target has no cuBLAS"
     runner = SoakRunner(
-        dict(asked, libraries=blases[0] if blases else None),
+        dict(asked, libraries=blas),
         run,
-        target if blases else run.python["machine"],
+        target if blas else run.python["machine"],
     )
     _work(run, runner, lambda: runner.run(devices, why))
 

@@ -14,8 +14,6 @@ static int from(const char *name, int otherwise)
 }
 int cuInit(unsigned flags)
 {
-    if (from("SHIM_CRASH", 0))
-        raise(SIGSEGV);
     if (from("SHIM_CHATTY", 0))
         puts("chatty library");
     return flags ? 1 : from("SHIM_INIT", 0);
@@ -23,19 +21,19 @@ int cuInit(unsigned flags)
 int cuDriverGetVersion(int *version)
 {
     *version = from("SHIM_VERSION", 12020);
-    return from("SHIM_VERSION_CODE", 0);
+    return 0;
 }
 int cuDeviceGetCount(int *count)
 {
     /* As libcuda does: the variable decides what there is to see. */
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     *count = visible && !*visible ? 0 : from("SHIM_COUNT", 2);
-    return from("SHIM_COUNT_CODE", 0);
+    return 0;
 }
 int cuDeviceGet(int *device, int ordinal)
 {
     *device = ordinal + 10;
-    return ordinal == from("SHIM_BROKEN_DEVICE", -1) ? 101 : 0;
+    return 0;
 }
 int cuDeviceGetName(char *name, int length, int device)
 {
@@ -50,7 +48,7 @@ int cuDeviceGetPCIBusId(char *id, int length, int device)
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     *value = attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
-    return from("SHIM_ATTRIBUTE_CODE", 0);
+    return 0;
 }
 static int uuid(unsigned char *bytes, int device, int first)
 {
@@ -62,7 +60,7 @@ int cuDeviceGetUuid(unsigned char *bytes, int device) { return uuid(bytes, devic
 #ifndef OLD
 int cuDeviceGetUuid_v2(unsigned char *bytes, int device)
 {
-    return uuid(bytes, device, from("SHIM_MIG", 0) ? 0xCD : 0xAB);
+    return uuid(bytes, device, 0xAB);
 }
 int cuGetErrorName(int code, const char **name)
 {

@@ -160,6 +160,40 @@ def test_a_hang_costs_its_mode_alone(doctor: Callable[..., Report]) -> None:
 
 
 @pytest.mark.heavy
+def test_half_precision_that_runs_on_cuda_cores_is_one_failure(
+    doctor: Callable[..., Report],
+) -> None:
+    report = doctor("--modes", "fp16,bf16", SHIM_SIMT="fp16", **QUICK)
+    for level, mode in (("L0", "fp16"), ("L1", "fp16"), ("L2", "fp16/half")):
+        assert report.verdicts(level)[mode] == "not engaged"
+        assert report.verdicts(level)[mode.replace("fp16", "bf16")] == "proven"
+    assert report.bad() == {"TC-103": "fail", "TC-203": "TC-103", "TC-303": "TC-103"}
+    assert report.code == 1
+    assert report.one("L0", "fp16")["hardware"]["text"] == "64 FFMA"
+
+
+@pytest.mark.heavy
+def test_a_crash_and_a_dead_context_cost_their_mode_alone(doctor: Callable[..., Report]) -> None:
+    for fault in ("SHIM_CRASH", "SHIM_DEAD"):
+        report = doctor("--kernels", "L1", "--modes", "fp16,int8,fp8", **{fault: "fp8"}, **QUICK)
+        assert report.verdicts("L1") == {
+            "fp32": "not engaged",
+            "fp16": "proven",
+            "int8": "proven",  # for which its kernels' names had to be looked for again
+            "fp8": "could not run",
+        }
+        assert report.bad() == {"TC-402": "fail", "TC-206": "TC-402"}
+        assert report.code == 1
+
+
+def test_a_wrong_result_is_a_failure_of_its_own(doctor: Callable[..., Report]) -> None:
+    report = doctor("--kernels", "L1", "--modes", "int8", SHIM_WRONG="int8", **QUICK)
+    assert report.verdicts("L1")["int8"] != "proven"
+    assert report.checks["TC-401"]["outcome"] == "fail"
+    assert "is not exact" in report.checks["TC-401"]["findings"][0]["message"]
+    assert report.code == 1
+
+
 def test_a_framework_s_dead_context_costs_its_mode_alone(doctor: Callable[..., Report]) -> None:
     report = doctor("--kernels", "L2", "--modes", "fp16,bf16", SHIM_DEAD="fp16", **QUICK)
     verdicts = report.verdicts("L2")

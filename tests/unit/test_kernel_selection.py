@@ -220,17 +220,12 @@ def planned(told: dict[str, Any] | None, gpus: int = 1, **options: Any) -> list[
     return list(jobs.plan(devices, told, chosen_options))
 
 
-def test_one_l1_for_every_cublas_that_a_framework_mapped() -> None:
-    other = "/usr/lib/libcublas.so.11"
+def test_l1_gets_the_cublas_that_the_first_framework_mapped() -> None:
     lt, cupti = HERE.replace("cublas.so", "cublasLt.so"), "/cupti/libcupti.so.12"
     told = target(
-        torch=torch(HERE, lt, cupti),
-        tensorflow=torch(HERE),
-        jax=torch(other),
+        tensorflow=torch(HERE, lt, cupti),
+        jax=torch("/usr/lib/libcublas.so.11"),
         loader=Loader(libraries=[library("/x/libcublas.so.13", "dlopen")]),
     )
     levels = [job.libraries for job in planned(told, levels=["L1"])]
-    assert levels == [
-        {"libcublas": HERE, "libcublasLt": lt, "libcupti": cupti},
-        {"libcublas": other, "libcublasLt": None, "libcupti": None},
-    ]
+    assert levels == [{"libcublas": HERE, "libcublasLt": lt, "libcupti": cupti}]

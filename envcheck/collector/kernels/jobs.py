@@ -1,4 +1,4 @@
-"""What is to run where: a job for every GPU and level, at L1 for every cuBLAS, at L2 for every framework."""
+"""What is to run where: a job for every GPU and level, at L2 for every framework."""
 
 import os
 import re
@@ -53,13 +53,13 @@ def plan(devices, target, options):
     """The Jobs for these Devices, in the order of a GPU's. target: its document, None without one."""
     jobs = []
     levels = [level for level in options.levels if target is not None or level == "L0"]
-    blases = cublas(target) if "L1" in levels else []
+    blas = cublas(target) if "L1" in levels else None
     frameworks = _frameworks(target) if "L2" in levels else []
     for device in devices:
         if "L0" in levels:
             jobs.append(Job("L0", device, [Part([key(mode) for mode in options.modes])]))
         if "L1" in levels:
-            jobs += _level1(device, blases, options)
+            jobs.append(_level1(device, blas, options))
         jobs += [
             _level2(device, facts, target, options) for _name, facts, why in frameworks if not why
         ]
@@ -70,15 +70,13 @@ def plan(devices, target, options):
     return jobs
 
 
-def _level1(device, blases, options):
-    part = [Part([key(mode) for mode in options.modes])]
-    if blases:
-        return [Job("L1", device, part, libraries=libraries) for libraries in blases]
-    job = Job("L1", device)
-    if not job.outcome:
+def _level1(device, libraries, options):
+    parts = [Part([key(mode) for mode in options.modes])] if libraries else []
+    job = Job("L1", device, parts, libraries=libraries)
+    if not libraries and not job.outcome:
         job.outcome = "not-run"
         job.reason = "the target has no cuBLAS: no framework mapped one, and the loader finds none"
-    return [job]
+    return job
 
 
 def _level2(device, facts, target, options):
@@ -124,27 +122,17 @@ def _why_not(name, section, facts):
 
 
 def cublas(target):
-    """[libraries] for L1, one for every libcublas: {"libcublas": path or None, "libcublasLt", "libcupti"}.
+    """{"libcublas": path or None, "libcublasLt", "libcupti"} for L1; None where the target has no cuBLAS.
 
-    Those that the frameworks mapped; else what the loader finds; None where not even it was asked: then
-    it is left to the loader.
+    What the first framework mapped; else what the loader finds, which is asked where it was not yet.
     """
     loaded = _loaded(target)
-    found = []
     for _name, facts, why in _frameworks(target):
-        if not why:
-            libraries = _libraries(facts, loaded or [])
-            if libraries["libcublas"] and libraries not in found:
-                found.append(libraries)
-    if not found:
-        libraries = _libraries({}, loaded or [])
-        if loaded is None or libraries["libcublas"]:
-            found.append(libraries)
-    first = {}
-    for libraries in found:
-        known_so_far = first.setdefault(libraries["libcublas"], libraries)
-        known_so_far.update((k, v) for k, v in libraries.items() if not known_so_far[k])
-    return list(first.values())
+        libraries = {} if why else _libraries(facts, loaded or [])
+        if libraries.get("libcublas"):
+            return libraries
+    libraries = _libraries({}, loaded or [])
+    return libraries if loaded is None or libraries["libcublas"] else None
 
 
 def _loaded(target):
