@@ -12,9 +12,8 @@ class Options(object):
     """What to run on the GPUs.
 
     products: the micro-kernels; levels, modes: of LEVELS and MODES, all where none is named. gpus:
-    nvidia-smi's indices, all where none is named. busy_ok: on GPUs that are in use, too.
-    systems: names of acceleration systems. sweep: those of links and
-    collectives by size, too.
+    nvidia-smi's indices, all where none is named. busy_ok: on GPUs that are in use, too. systems: names
+    of acceleration systems. sweep: those of links and collectives by size, too.
     """
 
     def __init__(
