@@ -36,21 +36,21 @@ def section(probe, result):
             reason = "the probe answered nonsense: %s" % error
     else:
         reason = "the probe %s" % result.describe()
-    told = {"outcome": outcome, "seconds": round(result.seconds, 3)}
+    part = {"outcome": outcome, "seconds": round(result.seconds, 3)}
     if reason:
-        told["reason"] = reason
-        told["evidence"] = result.tail()
+        part["reason"] = reason
+        part["evidence"] = result.tail()
     if result.stuck:
-        told["stuck"] = [result.stuck]
+        part["stuck"] = [result.stuck]
     if answer is not None:
         if probe.imports is not None and "log" in answer["facts"]:
             from . import framework
 
             stderr = result.stderr.decode("utf-8", "replace")
             answer["facts"]["log"] = framework.about_gpus(stderr)
-        told["facts"] = answer["facts"]
-        told["sources"] = answer.get("sources", {})
-    return told
+        part["facts"] = answer["facts"]
+        part["sources"] = answer.get("sources", {})
+    return part
 
 
 def here():

@@ -192,32 +192,34 @@ class Look(object):
         return found
 
 
-def _section(told):
+def _section(given):
     """A probe's section as the Snapshot has it; one that is none counts as crashed."""
-    if not isinstance(told, dict) or told.get("outcome") not in OUTCOMES:
+    if not isinstance(given, dict) or given.get("outcome") not in OUTCOMES:
         return {"outcome": "crashed", "reason": "what came back from inside is no probe's answer"}
     kinds = {"reason": str, "evidence": str, "sources": dict, "facts": dict, "stuck": list}
-    section = {name: told[name] for name, kind in kinds.items() if isinstance(told.get(name), kind)}
-    seconds = told.get("seconds", 0.0)
+    section = {
+        name: given[name] for name, kind in kinds.items() if isinstance(given.get(name), kind)
+    }
+    seconds = given.get("seconds", 0.0)
     section["seconds"] = seconds if isinstance(seconds, (int, float)) else 0.0
-    return dict(section, outcome=told["outcome"])
+    return dict(section, outcome=given["outcome"])
 
 
-def _event(told):
+def _event(given):
     """An event's record, as the BenchRunner reports it; None of another phase."""
     record = {
-        "row": str(told["row"])[:200],
-        "phase": told["phase"],
-        "rate": None if told["rate"] is None else float(told["rate"]),
+        "row": str(given["row"])[:200],
+        "phase": given["phase"],
+        "rate": None if given["rate"] is None else float(given["rate"]),
     }
-    if "round" in told:
-        record["round"] = int(told["round"])
-    record.update((name, str(told[name])[:500]) for name in ("outcome", "reason") if name in told)
+    if "round" in given:
+        record["round"] = int(given["round"])
+    record.update((name, str(given[name])[:500]) for name in ("outcome", "reason") if name in given)
     return record if record["phase"] in _PHASES else None
 
 
-def _names(told):
-    names = told if isinstance(told, list) and len(told) == 3 else []
+def _names(given):
+    names = given if isinstance(given, list) and len(given) == 3 else []
     names = [name for name in names if isinstance(name, str)]
     return tuple(names) if len(names) == 3 else ("", "", "")
 

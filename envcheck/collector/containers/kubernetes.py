@@ -81,16 +81,16 @@ def _passes_devices(context, plugin):
         return True
     if plugin.arguments[-1] == "--pass-device-specs":
         return True
-    told = option(plugin.arguments, "--device-list-strategy") or ""
+    strategies = option(plugin.arguments, "--device-list-strategy") or ""
     for word in context.read("/proc/%s/environ" % plugin.number).split("\0"):
         name, _equals, value = word.partition("=")
         if name == "PASS_DEVICE_SPECS" and value.lower() in ("true", "1"):
             return True
         if name == "DEVICE_LIST_STRATEGY":
-            told += value
+            strategies += value
         if name == "CONFIG_FILE" and value:
             return unavailable("error", "the device plugin's configuration is in its container")
-    return "cdi" in told
+    return "cdi" in strategies
 
 
 def _policy(context):
@@ -99,7 +99,7 @@ def _policy(context):
 
 
 def _offered(context):
-    """How many devices of each of NVIDIA's resources the kubelet was told of by device plugins."""
+    """How many devices of each of NVIDIA's resources the kubelet was strategies of by device plugins."""
     if os.path.isdir(context.path(DRA)):
         return unavailable("not-supported", "NVIDIA's DRA driver hands out the GPUs")
     try:

@@ -97,5 +97,5 @@ def _version(context, path):
     if not os.access(path, os.X_OK):
         return unavailable("no-permission", "it is not executable")
     result = context.run([path, "--version"], _ANSWER)
-    told = _RELEASE.search(result.stdout.decode("utf-8", "replace")) if result.ok else None
-    return told.group(1) if told else unavailable("error", result.describe())
+    release = _RELEASE.search(result.stdout.decode("utf-8", "replace")) if result.ok else None
+    return release.group(1) if release else unavailable("error", result.describe())

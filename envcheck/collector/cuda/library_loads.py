@@ -79,24 +79,24 @@ def _open(target, wheels, before):
 
 
 def _facts(request, answer, origins):
-    told = {"name": request.library.name, "how": request.how}
+    fact = {"name": request.library.name, "how": request.how}
     if request.how == "dlopen":
-        told["soname"] = request.target
+        fact["soname"] = request.target
     else:
-        told["soname"] = _soname(request.target)
+        fact["soname"] = _soname(request.target)
     path = answer.facts.get("path")
     if path is None:
-        told["path"] = answer.failure or _why(request, answer.facts.get("words", ""))
+        fact["path"] = answer.failure or _why(request, answer.facts.get("words", ""))
         if request.how == "wheel":
-            told.update(origins.of(request.target))
-        return told
-    told["path"] = path
-    told["version"] = (
+            fact.update(origins.of(request.target))
+        return fact
+    fact["path"] = path
+    fact["version"] = (
         answer.failure or answer.facts.get("version") or unavailable("error", "no answer")
     )
-    told["version_from"] = answer.facts.get("version_from", "")
-    told.update(origins.of(path, answer.facts.get("name", "")))
-    return told
+    fact["version_from"] = answer.facts.get("version_from", "")
+    fact.update(origins.of(path, answer.facts.get("name", "")))
+    return fact
 
 
 def _why(request, words):
@@ -119,22 +119,22 @@ def mapped(origins, budget):
         library = libraries.known(os.path.basename(region.path))
         if library is not None and all(region.path != other for _, other in found):
             found.append((library, region.path))
-    # The asking happens in a forked child too: it must not cost what the framework has told so far.
+    # The asking happens in a forked child too: it must not cost what the framework has reported so far.
     answers = forked.each(found, _ask, LIMIT, budget, "asked for its version")
     described = []
     for (library, path), answer in zip(found, answers):
-        told = {"name": library.name, "how": "framework", "soname": _soname(path), "path": path}
-        told["version"] = (
+        fact = {"name": library.name, "how": "framework", "soname": _soname(path), "path": path}
+        fact["version"] = (
             answer.failure
             or answer.facts.get("version")
             or unavailable("error", "it could not be asked")
         )
-        told["version_from"] = answer.facts.get("version_from", "")
-        if answer.failure is None and is_unavailable(told["version"]):
+        fact["version_from"] = answer.facts.get("version_from", "")
+        if answer.failure is None and is_unavailable(fact["version"]):
             # What did no harm there may be asked here, where CUDA need not bear being forked.
-            _ask((library, path), told.update)
-        told.update(origins.of(path))
-        described.append(told)
+            _ask((library, path), fact.update)
+        fact.update(origins.of(path))
+        described.append(fact)
     return described
 
 

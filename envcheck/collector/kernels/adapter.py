@@ -121,7 +121,7 @@ class Adapter(object):
         title = "%s %s" % (self.name, getattr(self.module, "__version__", "of no known version"))
         if self.tf32() is None:
             return "%s has no switch that turns TF32 %s" % (title, way)
-        return "%s did not turn TF32 %s when it was told to: %s" % (title, way, self.call(""))
+        return "%s did not turn TF32 %s when it was asked to: %s" % (title, way, self.call(""))
 
     def _knows_tf32(self):
         """Whether its cuBLAS can use TF32: the one that is mapped, else the one that it was built with."""

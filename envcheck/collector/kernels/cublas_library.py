@@ -36,15 +36,15 @@ class Library(object):
 def scrub(environ):
     """Take cuBLAS's emulation switches out of an environment; the variables to record.
 
-    They are those that are about cuBLAS's arithmetic, with their values; what was taken out is told so.
+    They are those that are about cuBLAS's arithmetic, with their values; what was taken out is noted so.
     """
-    told = {}
+    noted = {}
     for name in sorted(environ):
         if _EMULATION.match(name):
-            told[name] = "(taken out for this run; it was %r)" % environ.pop(name)
+            noted[name] = "(taken out for this run; it was %r)" % environ.pop(name)
         elif _TOLD.match(name):
-            told[name] = environ[name]
-    return told
+            noted[name] = environ[name]
+    return noted
 
 
 def load(cublas_path, lt_path, driver_major=None):

@@ -61,8 +61,8 @@ class JitError(CudaError):
         self.words = words
 
     def __str__(self):
-        told = CudaError.__str__(self)
-        return "%s (%s)" % (told, self.words) if self.words else told
+        line = CudaError.__str__(self)
+        return "%s (%s)" % (line, self.words) if self.words else line
 
 
 def is_out_of_memory(error):
@@ -82,7 +82,7 @@ class Driver(object):
             try:
                 function = getattr(self.cuda.library, name)
             except AttributeError:
-                continue  # it is told when it is called
+                continue  # it is line when it is called
             function.argtypes = types
             function.restype = _int
         self.device = None

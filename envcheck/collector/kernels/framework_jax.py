@@ -27,13 +27,13 @@ class Jax(Adapter):
         self._compiled = {}
 
     def absent(self):
-        told = "JAX sees no GPU here: jax.devices(%r)" % self._platform
+        why = "JAX sees no GPU here: jax.devices(%r)" % self._platform
         try:
             self.device = self.module.devices(self._platform)[0]
         except IndexError:
-            return told + " is empty"
+            return why + " is empty"
         except RuntimeError as error:  # its way of saying that it has none
-            return "%s: %s" % (told, " ".join(str(error).split()))
+            return "%s: %s" % (why, " ".join(str(error).split()))
         return None
 
     def switch(self, setting):

@@ -88,12 +88,12 @@ class Eager(TensorFlow):
         details = tf.config.experimental.get_device_details(
             tf.config.list_physical_devices("GPU")[0]
         )
-        told = {}
+        found = {}
         if details.get("device_name"):
-            told["name"] = str(details["device_name"])
+            found["name"] = str(details["device_name"])
         if details.get("compute_capability"):
-            told["compute_capability"] = "%d.%d" % tuple(details["compute_capability"])
-        return told
+            found["compute_capability"] = "%d.%d" % tuple(details["compute_capability"])
+        return found
 
     def product(self, setting, element_type, shape, data=None):
         tf = self.module
@@ -169,8 +169,8 @@ class Graphs(TensorFlow):
         return None
 
     def facts(self):
-        told = self._described() or {}
-        return {key: told[key] for key in ("name", "compute_capability") if key in told}
+        found = self._described() or {}
+        return {key: found[key] for key in ("name", "compute_capability") if key in found}
 
     def _described(self):
         """What TensorFlow says of its first GPU; None where it has none."""

@@ -31,12 +31,12 @@ class Torch(Adapter):
             return "PyTorch sees no GPU here: it was built without CUDA"
         if torch.cuda.is_available():
             return None
-        told = "PyTorch sees no GPU here: torch.cuda.is_available() is False"
+        reason = "PyTorch sees no GPU here: torch.cuda.is_available() is False"
         try:
             torch.cuda.init()
         except Exception as error:  # this is where it says why
-            told += " (%s)" % " ".join(str(error).split())
-        return told
+            reason += " (%s)" % " ".join(str(error).split())
+        return reason
 
     def facts(self):
         """What PyTorch says of its GPU, where no driver is asked."""

@@ -108,7 +108,7 @@ class _Level0(object):
     def _load_otherwise(self, text, target):
         """(program, Module) by another way than the driver's linker as it is; None where there is none.
 
-        The linker may leave out what a chip alone has unless it is told (``target``, None for other
+        The linker may leave out what a chip alone has unless it is asked (``target``, None for other
         PTX); the loader may not.
         """
         ways = [lambda: text.encode("ascii")]
@@ -142,11 +142,11 @@ class _Level0(object):
         return {"opcodes": total}
 
     def _rate(self, mode, module, instruction):
-        told = level0_rate.measure(
+        rate = level0_rate.measure(
             self._driver, module, instruction, self._sampler, self._clock_mhz
         )
         if mode == REFERENCE:
-            self._fp32_tflops = told["tflops"]
+            self._fp32_tflops = rate["tflops"]
         else:
-            told["fp32_tflops"] = self._fp32_tflops
-        return told
+            rate["fp32_tflops"] = self._fp32_tflops
+        return rate

@@ -30,11 +30,11 @@ def signatures(driver, module, instruction):
     result = _launch(driver, module.function(ptx_signature.name(instruction)), instruction, chosen)
     size = SIZES[instruction.output_type]
     tile = len(result) // len(chosen)
-    told = []
+    found = []
     for number, (vector, accumulator) in enumerate(chosen):
         piece = result[number * tile : (number + 1) * tile]
         counts = Counter(piece[at : at + size] for at in range(0, tile, size))
-        told.append(
+        found.append(
             matrices.record(
                 vector,
                 instruction.input_type,
@@ -44,7 +44,7 @@ def signatures(driver, module, instruction):
                 accumulator or None,
             )
         )
-    return told
+    return found
 
 
 def _launch(driver, function, instruction, chosen):

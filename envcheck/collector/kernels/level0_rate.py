@@ -132,7 +132,7 @@ def _destroy(driver, events):
         try:
             driver.destroy_event(event)
         except CudaError:
-            return  # after an error that sticks: that one is to be told
+            return  # after an error that sticks: that one is to be reported
 
 
 def _record(runs, made, blocks, iterations, sampler):
@@ -143,8 +143,8 @@ def _record(runs, made, blocks, iterations, sampler):
         raise ValueError("CUDA events saw no time pass")
     seconds = median(times)
     watched = sampler.facts()
-    told = {name: watched[name] for name in ("clock_event_reasons", "power_w", "temperature_c")}
-    told.update(
+    fields = {name: watched[name] for name in ("clock_event_reasons", "power_w", "temperature_c")}
+    fields.update(
         timer="clock64",
         runs=len(runs),
         seconds=seconds,
@@ -157,4 +157,4 @@ def _record(runs, made, blocks, iterations, sampler):
         clock_mhz=median([_clock_mhz(*run) for run in runs]),
         clock_source=CLOCK_SOURCE,
     )
-    return told
+    return fields

@@ -152,10 +152,10 @@ class _Level1(object):
             self._sampler,
             limit=max(0.1, min(timing.LIMIT, self._left())),
         )
-        told = _rate_record(measured, operands.n, mode != REFERENCE)
-        told["multiprocessors"] = self._driver.multiprocessors
-        told.update(self._sampler.facts())
-        return told
+        fields = _rate_record(measured, operands.n, mode != REFERENCE)
+        fields["multiprocessors"] = self._driver.multiprocessors
+        fields.update(self._sampler.facts())
+        return fields
 
     def _name(self, mode):
         """Add the kernels' names to a mode's record; a failure costs them alone."""
@@ -182,7 +182,7 @@ def _rate_record(measured, n, with_reference):
     operations = 2.0 * n**3 / 1e12
     unmeasured = unavailable("error", "the product took no measurable time")
     seconds, spread = measured["seconds"], measured["spread"]
-    told = {
+    fields = {
         "timer": "cuda-events",
         "shape": [n, n, n],
         "runs": measured["runs"],
@@ -193,7 +193,7 @@ def _rate_record(measured, n, with_reference):
     if with_reference:
         between = measured["reference_seconds"]
         if between is None:
-            told["fp32_tflops"] = unavailable("error", "the FP32 products cannot run")
+            fields["fp32_tflops"] = unavailable("error", "the FP32 products cannot run")
         else:
-            told["fp32_tflops"] = operations / between if between > 0 else unmeasured
-    return told
+            fields["fp32_tflops"] = operations / between if between > 0 else unmeasured
+    return fields

@@ -55,7 +55,7 @@ _VARIABLES = tuple(
 def run(params, teller):
     """Run what ``params`` ask for, and tell of each. A sticky CUDA error ends the process.
 
-    Nothing is told, and no time counts, before the framework is imported and has its device: that takes
+    Nothing is reported, and no time counts, before the framework is imported and has its device: that takes
     as long as the disk needs.
     """
     set_here = variables(os.environ)

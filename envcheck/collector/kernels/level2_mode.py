@@ -39,39 +39,41 @@ class Runner(object):
     def run(self, mode, setting, seconds):
         """Bits and rate of one mode in one setting. seconds: its part of the time."""
         seconds = min(_SECONDS, _SHARE * seconds)
-        told = {"mode": mode, "setting": setting, "outcome": "ok", "reason": "", "hardware": {}}
-        outcome, reason, dead = self._compile(told)
+        record = {"mode": mode, "setting": setting, "outcome": "ok", "reason": "", "hardware": {}}
+        outcome, reason, dead = self._compile(record)
         if outcome == "ok" and not dead:
-            outcome, reason, dead = self._stage(told, "bits", lambda: self._bits(told))
+            outcome, reason, dead = self._stage(record, "bits", lambda: self._bits(record))
         timed = outcome == "ok" and not dead
         if timed:
-            self._teller.mode(**told)
-            outcome, reason, dead = self._stage(told, "rate", lambda: self._rate(told, seconds))
+            self._teller.mode(**record)
+            outcome, reason, dead = self._stage(record, "rate", lambda: self._rate(record, seconds))
         if timed and not dead and outcome != "ok":
-            told["rate_reason"], outcome, reason = reason, "ok", ""
-        told.update(outcome="error" if dead else outcome, reason=reason)
-        self._tell(told, dead)
+            record["rate_reason"], outcome, reason = reason, "ok", ""
+        record.update(outcome="error" if dead else outcome, reason=reason)
+        self._tell(record, dead)
         if outcome == "ok":
-            self._ran.append(told)
+            self._ran.append(record)
 
     def more(self):
         """The kernels' names of all that ran.
 
         Afterwards: CUPTI stays attached to the process, and may cost the times that follow.
         """
-        for told in self._ran if self._params["names"] else ():
+        for record in self._ran if self._params["names"] else ():
             dead = ""
             if self._left() <= 0:
                 reason = _NO_TIME
             else:
-                _, reason, dead = self._stage(told, "names", lambda told=told: self._names(told))
+                _, reason, dead = self._stage(
+                    record, "names", lambda record=record: self._names(record)
+                )
             if reason:
-                told["hardware"]["kernel_names"] = unavailable("error", reason)
-            self._tell(told, dead)
+                record["hardware"]["kernel_names"] = unavailable("error", reason)
+            self._tell(record, dead)
 
-    def _stage(self, told, stage, work):
+    def _stage(self, record, stage, work):
         """(outcome, reason, why nothing works on the device any more) of one stage."""
-        self._teller.begin(told["mode"], stage, told["setting"])
+        self._teller.begin(record["mode"], stage, record["setting"])
         try:
             work()
             outcome, reason = "ok", ""
@@ -91,27 +93,27 @@ class Runner(object):
             return "" if found == "out-of-memory" else reason
         return ""
 
-    def _tell(self, told, dead):
-        self._teller.mode(**told)
+    def _tell(self, record, dead):
+        self._teller.mode(**record)
         if dead:
             os._exit(records.DEAD_CONTEXT)
 
     # -- the stages
 
-    def _compile(self, told):
+    def _compile(self, record):
         """(outcome, reason, why nothing works any more), as of a stage; nothing where nothing is compiled."""
         if not self._adapter.compiles:
             return "ok", "", ""
         began = time.monotonic()
         try:
-            return self._stage(told, records.COMPILE, lambda: self._compile_both(told))
+            return self._stage(record, records.COMPILE, lambda: self._compile_both(record))
         finally:
             self.compiling += time.monotonic() - began
 
-    def _compile_both(self, told):
+    def _compile_both(self, record):
         """The product, and the one that it is timed beside."""
-        self._product(told["mode"], told["setting"]).once()
-        reference, _why = self._reference(told["setting"])
+        self._product(record["mode"], record["setting"]).once()
+        reference, _why = self._reference(record["setting"])
         if reference is not None:
             reference.once()
 
@@ -124,19 +126,19 @@ class Runner(object):
             data = matrices.left(vectors, kind, n, k), right_rows(vectors, kind, k, n)
         return self._adapter.product(setting, kind, (n, n, k), data)
 
-    def _bits(self, told):
-        mode, setting = told["mode"], told["setting"]
+    def _bits(self, record):
+        mode, setting = record["mode"], record["setting"]
         types = TYPES[mode][-1]  # a framework's product is of its operands' type
         vectors = [VECTORS[name] for name in SETS[types]]
         product = self._product(mode, setting, vectors)
         data = product.result()
-        told["call"] = self._adapter.call(setting)
+        record["call"] = self._adapter.call(setting)
         m, n, k = product.shape
-        told["signatures"] = matrices.signatures(vectors, types[0], types[1], data, m, n, k)
+        record["signatures"] = matrices.signatures(vectors, types[0], types[1], data, m, n, k)
 
-    def _rate(self, told, seconds):
-        product = self._product(told["mode"], told["setting"])
-        reference, why = self._reference(told["setting"])
+    def _rate(self, record, seconds):
+        product = self._product(record["mode"], record["setting"])
+        reference, why = self._reference(record["setting"])
         one = _warm(product)
         other = _warm(reference) if reference is not None else 0.0
         count, count_other = _count(one), _count(other)
@@ -149,7 +151,7 @@ class Runner(object):
             if reference is not None:
                 others.append(reference.seconds(count_other) / count_other)
             times.append(product.seconds(count, self._sampler.sample) / count)
-        told["rate"] = dict(
+        record["rate"] = dict(
             self._sampler.facts(),
             timer=self._adapter.timer,
             shape=list(product.shape),
@@ -173,14 +175,14 @@ class Runner(object):
             return None, unavailable("not-supported", str(error))
         return self._product("fp32", REFERENCES[0]), None
 
-    def _names(self, told):
-        product = self._product(told["mode"], told["setting"])
+    def _names(self, record):
+        product = self._product(record["mode"], record["setting"])
         product.once()
         major = (self._adapter.built_cuda() or "").partition(".")[0]
         path = self._params["libraries"]["libcupti"]
         with cupti.kernel_names(path, int(major) if major.isdecimal() else None) as seen:
             product.once()
-        told["hardware"]["kernel_names"] = seen.found
+        record["hardware"]["kernel_names"] = seen.found
 
 
 def right_rows(vectors, element_type, length, columns):

@@ -97,7 +97,7 @@ def _count(counts, piece, size):
 
 def record(vector, input_type, output_type, length, counts, accumulator=None):
     """A Signature record; ``counts`` maps an output's bytes to how often it was seen."""
-    told = {
+    fields = {
         "vector": vector.name,
         "input_type": input_type,
         "output_type": output_type,
@@ -113,8 +113,8 @@ def record(vector, input_type, output_type, length, counts, accumulator=None):
         "distinct": len(counts),
     }
     if accumulator is not None:
-        told["accumulator"] = text(accumulator, output_type)
-    return told
+        fields["accumulator"] = text(accumulator, output_type)
+    return fields
 
 
 def _word(raw):

@@ -17,5 +17,7 @@ def borrowed(driver, sizes):
     try:
         yield [pointer + place for place in places[:-1]]
     finally:
-        with contextlib.suppress(CudaError):  # after an error that sticks: that one is to be told
+        with contextlib.suppress(
+            CudaError
+        ):  # after an error that sticks: that one is to be reported
             driver.free(pointer)

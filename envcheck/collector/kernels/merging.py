@@ -1,4 +1,4 @@
-"""One LevelRun out of what the processes of a job told."""
+"""One LevelRun out of what the processes of a job reported."""
 
 from ..facts import is_unavailable
 
@@ -12,14 +12,16 @@ def facts(job, heard):
     run = dict(job.device.seed) if job.device else {}
     ours = job.parts[-1].environ if job.parts else {}
     for one in reversed(heard):
-        told = dict(one.run)
+        known = dict(one.run)
         if one is not heard[0]:
-            told.pop("outcome", None)
-            told.pop("reason", None)
-            told["variables"] = {
-                name: value for name, value in told.get("variables", {}).items() if name not in ours
+            known.pop("outcome", None)
+            known.pop("reason", None)
+            known["variables"] = {
+                name: value
+                for name, value in known.get("variables", {}).items()
+                if name not in ours
             }
-        for name, value in told.items():
+        for name, value in known.items():
             if not is_unavailable(value) or name not in run:
                 run[name] = value
     uuid = job.device.seed.get("uuid", "") if job.device else ""
@@ -30,7 +32,7 @@ def facts(job, heard):
 
 
 def modes(job, heard, left_out):
-    """The ModeRuns of what was asked for; what else a process told is nobody's. left_out: {key: why}."""
+    """The ModeRuns of what was asked for; what else a process reported is nobody's. left_out: {key: why}."""
     found = []
     for part, one in zip(job.parts, heard):
         for name in part.keys:

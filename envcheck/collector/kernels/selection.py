@@ -37,8 +37,8 @@ class Device(object):
     def name(self):
         """As the user knows it: "GPU 0", "GPU 0 MIG 3.0"."""
         index = self.seed.get("index")
-        told = "GPU %s" % (index if isinstance(index, int) else self.ordinal)
-        return told + (" MIG " + self.instance if self.instance else "")
+        shown = "GPU %s" % (index if isinstance(index, int) else self.ordinal)
+        return shown + (" MIG " + self.instance if self.instance else "")
 
 
 def choose(machine, options, environ, ours=()):
@@ -231,12 +231,12 @@ def _idles(process):
 def _users(processes):
     first = processes[0]
     memory = known(first.get("memory_mib"))
-    told = "%s (process %d%s) is using it" % (
+    shown = "%s (process %d%s) is using it" % (
         known(first.get("name")) or "a process",
         first["pid"],
         "" if memory is None else ", %d MiB" % memory,
     )
-    return told if len(processes) == 1 else told + ", and %d more" % (len(processes) - 1)
+    return shown if len(processes) == 1 else shown + ", and %d more" % (len(processes) - 1)
 
 
 def _load(gpu):

@@ -37,9 +37,9 @@ def fabric_manager_log(context, services):
     stopped = manager.get("installed") is True and manager.get("running") is False
     if stopped and (is_unavailable(events) or not events):
         result = context.run([context.path(JOURNAL[0])] + list(JOURNAL[1:]), JOURNAL_DEADLINE)
-        told = parse_journal(result.stdout.decode("utf-8", "replace")) if result.ok else []
-        if told:
-            return told, "journalctl -b -u " + UNIT
+        found = parse_journal(result.stdout.decode("utf-8", "replace")) if result.ok else []
+        if found:
+            return found, "journalctl -b -u " + UNIT
     return events, LOG
 
 
@@ -56,16 +56,16 @@ def _read(context):
 
 def parse(text, booted=None):
     """The errors since the last start; what stands there from before the boot (seconds) is left out."""
-    told = []
+    found = []
     for line in text.split("\n"):
         match = LINE.match(line)
         if START in line:
-            told = []
+            found = []
         elif match and match.group("level") in LEVELS:
             when = _seconds(match.group("when"))
             if booted is None or when is None or when >= booted:
-                told.append(match.group("text"))
-    return _folded(told)
+                found.append(match.group("text"))
+    return _folded(found)
 
 
 def parse_journal(text):
@@ -77,10 +77,10 @@ def parse_journal(text):
 def _folded(lines):
     events = {}
     for line in lines:
-        told = " ".join(line.split())[:TEXT_LIMIT]
-        key = re.sub(r"\d{5,}", "#", told)
+        words = " ".join(line.split())[:TEXT_LIMIT]
+        key = re.sub(r"\d{5,}", "#", words)
         count = events.pop(key, {"count": 0})["count"]
-        events[key] = {"text": told, "count": count + 1}
+        events[key] = {"text": words, "count": count + 1}
     return list(events.values())[-EVENTS:]
 
 

@@ -85,8 +85,8 @@ def _messages(text):
             seconds, continued = messages[-1][0], line.strip()
         else:
             match = LINE.match(line)
-            told = match.group("seconds") or match.group("first")
-            seconds, continued = float(told) if told else None, match.group("text")
+            stamp = match.group("seconds") or match.group("first")
+            seconds, continued = float(stamp) if stamp else None, match.group("text")
             if not (messages and _continues(messages[-1], seconds, continued)):
                 messages.append([seconds, continued])
                 continue

@@ -69,7 +69,7 @@ def _members(context, folder, kind):
 
 
 def _names(context, path, column):
-    """The interfaces that lines of ``path`` name; or why that cannot be told."""
+    """The interfaces that lines of ``path`` name; or why that is not known."""
     try:
         lines = [line.split() for line in context.read(path).splitlines()]
     except OSError as error:

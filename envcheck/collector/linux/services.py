@@ -50,7 +50,7 @@ def _version(packages, pattern):
 
 
 def _running(context, programs):
-    """Those of the programs that run, or the reason why that cannot be told."""
+    """Those of the programs that run, or the reason why that is not known."""
     try:
         pids = [name for name in os.listdir(context.path("/proc")) if name.isdecimal()]
     except OSError as error:

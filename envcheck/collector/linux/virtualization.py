@@ -22,7 +22,7 @@ HYPERVISORS = (
     ),
     ("microsoft", ("hyper-v", "virtual machine")),
 )
-# Azure's machines are told from other Hyper-V ones by this tag alone.
+# Azure's machines are distinguished from other Hyper-V ones by this tag alone.
 CLOUDS = {"7783-7084-3265-9085-8269-3286-77": "azure", "oraclecloud": "oracle"}
 CLOUDS.update({"amazon ec2": "amazon", "alibaba cloud": "alibaba", "tencent cloud": "tencent"})
 CLOUDS.update({name: name for name in ("google", "digitalocean", "hetzner", "scaleway", "ovh")})

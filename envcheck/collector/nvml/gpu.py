@@ -204,10 +204,10 @@ def slowdowns(nvml, handle):
     numbers = tuple(int(part) if part.isdecimal() else 0 for part in version[:2])
     renumbered = (575,) <= numbers < (580, 82)
     fields = w.SLOWDOWN_FIELDS_OF_575 if renumbered else w.SLOWDOWN_FIELDS
-    told = [_slowdown(nvml, handle, field) for field in fields]
-    if isinstance(told[0], dict) and numbers < (575,):
-        told[0] = _slowdown(nvml, handle, w.THERMAL_VIOLATION)
-    return tuple(told)
+    times = [_slowdown(nvml, handle, field) for field in fields]
+    if isinstance(times[0], dict) and numbers < (575,):
+        times[0] = _slowdown(nvml, handle, w.THERMAL_VIOLATION)
+    return tuple(times)
 
 
 def _slowdown(nvml, handle, number):

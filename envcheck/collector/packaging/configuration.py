@@ -87,26 +87,26 @@ def _config_home(environ, home):
 
 def read_file(context, tool, level, path):
     """A ConfigFile's facts, or None where there is no such file."""
-    told = {"tool": tool, "level": level, "path": path}
+    made = {"tool": tool, "level": level, "path": path}
     try:
         status = os.stat(context.path(path))
     except OSError as error:
         lacking = from_error(error)
         if lacking["unavailable"] == "absent":
             return None
-        told["settings"] = lacking
-        return told
-    told["mode"] = "%04o" % stat.S_IMODE(status.st_mode)
+        made["settings"] = lacking
+        return made
+    made["mode"] = "%04o" % stat.S_IMODE(status.st_mode)
     try:
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("not a regular file")
         text = context.read(path, _SIZE)
-        told["settings"] = parse_pip(text) if tool == "pip" else parse_uv(text)
+        made["settings"] = parse_pip(text) if tool == "pip" else parse_uv(text)
     except ValueError as error:
-        told["settings"] = unavailable("error", "%s: %s" % (path, error))
+        made["settings"] = unavailable("error", "%s: %s" % (path, error))
     except OSError as error:
-        told["settings"] = from_error(error)
-    return told
+        made["settings"] = from_error(error)
+    return made
 
 
 def parse_pip(text):
@@ -186,6 +186,6 @@ def variables(environ):
         keys = {"PIP": PIP_KEYS, "UV": UV_KEYS}.get(tool)
         key = key.replace("_", "-").lower()
         if value and keys is not None and (key in keys or SECRET_NAME.search(key)):
-            told = {"tool": tool.lower(), "level": "environment", "path": name}
-            found.append(dict(told, settings=[setting("env", key, value)]))
+            made = {"tool": tool.lower(), "level": "environment", "path": name}
+            found.append(dict(made, settings=[setting("env", key, value)]))
     return found

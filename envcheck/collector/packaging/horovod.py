@@ -23,17 +23,17 @@ _BUILT_IN = re.compile(rb"NCCL version (\d{1,3}\.\d{1,3}\.\d{1,3})")
 
 def extension(framework, folder, pattern):
     """A HorovodExtension's facts."""
-    told = {"framework": framework, "present": False}
+    found = {"framework": framework, "present": False}
     names = fnmatch.filter(files.names(folder), pattern)
     if not names:
-        return told
-    told["present"] = True
+        return found
+    found["present"] = True
     path = os.path.join(folder, names[0])
     try:
-        told["operations"], told["nccl"] = _inside(path)
+        found["operations"], found["nccl"] = _inside(path)
     except (OSError, ValueError) as error:
-        told["operations"] = told["nccl"] = from_error(error)
-    return told
+        found["operations"] = found["nccl"] = from_error(error)
+    return found
 
 
 def _inside(path):

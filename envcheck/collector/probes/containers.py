@@ -55,10 +55,10 @@ def collect(context):
 
 
 def _other_folders(engines, node):
-    """The directories of CDI specifications that an engine is told to read."""
-    told = [engine.get("cdi_spec_dirs") for engine in engines]
-    told.append(known(node.get("cdi_spec_dirs")) if node else None)
-    return [folder for folders in told for folder in folders or []]
+    """The directories of CDI specifications that an engine is to read."""
+    named = [engine.get("cdi_spec_dirs") for engine in engines]
+    named.append(known(node.get("cdi_spec_dirs")) if node else None)
+    return [folder for folders in named for folder in folders or []]
 
 
 def ask(context, paths):

@@ -23,7 +23,7 @@ def collect(context):
     path = os.path.join(prefix, ".envcheck", "pylock.toml")
     try:
         lock = toml.loads(files.read(path, _LIMIT).decode("utf-8"))
-        locked, told = _packages(lock), _about(lock)
+        locked, about = _packages(lock), _about(lock)
     except OSError as error:
         facts.put("packages", from_error(error))
         return facts
@@ -31,7 +31,7 @@ def collect(context):
         facts.put("packages", unavailable("error", "%s: %s" % (path, error)))
         return facts
     facts.put("path", path)
-    for name, value in told.items():
+    for name, value in about.items():
         facts.put(name, value if isinstance(value, str) else unavailable("absent"))
     facts.put("gpu", _own(lock).get("gpu", True) is not False)
     there = _installed(prefix, sys_path)
@@ -88,9 +88,9 @@ def _installed(prefix, sys_path):
 
 
 def _beside(name, version, there):
-    told = {"name": name, "version": version}
+    about = {"name": name, "version": version}
     if there is None:
-        told["found"] = unavailable("absent", "it is not installed")
+        about["found"] = unavailable("absent", "it is not installed")
     else:
-        told["found"], told["since"] = there.version, distributions.since(there.home)
-    return told
+        about["found"], about["since"] = there.version, distributions.since(there.home)
+    return about

@@ -53,8 +53,12 @@ def settings(context):
         for line in context.text(path).splitlines():
             name, sign, value = line.partition("=")
             if sign and name.strip() in NAMES:
-                told = {"name": name.strip(), "value": value.strip()[:_VALUE_LIMIT], "source": path}
-                found.setdefault(name.strip(), told)
+                setting = {
+                    "name": name.strip(),
+                    "value": value.strip()[:_VALUE_LIMIT],
+                    "source": path,
+                }
+                found.setdefault(name.strip(), setting)
     return [found[name] for name in sorted(found)]
 
 

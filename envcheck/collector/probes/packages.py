@@ -40,7 +40,7 @@ def collect(context):
 
 def describe(distribution, shadowed):
     """A Distribution's facts."""
-    told = {
+    fact = {
         "name": distribution.name,
         "normalized": distribution.normalized,
         "version": distribution.version,
@@ -54,18 +54,18 @@ def describe(distribution, shadowed):
         ("wheel_tags", _wheel_tags),
     ):
         try:
-            told[name] = function(distribution)
+            fact[name] = function(distribution)
         except OSError as error:
-            told[name] = from_error(error)
+            fact[name] = from_error(error)
     try:
-        told["files"], missing = check_files(distribution)
+        fact["files"], missing = check_files(distribution)
     except (OSError, ValueError) as error:
-        told["files"] = from_error(error)
+        fact["files"] = from_error(error)
     else:
-        told["missing_count"] = len(missing)
+        fact["missing_count"] = len(missing)
         # Shared libraries first: without a header nobody stumbles.
-        told["missing"] = sorted(missing, key=lambda path: ".so" not in path)[:_FIRST]
-    return told
+        fact["missing"] = sorted(missing, key=lambda path: ".so" not in path)[:_FIRST]
+    return fact
 
 
 def check_files(distribution):

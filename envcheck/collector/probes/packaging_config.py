@@ -21,19 +21,19 @@ def collect(context):
     files = []
     seen = set()
     for place in places:
-        told = configuration.read_file(context, *place) if place not in seen else None
+        config = configuration.read_file(context, *place) if place not in seen else None
         seen.add(place)
-        if told is not None:
-            files.append(told)
-    facts.put("pyindex_traces", [told["path"] for told in files if has_pyindex_trace(told)])
+        if config is not None:
+            files.append(config)
+    facts.put("pyindex_traces", [config["path"] for config in files if has_pyindex_trace(config)])
     facts.put("files", files + configuration.variables(context.environ))
     return facts
 
 
-def has_pyindex_trace(told):
+def has_pyindex_trace(config):
     """Whether a pip file holds NVIDIA's extra index the way nvidia-pyindex 1.0.9 writes it."""
-    settings = told.get("settings", [])
-    if told["tool"] != "pip" or is_unavailable(settings):
+    settings = config.get("settings", [])
+    if config["tool"] != "pip" or is_unavailable(settings):
         return False
     values = {}
     for setting in settings:

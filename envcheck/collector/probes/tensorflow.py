@@ -90,11 +90,11 @@ def build_info(tf):
         return dict(tf.sysconfig.get_build_info())
     from tensorflow.python.platform import build_info as record
 
-    told = {key: value for key, value in vars(record).items() if not key.startswith("_")}
-    if isinstance(told.get("build_info"), dict):
-        told.update(told.pop("build_info"))
+    kept = {key: value for key, value in vars(record).items() if not key.startswith("_")}
+    if isinstance(kept.get("build_info"), dict):
+        kept.update(kept.pop("build_info"))
     return {
-        key: value for key, value in told.items() if isinstance(value, (str, bool, list, tuple))
+        key: value for key, value in kept.items() if isinstance(value, (str, bool, list, tuple))
     }
 
 
