@@ -76,7 +76,6 @@ class Registry:
         tls: Certificates | None,
         account: tuple[str, str] | None,
         log: Path,
-        token: str,
         address: str,
     ) -> None:
         self.port = port
@@ -88,7 +87,6 @@ class Registry:
         self.account = account
         self.url = f"{'https' if ca else 'http'}://{self.host}"
         self._log = log
-        self._token = token
 
     def push(
         self,
@@ -153,9 +151,7 @@ class Registry:
     def _ask(self, method: str, path: str, body: bytes | None, kind: str = "") -> Any:
         url = path if "://" in path else self.url + path
         headers = {"Content-Type": kind} if kind else {}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        elif self.account:
+        if self.account:
             word = base64.b64encode(":".join(self.account).encode()).decode()
             headers["Authorization"] = f"Basic {word}"
         request = urllib.request.Request(url, body, headers, method=method)
@@ -171,15 +167,12 @@ def serve_registry(
     *,
     tls: Certificates | None = None,
     htpasswd: tuple[str, str] | None = None,
-    auth: str = "",
-    token: str = "",
     address: str = "127.0.0.1",
     port: int = 0,
 ) -> Iterator[Registry]:
     """Serve on the port, or a free one; skips the test where there is no docker-registry.
 
-    folder: for its files. htpasswd: (user, password) that it asks for. auth: YAML under "auth:", for
-    another kind of it, and token: a bearer token that may push all the same.
+    folder: for its files. htpasswd: (user, password) that it asks for.
     """
     if PROGRAM is None:
         pytest.skip(
@@ -188,8 +181,8 @@ def serve_registry(
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "registry.log"
     for _ in range(3):  # somebody else may take the port before it does
-        registry = Registry(port or _free_port(), tls, htpasswd, log, token, address)
-        configuration = _configuration(folder, registry.host, tls, htpasswd, auth)
+        registry = Registry(port or _free_port(), tls, htpasswd, log, address)
+        configuration = _configuration(folder, registry.host, tls, htpasswd)
         process = _start(configuration, log)
         try:
             if _answers(registry, process, tls):
@@ -268,7 +261,6 @@ def _configuration(
     host: str,
     tls: Certificates | None,
     htpasswd: tuple[str, str] | None,
-    auth: str,
 ) -> Path:
     lines = [
         "version: 0.1",
@@ -281,9 +273,7 @@ def _configuration(
         lines.append(f"  tls: {{certificate: '{tls.certificate}', key: '{tls.key}'}}")
     if htpasswd:
         _accounts(folder / "accounts", *htpasswd)
-        auth = f"htpasswd: {{realm: tests, path: '{folder / 'accounts'}'}}"
-    if auth:
-        lines += ["auth:", *(f"  {line}" for line in auth.splitlines())]
+        lines += ["auth:", f"  htpasswd: {{realm: tests, path: '{folder / 'accounts'}'}}"]
     path = folder / "registry.yml"
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli import refused
 from demo_stack import MINOR, Demo, demo
 from installing import Home
 from wheel_maker import sha256, stand_ins, wheel
@@ -54,22 +53,3 @@ def test_a_directory_gets_all_that_an_image_is_built_from(
     assert "127.0.0.1" not in dockerfile and f"uv venv --python {MINOR} " in dockerfile
     for name in re.findall(r"/opt/lock/(\S+\.txt)", dockerfile):
         assert name in lists
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--plan"], "--dockerfile and --plan cannot be used together"),
-        (["--mode", "container", "--release", "23.03"], "--dockerfile and --release"),
-        (
-            ["--mode", "container", "--stack", "tensorflow"],
-            "--mode container is not: leave out one of them",
-        ),
-    ],
-)
-def test_what_does_not_go_together(
-    home: Home, tmp_path: Path, options: list[str], words: str
-) -> None:
-    done = home.envcheck("install", "--dockerfile", tmp_path / "context", *options)
-    assert words in refused(done)
-    assert not (tmp_path / "context").exists()

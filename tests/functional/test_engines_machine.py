@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,35 +78,3 @@ def test_a_container_is_found_in_the_engine_that_runs_it(
         podman_world.podman("rm", "--force", "--time", "0", name)
     with pytest.raises(UsageError, match="no such container in podman"):
         inside.of_container(name, "podman")
-
-
-_PULLER = """\
-import sys
-from pathlib import Path
-from envcheck.install.engines import client
-client.ask(sys.argv[1], sys.argv[2:])
-"""
-
-
-def test_an_engine_whose_envcheck_is_killed_is_told_to_end(tmp_path: Path) -> None:
-    """SIGTERM, so that it can unlock its storage."""
-    told = tmp_path / "told"
-    engine = tmp_path / "engine"
-    engine.write_text(
-        f"#!/bin/sh\ntrap 'echo ended > {told}; exit 0' TERM\necho up > {told}\n"
-        "n=0; while [ $n -lt 200 ]; do sleep 0.1; n=$((n + 1)); done\n"
-    )
-    engine.chmod(0o755)
-    envcheck = subprocess.Popen([sys.executable, "-c", _PULLER, str(engine)])
-    _wait(told, "up")
-    envcheck.kill()
-    envcheck.wait()
-    _wait(told, "ended")
-
-
-def _wait(path: Path, word: str) -> None:
-    for _ in range(200):
-        if path.exists() and path.read_text().strip() == word:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{path} never said {word!r}")

@@ -21,7 +21,6 @@ from envcheck.install.engine import EngineName, Start, Wiring
 from envcheck.install.engines import command, gpu_count_check, inside
 from envcheck.install.engines.command import Here
 
-CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
 NONE = Wiring(kind="none", arguments=[])
 
 
@@ -102,105 +101,6 @@ def test_an_entrypoint_comes_first_or_not_at_all(
     without = run(world, [*inside.of_start(silent).argv, "echo", "ours"])
     assert with_it.stdout.endswith("ours\n") and with_it.stdout != "ours\n"
     assert without.stdout == "ours\n"
-
-
-@pytest.fixture
-def nodes(tmp_path: Path) -> Path:
-    """Two GPUs' device nodes and a libcuda, all stand-ins."""
-    made = tmp_path / "stand-in"
-    made.mkdir()
-    for name in ("nvidia0", "nvidia1", "nvidiactl"):
-        try:
-            os.mknod(made / name, 0o20666, os.makedev(1, 3))
-        except PermissionError:
-            pytest.skip("device nodes cannot be made here")
-    (made / "libcuda.so.1").touch()
-    return made
-
-
-def specification(
-    nodes: Path,
-    *,
-    version: str = "0.5.0",
-    gpus: int = 2,
-    libcuda: bool = True,
-    control: str = "nvidiactl",
-) -> Path:
-    """A folder with the specification in it."""
-    devices = "\n".join(
-        f"    - path: /dev/nvidia{n}\n      hostPath: {nodes}/nvidia{n}" for n in range(gpus)
-    )
-    mounts = (
-        f"  mounts:\n  - hostPath: {nodes}/libcuda.so.1\n    containerPath: /usr/lib/libcuda.so.1\n"
-        "    options: [ro, bind]\n"
-    )
-    text = (
-        f'cdiVersion: "{version}"\nkind: nvidia.com/gpu\ndevices:\n- name: all\n  containerEdits:\n'
-        f"    deviceNodes:\n{devices}\ncontainerEdits:\n  deviceNodes:\n  - path: /dev/{control}\n"
-        f"    hostPath: {nodes}/nvidiactl\n{mounts if libcuda else ''}"
-    )
-    folder = nodes.parent / "cdi"
-    folder.mkdir(exist_ok=True)
-    (folder / "nvidia.yaml").write_text(text)
-    return folder
-
-
-def with_specification(
-    world: PodmanWorld, folder: Path, argv: list[str]
-) -> subprocess.CompletedProcess[str]:
-    """In a mount namespace where /etc/cdi is ``folder``, on an overlay of /etc that nobody else sees."""
-    upper, work = folder.parent / "upper", folder.parent / "work"
-    (upper / "cdi").mkdir(parents=True, exist_ok=True)
-    work.mkdir(exist_ok=True)
-    shutil.copy(folder / "nvidia.yaml", upper / "cdi")
-    mount = f"lowerdir=/etc,upperdir={upper},workdir={work}"
-    script = 'mount -t overlay none -o "$1" /etc && shift && exec "$@"'
-    done = run(world, ["unshare", "--mount", "sh", "-c", script, "sh", mount, *argv])
-    if "mount: " in done.stderr or "unshare: " in done.stderr:
-        pytest.skip(f"no overlay in a mount namespace here: {done.stderr.strip()}")
-    return done
-
-
-def test_by_cdi_the_gpus_arrive_and_the_command_runs(
-    podman_world: PodmanWorld, nodes: Path, tmp_path: Path
-) -> None:
-    wanted = start(podman_world, "podman", wiring=CDI, gpus=2)
-    script = "ls /dev/nvidia*; exit 5"
-    done = with_specification(
-        podman_world,
-        specification(nodes),
-        command.argv(wanted, ["sh", "-c", script], here(tmp_path)),
-    )
-    assert done.returncode == 5, done.stderr
-    assert done.stdout.split() == ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]
-
-
-@pytest.mark.parametrize(
-    ("shape", "code", "said"),
-    [
-        ({"gpus": 1}, 125, "envcheck: 1 of 2 GPUs are in the container"),
-        ({"control": "other"}, 125, "in the container, but /dev/nvidiactl is not"),
-        ({"libcuda": False}, 125, "envcheck: the GPUs' device nodes are in the container, but"),
-        ({"version": "0.6.0"}, 126, "unresolvable CDI devices nvidia.com/gpu=all"),
-    ],
-)
-def test_with_a_specification_that_gives_less_the_command_does_not_run(
-    podman_world: PodmanWorld,
-    nodes: Path,
-    tmp_path: Path,
-    shape: dict[str, object],
-    code: int,
-    said: str,
-) -> None:
-    """The third is podman's own: 4.3 reads CDI up to 0.5.0 (data/cdi_versions.csv)."""
-    release = podman_world.podman("--version").stdout.split()[-1]
-    if "version" in shape and not release.startswith("4.3."):
-        pytest.skip(f"podman {release} reads CDI 0.6.0, for all that is known")
-    wanted = start(podman_world, "podman", wiring=CDI, gpus=2)
-    argv = command.argv(wanted, ["echo", "it ran"], here(tmp_path))
-    done = with_specification(podman_world, specification(nodes, **shape), argv)  # type: ignore[arg-type]
-    assert (done.returncode, done.stdout) == (code, "")
-    assert said in done.stderr
 
 
 def test_the_check_without_a_container(nodes: Path) -> None:

@@ -115,12 +115,6 @@ def test_a_broken_proxy_is_not_taken_for_a_broken_index(
     assert "secret" not in error.hint and "%2F" in error.hint
 
 
-def test_redirects_in_a_circle_end(server: BadServer, session: Session) -> None:
-    server.behave("/page", Way(redirect="/page", times=None))
-    assert "redirects in a circle" in str(error_of(session, server.url + "/page"))
-    assert len(server.seen()) == 11
-
-
 def test_plain_http_is_refused_unless_allowed_by_name(
     server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,17 +143,6 @@ def test_the_user_s_proxy_is_used_and_no_proxy_heeded(
         assert "has no address" in str(error_of(allowing, "http://direct.invalid/page"))
     session.get(server.url + "/page")
     assert server.seen()[-1].target == "/page"  # this machine, directly
-
-
-def test_credentials_of_the_url_serve_all_files_of_the_host(
-    server: BadServer, session: Session
-) -> None:
-    server.users = {"user": "w:rd é"}
-    server.file("/w.whl", BODY)
-    error = error_of(session, server.url + "/w.whl")
-    assert error.status == 401 and "netrc" in error.hint
-    assert session.get(with_user(server, "user", "w%3Ard%20%C3%A9")).content == BODY
-    assert session.get(server.url + "/w.whl").content == BODY
 
 
 def test_a_page_in_the_place_of_a_file(server: BadServer, session: Session) -> None:

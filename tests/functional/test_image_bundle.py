@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import platform
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,65 +126,6 @@ def test_what_cannot_be(
     )
     assert word in sentence(run, code)
     assert [p.name for p in tmp_path.iterdir()] in ([], ["home"])
-
-
-def edited(bundle: Path, to: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The bundle with another index.json."""
-    with tarfile.open(bundle) as tar, tarfile.open(to, "w") as made:
-        for member in tar:
-            data = tar.extractfile(member).read()  # type: ignore[union-attr]
-            if member.name == "index.json":
-                index = json.loads(data)
-                change(index)
-                data = json.dumps(index).encode()
-                member.size = len(data)
-            made.addfile(member, io.BytesIO(data))
-    return to
-
-
-def of_wheels(bundle: Path, to: Path) -> Path:
-    with tarfile.open(to, "w") as tar:
-        tar.addfile(tarfile.TarInfo(f"{to.stem}/pylock.toml"))
-    return to
-
-
-def folder(bundle: Path, to: Path) -> Path:
-    to.mkdir()
-    return to
-
-
-def twice(bundle: Path, to: Path) -> Path:
-    def change(index: dict[str, Any]) -> None:
-        (first,) = index["manifests"]
-        digest = f"sha256:{'0' * 64}"
-        index["manifests"].append({**first, "digest": digest})
-
-    return edited(bundle, to, change)
-
-
-@pytest.mark.parametrize(
-    ("made", "code", "word", "hint"),
-    [
-        (of_wheels, 2, "this is a bundle of the wheel mode", "--mode wheel"),
-        (folder, 2, "this is not a file", ""),
-        (twice, 2, "blobs/sha256/00", "copy it again from where it was made"),
-    ],
-)
-def test_what_is_no_archive_for_this_machine(
-    bundle: Path,
-    tmp_path: Path,
-    made: Callable[[Path, Path], Path],
-    code: int,
-    word: str,
-    hint: str,
-) -> None:
-    """Said before any engine is asked for."""
-    place = made(bundle, tmp_path / "carried.tar")
-    home = Home(tmp_path / "home")
-    run = home.envcheck("install", "--mode", "container", "--offline", place)
-    assert f"{place}: {word}" in sentence(run, code)
-    assert hint in run.stderr.decode()
-    assert not list(tmp_path.glob("home/data/**/*"))
 
 
 def last_layer_damaged(archive: Path) -> bytes:

@@ -10,7 +10,6 @@ import pytest
 from cli import environment
 from processes import PATIENCE
 
-from envcheck.exit_codes import UsageError
 from envcheck.install.network.pip_settings import pip_settings
 from envcheck.install.network.public_index import public_index
 
@@ -83,20 +82,3 @@ def test_uv_is_asked_for_its_own_configuration(tmp_path: Path) -> None:
     assert (found.url, found.origin) == ("https://user:secret@uv.example/simple", "uv")
     write(tmp_path / "config/uv/uv.toml", '[[index]]\nurl = "https://x.example"\ndefault = true\n')
     assert public_index(machine(tmp_path)).url == "https://x.example"
-
-
-@pytest.mark.parametrize(
-    "text, place",
-    [
-        ('index-url = "https://joe:secret@index.example/simple\n', ":1:"),
-        ('index-urk = "https://joe:secret@index.example/simple"\n', ":1:1"),
-    ],
-)
-def test_a_broken_configuration_of_uvs_is_named_and_not_quoted(
-    tmp_path: Path, text: str, place: str
-) -> None:
-    file = write(tmp_path / "config/uv/uv.toml", text)
-    with pytest.raises(UsageError) as caught:
-        public_index(machine(tmp_path, COLUMNS="40"))  # uv breaks its lines there
-    assert str(caught.value).startswith(f"uv's configuration {file}{place}")
-    assert "secret" not in str(caught.value) and "PIP_INDEX_URL" in caught.value.hint

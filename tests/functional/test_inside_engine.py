@@ -85,14 +85,6 @@ def test_any_python_from_3_6_on_looks_from_inside(engine: Path, minor: int) -> N
     assert target.pci is None and target.containers is None, "the host's own business"
 
 
-def test_the_second_name_serves_where_the_first_is_too_old(engine: Path) -> None:
-    pythons(engine, 7, "python3", major=2)
-    pythons(engine, 9, "python")
-    target = look(engine).snapshot.target
-    assert target is not None and target.interpreter is not None and target.interpreter.facts
-    assert target.interpreter.facts.version.startswith("3.9.")
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -114,17 +106,6 @@ def test_the_second_name_serves_where_the_first_is_too_old(engine: Path) -> None
 def test_what_is_wrong_with_the_container_itself(engine: Path, text: str, words: str) -> None:
     pythons(engine, 11)
     assert words in refused(engine, text)
-
-
-def test_without_a_shell_python_is_started_by_its_name(engine: Path) -> None:
-    pythons(engine, 11)
-    no_shell = (
-        'if [ "$1" = sh ]; then\n'
-        "  echo 'exec: \"sh\": executable file not found in $PATH' >&2; exit 127\nfi\n"
-    )
-    target = look(engine, no_shell + 'exec "$@"', only=TARGET_SECTIONS).snapshot.target
-    assert target is not None and target.packages is not None and target.interpreter is not None
-    assert target.packages.outcome == target.interpreter.outcome == "ok"
 
 
 def collector(tmp_path: Path, setup: str, **inside: object) -> subprocess.CompletedProcess[str]:

@@ -104,16 +104,6 @@ def test_chosen_pulled_by_digest_verified_from_inside_run_and_removed(
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 
 
-def test_a_driver_that_the_image_requires_and_this_machine_lacks(
-    machine: Machine, home: Home, world: PodmanWorld
-) -> None:
-    before = len(_blobs(machine))
-    told = machine.install(home, world, "--image", f"nvcr.io/nvidia/tensorflow:{NEW}")
-    assert told["exit_code"] == ExitCode.CANNOT, told
-    assert "NVIDIA_REQUIRE_CUDA is 'cuda>=13.0 brand=tesla" in told["error"]["sentence"]
-    assert len(_blobs(machine)) == before + 1, "the configuration alone"
-
-
 def test_a_tensorflow_that_sees_no_gpu_is_put_back(
     machine: Machine, home: Home, world: PodmanWorld, tmp_path: Path
 ) -> None:

@@ -105,16 +105,6 @@ def test_another_config_than_its_digest_names(server: BadServer) -> None:
     assert "answers 404 Not Found" in error_of(server, CouldNotLook)
 
 
-def test_https_alone_is_spoken_to_a_host_that_is_not_this_machine(
-    server: BadServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = "envcheck.install.network.session.addresses.is_loopback"
-    monkeypatch.setattr(here, lambda url: False)
-    assert "TLS with 127.0.0.1" in error_of(server, CouldNotLook)
-    assert not server.seen()
-    assert resolved(server, allow_insecure=["127.0.0.1"]).architecture == "amd64"
-
-
 SECRETS = ("pass-word-secret", "token-secret", "signature-secret", "c29tZWJvZHk6")
 
 

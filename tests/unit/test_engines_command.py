@@ -49,19 +49,6 @@ def test_the_whole_start(engine: EngineName) -> None:
     assert not [word for word in words if word.startswith(("--network", "--name", "--userns"))]
 
 
-@pytest.mark.parametrize("engine", ["podman", "docker"])
-def test_devices_ports_and_what_is_passed_through(engine: EngineName) -> None:
-    here = replace(
-        HERE, devices=["/dev/fuse"], ports=["8888:8888"], arguments=["--cap-add=SYS_PTRACE"]
-    )
-    whole = start(engine, devices=["/dev/infiniband"], pids_unlimited=True)
-    words = command.argv(whole, ["true"], here)
-    devices = ["/dev/infiniband", "/dev/fuse", "nvidia.com/gpu=all"]
-    assert sorted(after(words, "--device")) == sorted(devices)
-    assert after(words, "--publish") == ["8888:8888"] and "--pids-limit=-1" in words
-    assert words[words.index("sha256:1f0c") - 1] == "--cap-add=SYS_PTRACE"
-
-
 @pytest.mark.parametrize(
     ("uid", "cwd", "mounts", "home"),
     [

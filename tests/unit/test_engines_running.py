@@ -29,13 +29,6 @@ def says(monkeypatch: pytest.MonkeyPatch, **answers: str) -> None:
 UNKNOWN = {"podman": "Error: no such container c1", "docker": "Error: No such container: c1"}
 
 
-def test_the_one_that_has_it_is_entered_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    says(monkeypatch, podman=PODMAN, docker=UNKNOWN["docker"])
-    found = inside.of_container("c1")
-    assert found.argv == ["/usr/bin/podman", "exec", "-i", "3e28" * 16]
-    assert found.location == "container:c1"
-
-
 @pytest.mark.parametrize(
     ("answers", "error", "words", "hint"),
     [

@@ -20,28 +20,6 @@ from envcheck.install.network.session import Session
 SECRET = "https://user:pass%40word@index.example:8443/simple/?token=hidden#part"
 
 
-def test_credentials_of_a_url_are_decoded() -> None:
-    assert addresses.credentials(SECRET) == ("user", "pass@word")
-    assert addresses.credentials("https://token@index.example/") == ("token", "")
-    assert addresses.credentials("https://index.example/") is None
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://localhost:80/", True),
-        ("http://index.localhost/", True),
-        ("http://127.1.2.3/", True),
-        ("http://[::1]/", True),
-        ("http://localhost.example/", False),
-        ("http://127.0.0.1.example/", False),
-        ("http://10.0.0.1/", False),
-    ],
-)
-def test_loopback(url: str, expected: bool) -> None:
-    assert addresses.is_loopback(url) == expected
-
-
 def test_attempts_are_counted_and_a_server_s_own_pause_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -119,14 +119,6 @@ def test_one_for_each_platform(place: Path) -> None:
         ImageArchive(alone, "x86_64")
 
 
-def test_twice_the_same_is_one_and_two_are_two(place: Path) -> None:
-    same = tar(place, {**layout(entry(IMAGE, **NAMED), entry(IMAGE)), **blobs(IMAGE)})
-    read = ImageArchive(same, "x86_64")
-    assert read.image.reference == "nvcr.io/team/small:1"
-    two = tar(place, {**layout(entry(IMAGE, **NAMED), entry(OTHER)), **blobs(IMAGE, OTHER)})
-    assert "nvcr.io/team/small:1" in refused(two, "2 images for linux/amd64")
-
-
 def test_links_lead_nowhere(place: Path) -> None:
     digest = f"blobs/{digest_of(IMAGE.config).replace(':', '/')}"
     files = {**layout(entry(IMAGE)), **blobs(IMAGE)}

@@ -52,14 +52,6 @@ def test_a_release_can_be_named(release: str) -> None:
     assert choice.newer_refused == []
 
 
-def test_a_named_release_that_cannot_is_refused_with_what_would() -> None:
-    error = refused(Cannot, m.machine(["A100"], "460.32.03"), release="22.10")
-    assert str(error).startswith(
-        "ngc-tf2 22.10 cannot be installed here: it needs driver 520 or newer, or on data-centre GPUs"
-    )
-    assert error.hint == "the newest release that fits: envcheck install ngc-tf2 --release 21.12"
-
-
 @pytest.mark.parametrize(
     ("wish", "words", "hint"),
     [

@@ -96,12 +96,3 @@ def test_what_is_met_or_not_known_is_not_refused(
 ) -> None:
     own = image(environment={"NVIDIA_REQUIRE_CUDA": require, **more})
     image_config.check_driver(own, snapshot)
-
-
-def test_nvidia_s_name_of_an_image_is_in_its_variables() -> None:
-    def named(**environment: str) -> str:
-        return image_config.nvidia_reference(image(environment=environment))
-
-    assert named(NVIDIA_TENSORFLOW_VERSION="25.02-tf2") == "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"
-    assert named(NVIDIA_PYTORCH_VERSION="19.11") == "nvcr.io/nvidia/pytorch:19.11-py3"
-    assert named(NVIDIA_TENSORFLOW_VERSION="99.99") == named() == ""

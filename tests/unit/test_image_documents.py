@@ -66,14 +66,6 @@ def image(config: bytes = CONFIG) -> Image:
 
 
 @pytest.mark.parametrize(
-    "said", ["", MANIFEST, f"{MANIFEST}; charset=utf-8", INDEX, "text/plain", "application/json"]
-)
-def test_the_document_says_what_it_is(said: str) -> None:
-    assert isinstance(read(manifest_data(), said), ImageManifest)
-    assert isinstance(read(index_data({"os": "linux", "architecture": "amd64"}), said), ImageIndex)
-
-
-@pytest.mark.parametrize(
     ("data", "kind", "says"),
     [
         (b"", CouldNotLook, "not valid JSON"),

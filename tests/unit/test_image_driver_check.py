@@ -8,7 +8,6 @@ import pytest
 from build import area_checks, document, snapshot
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DriverFile, DriverPackage, Kernel
@@ -66,21 +65,6 @@ def test_what_is_well(files: list[DriverFile]) -> None:
 @pytest.mark.parametrize("kind", ["lxc", "systemd-nspawn"])
 def test_a_system_container_may_have_a_driver(kind: str) -> None:
     assert result(seen(library(OTHER, False), kind=kind, code=18)).outcome == "skipped"
-
-
-@pytest.mark.parametrize(
-    "snap",
-    [
-        snapshot(host=Host(container=Unavailable(unavailable="absent")), kernel=Kernel()),
-        seen(library(OTHER, None)),  # an older Snapshot
-        snapshot(host=Host(container="docker")),
-        snapshot(
-            host=Host(container="docker"), kernel=Kernel(driver_files=[library(OTHER, False)])
-        ),
-    ],
-)
-def test_what_it_says_nothing_of(snap: Snapshot) -> None:
-    assert result(snap).outcome == "skipped"
 
 
 def test_the_image_s_libraries_are_used() -> None:

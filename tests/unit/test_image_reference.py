@@ -81,12 +81,6 @@ def test_what_names_no_image_is_refused(text: str) -> None:
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 800
 
 
-def test_a_password_is_not_repeated() -> None:
-    with pytest.raises(UsageError) as caught:
-        parse("https://user:secret@nvcr.io/x")
-    assert "secret" not in str(caught.value) + caught.value.hint
-
-
 @given(st.text(max_size=60) | st.text(alphabet="ab.:/@-_A0[]#", max_size=30))
 def test_anything_is_an_image_or_refused(text: str) -> None:
     try:

@@ -46,23 +46,6 @@ def test_uv_is_asked_where_pip_says_nothing() -> None:
     assert (found.url, found.origin, found.remarks) == ("https://uv.example/simple", "uv", [])
 
 
-def test_what_is_not_followed_is_said_once_each() -> None:
-    settings = pip(
-        extra_index_url="https://user:secret@a https://b", find_links="/opt", trusted_host="a"
-    )
-    remarks = chosen(
-        settings, UV + "--extra-index-url https://c\n--extra-index-url https://d\n"
-    ).remarks
-    assert [remark.split()[0] for remark in remarks] == [
-        "extra-index-url",
-        "find-links",
-        "trusted-host",
-        "uv's",
-    ]
-    assert "--allow-insecure" in remarks[2]
-    assert "secret" not in " ".join(remarks)
-
-
 @pytest.mark.parametrize("value", ["true", "1", "Yes", "on"])
 def test_no_index_is_an_error_that_names_it(value: str) -> None:
     with pytest.raises(UsageError, match=r"no-index in /etc/pip\.conf") as caught:
