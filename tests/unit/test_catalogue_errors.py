@@ -79,107 +79,39 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        # TOML itself
         ("gpu = true", "gpu = True", "5:7: this is not TOML: invalid value"),
-        # the schema
-        (
-            "cpu-flags",
-            "cpu-flag",
-            ' cpu-flag: "cpu-flag" is no key here; did you mean "cpu-flags"?',
-        ),
-        (
-            'distribution = "our-tensorflow"\n',
-            "",
-            ' "distribution" is missing',
-        ),
+        ("cpu-flags", "cpu-flag", ' cpu-flag: "cpu-flag" is no key here; did you mean "cpu-flags"?'),
+        ('distribution = "our-tensorflow"\n', "", ' "distribution" is missing'),
         ('version = "1.2.0"\n', "", ' releases[1]: "version" is missing'),
-        # what the values mean
         ('name = "mine"', 'name = "My Stack"', ' name: "My Stack" is not a name such as my-stack'),
-        (
-            "[gpu]=={version}",
-            "",
-            ' requirement: "our-tensorflow" has no {version} for a release\'s',
-        ),
-        (
-            "[gpu]=={version}",
-            "=>{version}",
-            ' requirement: "our-tensorflow=>{version}" is not a requirement',
-        ),
-        (
-            '["FRM-001"]',
-            '["FRM-001", "imports"]',
-            ' must-pass[1]: "imports" is not a check such as',
-        ),
+        ("[gpu]=={version}", "", ' requirement: "our-tensorflow" has no {version} for a release\'s'),
+        ("[gpu]=={version}", "=>{version}", ' requirement: "our-tensorflow=>{version}" is not a requirement'),
+        ('["FRM-001"]', '["FRM-001", "imports"]', ' must-pass[1]: "imports" is not a check such as'),
         ('"protobuf<4"', '"protobuf 4"', ' constraints[0]: "protobuf 4" is not a requirement'),
         ('"protobuf<4"', '"protobuf"', ' constraints[0]: "protobuf" says nothing of the version'),
         ('"protobuf<4"', '"protobuf[x]<4"', ' constraints[0]: "protobuf[x]<4" has extras'),
-        (
-            '"protobuf<4"',
-            '"p @ https://x/p.whl"',
-            ' constraints[0]: "p @ https://x/p.whl" names a URL',
-        ),
-        (
-            "TF_CPP_MIN_LOG_LEVEL",
-            "LD_LIBRARY_PATH",
-            " environment.LD_LIBRARY_PATH: LD_LIBRARY_PATH is left alone",
-        ),
-        (
-            'name = "ours"',
-            'name = "public"',
-            ' indexes[0].name: "public" is the index that pip and uv',
-        ),
-        (
-            "https://w",
-            "http://w",
-            ' indexes[0].urls[0]: "http://wheels.example.com/simple" is not encrypted',
-        ),
-        (
-            "https://wheels",
-            "https://u:hunter2@wheels",
-            " indexes[0].urls[0]: an index's address holds no credentials",
-        ),
-        (
-            "/simple",
-            "/simple?x=1",
-            ' indexes[0].urls[0]: "https://wheels.example.com/simple?x=1" must end with',
-        ),
-        (
-            '["our-*"]',
-            '["Our_*"]',
-            ' indexes[0].packages[0]: "Our_*" is not a pattern on normalised package names',
-        ),
-        (
-            "==59.6.0",
-            ">=59",
-            ' sdists[0].build.requires[0]: "setuptools>=59" must be pinned exactly',
-        ),
-        (
-            'release = "1.2"',
-            'release = "1.1"',
-            ' releases[1].release: there is another release "1.1" above',
-        ),
-        (
-            'version = "1.2.0"',
-            'version = "1.2rc1"',
-            " releases[1].version: 1.2rc1 is a pre-release",
-        ),
-        (
-            '["3.10", "3.11"]',
-            '["3.10", "cp311"]',
-            ' releases[1].python[1]: "cp311" is not a minor version such as',
-        ),
-        (
-            '"sm_80"',
-            '"8.0"',
-            ' releases[1].compute-capabilities[0]: "8.0" is not a capability such as "sm_80"',
-        ),
-        (
-            'cuda = "12.5"',
-            'released = "May"',
-            ' releases[1].released: "May" is not a date such as "2026-03-06"',
-        ),
+        ('"protobuf<4"', '"p @ https://x/p.whl"', ' constraints[0]: "p @ https://x/p.whl" names a URL'),
+        ("TF_CPP_MIN_LOG_LEVEL", "LD_LIBRARY_PATH",
+         " environment.LD_LIBRARY_PATH: LD_LIBRARY_PATH is left alone"),
+        ('name = "ours"', 'name = "public"', ' indexes[0].name: "public" is the index that pip and uv'),
+        ("https://w", "http://w", ' indexes[0].urls[0]: "http://wheels.example.com/simple" is not encrypted'),
+        ("https://wheels", "https://u:hunter2@wheels",
+         " indexes[0].urls[0]: an index's address holds no credentials"),
+        ("/simple", "/simple?x=1",
+         ' indexes[0].urls[0]: "https://wheels.example.com/simple?x=1" must end with'),
+        ('["our-*"]', '["Our_*"]',
+         ' indexes[0].packages[0]: "Our_*" is not a pattern on normalised package names'),
+        ("==59.6.0", ">=59", ' sdists[0].build.requires[0]: "setuptools>=59" must be pinned exactly'),
+        ('release = "1.2"', 'release = "1.1"', ' releases[1].release: there is another release "1.1" above'),
+        ('version = "1.2.0"', 'version = "1.2rc1"', " releases[1].version: 1.2rc1 is a pre-release"),
+        ('["3.10", "3.11"]',
+         '["3.10", "cp311"]', ' releases[1].python[1]: "cp311" is not a minor version such as'),
+        ('"sm_80"', '"8.0"',
+         ' releases[1].compute-capabilities[0]: "8.0" is not a capability such as "sm_80"'),
+        ('cuda = "12.5"', 'released = "May"',
+         ' releases[1].released: "May" is not a date such as "2026-03-06"'),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_one_sentence_with_the_path_of_its_key(old: str, new: str, error: str) -> None:
     head, found, tail = GOOD.rpartition(old)
     assert found, "the test's own file has changed"
