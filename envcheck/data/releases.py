@@ -1,8 +1,7 @@
 """NVIDIA's monthly TensorFlow releases, 20.06 to 25.02, and what is known of their wheels' dependencies.
 
 Sources: releases.csv (each month's TensorFlow container or wheel; ``cell_sources`` says which cell
-comes from where), releases_sister.csv (same-month containers that share its base image) and
-nvtf_deps.csv. An empty cell means that no source was seen.
+comes from where) and nvtf_deps.csv. An empty cell means that no source was seen.
 """
 
 from __future__ import annotations
@@ -87,12 +86,6 @@ def by_month(month: str) -> MonthlyRelease | None:
     """The release of "23.03", or of "23.3"."""
     wanted = month_key(month)
     return next((release for release in releases() if month_key(release.month) == wanted), None)
-
-
-@cache
-def sister(month: str) -> dict[str, str]:
-    """What same-month containers say of ``month``: to be shown as "same-month base image" only."""
-    return next((dict(row) for row in table("releases_sister") if row["release"] == month), {})
 
 
 @cache

@@ -1,8 +1,7 @@
 """NVIDIA's containers with TensorFlow, PyTorch and JAX, as the tables have them: a release a month.
 
-The tables are envcheck/data's ``releases.csv``, ``releases_sister.csv`` and ``containers.csv``. An empty
-value means that no source was seen: it is shown as "not known", and nothing is decided by what the sisters
-say in its place.
+The tables are envcheck/data's ``releases.csv`` and ``containers.csv``. An empty value means that no source
+was seen: it is shown as "not known".
 """
 
 from __future__ import annotations
@@ -28,17 +27,6 @@ _UNNAMED = ("tf1", "tf2")  # are chosen from where nobody names one
 _REGISTRY = "nvcr.io/nvidia"
 OWN = "image"  # the stack of an image that its user names
 
-# What the sisters' columns are called where they are shown.
-_COLUMNS = {
-    "driver": "min_driver",
-    "compat branches": "compat_driver_branches",
-    "compute capability": "min_cc",
-    "CUDA": "cuda",
-    "TensorFlow": "framework",
-    "Python": "python",
-    "Ubuntu": "ubuntu",
-}
-
 
 class ImageRelease(msgspec.Struct, frozen=True, kw_only=True):
     """One month's container. "" and () are not known."""
@@ -53,7 +41,6 @@ class ImageRelease(msgspec.Struct, frozen=True, kw_only=True):
     # Older ones for data-centre GPUs: "450.51" is branch 450 from 450.51 on, "418.xx" any of 418.
     compat_branches: tuple[str, ...] = ()
     min_capability: str = ""  # the least compute capability
-    sister: dict[str, str] = {}  # what the same month's base image says of what is not known here
     source: str = ""  # of its values
 
 
@@ -128,9 +115,6 @@ def _listed(flavour: Flavour) -> Iterator[ImageRelease]:
 
 
 def _release(flavour: Flavour, reference: str, own: Mapping[str, str], source: str) -> ImageRelease:
-    sister = months.sister(own["release"])
-    sister = {**sister, "framework": sister.get("tf2_upstream", "") if flavour == "tf2" else ""}
-    known = {name: sister.get(column, "") for name, column in _COLUMNS.items() if not own[column]}
     return ImageRelease(
         release=own["release"],
         reference=reference,
@@ -141,7 +125,6 @@ def _release(flavour: Flavour, reference: str, own: Mapping[str, str], source: s
         min_driver=own["min_driver"],
         compat_branches=months.branches(own["compat_driver_branches"]),
         min_capability=own["min_cc"],
-        sister={name: value.replace(";", ", ") for name, value in known.items() if value},
         source=source,
     )
 

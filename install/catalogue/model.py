@@ -118,7 +118,6 @@ class Release(_Entry, frozen=True, kw_only=True):
     ] = []  # of the build, as it names them: "sm_80", "compute_90"
     constraints: list[str] = []  # the pins that make it work, for the resolver: "protobuf<4"
     extra_requirements: list[str] = []
-    sister: dict[str, str] = {}  # what same-month base images say: shown as such, never decided by
     broken: str = ""  # why it cannot be installed or used; never chosen by itself
     prerelease: bool = False
     released: str = ""  # "2026-03-06"

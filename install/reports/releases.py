@@ -52,7 +52,6 @@ class ImageRow(Row, frozen=True, kw_only=True):
     framework: str  # its version
     python: str
     ubuntu: str
-    sister: dict[str, str]  # what the same month's base image says of what is not known here
 
 
 class StackRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +113,7 @@ def _row(candidate: Candidate | ImageCandidate) -> WheelRow | ImageRow:
         "notes": candidate.notes,
     }
     if isinstance(release, ImageRelease):
-        same = ("reference", "framework", "python", "ubuntu", "sister")
+        same = ("reference", "framework", "python", "ubuntu")
         return ImageRow(
             **judged,
             **{name: getattr(release, name) for name in same},

@@ -147,7 +147,6 @@ def nvidia_tf1() -> Stack:
                 source="releases.csv",
                 glibc="2.31" if month.month > "20.11" else "2.27",
                 cuda=month.cuda,
-                sister={"cuda": releases.sister(month.month).get("cuda", "")},
             )
             for month in reversed(releases.releases())
             if month.wheel is not None and month.month <= "23.03"
