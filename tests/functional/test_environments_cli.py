@@ -7,8 +7,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,21 +15,15 @@ from processes import PATIENCE
 from transaction_parts import (
     MINOR,
     DyingJournal,
-    TinyBuilder,
     in_child,
     install,
     names,
     runs,
 )
 
-from envcheck.collection import collect
-from envcheck.exit_codes import PutBack
 from envcheck.install import places
-from envcheck.install.survey import VerifyOptions
-from envcheck.install.transaction.interfaces import Verify
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.lock import locked as root_lock
-from envcheck.install.verify import verify
 
 XDG = ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 
@@ -214,41 +206,3 @@ def test_prune_leaves_a_running_installation_and_its_files_alone(root: Path) -> 
         text = said("prune")
     assert "a test" in text and "kept" in text
     assert file.exists() and len(names(root)) == 5
-
-
-class RealBuilder(TinyBuilder):
-    """With the interpreter's own venv."""
-
-    def create(self, directory: Path) -> None:
-        argv = [sys.executable, "-m", "venv", "--without-pip", str(directory)]
-        subprocess.run(argv, check=True, timeout=PATIENCE)
-
-    def install(self, directory: Path) -> None:
-        next(directory.glob("lib/*/site-packages")).joinpath("tiny.py").write_text(
-            "release = '1'\n"
-        )
-
-
-def proving(*must_pass: str) -> Verify:
-    """The doctor, without micro-kernels."""
-    return partial(
-        verify,
-        VerifyOptions(lambda directory: collect(str(directory)), list(must_pass), False),
-    )
-
-
-def test_the_real_doctor_refuses_what_does_not_import(root: Path) -> None:
-    install(root, "1", builder=RealBuilder("1"), verify=proving())
-
-    class Broken(RealBuilder):
-        def install(self, directory: Path) -> None:
-            super().install(directory)
-            package = next(directory.glob("lib/*/site-packages")) / "tensorflow"
-            package.mkdir()
-            (package / "__init__.py").write_text("raise ImportError('libfoo.so is missing')\n")
-
-    proof = proving("FRM-001")
-    with pytest.raises(PutBack, match=r"FRM-001: .*libfoo\.so is missing"):
-        install(root, "2", builder=Broken("2"), verify=proof)
-    assert runs(root) == "1"
-    assert len(Root(root).versions()) == 1

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import threading
-import time
 from functools import cache
 from pathlib import Path
 
 import pytest
 import pythons
-from processes import wait_for
 
 from envcheck.exit_codes import UsageError
 from envcheck.install.pythons import finding, probe
@@ -154,38 +150,3 @@ def test_pyenv_s_versions_are_asked_and_its_shims_are_not(
     found = finding.interpreters()
     assert paths(found)[0] == first, "what the shim starts, and not the shim"
     assert found[0].found_in == "PATH" and not (machine / "started").exists()
-
-
-def test_what_uv_could_get(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # nobody answers there
-    offered = finding.obtainable()
-    assert {"3.12", "3.13"} <= set(offered)
-    assert offered.index("3.13") < offered.index("3.12")
-    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
-    assert finding.obtainable() == []
-    monkeypatch.delenv("UV_PYTHON_DOWNLOADS")
-    monkeypatch.setenv("UV_OFFLINE", "1")
-    assert finding.obtainable() == []
-
-
-def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pid = machine / "pid"
-    script(
-        machine / "bin" / "python3.1", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600"
-    )
-    script(machine / "bin" / "python3.2", "exec sleep 600")
-    monkeypatch.setattr(probe, "DEADLINE", 120.0)
-    monkeypatch.setenv("PATH", f"{machine}/bin:/usr/bin:/bin")
-
-    def interrupt() -> None:
-        while not pid.exists():
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        finding.interpreters()
-    thread.join()
-    assert wait_for(lambda: not Path("/proc", pid.read_text().strip()).exists())

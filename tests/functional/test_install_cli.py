@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
-from demo_stack import Demo, demo, the_registry
+from demo_stack import Demo, demo
 from index_server import Access
 from installing import Home
 from processes import PATIENCE
@@ -150,19 +150,3 @@ def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
     code, told = at_a_terminal(home, b"\n", *shop.selection)
     assert code == 0 and "Installed and verified" in told
     assert "Go on?" not in at_a_terminal(home, b"", *shop.selection)[1], "there is nothing to do"
-
-
-@pytest.mark.heavy
-def test_tensorflow_for_the_cpu_from_the_registry(home: Home) -> None:
-    """For real: what a user types on a machine without a GPU."""
-    wish = ["--stack", "tensorflow-cpu", *the_registry()]
-    plan = home.envcheck("install", *wish, "--plan")
-    if plan.returncode == 4:
-        pytest.skip(f"no package registry is reachable: {plan.stderr.decode().splitlines()[-1]}")
-    made = home.install(*wish)
-    assert made.doctor["FRM-001"]["outcome"] == "pass"
-    code = "import tensorflow as tf; print(int(tf.reduce_sum(tf.ones((2, 3)))))"
-    assert made.run("-c", code).splitlines()[-1] == "6"
-    record = home.envcheck("doctor", "--only", "FRM-001", "--format", "json")
-    assert json.loads(record.stdout)["target"]["summary"].find("tensorflow") >= 0
-    assert home.install(*wish).told["result"] == "already"

@@ -81,21 +81,6 @@ def test_a_path_that_is_not_ours(home: Home, shop: Demo, tmp_path: Path) -> None
     assert tree(theirs) == ["thesis.txt"]
 
 
-@pytest.mark.parametrize(
-    ("content", "word"),
-    [
-        ("x = [", "not valid TOML"),
-        ("", "is not a valid lock"),
-        ("packages = 3", "is not a valid lock"),
-    ],
-)
-def test_a_broken_lock(home: Home, tmp_path: Path, content: str, word: str) -> None:
-    file = tmp_path / "pylock.toml"
-    file.write_text(content)
-    told = sentence(home.envcheck("install", "--lock", file), 2)
-    assert str(file) in told and word in told
-
-
 def test_no_disk(home: Home, shop: Demo) -> None:
     """The data directory is a tmpfs of 4 MiB: refused in the plan, with what is missing."""
     folder = home.folder / "data"

@@ -45,14 +45,6 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(folder), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": "", **proxies}
 
 
-@pytest.fixture(scope="module")
-def collected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """This machine's Snapshot."""
-    file = tmp_path_factory.mktemp("machine") / "machine.json"
-    assert envcheck("collect", "--output", file).returncode == 0
-    return file.read_bytes()
-
-
 def told(*arguments: str | Path, **environment: str) -> str:
     result = envcheck("releases", *arguments, **environment)
     assert result.returncode == 0, result.stderr.decode()
@@ -85,19 +77,6 @@ def test_all_of_it_as_json(home: dict[str, str]) -> None:
     chosen = matrix["chosen"]
     assert chosen["release"] == stack["newest_that_fits"]
     assert chosen["stack"] == ("tensorflow-cpu" if chosen["release"] else "")
-
-
-def test_a_snapshot_of_another_machine(
-    home: dict[str, str], tmp_path: Path, collected: bytes
-) -> None:
-    file = tmp_path / "machine.json"
-    raw = json.loads(collected)
-    raw["machine"]["host"]["facts"].update(architecture="riscv64", cpu_flags=[])
-    file.write_text(json.dumps(raw))
-    (stack,) = read("--from", file, "--stack", "tensorflow-cpu", **home)["stacks"]
-    kinds = [refusal["kind"] for refusal in stack["releases"][1]["refusals"]]
-    assert kinds == ["architecture"]
-    assert any("Which Pythons this machine has" in note for note in stack["releases"][1]["notes"])
 
 
 def test_a_stack_of_one_s_own(home: dict[str, str], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from index_site import Offer
 from resolving import MINOR, PYTHON, choice, isolate, locked, stack, versions
 from wheel_maker import sdist, sha256, wheel
 
-from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
+from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.install.catalogue.model import Build, Sdist
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.network.public_index import PublicIndex
@@ -94,14 +94,6 @@ def test_a_named_sdist_is_locked_with_what_builds_it_and_nothing_is_built(
     assert [f"{tool.name}=={tool.version}" for tool in lock.building] == ["setuptools==70.0"]
     assert lock.building[0].needed_by == ["old-thing"]
     assert not mark.exists()
-
-
-def test_what_cannot_be_met_is_told_in_uvs_words(index: Index) -> None:
-    with pytest.raises(Cannot) as caught:
-        locked(choice(stack(ALPHA), constraints=["beta>=9"]), index.url)
-    told = str(caught.value)
-    assert told.startswith(f"test 23.03 cannot be resolved for Python {MINOR}: Because ")
-    assert "beta>=9" in told and "\n" not in told
 
 
 def located(lock: Lockfile, url: str) -> Lockfile:

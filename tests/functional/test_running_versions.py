@@ -66,15 +66,6 @@ def test_what_runs_keeps_its_version(tmp_path: Path, script: str) -> None:
     assert not root.exists()
 
 
-def test_the_command_has_the_same_low_descriptors(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    version = install(root, "1").version
-    script = "echo ready; for number in 3 4 5 6 7 8 9; do test ! -e /proc/self/fd/$number || exit 3; done"
-    with running(root, version, script) as process:
-        pass
-    assert process.returncode == 0
-
-
 @pytest.mark.parametrize("name", ["start.json", "record.json", "pylock.toml", "held.json"])
 def test_a_package_that_writes_envcheck_s_records_is_not_installed(
     tmp_path: Path, name: str

@@ -57,28 +57,6 @@ def test_the_command_starts_where_the_standins_arrive(two_gpus: Installed) -> No
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.fixture
-def no_shell(two_gpus: Installed, podman_world: PodmanWorld) -> Installed:
-    return two_gpus.change(image=podman_world.id_of(podman_world.image("no-shell")))
-
-
-def test_in_an_image_without_a_shell_its_python_looks_whether_they_arrive(
-    no_shell: Installed, cdi: StandinCdi
-) -> None:
-    done = no_shell.run("python3", "-c", LOOK)
-    assert done.returncode == 0 and b"cuInit 0 count 0 2" in done.stdout, done.stderr
-    for device, words in (("0", b"1 of 2 GPUs"), ("bare", b"libcuda.so.1")):
-        done = no_shell.change(wiring=wired(cdi.device(device))).run("touch", "started")
-        assert done.returncode == 125 and words in done.stderr, done.stderr
-        assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith(b"envcheck: ")
-    back = no_shell.change(wiring=wired(cdi.device("all")))
-    for command, code in (("nosuch", 127), ("/etc", 126)):
-        assert back.run(command).returncode == code
-    done = back.run("python3", "-c", "import sys; sys.exit(sys.stdin.read() + '!')", stdin=b"in")
-    assert (done.returncode, done.stderr) == (1, b"in!\n")
-    assert back.envcheck("shell").returncode == 127
-
-
 @pytest.mark.parametrize(
     ("device", "words"),
     [("0", b"1 of 2 GPUs"), ("bare", b"libcuda.so.1")],

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
 import pytest
 from cli import refused
 from installing import Home
-from processes import PATIENCE
 from started import Installed, version, work
 
 from envcheck.install.pythons.interpreter import Interpreter
@@ -53,16 +50,6 @@ def test_the_command_gets_what_activation_sets(tiny: Installed) -> None:
     assert told.stdout.decode() == f"{prefix(tiny)}\n"
     own = tiny.envcheck("run", "-e", "TF_X=2", "-e", "NONE", "sh", "-c", "echo $TF_X ${NONE-unset}")
     assert own.stdout == b"2 unset\n"
-
-
-def test_codes_and_signals_are_the_command_s(tiny: Installed) -> None:
-    assert tiny.run("sh", "-c", "kill -TERM $$").returncode == -signal.SIGTERM
-    assert tiny.run("sh", "-c", "kill -PIPE $$; echo alive").returncode == -signal.SIGPIPE
-    with tiny.running("sh", "-c", "echo ready; exec sleep 60") as process:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == -signal.SIGTERM
-    data = os.urandom(1_000_000)
-    assert tiny.run("cat", stdin=data).stdout == data
 
 
 def test_what_cannot_be_started(tiny: Installed) -> None:
@@ -114,11 +101,3 @@ def test_a_shell_s_rc_file_does_not_undo_the_activation(
     assert "2:::" in terminal.seen.decode()
     assert terminal.seen.decode().count(f"{prefix(tiny)}/bin/python") == 1
     assert "ENVCHECK" not in terminal.seen.decode()
-
-
-def test_a_script_for_the_shell_gets_the_variables(tiny: Installed) -> None:
-    done = tiny.envcheck("shell", stdin=b"command -v python; exit 4\n", SHELL="/bin/sh")
-    assert (done.returncode, done.stdout.decode()) == (4, f"{prefix(tiny)}/bin/python\n")
-    assert refused(tiny.envcheck("shell", SHELL="/nowhere/zsh"), 127).startswith(
-        "envcheck: /nowhere/zsh: "
-    )

@@ -10,7 +10,6 @@ import locked_folder
 import pytest
 from index_server import serve
 from locked_folder import bundled, lock_of
-from pythons import need
 from wheel_maker import sha256, wheel
 
 from envcheck.exit_codes import PutBack
@@ -124,18 +123,6 @@ def test_nothing_of_the_users_configuration_reaches_it(
     assert "alpha-1.0" in installed(directory)
     assert not (tmp_path / "target").exists() and not (tmp_path / "other").exists()
     assert not [path for path in directory.rglob("alpha.py") if path.is_symlink()]
-
-
-@pytest.mark.heavy
-def test_pip_of_python_3_6_needs_no_ensurepip(tmp_path: Path) -> None:
-    python = need(6)
-    files = tmp_path / "files"
-    bundled("pip", files, python)
-    wheel(files, "alpha", "1.0", tags="py3-none-any")
-    made = tmp_path / "env"
-    environment.create(made, Interpreter(path=python, version="3.6.15", found_in="PATH"))
-    install(made, lock_of(files, "3.6"), "pip")
-    assert installed(made) == ["alpha-1.0", "pip-18.1"]  # and no setuptools
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)

@@ -13,7 +13,6 @@ from transaction_parts import TinyBuilder, install, runs
 
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack, UsageError
 from envcheck.install import places
-from envcheck.install.transaction import roots
 from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
@@ -36,16 +35,6 @@ def test_a_state_that_cannot_be_written_keeps_nothing_from_being_done(root: Path
     assert runs(root) == "1"
     done = uninstall(Root(root))
     assert len(done.versions) == 2 and not root.exists()
-
-
-def test_a_rollback_of_one_leaves_another_the_last_installed(root: Path, tmp_path: Path) -> None:
-    gone = install(root, "1").version
-    install(root, "2")
-    rollback(Root(root))
-    rollback(Root(root))
-    other = install(tmp_path / "other", "1")
-    uninstall(Root(root), gone)
-    assert roots.last() == other.prefix
 
 
 def test_what_a_log_is_said_to_hold_is_found_where_it_went(root: Path) -> None:

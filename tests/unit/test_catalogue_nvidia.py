@@ -17,7 +17,6 @@ from envcheck.install.catalogue.model import Release
 
 NVIDIA = load("nvidia-tf1")
 MONTHS = {row["release"]: row for row in table("releases")}
-SISTERS = {row["release"]: row for row in table("releases_sister")}
 
 by_month = for_each(NVIDIA)
 
@@ -27,15 +26,6 @@ def test_every_month_with_a_wheel_of_tensorflow_1_is_there() -> None:
     wanted = {m: version for m, version in wanted.items() if version.startswith("1.15.")}
     assert {r.release: r.version for r in NVIDIA.releases} == wanted
     assert len(wanted) == 33 and "21.01" not in wanted
-
-
-@by_month
-def test_a_month_is_for_the_pythons_that_were_seen(release: Release) -> None:
-    cell = MONTHS[release.release]["wheel_python"]
-    if release.release == "21.02":  # stale in the README; its neighbours and its sisters say 3.8
-        assert cell == "" and SISTERS["21.02"]["python"] == "3.8"
-        cell = "3.8(sisters)"
-    assert release.python == re.findall(r"3\.\d+", cell)
 
 
 @by_month

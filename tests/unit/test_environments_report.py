@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 import pytest
 
-from envcheck import json_text
 from envcheck.install.reports import environments, installed
 from envcheck.install.request import Request
 from envcheck.install.transaction.listing import EnvironmentState, Listing, VersionState
@@ -160,33 +157,3 @@ def test_the_last_words_on_a_container() -> None:
     assert "kept        23.02-tf1-00000000 (envcheck rollback goes back to it)" in lines
     assert lines[-3:] == ["envcheck run python3", "envcheck shell", "envcheck doctor"]
     assert "activate" not in told and "python      " not in told
-
-
-def test_the_envelope_s_keys_only_ever_grow() -> None:
-    envelope = installed.Envelope(
-        result="installed", exit_code=0, environment=installed.environment_of(done(), {})
-    )
-    found = json.loads(json_text.render(envelope))["environment"]
-    assert list(found) == [
-        "directory",
-        "prefix",
-        "version",
-        "stack",
-        "release",
-        "title",
-        "python",
-        "provided",
-        "packages",
-        "verdict",
-        "failing",
-        "unproven",
-        "kept",
-        "notes",
-        "mode",
-        "engine",
-        "image",
-        "digest",
-        "wiring",
-        "drifted",
-    ]
-    assert found["digest"] == DIGEST and found["image"] == IMAGE

@@ -10,8 +10,6 @@ import whole
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
-from envcheck.install.fit.fit import fit
-from envcheck.install.request import Request
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 
@@ -89,10 +87,3 @@ def test_nothing_known_is_never_a_pass_in_silence() -> None:
 def test_the_place(facts: dict[str, Any], kind: str, words: str) -> None:
     candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.space(**facts)), "2.21.0")
     assert words in m.sentence(candidate, kind)
-
-
-def test_a_snapshot_of_elsewhere_leaves_python_open() -> None:
-    judged = fit(m.tensorflow(), m.machine(), None, [], Request())
-    best = judged.best
-    assert best is not None and best.interpreter is None and not best.python_to_get
-    assert "Which Pythons this machine has is not known" in best.notes[-1]

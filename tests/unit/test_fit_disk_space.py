@@ -62,26 +62,6 @@ def test_what_the_file_system_says(
     assert {name: getattr(found, name) for name in expected} == expected
 
 
-def test_a_file_in_the_way_is_no_place_to_write(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert not disk_space.space_at(tmp_path / "file" / "envs", m.machine(disks=[])).writable
-    (tmp_path / "link").symlink_to("/nowhere/at/all")
-    assert not disk_space.space_at(tmp_path / "link", m.machine(disks=[])).writable
-
-
-def test_the_snapshot_adds_network_and_quota(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "statvfs", file_system(f_bavail=9))
-    elsewhere = whole.disk("/proc", "temporary", network=True)
-    disk = whole.disk(str(tmp_path / "no"), "environments", network=True, quota_free_mib=3)
-    found = disk_space.space_at(tmp_path / "envs", m.machine(disks=[elsewhere, disk]))
-    assert (found.path, found.network, found.free_mib) == (str(tmp_path / "envs"), True, 3)
-    plain = whole.disk(str(tmp_path), "environments")
-    found = disk_space.space_at(tmp_path, m.machine(disks=[elsewhere, plain]))
-    assert (found.network, found.free_mib) == (False, 9)
-
-
 def test_another_machine_s_room_comes_from_its_snapshot() -> None:
     disk = whole.disk("/home", "environments", free_mib=77, noexec=True, writable=whole.ABSENT)
     found = disk_space.space_of_snapshot(m.machine(disks=[disk]))

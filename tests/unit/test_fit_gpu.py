@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import fit_machines as m
 import h100
 import pytest
 import whole
 
 from envcheck.facts.pci import Pci
-from envcheck.facts.snapshot import Snapshot
 
 
 def test_minor_version_compatibility_is_a_note() -> None:
@@ -62,33 +59,6 @@ def test_every_gpu_counts() -> None:
     assert not old.named().fits
 
 
-def test_where_the_list_is_not_known_the_toolkit_s_range_decides() -> None:
-    hopper = m.judged(m.nvidia_tf1(), m.machine(["H100"]))
-    assert "can make it for" in m.one(hopper, "23.03").notes[-1]
-    old = m.one(hopper, "20.11")
-    assert "which CUDA 11.8 was the first to make" in m.sentence(old, "capability")
-    assert [refusal.overridable for refusal in old.refusals] == [True]
-    gone = m.judged(m.with_release(cuda="13.0.0"), m.machine(["V100"], "580.65.06")).candidates[0]
-    assert "CUDA 12.9 was the last" in m.sentence(gone, "capability")
-    assert not gone.refusals[0].overridable
-    unheard = with_gpu(compute_capability="42.0")
-    assert "is not known" in m.judged(m.nvidia_tf1(), unheard).candidates[0].notes[-1]
-
-
-@pytest.mark.parametrize(("driver", "fits"), [("450.80.02", False), ("455.23.05", True)])
-@pytest.mark.parametrize("cuda", ["11.8.0", ""])
-def test_a_documented_driver_is_the_least_whatever_the_cuda(
-    cuda: str, driver: str, fits: bool
-) -> None:
-    stack = m.with_release(cuda=cuda, driver="455")
-    candidate = m.judged(stack, m.machine(["A100"], driver)).candidates[0].named()
-    assert candidate.fits is fits
-    if not fits:
-        assert m.sentence(candidate, "driver") == (
-            "needs driver 455 or newer, and this machine has 450.80.02"
-        )
-
-
 def test_without_a_gpu() -> None:
     refused = m.judged(m.tensorflow(), m.without_gpu()).candidates[1]
     assert m.kinds(refused) == ["gpu"]
@@ -133,11 +103,3 @@ def test_a_windows_driver_is_judged_by_the_cuda_that_it_supports(
     candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
     assert (m.kinds(candidate) == ["driver"]) is (expected == "refused")
     assert bool(candidate.notes) is (expected == "note")
-
-
-def with_gpu(**facts: Any) -> Snapshot:
-    """One H100 with these facts."""
-    gpus = [h100.gpu(0, **facts)]
-    return m.with_sections(
-        whole.host(), nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=h100.cuda(gpus)
-    )

@@ -9,7 +9,7 @@ import pytest
 
 from envcheck.install.fit.fit import fit
 from envcheck.install.fit.models import Candidate
-from envcheck.install.pythons.interpreter import Interpreter, tags
+from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 
 
@@ -66,25 +66,3 @@ def test_python_narrows_it() -> None:
     assert m.sentence(exact, "python").endswith("and --python 3.13.1 is not here")
     wrong = candidate("23.03", found, ("3.8",), python="3.10")
     assert m.sentence(wrong, "python") == "needs Python 3.8, and --python 3.10 is 3.10.4"
-
-
-def test_a_path_is_taken_as_it_is_or_refused() -> None:
-    named = m.interpreter("3.10.4", path="/opt/py/bin/python", found_in="--python")
-    assert candidate("2.20.0", [named], python="/opt/py/bin/python").interpreter == named
-    wrong = candidate("23.03", [named], ("3.8",), python="/opt/py/bin/python")
-    assert m.kinds(wrong) == ["python"] and not wrong.python_to_get
-
-
-def test_the_tags_are_those_of_packaging_for_this_very_interpreter() -> None:
-    """Ours are made from what an interpreter says; packaging looks at the process it runs in."""
-    import os
-    import platform
-    import sysconfig
-
-    from packaging.tags import sys_tags
-
-    glibc = (os.confstr("CS_GNU_LIBC_VERSION") or "").removeprefix("glibc ")
-    ours = tags(
-        platform.python_version(), sysconfig.get_config_var("SOABI"), platform.machine(), glibc
-    )
-    assert ours == [str(tag) for tag in sys_tags()]

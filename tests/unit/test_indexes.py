@@ -113,17 +113,3 @@ def test_a_broken_index_is_refused_without_what_may_be_its_password(text: str) -
     with pytest.raises(UsageError) as caught:
         opened(text)
     assert "secret" not in f"{caught.value} {caught.value.hint}"
-
-
-def test_what_uv_could_not_get_is_asked_for_and_told_with_its_index() -> None:
-    session = Session({f"{FIRST}/nvidia-tensorflow/": PAGE, f"{FIRST}/nvidia-x/": 503})
-    there = opened(session=session)
-    there.ask(f"{FIRST}/nvidia-tensorflow/")  # it answers now: uv may try again
-    with pytest.raises(CouldNotLook) as caught:
-        there.ask(f"{FIRST}/nvidia-x/")
-    assert str(caught.value).startswith("the nvidia index does not answer as it should: ")
-    assert "--stack tensorflow" in caught.value.hint
-    session.pages["https://public.example/simple/six/"] = 503
-    with pytest.raises(CouldNotLook, match="answers 503") as caught:
-        there.ask("https://public.example/simple/six/")
-    assert "--index" not in caught.value.hint

@@ -103,12 +103,3 @@ def test_places_that_cannot_be_used(change: dict[str, dict[str, bool]], words: s
 def test_paths_that_tools_cannot_take(directory: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         check_path(directory, "23.03-py3.8-0badcafe", Request())
-
-
-def test_a_container_s_path_is_free_of_what_shells_cannot_carry() -> None:
-    container = Request(mode="container")
-    check_path("/data:1", "", container)
-    check_path("/data" + "/xxxxxxxxx" * 370, "", container)
-    for directory, words in (("/data/a\nb", "cannot be printed"), ("/" + "x" * 300, "too long")):
-        with pytest.raises(UsageError, match=words):
-            check_path(directory, "", container)

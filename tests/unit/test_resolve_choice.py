@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
-from envcheck.install.catalogue.model import Release, Stack
-from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.wheels import resolve
 from envcheck.install.wheels.pins import OfferedFile, Target
 
@@ -16,38 +13,8 @@ TARGET = Target(minor="3.8", architecture="x86_64", glibc="2.31", interpreter=No
 SELECT = resolve.selector(TARGET)
 
 
-def choice(**changes: Any) -> Choice:
-    stack: dict[str, Any] = {
-        "name": "test",
-        "title": "a test's",
-        "distribution": "alpha",
-        "requirement": "alpha[gpu]=={version}",
-        "gpu": True,
-        "architectures": ["x86_64"],
-        "source": "made up",
-        "constraints": ["beta<2"],
-    }
-    release = Release(
-        release="23.03",
-        version="1.0+nv23.03",
-        python=["3.8"],
-        source="made up",
-        constraints=["gamma==3"],
-        extra_requirements=["delta"],
-    )
-    return Choice(stack=Stack(**(stack | changes)), candidate=Candidate(release=release))
-
-
 def file(name: str) -> OfferedFile:
     return OfferedFile(name=name, url=f"https://index.example/{name}", sha256="0")
-
-
-def test_the_catalogues_pins_are_constraints_and_pip_is_a_requirement() -> None:
-    assert resolve.requirements(choice(), "3.8")[:2] == ["alpha[gpu]==1.0+nv23.03", "delta"]
-    assert [r for r in resolve.requirements(choice(), "3.6") if r.startswith("pip")] == [
-        "pip==21.3.1"
-    ]
-    assert resolve.constraints(choice()) == ["beta<2", "gamma==3"]
 
 
 BEST_FIRST = [
@@ -77,10 +44,6 @@ def test_the_interpreters_favourite_is_locked(count: int) -> None:
     random.Random(count).shuffle(names)
     best = resolve.best_file(map(file, names), SELECT)
     assert best is not None and best.name == BEST_FIRST[count]
-
-
-def test_what_does_not_fit_is_no_choice() -> None:
-    assert resolve.best_file(map(file, UNFIT), SELECT) is None
 
 
 def test_a_python_that_is_to_be_got_has_its_abi() -> None:

@@ -68,27 +68,9 @@ def test_where_nothing_is_installed() -> None:
     assert "there is no such environment" in refusal("zz")[0]
 
 
-def test_one_that_was_removed_since(tmp_path: Path) -> None:
-    root = made(tmp_path / "root", ONE, current=TWO)
-    roots.remember(Root(root))
-    assert f"leads to {TWO}, which no longer exists" in refusal()[0]
-    (root / "current").unlink()
-    said, hint = refusal()
-    assert said == f"{root}: no version of it is in use" and ONE in hint
-    roots.remember(Root(tmp_path / "gone"))
-    assert "no environment of envcheck's is there any more" in refusal()[0]
-
-
 def test_a_version_that_is_not_there_or_not_finished(tmp_path: Path) -> None:
     root = made(tmp_path / "root", ONE, TWO, current=TWO, unfinished=ONE)
     said, hint = refusal(str(root), "9.9-py3.11-00000009")
     assert "there is no such version" in said and ONE in hint and TWO in hint
     assert "there is no such version" in refusal(str(root), "../root")[0]
     assert "was never finished" in refusal(str(root), ONE)[0]
-
-
-def test_a_damaged_record_of_the_version_in_use_does_not_keep_it_from_starting(
-    tmp_path: Path,
-) -> None:
-    root = made(tmp_path / "root", ONE, current=ONE, unfinished=ONE)
-    assert find(str(root)).id == find(str(root), ONE).id == ONE

@@ -16,7 +16,6 @@ from envcheck.install.wheels import (
     pip_conf,
     sdists,
     uv,
-    uv_compile,
 )
 
 
@@ -88,37 +87,6 @@ error: Failed to fetch `alpha==1.0`
 )
 def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
     assert uv.sentence(result(said)) == told
-
-
-def test_a_resolution_is_read() -> None:
-    pins = uv_compile.parse(
-        "Zlib-NG==1.0  # via alpha, -r requirements.in\n"
-        "    # from https://index.example/simple/\n"
-        "alpha==2.0+nv23.3 \\\n"
-        "# a comment\n"
-        "beta==3 ; python_version < '3.8'  # via -c constraints.txt, envcheck-resolution (pyproject.toml)\n"
-    )
-    assert [(pin.name, pin.version, pin.index, pin.needed_by) for pin in pins] == [
-        ("alpha", "2.0+nv23.3", "", []),
-        ("beta", "3", "", ["envcheck-resolution"]),
-        ("zlib-ng", "1.0", "https://index.example/simple/", ["alpha"]),
-    ]
-
-
-def test_files_are_read_with_the_hash_that_is_there() -> None:
-    entry = '{ url = "https://x.example/a%2B1.whl#sha256=1", HASHES }'
-    text = '[[packages]]\nname = "a"\nversion = "1"\nwheels = [WHEELS]\n[packages.sdist]\nurl = "u/s.zip"\n'
-    wheels = ", ".join(
-        entry.replace("HASHES", told)
-        for told in ('size = 7, hashes = { sha256 = "1" }', 'hashes = { md5 = "2" }')
-    )
-    files = uv_compile.parse_files(text.replace("WHEELS", wheels))["a"]
-    assert [(one.name, one.sha256, one.other_hash, one.size) for one in files] == [
-        ("a+1.whl", "1", "", 7),
-        ("a+1.whl", "", "md5=2", None),
-        ("s.zip", "", "", None),
-    ]
-    assert files[0].url == "https://x.example/a%2B1.whl"
 
 
 @pytest.mark.parametrize(

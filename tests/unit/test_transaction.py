@@ -94,17 +94,6 @@ def test_what_is_not_there_or_empty_can_be_claimed(tmp_path: Path) -> None:
         assert guard.look(Root(path)) and guard.is_root(path)
 
 
-def test_a_full_directory_is_not_ours(tmp_path: Path) -> None:
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs" / "file").write_text("")
-    with pytest.raises(UsageError, match="exists, is not empty, and was not made by envcheck"):
-        guard.look(Root(tmp_path / "theirs"))
-    (tmp_path / "theirs" / ".envcheck").mkdir()
-    (tmp_path / "theirs" / ".envcheck" / "owner.json").write_text('{"owner": "somebody"}')
-    with pytest.raises(UsageError, match="was not made by envcheck"):
-        guard.look(Root(tmp_path / "theirs"))
-
-
 def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "new")
@@ -186,21 +175,6 @@ def test_a_version_is_compared_with_its_manifest(root: Root) -> None:
         "lib/b.py, lib/c.py were changed",
         "lib/new.py was added",
     ]
-
-
-def test_linked_files_count_once_and_as_shared(tmp_path: Path) -> None:
-    one, cache = tmp_path / "one", tmp_path / "cache"
-    one.mkdir()
-    cache.mkdir()
-    (cache / "wheel").write_bytes(b"x" * 10_000)
-    (one / "linked").hardlink_to(cache / "wheel")
-    (one / "own").write_bytes(b"x" * 10_000)
-    (one / "again").hardlink_to(one / "own")
-    used = file_list.usage([one])
-    linked, own = ((one / name).stat().st_blocks * 512 for name in ("linked", "own"))
-    assert (used.total, used.shared) == (linked + own, linked)
-    both = file_list.usage([one, cache])
-    assert both.shared == 0, "nothing of it is linked from elsewhere"
 
 
 # Activation
@@ -291,17 +265,6 @@ def test_the_look_wants_the_same_wish_and_the_same_inputs(root: Root) -> None:
     assert existing.in_root(root, asked, "2" * 64) is None
     other_index = Request(stack="tiny", indexes=["https://x.test/simple"])
     assert existing.in_root(root, other_index, "1" * 64) is not None, "it says whence all came"
-
-
-def test_a_named_file_s_content_counts(tmp_path: Path) -> None:
-    file = tmp_path / "stack.toml"
-    file.write_text("a")
-    before = record.inputs(Request(stack=str(file)))
-    file.write_text("b")
-    assert record.inputs(Request(stack=str(file))) != before
-    file.unlink()
-    with pytest.raises(OSError):
-        record.inputs(Request(stack=str(file)))
 
 
 # uv's cache

@@ -30,7 +30,6 @@ from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 
 A = "23.03-tf1-11111111"
-B = "25.02-tf2-22222222"
 WHEEL = "1.0-py3.11-33333333"
 HELD = EngineImage(
     engine="podman",
@@ -202,16 +201,6 @@ def test_a_name_that_another_root_has_too_is_kept(
     assert engines.released == []
     removal.discard(root, one)
     assert engines.released == [HELD.tag]
-
-
-def test_an_image_goes_with_its_last_version_and_not_where_it_was_before(root: Root) -> None:
-    one = imaged(root)
-    two = imaged(root, f"{A}-2", held_as(f"{A}-2"))
-    name = f"{HELD.reference} in podman"
-    assert engine_images.freed([one]) == ([], [name])
-    assert engine_images.freed([one, two]) == ([name], [])
-    theirs = imaged(root, B, held_as(B, image_id="sha256:" + "3" * 64, before=True))
-    assert engine_images.freed([theirs]) == ([], [name])
 
 
 def put_back(root: Root, last: str = "configured") -> str:
