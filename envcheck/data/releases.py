@@ -13,7 +13,7 @@ import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from . import rows, table
+from . import rows
 
 _COLUMNS = {
     "month": "release",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
-from test_container_checks import PODMAN, READY, SPEC, commands, judge, only
+from test_container_checks import READY, SPEC, commands, judge, only
 
 from envcheck.data import table
 from envcheck.facts.host import Host
@@ -23,12 +22,3 @@ def test_a_specification_that_is_too_new() -> None:
     assert "CDI version 0.7.0, and podman 4.3.1 reads none from 0.6.0 on" in finding.message
     assert finding.subject == SPEC.path
     assert "nvidia-container-toolkit-base=1.18.2-1" in commands(finding)
-
-
-@pytest.mark.parametrize(
-    ("engines", "version"),
-    [([replace(PODMAN, server_version="5.0.0")], "0.7.0")],
-)
-def test_no_podman_or_nothing_known_is_no_verdict(engines: list[object], version: str) -> None:
-    ready = replace(READY, engines=engines, cdi_specs=[replace(SPEC, version=version)])
-    assert judge("CTR-007", ready).outcome == "skipped"

@@ -24,11 +24,9 @@ UNKNOWN = Unavailable(unavailable="error", detail="Unknown Error (NVML error 999
 # (code, the GPU's facts, outcome, words that the reader must see)
 CASES = {
     "a fact is lost": ("GPU-001", {"temperature_c": LOST}, "fail", "GPU 3"),
-    "a vital fact is an unknown error": ("GPU-001", {"uuid": UNKNOWN}, "fail", "Unknown Error"),
     "a side fact is an unknown error": ("GPU-001", {"fan_percent": UNKNOWN}, "warn", "fan_percent"),
     "ecc volatile": ("GPU-002", {"ecc_uncorrected_volatile": 3}, "fail", "3 uncorrectable"),
     "ecc aggregate": ("GPU-002", {"ecc_uncorrected_aggregate": 1}, "warn", "in the board's life"),
-    "ecc off": ("GPU-002", {"ecc_enabled": False, "ecc_pending": False}, "pass", "ECC is off"),
     "ecc pending": ("GPU-002", {"ecc_pending": False}, "warn", "turned off"),
     "no spare rows": ("GPU-003", {"remap_banks_none": 2}, "warn", "with no spare rows"),
     "remap failed": ("GPU-003", {"remap_failed": True}, "fail", "RMA"),
@@ -40,27 +38,13 @@ CASES = {
     ),
     "retirement pending": ("GPU-004", {"retired_pending": True}, "fail", "still in use"),
     "many retired": ("GPU-004", {"retired_double_bit": 61}, "fail", "61 pages"),
-    "nearly retired": ("GPU-004", {"retired_double_bit": 59}, "pass", "59 pages"),
     "unrepairable": ("GPU-005", {"unrepairable_memory": True}, "fail", "cannot mend"),
     "sram": ("GPU-005", {"sram_threshold_exceeded": True}, "fail", "threshold"),
     "channel repair": ("GPU-005", {"channel_repair_pending": True}, "fail", "memory channel"),
     "tpc repair": ("GPU-005", {"tpc_repair_pending": True}, "fail", "multiprocessors"),
     "recovery reset": ("GPU-006", {"recovery_action": "Reset"}, "fail", "--gpu-reset"),
-    "reset required": (
-        "GPU-006",
-        {"recovery_action": NOT_SUPPORTED, "reset_required": True},
-        "fail",
-        "must be reset",
-    ),
     "hot by margin": ("GPU-007", {"temperature_c": 90, "temperature_margin_c": 0}, "fail", "90 °C"),
-    "no fan": ("GPU-007", {"temperature_c": 80, "fan_percent": 0}, "warn", "fan stands still"),
     "warm": ("GPU-007", {"temperature_margin_c": 1}, "warn", "1 degree below"),
-    "no threshold": (
-        "GPU-007",
-        {"temperature_slowdown_c": NOT_SUPPORTED, "temperature_margin_c": NOT_SUPPORTED},
-        "pass",
-        "threshold",
-    ),
     "thermal": ("GPU-008", {"clock_event_reasons": ["hw_thermal_slowdown"]}, "fail", "heat"),
     "power brake": (
         "GPU-008",
@@ -88,36 +72,16 @@ CASES = {
         "pass",
         "judged under load",
     ),
-    "a virtual machine's slot": (
-        "GPU-010",
-        {"pcie_width": 8, "virtualization": "Pass-Through"},
-        "pass",
-        "virtual machine",
-    ),
     "mig empty": ("GPU-011", {"mig_enabled": True, "mig_pending": True}, "fail", "-cgi 0 -C"),
     "mig pending": ("GPU-011", {"mig_pending": True}, "warn", "next reset"),
     "prohibited": ("GPU-014", {"compute_mode": "Prohibited"}, "fail", "-c DEFAULT"),
     "exclusive and held": ("GPU-014", {"compute_mode": "Exclusive_Process"}, "warn", "refused"),
     "persistence off": ("GPU-015", {"persistence": False}, "warn", "nvidia-persistenced"),
-    "persistence off on a desktop": (
-        "GPU-015",
-        {"persistence": False, "brand": "GeForce"},
-        "pass",
-        "does not matter",
-    ),
     "memory full": ("GPU-016", {"memory_used_mib": 80000}, "warn", "by python3"),
     "memory held by nobody": ("GPU-016", {"processes": []}, "warn", "no process is listed"),
-    "unlicensed": ("GPU-017", {"vgpu_licence": "Unlicensed (Unrestricted)"}, "warn", "will soon"),
-    "restricted": (
-        "GPU-017",
-        {"vgpu_licence": "Unlicensed (Restricted)"},
-        "fail",
-        "CUDA is refused",
-    ),
-    "licensed": ("GPU-017", {"vgpu_licence": "Licensed (Expiry: 2027-1-1)"}, "pass", "Licensed"),
+    "unlicensed": ("GPU-017", {"vgpu_licence": "Unlicensed (Unrestricted)"}, "warn", "held back"),
     "replays": ("GPU-018", {"pcie_replays": 41000}, "warn", "41000 packets"),
     "kepler": ("GPU-020", {"compute_capability": "3.5"}, "warn", "CUDA 11.8"),
-    "pascal": ("GPU-020", {"compute_capability": "6.1"}, "pass", "up to CUDA 12.9"),
 }
 
 
@@ -140,22 +104,10 @@ def test_a_driver_without_a_gpu_is_skipped() -> None:
     assert {r.outcome for r in results(gpu_snapshot(), ["gpu"]).values()} == {"skipped"}
 
 
-def test_a_lost_gpu_is_gpu_001s_alone() -> None:
-    fields = set(Gpu.__struct_fields__) - {"index", "pci_address", "name"}
-    found = results(with_fault(**dict.fromkeys(fields, LOST)), ["gpu"])
-    assert [code for code, r in found.items() if r.findings or r.outcome == "could-not-run"] == [
-        "GPU-001"
-    ]
-    finding = found["GPU-001"].findings[0]
-    assert ADDRESSES[VICTIM] in finding.subject
-    assert finding.evidence[0].fact.startswith(f"machine.nvml.gpus[{VICTIM}].")
-
-
 @pytest.mark.parametrize(
     ("code", "place", "level", "words"),
     [
         (4, {}, "warn", "usermod -aG"),
-        (999, {"host": Host(container="docker")}, "fail", "Create the container again"),
     ],
 )
 def test_a_gpu_that_cannot_be_opened(
@@ -235,7 +187,6 @@ def test_whatever_the_driver_says_no_check_crashes(facts: dict[str, object]) -> 
     ("names", "variables", "grow"),
     [
         (["tensorflow"], {}, ["TF_FORCE_GPU_ALLOW_GROWTH=true"]),
-        (["jax"], {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".4"}, []),
     ],
 )
 def test_frameworks_that_take_all_memory_are_told_not_to(

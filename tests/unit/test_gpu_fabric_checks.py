@@ -12,7 +12,6 @@ from h100 import (
     gpu,
     kernel,
     machine,
-    mig_instance,
     pci_device,
     with_fault,
 )
@@ -92,31 +91,11 @@ CASES: dict[str, tuple[str, Snapshot, str, str]] = {
         "warn",
         "The host decides this",
     ),
-    "switched off by the module": (
-        "GPU-013",
-        machine(
-            all_gpus(nvlinks=links(0)), kernel=kernel(driver_parameters={"NvLinkDisable": "1"})
-        ),
-        "warn",
-        "NVreg_NvLinkDisable",
-    ),
     "a noisy link": (
         "GPU-013",
         with_fault(nvlinks=links(18, crc_errors=54321)),
         "warn",
         "54321 crc errors",
-    ),
-    "MIG uses no NVLink": (
-        "GPU-013",
-        with_fault(mig_enabled=True, mig_instances=[mig_instance()], nvlinks=links(0)),
-        "pass",
-        "18 links up",
-    ),
-    "persistence by the daemon": (
-        "GPU-015",
-        machine(all_gpus(persistence=False), kernel=services(persistenced=True)),
-        "pass",
-        "nvidia-persistenced is running",
     ),
     "MPS forgotten": (
         "GPU-016",

@@ -251,3 +251,8 @@ def test_gpus_that_wait_for_switches_that_are_elsewhere() -> None:
 def test_a_machine_check_is_the_machine_s() -> None:
     line = "[ 99.0] {1}[Hardware Error]: event severity: fatal"
     assert only(judge(machine(line), "KRN-015"), "warn").cause.key == "machine-check"
+
+
+def test_a_gpu_that_had_to_be_reset_and_was() -> None:
+    found = judge(machine(LOADED, f"[ 99.0] {RESET}{NEEDS}"), "KRN-014")
+    assert only(found, "warn").cause.key == "reset-was-required"

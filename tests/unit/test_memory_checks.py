@@ -91,12 +91,6 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             "could-not-run",
             "CUDA_ERROR_OUT_OF_MEMORY",
         ),
-        (
-            "MEM-001",
-            changed("memory", set_("inverted pattern", "timeout", "not done within 30 s")),
-            "could-not-run",
-            "GPU 0: not done within 30 s",
-        ),
         # -- its bandwidth
         (
             "MEM-002",
@@ -109,15 +103,6 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             changed("memory", both(SLOW_MEMORY, set_("device", l2_mib=512.0)), count=1),
             "skipped",
             "too little free memory",
-        ),
-        (
-            "MEM-002",
-            changed(
-                "memory",
-                both(*[set_(w, "error", "it broke") for w in ("copy", "read", "write", "triad")]),
-            ),
-            "could-not-run",
-            "GPU 0: it broke",
         ),
         # -- host and GPU
         (
@@ -132,40 +117,6 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             "warn",
             "reach 9.0 GB/s, while its link, generation 5 x16, carries 63.0 GB/s: a factor of 7.0",
         ),
-        (
-            "MEM-003",
-            changed(
-                "links",
-                both(
-                    *[
-                        set_(f"pinned {way} the GPU", gb_s=13.0, pcie_gen=5, pcie_width=4)
-                        for way in ("to", "from")
-                    ]
-                ),
-            ),
-            "warn",
-            "x4 of x16",
-        ),
-        (
-            "MEM-003",
-            changed(
-                "links", both(*[set_(f"pinned {w} the GPU", gb_s=400.0) for w in ("to", "from")])
-            ),
-            "pass",
-            "to 400 GB/s",
-        ),
-        (
-            "MEM-003",
-            changed(
-                "links",
-                both(
-                    set_("round trip", "out-of-memory", "cuMemHostAlloc: out of memory"),
-                    lambda t: [t.pop(n) for n in list(t) if n.startswith("pinned")] and None,
-                ),
-            ),
-            "could-not-run",
-            "GPU 0: cuMemHostAlloc: out of memory",
-        ),
         # -- NUMA
         (
             "MEM-004",
@@ -178,28 +129,6 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             changed("links", NODE_NEAR),
             "warn",
             "calls NUMA node 0 near to GPU 0, and memory of node 1 is faster",
-        ),
-        (
-            "MEM-004",
-            changed("links", lambda t: t["device"].evidence.pop("node") and None, count=1),
-            "pass",
-            "node 0 is near by its speed",
-        ),
-        ("MEM-004", changed("links", set_("device", nodes=1), count=1), "skipped", "one NUMA node"),
-        (
-            "MEM-004",
-            changed(
-                "links",
-                both(
-                    *[
-                        set_(f"node {n} {w} the GPU", "not-supported", "memory of this kind: no")
-                        for n in (0, 1)
-                        for w in ("to", "from")
-                    ]
-                ),
-            ),
-            "could-not-run",
-            "memory of this kind: no",
         ),
         # -- GPU to GPU
         (
@@ -220,12 +149,6 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             changed("peers", set_(DIRECT, "timeout", "not done within 60 s"), outcome="timeout"),
             "fail",
             "A direct copy from GPU 0 to GPU 1 never ends",
-        ),
-        (
-            "MEM-006",
-            changed("peers", set_(DIRECT, "crashed", "its process died"), outcome="crashed"),
-            "could-not-run",
-            "its process died",
         ),
     ],
 )

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from ...facts.gpu import LostGpu
+from ...findings.subjects import gpu_subject
 from .. import gpus
 from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import NO_GPUS, REBOOT, REPORT, container
 from ..gpus import RESET, RESETS, found
 from ..reading import Gpu, Kernel, Nvml, SnapshotView, facts_or, known
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Params,
-    Passed,
-    Remedy,
-    Verdicts,
-    check,
-    fail,
-    gpu_subject,
-    warn,
-    word,
-)
+from ..verdicts import Evidence, Finding, Params, Passed, Remedy, Verdicts, check, fail, warn, word
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4

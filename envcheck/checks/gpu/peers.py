@@ -8,21 +8,12 @@ from typing import NamedTuple
 import msgspec
 
 from ...data.products import is_data_centre
+from ...findings.subjects import gpu_subject
 from ..driver_state import HOLDERS, NO_GPUS
 from ..gpus import address_of, found, judge_gpus
 from ..peer_groups import Outlier, groups, is_vgpu, of_many_makers, outliers
 from ..reading import Gpu, SnapshotView, known, need
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Passed,
-    Unjudged,
-    Verdicts,
-    check,
-    gpu_subject,
-    warn,
-)
+from ..verdicts import Cause, Evidence, Finding, Passed, Unjudged, Verdicts, check, warn
 
 _QUERY = "nvidia-smi --query-gpu=index,pci.bus_id,{} --format=csv"
 _NEAR = 0.02  # the share of a value by which boards may differ

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from ...facts.host import Disk
+from ...findings.subjects import about_file
 from ..reading import CannotJudge, SnapshotView, Unavailable, known, need
-from ..verdicts import (
-    Params,
-    Passed,
-    Verdicts,
-    about_file,
-    check,
-    fail,
-    fill_in,
-    unjudged,
-    warn,
-    word,
-)
+from ..verdicts import Params, Passed, Verdicts, check, fail, fill_in, unjudged, warn, word
 from .places import (
     DEAD,
     NAMES,
