@@ -20,7 +20,6 @@ NVIDIA_DRIVERS = ("nvidia", "nvidia-nvswitch")
 # Drivers that hold a device for a virtual machine.
 PASSTHROUGH = ("vfio_pci", "nvgrace_gpu_vfio_pci", "nvidia_vgpu_vfio", "pci_stub", "pciback")
 GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
-RHEL_FAMILY = ("rhel", "centos", "rocky", "almalinux", "ol", "fedora", "amzn")
 
 
 def pci_devices(view: SnapshotView) -> list[PciDevice]:
@@ -85,13 +84,6 @@ def held_for_guests(device: PciDevice) -> bool:
     return driver_name(device) in PASSTHROUGH
 
 
-def label(device: PciDevice) -> str:
-    """How a device is called in findings."""
-    name = known(device.name)
-    kind = {"gpu": "GPU", "nvswitch": "NVSwitch"}.get(device.kind, "device")
-    return f"{kind} {device.address}" + (f" ({name})" if name else "")
-
-
 def device_evidence(view: SnapshotView, device: PciDevice, *fields: str) -> list[Evidence]:
     """The Evidence for some of a device's facts."""
     devices = fact(view.machine.pci, "devices") or []
@@ -144,12 +136,6 @@ def is_virtual(view: SnapshotView) -> bool:
             return False
         need(hypervisor, "whether this is a virtual machine")
     return True
-
-
-def distribution(view: SnapshotView) -> str:
-    """ "ubuntu", "debian", "rhel" (and its relatives), or what else os-release says; "" if unknown."""
-    name = known(host_facts(view).os_id) or ""
-    return "rhel" if name in RHEL_FAMILY else name
 
 
 def kept_closed(kernel: Kernel) -> list[DeviceNode]:

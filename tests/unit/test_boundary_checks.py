@@ -174,9 +174,6 @@ def test_device_nodes_that_the_user_may_not_open() -> None:
     assert "may not open them" in finding.message and "keep-groups" in commands(finding)
 
 
-# BND-006, BND-007: room
-
-
 # Others, and the boundary
 
 

@@ -254,9 +254,6 @@ def test_no_cgroups(facts: dict[str, Any], outcome: str) -> None:
     assert judge("CTR-005", replace(READY, **facts)).outcome == outcome
 
 
-# CTR-013
-
-
 # CTR-006
 
 

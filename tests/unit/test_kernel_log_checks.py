@@ -67,9 +67,7 @@ MISMATCH = (
 @pytest.mark.parametrize(
     ("lines", "level", "words", "command"),
     [
-        ([f"NVRM: GPU at PCI:{ADDRESS[:-2]} has been lost"], "fail", "has lost", "poweroff"),
         ([UVM], "fail", "stopped for good", "modprobe -r nvidia_uvm"),
-        ([f"NVRM: GPU {ADDRESS}: NVLink 3 training failed"], "warn", "could not train", "nvlink"),
         (list(MISMATCH), "warn", "550.54.15", "libcuda.so"),
     ],
 )
@@ -246,11 +244,6 @@ def test_gpus_that_wait_for_switches_that_are_elsewhere() -> None:
     found = results(manager(NOTHING, fabric="In Progress"), AREAS)
     assert only(found["KRN-016"]).cause.key == "switches-not-here"
     assert found["GPU-012"].consequence_of == "KRN-016"
-
-
-def test_a_machine_check_is_the_machine_s() -> None:
-    line = "[ 99.0] {1}[Hardware Error]: event severity: fatal"
-    assert only(judge(machine(line), "KRN-015"), "warn").cause.key == "machine-check"
 
 
 def test_a_gpu_that_had_to_be_reset_and_was() -> None:

@@ -43,20 +43,12 @@ REFUSED = warn(
     f" Then reboot. {IOMMU_PASSES}",
     "cat /proc/cmdline",
 )
-MACHINE_CHECK = warn(
-    "machine-check",
-    "the machine has hardware errors in the kernel log",
-    "The machine (CPU, memory or PCIe root) reported a hardware error that it could not correct.",
-    "Read what it was; have the memory module, CPU or board that it names examined.",
-    "sudo dmesg | grep -F '[Hardware Error]'",
-    "sudo ras-mc-ctl --errors  # where rasdaemon runs",
-)
 
 
 @check(
     "KRN-015",
     title="The kernel logs no errors of the GPUs' bus",
-    causes=[FATAL, UNCORRECTED, REFUSED, MACHINE_CHECK],
+    causes=[FATAL, UNCORRECTED, REFUSED],
     about="The kernel itself logs PCIe errors (AER) of the GPU or of the port above it, a link that went"
     " down, accesses that the IOMMU refused, machine checks.",
     sources=["wilicc/gpu-burn#1; rwth-i6/returnn#1500; Linux kernel, PCI/pcieaer-howto"],
@@ -67,9 +59,6 @@ def no_bus_errors(view: SnapshotView) -> Verdicts:
     gpus = pci_gpus(view)
     for gpu in gpus:
         yield from _of_gpu(view, gpu, [event for event in events if _is_of(event, gpu)])
-    checks = [event for event in events if event.kind == "machine-check"]
-    if checks:
-        yield MACHINE_CHECK.found(evidence=[event_evidence(view, event) for event in checks[-2:]])
     yield Passed(f"none of {len(gpus)} GPUs since boot")
 
 

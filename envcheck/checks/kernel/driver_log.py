@@ -27,14 +27,6 @@ RESET_BEFORE = RESET.variant(
     sentence="The driver said that this GPU has to be reset (it does not ask for it any more): look whether"
     " programs on it work.",
 )
-LOST = fail(
-    "gpu-lost",
-    "was lost by the driver",
-    "The driver says that it has lost this GPU: jobs on it hang or die.",
-    "Power the machine off and on; where it comes back, check cables, seating and heat, or replace the board."
-    "",
-    *(REPORT, "sudo poweroff"),
-)
 GSP = fail(
     "gsp-not-started",
     "does not start its firmware (GSP)",
@@ -51,13 +43,6 @@ UVM = fail(
     "sudo fuser -v /dev/nvidia-uvm",
     "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
 )
-NVLINK = warn(
-    "nvlink-not-trained",
-    "could not train an NVLink",
-    "The driver could not train an NVLink of this GPU: exchange with its peers is slower, or over PCIe.",
-    "Reset the GPUs of that link together, or reboot; where it comes back, have the board examined.",
-    *("nvidia-smi nvlink --status", REPORT, "sudo nvidia-smi --gpu-reset"),
-)
 MISMATCH = warn(
     "program-with-other-libraries",
     "a program came with another driver's libraries",
@@ -66,11 +51,13 @@ MISMATCH = warn(
     " driver was changed: take them out of the image (the engine brings the host's), or start it again.",
     "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null  # in that program's image",
 )
-_OF_A_GPU = {"reset-required": RESET, "gpu-lost": LOST, "gsp": GSP, "nvlink": NVLINK}
+_OF_A_GPU = {"reset-required": RESET, "gsp": GSP}
 _MENTIONED = {
     "modeset": "an error of the display (nvidia-modeset)",
     "gsp": "a failed start of the GPU's firmware, which has come up since",
     "peermem": "nvidia-peermem: an invalid context",
+    "gpu-lost": "a lost GPU (GPU-001)",
+    "nvlink": "an NVLink that could not be trained (GPU-013)",
 }
 
 

@@ -10,7 +10,7 @@ from ..acceleration.common import NOTHING_RUNS, number
 from ..gpu.link import in_virtual_machine, lacks, pci_device
 from ..on_the_bus import link_state
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import Evidence, Params, Passed, Verdicts, check, fail, fill_in, warn
+from ..verdicts import Params, Passed, Verdicts, check, fail, fill_in, warn
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual, words, words_of
 
 TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
@@ -149,20 +149,12 @@ FAR = warn(
     " the processors in the firmware.",
     *(f"numactl --cpunodebind={{own}} --membind={{own}} {_PROGRAM}", "numactl --hardware"),
 )
-MISPLACED = warn(
-    "wrong-numa-node",
-    "is near NUMA node {best}, and the kernel says {own}",
-    "The kernel calls NUMA node {own} near to {gpu}, and memory of node {best} is faster ({rates}): whatever"
-    " binds a job by that table binds it to the wrong processors.",
-    "Update the firmware; in a virtual machine let its host give it the GPU's real node.",
-    f"numactl --cpunodebind={{best}} --membind={{best}} {_PROGRAM}",
-)
 
 
 @check(
     "MEM-004",
     title="NUMA",
-    causes=(FAR, MISPLACED),
+    causes=(FAR,),
     about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others: pinned"
     " memory is put on each node in turn and copied.",
     sources=["Linux kernel documentation, sysfs-bus-pci, numa_node; numactl(8); NCCL user guide"],
@@ -189,10 +181,6 @@ def numa(view: SnapshotView) -> Verdicts:
             same = nodes[worst] > _NEAR * nodes[best]
             near = "all nodes equal" if same else f"node {best} is near by its speed"
             details.append(f"{one.called}: {near}")
-        elif nodes[own] < _NEAR * nodes[best]:
-            rates = ", ".join(f"node {node} {gb_s(rate)}" for node, rate in sorted(nodes.items()))
-            table = Evidence("machine.pci.devices", f"numa_node {own}", "/sys")
-            yield one.found(MISPLACED, trials, [table], own=own, best=best, rates=rates)
         elif nodes[worst] < _FAR * nodes[own]:
             far, near = gb_s(nodes[worst]), gb_s(nodes[own])
             times = nodes[own] / nodes[worst]
