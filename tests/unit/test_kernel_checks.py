@@ -11,7 +11,8 @@ import pytest
 from build import snapshot
 from judged import results
 
-from envcheck.data.kernel import flavour_for, flavours, xids
+from envcheck.data import rows as table_rows
+from envcheck.data.kernel import Flavour, flavour_for, xids
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Nvml
 from envcheck.facts.host import Host
@@ -499,7 +500,7 @@ def test_the_drivers_own_words_on_its_flavour(words: str, flavour: str, outcome:
 
 
 def test_the_table_of_flavours_has_no_gap() -> None:
-    rows = flavours()
+    rows = table_rows("kernel_flavours", Flavour)
     assert rows[0].first == 0
     assert rows[-1].last == 0xFFFF
     assert all(a.last + 1 == b.first for a, b in pairwise(rows))

@@ -54,7 +54,7 @@ def test_a_healthy_machine_is_told_its_rates() -> None:
     assert details["MEM-006"].detail == "whole: 56 direct copies, 28 by way of the host"
 
 
-SLOW_MEMORY = both(*[set_(way, gb_s=300.0) for way in ("copy", "read", "write", "triad")])
+SLOW_MEMORY = both(*[set_(way, gb_s=300.0) for way in ("copy", "read")])
 SLOW_LINK = both(*[set_(f"pinned {way} the GPU", gb_s=9.0) for way in ("to", "from")])
 NODE_FAR = both(*[set_(f"node 1 {way} the GPU", gb_s=20.0) for way in ("to", "from")])
 
