@@ -327,7 +327,7 @@ def assert_safe(command: str) -> None:
 GROUPS = {
     "places": "address pci_address first second slot acs_ports mount_point group executable text",
     "paths": "path real_path library_path runfile_installer pyindex_traces",
-    "settings": "value section key",
+    "settings": "value section",
     "names": "name soname requires location",
     "versions": "version release kernel kernels_installed driver_version distribution_version",
 }
