@@ -148,19 +148,3 @@ def test_two_processes_of_torch_keep_the_same_weights() -> None:
     assert first["begun"] == second["begun"] != first["weights"]
     assert first["weights"] == second["weights"] and first["agreed"] == second["agreed"] == 5
     assert first["loss"] != second["loss"]  # each has samples of its own
-
-
-_LACKING: list[tuple[str, dict[str, Any], str]] = [
-    ("session", {"precision": "tf32"}, "a CPU has no TF32"),
-    ("session", {"together": "mirrored"}, "there is no mirrored"),
-    ("keras", {"together": "ddp"}, "ddp is not run in Keras"),
-    ("torch", {"together": "mirrored"}, "PyTorch has no mirrored"),
-    ("jax", {"compiled": False}, "JAX always compiles"),
-    ("jax", {"together": "mirrored"}, "run on one GPU"),
-]
-
-
-@pytest.mark.parametrize(("name", "fields", "words"), _LACKING)
-def test_what_a_style_lacks_is_explained(name: str, fields: dict[str, Any], words: str) -> None:
-    (found,) = ask(name, ("mlp", {"taken": 1, **fields}))
-    assert words in found["not_supported"]

@@ -135,13 +135,6 @@ def test_a_call_that_hangs_costs_that_gpus_samples_alone(opened: Opened) -> None
     one.close()  # comes back although the call hangs
 
 
-def test_no_nvml_is_a_reason_and_no_trouble(opened: Opened, tmp_path: Path) -> None:
-    one = opened(library=tmp_path)
-    until(one, lambda: len(one.missing) == 2)
-    assert "NVML" in one.missing[GPUS[0]] or "Library" in one.missing[GPUS[0]]
-    assert one.between(0, time.monotonic()) == []
-
-
 def test_whoever_does_not_look_loses_samples_and_holds_nobody_up(opened: Opened) -> None:
     one = opened(interval=0.0)
     until(one, lambda: column(one, GPUS[0], "power_w"))

@@ -142,12 +142,6 @@ def test_a_row_that_died_is_a_failure_with_its_last_words(outcome: Any, words: s
     assert finding.remedy.commands == ["envcheck bench --target venv resnet50"]
 
 
-def test_a_busy_gpu_could_not_be_measured() -> None:
-    busy = msgspec.structs.replace(run(0, "b"), outcome="busy", reason="process 7 uses it")
-    result = found(run(400), busy)["BEN-004"]
-    assert result.outcome == "could-not-run" and "process 7" in result.reason
-
-
 def test_poor_scaling_is_found_with_the_slowest_by_name() -> None:
     there = made.gpus("a100", 4)
     finding = only(found(*_four([1000, 1005, 990, 1010], 2000), there=there), "BEN-007")

@@ -133,12 +133,6 @@ def test_each_framework_has_its_own_way(
     assert next(row for row in found.rows if row.name == compiled).compiled
 
 
-def test_a_framework_without_cuda_runs_on_the_cpu_and_is_said_to() -> None:
-    found = _plan(made.gpus("h100"), made.framework(cuda_build=False), what=["mlp"])
-    assert found.on_cpu and all(row.small and not row.gpus for row in found.rows)
-    assert found.left_out[0].reason == "it was built without CUDA"
-
-
 def test_what_tells_most_takes_five_minutes() -> None:
     one = _plan(made.gpus("h100"))
     assert {row.name for row in one.rows} >= {

@@ -106,14 +106,6 @@ def test_amp_that_is_not_proven_has_no_speed_up(
     assert amp.rate is not None
 
 
-def test_fp32_that_is_tf32_is_told_and_nothing_is_held_against_it() -> None:
-    tf32 = {**run().evidence, "tf32_bits": "tf32"}
-    found = by_name(judged(run(800, evidence=tf32), run(1200, precision="amp")))
-    assert "TF32" in found["resnet50 fp32 256"].proof_words
-    assert found["resnet50 amp 256"].proof == "engaged"
-    assert found["resnet50 amp 256"].speed_up is None
-
-
 def test_utilisation_names_the_peak_and_its_clock() -> None:
     found = by_name(judged(run(400), run(2400, precision="amp")))
     amp = found["resnet50 amp 256"]

@@ -1,31 +1,11 @@
-"""What TensorFlow 1's rows are started with, and what their graphs say."""
+"""What TensorFlow 1's rows show in their graphs."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from envcheck.collector.bench import session
 from envcheck.collector.bench.session import evidence
-from envcheck.collector.bench.styles import Place
-from envcheck.collector.kernels.failures import NotSupported
-
-ROW = {"precision": "fp32", "compiled": False, "gpus": []}
-
-
-def test_fp32_is_fp32_and_xla_is_for_cpus_too() -> None:
-    off = {"TF_ENABLE_AUTO_MIXED_PRECISION": "0"}
-    assert session.environ(ROW) == {**off, "NVIDIA_TF32_OVERRIDE": "0"}
-    assert session.environ({**ROW, "precision": "amp", "gpus": ["a"], "compiled": True}) == off
-    found = session.environ({**ROW, "precision": "tf32", "compiled": True})
-    assert found == {**off, "TF_XLA_FLAGS": "--tf_xla_cpu_global_jit"}
-
-
-def test_tensorflow_2_is_not_this_style() -> None:
-    with pytest.raises(NotSupported, match=r"TensorFlow 1's, and this is 2\.15"):
-        session.build(SimpleNamespace(__version__="2.15.1"), ROW, Place())
 
 
 def node(op: str, kind: int = 1, calls: str = "") -> Any:

@@ -49,12 +49,9 @@ def test_models_have_the_published_layers(model: str, kind: str, number: int) ->
     assert len(found) == number
 
 
-def test_sizes() -> None:
-    assert [models.masked(length) for length in (1, 16, 128, 512)] == [1, 2, 19, 77]
-    small = _kinds(models.bert({**ROW, "small": True}))
-    assert not any(one.kind == "dropout" or one.options.get("dropped") for one in small)
-
-
-def test_an_unknown_style_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown style 'chainer'"):
-        styles.load("chainer")
+@pytest.mark.parametrize("style", styles.NAMES)
+def test_fp32_is_without_tf32_and_other_rows_may_have_it(style: str) -> None:
+    environ = styles.load(style).environ
+    row = {"precision": "fp32", "compiled": False, "gpus": ["a"]}
+    assert environ(row)["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert "NVIDIA_TF32_OVERRIDE" not in environ({**row, "precision": "amp"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import bench_told as b
@@ -69,27 +68,6 @@ def test_a_row_has_all_that_the_table_is_for() -> None:
     assert "resnet50 amp xla 256: first suspect: thermal slowdown in 38 %" in text
 
 
-@pytest.mark.parametrize(
-    ("outcome", "words"),
-    [
-        ("out-of-memory", "out of memory"),
-        ("not-supported", "not supported"),
-        ("not-applicable", "not there"),
-        ("not-run", "not run"),
-        ("busy", "GPU in use"),
-        ("error", "error"),
-        ("timeout", "timed out"),
-        ("crashed", "crashed"),
-        ("interrupted", "interrupted"),
-    ],
-)
-def test_a_row_without_a_figure_is_a_row_with_words(outcome: str, words: str) -> None:
-    text = shown(*every_state())
-    assert f"resnet50 {outcome}: {words}: because of {outcome}" in text
-    line = next(line for line in text.splitlines() if f"512 {words}" in re.sub(" +", " ", line))
-    assert "images" not in line and "0.00" not in line
-
-
 def test_no_speed_up_without_a_proof() -> None:
     row = b.judged(
         b.ran(b.row(), 2210),
@@ -117,14 +95,6 @@ def test_a_cpu_is_called_one_before_anything_else() -> None:
     assert first == "✓ 1 row measured: on a CPU, where there is nothing to hold them against"
     assert second.startswith("On a CPU: small sizes")
     assert "small" in text and "MFU" not in text
-
-
-def test_each_gpu_has_its_number() -> None:
-    rows = [b.judged(b.ran(b.row(f"amp {n}", gpus=[n]), 2700)) for n in b_gpus()]
-    together = b.row("amp all", gpus=b_gpus(), together="mirrored")
-    text = shown(*rows, b.judged(b.ran(together, 21000)))
-    numbers = [line.split()[0] for line in text.splitlines() if "yes yes" in line]
-    assert numbers == [*"01234567", "0"] and "0 to 7" in text
 
 
 def b_gpus() -> list[str]:

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from envcheck.collector.bench import tf32_bits
-from envcheck.collector.bench.styles import Place
-from envcheck.collector.bench.torch import build, environ, evidence
+from envcheck.collector.bench.torch import evidence
 from envcheck.collector.bench.torch.precision import skipped
-from envcheck.collector.kernels.failures import NotSupported
 
 INTERVAL = 2000
 
@@ -86,13 +84,3 @@ def test_operations_are_counted_by_type() -> None:
         "math_dtype": "float16",
     }
     assert evidence.counted(torch, [])["products"] == 0
-
-
-ROW = {"together": "", "model": "mlp", "precision": "fp32"}
-
-
-def test_what_pytorch_has_not_is_refused() -> None:
-    with pytest.raises(NotSupported):
-        build(None, {**ROW, "together": "mirrored"}, Place())
-    assert environ(ROW) == {"NVIDIA_TF32_OVERRIDE": "0"}
-    assert environ({**ROW, "precision": "amp"}) == {}
