@@ -50,15 +50,9 @@ def _override(text):
     return unavailable("absent") if text in ("(null)", "") else text
 
 
-def _numa_node(text):
-    return unavailable("absent", "-1") if text == "-1" else _number(text)
-
-
 def _number(text):
-    try:
-        return int(text)
-    except ValueError:
-        return unavailable("error", "not a number: %r" % text)
+    number = int(text)
+    return unavailable("absent", text) if number < 0 else number
 
 
 # (fact of a device, its file in the device's directory, how its text is read)
@@ -69,7 +63,7 @@ _FILES = (
     ("link_width", "current_link_width", parse_width),
     ("max_link_gts", "max_link_speed", parse_speed),
     ("max_link_width", "max_link_width", parse_width),
-    ("numa_node", "numa_node", _numa_node),
+    ("numa_node", "numa_node", _number),
     ("aer_fatal", "aer_dev_fatal", parse_aer_total),
     ("aer_nonfatal", "aer_dev_nonfatal", parse_aer_total),
     ("aer_correctable", "aer_dev_correctable", parse_aer_total),
@@ -83,6 +77,8 @@ _OF_THE_SLOT = (
 def _device(context, address):
     slot = _slot(context, address)
     group = _link(context, address, "iommu_group")
+    if not is_unavailable(group):
+        group = int(group) if group.isdecimal() else unavailable("error", "no number: " + group)
     device = {
         "address": address.lower(),
         "kind": _kind(context, address),
@@ -91,7 +87,7 @@ def _device(context, address):
         "answers": _answers(context, address),
         "slot": slot,
         "bridges": _bridges(context, address),
-        "iommu_group": group if is_unavailable(group) else _number(group),
+        "iommu_group": group,
     }
     for name, file, parse in _FILES:
         device[name] = context.fact("%s/%s/%s" % (DEVICES, address, file), parse)
