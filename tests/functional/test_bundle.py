@@ -180,20 +180,3 @@ def test_setup_brings_envcheck_to_a_bare_machine(tmp_path: Path, no_network: Non
     assert json.loads(done.stdout)["result"] == "installed"
     assert b"already" in alone(home, "sh", "-c", f"{command} --format json").stdout
     assert seed(MINOR)[0].partition("==")[2] in str(list(made.glob("files/pip-*.whl")))
-
-
-def test_setup_runs_no_module_of_the_current_directory_or_of_pythonpath(
-    bundle: Path, tmp_path: Path
-) -> None:
-    planted = planted_modules.plant(tmp_path / "planted")
-    result = subprocess.run(
-        ["sh", bundle / "setup.sh", tmp_path / "made"],
-        capture_output=True,
-        cwd=planted,
-        env=environment(PYTHON=sys.executable, PYTHONPATH=f"{planted}:"),
-        check=False,
-        timeout=600,
-    )
-    assert b"pip" in result.stderr, "this shop's pip is a stand-in that nothing can run"
-    assert (tmp_path / "made/bin/python").exists()
-    assert planted_modules.ran(planted) == []

@@ -81,18 +81,6 @@ def test_an_image_that_was_there_before_stays(
     engine.run("rmi", "--force", got.image_id)
 
 
-def test_an_image_with_a_users_name_stays(
-    engine: Engine, at_registry: Image, tmp_path: Path
-) -> None:
-    image = at_registry
-    got = engine_storage.pull(engine.held(image), image, ACCESS, tmp_path)
-    engine.run("tag", got.image_id, "localhost/the-users:own")
-    engine_storage.release(got)
-    stored = engine_storage.find(got, got.image_id)
-    assert stored is not None and stored.tags == ["localhost/the-users:own"]
-    engine.run("rmi", "--force", got.image_id)
-
-
 def test_an_image_that_a_container_uses_is_left_with_the_command(
     engine: Engine, at_registry: Image, tmp_path: Path
 ) -> None:

@@ -115,13 +115,6 @@ def test_what_podman_saves(podman_world: PodmanWorld, tmp_path: Path) -> None:
     assert read.image.reference in (name, "localhost/my-image:latest")
 
 
-def test_another_architecture(podman_world: PodmanWorld, tmp_path: Path) -> None:
-    path = podman_world.save(podman_world.image("arm64"), tmp_path / "saved.tar")
-    with pytest.raises(Cannot, match=r"is for linux/arm64, and this machine is linux/amd64"):
-        ImageArchive(str(path), "x86_64")
-    assert ImageArchive(str(path), "aarch64").image.architecture == "arm64"
-
-
 Change = Callable[[dict[str, bytes]], None]
 
 

@@ -205,7 +205,6 @@ def test_an_image_that_was_there_before_stays(site: Site) -> None:
         (("--image", "{host}/team/none:1"), ExitCode.USAGE, "team/none"),
         (("--image", "{host}/team/base@sha256:12"), ExitCode.USAGE, "sha256"),
         (("--image", "127.0.0.1:1/team/base:1"), ExitCode.COULD_NOT_LOOK, "127.0.0.1:1"),
-        (("--image", "{host}/team/base:1", "--engine", "apptainer"), ExitCode.CANNOT, "apptainer"),
         (("--release", "23.3"), ExitCode.CANNOT, "GPU"),
         (("--release", "99.99"), ExitCode.USAGE, "99.99"),
         (("ngc-tf1", "--release", "25.02"), ExitCode.USAGE, "25.02"),

@@ -115,31 +115,6 @@ def test_over_an_image_of_nvidias_what_it_starts_with_stays() -> None:
     assert "/opt/venv" not in told and len(installs(told)) == 2
 
 
-def labels(told: str) -> list[str]:
-    """The words of LABEL, with their quotes."""
-    (found,) = re.findall(r"^LABEL .*$", told.replace("\\\n", ""), re.MULTILINE)
-    return re.findall(r'\S+="(?:[^"\\]|\\.)*"', found)
-
-
-def test_labels_say_what_is_inside_and_where_it_comes_from() -> None:
-    told = text(lock(provided={"nvidia-pyindex": "the index"}))
-    assert not [
-        one for one in labels(told) if one.partition("=")[0].endswith((".source", ".revision"))
-    ]
-    assert "rm /opt/lock/envcheck_gpu-*.whl" in told
-    assert {
-        'envcheck.stack="nvidia-tf1"',
-        'envcheck.release="23.03"',
-        f'envcheck.lock="sha256:{"ab" * 32}"',
-        'envcheck.provided="nvidia-pyindex"',
-        'org.opencontainers.image.version="23.03"',
-        'org.opencontainers.image.base.name="$BASE"',
-        'org.opencontainers.image.base.digest="$BASE_DIGEST"',
-    } <= set(labels(told))
-    unknown = render(stack(), lock(), of_lock(stack(), lock()))
-    assert 'envcheck.lock="$LOCK"' in labels(unknown) and "\nARG LOCK=\n" in unknown
-
-
 @pytest.mark.parametrize("value", ['say "hi"', "$HOME", "a\\b", "two\nlines"])
 def test_values_cannot_end_their_string(value: str) -> None:
     told = text(whose=msgspec.structs.replace(stack(), environment={"TF_X": value}))

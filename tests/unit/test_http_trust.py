@@ -50,15 +50,6 @@ def test_a_folder_is_one_where_openssl_can_find_a_certificate_by_its_name(
     assert loaded(monkeypatch) == []
 
 
-def test_the_system_s_store_is_found_where_openssl_does_not_look(
-    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = tmp_path / "ca-certificates.crt"
-    store.touch()
-    monkeypatch.setattr(trust, "_SYSTEMS", (str(tmp_path / "no"), str(store), BUNDLE))
-    assert loaded(monkeypatch) == [str(store)]
-
-
 def test_what_pip_is_told_is_believed_too_and_read_once(
     bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

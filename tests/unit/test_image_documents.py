@@ -46,14 +46,6 @@ def manifest_data(of: bytes = CONFIG, **changes: Any) -> bytes:
     return json.dumps({**whole, **changes}).encode()
 
 
-def index_data(*platforms: dict[str, str]) -> bytes:
-    manifests = [
-        {"mediaType": MANIFEST, "digest": f"sha256:{n:064x}", "size": n, "platform": platform}
-        for n, platform in enumerate(platforms, 1)
-    ]
-    return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}).encode()
-
-
 def read(data: bytes, said: str = "") -> ImageIndex | ImageManifest:
     return documents.read(ASKED, data, said)
 

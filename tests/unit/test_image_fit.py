@@ -8,9 +8,6 @@ import fit_machines as m
 import h100
 import pytest
 import whole
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from packaging.version import Version
 
 from envcheck.data import table
 from envcheck.data.products import is_data_centre
@@ -18,7 +15,6 @@ from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.containers import stack
 from envcheck.install.fit.fit import fit_images as judge
-from envcheck.install.fit.image_rules import covering
 from envcheck.install.fit.models import ImageCandidate, ImageFit
 
 ROWS = [row for row in table("releases") if row["tag_tf2"]]
@@ -94,17 +90,6 @@ def test_a_geforce_may_not_use_the_compat_libcuda() -> None:
     assert one(judged(["RTX 3090"], "470.82.01"), "21.10").fits
 
 
-def test_an_h100_needs_no_compat_on_535_and_525_is_too_old_for_23_03() -> None:
-    assert judged(["H100"], "535.54.03").best is not None
-    best = judged(["H100"], "535.54.03").best
-    assert best is not None and best.release.release == "23.06"
-    older = judged(["H100"], "525.60.13")
-    assert older.best is not None and older.best.release.release == "23.01"
-    assert "which older branches its compat libcuda is for is not known" in sentence(
-        one(older, "23.03")
-    )
-
-
 def test_a_driver_that_no_source_names_is_never_chosen_and_can_be_named() -> None:
     candidate = one(judged(["A100"], "580.65.06"), "25.02")
     assert kinds(candidate) == ["not-known"]
@@ -158,22 +143,3 @@ def test_a_cpu_without_avx_is_refused_and_an_old_glibc_is_not() -> None:
     assert kinds(one(judged(["A100"], "535.54.03", cpu_flags=["sse4_2"]), "23.06")) == ["cpu"]
     assert one(judged(["A100"], "535.54.03", glibc="2.17"), "23.06").fits
     assert one(judged(["A100"], "535.54.03", libc="musl"), "23.06").fits
-
-
-BRANCH = st.builds(
-    lambda head, rest: f"{head}.{rest}",
-    st.sampled_from(["418", "440", "450", "460", "470"]),
-    st.sampled_from(["xx", "27", "30", "40", "51"]),
-)
-
-
-@given(st.lists(BRANCH, max_size=4), st.sampled_from(DRIVERS))
-@settings(max_examples=200, deadline=None)
-def test_a_branch_covers_its_own_later_drivers_alone(branches: list[str], driver: str) -> None:
-    found = covering(Version(driver), tuple(branches))
-    major, minor = driver.split(".")[:2]
-    fitting = [
-        b for b in branches if b.split(".")[0] == major
-        and (b.endswith("xx") or int(b.split(".")[1]) <= int(minor))
-    ]  # fmt: skip
-    assert found == (fitting[0] if fitting else "")

@@ -69,9 +69,3 @@ def test_a_record_that_was_being_written(temporary: Path, tmp_path: Path) -> Non
         path.write_text("{}")
     assert leftovers.find() == [dead]
     assert leftovers.remove(dead) == 2 and not dead.exists()
-
-
-def test_what_is_another_users_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    aged(Path(tempfile.mkdtemp(prefix=scratch.HELD)), 1e6)
-    monkeypatch.setattr(os, "getuid", lambda: 4711)
-    assert leftovers.find() == []
