@@ -84,7 +84,7 @@ def _wrong_url(url: str) -> str:
         return "this is not a URL"
     if parts.username is not None or parts.password is not None:
         return (
-            f"an index's address holds no credentials; put those for {host} into netrc or a keyring"
+            f"an index's address holds no credentials; put those for {host} into netrc"
         )
     if parts.scheme == "http" and not is_loopback(url):
         return f'"{url}" is not encrypted: an index must be https://'

@@ -26,7 +26,7 @@ from .archive import ImageArchive
 class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
     """What will be installed, to the byte, and what holds it.
 
-    held: the engine has the image already. options: what the engine has to be told for a pull.
+    held: the engine has the image already. options: what the engine needs for a pull.
     archive: what the engine loads, in place of a registry.
     """
 
