@@ -83,9 +83,7 @@ def _wrong_url(url: str) -> str:
     except ValueError:
         return "this is not a URL"
     if parts.username is not None or parts.password is not None:
-        return (
-            f"an index's address holds no credentials; put those for {host} into netrc"
-        )
+        return f"an index's address holds no credentials; put those for {host} into netrc"
     if parts.scheme == "http" and not is_loopback(url):
         return f'"{url}" is not encrypted: an index must be https://'
     if parts.scheme not in ("http", "https") or not host or not is_one_word(url):
