@@ -78,7 +78,6 @@ class WheelBuilder(msgspec.Struct, kw_only=True):
         progress = installing.FetchProgress(sizes, self.meter, lambda: self.step("install"))
         located, stack = resolved.located, resolved.choice.stack
         installing.install(version.directory, located, stack, self.request, self.source, progress)
-        self.meter.keep()
 
     def _configure(self, version: Version) -> None:
         self.step("configure")

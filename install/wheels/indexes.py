@@ -25,8 +25,7 @@ _ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.9"}
 class Indexes:
     """Each package belongs to one index: the stack's own that claims its name, else the public one.
 
-    remarks: what the user should know of them. Raises UsageError for an index in the request that the stack
-    does not know or that is no URL.
+    Raises UsageError for an index in the request that the stack does not know or that is no URL.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Indexes:
             raise CouldNotLook(sentence, self._ways_out(error.hint)) from None
 
     def _first(self, name: str, urls: list[str]) -> str:
-        said: list[str] = []
+        problems: list[str] = []
         hint = ""
         for url in urls:
             try:
@@ -105,13 +104,13 @@ class Indexes:
             except CouldNotLook as error:
                 lacks, hint = str(error), hint or error.hint
             if not lacks:
-                if said:
+                if problems:
                     used = f"{self.session.public(url)} is used instead"
-                    self.remarks.append(f"{'; '.join(said)}; {used}")
+                    self.remarks.append(f"{'; '.join(problems)}; {used}")
                 return url
-            said.append(lacks)
+            problems.append(lacks)
         raise CouldNotLook(
-            f"the {name} index does not answer: {'; '.join(said)}", self._ways_out(hint)
+            f"the {name} index does not answer: {'; '.join(problems)}", self._ways_out(hint)
         )
 
     def _probed(self, name: str) -> str:
@@ -146,8 +145,8 @@ def _lacks(url: str, project: str, session: Session, **patience: Any) -> str:
                 f"{shown} has no {project}" if project else f"{shown} is not a package index (404)"
             )
         named = urlsplit(url).hostname or url
-        said = str(error)
-        raise CouldNotLook(said if named in said else f"{shown}: {said}", error.hint) from None
+        why = str(error)
+        raise CouldNotLook(why if named in why else f"{shown}: {why}", error.hint) from None
     return "" if has_files or not project else f"{shown} has no file of {project}"
 
 
