@@ -13,6 +13,9 @@ from .page import Page
 PAGES = {"tensor-cores": "tensorcores", "stack-file": ""}
 
 
+_CODE_CELLS = 10
+
+
 def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any) -> str:
     """All that envcheck knows of a check; ``titles`` maps other checks' codes to their titles.
 
@@ -56,11 +59,9 @@ def explain_all(checks: Iterable[Check], **style: Any) -> str:
     by_area: dict[str, list[Check]] = {}
     for check in checks:
         by_area.setdefault(check.area, []).append(check)
-    code_cells = max((len(c.code) for these in by_area.values() for c in these), default=0) + 2
-    for area, these in by_area.items():
+    for area, of_it in by_area.items():
         page.paragraph((f"{area_title(area)} ({area})", "heading"))
-        for check in these:
-            page.entry(check.code, check.title, code_cells)
+        _entries(page, of_it)
         page.blank()
     for name, area in PAGES.items():
         if area in by_area or (not area and by_area.keys() >= areas().keys()):
@@ -77,13 +78,16 @@ def explain_found(word: str, checks: Sequence[Check], **style: Any) -> str:
     mention = "check mentions" if len(checks) == 1 else "checks mention"
     best = ", best first" if len(checks) > 1 else ""
     page.paragraph((f'{len(checks)} {mention} "{word}"{best}:', "heading"))
-    code_cells = max(len(check.code) for check in checks) + 2
-    for check in checks:
-        page.entry(check.code, check.title, code_cells)
+    _entries(page, checks)
     page.blank()
     page.paragraph(("What the first one means:", ""))
     page.command(f"envcheck explain {checks[0].code}")
     return page.text()
+
+
+def _entries(page: Page, checks: Iterable[Check]) -> None:
+    for check in checks:
+        page.entry(check.code, check.title, _CODE_CELLS)
 
 
 def explain_page(name: str, **style: Any) -> str:
