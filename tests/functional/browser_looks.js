@@ -51,36 +51,4 @@
     }
     return found;
   },
-
-  overlapping() {
-    const found = [];
-    for (const svg of document.querySelectorAll("svg")) {
-      const texts = [...svg.querySelectorAll("text")].filter(t => this.shown(t))
-        .map(t => [t, t.getBoundingClientRect()]);
-      texts.forEach(([one, a], i) => {
-        for (const [other, b] of texts.slice(i + 1)) {
-          const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-          const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-          // Boxes of lines are higher than their letters.
-          if (across > 1 && down > 0.35 * Math.min(a.height, b.height))
-            found.push(`${this.name(one)} lies on ${this.name(other)}`);
-        }
-      });
-    }
-    return found;
-  },
-
-  inView() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target) return false;
-    const box = target.getBoundingClientRect();
-    return box.bottom > 0 && box.top < innerHeight;
-  },
-
-  async firstPaint() {
-    const told = () => performance.getEntriesByName("first-contentful-paint")[0];
-    for (let tries = 0; !told() && tries < 500; tries++)
-      await new Promise(done => setTimeout(done, 10));
-    return told().startTime;
-  },
 })
