@@ -1,1 +1,1 @@
-"""`envcheck run` and `envcheck shell`: starts what is installed as it should be started."""
+"""`envcheck run` and `envcheck shell`: starts a program in what is installed."""

@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class Healthy:
-    """Machines on which all is well, and what was told of them all the same."""
+    """Healthy machines, and the problems reported on them all the same."""
 
     name: str
     machines: int = 0
@@ -88,7 +88,7 @@ def reports() -> list[Score]:
     found = []
     for name, report in corpus.reports().items():
         seen = corpus.judged(report)
-        why = report.unseen or f"told: {', '.join(seen.told) or 'nothing'}"
+        why = report.unseen or f"found: {', '.join(seen.told) or 'nothing'}"
         words = [f"{code}: {seen.told[code][:160]}" for code in seen.misleading]
         named = bool(report.code) and seen.named
         remedied = named and seen.remedy
@@ -154,16 +154,15 @@ def _findings(snapshot: Snapshot) -> Iterable[tuple[str, str, str]]:
 # ---- as a page
 
 INTRODUCTION = """\
-How much of what is wrong the doctor sees, and what it tells of machines on which all is well.
-Faults are put *below* envcheck: a stand-in libnvidia-ml, libcuda and nvidia-smi, made-up /sys,
-/proc, /dev and /etc, kernel logs, limits, full disks, Python environments, each in name spaces of
-its own, in which the real command line runs. What has to be said stands with each fault
-(`tests/faulty/themes/`). *Named* wants the right subject (which GPU, link, file, package) and the
-right cause; *remedy* what mends it; a failing finding that is neither the fault nor what follows
-from it is *misleading*.
+How many faults the doctor finds, and what it reports on healthy machines. The faults are put below
+envcheck: simulated libnvidia-ml, libcuda and nvidia-smi, files in /sys, /proc, /dev and /etc, kernel
+logs, limits, full disks and Python environments, each machine in namespaces of its own, in which the
+real command line runs. `tests/faulty/themes/` has the faults and what must be reported for each. *Named*
+means: the right subject (GPU, link, file, package) and the right cause; *remedy*: a remedy that repairs
+it. A failed finding that is neither the fault nor a consequence of it is *misleading*.
 
-The faults, and what must be said of them, were written by those who wrote the checks, and some checks
-were mended by them: faults and reports that neither has met will do worse."""
+The authors of the checks also wrote these faults and expectations, and some checks were corrected
+because of them. Expect lower figures for faults that are not listed here."""
 
 
 def page(card: Card) -> str:
