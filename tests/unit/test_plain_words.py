@@ -41,9 +41,9 @@ def shown(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if " " in node.value and id(node) not in docstrings:
-                yield node.lineno, node.value
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
+        if isinstance(text, str) and " " in text:
+            yield node.lineno, text
 
 
 def refused(path: Path, lines: Iterable[tuple[int, str]]) -> list[str]:
