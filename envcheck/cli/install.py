@@ -78,7 +78,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--fresh",
         action="store_true",
-        help="install the same versions anew, as they were locked",
+        help="reinstall the same versions, as they were locked",
     )
     environments.add_yes(parser)
     sources.add_deadline(parser, "each probe of the doctor that verifies it")

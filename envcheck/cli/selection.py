@@ -82,7 +82,7 @@ def add_arguments(parser: Parser) -> Groups:
 
 def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--lock", metavar="FILE", help="install this pylock.toml of envcheck's as it stands"
+        "--lock", metavar="FILE", help="install exactly this pylock.toml, made by envcheck"
     )
     group.add_argument(
         "--index",

@@ -166,7 +166,7 @@ def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> tuple[str
             if finding.level == outcome and not one.consequence_of
         ]
         wrong += [
-            f"{one.run.row.name}: {one.verdict_words or 'slower than it should be'}"
+            f"{one.run.row.name}: {one.verdict_words or 'slower than expected'}"
             for one in found.rows
             if one.verdict == outcome and (not results or one.verdict_by == "baseline")
         ]
@@ -183,7 +183,7 @@ def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> tuple[str
     if found.on_cpu:
         return f"{count} measured", "on a CPU, where there is nothing to hold them against"
     if passed := sum(one.verdict == "pass" for one in done):
-        return "as fast as it should be", f"{passed} of {count} held against a figure that fits"
+        return "as fast as expected", f"{passed} of {count} held against a figure that fits"
     return f"{count} measured", "no figure is known that fits to judge them by"
 
 

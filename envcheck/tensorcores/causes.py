@@ -58,7 +58,7 @@ def _engaged(setup: Setup) -> Why | None:
         )
     who = setup.cublas if setup.run.level == "L1" else setup.framework
     if setup.reading.unit.endswith(EMULATED):
-        return Why(f"{who} emulates FP32 on Tensor Cores, without being told to.")
+        return Why(f"{who} emulates FP32 on Tensor Cores, without being asked to.")
     if setup.run.level == "L1":
         return Why(
             f"{who} used Tensor Cores, though it was asked for FP32 products and nothing less"

@@ -203,7 +203,7 @@ class _Engines:
             why=f"{engine.name}'s storage in {known(engine.storage_path) or 'its directory'} has"
             f" {free / 1024:.1f} GiB free, and the image needs {self.needed_mib / 1024:.1f} GiB.",
             remedy=Remedy(
-                "Remove images that nobody needs, or move the storage to a larger file system.",
+                "Remove unused images, or move the storage to a larger file system.",
                 [f"{engine.name} system df", f"{engine.name} image prune --all"],
             ),
         )

@@ -107,7 +107,7 @@ def _disk_needs(compressed: int, unpacked: int, here: ImagePlanInputs) -> list[D
             uses.append(DiskUse(place, what, size, estimated=amount == "out"))
     return disk_needs(
         uses,
-        f"images and containers that nobody uses may go (`{here.engine_name} system prune` says which)"
+        f"unused images and containers may go (`{here.engine_name} system prune` says which)"
         if here.engine_name in ("podman", "docker")
         else "envcheck prune removes old versions and unused files; --path DIR names another place",
     )

@@ -34,7 +34,7 @@ _OTHERS = "# Other distributions of TensorFlow would install their files over th
 _BOUND = "# With other versions this release does not work, by envcheck's catalogue."
 _EMPTY = "# Versions on the public registry that only hold a name."
 _FREE = """\
-# Names of {indexes} that nobody holds on the public registry. To install one anyway:
+# Names of {indexes} that have no owner on the public registry. To install one anyway:
 #   {alone}"""
 # pip's other settings, --isolated included, would leave the second index where it is.
 _ALONE = "PIP_CONFIG_FILE=/dev/null python -m pip install --no-deps --index-url {url} NAME"

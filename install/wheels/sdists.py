@@ -61,7 +61,7 @@ def allowed(name: str, version: str, file: LockedFile, stack: Stack) -> Sdist:
     found = next((sdist for sdist in same if sdist.sha256 == file.sha256), None)
     if found is not None:
         return found
-    why = "an sdist, whose build runs code that nobody has reviewed; the stack allows none of this name"
+    why = "an sdist, whose build runs unreviewed code; the stack allows none of this name"
     if same:
         why = f"an sdist with the sha256 {file.sha256}; the stack allows the one with {same[0].sha256}"
     elif named:

@@ -114,7 +114,7 @@ def test_a_baseline_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert code == 1 and "the baseline" in out and "FAIL resnet50 amp xla 256" in out
     assert said(capsys, "--from", now, "--baseline", well, "--exit-zero")[0] == 0
     code, out, _ = said(capsys, "--from", well, "--baseline", well)
-    assert code == 0 and out.startswith("✓ as fast as it should be: 1 of 1 row")
+    assert code == 0 and out.startswith("✓ as fast as expected: 1 of 1 row")
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def shown(path: Path) -> Iterator[tuple[int, str]]:
         for node in ast.walk(tree)
         if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
-        if isinstance(text, str) and " " in text:
-            yield node.lineno, text
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    for node in strings:
+        if isinstance(node.value, str) and " " in node.value and id(node) not in docstrings:
+            yield node.lineno, node.value
 
 
 def refused(path: Path, lines: Iterable[tuple[int, str]]) -> list[str]:

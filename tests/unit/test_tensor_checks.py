@@ -190,7 +190,7 @@ def test_a_contradiction_fails_and_one_line_alone_warns(code: str) -> None:
     unseen = alone(with_mode(code, hardware=Hardware(), rate=None), code)
     blind = MODE_OF[code][1] == "int8"
     assert unseen.outcome == "warn"
-    assert ("cannot be told" if blind else "only bits say so") in told(unseen)
+    assert ("is not known" if blind else "only bits say so") in told(unseen)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_plain_products_that_did_not_run_or_cannot_be_told() -> None:
     assert found.outcome == "could-not-run" and "in PyTorch" in found.reason
     empty = ModeRun(mode="fp32", setting="default", outcome="ok")
     found = alone(snapshot(A100, [replaced(run, "fp32", empty, "default")]), "TC-310")
-    assert found.outcome == "warn" and "cannot be told" in told(found)
+    assert found.outcome == "warn" and "is not known" in told(found)
     none = replace(run, modes=[one for one in run.modes if one.setting != "default"])
     assert alone(snapshot(A100, [none]), "TC-310").outcome == "skipped"
 

@@ -116,7 +116,7 @@ def _are_right(view: SnapshotView, seen: Seen, right: list[SystemTrial]) -> Verd
         version = text(library, "version")
         return Passed(f"{seen.title}: {are_right}{version and f'; cuDNN {version}'}")
     if ran is None or seen.run.framework != "torch":
-        return seen.unjudged(f"{are_right}{seen.where}; whether cuDNN computed them cannot be told")
+        return seen.unjudged(f"{are_right}{seen.where}; whether cuDNN computed them is not known")
     code = "import torch; c = torch.backends.cudnn; print(c.version(), c.enabled)"
     commands = [f"{python(view)} -c '{code}'"]
     return seen.found(WITHOUT_CUDNN, ran, library, commands=commands)

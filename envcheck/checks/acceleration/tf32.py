@@ -58,7 +58,7 @@ OFF_IN_JAX = Cause("default-off-in-jax", "warn", *_OFF)
     title="TF32 convolutions",
     causes=[NOT_SWITCHED, CHOSEN_OFF, OFF, OFF_IN_JAX],
     about="From compute capability 8.0 on, frameworks run convolutions of FP32 numbers in TF32 unless they"
-    " are told not to, which the bits of results show. Engaged where the default rounds to TF32 and the"
+    " are configured not to, which the bits of results show. Engaged where the default rounds to TF32 and the"
     f" framework's own switch or {OVERRIDE}=0, in a process of its own, ends that.",
     sources=(
         "PyTorch's CUDA semantics; TensorFlow 2.4 release notes; jax.lax.Precision's documentation",

@@ -125,8 +125,8 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
 NOTHING_OFFERED = warn(
     "no-gpu-offered",
     "the kubelet has no GPU to hand out",
-    "No device plugin has told this node's kubelet of a GPU: it offers nvidia.com/gpu: 0, and pods that ask"
-    " for one wait.{by_class}",
+    "No device plugin has registered a GPU with this node's kubelet: it offers nvidia.com/gpu: 0, and"
+    " pods that ask for one wait.{by_class}",
     "See whether NVIDIA's device plugin runs on this node and what it says, or install it.",
 )
 
@@ -135,15 +135,15 @@ NOTHING_OFFERED = warn(
     "CTR-010",
     title="The kubelet has this node's GPUs to hand out",
     causes=[NOTHING_OFFERED],
-    about="A pod gets a GPU where NVIDIA's device plugin told the kubelet of it (nvidia.com/gpu). Where none"
-    " did, every pod that asks waits as 'Insufficient nvidia.com/gpu'.",
+    about="A pod gets a GPU where NVIDIA's device plugin registered it with the kubelet (nvidia.com/gpu)."
+    " Where none did, every pod that asks waits as 'Insufficient nvidia.com/gpu'.",
     sources=["Kubernetes documentation, Device plugins; k8s-device-plugin#107, #406, #788"],
     follows=(*shared.NO_DEVICE_NODES, "CTR-009", "DRV-001", "DRV-002"),
 )
 def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     node = shared.kubernetes_node(view)
-    offered = need(node.offered, "what device plugins told the kubelet")
+    offered = need(node.offered, "what device plugins registered with the kubelet")
     named = ", ".join(f"{one.resource}: {one.count}" for one in offered if one.count)
     if named:
         yield Passed(named)

@@ -24,7 +24,7 @@ MIG_EMPTY = fail(
     "mig-without-instances",
     "has a MIG mode without instances",
     "MIG is on and the GPU has no instance: CUDA and every framework see no device on it.",
-    "Create instances. If nobody wants the GPU divided, its owner can turn MIG off.",
+    "Create instances. If the GPU is not meant to be divided, its owner can turn MIG off.",
     "nvidia-smi mig -i {gpu} -lgip  # what it can be divided into",
     "sudo nvidia-smi mig -i {gpu} -cgi 0 -C  # one instance, the whole GPU",
 )

@@ -82,7 +82,7 @@ class Comparison(NamedTuple):
             if not differing or (split and not self.split):
                 known_of = [any(known(getattr(g, f.field)) for f in self.shared) for g in gpus]
                 if sum(known_of) > 1:
-                    yield Passed(f"{sum(known_of)} × {name} are alike")
+                    yield Passed(f"{sum(known_of)} × {name} have the same settings")
                 else:
                     why = f"the driver does not say what {name} is compared by"
                     yield Unjudged("skipped", why)

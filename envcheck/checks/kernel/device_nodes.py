@@ -150,7 +150,7 @@ def _confined(view: SnapshotView) -> bool:
 
 def _through_the_cgroup(view: SnapshotView) -> Remedy:
     return _again(view) or Remedy(
-        "Ask the scheduler for GPUs when the job is started; where there is none, see which service or slice"
+        "Ask the scheduler for GPUs when the job is started; without a scheduler, see which service or slice"
         " (DeviceAllow=) this process belongs to.",
         ["srun --gres=gpu:1 --pty bash", "cat /proc/self/cgroup"],
     )

@@ -155,9 +155,9 @@ def _allow_unsigned(view: SnapshotView) -> Remedy:
     options = on_system(view, "boot-options", options="module.sig_enforce=1 lockdown=integrity")
     without = [command.replace("--args=", "--remove-args=") for command in options]
     return Remedy(
-        "Secure Boot is off: the kernel was told to take signed modules alone, by module.sig_enforce=1 or"
-        f" lockdown= on its command line. Take that away, and reboot. {TRADE}the kernel then loads"
-        " modules that nobody signed.",
+        "Secure Boot is off: the kernel was configured to take signed modules alone, by module.sig_enforce=1"
+        f" or lockdown= on its command line. Take that away, and reboot. {TRADE}the kernel then loads"
+        " unsigned modules.",
         ["cat /proc/cmdline /sys/kernel/security/lockdown", *without, REBOOT],
     )
 

@@ -260,7 +260,7 @@ def wheel_libraries(view: SnapshotView) -> dict[str, Library]:
     title="The wheels' libraries are used, not the system's",
     causes=[NOT_THE_WHEEL],
     about="Wheels bring the CUDA libraries that a framework was built and tested with. If the loader finds"
-    " the system's first, the framework runs with a version nobody chose, which changes with the next system"
+    " the system's first, the framework runs with an unintended version, which changes with the next system"
     " update.",
     sources=("/proc/PID/maps of the framework's process",),
     follows=("LIB-002", "FRM-007"),

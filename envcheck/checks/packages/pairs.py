@@ -153,7 +153,7 @@ OLDER = Cause("tf-keras-older", "warn", _MISFIT, _MADE_FOR + _NOT_IN_IT, _FITTIN
     "PKG-018",
     title="tf_keras is of TensorFlow's version",
     causes=[NEWER, OLDER],
-    about="tf_keras is Keras 2, released anew with each minor version of TensorFlow and made for that one"
+    about="tf_keras is Keras 2, released again with each minor version of TensorFlow and made for that one"
     " alone: 2.17 uses what TensorFlow 2.16 does not have, and its import fails.",
     sources=("metadata of the tf_keras wheels (Requires-Dist)", "keras-team/tf-keras#756"),
     follows=("PKG-003",),

@@ -180,7 +180,7 @@ def apart(gpus: list[Soaked]) -> Iterator[Apart]:
 def after(seconds: float | None) -> str:
     """ "after 2 h 10 min" """
     if seconds is None:
-        return "at a time that nobody knows"
+        return "at an unknown time"
     whole = round(seconds)
     days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
     parts = [(days, "d"), (hours, "h"), (minutes, "min")]

@@ -43,7 +43,7 @@ UNKNOWN = Cause(
     "fp32-mode-unknown",
     "warn",
     _HEADLINE,
-    "Whether {framework} runs plain FP32 products in TF32 on Tensor Cores cannot be told: {why}.",
+    "Whether {framework} runs plain FP32 products in TF32 on Tensor Cores is not known: {why}.",
 )
 
 

@@ -93,8 +93,8 @@ UNSURE_CONTROL = Cause(
     "control-unclear",
     "warn",
     _CONTROL_HEADLINE,
-    "FP32 products {where} that had to stay off the Tensor Cores cannot be told from Tensor Cores' work, so"
-    " that nothing is proven there: {why}",
+    "FP32 products {where} that had to stay off the Tensor Cores cannot be distinguished from Tensor Cores'"
+    " work, so that nothing is proven there: {why}",
 )
 _HEADLINE = "has no proven {mode} {where}"
 _NOT_ENGAGED = "{mode} products {where} ran on CUDA cores, not on Tensor Cores: {why}"
@@ -114,7 +114,7 @@ _UNPROVEN = {
         "cannot-tell",
         "warn",
         _HEADLINE,
-        "Whether {mode} products {where} ran on Tensor Cores cannot be told: {why}.",
+        "Whether {mode} products {where} ran on Tensor Cores is not known: {why}.",
     ),
 }
 

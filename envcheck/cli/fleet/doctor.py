@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         asking.ask(arguments, folder.path, quiet=arguments.quiet)
     elif not folder.path.exists():
         raise UsageError(
-            f"{folder.path}: there is no such directory, and nobody was to be asked",
+            f"{folder.path}: there is no such directory, and no machine was to be asked",
             hint="envcheck fleet doctor -i INVENTORY asks the machines first (--slurm: a cluster's)",
         )
     return shown.show(

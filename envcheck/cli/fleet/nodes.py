@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
         "--immediate",
         metavar="SECONDS",
         type=seconds(1, 86400),
-        help="a node that Slurm does not give within this time is told as busy (default: 15)",
+        help="a node that Slurm does not give within this time is reported as busy (default: 15)",
     )
     parser.rare("--immediate")
 

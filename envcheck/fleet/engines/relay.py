@@ -53,7 +53,7 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
                 data = data[os.write(1, data) :]
             except OSError as error:
                 if error.errno not in (4, 11):
-                    os._exit(0)  # nobody listens
+                    os._exit(0)  # the reader is gone
                 select.select([], [1], [], 1)
 
     if sys.version_info < (3, 6):
@@ -148,13 +148,13 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
     data = base64.b64encode(b"".join(packed)).decode("ascii")
     if len(data) > largest:
         outcome, data = "flooded", ""
-    told = {
+    header = {
         "outcome": outcome,
         "code": code,
         "said": said.decode("utf-8", "replace"),
         "python": "%d.%d.%d" % sys.version_info[:3],
     }
-    begin = "\\n@%s begin %s\\n" % (cookie, json.dumps(told))
+    begin = "\\n@%s begin %s\\n" % (cookie, json.dumps(header))
     send(begin + data + "\\n@%s end\\n" % cookie)
     os._exit(0)
 
@@ -202,20 +202,20 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
     if kind != b"begin" or ended < 0:
         return Relayed("damaged", words="the answer is cut off")
     try:
-        told = json_text.read(rest, _RelayTold)
+        header = json_text.read(rest, _RelayHeader)
         packed = base64.b64decode(body[:ended])
         unpacker = zlib.decompressobj()
         output = unpacker.decompress(packed, limit + 1) if packed else b""
     except (json_text.NotReadable, binascii.Error, zlib.error):
         return Relayed("damaged", words="the answer is damaged")
-    if len(output) > limit or told.outcome == "flooded":
+    if len(output) > limit or header.outcome == "flooded":
         return Relayed("flooded")
     if packed and not unpacker.eof:
         return Relayed("damaged", words="the answer is cut off")
-    return Relayed(told.outcome, told.code, output, told.said, told.python)
+    return Relayed(header.outcome, header.code, output, header.said, header.python)
 
 
-class _RelayTold(msgspec.Struct):
+class _RelayHeader(msgspec.Struct):
     """What the relay says first. A machine may write anything in its place."""
 
     outcome: Literal["exited", "timed-out", "flooded", "gone"]

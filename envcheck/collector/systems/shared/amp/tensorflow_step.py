@@ -51,7 +51,7 @@ def count_nodes(nodes):
         if not kind:
             continue
         found[kind] += 1
-        places.add(node.device.rpartition("device:")[2].partition(":")[0] or "not told")
+        places.add(node.device.rpartition("device:")[2].partition(":")[0] or "not known")
         half = HALF.get(node.attr["T"].type) if "T" in node.attr else None
         if half:
             found["half_" + kind] += 1
