@@ -48,7 +48,7 @@ def run(_framework, params, tell):
             with tell.trial("without a chief", control=True) as trial:
                 context = _context(pyspark, folder)
                 trial["spark"] = str(context.version)
-                answers = _both(cluster, context, _worker(False), None, folder + "/alone")
+                answers = _both(cluster, context, _looker(), None, os.path.join(folder, "alone"))
                 trial["configured"] = sum(bool(one["tf_config"]) for one in answers)
                 trial["executors"] = len(answers)
             if context is None:
@@ -56,7 +56,7 @@ def run(_framework, params, tell):
             with tell.trial("cluster") as trial:
                 util = importlib.import_module("tensorflowonspark.util")
                 trial["proxy"] = loopback.proxy(os.environ, util.get_ip_address()) or None
-                answers = _both(cluster, context, _worker(True), "chief", folder + "/all")
+                answers = _both(cluster, context, _train(), "chief", os.path.join(folder, "all"))
                 first = answers[0]
                 tell.version(first["version"])
                 trial["executors"] = len(answers)
@@ -121,9 +121,18 @@ def _both(cluster, context, work, chief, folder):
     os.mkdir(folder)
     given = argparse.Namespace(num_gpus=0, folder=folder)
     mode = cluster.InputMode.TENSORFLOW
-    more = {"master_node": chief, "reservation_timeout": int(_SECONDS)}
     try:
-        cluster.run(context, work, given, _EXECUTORS, 0, False, mode, **more)
+        cluster.run(
+            context,
+            work,
+            given,
+            _EXECUTORS,
+            0,
+            False,
+            mode,
+            master_node=chief,
+            reservation_timeout=int(_SECONDS),
+        )
     except SystemExit:  # so it ends a program whose executors fail
         raise RuntimeError(cluster.tf_status.get("error") or "TFCluster ended the program")
     paths = [os.path.join(folder, "%d.json" % number) for number in range(_EXECUTORS)]
@@ -134,23 +143,51 @@ def _both(cluster, context, work, chief, folder):
         if time.monotonic() > until:
             raise RuntimeError("no answer of both executors within %g s" % _SECONDS)
         time.sleep(_PAUSE)
-    until = time.monotonic() + _ENDING
-    while context.statusTracker().getActiveJobsIds() and time.monotonic() < until:
-        time.sleep(_PAUSE)
     answers = []
     for path in paths:
         with open(path) as file:
             answers.append(json.load(file))
+    until = time.monotonic() + _ENDING
+    while context.statusTracker().getActiveJobsIds() and time.monotonic() < until:
+        time.sleep(_PAUSE)
     return answers
 
 
-def _worker(trains):
+def _writer():
     """A function of its own for executors, which have no envcheck: it goes there with all that it needs."""
 
-    def train(number):
+    def write(folder, number, answer):
+        import json
+        import os
+
+        draft = os.path.join(folder, "%d.draft" % number)
+        with open(draft, "w") as file:
+            json.dump(answer, file)
+        os.rename(draft, os.path.join(folder, "%d.json" % number))
+
+    return write
+
+
+def _looker():
+    write = _writer()
+
+    def look(args, node):
+        import os
+
+        write(args.folder, node.executor_id, {"tf_config": os.environ.get("TF_CONFIG", "")})
+
+    return look
+
+
+def _train():
+    write = _writer()
+
+    def train(args, node):
         import importlib
+        import os
 
         tf = importlib.import_module("tensorflow")
+        number = node.executor_id + 1.0
         made = getattr(tf.distribute, "MultiWorkerMirroredStrategy", None)
         strategy = (made or tf.distribute.experimental.MultiWorkerMirroredStrategy)()
         with strategy.scope():
@@ -165,25 +202,16 @@ def _worker(trains):
         start = getattr(strategy, "run", None) or strategy.experimental_run_v2
         total = tf.function(lambda: start(replica))()
         mine = strategy.experimental_local_results
-        return {
+        answer = {
+            "tf_config": os.environ.get("TF_CONFIG", ""),
             "version": tf.__version__,
             "replicas": int(strategy.num_replicas_in_sync),
             "sum": float(mine(total)[0].numpy()),
             "weight": float(mine(weight)[0].numpy()),
         }
+        write(args.folder, node.executor_id, answer)
 
-    def work(args, node):
-        import json
-        import os
-
-        answer = train(node.executor_id + 1.0) if trains else {}
-        answer["tf_config"] = os.environ.get("TF_CONFIG", "")
-        path = os.path.join(args.folder, "%d.json" % node.executor_id)
-        with open(path + ".draft", "w") as file:
-            json.dump(answer, file)
-        os.rename(path + ".draft", path)
-
-    return work
+    return train
 
 
 def _end(context):
