@@ -92,8 +92,10 @@ def parse(content: str, where: str) -> Lockfile:
     except tomli.TOMLDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
         raise UsageError(f"{place}: the lock is not valid TOML: {error.msg}") from None
-    except (RecursionError, ValueError) as error:  # nested too deeply; Python's own limit on digits
-        raise UsageError(f"{where}: this is not a lock: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{where}: this is not a lock: it is nested too deeply") from None
+    except ValueError:  # Python's own limit on digits
+        raise UsageError(f"{where}: this is not a lock: a number in it is too long") from None
     pylock = _validated(raw, where)
     ours = _ours(raw, pylock, where)
     building = _validated({**raw, "packages": ours.building}, f"{where}: tool.envcheck.building")

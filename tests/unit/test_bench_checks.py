@@ -152,13 +152,6 @@ def test_poor_scaling_is_found_with_the_slowest_by_name() -> None:
     assert found(*other, there=there)["BEN-007"].outcome == "pass"
 
 
-def test_unsteady_rates_are_found_on_a_gpu() -> None:
-    finding = only(found(run(400, spread=0.4)), "BEN-008")
-    assert "goes from 320 to 480 images/s" in finding.message
-    capped = run(400, spread=0.4, samples=[samples(other_processes=1.0)])
-    assert "another process" in only(found(capped), "BEN-008").message
-
-
 def test_hostile_names_stay_on_one_line_and_many_rows_are_folded() -> None:
     odd = [
         msgspec.structs.replace(run(0, f"\x1b[31m{n}\n" * 3), outcome="crashed") for n in range(50)

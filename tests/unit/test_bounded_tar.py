@@ -14,7 +14,6 @@ import pytest
 
 from envcheck.bounded_tar import BoundedTar
 from envcheck.exit_codes import UsageError
-from envcheck.install.bundle.reading import Bundle
 from envcheck.install.images.archive import ImageArchive
 
 CLAIMED = 200 << 20  # bytes
@@ -45,7 +44,6 @@ HEADS = {
 
 
 READERS: dict[str, Callable[[Path, Path], object]] = {
-    "bundle": lambda archive, folder: Bundle(str(archive)),
     "image": lambda archive, folder: ImageArchive(str(archive), "x86_64"),
 }
 

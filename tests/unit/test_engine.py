@@ -65,7 +65,7 @@ def test_the_worst_verdict_is_the_outcome(verdicts: list[Verdict], outcome: str)
     [
         (Skip("not here"), "skipped", "not here"),
         (NotKnown("CUDA 99"), "skipped", "not known: CUDA 99"),
-        (NeedsRoot("log"), "skipped", "log"),
+        (NeedsRoot("log"), "skipped", "log: only root may read it"),
         (CouldNotRun("broken"), "could-not-run", "broken"),
     ],
 )

@@ -240,7 +240,7 @@ def test_whatever_a_snapshot_holds_is_judged_and_shown(one: SoakGpu) -> None:
     [(3.0, "after 3 s"), (61.0, "after 1 min"), (90_061.0, "after 1 d 1 h 1 min")],
 )
 def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
-    assert after(seconds) == words and after(None) == "at a time that nobody knows"
+    assert after(seconds) == words and after(None) == "at an unknown time"
 
 
 def test_the_summary_is_one_line_and_the_page_has_its_plots() -> None:

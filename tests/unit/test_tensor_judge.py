@@ -214,7 +214,7 @@ def test_a_control_that_was_emulated_or_did_not_keep_off_says_so() -> None:
         return judged(replaced(level_run(H100, "L1"), "fp32", run), mode="fp32", machine=H100)
 
     assert control(emulated()).cause == (
-        "cuBLAS 12.9.1 emulates FP32 on Tensor Cores, without being told to."
+        "cuBLAS 12.9.1 emulates FP32 on Tensor Cores, without being asked to."
     )
     tensor = control(replace(mode_run(H100, "L1", "tf32"), mode="fp32"))
     assert tensor.verdict == "indicated" and "CUBLAS_COMPUTE_32F_PEDANTIC" in tensor.cause

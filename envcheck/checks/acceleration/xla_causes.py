@@ -142,31 +142,37 @@ class _Target(NamedTuple):
         return {"error": match[1], "advice": ask_again(self.view, self.facts.name)}
 
 
-_EXPLAINED: tuple[tuple[str, Cause, Callable[[_Target, re.Match[str]], dict[str, Any]]], ...] = (
+_EXPLAINED: tuple[
+    tuple[re.Pattern[str], Cause, Callable[[_Target, re.Match[str]], dict[str, Any]]], ...
+] = (
     (
-        r"Value '(sm_\d+\w?)' is not defined for option 'gpu-name'|ptxas does not support CC (\d+\.\d+)",
+        re.compile(
+            r"Value '(sm_\d+\w?)' is not defined for option 'gpu-name'|ptxas does not support CC (\d+\.\d+)"
+        ),
         UNKNOWN_CHIP,
         _Target.no_chip,
     ),
     (
-        r"Unsupported \.version (\d+\.\d+); current version is '?(\d+\.\d+)",
+        re.compile(r"Unsupported \.version (\d+\.\d+); current version is '?(\d+\.\d+)"),
         OLD_PTXAS,
         _Target.old_ptxas,
     ),
     (
-        r"libdevice not found|Can't find libdevice|libdevice\.10\.bc|ptxas not found"
-        r"|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas"
-        r"|No PTX compilation provider",
+        re.compile(
+            r"libdevice not found|Can't find libdevice|libdevice\.10\.bc|ptxas not found"
+            r"|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas"
+            r"|No PTX compilation provider"
+        ),
         NO_FILES,
         _Target.missing,
     ),
-    (r"UNSUPPORTED_PTX_VERSION|unsupported toolchain", OLD_DRIVER, _Target.old_driver),
+    (re.compile(r"UNSUPPORTED_PTX_VERSION|unsupported toolchain"), OLD_DRIVER, _Target.old_driver),
     (
-        r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX",
+        re.compile(r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX"),
         NO_CODE,
         _Target.no_code,
     ),
-    (r"\b(CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})", CUDA_ERROR, _Target.cuda_error),
+    (re.compile(r"\b(CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})"), CUDA_ERROR, _Target.cuda_error),
 )
 
 
@@ -179,7 +185,7 @@ def cause_of(view: SnapshotView, seen: Seen, lines: list[str]) -> NotCompiled | 
     target = _Target(view, facts, tools)
     for pattern, cause, details in _EXPLAINED:
         for line in lines:
-            match = re.search(pattern, line)
+            match = pattern.search(line)
             if match is not None:
                 return NotCompiled(cause, line, details(target, match))
     return _by_files(target) if seen.run.device == "gpu" else None

@@ -44,7 +44,7 @@ NO_PROVIDER = Cause(
     about="NCCL loads libibverbs.so.1 when it starts, and that a driver for the adapter; most images have"
     " neither, and NCCL then goes over TCP without a word. Judged where an active port serves GPUs.",
     sources=("horovod#476", "nccl-tests#41", "rdma-core, libibverbs: providers"),
-    follows=("BND-009",),
+    follows=("HOST-009",),
 )
 def libraries(view: SnapshotView) -> Iterator[Verdict]:
     ports = serving_ports(view)
