@@ -47,7 +47,6 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
     systems: list[str] = []  # of collector.acceleration; none where it is empty
     gpus: list[int] = []  # nvidia-smi's indices
     busy_ok: bool = False  # on GPUs that are in use, too
-    sweep: bool = False  # systems that move data, with 8 bytes to 1 GiB
 
 
 class BenchWork(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,8 +77,6 @@ class Downloads:
             self._stop.set()
             pool.shutdown(cancel_futures=True)
             self._stop.clear()
-        if meter is not None:
-            meter.keep()
 
     def add(self, file: LockedFile, pieces: Iterable[bytes]) -> str:
         """Write a file: its sha256, and only if that is the right one, it is kept.

@@ -37,7 +37,7 @@ def systems(run):
         {name: python for name, python in run.python.items() if python is not None},
         run.start,
         environment(),
-        {"pynvml": run.request.pynvml, "root": ROOT, "sweep": options.sweep},
+        {"pynvml": run.request.pynvml, "root": ROOT},
         run.sweep,
         run.request.scratch,
         patience(run.documents["machine"]),

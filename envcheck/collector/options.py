@@ -13,7 +13,7 @@ class Options(object):
 
     products: the micro-kernels; levels, modes: of LEVELS and MODES, all where none is named. gpus:
     nvidia-smi's indices, all where none is named. busy_ok: on GPUs that are in use, too. systems: names
-    of acceleration systems. sweep: those of links and collectives by size, too.
+    of acceleration systems.
     """
 
     def __init__(
@@ -23,7 +23,6 @@ class Options(object):
         gpus=None,
         busy_ok=False,
         systems=(),
-        sweep=False,
         products=True,
     ):
         self.levels = [level for level in LEVELS if products and level in (levels or LEVELS)]
@@ -32,7 +31,6 @@ class Options(object):
         self.gpus = sorted(set(gpus)) if gpus else None
         self.busy_ok = busy_ok
         self.systems = list(systems)
-        self.sweep = sweep
         self.products = products
 
 

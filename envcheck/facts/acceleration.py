@@ -6,13 +6,10 @@ interpreter, or in envcheck's own where it needs nothing but the driver.
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from .base import NOT_COLLECTED, Address, Facts, Maybe
 
-# Evidence of a copy or an all-reduce by size: the seconds of one. A bench asks for it, and shows it.
-BY_SIZE = re.compile(r"seconds_(\d{1,12})_bytes")
 Value = bool | int | float | str | list[str]
 
 

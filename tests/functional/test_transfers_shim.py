@@ -56,12 +56,10 @@ Runs = Callable[..., Ran]
 
 @pytest.fixture
 def ran(libraries: Path) -> Runs:
-    def start(
-        module: str, mib: int | None = 24, until: str = "", sweep: bool = False, **shim: object
-    ) -> Ran:
+    def start(module: str, mib: int | None = 24, until: str = "", **shim: object) -> Ran:
         """until: the stage in which it hangs; then it is ended."""
         params = {"root": str(probing.REPOSITORY), "device": "gpu", "gpus": [], "memory_mib": mib}
-        params |= {"seconds": 30.0, "pynvml": None, "sweep": sweep}
+        params |= {"seconds": 30.0, "pynvml": None}
         argv = command(sys.executable, module, params)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "SHIM_"))}
         knobs = {f"SHIM_{name.upper()}": str(value) for name, value in shim.items()}
@@ -155,23 +153,6 @@ def test_a_link_that_damages_data(ran: Runs) -> None:
 def test_a_gpu_that_shares_the_host_s_memory_has_no_link(ran: Runs) -> None:
     told = ran("links", integrated=1)
     assert told.run["outcome"] == "not-applicable" and not told.trials
-
-
-@pytest.mark.parametrize(
-    ("module", "trials"),
-    [
-        ("memory", ["copy by size"]),
-        ("links", ["pinned to the GPU by size", "pinned from the GPU by size"]),
-        ("peers", ["directly 0000:83:00.0 to 0000:84:00.0"]),
-    ],
-)
-def test_a_bench_takes_them_by_size(ran: Runs, module: str, trials: list[str]) -> None:
-    told = ran(module, count=2, sweep=True)
-    assert told.done and {one["outcome"] for one in told.trials.values()} == {"ok"}
-    for name in trials:
-        sizes = {key for key in told[name] if key.startswith("seconds_")}
-        assert sizes == {f"seconds_{8**power}_bytes" for power in range(1, 8)}  # 2 MiB of 4
-        assert told[name]["seconds_2097152_bytes"] > 0
 
 
 # -- from GPU to GPU

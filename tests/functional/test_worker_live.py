@@ -12,7 +12,7 @@ import pytest
 from envcheck.collector import worker
 from envcheck.collector.runtime.process import Child
 from envcheck.collector.worker.parent import Limits, Worker
-from envcheck.collector.worker.pipes import LinePipe, OrderPipe
+from envcheck.collector.worker.pipes import LinePipe
 
 BODIES = {
     "well": "tell.begin(a=1); print('noise'); tell.result({'x': 2}, 'k')",
@@ -22,12 +22,10 @@ BODIES = {
     "dies": "tell.begin(); tell.result(1, 'first'); tell.stage('s', 'k'); os.kill(os.getpid(), 11)",
     "hangs": "tell.begin(pid=os.fork()); tell.stage('s', 'k'); time.sleep(600)",
     "never-begins": "time.sleep(600)",
-    "obeys": "tell.begin()\n    for order in messages.orders(tell):\n        tell.result(order, 'got')\n"
-    "        if 'end' in order: return",
 }
 
 
-def run(tmp_path: Path, body: str, orders: Any = None, **limits: Any) -> tuple[Worker, list[Any]]:
+def run(tmp_path: Path, body: str, **limits: Any) -> tuple[Worker, list[Any]]:
     (tmp_path / "its_work.py").write_text(
         "import os, time\nfrom envcheck.collector.worker import messages\n"
         f"def work(params, tell):\n    {BODIES[body]}\n"
@@ -36,18 +34,13 @@ def run(tmp_path: Path, body: str, orders: Any = None, **limits: Any) -> tuple[W
     pipe = LinePipe(str(tmp_path)) if limits.pop("pipe", False) else None
     if pipe is not None:
         params["pipe"] = pipe.path
-    given = OrderPipe(str(tmp_path)) if orders else None
     taken: list[Any] = []
     child = Child(
         worker.command([sys.executable, "-B"], str(tmp_path / "its_work.py"), params),
         120.0,
-        stdin=given.path if given else None,
     )
-    one = Worker(child, Limits(**limits), lambda *told: taken.append(told), pipe, given)
-    waiting = list(orders or ())
+    one = Worker(child, Limits(**limits), lambda *told: taken.append(told), pipe)
     while one.step():
-        if waiting and one.is_waiting:
-            one.order(60, **waiting.pop(0))
         time.sleep(0.005)
     return one, taken
 

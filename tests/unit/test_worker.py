@@ -38,24 +38,16 @@ class Child:
 
 
 class World:
-    def __init__(self, ordered: bool = False, **limits: Any) -> None:
+    def __init__(self, **limits: Any) -> None:
         self.now = 100.0
         self.child = Child()
         self.taken: list[Any] = []
-        orders = self if ordered else None
-        self.worker = Worker(
-            self.child, Limits(**limits), self.take, orders=orders, clock=lambda: self.now
-        )
+        self.worker = Worker(self.child, Limits(**limits), self.take, clock=lambda: self.now)
 
     def take(self, kind: str, value: Any, key: str) -> None:
         if value == "malformed":
             raise KeyError(value)
         self.taken.append((kind, value, key))
-
-    def send(self, order: Any) -> None:
-        self.taken.append(order)
-
-    def close(self) -> None: ...
 
     def after(self, seconds: float, *told: Any) -> bool:
         self.now += seconds

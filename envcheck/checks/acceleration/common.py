@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...facts.acceleration import BY_SIZE, Acceleration, SystemRun, SystemTrial, Value
+from ...facts.acceleration import Acceleration, SystemRun, SystemTrial, Value
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, Skip
@@ -130,11 +130,7 @@ def ok(trial: SystemTrial | None) -> bool:
 def told(trial: SystemTrial) -> str:
     """A trial on one line: "jit_compile: modules 1", "off (control): modules 0"."""
     name = f"{trial.name} (control)" if trial.control else trial.name
-    parts = [
-        f"{key.replace('_', ' ')} {_shown(value)}"
-        for key, value in trial.evidence.items()
-        if not BY_SIZE.fullmatch(key)
-    ]
+    parts = [f"{key.replace('_', ' ')} {_shown(value)}" for key, value in trial.evidence.items()]
     if trial.outcome != "ok":
         parts.insert(0, f"{trial.outcome}: {trial.reason}" if trial.reason else trial.outcome)
     return f"{name}: {', '.join(parts) or 'ran'}"

@@ -1,11 +1,10 @@
 """Copies between host and GPU: pinned and pageable memory, each way and both, and from each NUMA node."""
 
 import contextlib
-import functools
 import time
 
 from .running import records
-from .shared.transfers import by_size, host_memory, speed
+from .shared.transfers import host_memory, speed
 from .shared.transfers.device import TransferDevice
 from .shared.transfers.pattern import area_size, copied
 from .shared.transfers.pattern_ptx import RESULT
@@ -44,8 +43,6 @@ def run(_framework, params, tell):
         _pageable(device, size, first, tell)
         if len(nodes) > 1:
             _each_node(device, size, first, nodes[:_MOST_NODES], until, tell)
-    if params.get("sweep"):
-        _by_size(device, area_size(params, by_size.LARGEST), tell)
 
 
 def _pinned(device, size, areas, watch, tell):
@@ -106,21 +103,6 @@ def _each_node(device, size, area, nodes, until, tell):
                     trial["placement_seen"] = lies is not None
                     with device.registered(memory.address, size):
                         trial.update(speed.measured(device, copy, size))
-
-
-def _by_size(device, most, tell):
-    ways = (
-        ("pinned to the GPU", device.to_device),
-        ("pinned from the GPU", lambda area, there, size: device.to_host(there, area, size)),
-    )
-    for name, copy in ways:
-        with tell.trial(name + by_size.SUFFIX) as trial:
-            with device.areas(most) as (area,), device.pinned(most) as there:
-                _copies(trial, device, functools.partial(copy, area, there), most)
-
-
-def _copies(trial, device, copy, most):
-    by_size.copies(trial, device, lambda size: lambda: copy(size), most)
 
 
 def _ways(name, device, area, memory):

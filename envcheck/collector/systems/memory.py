@@ -2,7 +2,7 @@
 
 import time
 
-from .shared.transfers import by_size, pattern, speed
+from .shared.transfers import pattern, speed
 from .shared.transfers.device import TransferDevice
 from .shared.transfers.pattern_ptx import MASK, RESULT, STEP
 
@@ -28,13 +28,6 @@ def run(_framework, params, tell):
         trial["free_MiB"] = device.memory_free() >> 20
     _patterns(device, size, until, tell)
     _speeds(device, size, speed.watch(params, device), tell)
-    if params.get("sweep"):
-        area = max(STEP, min(by_size.LARGEST, size // 3 // STEP * STEP))
-        with tell.trial("copy" + by_size.SUFFIX) as trial:
-            with device.areas(area, area) as (to, from_):
-                by_size.copies(
-                    trial, device, lambda size: lambda: device.within(to, from_, size), area
-                )
 
 
 def _patterns(device, size, until, tell):

@@ -12,7 +12,6 @@ import tempfile
 from .running import ranks, records
 from .shared.nccl import log as nccl_log
 from .shared.nccl import rank as nccl_rank
-from .shared.transfers import by_size
 
 SYSTEM = "nccl"
 GPUS = 2
@@ -51,7 +50,6 @@ def run(_framework, params, tell):
         trial["own_numbers"] = sum(one["evidence"].get("own") is True for one in alone)
     words = "\n".join(together.get("warnings", []) + [one.reason for one in found])
     right = together.get("wrong") == 0 and "stages" not in together
-    params = dict(params, sweep=False)
     if together.get("nvls") if right else _names(words, _MULTICAST):
         with tell.trial("NCCL_NVLS_ENABLE=0") as trial:
             _judge(trial, _start(trial, params, number, again, NCCL_NVLS_ENABLE="0"), again)
@@ -130,11 +128,18 @@ def _judge(trial, found, seconds):
         reason = _failed(found)
         trial["hung"] = None if reason else True
         raise RuntimeError(reason or "no end within %g s" % seconds)
-    for size, best in by_size.slowest_rank([one["seconds"] for one in answers.values()]):
+    for size, best in _slowest_rank([one["seconds"] for one in answers.values()]):
         rate = size / best * 2 * (len(found) - 1) / len(found)  # bus bandwidth
         trial["bus_%d_mib" % (size >> 20)] = round(rate / 1e9, 2)
-    for size, best in by_size.slowest_rank([one["by_size"] for one in answers.values()]):
-        trial[by_size.key(size)] = best
+
+
+def _slowest_rank(ranks):
+    """[(bytes, seconds)]: the slowest rank in the best round. ranks: of each, {bytes: [seconds]}."""
+    for size in sorted(ranks[0], key=int) if ranks else ():
+        if all(size in one for one in ranks):
+            best = min(max(of_all) for of_all in zip(*[one[size] for one in ranks]))
+            if best > 0:
+                yield int(size), best
 
 
 def _failed(found):

@@ -3,7 +3,7 @@
 import time
 
 from .running import records
-from .shared.transfers import by_size, speed
+from .shared.transfers import speed
 from .shared.transfers.device import TransferDevice
 from .shared.transfers.pattern import area_size, copied
 from .shared.transfers.pattern_ptx import RESULT
@@ -28,10 +28,9 @@ def run(_framework, params, tell):
     if len(ends) < 2:
         raise records.NotApplicable("CUDA lists one GPU")
     size = area_size(params)
-    area = area_size(params, by_size.LARGEST) if params.get("sweep") else 0
     for end in ends:
         end.device.use()
-        end.first, end.second = (end.device.allocate(max(size, area)) for _ in range(2))
+        end.first, end.second = (end.device.allocate(size) for _ in range(2))
         end.result = end.device.allocate(RESULT.size)
     until = time.monotonic() + params["seconds"] / 2.0
     pairs = pairs_of(len(ends))
@@ -41,10 +40,10 @@ def run(_framework, params, tell):
             left += 1
             continue
         with tell.trial("by way of the host " + _named(one, other)) as trial:
-            _copy(trial, one, other, size, area)
+            _copy(trial, one, other, size)
         for here, there in ((one, other), (other, one)):
             with tell.trial("directly " + _named(here, there)) as trial:
-                _direct(trial, here, there, size, area)
+                _direct(trial, here, there, size)
     if left:
         with tell.trial("left out") as trial:
             trial["pairs"] = left
@@ -71,21 +70,21 @@ def _named(one, other):
     return "%s to %s" % (one.address, other.address)
 
 
-def _direct(trial, here, there, size, area):
+def _direct(trial, here, there, size):
     here.device.use()
     ways = [(here, there), (there, here)]
     if not all(one.device.reaches(other.device) for one, other in ways):
         raise records.NotSupported("the driver lets these two not reach each other directly")
     with here.device.access(there.device):
-        _copy(trial, here, there, size, area)
+        _copy(trial, here, there, size)
         there.device.use()
         # The other end looks into this one's memory: loads take another way than copies.
         trial["wrong_read"] = there.device.wrong(here.first, size, _seed(here), 0, there.result)[0]
         here.device.use()
 
 
-def _copy(trial, here, there, size, area=0):
-    """A pattern goes over and is looked at; then the copy is timed, and by size up to ``area``."""
+def _copy(trial, here, there, size):
+    """A pattern goes over and is looked at; then the copy is timed."""
     seed = _seed(here)
     there.device.use()
     there.device.fill(there.second, 0xA5, size)
@@ -103,12 +102,6 @@ def _copy(trial, here, there, size, area=0):
     here.device.use()
     told = speed.measured(here.device, copy, size, seconds=_SECONDS)
     trial.update(told)
-    if area:  # in the same trial: of many pairs there would be too many
-
-        def copy_of(size):
-            return lambda: here.device.to_peer(there.device, there.second, here.first, size)
-
-        by_size.copies(trial, here.device, copy_of, area)
 
 
 def _seed(end):

@@ -8,7 +8,6 @@ From child to parent (``messages.Writer``):
   {"stage": NAME, "of": KEY}    announced before anything that may fail or hang
   {"result": ..., "of": KEY}    anything known; it ends the stage of the same key
   {"done": {...}}               the last one; {"outcome", "reason"} where the work ended early
-From parent to child (standard input, only where the parent has ``orders``): one JSON object a line.
 
 The child's side. A module of the collector with ``work(params, tell)``::
 
@@ -16,8 +15,6 @@ The child's side. A module of the collector with ``work(params, tell)``::
         tell.begin(framework_version="2.16.1")
         tell.stage("build", "resnet50")
         tell.result(build(), "resnet50")
-        for order in messages.orders(tell):     # where its parent gives orders
-            ...
 
 An exception that escapes ends the work: with the outcome of ``messages.Ended`` and its subclasses, or with
 "error" and the exception's text. Whatever libraries print goes to stderr and is never taken for a message.

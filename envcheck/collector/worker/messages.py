@@ -9,7 +9,6 @@ from ..facts import dumps, plain
 
 MARK = b"@envcheck "
 LENGTH = 400  # characters of a reason
-ORDER = "order"  # the key of the result that reports an order as done
 
 
 class Ended(Exception):
@@ -70,14 +69,6 @@ def read(lines, mark=MARK):
                 continue  # cut off by the child's death, or too deep
             if isinstance(message, dict):
                 yield message
-
-
-def orders(tell):
-    """The parent's orders (dict), one after the other; each is reported when the next is asked for."""
-    with os.fdopen(os.dup(0), encoding="utf-8") as stdin:
-        for number, line in enumerate(iter(stdin.readline, ""), 1):
-            yield json.loads(line)
-            tell.result(number, ORDER)
 
 
 def one_line(text, length=LENGTH):

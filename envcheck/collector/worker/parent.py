@@ -32,12 +32,10 @@ class Worker(object):
     came to its end. result: the process.Result. stuck: a Result's. log: what it wrote to stderr.
     """
 
-    def __init__(
-        self, child, limits, take, pipe=None, orders=None, clock=time.monotonic, mark=messages.MARK
-    ):
+    def __init__(self, child, limits, take, pipe=None, clock=time.monotonic, mark=messages.MARK):
         """child: a process.Child. take(kind, value, key): gets the messages "begin" and "result".
 
-        pipe: the LinePipe that messages come from, instead of standard output. orders: an OrderPipe.
+        pipe: the LinePipe that messages come from, instead of standard output.
         mark: of its messages.
         """
         self.child = child
@@ -49,11 +47,9 @@ class Worker(object):
         self.log = ""
         self._take = take
         self._pipe = pipe
-        self._orders = orders
         self._clock = clock
         self._mark = mark
         self._opened = self.latest = clock()
-        self._ordered = self._obeyed = 0
         self._ended = None  # (outcome, reason) by its own word, or by the one that stopped it
         self.was_stopped = False
 
@@ -65,17 +61,6 @@ class Worker(object):
     def evidence(self):
         """The last lines that it wrote to stderr."""
         return "\n".join(line for line in self.log.splitlines() if line.strip())[-500:]
-
-    @property
-    def is_waiting(self):
-        """Whether it has done everything that it was ordered to."""
-        return self.begun is not None and self._obeyed >= self._ordered and self.runs
-
-    def order(self, seconds, **order):
-        """Send an order, which may take so many seconds without a message."""
-        self._ordered += 1
-        self.limits.stage, self.latest = seconds, self._clock()
-        self._orders.send(order)
 
     def step(self):
         """Look once, without waiting. Whether it still runs."""
@@ -114,10 +99,7 @@ class Worker(object):
     def _receive_result(self, value, key):
         if self.stage is not None and self.stage[1] == key:
             self.stage = None
-        if key == messages.ORDER and isinstance(value, int):
-            self._obeyed = value
-        else:
-            self._hand("result", value, key)
+        self._hand("result", value, key)
 
     def _receive_done(self, facts):
         outcome = facts.get("outcome", "ok") if isinstance(facts, dict) else "ok"
@@ -156,8 +138,6 @@ class Worker(object):
         """(seconds of silence that are allowed now, since when)."""
         if self.begun is None:
             return self.limits.start, self._opened
-        if self._orders is not None and self.is_waiting:
-            return None, self.latest
         if self.stage is not None and self.stage[0] in self.limits.stages:
             name = self.stage[0]
             left = self.limits.stages[name] - self.spent.get(name, 0.0)
@@ -168,9 +148,8 @@ class Worker(object):
         self._leave_stage(self._clock())
         self.result, self.stuck = result, result.stuck
         self.log = result.stderr.decode("utf-8", "replace")
-        for pipe in (self._pipe, self._orders):
-            if pipe is not None:
-                pipe.close()
+        if self._pipe is not None:
+            self._pipe.close()
         self.outcome, self.reason = self._why(result)
 
     def _why(self, result):

@@ -1,7 +1,6 @@
-"""Named pipes for workers: messages of work that takes hours, and a parent's orders to its child."""
+"""Named pipes for workers: messages of work that takes hours."""
 
 import contextlib
-import json
 import os
 import tempfile
 
@@ -45,26 +44,6 @@ class LinePipe(object):
                 os.unlink(self.path)
             with contextlib.suppress(OSError):
                 os.rmdir(self._folder)
-
-
-class OrderPipe(object):
-    """Orders to a child, whose standard input is ``path``."""
-
-    def __init__(self, folder):
-        """folder: of the child's own, and removed with it."""
-        self.path = os.path.join(folder, "orders")
-        self._descriptor = _make(self.path)
-
-    def send(self, order):
-        with contextlib.suppress(
-            OSError
-        ):  # full: a process that is stuck does not read, and will be late
-            os.write(self._descriptor, (json.dumps(order) + "\n").encode("ascii"))
-
-    def close(self):
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 def open_to_write(path, waits):

@@ -6,7 +6,6 @@ import struct
 import time
 
 from ....kernels.driver import Driver
-from ..transfers import by_size
 from .library import FLOAT16, FLOAT32, INT32, MAX, Nccl, NcclError
 
 COUNT = 1 << 20  # elements of each type that are summed
@@ -23,7 +22,7 @@ _SIZE_TAKES = 2.0  # seconds: no size is begun that is likely to take longer
 
 
 def work(params, tell):
-    """{"wrong": {type: elements}, "seconds", "by_size": {bytes: [seconds of a round]}}."""
+    """{"wrong": {type: elements}, "seconds": {bytes: [seconds of a round]}}."""
     place, number = params["rank"], params["ranks"]
     until = time.monotonic() + params["until"] * 0.9
     tell.stage("cuda")
@@ -38,13 +37,11 @@ def work(params, tell):
     tell.stage("join")
     own.join(_shared_id(own.library, params["folder"], place), number, place)
     tell.stage("sum")
-    answer = {"wrong": own.wrong(range(number), place), "seconds": {}, "by_size": {}}
+    answer = {"wrong": own.wrong(range(number), place), "seconds": {}}
     if params.get("rates", True) and not any(answer["wrong"].values()):
         tell.stage("bandwidth")
         most = (params.get("memory_mib") or _MEMORY_MIB) << 19
         answer["seconds"] = own.rates(most, _SIZES)
-        if params.get("sweep"):
-            answer["by_size"] = own.rates(most, by_size.SIZES)
     return answer
 
 
