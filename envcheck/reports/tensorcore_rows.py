@@ -28,10 +28,10 @@ SILENT: tuple[Verdict, ...] = ("could not run", "not applicable")
 
 # FP32 matrices, by their setting.
 _SETTING_LABELS = {
-    "default": "FP32 by default",
-    "switch-on": "TF32 turned on",
-    "switch-off": "TF32 turned off",
-    "override": "TF32 overridden",
+    "default": "FP32 default",
+    "switch-on": "TF32 on",
+    "switch-off": "TF32 off",
+    "override": "TF32 override",
     "control": "FP32 control",
 }
 _SPREAD = 0.1  # the rates of GPUs with the same results differ by no more
@@ -130,7 +130,7 @@ def _slowest(same: tuple[ModeVerdict, ...]) -> ModeVerdict:
 
 
 def label(row: ModeVerdict) -> str:
-    """What was multiplied, and how it was set: "TF32", "FP16 control", "FP32 by default"."""
+    """What was multiplied, and how it was set: "TF32", "FP16 control", "FP32 default"."""
     if row.setting in _SETTING_LABELS:
         return _SETTING_LABELS[row.setting]
     return f"{row.mode.upper()} control" if row.control else row.mode.upper()
@@ -240,5 +240,5 @@ def by_level(judged: Iterable[ModeVerdict]) -> dict[str, list[str]]:
 
 
 def names_of(judged: Iterable[ModeVerdict]) -> str:
-    """ "L1 TF32, FP16; PyTorch FP32 by default" """
+    """ "L1 TF32, FP16; PyTorch FP32 default" """
     return "; ".join(f"{where} {', '.join(labels)}" for where, labels in by_level(judged).items())

@@ -131,7 +131,9 @@ def explanation(stderr: str) -> str:
     for line in stderr.splitlines():
         if line.lstrip().startswith(("hint:", "help:")):
             break
-        lines = [line] if _CAUSE.match(line) else [*lines, line]
+        if _CAUSE.match(line):
+            lines.clear()
+        lines.append(line)
     whole = _REFERENCE.sub("", " ".join(_DECORATION.sub("", line) for line in lines))
     text = " ".join(whole.split()).rstrip(".:")
     return text if len(text) <= _LENGTH else f"{text[:_LENGTH]} …"

@@ -119,7 +119,7 @@ def _why(
         about = [finding for finding in findings if re.fullmatch(truth.codes, finding.code)]
         if not found:
             others = ", ".join(sorted({finding.code for finding in findings})) or "nothing"
-            pieces.append(f"not found (told: {others})")
+            pieces.append(f"not found (found: {others})")
         elif not named:
             pieces.append(f"{about[0].code} names something else: {about[0].words.strip()[:140]}")
         elif not remedied:

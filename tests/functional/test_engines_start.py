@@ -103,6 +103,20 @@ def test_an_entrypoint_comes_first_or_not_at_all(
     assert without.stdout == "ours\n"
 
 
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    """Two GPUs' device nodes and a libcuda, all stand-ins."""
+    made = tmp_path / "stand-in"
+    made.mkdir()
+    for name in ("nvidia0", "nvidia1", "nvidiactl"):
+        try:
+            os.mknod(made / name, 0o20666, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("device nodes cannot be made here")
+    (made / "libcuda.so.1").touch()
+    return made
+
+
 def test_the_check_without_a_container(nodes: Path) -> None:
     """The device nodes' folder stands in for /dev."""
 

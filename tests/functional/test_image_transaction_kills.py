@@ -150,7 +150,7 @@ def test_killed_at_every_change_while_it_is_removed(one: Path, engine: FakeEngin
             assert in_child(lambda: uninstall(Root(one))) == 0
         assert engine.images() == {}
         number += 1
-    assert number > 10
+    assert number >= 7  # each change of the disk while it is removed
 
 
 @pytest.mark.heavy
@@ -169,4 +169,4 @@ def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(
             nothing_is_held_that_nobody_tells_of(one, engine)
         after_the_kill(one, engine, swapped=ended == 0)
         number += 1
-    assert ends == {0, 3, 5}
+    assert ends == {0, 5}

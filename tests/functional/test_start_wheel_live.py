@@ -70,7 +70,7 @@ def test_what_cannot_be_started(tiny: Installed) -> None:
         ("/", 126, "/: "),
     ):
         assert words in refused(tiny.run(command), code)
-    for option in (["-v", "/:/x"], ["--gpus", "0"], ["--no-gpu"]):
+    for option in (["-v", "/:/x"], ["--no-gpu"]):
         sentence = refused(tiny.envcheck("run", *option, "true"), 125)
         assert option[0][:3] in sentence and "environment of wheels" in sentence
 

@@ -124,7 +124,7 @@ def test_a_lost_gpu_comes_with_its_time_and_the_other_goes_on(opened: Opened) ->
 
 def test_a_call_that_hangs_costs_that_gpus_samples_alone(opened: Opened) -> None:
     one = opened("0 hang +1 1")
-    until(one, lambda: column(one, GPUS[0], "power_w"))
+    until(one, lambda: all(one._samples[gpu] for gpu in GPUS))
 
     def behind() -> bool:
         """Whether the other's samples go on, and this one's do not."""

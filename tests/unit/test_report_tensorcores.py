@@ -46,7 +46,7 @@ def test_a_row_has_verdict_rate_share_ratio_and_three_lines() -> None:
     text = shown(h100())
     assert row_of(text, "TF32") == "proven 377 76 % 6.2 tensor tensor tensor"
     assert row_of(text, "INT8") == "proven 1290 65 % 21.1 — tensor tensor"
-    assert row_of(text, "FP32 by default") == "not engaged 61.2 92 % 1.0 no no —"
+    assert row_of(text, "FP32 default") == "not engaged 61.2 92 % 1.0 no no —"
     assert "  FP8: not applicable (this libcublasLt has no FP8 product)\n" in text
     assert all(len(row) <= 80 for row in text.splitlines())
 
@@ -101,7 +101,7 @@ def test_fp32_that_stays_fp32_is_no_fault() -> None:
     text = shown([told])
     override = msgspec.structs.replace(told, setting="override")
     assert "not engaged –" not in shown([override]), "it was set so for this run"
-    assert "PyTorch FP32 by default: not engaged – PyTorch leaves TF32 off.\n" in text
+    assert "PyTorch FP32 default: not engaged – PyTorch leaves TF32 off.\n" in text
     assert "bits: not tensor" not in text
     assert "\x1b[1;31mnot engaged" not in shown([told], colour=True)
     assert "\x1b[1;31mnot engaged" in shown([judged("not engaged")], colour=True)

@@ -86,7 +86,7 @@ def test_a_miss_is_counted_and_written_down() -> None:
     assert by_theme([hit, miss]) == [Row("memory and ECC", 2, 1, 1, 1, 1)]
     text = card.page(card.Card([hit, miss], [], []))
     assert "| all faults | 2 | 1 | 1 | 1 | 1 |" in text
-    assert "| made up | ✗ | ✗ | ✗ | not found (told: GPU-003) |" in text
+    assert "| made up | ✗ | ✗ | ✗ | not found (found: GPU-003) |" in text
     assert "- made up: GPU-003: 4 uncorrectable" in text
 
 

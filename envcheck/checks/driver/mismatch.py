@@ -20,8 +20,8 @@ _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/l
 MISMATCH = fail(
     "driver-library-mismatch",
     "kernel module and driver libraries do not match",
-    "Kernel module ({module}) and driver libraries ({libraries}) differ in version: no program can use a GPU."
-    "",
+    "Kernel module ({module}) and driver libraries ({libraries}) have different versions: no program can"
+    " use a GPU.",
 )
 
 

@@ -43,8 +43,8 @@ LIMITED = warn(
 )
 OTHER = UNHEALTHY.variant(
     "other-fabric-fault",
-    sentence="The NVSwitch fabric is unhealthy at this GPU ({fault}): exchange between GPUs is slow or fails."
-    "",
+    sentence="The NVSwitch fabric is unhealthy at this GPU ({fault}): exchange between GPUs is slow"
+    " or fails.",
 )
 # Fault (collector/nvml/labels.py): its headline; those that pass or only slow the GPU down are warnings.
 _FAULTS = {

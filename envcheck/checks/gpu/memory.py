@@ -77,8 +77,8 @@ def _sram(gpu: Gpu, period: str) -> int:
 SRAM_ERRORS = fail(
     "sram-errors",
     "has uncorrectable errors in on-chip memory",
-    "{errors} in on-chip memory since the driver was loaded: programs that met them died or computed wrongly."
-    "",
+    "{errors} in on-chip memory since the driver was loaded: programs that met them died or"
+    " computed wrongly.",
     "A reset clears the error and repairs nothing, because on-chip memory has no spare rows: if more than"
     f" {{tolerated}} come in one bank, run the field diagnostic and ask for a replacement (RMA). {RESET}",
     *RESETS,

@@ -26,8 +26,8 @@ SMALL_ON_HOST = warn(
 SMALL_IN_CONTAINER = warn(
     "small-shared-memory-in-container",
     "/dev/shm is too small",
-    "/dev/shm has {mib} MiB in this container: NCCL and data loaders with workers need more, and die or hang."
-    "",
+    "/dev/shm has {mib} MiB in this container: NCCL and data loaders with workers need more, and die"
+    " or hang.",
     "Start the container with more shared memory; it cannot be enlarged from inside.",
 )
 

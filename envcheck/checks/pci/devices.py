@@ -69,8 +69,8 @@ def gpu_present(view: SnapshotView) -> Verdicts:
 RIVAL = fail(
     "held-by-kernel-driver",
     "is held by another driver",
-    "The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and CUDA cannot use it."
-    "",
+    "The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and CUDA"
+    " cannot use it.",
     "Blacklist {driver}{already}, rebuild the initial RAM disk, and reboot; then install NVIDIA's driver if"
     " it is not installed yet.",
 )
