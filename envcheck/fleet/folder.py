@@ -114,7 +114,7 @@ class FleetFolder:
             # of a name that is not UTF-8, the bytes are shown
             name = unquote(os.fsencode(path.stem).decode("utf-8", "backslashreplace"))
             found.setdefault(name, []).append(path)
-        self._others = {name: these[0] for name, these in found.items()}
+        self._others = {name: files[0] for name, files in found.items()}
         return [_of_files(name, found[name]) for name in hosts.natural(found)]
 
 

@@ -1,7 +1,7 @@
 """The same problem on many machines, as one group: problems are the same where code and cause are.
 
 Where a cause is about something that machines share (a package, a library), or declares parameters that
-tell its cases apart (an Xid's number), these count, too. A machine's own devices do not.
+distinguish its cases (an Xid's number), these count, too. A machine's own devices do not.
 """
 
 from __future__ import annotations

@@ -127,13 +127,13 @@ def _blind(report: Report) -> str:
 def _places(machine: MachineDescription, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """What machines made from one image have in common, as far as the Snapshot tells."""
     host = facts(snapshot.machine.host) or Host()
-    told = {
+    places = {
         "operating system": machine.os,
         "kernel": machine.kernel,
         "driver": machine.driver,
         "image": getattr(host, "image", None),
     }
-    for kind, name in told.items():
+    for kind, name in places.items():
         if isinstance(name, str) and name:
             yield kind, name
 

@@ -1,4 +1,4 @@
-"""What is kept of a machine that was judged, and what is said of all together. Contract of the reports."""
+"""What is kept of a machine that was judged, and what holds for all together. Contract of the reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of one machine, once its Snapshot was judged. Small: there may be thousands.
 
-    product: what machines are alike by: "8 × NVIDIA H100 80GB HBM3". groups: as of a Member, and what the
+    product: what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". groups: as of a Member, and what the
     Snapshot itself tells (the operating system's image). page: its own page beside the fleet's, "" for none.
     """
 

@@ -17,13 +17,13 @@ def products(machines: Sequence[JudgedMachine]) -> dict[str, list[JudgedMachine]
 
     A few machines with some GPUs less than many others have are held against these: that is how a machine
     that has lost one looks. Whether GPUs are divided (MIG) is no matter of the product, but an attribute,
-    and figures of instances are told apart by what they were measured under.
+    and figures of instances are distinguished by what they were measured under.
     """
     found: dict[str, list[JudgedMachine]] = {}
     for machine in machines:
         if machine.state != "unanswered" and machine.product:
             found.setdefault(machine.product, []).append(machine)
-    for small in [name for name, these in found.items() if len(these) < FEW]:
+    for small in [name for name, members in found.items() if len(members) < FEW]:
         whole = _whole(small, found)
         if whole:
             found[whole] += found.pop(small)
@@ -37,8 +37,8 @@ def _whole(small: str, found: dict[str, list[JudgedMachine]]) -> str:
         return ""
     larger = [
         name
-        for name, these in found.items()
-        if len(these) >= FEW
+        for name, members in found.items()
+        if len(members) >= FEW
         and (other := _COUNTED.fullmatch(name)) is not None
         and other[2] == own[2]
         and int(own[1]) < int(other[1]) <= 2 * int(own[1])

@@ -1,4 +1,4 @@
-"""What can be said of all machines together: groups, outliers, what one place shares. Pure."""
+"""The result for all machines together: groups, outliers, what one place shares. Pure."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def result(
 ) -> FleetResult:
     """The result of these machines. before: the same fleet at another time, to list what changed."""
     states = [machine.state for machine in machines]
-    alike = products(machines)
-    slow, splits = rate_outliers(alike)
+    by_product = products(machines)
+    slow, splits = rate_outliers(by_product)
     differing: list[AttributeOutlier] = []
-    for product, these in alike.items():
-        found, camps = attribute_outliers(product, these)
+    for product, members in by_product.items():
+        found, camps = attribute_outliers(product, members)
         differing += found
         splits = [*camps, *splits]
     return FleetResult(
@@ -62,11 +62,11 @@ def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:
             found.setdefault((machine.answer, machine.reason), []).append(machine)
     return [
         Unanswered(
-            outcome=these[0].answer,
-            reason=these[0].reason,
-            machines=[machine.name for machine in these],
-            hosts=hosts.folded(machine.name for machine in these),
-            limit=hosts.limit(machine.name for machine in these),
+            outcome=group[0].answer,
+            reason=group[0].reason,
+            machines=[machine.name for machine in group],
+            hosts=hosts.folded(machine.name for machine in group),
+            limit=hosts.limit(machine.name for machine in group),
         )
-        for these in found.values()
+        for group in found.values()
     ]

@@ -131,12 +131,12 @@ def _of_events(data: bytes, folder: Path) -> None:
     collecting = ansible_collect._Collecting(members, lambda sentence: None, folder)
     rollout = RolloutRun(["a", "b"], folder, lambda end: None)
     for name in "ab":
-        collecting.heard(Event(event="host", host=name))
-        rollout.heard(Event(event="begun", host=name))
+        collecting.on_event(Event(event="host", host=name))
+        rollout.on_event(Event(event="begun", host=name))
     for event in ansible._events(io.BytesIO(data)):
         if event.event == "result" and "full" not in event.said:
-            collecting.heard(event)
-            rollout.heard(event)
+            collecting.on_event(event)
+            rollout.on_event(event)
     assert [*members.found] == [*rollout.ends] == ["a", "b"]
     for member in members.found.values():
         _reason(member.outcome, member.reason)

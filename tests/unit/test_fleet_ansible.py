@@ -71,10 +71,10 @@ class Running:
         self.members = Members(self.folder, Asked([], 60.0), self.told.append)
         self.run = ansible_collect._Collecting(self.members, str, tmp_path)
         for name in ("a", "../b", "c\x1b[31m"):
-            self.run.heard(Event(event="host", host=name, groups=["g"], places={"rack": "r1"}))
+            self.run.on_event(Event(event="host", host=name, groups=["g"], places={"rack": "r1"}))
 
     def result(self, host: str, **more: object) -> Member:
-        self.run.heard(Event(event="result", host=host, **more))  # type: ignore[arg-type]
+        self.run.on_event(Event(event="result", host=host, **more))  # type: ignore[arg-type]
         return self.told[-1]
 
 

@@ -148,8 +148,8 @@ def test_a_roll_out_believes_no_lie(
 ) -> None:
     run = RolloutRun(["a", "b"], tmp_path, lambda end: None)
     for name in ("a", "b"):
-        run.heard(Event(event="begun", host=name))
-    run.heard(Event(event="result", host="a", state="ok", said=said))
+        run.on_event(Event(event="begun", host=name))
+    run.on_event(Event(event="result", host="a", state="ok", said=said))
     end = run.ends["a"]
     assert (end.result, end.exit_code) == (result, code) and not run.stopped
     assert end.reason.isprintable() and len(end.reason) < 1200

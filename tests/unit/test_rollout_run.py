@@ -22,7 +22,7 @@ def told(host: str, state: str = "ok", **said: object) -> Event:
 def run_of(tmp_path: Path, *events: Event) -> RolloutRun:
     run = RolloutRun(["a", "b", "c"], tmp_path, lambda end: None)
     for event in events:
-        run.heard(event)
+        run.on_event(event)
     return run
 
 

@@ -26,4 +26,4 @@ class Asked(NamedTuple):
 
 
 # Called with each machine as soon as it is known what became of it.
-Told = Callable[[Member], None]
+OnOutcome = Callable[[Member], None]

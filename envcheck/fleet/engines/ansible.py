@@ -72,7 +72,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     event: "started" (version), "no-hosts", "host" (host, groups, places; one for each machine of a play),
     "play" (name, hosts), "task" (name), "begun" (host), "result" (host, task, action, state, changed, words,
-    timed_out, ignored, said: what an action of ours told), "ended".
+    timed_out, ignored, said: the answer of one of our actions), "ended".
     """
 
     event: str
@@ -111,15 +111,15 @@ def run_playbook(
     playbook: Path,
     inventory: Inventory,
     variables: Mapping[str, Any],
-    heard: Callable[[Event], None],
+    on_event: Callable[[Event], None],
     *,
     environment: Mapping[str, str] | None = None,
     look: Callable[[], None] = lambda: None,
 ) -> PlaybookEnd:
     """Run a playbook whose directory has our callback_plugins to its end.
 
-    variables: extra variables; no secrets, they lie in a file meanwhile. heard: called with each event as it
-    comes. look: called several times a second; what either raises ends ansible and all its processes.
+    variables: extra variables; no secrets, they lie in a file meanwhile. on_event: called with each event as
+    it comes. look: called several times a second; what either raises ends ansible and all its processes.
     Raises UsageError where there is no ansible-playbook, or where it says that the user's words are wrong.
     """
     program = find()
@@ -131,20 +131,20 @@ def run_playbook(
         argv = [program, *inventory.argv(), "-e", f"@{extra}", playbook]
         env = {**os.environ, **_utf8(os.environ), **_ENVIRONMENT, **(environment or {})}
         env["ENVCHECK_EVENTS"] = str(events)
-        told = 0
+        count = 0
         with events.open("rb") as file:
 
             def listen() -> None:
-                nonlocal told
+                nonlocal count
                 for event in _events(file):
-                    told += 1
-                    heard(event)
+                    count += 1
+                    on_event(event)
                 look()
 
             result = processes.run_on_terminal([str(word) for word in argv], env=env, tick=listen)
             listen()
     end = PlaybookEnd(result.code, result.describe(), _last_words(result.stderr))
-    if not told:
+    if not count:
         raise _refused(program, end)
     return end
 

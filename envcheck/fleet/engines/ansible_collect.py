@@ -12,7 +12,7 @@ from ... import json_text, plugins, scratch, single_file
 from ...exit_codes import CouldNotLook, UsageError
 from ...facts import snapshot as snapshots
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told, outcomes, relay
+from . import Asked, OnOutcome, outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
 from .collecting import ENDED, Members
 
@@ -23,18 +23,19 @@ def collect(
     folder: FleetFolder,
     inventory: Inventory,
     asked: Asked,
-    told: Told,
+    on_outcome: OnOutcome,
     say: Callable[[str], None],
 ) -> list[Member]:
     """Ask them all; the members of this run, in the inventory's order.
 
-    told: called with each as soon as its outcome is known, and with ``not-asked`` when it is known that it is
-    to be asked. say: called with a sentence for people. However this ends, fleet.json has what came.
+    on_outcome: called with each machine as soon as its outcome is known, and with ``not-asked`` when it is
+    known that it will be asked. say: called with a sentence for people. However this ends, fleet.json has
+    what came.
     """
-    members = Members(folder, asked, told)
+    members = Members(folder, asked, on_outcome)
     with scratch.directory() as work, members.roster("ansible"):
         run = _Collecting(members, say, work)
-        end = run_playbook(COLLECT, inventory, run.variables(), run.heard)
+        end = run_playbook(COLLECT, inventory, run.variables(), run.on_event)
     run.check(end)
     return list(members.found.values())
 
@@ -77,7 +78,7 @@ class _Collecting:
             "envcheck_timeout": f"{deadline:.0f}",
         }
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if event.event == "no-hosts":
             raise UsageError("the inventory names no machine, or --limit leaves none of them")
         if event.event == "started":
@@ -100,13 +101,13 @@ class _Collecting:
         """The Snapshot, or why there is none."""
         deadline = self._members.asked.deadline
         try:
-            said = json_text.convert(event.said, _AskAnswer)
+            reply = json_text.convert(event.said, _AskAnswer)
         except json_text.NotReadable as error:
             return "unreadable", str(error)
-        if said.full:
-            raise CouldNotLook(f"{self._work}: {said.full}: no room for answers there")
-        if said.answer:
-            path = Path(said.answer)
+        if reply.full:
+            raise CouldNotLook(f"{self._work}: {reply.full}: no room for answers there")
+        if reply.answer:
+            path = Path(reply.answer)
             try:
                 answer = path.read_bytes()
                 path.unlink()
@@ -114,8 +115,8 @@ class _Collecting:
                 return "unreadable", f"its answer: {error.strerror}"
             relayed = relay.read(answer, self._cookie, snapshots.LIMIT)
             return outcomes.of_relayed(relayed, deadline) or relayed.output
-        if said.garbage:
-            return outcomes.of_garbage(said.words, said.rc, said.size)
+        if reply.garbage:
+            return outcomes.of_garbage(reply.words, reply.rc, reply.size)
         if (
             event.timed_out or "in the expected time frame" in event.words
         ):  # 2.14 has no flag for it

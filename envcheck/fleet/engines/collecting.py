@@ -8,21 +8,21 @@ from contextlib import contextmanager
 
 from ...exit_codes import CouldNotLook
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told
+from . import Asked, OnOutcome
 
 ENDED = "the run was ended before its answer"
 
 
 class Members:
-    """told: called with each machine as soon as its outcome is known."""
+    """on_outcome: called with each machine as soon as its outcome is known."""
 
-    def __init__(self, folder: FleetFolder, asked: Asked, told: Told) -> None:
+    def __init__(self, folder: FleetFolder, asked: Asked, on_outcome: OnOutcome) -> None:
         self.found: dict[str, Member] = {}
-        self.folder, self.asked, self._told = folder, asked, told
+        self.folder, self.asked, self._on_outcome = folder, asked, on_outcome
 
     def set(self, member: Member) -> None:
         self.found[member.name] = member
-        self._told(member)
+        self._on_outcome(member)
 
     def put(
         self, name: str, groups: list[tuple[str, str]], outcome: Outcome, reason: str = ""

@@ -1,4 +1,4 @@
-"""What became of a machine, from what ssh, sudo, Ansible and its Python have said. Pure.
+"""What became of a machine, from the output of ssh, sudo, Ansible and its Python. Pure.
 
 The same trouble has the same words on every machine, so that machines can be grouped by it; and words of
 others are passed on only where none of these is known.
@@ -15,7 +15,7 @@ from .relay import LARGEST, Relayed
 _LONGEST = 200  # characters of foreign words
 _READ = 10_000  # characters in which the last words are looked for
 
-# (what is said, in lower case; what became of the machine; in our words)
+# (a phrase of the output, in lower case; what became of the machine; in our words)
 _KNOWN: tuple[tuple[str, Outcome, str], ...] = (
     ("remote host identification has changed", "unreachable", "its host key is not the known one"),
     ("host key verification failed", "unreachable", "its host key is not known"),
@@ -91,7 +91,7 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
 
 
 def of_garbage(words: str, code: int | None, size: int) -> tuple[Outcome, str]:
-    """What became of a machine that said this (of ``size`` bytes), and not what it was asked."""
+    """What became of a machine that answered these words (of ``size`` bytes), and not what it was asked."""
     if size >= LARGEST:
         return "unreadable", "the answer is longer than a Snapshot may be"
     found = _known(words)
@@ -107,15 +107,15 @@ def of_garbage(words: str, code: int | None, size: int) -> tuple[Outcome, str]:
 
 def _known(words: str) -> tuple[Outcome, str] | None:
     lower = words[-_READ:].lower()
-    for said, outcome, reason in _KNOWN:
-        if said in lower:
+    for phrase, outcome, reason in _KNOWN:
+        if phrase in lower:
             return outcome, reason
     denied = _DENIED.search(lower)
     return ("unreachable", f"permission denied ({denied.group(1)})") if denied else None
 
 
 def _last(words: str) -> str:
-    """The last line that says something, of what was said by others."""
+    """The last line of others' output that has words in it."""
     lines = [line.strip() for line in words[-_READ:].splitlines() if any(c.isalpha() for c in line)]
     last = lines[-1] if lines else ""
     for beginning in _BEGINNINGS:

@@ -26,7 +26,7 @@ LARGEST = (
 )  # bytes of an answer on its way, packed; a whole Snapshot takes some ten thousand
 GRACE = 5.0  # seconds between asking what runs there to end, and killing it
 _STARTING = 2.0  # seconds that a Python may take to start
-# Seconds after a machine's deadline until its shell has ended all that it started, and said so.
+# Seconds after a machine's deadline until its shell has ended all that it started, and reported it.
 MARGIN = 2 * GRACE + _STARTING + 8.0
 
 _GUARD = (

@@ -190,13 +190,13 @@ def srun_words(stderr: bytes) -> str:
     lines = stderr.decode("utf-8", "replace").splitlines()
     errors = [line.partition("error: ")[2] for line in lines if line.startswith("srun: error: ")]
     first = next(iter(errors), "") or next((line for line in lines if line.strip()), "")
-    # the same on all nodes, so that they are told together
+    # the same on all nodes, so that they are reported together
     first = re.sub(r" (?:for )?(?:StepId=[\d.]{1,20}|JobId=\d{1,12})", "", first)
     return safe_text.one_line(re.sub(r" on (?:node )?[\w.-]{1,200}(?=:|$)", "", first))[:300]
 
 
-def _last_line(said: bytes) -> str:
-    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+def _last_line(output: bytes) -> str:
+    lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     return safe_text.one_line(lines[-1])[:300] if lines else ""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ... import plugins, scratch, single_file
 from ...install import processes
 from ..folder import FleetFolder, Member, Outcome
-from . import Asked, Told, outcomes, relay, slurm, slurm_nodes
+from . import Asked, OnOutcome, outcomes, relay, slurm, slurm_nodes
 from .collecting import ENDED, Members
 from .slurm import SlurmQuestion, SlurmTools
 from .slurm_nodes import SlurmNodeState
@@ -25,7 +25,7 @@ def collect(
     folder: FleetFolder,
     question: SlurmQuestion,
     asked: Asked,
-    told: Told,
+    on_outcome: OnOutcome,
     say: Callable[[str], None],
     environ: Mapping[str, str],
 ) -> list[Member]:
@@ -36,7 +36,7 @@ def collect(
     slurm.refuse_ours(question.options)
     tools = slurm.find(environ)
     nodes = slurm.chosen(tools, question)
-    run = _SlurmRun(Members(folder, asked, told), question, slurm.switches(tools))
+    run = _SlurmRun(Members(folder, asked, on_outcome), question, slurm.switches(tools))
     with run.members.roster("slurm"):
         asking = run.sort_out(nodes)
         say(f"asking {len(asking)} of {len(nodes)} nodes by {tools.version()}")
@@ -96,8 +96,8 @@ class _SlurmRun:
         elif relayed.outcome == "damaged":
             found = slurm.lost(result) or found
         elif relayed.outcome == "garbled":
-            said = result.stdout[-4000:].decode("utf-8", "replace")
-            own = said.rpartition(slurm.mark(self._cookie))[2]
+            output = result.stdout[-4000:].decode("utf-8", "replace")
+            own = output.rpartition(slurm.mark(self._cookie))[2]
             found = slurm.lost(result) or outcomes.of_garbage(own, None, len(result.stdout))
         if found is not None:
             self._put(node, *found)

@@ -92,7 +92,7 @@ def gpus(gres: str) -> int:
 
 
 def closed(node: SlurmNodeState) -> tuple[Outcome, str] | None:
-    """What is said of a node that Slurm starts no job on; None where it may."""
+    """The outcome and reason of a node that Slurm starts no job on; None where it may."""
     outcome: Outcome | None = None
     if node.base in _DOWN or _SILENT in node.flags:
         outcome = "unreachable"

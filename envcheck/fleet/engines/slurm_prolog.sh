@@ -75,8 +75,8 @@ finish() {
 # What became of a step, for the log: the doctor's verdict or its first line, or that it did not end.
 words() {
     [ "$1" = 124 ] && echo "no answer in time" && return
-    said=$(sed -n 's/^ *"verdict": "\(.*\)",$/\1/p' "$out")
-    echo "exit $1: ${said:-$(cat "$err" "$out" | sed -n '/./{p;q;}' | cut -c 1-300)}"
+    verdict=$(sed -n 's/^ *"verdict": "\(.*\)",$/\1/p' "$out")
+    echo "exit $1: ${verdict:-$(cat "$err" "$out" | sed -n '/./{p;q;}' | cut -c 1-300)}"
 }
 
 ask_slurm() {

@@ -83,7 +83,7 @@ def _key(fitting: Fitting, request: Request, mirror: str) -> str:
     group = fitting.group
     tags = {minor: one.tags[:1] for minor, one in fitting.runners.items()}
     interpreter = fitting.choice.candidate.interpreter
-    told = msgspec.json.encode(
+    inputs = msgspec.json.encode(
         [
             record.inputs(request),
             record.public(request),
@@ -93,7 +93,7 @@ def _key(fitting: Fitting, request: Request, mirror: str) -> str:
         ]
     )
     name = group.stack.replace("/", "-")
-    return f"{name}-{group.release}-{hashlib.sha256(told).hexdigest()[:12]}"
+    return f"{name}-{group.release}-{hashlib.sha256(inputs).hexdigest()[:12]}"
 
 
 def _wheels(fitting: Fitting) -> Choice:

@@ -55,10 +55,10 @@ class _Fit(NamedTuple):
     architecture: str
 
 
-def interpreters(machine: str, told: Iterable[Sequence[str]]) -> list[Interpreter]:
-    """What a machine has said of its Pythons, as (path, answer); those whose answer is none are skipped."""
+def interpreters(machine: str, answers: Iterable[Sequence[str]]) -> list[Interpreter]:
+    """A machine's Pythons, from its (path, answer) pairs; a pair without a valid answer is skipped."""
     found: dict[str, Interpreter] = {}
-    for path, text in told:
+    for path, text in answers:
         answer = answer_in(text.encode())
         if answer is None:
             continue
@@ -95,21 +95,23 @@ def plan(
             key = (safe_text.one_line(reason), "", int(ExitCode.COULD_NOT_LOOK))
             against.setdefault(key, []).append(machine.name)
         else:
-            fits.setdefault(_alike(fit), []).append(fit)
-    ordered = sorted(fits.values(), key=lambda these: -len(these))
-    left = [
+            fits.setdefault(_group_key(fit), []).append(fit)
+    ordered = sorted(fits.values(), key=lambda group: -len(group))
+    left_out = [
         LeftOutMachines(
             reason=reason, hint=hint, machines=names, hosts=hosts.folded(names), exit_code=code
         )
         for (reason, hint, code), names in against.items()
     ]
-    return [_fitting(f"envcheck_fit_{n}", these) for n, these in enumerate(ordered, 1)], left
+    return [_fitting(f"envcheck_fit_{n}", group) for n, group in enumerate(ordered, 1)], left_out
 
 
-def planned(groups: Sequence[FitGroup], left: Sequence[LeftOutMachines], waves: list[int], max_fail: str) -> (
-    PlannedRollout
-):  # fmt: skip
-    return PlannedRollout(groups=list(groups), left_out=list(left), waves=waves, max_fail=max_fail)
+def planned(
+    groups: Sequence[FitGroup], left_out: Sequence[LeftOutMachines], waves: list[int], max_fail: str
+) -> PlannedRollout:
+    return PlannedRollout(
+        groups=list(groups), left_out=list(left_out), waves=waves, max_fail=max_fail
+    )
 
 
 def _judge(
@@ -157,7 +159,7 @@ def _runner(machine: Surveyed, own_python: str) -> Interpreter:
     return max(able, key=lambda one: (one.has_venv, number(one.minor)))
 
 
-def _alike(fit: _Fit) -> tuple[str, ...]:
+def _group_key(fit: _Fit) -> tuple[str, ...]:
     release = fit.choice.candidate.release.release
     if isinstance(fit.choice.candidate.interpreter, Interpreter):
         return (
@@ -169,14 +171,14 @@ def _alike(fit: _Fit) -> tuple[str, ...]:
     return (fit.choice.stack.name, release, fit.architecture)
 
 
-def _fitting(name: str, these: list[_Fit]) -> Fitting:
+def _fitting(name: str, fits: list[_Fit]) -> Fitting:
     """One choice for all of them: for the oldest C library, whose wheels the others take, too."""
-    first = min(these, key=lambda fit: _glibc(fit.choice.candidate.interpreter or fit.runner))
+    first = min(fits, key=lambda fit: _glibc(fit.choice.candidate.interpreter or fit.runner))
     runners: dict[str, Interpreter] = {}
-    for one in sorted((fit.runner for fit in these), key=_glibc, reverse=True):
+    for one in sorted((fit.runner for fit in fits), key=_glibc, reverse=True):
         runners[one.minor] = one  # the oldest C library's stays
     candidate = first.choice.candidate
-    names = [fit.name for fit in these]
+    names = [fit.name for fit in fits]
     group = FitGroup(
         name=name,
         stack=first.choice.stack.name,
@@ -190,7 +192,7 @@ def _fitting(name: str, these: list[_Fit]) -> Fitting:
         reasons=first.choice.reasons,
         notes=candidate.notes,
     )
-    return Fitting(group, first.choice, runners, {fit.name: fit.runner.path for fit in these})
+    return Fitting(group, first.choice, runners, {fit.name: fit.runner.path for fit in fits})
 
 
 def _glibc(interpreter: Interpreter) -> tuple[int, int]:

@@ -16,13 +16,13 @@ from ..engines.outcomes import of_words
 from .model import EndResult, MachineEnd
 
 # Called with a machine when it is begun, and with what became of it.
-EndTold = Callable[[MachineEnd], None]
+OnEnd = Callable[[MachineEnd], None]
 
 _ENDED = "ansible-playbook ended before its answer"
 _NOT_BEGUN = "its turn did not come"
 
 
-class _MachineTold(msgspec.Struct):
+class _MachineAnswer(msgspec.Struct):
     """What our action says that a machine has answered, who may lie."""
 
     result: Literal["installed", "already", "back", "nothing", "failed"]
@@ -38,13 +38,13 @@ class _MachineTold(msgspec.Struct):
 class RolloutRun:
     """What is known of the machines, while Ansible works and afterwards."""
 
-    def __init__(self, names: Sequence[str], logs: Path, told: EndTold) -> None:
+    def __init__(self, names: Sequence[str], logs: Path, on_end: OnEnd) -> None:
         self.ends = {
             name: MachineEnd(name=name, result="not-begun", reason=_NOT_BEGUN) for name in names
         }
         self.stopped = ""
         self._logs = logs
-        self._told = told
+        self._on_end = on_end
         self._wave = 0
         self._begun: set[str] = set()
 
@@ -52,7 +52,7 @@ class RolloutRun:
         """To its end, whatever became of the machines. Raises EnvcheckError where it cannot begin."""
         self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            end = run_playbook(playbook, inventory, variables, self.heard)
+            end = run_playbook(playbook, inventory, variables, self.on_event)
         finally:
             for passing in [*self._logs.glob(".failed-*"), *self._logs.glob(".small-*")]:
                 passing.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ class RolloutRun:
         if end.code not in (0, 2, 4) and end.words:
             self.stopped = f"ansible-playbook {end.description}: {end.words}"
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if event.event == "play":
             self._wave += 1
         elif event.event == "host" and event.host not in self.ends:
@@ -89,25 +89,25 @@ class RolloutRun:
             self._set(name, "failed", code, of_words(event.words, "failed")[1])
         else:
             try:
-                self._set_told(name, json_text.convert(event.said, _MachineTold))
+                self._set_answer(name, json_text.convert(event.said, _MachineAnswer))
             except json_text.NotReadable as error:
                 self._set(name, "failed", code, f"its answer cannot be believed: {error}")
 
-    def _set_told(self, name: str, told: _MachineTold) -> None:
+    def _set_answer(self, name: str, answer: _MachineAnswer) -> None:
         """Raises UnreadableAnswer where it contradicts itself."""
-        done = told.result != "failed"
-        if done and told.exit_code:
-            raise json_text.NotReadable(f"{told.result}, with exit code {told.exit_code}")
+        done = answer.result != "failed"
+        if done and answer.exit_code:
+            raise json_text.NotReadable(f"{answer.result}, with exit code {answer.exit_code}")
         self._set(
             name,
-            told.result,
-            told.exit_code if done or told.exit_code else int(ExitCode.COULD_NOT_LOOK),
-            "" if done and told.result != "nothing" else _text(told.words),
-            version=_text(told.version),
-            verdict=_text(told.verdict),
-            unproven=[_text(one) for one in told.unproven],
-            carried=told.carried,
-            seconds=told.seconds,
+            answer.result,
+            answer.exit_code if done or answer.exit_code else int(ExitCode.COULD_NOT_LOOK),
+            "" if done and answer.result != "nothing" else _text(answer.words),
+            version=_text(answer.version),
+            verdict=_text(answer.verdict),
+            unproven=[_text(one) for one in answer.unproven],
+            carried=answer.carried,
+            seconds=answer.seconds,
         )
 
     def _set(self, name: str, result: EndResult, code: int, reason: str, **more: Any) -> None:
@@ -122,7 +122,7 @@ class RolloutRun:
             **more,
         )
         self.ends[name] = end
-        self._told(end)
+        self._on_end(end)
 
 
 def log_name(name: str) -> str:

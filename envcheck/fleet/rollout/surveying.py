@@ -12,7 +12,7 @@ import msgspec
 from ...facts import snapshot as snapshots
 from ...install.pythons import probe
 from .. import folder as fleet_folder
-from ..engines import Asked, Told
+from ..engines import Asked, OnOutcome
 from ..engines.ansible import CONTENT, Event, Inventory, run_playbook
 from ..engines.ansible_collect import collect
 from ..folder import FleetFolder, Member
@@ -25,11 +25,11 @@ _NO_PYTHONS = "what Pythons it has could not be asked"
 
 
 def look(
-    folder: FleetFolder, inventory: Inventory, told: Told, say: Callable[[str], None]
+    folder: FleetFolder, inventory: Inventory, on_outcome: OnOutcome, say: Callable[[str], None]
 ) -> list[Surveyed]:
     """Every machine of the inventory, in its order; only where asked. Raises EnvcheckError."""
     say("asking the machines what they are")
-    members = collect(folder, inventory, Asked(["--level=quick"], DEADLINE), told, say)
+    members = collect(folder, inventory, Asked(["--level=quick"], DEADLINE), on_outcome, say)
     answered = [member.name for member in members if member.outcome == "answered"]
     say("asking the machines for their Pythons")
     pythons = _pythons(inventory, answered) if answered else {}
@@ -44,10 +44,10 @@ def added(inventory: Inventory, group: str, tree: Mapping[str, Any], folder: Pat
 
 
 def _pythons(inventory: Inventory, names: Sequence[str]) -> dict[str, Any]:
-    """What each has said of its Pythons."""
+    """What each machine answered about its Pythons."""
     found: dict[str, Any] = {}
 
-    def heard(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if event.event == "result" and "pythons" in event.said:
             found[event.host] = event.said["pythons"]
 
@@ -58,7 +58,7 @@ def _pythons(inventory: Inventory, names: Sequence[str]) -> dict[str, Any]:
             "envcheck_hosts": "envcheck_answered",
             "envcheck_python_script": probe.script(),
         }
-        run_playbook(_PYTHONS, asked, variables, heard)
+        run_playbook(_PYTHONS, asked, variables, on_event)
     return found
 
 
@@ -69,10 +69,12 @@ def _surveyed(folder: FleetFolder, member: Member, pythons: Mapping[str, Any]) -
         snapshot = snapshots.load(fleet_folder.read(folder.file(member.name)))
     except snapshots.SnapshotError as error:
         return Surveyed(member.name, None, [], str(error))
-    told = pythons.get(member.name)
-    if not isinstance(told, list):
+    answers = pythons.get(member.name)
+    if not isinstance(answers, list):
         return Surveyed(member.name, None, [], _NO_PYTHONS)
     pairs = [
-        [str(word) for word in pair] for pair in told if isinstance(pair, list) and len(pair) == 2
+        [str(word) for word in pair]
+        for pair in answers
+        if isinstance(pair, list) and len(pair) == 2
     ]
     return Surveyed(member.name, snapshot, interpreters(member.name, pairs))

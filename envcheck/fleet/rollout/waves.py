@@ -28,13 +28,13 @@ def parse(text: str) -> list[str]:
 def sizes(waves: list[str], count: int) -> list[int]:
     """How many machines each wave has: the last one is repeated until all have had their turn."""
     found: list[int] = []
-    left = count
-    while left > 0:
+    remaining = count
+    while remaining > 0:
         wave = waves[min(len(found), len(waves) - 1)]
         share = int(wave.removesuffix("%"))
         size = max(count * share // 100, 1) if wave.endswith("%") else share
-        found.append(min(size, left))
-        left -= found[-1]
+        found.append(min(size, remaining))
+        remaining -= found[-1]
     return found
 
 

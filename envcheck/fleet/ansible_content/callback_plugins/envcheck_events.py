@@ -107,9 +107,9 @@ class CallbackModule(CallbackBase):
         host = getattr(result, "host", None) or result._host
         if found.get("timedout"):
             more["timed_out"] = True
-        said = found.get("envcheck")
-        if isinstance(said, dict):
-            more["said"] = dict(said)
+        answer = found.get("envcheck")
+        if isinstance(answer, dict):
+            more["said"] = dict(answer)
         words = ""
         if state in ("failed", "unreachable"):
             words = [found.get("msg"), found.get("stderr"), found.get("module_stderr")]

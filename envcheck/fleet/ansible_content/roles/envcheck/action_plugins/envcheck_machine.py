@@ -39,7 +39,7 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _bound_memory()
         self._host = str((task_vars or {}).get("inventory_hostname", "machine"))
-        self._said = []
+        self._lines = []
         do = self._task.args.get("do", "install")
         if do == "pythons":
             return self._pythons()
@@ -49,24 +49,24 @@ class ActionModule(ActionBase):
             return {"skipped": True, "msg": stopped, "envcheck": {"result": "not-begun"}}
         began = time.time()
         try:
-            told = self._install() if do == "install" else self._rollback()
+            answer = self._install() if do == "install" else self._rollback()
         except AnsibleConnectionFailure:
             self._count_failure()
             raise
         except (AnsibleError, OSError) as error:
-            told = {"result": "failed", "exit_code": 4, "words": str(error)}
+            answer = {"result": "failed", "exit_code": 4, "words": str(error)}
         except MemoryError:
-            told = {"result": "failed", "exit_code": 4, "words": "it answers without an end"}
-        told["seconds"] = round(time.time() - began, 1)
-        self._keep_log(told)
-        failed = told["result"] not in ("installed", "already", "back", "nothing")
+            answer = {"result": "failed", "exit_code": 4, "words": "it answers without an end"}
+        answer["seconds"] = round(time.time() - began, 1)
+        self._keep_log(answer)
+        failed = answer["result"] not in ("installed", "already", "back", "nothing")
         if failed:
             self._count_failure()
         return {
             "failed": failed,
-            "changed": told["result"] in ("installed", "back"),
-            "msg": told.get("words") or told["result"],
-            "envcheck": told,
+            "changed": answer["result"] in ("installed", "back"),
+            "msg": answer.get("words") or answer["result"],
+            "envcheck": answer,
         }
 
     # How many have failed in this run of ansible-playbook: a byte each, in a file that its workers share.
@@ -98,9 +98,9 @@ class ActionModule(ActionBase):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
-    def _keep_log(self, told):
+    def _keep_log(self, answer):
         name = quoted_name(self._host, safe="").replace("..", "%2E%2E")[:200]
-        text = "\n".join([*self._said, json.dumps(told, indent=1), ""])
+        text = "\n".join([*self._lines, json.dumps(answer, indent=1), ""])
         with (self._logs() / (name + ".log")).open("a", encoding="utf-8", errors="replace") as log:
             log.write(text)
 
@@ -133,15 +133,15 @@ class ActionModule(ActionBase):
         )
         stdout, ended, code = done.get("stdout", "").rpartition(_MARK + "end ")
         stderr = "\n".join(line for line in done.get("stderr", "").splitlines() if line.strip())
-        told = {"stdout": stdout if ended else code, "stderr": stderr, "rc": None}
+        output = {"stdout": stdout if ended else code, "stderr": stderr, "rc": None}
         code = code.strip()
         if ended and code.isascii() and code.isdecimal() and len(code) < 4:
-            told["rc"] = int(code)
+            output["rc"] = int(code)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._said.append("%s %s: status %s" % (stamp, what, told["rc"]))
-        if what in ("install", "rollback", "copied") or told["rc"]:
-            self._said += [told[name][-200_000:].rstrip() for name in ("stderr", "stdout")]
-        return told
+        self._lines.append("%s %s: status %s" % (stamp, what, output["rc"]))
+        if what in ("install", "rollback", "copied") or output["rc"]:
+            self._lines += [output[name][-200_000:].rstrip() for name in ("stderr", "stdout")]
+        return output
 
     def _install(self):
         arguments = self._task.args
@@ -165,31 +165,31 @@ class ActionModule(ActionBase):
             " ".join(map(quote, words)),
             (FILES / "install.sh").read_text(encoding="utf-8"),
         )
-        told = _envelope(self._sh(script, "look", FIRST="yes", **given))
-        if told is not None and told["exit_code"] != 2:  # 2: the packages are no longer there
-            return self._done(told, 0)
+        answer = _envelope(self._sh(script, "look", FIRST="yes", **given))
+        if answer is not None and answer["exit_code"] != 2:  # 2: the packages are no longer there
+            return self._done(answer, 0)
         carried = self._carry(bundle, place, listed)
         done = self._sh(script, "install", FIRST="", **given)
-        told = _envelope(done)
-        if told is None:
+        answer = _envelope(done)
+        if answer is None:
             return {
                 "result": "failed",
                 "exit_code": 3 if done["rc"] in (1, 2) else 4,
                 "words": _last(done) or "envcheck could not be installed there",
             }
-        return self._done(told, carried, place)
+        return self._done(answer, carried, place)
 
-    def _done(self, told, carried, place=""):
-        done = told["result"] in ("installed", "already")
-        if told["result"] == "installed":
-            lines = [told["directory"], told["version"], told["kept"]]
+    def _done(self, answer, carried, place=""):
+        done = answer["result"] in ("installed", "already")
+        if answer["result"] == "installed":
+            lines = [answer["directory"], answer["version"], answer["kept"]]
             keep = 'printf "%s\\n" "$@" >"$HOME/.local/share/envcheck-fleet/rolled-out"'
             self._sh("set -- %s\n%s" % (" ".join(map(quote, lines)), keep), "remember")
         if place and done:
             self._sh("rm -f -- %s/files/*" % quote(place), "clear", become=False)
         names = ("exit_code", "words", "version", "verdict", "unproven")
-        found = {name: told[name] for name in names}
-        return dict(found, result=told["result"] if done else "failed", carried=carried)
+        found = {name: answer[name] for name in names}
+        return dict(found, result=answer["result"] if done else "failed", carried=carried)
 
     def _place(self, folder):
         """The directory there, made by whoever logs in: become's user can read it."""
@@ -284,8 +284,8 @@ def _last(done):
     return " ".join(line.strip() for line in lines[-2:])[:600]
 
 
-def _digest(told):
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _digest(data):
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def _envelope(done):
@@ -295,14 +295,14 @@ def _envelope(done):
     if begin < 0:
         return None
     try:
-        told = json.JSONDecoder().raw_decode(text[begin:])[0]
-        environment, error = told.get("environment") or {}, told.get("error") or {}
+        answer = json.JSONDecoder().raw_decode(text[begin:])[0]
+        environment, error = answer.get("environment") or {}, answer.get("error") or {}
         words = [error.get("sentence"), error.get("hint")]
         kept = environment.get("kept") or [""]
         unproven = environment.get("unproven") or []
         return {
-            "result": _text(told["result"]),
-            "exit_code": min(max(int(told["exit_code"]), 0), 255),
+            "result": _text(answer["result"]),
+            "exit_code": min(max(int(answer["exit_code"]), 0), 255),
             "words": " ".join(_text(one) for one in words if one),
             "directory": _text(environment.get("directory", "")),
             "version": _text(environment.get("version", "")),

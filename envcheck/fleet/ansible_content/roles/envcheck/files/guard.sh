@@ -9,13 +9,13 @@ envcheck_kill() {
     done; [ -n "$envcheck_found" ];
 };
 (
-    trap '' PIPE; left=$LIMIT;
-    while [ "$left" -gt 0 ] && { [ -t 2 ] || echo >&2; }; do
-        sleep 1 >/dev/null 2>&1; left=$((left - 1));
+    trap '' PIPE; seconds=$LIMIT;
+    while [ "$seconds" -gt 0 ] && { [ -t 2 ] || echo >&2; }; do
+        sleep 1 >/dev/null 2>&1; seconds=$((seconds - 1));
     done;
-    trap '' TERM; [ "$left" -gt 0 ] || echo "$LATE";
-    exec >/dev/null 2>&1; left=$GRACE; envcheck_kill TERM;
-    while [ "$left" -gt 0 ] && envcheck_kill 0; do sleep 1; left=$((left - 1)); done;
-    while envcheck_kill KILL && [ "$left" -gt -5 ]; do sleep 1; left=$((left - 1)); done;
+    trap '' TERM; [ "$seconds" -gt 0 ] || echo "$LATE";
+    exec >/dev/null 2>&1; seconds=$GRACE; envcheck_kill TERM;
+    while [ "$seconds" -gt 0 ] && envcheck_kill 0; do sleep 1; seconds=$((seconds - 1)); done;
+    while envcheck_kill KILL && [ "$seconds" -gt -5 ]; do sleep 1; seconds=$((seconds - 1)); done;
 ) </dev/null &
 envcheck_guard=$!;

@@ -1,11 +1,11 @@
 # Goes back to the version before the last roll-out's, which its last line in rolled-out names. Given: NAME (of the
 # environment; "" for the one rolled out last).
 home=$HOME/.local/share/envcheck-fleet
-told=$(cat "$home/rolled-out" 2>/dev/null) && [ -n "$told" ] ||
+record=$(cat "$home/rolled-out" 2>/dev/null) && [ -n "$record" ] ||
     { echo "@envcheck nothing there is no roll-out here to go back from"; exit 0; }
-directory=$(printf '%s\n' "$told" | sed -n 1p)
-version=$(printf '%s\n' "$told" | sed -n 2p)
-before=$(printf '%s\n' "$told" | sed -n 3p)
+directory=$(printf '%s\n' "$record" | sed -n 1p)
+version=$(printf '%s\n' "$record" | sed -n 2p)
+before=$(printf '%s\n' "$record" | sed -n 3p)
 [ -z "$NAME" ] || [ "${directory##*/}" = "$NAME" ] ||
     { echo "@envcheck nothing the last roll-out here was of ${directory##*/}"; exit 0; }
 now=$(readlink "$directory/current") && now=${now##*/}

@@ -42,21 +42,21 @@ class ActionModule(ActionBase):
         command = args["command"].replace("@PYTHON@", self._python(task_vars))
         _bound_memory()
         try:
-            told = self._exec(command, script)
-            output = told["stdout"].encode("utf-8", "surrogateescape")
+            executed = self._exec(command, script)
+            output = executed["stdout"].encode("utf-8", "surrogateescape")
         except MemoryError:
-            said = {"garbage": True, "rc": 0, "words": "", "size": MEMORY}
-            return dict(result, changed=False, envcheck=said)
-        if args["mark"] not in told["stdout"]:
-            words = output[-1000:].decode("utf-8", "replace") + "\n" + told["stderr"][-1000:]
-            said = {"garbage": True, "rc": told["rc"], "words": _printable(words)}
-            said["size"] = len(output)
+            answer = {"garbage": True, "rc": 0, "words": "", "size": MEMORY}
+            return dict(result, changed=False, envcheck=answer)
+        if args["mark"] not in executed["stdout"]:
+            words = output[-1000:].decode("utf-8", "replace") + "\n" + executed["stderr"][-1000:]
+            answer = {"garbage": True, "rc": executed["rc"], "words": _printable(words)}
+            answer["size"] = len(output)
         else:
             try:
-                said = {"answer": self._keep(args["answers"], output), "rc": told["rc"]}
+                answer = {"answer": self._keep(args["answers"], output), "rc": executed["rc"]}
             except OSError as error:
-                said = {"full": error.strerror}
-        return dict(result, changed=False, envcheck=said)
+                answer = {"full": error.strerror}
+        return dict(result, changed=False, envcheck=answer)
 
     def _python(self, task_vars):
         """The interpreters to try, quoted for a shell: the one that the user named, or what is usual."""
