@@ -19,7 +19,7 @@ from .results import ReportedResult
 # A headline that begins with one of these says something of devices, and follows their name.
 _OF_SEVERAL = {"is": "are", "was": "were", "has": "have", "does": "do", "needs": "need"}
 
-# Of these the findings are told; those of a consequence belong to its cause.
+# Results whose findings become headlines; a consequence belongs to its cause.
 _OUTCOMES = ("fail", "warn", "could-not-run")
 
 # A device that the Snapshot does not list keeps its name where that is short.
@@ -48,11 +48,11 @@ def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Hea
         for finding in result.findings if result.outcome in _OUTCOMES else ():
             key = (finding.level, result.code, finding.headline or finding.message)
             found.setdefault(key, []).extend(finding.subjects)
-    told = [
+    lines = [
         Headline(code=code, level=level, text=phrase(text, subjects, gpus))
         for (level, code, text), subjects in found.items()
     ]
-    return sorted(told, key=lambda one: (one.level != "fail", -explains[one.code]))
+    return sorted(lines, key=lambda one: (one.level != "fail", -explains[one.code]))
 
 
 def phrase(text: str, subjects: Iterable[Subject], gpus: dict[str, int | None]) -> str:
@@ -67,8 +67,8 @@ def phrase(text: str, subjects: Iterable[Subject], gpus: dict[str, int | None]) 
     addresses = {subject.address for subject in subjects}
     about = [address for address in gpus if address in addresses]
     if not about:
-        told = joined(subjects)
-        return f"{told if 0 < len(told) <= _SHORT else 'a GPU'} {text}"
+        names = joined(subjects)
+        return f"{names if 0 < len(names) <= _SHORT else 'a GPU'} {text}"
     several = len(about) > 1
     return f"{_named(about, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"
 

@@ -158,10 +158,10 @@ def gpu_phrase(groups: list[GpuGroup] | None) -> str:
         return ""
     if not groups:
         return "no NVIDIA GPU"
-    told = [f"{group.count} × {group.name}" for group in groups[:MODELS]]
+    parts = [f"{group.count} × {group.name}" for group in groups[:MODELS]]
     if others := sum(group.count for group in groups[MODELS:]):
-        told.append(f"{others} others")
-    return ", ".join(told)
+        parts.append(f"{others} others")
+    return ", ".join(parts)
 
 
 def driver_version(document: Document) -> str | None:

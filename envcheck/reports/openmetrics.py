@@ -51,7 +51,10 @@ def _families(report: Report) -> Iterator[Family]:
     yield Family(
         "framework_info",
         "The frameworks of the environment that was looked at.",
-        [Sample(1, {"framework": name, "version": told}) for name, told in frameworks.items()],
+        [
+            Sample(1, {"framework": name, "version": release})
+            for name, release in frameworks.items()
+        ],
     )
     if machine.gpus is not None:
         groups = [Sample(group.count, {"model": group.name}) for group in machine.gpus]

@@ -160,9 +160,7 @@ def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
 def code_ranges(codes: Iterable[str]) -> str:
     """ "DRV-006 to DRV-008, GPU-001": codes, those that follow each other as a range."""
     found = runs(codes, lambda one, other: other == _after(one))
-    return ", ".join(
-        f"{these[0]} to {these[-1]}" if len(these) > 2 else ", ".join(these) for these in found
-    )
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in found)
 
 
 def number_of(number: int, what: str, plural: str = "") -> str:
@@ -187,8 +185,8 @@ def evidence_text(evidence: Evidence) -> str:
     """ "machine.kernel.driver_version = 535.54.03 (/proc/driver/nvidia/version)" """
     value = " / ".join(line.strip() for line in evidence.value.splitlines() if line.strip())
     if len(value) > EVIDENCE_CHARACTERS:
-        left = len(value) - EVIDENCE_CHARACTERS
-        value = f"{value[:EVIDENCE_CHARACTERS]} [{left} more characters in the JSON report]"
+        remaining = len(value) - EVIDENCE_CHARACTERS
+        value = f"{value[:EVIDENCE_CHARACTERS]} [{remaining} more characters in the JSON report]"
     source = f" ({evidence.source})" if evidence.source else ""
     return f"{evidence.fact} = {value}{source}"
 

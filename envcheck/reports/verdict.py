@@ -85,9 +85,9 @@ def verdict_of(
     if machine.gpus == []:
         items = [*_without_gpus(snapshot.target), "this machine has no NVIDIA GPU"]
         return OverallVerdict(sign="pass", word="OK", lead="healthy", items=items)
-    told = [short_gpus(machine.gpus), f"driver {machine.driver}" if machine.driver else ""]
-    told += [*_frameworks(snapshot.target, machine), _tensor_cores(judged)]
-    items = [", ".join(filter(None, told))]
+    parts = [short_gpus(machine.gpus), f"driver {machine.driver}" if machine.driver else ""]
+    parts += [*_frameworks(snapshot.target, machine), _tensor_cores(judged)]
+    items = [", ".join(filter(None, parts))]
     return OverallVerdict(
         sign="pass", word="OK", lead="healthy", items=[item for item in items if item]
     )
@@ -115,20 +115,20 @@ def _frameworks(target: Document | None, machine: MachineDescription) -> Iterato
     total = sum(group.count for group in machine.gpus or [])
     for framework in _imported(target):
         seen = known(framework.gpus)
-        told = "" if seen is None else f"{len(seen)} of {total}"
+        amount = "" if seen is None else f"{len(seen)} of {total}"
         if seen is not None and len(seen) == total:
-            told = f"all {total}" if total > 1 else "it"
-        yield _versioned(framework) + (f" sees {told}" if told else "")
+            amount = f"all {total}" if total > 1 else "it"
+        yield _versioned(framework) + (f" sees {amount}" if amount else "")
 
 
 def _without_gpus(target: Document | None) -> list[str]:
     packages = facts(target.packages) if target is not None else None
     installed = {one.normalized for one in packages.distributions} if packages is not None else ()
-    told = []
+    lines = []
     for framework in _imported(target):
         build = next((b for b in _CPU_BUILDS if b in installed and framework.name in b), "")
-        told.append(f"{_versioned(framework, build)} works")
-    return told
+        lines.append(f"{_versioned(framework, build)} works")
+    return lines
 
 
 def _versioned(framework: Framework, name: str = "") -> str:

@@ -12,13 +12,13 @@
       button.textContent = "Copy";
       button.setAttribute("aria-label", "Copy these commands");
       button.addEventListener("click", async () => {
-        let told = "Copied";
+        let message = "Copied";
         try {
           await navigator.clipboard.writeText(block.textContent);
         } catch {
-          told = "Not allowed";
+          message = "Not allowed";
         }
-        button.textContent = say.textContent = told;
+        button.textContent = say.textContent = message;
         setTimeout(() => { button.textContent = "Copy"; say.textContent = ""; }, 1600);
       });
       around.className = "copied";
