@@ -51,10 +51,7 @@ def _families(report: Report) -> Iterator[Family]:
     yield Family(
         "framework_info",
         "The frameworks of the environment that was looked at.",
-        [
-            Sample(1, {"framework": name, "version": release})
-            for name, release in frameworks.items()
-        ],
+        [Sample(1, {"framework": name, "version": text}) for name, text in frameworks.items()],
     )
     if machine.gpus is not None:
         groups = [Sample(group.count, {"model": group.name}) for group in machine.gpus]

@@ -28,9 +28,8 @@ def collect(
 ) -> list[Member]:
     """Ask them all; the members of this run, in the inventory's order.
 
-    on_outcome: called with each machine as soon as its outcome is known, and with ``not-asked`` when it is
-    known that it will be asked. say: called with a sentence for people. However this ends, fleet.json has
-    what came.
+    on_outcome: called with each as soon as its outcome is known; it is ``not-asked`` for those still to be
+    asked. say: called with a sentence for people. However this ends, fleet.json has what came.
     """
     members = Members(folder, asked, on_outcome)
     with scratch.directory() as work, members.roster("ansible"):

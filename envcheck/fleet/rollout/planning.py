@@ -107,10 +107,10 @@ def plan(
 
 
 def planned(
-    groups: Sequence[FitGroup], left_out: Sequence[LeftOutMachines], waves: list[int], max_fail: str
+    groups: Sequence[FitGroup], omitted: Sequence[LeftOutMachines], waves: list[int], max_fail: str
 ) -> PlannedRollout:
     return PlannedRollout(
-        groups=list(groups), left_out=list(left_out), waves=waves, max_fail=max_fail
+        groups=list(groups), left_out=list(omitted), waves=waves, max_fail=max_fail
     )
 
 

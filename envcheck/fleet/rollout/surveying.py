@@ -69,12 +69,10 @@ def _surveyed(folder: FleetFolder, member: Member, pythons: Mapping[str, Any]) -
         snapshot = snapshots.load(fleet_folder.read(folder.file(member.name)))
     except snapshots.SnapshotError as error:
         return Surveyed(member.name, None, [], str(error))
-    answers = pythons.get(member.name)
-    if not isinstance(answers, list):
+    raw = pythons.get(member.name)
+    if not isinstance(raw, list):
         return Surveyed(member.name, None, [], _NO_PYTHONS)
     pairs = [
-        [str(word) for word in pair]
-        for pair in answers
-        if isinstance(pair, list) and len(pair) == 2
+        [str(word) for word in pair] for pair in raw if isinstance(pair, list) and len(pair) == 2
     ]
     return Surveyed(member.name, snapshot, interpreters(member.name, pairs))
