@@ -40,7 +40,7 @@ def devices(view: SnapshotView) -> tuple[list[VisibleDevice], bool]:
     """(the GPUs that the target has, whether they stand in CUDA's order), without CUDA_VISIBLE_DEVICES.
 
     From libcuda itself, else from the driver's list, whose order is CUDA's only where all GPUs are
-    alike or CUDA_DEVICE_ORDER says so. Raises CannotJudge where neither is known.
+    identical or CUDA_DEVICE_ORDER says so. Raises CannotJudge where neither is known.
     """
     listed: list[CudaDevice] = fact(view.seen.cuda, "devices") or []
     if listed:

@@ -1,4 +1,4 @@
-"""What the checks on acceleration systems share: their runs, and what is said of one that did not run."""
+"""What the checks on acceleration systems share: their runs, and the reason where one did not run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
     def evidence(self, *trials: SystemTrial | None) -> list[Evidence]:
         """What these trials left behind, a line each; of all trials where none is named."""
         return [
-            Evidence(f"{self.path}.trials[{place}]", told(one), "the system, run")
+            Evidence(f"{self.path}.trials[{place}]", one_line(one), "the system, run")
             for place, one in enumerate(self.run.trials)
             if not trials or one in trials
         ]
@@ -127,7 +127,7 @@ def ok(trial: SystemTrial | None) -> bool:
     return trial is not None and trial.outcome == "ok"
 
 
-def told(trial: SystemTrial) -> str:
+def one_line(trial: SystemTrial) -> str:
     """A trial on one line: "jit_compile: modules 1", "off (control): modules 0"."""
     name = f"{trial.name} (control)" if trial.control else trial.name
     parts = [f"{key.replace('_', ' ')} {_shown(value)}" for key, value in trial.evidence.items()]

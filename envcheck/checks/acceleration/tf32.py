@@ -85,7 +85,7 @@ def _judge(view: SnapshotView, seen: Seen) -> Verdict:
 
 
 def rounding(trial: SystemTrial | None) -> set[str]:
-    """What factors were rounded to, of the sizes that were run; "" where one cannot be told."""
+    """What factors were rounded to, of the sizes that were run; "" where that cannot be determined."""
     if trial is None or not ok(trial):
         return set()
     found = set()

@@ -45,16 +45,16 @@ NEARLY_TOO_HOT = warn(
     follows=("GPU-008",),
 )
 def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    now, left = known(gpu.temperature_c), _degrees_left(gpu)
+    now, margin = known(gpu.temperature_c), _degrees_left(gpu)
     fields = "temperature_c temperature_slowdown_c temperature_margin_c"
     at = "" if now is None else f" ({now} °C)"
-    if left is None:
+    if margin is None:
         need(gpu.temperature_c, "the temperature")
         need(gpu.temperature_margin_c, "the temperature's threshold")
-    if left is not None and left <= 0:
+    if margin is not None and margin <= 0:
         yield found(view, TOO_HOT, gpu, fields, at=at)
-    elif left is not None and left <= WARM_C:
-        yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, left=plural(left, "degree"))
+    elif margin is not None and margin <= WARM_C:
+        yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, left=plural(margin, "degree"))
     else:
         yield Passed("below the slowdown temperature")
 
@@ -62,8 +62,8 @@ def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
 def _degrees_left(gpu: Gpu) -> int | None:
     """Degrees to the slowdown temperature; None if the driver gives neither them nor it."""
     now, threshold = known(gpu.temperature_c), known(gpu.temperature_slowdown_c)
-    left = known(gpu.temperature_margin_c)
-    return threshold - now if left is None and now is not None and threshold is not None else left
+    gap = known(gpu.temperature_margin_c)
+    return threshold - now if gap is None and now is not None and threshold is not None else gap
 
 
 def memory_limit(gpu: Gpu) -> int | None:
@@ -161,8 +161,8 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if "hw_slowdown" in reasons and reasons[0] != "hw_slowdown":
         reasons.remove("hw_slowdown")  # one of the others is why
     if reasons == ["sw_thermal_slowdown"]:
-        left, now, limit = _degrees_left(gpu), known(gpu.memory_temperature_c), memory_limit(gpu)
-        if left is not None and left <= 0:
+        margin, now, limit = _degrees_left(gpu), known(gpu.memory_temperature_c), memory_limit(gpu)
+        if margin is not None and margin <= 0:
             raise Skip("the GPU is too hot, and holds its clocks down for that (GPU-007)")
         if now is not None and limit is not None and now >= limit:
             raise Skip("its memory is too hot, and it holds the clocks down for that (GPU-030)")

@@ -58,17 +58,17 @@ def room(view: SnapshotView) -> Verdicts:
 
 def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk, held = group[0], roles(*group)
-    field, left = "free_mib", "free"
+    field, kind = "free_mib", "free"
     free = need(disk.free_mib, f"free space of {disk.path}")
     quota = known(disk.quota_free_mib)
     if quota is not None and quota < free:
-        field, left, free = "quota_free_mib", "of this user's quota left", quota
+        field, kind, free = "quota_free_mib", "of this user's quota left", quota
     needed = ENVIRONMENT_MIB if "environments" in held else 0
     # Installers keep the wheels in their cache or among the temporary files, not in both.
     needed += WHEELS_MIB if "cache" in held or "temporary" in held else 0
     needed *= not framework_installed(view)
     if free >= max(needed, FULL_MIB):
-        yield Passed(f"{mount(disk)} has {gigabytes(free)} {left}")
+        yield Passed(f"{mount(disk)} has {gigabytes(free)} {kind}")
         return
     moved = [places.VARIABLES[role] for role in held if role in places.VARIABLES]
     larger = fill_in("DIRECTORY", "one on a larger disk")
@@ -80,7 +80,7 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
         where=places.called(group),
         mib=free,
         gb=gigabytes(free),
-        free=left,
+        free=kind,
         needed=gigabytes(needed),
     )
 

@@ -66,7 +66,7 @@ def _wrong(view: SnapshotView, one: Soaked) -> Finding:
         unit = f"multiprocessor {next(iter(units))}: a defect of that one"
         same = f" All {len(gpu.mismatches)} that were recorded came from {unit}."
     counted = f"{gpu.wrong} of {gpu.products} products and {gpu.passes} passes"
-    first = [_told(seen) for seen in gpu.mismatches[:3]]
+    first = [_mismatch_line(seen) for seen in gpu.mismatches[:3]]
     return WRONG.found(
         [one.subject],
         [
@@ -84,7 +84,7 @@ def _wrong(view: SnapshotView, one: Soaked) -> Finding:
     )
 
 
-def _told(seen: Mismatch) -> str:
+def _mismatch_line(seen: Mismatch) -> str:
     words = f"{after(seen.seconds)}, {_WHERE[seen.what].format(seen)}"
     if seen.row is not None:
         words += f": row {seen.row}, column {seen.column} is {seen.found} instead of {seen.wanted}"

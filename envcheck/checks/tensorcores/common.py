@@ -103,7 +103,7 @@ def lines_of(view: SnapshotView, case: Case) -> list[Evidence]:
     ]
 
 
-def said(cause: str) -> str:
+def inline(cause: str) -> str:
     """A cause's sentence, to stand behind a colon."""
     first, _, rest = cause.partition(" ")
     return f"{first.lower()} {rest}" if first in ("A", "The", "At", "Another", "Neither") else cause

@@ -22,11 +22,11 @@ from .common import (
     NOTHING_RUNS,
     SOURCES,
     all_cases,
+    inline,
     level_cases,
     lines_of,
     not_run,
     run_again,
-    said,
 )
 
 _ENGAGED = ("proven", "indicated")
@@ -79,13 +79,13 @@ def _default(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
     broken = judged.verdict == "not engaged"
     if broken and not (case.seen.chip.has("tf32") is not False and _expected(run)):
         how = _how(judged.remedy)
-        return Passed(f"{title} runs them in FP32: {said(judged.cause).rstrip('.')}{how}")
+        return Passed(f"{title} runs them in FP32: {inline(judged.cause).rstrip('.')}{how}")
     return (ON_CUDA_CORES if broken else UNKNOWN).found(
         judged.subjects,
         lines_of(view, case),
         advice=judged.remedy or run_again(view, case),
         framework=title,
-        why=said(judged.cause) if broken else judged.reason,
+        why=inline(judged.cause) if broken else judged.reason,
     )
 
 

@@ -18,12 +18,12 @@ from .common import (
     LEVELS,
     NOTHING_RUNS,
     SOURCES,
+    inline,
     level_cases,
     lines_of,
     not_run,
     passed,
     run_again,
-    said,
     where,
 )
 
@@ -154,7 +154,7 @@ def _failed_control(view: SnapshotView, case: Case) -> Verdict:
         lines_of(view, case),
         advice=judged.remedy or run_again(view, case),
         where=where(case),
-        why=said(judged.cause) or f"{judged.reason}.",
+        why=inline(judged.cause) or f"{judged.reason}.",
     )
 
 
@@ -187,7 +187,7 @@ def _unproven(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
         advice=judged.remedy or run_again(view, case),
         mode=name(judged.mode),
         where=where(case),
-        why=said(judged.cause) if judged.verdict == "not engaged" else judged.reason,
+        why=inline(judged.cause) if judged.verdict == "not engaged" else judged.reason,
     )
 
 
