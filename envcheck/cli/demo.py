@@ -82,8 +82,8 @@ def _fleet(arguments: argparse.Namespace) -> int:
     from .fleet import shown
 
     if arguments.format not in ("text", *shown.FORMATS):
-        told = ", ".join(("text", *shown.FORMATS))
-        raise UsageError(f"--format {arguments.format}: a fleet is shown as {told}")
+        formats = ", ".join(("text", *shown.FORMATS))
+        raise UsageError(f"--format {arguments.format}: a fleet is shown as {formats}")
     shown.check(arguments)
     if arguments.format == shown.HTML and arguments.output is None and arguments.save is None:
         raise UsageError(

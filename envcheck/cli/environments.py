@@ -25,13 +25,13 @@ def add_name(
 
 
 def add_wait(parser: argparse.ArgumentParser, default: float | None = None) -> None:
-    told = "until it is done" if default is None else f"{default:g}"
+    limit = "until it is done" if default is None else f"{default:g}"
     parser.add_argument(
         "--wait",
         type=seconds(0, 86400),
         default=default,
         metavar="SECONDS",
-        help=f"how long to wait for another envcheck there (default: {told})",
+        help=f"how long to wait for another envcheck there (default: {limit})",
     )
 
 

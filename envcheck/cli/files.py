@@ -22,14 +22,14 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def add_format(parser: argparse._ActionsContainer, **others: str) -> argparse.Action:
     """--format: text, or one of the others, each with what the help says of it."""
     *first, last = [f"{name} ({what})" for name, what in others.items()]
-    told = ", ".join(["text (default: for people)", *first])
+    choices = ", ".join(["text (default: for people)", *first])
     return parser.add_argument(
         "--format",
         type=lambda word: {"terminal": "text"}.get(word, word),  # its name until 0.1
         choices=("text", *others),
         default="text",
         metavar="FORMAT",
-        help=f"{told} or {last}",
+        help=f"{choices} or {last}",
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..exit_codes import UsageError
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# What a metric is told apart by already.
+# Labels that metrics already have.
 _TAKEN = {
     *("version", "simulated", "status", "code", "area", "outcome", "level", "cuda", "framework"),
     *("gpu", "model", "reason", "xid", "mig_instance", "library", "mode", "setting", "verdict"),

@@ -20,7 +20,7 @@ WIDEST = 100
 NARROWEST = 30
 LEFT_COLUMN = 28
 
-# The report's few colours, so that help and report look alike.
+# The report's few colours, so that help and report look the same.
 _STYLES = {
     "argparse.args": "cyan",
     "argparse.groups": "bold",

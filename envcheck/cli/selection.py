@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Groups(NamedTuple):
-    """The options that say something to one mode alone, told apart in the help."""
+    """The options of one mode alone, grouped by mode in the help."""
 
     wheel: argparse._ArgumentGroup
     container: argparse._ArgumentGroup

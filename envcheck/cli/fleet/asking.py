@@ -75,10 +75,10 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     with _AskingLine(quiet) as shown, signals.ending_raises():
         if cluster is not None:
             members = slurm_collect.collect(
-                folder, cluster, asked, shown.told, shown.say, os.environ
+                folder, cluster, asked, shown.on_outcome, shown.say, os.environ
             )
         elif machines is not None:
-            members = ansible_collect.collect(folder, machines, asked, shown.told, shown.say)
+            members = ansible_collect.collect(folder, machines, asked, shown.on_outcome, shown.say)
     if not quiet:
         _tell(members, folder)
     return members
@@ -133,7 +133,7 @@ class _AskingLine:
             self._line.clear()
             messages.say(sentence)
 
-    def told(self, member: Member) -> None:
+    def on_outcome(self, member: Member) -> None:
         self._outcomes[member.name] = member.outcome
         if not self._quiet:
             self._line.show(lambda columns: self.text())

@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     waved, max_fail = waves.parse(arguments.waves), waves.max_fail(arguments.max_fail)
     request = selection.request_of(arguments)
     named = rollout_options.machines_of(arguments)
-    told = msgspec.json.encode([msgspec.to_builtins(request), named.sources])
-    folder = rollout_options.kept(arguments, request.flavour or _named(request), told)
+    inputs = msgspec.json.encode([msgspec.to_builtins(request), named.sources])
+    folder = rollout_options.kept(arguments, request.flavour or _named(request), inputs)
     with ending_raises(), Terminal(quiet=arguments.quiet) as shown:
         bundled, plan = _planned(arguments, request, named, folder, shown, waved, max_fail)
     if bundled is None:
@@ -129,7 +129,7 @@ def _planned(
     if arguments.mirror:
         request = msgspec.structs.replace(request, indexes=[*request.indexes, arguments.mirror])
     with ElsewhereShop(request, arguments.jobs, shown) as shop:
-        fitting, left = planning.plan(request, machines, shop.own_python, shop.answers)
+        fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
         mirror = arguments.mirror or ""
         bundled = [
             bundles.prepare(
@@ -139,10 +139,10 @@ def _planned(
         ]
         groups = [one.group for one in bundled]
         count = sum(len(group.machines) for group in groups)
-        plan = planning.planned(groups, left, waves.sizes(waved, count), max_fail)
+        plan = planning.planned(groups, left_out, waves.sizes(waved, count), max_fail)
         running.keep(folder / "plan.json", plan)
         shown.clear()
-        if not _go_on(arguments, plan, left):
+        if not _go_on(arguments, plan, left_out):
             return None, plan
         for one in bundled:
             bundles.write(one, shop, mirror=mirror)
@@ -151,7 +151,7 @@ def _planned(
 
 
 def _go_on(
-    arguments: argparse.Namespace, plan: PlannedRollout, left: list[LeftOutMachines]
+    arguments: argparse.Namespace, plan: PlannedRollout, left_out: list[LeftOutMachines]
 ) -> bool:
     if arguments.plan:
         return False
@@ -160,7 +160,7 @@ def _go_on(
 
         messages.show(text.render_plan(plan, **style_of(sys.stderr)._asdict()) + "\n")
     if not plan.groups:
-        reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in left)
+        reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in left_out)
         raise Cannot(f"none of the machines can have it: {reasons}")
     return rollout_options.agreed(arguments, "Go on?")
 

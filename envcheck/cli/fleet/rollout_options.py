@@ -63,15 +63,15 @@ def machines_of(arguments: argparse.Namespace) -> Inventory:
     return named
 
 
-def kept(arguments: argparse.Namespace, what: str, told: bytes) -> Path:
-    """The directory of this roll-out, made. told: what makes it another roll-out."""
+def kept(arguments: argparse.Namespace, what: str, inputs: bytes) -> Path:
+    """The directory of this roll-out, made. inputs: what makes it another roll-out."""
     from ...install import places
 
     if arguments.keep:
         path = Path(arguments.keep).expanduser().absolute()
     else:
         places.check_home()
-        name = f"{what}-{hashlib.sha256(told).hexdigest()[:10]}"
+        name = f"{what}-{hashlib.sha256(inputs).hexdigest()[:10]}"
         path = places.state() / "rollouts" / name
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
