@@ -107,11 +107,9 @@ def plan(
 
 
 def planned(
-    groups: Sequence[FitGroup], omitted: Sequence[LeftOutMachines], waves: list[int], max_fail: str
+    groups: Sequence[FitGroup], rest: Sequence[LeftOutMachines], waves: list[int], max_fail: str
 ) -> PlannedRollout:
-    return PlannedRollout(
-        groups=list(groups), left_out=list(omitted), waves=waves, max_fail=max_fail
-    )
+    return PlannedRollout(groups=list(groups), left_out=list(rest), waves=waves, max_fail=max_fail)
 
 
 def _judge(
