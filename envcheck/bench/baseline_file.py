@@ -22,7 +22,7 @@ def read(data: bytes, name: str) -> Baseline:
     if found is None:
         raise UsageError(
             f"--baseline {name}: this Snapshot has no bench",
-            hint="envcheck bench --save FILE keeps one that has",
+            hint="envcheck bench --save FILE writes one that has",
         )
     rows = [row for row in found.rows if row.rate is not None]
     if not rows:

@@ -162,7 +162,7 @@ def _late(every: list[PlannedRow], found: list[PlannedRow], budget: float) -> li
     if not names:
         return []
     more = f" and {len(names) - _REASONS} more" if len(names) > _REASONS else ""
-    why = f"no time for it in the {budget:.0f} s of a bench of no rows by name: envcheck bench WHAT runs it"
+    why = f"no time for it in the default {budget:.0f} s: envcheck bench WHAT runs it"
     return [LeftOut(", ".join(names[:_REASONS]) + more, why)]
 
 

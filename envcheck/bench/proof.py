@@ -86,7 +86,7 @@ def _half(run: RowRun, beside: RowRun | None) -> Proven:
     if any(count(run, kind) and not count(run, f"half_{kind}") for kind in _KINDS):
         return Proven("not-engaged", counted(run))
     if beside is None:
-        return Proven("not-known", f"{counted(run)}, and no row in FP32 to hold it against")
+        return Proven("not-known", f"{counted(run)}, and no row in FP32 to compare it with")
     if _half_total(beside):
         return Proven(
             "not-known", f"{counted(run)}, but {beside.row.name} computes in 16 bits, too"

@@ -24,7 +24,7 @@ EPILOG = """\
 rows: resnet50, mnist, bert, unet, mlp
 
 examples:
-  envcheck bench                       the most telling rows, in five minutes
+  envcheck bench                       the most informative rows (5 minutes)
   envcheck bench resnet50              ResNet-50 v1.5: FP32, TF32, AMP, XLA
   envcheck bench resnet50 --plan       its rows and their minutes; runs nothing
   envcheck bench --target ~/venvs/tf --gpu 0,2
@@ -32,13 +32,13 @@ examples:
   envcheck bench --baseline good.json  compared with that run"""
 
 MORE = """\
-  envcheck bench --from bench.json     what was run elsewhere
-  envcheck bench bert mnist -v         two kinds of rows, all that is known
+  envcheck bench --from bench.json     a result from another machine
+  envcheck bench bert mnist -v         two kinds of rows, with all details
   envcheck bench --target image:REF    in a container
 
 exit codes: 0 nothing is slower than it should be, 1 something is, 2 wrong
 usage or unreadable input, 3 nothing can run here, 4 nothing could be measured,
-130 interrupted: the rows that were done are shown"""
+130 interrupted: the finished rows are shown"""
 
 MOST_ROUNDS = 100
 MOST_BATCH = 1 << 20
@@ -47,7 +47,10 @@ MOST_BATCH = 1 << 20
 def add_arguments(parser: Parser) -> None:
     parser.epilog, parser.more = EPILOG, MORE
     parser.add_argument(
-        "what", nargs="*", metavar="WHAT", help="rows (default: what takes five minutes)"
+        "what",
+        nargs="*",
+        metavar="WHAT",
+        help="rows to run (default: those that fit into five minutes)",
     )
     where = parser.add_mutually_exclusive_group()
     sources.add_target(where)
@@ -60,10 +63,10 @@ def add_arguments(parser: Parser) -> None:
     sources.add_container(parser)
     kernels.add_gpus(parser)
     parser.add_argument(
-        "--batch", metavar="N", type=bench_request.number(1, MOST_BATCH), help="this batch, per GPU"
+        "--batch", metavar="N", type=bench_request.number(1, MOST_BATCH), help="batch size per GPU"
     )
     parser.add_argument(
-        "--baseline", metavar="FILE", help="hold it against this Snapshot's bench, too"
+        "--baseline", metavar="FILE", help="also compare with the bench in this Snapshot"
     )
     parser.add_argument(
         "--rounds",
@@ -175,7 +178,7 @@ def _nothing(snapshot: Snapshot, source: str | None) -> Exception:
     if source is not None:
         return UsageError(
             f"{source}: this Snapshot has no bench",
-            hint="envcheck bench --save FILE writes one with it",
+            hint="envcheck bench --save FILE writes one that has",
         )
     probe = None if snapshot.target is None else snapshot.target.bench
     why = "" if probe is None else f": {probe.reason or probe.outcome}"

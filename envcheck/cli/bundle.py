@@ -22,17 +22,15 @@ examples:
   envcheck bundle ngc-tf1 --release 23.03 --output ngc.tar"""
 
 MORE = """\
-on the machine without a network, with a bundle of wheels (a tar is unpacked
-first):
+on the machine without a network, with a bundle of wheels (unpack a tar first):
   sh setup.sh
   venv/bin/envcheck install --offline .
-and with an image's tar, which is read as it is: an OCI archive, that podman
-and docker load as well:
+with the tar of an image (an OCI archive; podman and docker can load it, too):
   tar -xf ngc.tar setup.sh envcheck
   sh setup.sh
   venv/bin/envcheck install --mode container --offline ngc.tar
 exit codes: 0 written, 2 wrong usage or unreadable input, 3 this machine
-cannot, 4 envcheck could not look (an index, a registry, this machine),
+cannot, 4 an index, a registry or this machine could not be read,
 130 interrupted"""
 
 
@@ -53,12 +51,12 @@ def add_arguments(parser: Parser) -> None:
         default=[],
         metavar="VERSION",
         help="packages for this Python, such as 3.11 (default: the newest that the release has wheels for;"
-        " the bundle carries it)",
+        " included)",
     )
     parser.add_argument(
         "--output",
         metavar="PLACE",
-        help="a new directory, or a file whose name ends in .tar (needed)",
+        help="a new directory, or a file whose name ends in .tar (required)",
     )
     environments.add_yes(parser, asks=False)
     parser.rare("--yes")
@@ -71,13 +69,13 @@ def run(arguments: argparse.Namespace) -> int:
     selection.refuse_lock(arguments)
     if arguments.output is None:
         raise UsageError(
-            "where should the bundle go?", "envcheck bundle tensorflow --output tensorflow.tar"
+            "bundle needs --output", "envcheck bundle tensorflow --output tensorflow.tar"
         )
     output = selection.absolute_output(arguments.output)
     if output.name.endswith((".gz", ".tgz", ".xz", ".bz2", ".zst", ".zip")):
         raise UsageError(
-            f"--output {arguments.output}: a bundle is a directory or a plain .tar: what is in"
-            " it is compressed already"
+            f"--output {arguments.output}: a bundle is a directory or a plain .tar: its"
+            " contents are already compressed"
         )
     from ..install.export import make_bundle
     from ..install.reports import bundled

@@ -30,18 +30,18 @@ def add_arguments(parser: Parser) -> None:
     where.add_argument(
         "--nvidia-smi",
         metavar="FILE",
-        help="make it of what nvidia-smi printed: -q, -q -x, or an error",
+        help="convert saved output of nvidia-smi: -q, -q -x, or an error",
     )
     where.add_argument(
         "--from",
         dest="source",
         metavar="FILE",
-        help="with --as-profile: of the Snapshot in this file (- is standard input)",
+        help="with --as-profile: use the Snapshot in this file (- is standard input)",
     )
     parser.add_argument(
         "--as-profile",
         action="store_true",
-        help="write what the machine is as a profile, for envcheck doctor --expect",
+        help="write the machine as a profile, for envcheck doctor --expect",
     )
     sources.add_container(parser)
     sources.add_deadline(parser)
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source is not None:
         if not arguments.as_profile:
             raise UsageError(
-                "--from goes with --as-profile: without it, the file is what would be written"
+                "--from requires --as-profile: without it, collect would only copy the file"
             )
         kernels.refuse(arguments, "--from")
         sources.refuse_container(arguments, "--from")

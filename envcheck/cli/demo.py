@@ -25,14 +25,14 @@ FLEET = "fleet"  # the one of many machines, which is made of some of the others
 EPILOG = """\
 examples:
   envcheck demo                             the simulated machines, a line each
-  envcheck demo heat                        what the doctor says of one
+  envcheck demo heat                        the doctor's report on one
   envcheck demo healthy --format json       the same, as JSON
   envcheck demo bench --format html --output bench.html
   envcheck demo fleet                       many machines, and the outliers
-  envcheck demo heat --save machine.json    and its Snapshot, to look into
-  envcheck doctor --from machine.json       what `envcheck demo heat` did
+  envcheck demo heat --save machine.json    also write its Snapshot
+  envcheck doctor --from machine.json       the same report from the Snapshot
 
-exit code: 0 whatever is found; of `envcheck doctor --from` it is the doctor's"""
+exit code: 0 whatever is found (`envcheck doctor --from` has its own)"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=(*NAMES, FLEET),
         metavar="NAME",
-        help=f"{', '.join(NAMES)}, {FLEET}; default: what each shows",
+        help=f"{', '.join(NAMES)}, {FLEET}; default: list them",
     )
     add_report(parser)
 
@@ -87,7 +87,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
     shown.check(arguments)
     if arguments.format == shown.HTML and arguments.output is None and arguments.save is None:
         raise UsageError(
-            "--format html: say where the pages go",
+            "--format html needs --output DIR for the pages",
             hint="envcheck demo fleet --format html --output DIR",
         )
     kept = None if arguments.save is None else Path(arguments.save)

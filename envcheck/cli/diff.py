@@ -24,22 +24,22 @@ examples:
 
 MORE = """\
 exit codes: 0 nothing became worse (--fail-on change: nothing changed), 1 a
-check or a rate did, 2 wrong usage or unreadable input, 4 what was judged before
-could not be looked at, and nothing else became worse"""
+check or a rate did, 2 wrong usage or unreadable input, 4 a check that
+could run before could not run now, and nothing else became worse"""
 
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog, parser.more = EPILOG, MORE
     parser.add_argument("before", metavar="A", help="a Snapshot (- is standard input)")
     parser.add_argument(
-        "after", metavar="B", nargs="?", help="another one (default: this machine, looked at now)"
+        "after", metavar="B", nargs="?", help="another one (default: this machine now)"
     )
     sources.add_target(parser)
     parser.add_argument(
         "--level",
         choices=kernels.LOOKS,
         metavar="LEVEL",
-        help="how deep this machine is looked at: quick, standard, deep (default: as A was)",
+        help="level of this machine: quick, standard, deep (default: that of A)",
     )
     output = parser.add_mutually_exclusive_group()
     files.add_format(output, json="for programs")
@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
         choices=("worse", "change", "never"),
         default="worse",
         metavar="WHAT",
-        help="exit with 1 where something became worse (default), on any change, or never",
+        help="exit with 1 if something became worse (default), on any change, or never",
     )
     parser.set_defaults(kernels=None, gpu=None, modes=None, busy_ok=False)
 
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     for option in ("target", "level"):
         if arguments.after is not None and getattr(arguments, option) is not None:
             raise UsageError(
-                f"--{option} and B cannot be used together: with B this machine is not looked at"
+                f"--{option} and B cannot be used together: with B this machine is not checked"
             )
     files.check_writable(arguments.output)
     for given in (arguments.before, arguments.after):

@@ -25,20 +25,20 @@ examples:
   envcheck doctor                      this machine, and the active environment
   envcheck doctor --from machine.json  a Snapshot that somebody sent
   envcheck doctor --level deep         and AMP, XLA, NCCL, …: do they engage?
-  envcheck doctor --only driver gpu    two areas (or codes) and nothing else"""
+  envcheck doctor --only driver gpu    only two areas (or codes)"""
 
 MORE = """\
-  envcheck doctor --target image:REF   a new container, seen from both sides
-  envcheck doctor --target container:ID  one that runs
+  envcheck doctor --target image:REF   a fresh container, compared with the host
+  envcheck doctor --target container:ID  a running container
   envcheck doctor --expect h100.toml   compared with a profile
   envcheck doctor --gpu 0 --kernels L0  one GPU's Tensor Cores, driver alone
-  envcheck doctor --only xla nccl      two acceleration systems, run
+  envcheck doctor --only xla nccl      only two acceleration systems
   envcheck doctor --format markdown    a block to paste into a ticket
   envcheck doctor --format junit --output report.xml --fail-on warn
   envcheck doctor --format openmetrics --output gpu.prom --label host=gpu07
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
-4 none failed and one that applies could not run"""
+4 none failed, but one that applies could not run"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--expect",
         metavar="FILE",
-        help="also hold the machine against this profile (envcheck collect --as-profile writes one)",
+        help="also compare the machine with this profile (envcheck collect --as-profile writes one)",
     )
     files.add_report(parser)
     parser.add_argument(
@@ -63,12 +63,12 @@ def add_arguments(parser: Parser) -> None:
         action="extend",
         default=[],
         metavar="NAME=VALUE",
-        help="with --format openmetrics: of every metric; it names no machine by itself: host=gpu07",
+        help="with --format openmetrics: add this label to every metric: host=gpu07",
     )
     sources.add_container(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
-    for name, what in (("--only", "run only"), ("--skip", "leave out")):
+    for name, what in (("--only", "run only"), ("--skip", "do not run")):
         parser.add_argument(
             name,
             nargs="+",
@@ -223,7 +223,7 @@ def _selection(words: list[str]) -> list[str]:
         else:
             near = did_you_mean(word, [*areas(), *systems, *codes])
             raise UsageError(
-                f"{word}: no check's code, no area and no acceleration system{near}"
+                f"{word}: not a code, an area or an acceleration system{near}"
                 f"{'' if near else ': there are ' + ', '.join([*areas(), *systems])}",
                 hint="envcheck explain lists all codes",
             )

@@ -17,7 +17,7 @@ def duration(least: str, most: str) -> Callable[[str], float]:
         seconds = seconds_of(text)
         if seconds is None:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is no duration: write 90s, 30m, 12h, 2d or 1h30m"
+                f"{text!r} is not a duration: write 90s, 30m, 12h, 2d or 1h30m"
             )
         if seconds < _known(least):
             raise argparse.ArgumentTypeError(f"{text!r} is too short: {least} is the least")

@@ -31,7 +31,7 @@ def add_wait(parser: argparse.ArgumentParser, default: float | None = None) -> N
         type=seconds(0, 86400),
         default=default,
         metavar="SECONDS",
-        help=f"how long to wait for another envcheck there (default: {limit})",
+        help=f"how long to wait for another envcheck in the same directory (default: {limit})",
     )
 
 
@@ -39,7 +39,7 @@ def add_other_owner(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-other-owner",
         action="store_true",
-        help="also where the directory belongs to another user, or every user may write to it",
+        help="use the directory even if it belongs to another user, or every user may write to it",
     )
 
 
@@ -51,9 +51,7 @@ def add_agreement(parser: argparse.ArgumentParser, *, asks: bool = False) -> Non
 
 def add_yes(parser: argparse.ArgumentParser, *, asks: bool = True) -> None:
     """asks: whether the command does, without it; the others take the option, so that scripts may give it."""
-    about = (
-        "do not ask" if asks else "nothing is asked here; taken so that scripts may always give it"
-    )
+    about = "do not ask" if asks else "no effect: this command does not ask (accepted for scripts)"
     parser.add_argument("--yes", "-y", action="store_true", help=about)
 
 

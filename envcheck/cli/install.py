@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   envcheck install                     what fits this machine best
-  envcheck install --plan              what it would do, touching nothing
+  envcheck install --plan              what it would do; changes nothing
   envcheck install tensorflow-cpu      for a machine without a GPU
   envcheck install nvidia-tf1 23.03    this release
   envcheck install ngc-tf2             NVIDIA's newest container that fits
@@ -44,12 +44,12 @@ def add_arguments(parser: Parser) -> None:
     groups.container.add_argument(
         "--engine",
         choices=("podman", "docker"),
-        help="what holds and runs the image (default: what works on this machine)",
+        help="container engine (default: one that works on this machine)",
     )
     groups.wheel.add_argument(
         "--installer",
         choices=("uv", "pip"),
-        help="what puts the wheels into the environment (default: uv)",
+        help="program that installs the wheels (default: uv)",
     )
     parser.add_argument(
         "--offline",
@@ -59,7 +59,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--path",
         metavar="DIR",
-        help="where to (default: ~/.local/share/envcheck/envs/STACK)",
+        help="target directory (default: ~/.local/share/envcheck/envs/STACK)",
     )
     environments.add_other_owner(parser)
     parser.add_argument(
@@ -68,17 +68,17 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--dockerfile",
         metavar="DIR",
-        help="in place of installing, write a Dockerfile with all that it needs into DIR",
+        help="write a Dockerfile and everything that it needs into DIR instead of installing",
     )
     parser.add_argument(
         "--upgrade",
         action="store_true",
-        help="resolve again, and install what is newer",
+        help="resolve again, and install newer versions",
     )
     parser.add_argument(
         "--fresh",
         action="store_true",
-        help="reinstall the same versions, as they were locked",
+        help="reinstall the locked versions",
     )
     environments.add_yes(parser)
     sources.add_deadline(parser, "each probe of the doctor that verifies it")

@@ -50,7 +50,7 @@ def wanted(
     if not products and not quick and (of_products or (given and not systems)):
         raise UsageError(
             f"{(of_products or given)[0]} and {'--skip' if AREA in skip else '--only'} cannot be used"
-            f" together: the checks of {AREA}, for which kernels are run, are left out"
+            f" together: the checks of {AREA}, which need the kernels, do not run"
         )
     if not products and not systems:
         return None

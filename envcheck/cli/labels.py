@@ -26,7 +26,7 @@ def read(words: Iterable[str]) -> dict[str, str]:
                 f"--label {word}: not NAME=VALUE; a name has letters, digits and _: host=gpu07"
             )
         if name in _TAKEN:
-            raise UsageError(f"--label {word}: envcheck's metrics have a label {name} of their own")
+            raise UsageError(f"--label {word}: envcheck's metrics already have a label {name}")
         if name in found:
             raise UsageError(f"--label {word}: {name} is given twice")
         found[name] = value

@@ -13,7 +13,7 @@ from .style import style_of
 
 EPILOG = """\
 examples:
-  envcheck prune --dry-run       what would go, what would stay and why
+  envcheck prune --dry-run       what would be removed, what stays, and why
   envcheck prune                 of each environment, the version in use and the
                                  one before it stay
   envcheck prune tf --keep 0     of this one, the version in use alone stays"""

@@ -24,11 +24,11 @@ examples:
   envcheck releases                      every stack, judged for this machine
   envcheck releases tensorflow --all     one stack, down to its oldest release
   envcheck releases --mode container     NVIDIA's containers
-  envcheck releases --from machine.json  what another machine could have
+  envcheck releases --from machine.json  releases for another machine
 
-"if named": installed only where --release names it: a pre-release, or one of
-which something is not known. "perhaps": nothing speaks against it, but not
-all that matters is known of the machine. Nothing is downloaded for this."""
+"if named": installed only if --release names it: a pre-release, or one whose
+requirements are not all known. "perhaps": nothing prevents it, but some facts
+about the machine are not known. Nothing is downloaded for this list."""
 
 _MAY_BE = "what is not known of this machine may yet rule it out"
 _IF_ANSWERS = "it is taken if its index answers, else the next that fits"
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     stacks.settle(arguments)
     if arguments.mode == "container" and arguments.python:
         raise UsageError(
-            "--python is for wheels: a container has its own", "leave out --python, or --mode"
+            "--python is for wheels: a container has its own Python", "leave out --python or --mode"
         )
     matrix = _containers(arguments) if arguments.mode == "container" else _wheels(arguments)
     if arguments.format == "json":

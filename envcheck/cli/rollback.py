@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to",
         metavar="VERSION",
         default="",
-        help="this one; the start of its name is enough",
+        help="this version; the start of its name is enough",
     )
     environments.add_agreement(parser)
     environments.add_wait(parser)

@@ -32,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
         "words",
         nargs=argparse.REMAINDER,
         metavar="COMMAND",
-        help="the command and its arguments; what follows it is its own",
+        help="the command and its arguments; options after it belong to it",
     )
 
 

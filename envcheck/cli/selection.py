@@ -57,10 +57,10 @@ def add_arguments(parser: Parser) -> Groups:
         action="append",
         default=[],
         metavar="HOST",
-        help="an index's or a registry's host that may use plain http or an unverified certificate",
+        help="host of an index or registry that may use plain http or an unverified certificate",
     )
     parser.add_argument(
-        "--jobs", type=_jobs, default=8, metavar="N", help="downloads at once (default: 8)"
+        "--jobs", type=_jobs, default=8, metavar="N", help="downloads at a time (default: 8)"
     )
     groups = Groups(
         parser.add_argument_group("for --mode wheel"),
@@ -89,8 +89,8 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="[NAME=]URL",
-        help="in place of the public index, or of the stack's index of that name; repeatable (in a bundle or"
-        " a Dockerfile of a container: for what envcheck itself needs)",
+        help="use this index instead of the public one, or of the stack's index of that name; repeatable (in"
+        " a bundle or Dockerfile of a container: for envcheck's own packages)",
     )
 
 
@@ -118,7 +118,7 @@ def refuse_other_mode(arguments: argparse.Namespace, besides: str = "") -> None:
             continue
         if _given(arguments, option):
             raise UsageError(
-                f"{option} is for --mode {other}", hint=f"leave it out, or say --mode {other}"
+                f"{option} is for --mode {other}", hint=f"leave it out, or use --mode {other}"
             )
 
 

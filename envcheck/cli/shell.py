@@ -14,8 +14,8 @@ EPILOG = """\
 examples:
   envcheck shell                   in what was installed last
   envcheck shell --name nvidia-tf1
-In a virtual environment it is your own $SHELL (bash and fish after their rc
-files); in a container bash, or sh where that is missing."""
+In a virtual environment this is your own $SHELL (bash and fish read their rc
+files first); in a container bash, or sh if there is no bash."""
 
 MORE = f"""\
 {starting.CODES}"""

@@ -33,10 +33,10 @@ examples:
 
 MORE = """\
   envcheck soak --for 1h --target DIR  by that environment's cuBLAS
-  envcheck soak --from soak.json       what an earlier one came to
+  envcheck soak --from soak.json       the result of an earlier soak
 
 exit codes: 0 nothing failed, 1 something did, 2 wrong usage, 3 no GPU can be
-used, 4 it could not be judged, 130 ended by Ctrl-C (what is done is shown)"""
+used, 4 it could not be judged, 130 ended by Ctrl-C (the result so far is shown)"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -53,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
         "--from",
         dest="source",
         metavar="FILE",
-        help="show what the soak in this Snapshot came to (- is standard input)",
+        help="show the result of the soak in this Snapshot (- is standard input)",
     )
     parser.add_argument(
         "--gpu",
@@ -69,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
         help="use the cuBLAS of this environment (default: the active environment's, else that of the one"
         " installed last, else the driver alone)",
     )
-    parser.add_argument("--busy-ok", action="store_true", help="on GPUs that are in use, too")
+    parser.add_argument("--busy-ok", action="store_true", help="also on GPUs that are in use")
     parser.add_argument(
         "--fail-fast", action="store_true", help="end at the first minute in which something failed"
     )
@@ -77,7 +77,7 @@ def add_arguments(parser: Parser) -> None:
         "--every",
         metavar="TIME",
         type=duration("1s", "1h"),
-        help="between two lines (default: 1m, and longer in a soak of more than a day)",
+        help="time between two lines (default: 1m, and longer in a soak of more than a day)",
     )
     files.add_format(
         parser, json="a line a minute, and one at the end", html="a page with plots, at the end"
@@ -131,7 +131,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if target.startswith(("image:", "container:")):
         raise UsageError(
             f"--target {target}: a soak runs on the machine itself, not in a container",
-            hint="leave --target out: then it needs nothing but the driver",
+            hint="leave out --target: the soak then needs only the driver",
         )
     places = {"--output": arguments.output or "-", "--save": arguments.save}
     source = None if arguments.source == "-" else arguments.source
@@ -170,7 +170,7 @@ def _look(target: str | None) -> tuple[str | None, Snapshot]:
         try:
             return implied, sources.live(implied, redact=False).snapshot
         except UsageError as error:
-            messages.say(f"{origin} cannot be looked at, so the driver alone computes: {error}")
+            messages.say(f"{origin} cannot be checked, so the soak uses the driver alone: {error}")
     return None, sources.live(None, redact=False, only=MACHINE_SECTIONS).snapshot
 
 
@@ -180,7 +180,7 @@ def _refuse_without_gpus(snapshot: Snapshot) -> None:
     probe = snapshot.machine.cuda
     if probe is None or probe.facts is None or not known(probe.facts.devices):
         raise Cannot(
-            "there is no GPU here that CUDA lists, so there is nothing to soak",
+            "CUDA lists no GPU on this machine",
             hint="envcheck doctor says why",
         )
 
@@ -200,10 +200,10 @@ def _of(snapshot: Snapshot, source: str | None) -> Soak:
     if probe is None:
         if source is not None:
             raise UsageError(
-                f"{source}: no soak is in it",
-                hint="envcheck soak --for 30m --save FILE writes one that has it",
+                f"{source}: this Snapshot has no soak",
+                hint="envcheck soak --for 30m --save FILE writes one that has",
             )
-        raise CouldNotLook("nothing came of the soak")
+        raise CouldNotLook("the soak gave no result")
     if probe.facts is None:
         raise CouldNotLook(f"the soak failed: {probe.reason or probe.outcome}")
     gpus = probe.facts.gpus

@@ -27,7 +27,7 @@ def add_target(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--target",
         metavar="WHERE",
-        help="look into this environment or interpreter, image:REF or container:ID (default: the active"
+        help="check this environment or interpreter, image:REF or container:ID (default: the active"
         " environment, else the one installed last)",
     )
 
@@ -36,12 +36,12 @@ def add_container(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--engine",
         choices=ENGINES,
-        help="of --target image:REF or container:ID (default: the one that has it)",
+        help="engine of --target image:REF or container:ID (default: the one that has it)",
     )
     parser.add_argument(
         "--entrypoint",
         metavar="PROGRAM",
-        help="of --target image:REF, in place of the image's own; --entrypoint= for none",
+        help="entrypoint of --target image:REF, instead of the image's own; --entrypoint= for none",
     )
 
 
@@ -59,7 +59,7 @@ def add_deadline(parser: argparse._ActionsContainer, what: str = "each probe") -
         "--deadline",
         type=seconds(0.1, 3600),
         metavar="SECONDS",
-        help=f"how long {what} may take (default: each its own, and longer where CPUs are busy)",
+        help=f"time limit for {what} (default: its own, and longer if CPUs are busy)",
     )
 
 
@@ -119,7 +119,7 @@ def live(
                 raise
             progress.clear()
             messages.say(
-                f"{origin} cannot be looked at, so this is about the machine alone: {error}"
+                f"{origin} cannot be checked, so the doctor checks the machine alone: {error}"
             )
             return collect(None)
 
@@ -127,7 +127,7 @@ def live(
 def _refuse_levels_of_a_target(kernels: Kernels | None) -> None:
     if kernels is not None and kernels.levels and "L0" not in kernels.levels:
         raise UsageError(
-            f"--kernels {','.join(kernels.levels)}: runs in a target environment, and there is none",
+            f"--kernels {','.join(kernels.levels)} needs a target environment, and there is none",
             hint="--target PATH names a virtual environment or an interpreter",
         )
 
@@ -154,8 +154,8 @@ def read_snapshot(path: str) -> Collected:
     except snapshots.SnapshotError as error:
         raise UsageError(
             f"{path}: {error}",
-            hint="envcheck collect --output FILE writes a Snapshot; what nvidia-smi -q or -q -x prints is"
-            " read as it is, too",
+            hint="envcheck collect --output FILE writes a Snapshot; saved output of nvidia-smi -q or"
+            " -q -x can be read, too",
         ) from None
 
 
@@ -215,7 +215,7 @@ def _named(
 
         if entrypoint is not None:
             raise UsageError(
-                "--entrypoint goes with --target image:REF: a container that runs has had its own"
+                "--entrypoint requires --target image:REF: a running container has already run its own"
             )
         return inside.of_container(rest, engine or ""), None
     if colon and kind == "image":

@@ -25,7 +25,7 @@ def add_arguments(parser: Parser, without: str = "what fits best") -> None:
     parser.add_argument(
         "--mode",
         choices=("wheel", "container"),
-        help="wheel (a virtual environment) or container, where no STACK is named (default: wheel)",
+        help="wheel (a virtual environment) or container, if no STACK is named (default: wheel)",
     )
 
 
@@ -51,7 +51,7 @@ def settle(arguments: argparse.Namespace) -> None:
     if stack and mode and mode != meant:
         kind = "a container" if meant == "container" else "a virtual environment of wheels"
         raise UsageError(
-            f'"{stack}" is {kind}, and --mode {mode} is not: leave out one of them',
+            f'"{stack}" is {kind}, which contradicts --mode {mode}: leave out one of them',
             f"the containers are {' and '.join(images)}" if mode == "container" else "",
         )
     arguments.stack = stack or None

@@ -31,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
         "--version",
         metavar="VERSION",
         default="",
-        help="or the start of its name (default: the one in use)",
+        help="a version, or the start of its name (default: the one in use)",
     )
     how = parser.add_argument_group("start")
     how.add_argument(
@@ -41,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
         type=start_options.variable,
         default=[],
         metavar="NAME[=VALUE]",
-        help="set a variable; a container gets the value here where none is given",
+        help="set a variable; without a value, a container gets the one it has here",
     )
     inside = parser.add_argument_group("containers only")
     inside.add_argument(
@@ -51,19 +51,19 @@ def add_arguments(parser: Parser) -> None:
         type=start_options.mount,
         default=[],
         metavar="FROM:TO[:ro]",
-        help="mount this, too (the working directory always is)",
+        help="also mount this (the working directory always is)",
     )
     inside.add_argument(
         "--entrypoint",
         metavar="PROGRAM",
-        help="in place of the image's own entrypoint; --entrypoint= for none",
+        help="instead of the image's own entrypoint; --entrypoint= for none",
     )
     inside.add_argument(
         "--engine-arg",
         action="append",
         default=[],
         metavar="ARGUMENT",
-        help="for the engine's own command line: --engine-arg=-p8888:8888, --engine-arg=--shm-size=8g",
+        help="an option of the engine: --engine-arg=-p8888:8888, --engine-arg=--shm-size=8g",
     )
     inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
     parser.rare("--entrypoint", "--no-gpu")

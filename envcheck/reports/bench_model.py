@@ -181,7 +181,7 @@ def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> tuple[str
         return "nothing was measured", ": ".join(filter(None, parts))
     count = number_of(len(done), "row")
     if found.on_cpu:
-        return f"{count} measured", "on a CPU, where there is nothing to hold them against"
+        return f"{count} measured", "on a CPU, without a reference to compare with"
     if passed := sum(one.verdict == "pass" for one in done):
         return "as fast as expected", f"{passed} of {count} held against a figure that fits"
     return f"{count} measured", "no figure is known that fits to judge them by"

@@ -18,7 +18,7 @@ from . import guard
 from .layout import Root
 
 # Where nothing is installed: what works on a machine with a GPU, and on one without.
-NONE_YET = "envcheck install makes one; without a GPU, envcheck install tensorflow-cpu"
+NONE_YET = "envcheck install creates one; without a GPU: envcheck install tensorflow-cpu"
 
 
 def known() -> list[Root]:

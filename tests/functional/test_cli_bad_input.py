@@ -48,7 +48,7 @@ def test_a_snapshot_that_cannot_be_read(tmp_path: Path, content: bytes, word: st
         (["doctor", "--from", "/"], "/: Is a directory"),
         (
             ["doctor", "--only", "NOPE-1"],
-            "NOPE-1: no check's code, no area and no acceleration system",
+            "NOPE-1: not a code, an area or an acceleration system",
         ),
         (["doctor", "--output", "/nowhere/report.txt"], "there is no directory /nowhere"),
         (["doctor", "--output", "/"], "this is a directory"),

@@ -34,7 +34,7 @@ def tree(folder: Path) -> list[str]:
     [
         (
             ["--mode", "container", "--stack", "tensorflow"],
-            "--mode container is not: leave out one of them",
+            "which contradicts --mode container: leave out one of them",
         ),
         (["--engine", "podman"], "--engine is for --mode container"),
         (["--mode", "conda"], "not one of wheel, container"),

@@ -101,7 +101,7 @@ def test_a_stack_of_one_s_own(home: dict[str, str], tmp_path: Path) -> None:
         (["--mode", "container", "--python", "3.8"], "--python is for wheels"),
         (
             ["--mode", "container", "--stack", "nvidia-tf1"],
-            "--mode container is not: leave out one of them",
+            "which contradicts --mode container: leave out one of them",
         ),
     ],
 )

@@ -221,13 +221,13 @@ def test_a_gpu_in_use_is_left_alone_and_taken_where_that_is_wanted(begin: Begin)
 def test_no_gpu_is_one_sentence(begin: Begin) -> None:
     one = begin("--for", "30s", gpus=0)
     told = one.rest()
-    assert one.child.returncode == 3 and "nothing to soak" in told and "Traceback" not in told
+    assert one.child.returncode == 3 and "CUDA lists no GPU" in told and "Traceback" not in told
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--for", "30"), "is no duration: write 90s, 30m, 12h, 2d or 1h30m"),
+        (("--for", "30"), "is not a duration: write 90s, 30m, 12h, 2d or 1h30m"),
         (("--for", "1s"), "too short: 30s is the least"),
         (("--for", "60d"), "too long: 30d is the most"),
         (("--for", "1d", "--every", "1s"), "too short for so long a soak: 60s is the least"),
@@ -253,4 +253,4 @@ def test_a_snapshot_without_a_soak_is_refused(begin: Begin, tmp_path: Path) -> N
 
     (tmp_path / "other.json").write_bytes(dump(build.snapshot()))
     one = begin("--from", tmp_path / "other.json")
-    assert "no soak is in it" in one.rest() and one.child.returncode == 2
+    assert "this Snapshot has no soak" in one.rest() and one.child.returncode == 2

@@ -92,7 +92,7 @@ def test_a_cpu_is_called_one_before_anything_else() -> None:
     row = b.row("mlp fp32", model="mlp", small=True, gpus=[], image=0, precision="fp32", half="")
     text = shown(b.judged(b.ran(row, 800), proof="nothing-to-engage"), seconds=40.0)
     first, second, *_ = text.splitlines()
-    assert first == "✓ 1 row measured: on a CPU, where there is nothing to hold them against"
+    assert first == "✓ 1 row measured: on a CPU, without a reference to compare with"
     assert second.startswith("On a CPU: small sizes")
     assert "small" in text and "MFU" not in text
 

@@ -50,8 +50,11 @@ def test_tensorflow_gpu_is_said_to_be_tensorflow(capsys: pytest.CaptureFixture[s
     ("line", "sentence"),
     [
         ("install tensorflow --stack nvidia-tf1", '"tensorflow" and --stack nvidia-tf1 are two'),
-        ("install ngc-tf1 --mode wheel", '"ngc-tf1" is a container, and --mode wheel is not'),
-        ("install tensorflow --mode container", "wheels, and --mode container is not"),
+        (
+            "install ngc-tf1 --mode wheel",
+            '"ngc-tf1" is a container, which contradicts --mode wheel',
+        ),
+        ("install tensorflow --mode container", "wheels, which contradicts --mode container"),
         ("install --stack tensorflow --image a/b:1", "--image and --stack cannot be used together"),
         ("releases ngc-tf2 --mode wheel", '"ngc-tf2" is a container'),
         ("install tensorflow==2.20.0 2.19.0", "2.19.0 and 2.20.0 are two releases"),

@@ -79,7 +79,7 @@ def test_the_exit_code_is_the_command_s(capsys: pytest.CaptureFixture[str], comm
 
 def test_a_typo_is_told_before_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--otput" in refused(capsys, "bundle tensorflow --otput x")[0]
-    assert refused(capsys, "bundle tensorflow")[0] == "envcheck: where should the bundle go?"
+    assert refused(capsys, "bundle tensorflow")[0] == "envcheck: bundle needs --output"
 
 
 def test_an_abbreviation_goes_on_working() -> None:

@@ -64,6 +64,6 @@ def test_it_is_written_and_nothing_stale_stays(tmp_path: Path) -> None:
 
 def test_a_page_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(UsageError, match="envcheck did not write it"):
+    with pytest.raises(UsageError, match="was not written by envcheck"):
         page.write(many(1), tmp_path)
     assert (tmp_path / "index.html").read_text() == "mine"

@@ -68,8 +68,8 @@ def test_what_cannot_be_written_is_refused_before_anything_is_judged(
     assert "the pages of a fleet need a directory" in refused("--output", str(tmp_path / "file"))
     assert "No such file or directory" in refused("--output", str(tmp_path / "no" / "where"))
     (snapshots / "gpu1.html").write_text("mine")
-    assert "gpu1.html exists, and envcheck did not write it" in refused()
+    assert "gpu1.html exists and was not written by envcheck" in refused()
     assert (snapshots / "gpu1.html").read_text() == "mine"
     assert not (snapshots / "index.html").exists()
     assert run(["demo", "fleet", "--format", "html"]) == 2
-    assert "say where the pages go" in capsys.readouterr().err
+    assert "needs --output DIR for the pages" in capsys.readouterr().err

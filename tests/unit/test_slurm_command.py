@@ -59,7 +59,7 @@ def test_the_users_options_come_after_ours_and_win() -> None:
     "word", ["-w", "-wgpu01", "--nodelist=gpu01", "-N4", "--label", "-n", "--pty"]
 )
 def test_which_nodes_is_not_said_to_srun(word: str) -> None:
-    with pytest.raises(UsageError, match="no option to give srun here"):
+    with pytest.raises(UsageError, match="cannot be passed to srun"):
         slurm.refuse_ours(["--exclusive", word])
 
 

@@ -27,12 +27,12 @@ def test_every_command_that_may_hang_has_a_limit() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--envcheck", "bin/envcheck"], "the path has to be absolute"),
-        (["--log", "a\nb"], "the path has to be absolute"),
-        (["--only", "drivers"], "drivers: no check's code"),
-        (["--only", "driver", "host"], "--only host: a node is drained for its driver"),
-        (["--only", "HOST-005"], "--only HOST-005: a node is drained for its driver"),
-        (["--only", "GPU-017"], "--only GPU-017: a node is drained for its driver"),
+        (["--envcheck", "bin/envcheck"], "the path must be absolute"),
+        (["--log", "a\nb"], "the path must be absolute"),
+        (["--only", "drivers"], "drivers: not a code"),
+        (["--only", "driver", "host"], "--only host: a node is drained only for its driver"),
+        (["--only", "HOST-005"], "--only HOST-005: a node is drained only for its driver"),
+        (["--only", "GPU-017"], "--only GPU-017: a node is drained only for its driver"),
     ],
 )
 def test_what_would_fail_on_every_node_is_refused(

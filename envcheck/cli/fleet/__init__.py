@@ -8,24 +8,24 @@ import importlib
 from ..parser import Parser
 
 SUBCOMMANDS = {
-    "doctor": "say what is wrong with many machines, and which is the outlier",
-    "collect": "ask many machines for their Snapshots",
-    "report": "judge the Snapshots in a directory, however they came there",
-    "baseline": "keep what the healthy ones have in common, as a profile for --expect",
+    "doctor": "report what is wrong on many machines, and which are outliers",
+    "collect": "collect the Snapshots of many machines",
+    "report": "judge the Snapshots in a directory",
+    "baseline": "write what healthy machines have in common, as a profile for --expect",
     "slurm-prolog": "print a script for Slurm that drains a node whose GPUs or driver fail",
-    "slurm-node": "drain this node in Slurm by the doctor's report, as that script does",
+    "slurm-node": "drain this node in Slurm if the doctor's report says so (for that script)",
     "install": "install on many machines, in waves, each verified by its own doctor",
-    "rollback": "go back, on many machines, to what was in use before a roll-out",
-    "playbook": "copy the playbooks and roles that this runs",
+    "rollback": "go back to what was in use before a roll-out, on many machines",
+    "playbook": "copy the playbooks and roles that `fleet` runs",
 }
 
 EPILOG = """\
 examples:
-  envcheck fleet doctor -i hosts.ini   ask all, then say what is wrong
-  envcheck fleet collect -i hosts.ini  ask the machines of an Ansible inventory
-  envcheck fleet report snapshots/     a directory of NAME.json, from wherever
+  envcheck fleet doctor -i hosts.ini   collect, then report what is wrong
+  envcheck fleet collect -i hosts.ini  only collect
+  envcheck fleet report snapshots/     NAME.json files from any source
   envcheck fleet report new/ --since old/   and what changed
-  envcheck fleet baseline snapshots/   what its healthy ones have in common
+  envcheck fleet baseline snapshots/   what its healthy machines have in common
   envcheck fleet install tensorflow -i hosts.ini --plan"""
 
 

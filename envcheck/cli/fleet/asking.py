@@ -28,23 +28,23 @@ def add_arguments(parser: Parser) -> None:
     """Which machines, and what is looked at there."""
     inventory.add_arguments(parser)
     nodes.add_arguments(parser)
-    look = parser.add_argument_group("what is looked at there")
+    look = parser.add_argument_group("what is collected")
     look.add_argument(
         "--target",
         metavar="PATH",
-        help="look into this environment or interpreter, too, which has the same path on all",
+        help="also check this environment or interpreter, at the same path on all machines",
     )
     look.add_argument(
         "--deadline",
         type=seconds(1, 86400),
         metavar="SECONDS",
-        help="how long a machine may take once it is reached (default: 120 with --level quick,"
+        help="time limit for a machine once it is reached (default: 120 with --level quick,"
         " else 1500, or 2700 with deep)",
     )
     look.add_argument(
         "--no-redact",
         action="store_true",
-        help="keep host names, serial numbers, UUIDs and home paths: printed commands then have them",
+        help="keep host names, serial numbers, UUIDs and home paths, so that commands can be pasted",
     )
     kernels.add_arguments(parser)
 
@@ -90,7 +90,7 @@ def _asked(arguments: argparse.Namespace) -> Asked:
     target = arguments.target
     if target is not None and target.startswith(("image:", "container:")):
         raise UsageError(
-            f"--target {target}: on many machines only environments and interpreters are looked into",
+            f"--target {target}: fleet checks only environments and interpreters",
             hint=f"for a container: envcheck doctor --target {shell.word(target)} on the machine itself",
         )
     wanted = kernels.wanted(arguments)

@@ -14,14 +14,16 @@ from . import shown
 EPILOG = """\
 examples:
   envcheck fleet baseline snapshots/ --output fleet.toml
-then, for each of them and for new ones:
+then, for these machines and new ones:
   envcheck fleet report snapshots/ --expect fleet.toml
   envcheck doctor --expect fleet.toml"""
 
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument("directory", metavar="DIR", help="with a NAME.json for each machine")
+    parser.add_argument(
+        "directory", metavar="DIR", help="directory with a NAME.json for each machine"
+    )
     files.add_output(parser)
 
 

@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="DIR",
         nargs="?",
         default=DIRECTORY,
-        help="where each answer becomes NAME.json (default: fleet)",
+        help="directory for the Snapshots, NAME.json each (default: fleet)",
     )
     asking.add_arguments(parser)
     terminal.add_quiet(parser)

@@ -13,12 +13,12 @@ from .collect import DIRECTORY
 
 EPILOG = """\
 examples:
-  envcheck fleet doctor -i hosts.ini           ask all, then say what is wrong
-  envcheck fleet doctor -i hosts.ini --limit gpu07    ask one again, judge all
-  envcheck fleet doctor                        judge what lies in fleet/
+  envcheck fleet doctor -i hosts.ini           collect, then report what is wrong
+  envcheck fleet doctor -i hosts.ini --limit gpu07    collect from one again, judge all
+  envcheck fleet doctor                        judge the Snapshots in fleet/
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
-4 none failed, and a machine did not answer or could not be looked at"""
+4 none failed, but a machine did not answer or checks could not run"""
 
 MORE = """\
   envcheck fleet doctor -i hosts.ini snapshots/ --level quick --forks 50
@@ -33,8 +33,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="DIR",
         nargs="?",
         default=DIRECTORY,
-        help="where the Snapshots are kept, NAME.json each (default: fleet); without machines to ask, those"
-        " in it are judged",
+        help="directory of the Snapshots, NAME.json each (default: fleet); without -i or --slurm, those in it"
+        " are judged",
     )
     asking.add_arguments(parser)
     shown.add_arguments(parser)
@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         asking.ask(arguments, folder.path, quiet=arguments.quiet)
     elif not folder.path.exists():
         raise UsageError(
-            f"{folder.path}: there is no such directory, and no machine was to be asked",
-            hint="envcheck fleet doctor -i INVENTORY asks the machines first (--slurm: a cluster's)",
+            f"{folder.path}: there is no such directory, and no machines were named",
+            hint="envcheck fleet doctor -i INVENTORY collects from machines first (--slurm: from a cluster)",
         )
     return shown.show(
         folder,

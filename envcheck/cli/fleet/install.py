@@ -34,13 +34,13 @@ examples:
 MORE = """\
   envcheck fleet install torch -i hosts.ini --mirror https://pypi.example/simple/
 
-Packages are fetched once, here, and carried to the machines through Ansible's
-connection; with --mirror the machines fetch them there. On each machine it is
-a transaction: the doctor verifies it, or the machine is as it was. Run again,
-it goes on with what is left, with the same versions.
-exit codes: of the machines the worst: 0 all done, 3 some cannot (left out),
-4 some could not be looked at, 5 failed and put back, 6 failed and not put
-back; 130 interrupted"""
+Packages are fetched once, on this machine, and copied to the others through
+Ansible's connection; with --mirror each machine fetches them from there. Each
+installation is a transaction: the doctor verifies it, or the machine is as
+before. The same command, run again, continues with the same versions.
+exit codes: that of the worst machine: 0 all done, 3 some cannot (excluded),
+4 some did not answer, 5 failed and rolled back, 6 failed and not rolled back;
+130 interrupted"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -49,17 +49,17 @@ def add_arguments(parser: Parser) -> None:
     groups.container.add_argument(
         "--engine",
         choices=ENGINES,
-        help="what holds and runs the image there (default: what works)",
+        help="container engine on the machines (default: one that works there)",
     )
     inventory.add_arguments(parser)
     parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
     parser.add_argument(
         "--mirror",
         metavar="URL",
-        help="the index from which the machines fetch the packages themselves",
+        help="index from which the machines fetch the packages themselves",
     )
     parser.add_argument(
-        "--upgrade", action="store_true", help="resolve again, and install what is newer"
+        "--upgrade", action="store_true", help="resolve again, and install newer versions"
     )
     rollout_options.add_arguments(parser)
     add_quiet(parser)
@@ -96,16 +96,16 @@ def _refuse(arguments: argparse.Namespace) -> None:
     selection.refuse_other_mode(arguments)
     if arguments.lock:
         raise UsageError(
-            "--lock is of one machine's Python; many machines are resolved for",
-            hint="leave it out: the next run of the same command takes the same versions",
+            "--lock is for one machine's Python; fleet install resolves for each group of machines",
+            hint="leave it out: the next run of the same command installs the same versions",
         )
     if arguments.mirror:
         if arguments.mode == "container":
             raise UsageError("--mirror is for --mode wheel", "the engines there have registries")
         if "@" in arguments.mirror.partition("://")[2].partition("/")[0]:
             raise UsageError(
-                "--mirror: a password in the URL would lie on every machine",
-                hint="leave it out: pip's settings or netrc there may hold it",
+                "--mirror: a password in the URL would be stored on every machine",
+                hint="leave it out: put it into pip's settings or netrc on the machines",
             )
 
 

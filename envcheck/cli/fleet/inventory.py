@@ -18,24 +18,24 @@ def add_arguments(parser: Parser) -> None:
     group = parser.add_argument_group(
         "machines of Ansible",
         "Your inventory, ansible.cfg, connection, become and vault settings apply as they are.\n"
-        "What follows -- goes to ansible-playbook: -- -u admin --ask-become-pass",
+        "Arguments after -- go to ansible-playbook: -- -u admin --ask-become-pass",
     )
     group.add_argument(
         "-i",
         "--inventory",
         action="append",
         metavar="INVENTORY",
-        help="a file, directory or script of Ansible's, or a list: gpu1,gpu2, (may be repeated)",
+        help="an inventory file, directory or script, or a list: gpu1,gpu2, (repeatable)",
     )
     group.add_argument(
-        "-l", "--limit", metavar="PATTERN", help="of these, the machines that match: gpu01,gpu02"
+        "-l", "--limit", metavar="PATTERN", help="only the machines that match: gpu01,gpu02"
     )
     group.add_argument(
         "-f",
         "--forks",
         type=_count,
         metavar="N",
-        help="so many at once (default: of ansible.cfg, else 5; 32 with --slurm)",
+        help="machines at a time (default: ansible.cfg's, else 5; 32 with --slurm)",
     )
     group.add_argument(
         "-b", "--become", action="store_true", help="run as root on the machines (ansible --become)"

@@ -16,20 +16,22 @@ def add_arguments(parser: Parser) -> None:
     """--slurm and what goes with it; --forks and what comes after "--" are as for Ansible."""
     group = parser.add_argument_group(
         "nodes of Slurm",
-        "A job for each node, as srun starts it, with all GPUs of the node; what follows\n"
-        "-- goes to srun: -- -p a100 --reservation=maint --exclusive",
+        "srun starts a job for each node, with all GPUs of the node. Arguments after --\n"
+        "go to srun: -- -p a100 --reservation=maint --exclusive",
     )
-    group.add_argument("--slurm", action="store_true", help="ask the cluster's nodes by Slurm")
+    group.add_argument(
+        "--slurm", action="store_true", help="collect from the nodes of this Slurm cluster"
+    )
     group.add_argument(
         "--nodes",
         metavar="LIST",
-        help="these: gpu[01-16,20] (default: all of the partition, else of the cluster)",
+        help="only these nodes: gpu[01-16,20] (default: all of the partition, else of the cluster)",
     )
     group.add_argument(
         "--immediate",
         metavar="SECONDS",
         type=seconds(1, 86400),
-        help="a node that Slurm does not give within this time is reported as busy (default: 15)",
+        help="a node that Slurm does not allocate within this time is reported as busy (default: 15)",
     )
     parser.rare("--immediate")
 
@@ -45,9 +47,7 @@ def wanted(arguments: argparse.Namespace) -> SlurmQuestion | None:
 
     for name in ("inventory", "limit", "become"):
         if getattr(arguments, name):
-            raise UsageError(
-                f"--{name} is for machines of Ansible, and --slurm asks nodes of Slurm"
-            )
+            raise UsageError(f"--{name} is for machines of Ansible, --slurm for nodes of Slurm")
     return slurm.SlurmQuestion(
         nodes=arguments.nodes or "",
         options=arguments.further,

@@ -18,7 +18,7 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument("directory", metavar="DIR", help="for the files; it must not exist yet")
+    parser.add_argument("directory", metavar="DIR", help="a new directory for the files")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ examples:
   envcheck fleet report new/ --since old/      and what changed since then
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
-4 none failed, and a machine did not answer or could not be looked at"""
+4 none failed, but a machine did not answer or checks could not run"""
 
 MORE = """\
   clush -w gpu[01-16] python3 - < collector.py | envcheck fleet report -
@@ -31,8 +31,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "directory",
         metavar="DIR",
-        help="with a NAME.json for each machine; - is standard input, a NAME: in front of each line,"
-        " as clush and pdsh print it",
+        help="directory with a NAME.json for each machine; - is standard input, with NAME: in front of each"
+        " line, as clush and pdsh print it",
     )
     parser.add_argument(
         "--since",

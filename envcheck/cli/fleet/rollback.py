@@ -14,8 +14,8 @@ examples:
   envcheck fleet rollback -i hosts.ini               what the last roll-out replaced
   envcheck fleet rollback -i hosts.ini --limit gpu01,gpu02 --waves 100%
 
-A machine on which something else is in use by now, or which had nothing
-before, stays as it is and says so; run again, nothing goes forward again."""
+A machine that uses another version by now, or had none before, is left
+unchanged and reports that. A second run never moves to a newer version."""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="?",
         default="",
         metavar="NAME",
-        help="only where the last roll-out was of this environment",
+        help="only if the last roll-out was of this environment",
     )
     inventory.add_arguments(parser)
     rollout_options.add_arguments(parser)

@@ -29,27 +29,27 @@ def add_arguments(parser: Parser) -> None:
         "--waves",
         default="1,10%,100%",
         metavar="LIST",
-        help="machines at a time, as Ansible's serial: numbers or shares (default: 1,10%%,100%%)",
+        help="machines per wave, as in Ansible's serial: numbers or percentages (default: 1,10%%,100%%)",
     )
     group.add_argument(
         "--max-fail",
         default="0",
         metavar="N|N%",
-        help="how many may fail before no further one is begun (default: 0)",
+        help="how many may fail; after more, no further machine is started (default: 0)",
     )
     group.add_argument(
         "--deadline",
         type=duration("1m", "7d"),
         default=7200.0,
         metavar="TIME",
-        help="what one machine may take (default: 2h)",
+        help="time limit for one machine (default: 2h)",
     )
     group.add_argument("--yes", "-y", action="store_true", help="do not ask")
     group.add_argument(
         "--keep",
         metavar="DIR",
-        help="where plan, bundles and the machines' logs are kept (default: in envcheck's state, by what is"
-        " asked for: the next run goes on from there)",
+        help="directory for the plan, bundles and logs (default: in envcheck's state directory); the next run"
+        " continues from there",
     )
     files.add_format(parser, json="for programs")
     parser.rare("--deadline", "--keep")

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--expect", metavar="FILE", help="also hold each machine against this profile"
+        "--expect", metavar="FILE", help="also compare each machine with this profile"
     )
 
 
@@ -53,7 +53,7 @@ def members(folder: FleetFolder) -> list[Member]:
         raise UsageError(f"{path}: there is no such directory")
     if not path.is_dir():
         raise UsageError(
-            f"{path}: this is a file, and a fleet is a directory with a NAME.json of each machine",
+            f"{path}: this is a file; a fleet is a directory with a NAME.json for each machine",
             hint=f"envcheck doctor --from {shell.word(str(path))}",
         )
     found = folder.members()
@@ -116,7 +116,7 @@ def _pages_folder(output: str) -> Path:
     path = Path(output)
     if path.exists() and not path.is_dir():
         raise UsageError(
-            f"--output {output}: this is a file, and the pages of a fleet need a directory"
+            f"--output {output}: this is a file; the pages of a fleet need a directory"
         )
     try:
         path.mkdir(exist_ok=True)

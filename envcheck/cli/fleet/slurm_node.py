@@ -13,14 +13,14 @@ from ..parser import Parser
 from . import slurm_prolog
 
 EPILOG = """\
-The script that slurm-prolog prints runs this on the node that it concerns.
+The script that slurm-prolog prints runs this on each node.
 exit codes: 0 the node stays in service, 1 it is drained, 4 Slurm gave no answer"""
 
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument("report", metavar="REPORT", help="of the doctor, as JSON")
-    parser.add_argument("--node", metavar="NAME", required=True, help="its name in Slurm")
+    parser.add_argument("report", metavar="REPORT", help="a JSON report of the doctor")
+    parser.add_argument("--node", metavar="NAME", required=True, help="the node's name in Slurm")
     slurm_prolog.add_limit(parser)
 
 

@@ -19,7 +19,7 @@ examples:
   envcheck fleet slurm-prolog --envcheck /shared/envcheck/bin/envcheck --limit 2
 then, in slurm.conf:
   Prolog=/etc/slurm/prolog.d/50-envcheck      (or Epilog=, or HealthCheckProgram=)
-and, once a drained node is mended:
+and, after a drained node is repaired:
   scontrol update NodeName=gpu07 State=RESUME"""
 
 
@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
         action="extend",
         default=[],
         metavar="CHECK",
-        help="drain for these alone, of the areas driver, gpu and pci: gpu, DRV-002 (default: all three)",
+        help="drain only for these, of the areas driver, gpu and pci: gpu, DRV-002 (default: all three)",
     )
     add_limit(parser)
     parser.add_argument(
@@ -44,13 +44,13 @@ def add_arguments(parser: Parser) -> None:
         type=seconds(1, 600),
         default=25.0,
         metavar="SECONDS",
-        help="how long the doctor may take (default: 25)",
+        help="time limit of the doctor (default: 25)",
     )
     parser.add_argument(
         "--log",
         metavar="FILE",
         default=LOG,
-        help="on the node, a line each time (default: %(default)s)",
+        help="log file on the node, a line per run (default: %(default)s)",
     )
     files.add_output(parser)
 
@@ -61,7 +61,7 @@ def add_limit(parser: argparse.ArgumentParser) -> None:
         type=_percent,
         default=5.0,
         metavar="PERCENT",
-        help="of the nodes with GPUs, how many it may drain within an hour (default: 5, at least one node)",
+        help="share of the nodes with GPUs that it may drain within an hour (default: 5, at least one node)",
     )
 
 
@@ -89,7 +89,7 @@ def _only(words: list[str]) -> list[str]:
     for word in doctor._selection(words):
         if word not in AREAS and not slurm_drain.may_drain(word):
             raise UsageError(
-                f"--only {word}: a node is drained for its driver, its GPUs and its PCI bus alone",
+                f"--only {word}: a node is drained only for its driver, its GPUs and its PCI bus",
                 hint=f"--only takes {', '.join(AREAS)}, and codes of these areas",
             )
     return words or list(AREAS)
@@ -115,6 +115,6 @@ def _envcheck(path: str | None) -> list[str]:
 def _absolute(option: str, path: str) -> str:
     if not path.startswith("/") or not path.isprintable():
         raise UsageError(
-            f"{option} {path!a}: Slurm starts it anywhere, so the path has to be absolute"
+            f"{option} {path!a}: Slurm starts the script in any directory, so the path must be absolute"
         )
     return path

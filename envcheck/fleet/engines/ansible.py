@@ -100,7 +100,7 @@ def find() -> Path:
     found = shutil.which("ansible-playbook")
     if found is None:
         raise UsageError(
-            "machines of an inventory are asked by Ansible, and there is no ansible-playbook beside"
+            "an inventory needs Ansible, and there is no ansible-playbook beside"
             " this envcheck or in PATH",
             hint="pip install 'envcheck-gpu[fleet]', or your distribution's package ansible-core",
         )

@@ -113,7 +113,7 @@ def chosen(tools: SlurmTools, question: SlurmQuestion) -> list[SlurmNodeState]:
         where = f" in the partition {partition}" if partition else ""
         raise UsageError(
             f"Slurm knows no node {safe_text.one_line(missing[0])}{where}",
-            hint="sinfo --Node shows those that there are",
+            hint="sinfo --Node lists all nodes",
         )
     return [known[name] for name in names]
 
@@ -220,6 +220,6 @@ def refuse_ours(options: Sequence[str]) -> None:
             continue
         if word.partition("=")[0] in _OURS or (word[:2] in _OURS and not word.startswith("--")):
             raise UsageError(
-                f"{safe_text.one_line(word)} is no option to give srun here: each node gets a job of its own",
-                hint="which nodes are asked is said by --nodes",
+                f"{safe_text.one_line(word)} cannot be passed to srun: each node gets its own job",
+                hint="--nodes selects the nodes",
             )

@@ -79,7 +79,7 @@ def check(folder: Path, names: Iterable[str] = ()) -> None:
         path = folder / name
         if os.path.lexists(path) and not _is_ours(path):
             raise UsageError(
-                f"{path} exists, and envcheck did not write it: name another directory"
+                f"{path} exists and was not written by envcheck: name another directory"
             )
 
 

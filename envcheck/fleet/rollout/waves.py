@@ -19,7 +19,7 @@ def parse(text: str) -> list[str]:
         found = _ONE.fullmatch(one)
         if found is None or (found["percent"] and int(found["number"]) > 100):
             raise UsageError(
-                f"--waves {text}: {one!r} is neither a number of machines nor a share of them",
+                f"--waves {text}: {one!r} is neither a number of machines nor a percentage",
                 hint=f"--waves {DEFAULT} is one machine, then a tenth of all, then the rest",
             )
     return waves
@@ -43,7 +43,7 @@ def max_fail(text: str) -> str:
     found = _MOST.fullmatch(text.strip())
     if found is None or (found["percent"] and int(found["number"]) > 100):
         raise UsageError(
-            f"--max-fail {text}: neither a number of machines nor a share of them",
+            f"--max-fail {text}: neither a number of machines nor a percentage",
             hint="--max-fail 2, or --max-fail 5%",
         )
     return found[0]
