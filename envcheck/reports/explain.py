@@ -34,12 +34,12 @@ def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any)
             page.paragraph((cause.key, "code"), (cause.headline, ""), indent=2, hanging=4)
     if check.follows:
         page.blank()
-        page.paragraph(("Shown as a consequence where one of these fails:", "heading"), hanging=2)
+        page.paragraph(("Shown as a consequence if one of these fails:", "heading"), hanging=2)
         for code in check.follows:
             page.paragraph((code, "code"), ((titles or {}).get(code, ""), ""), indent=2, hanging=4)
     if check.sources:
         page.blank()
-        page.paragraph(("Where the knowledge comes from:", "heading"), hanging=2)
+        page.paragraph(("Sources:", "heading"), hanging=2)
         for source in check.sources:
             page.paragraph((source, ""), indent=2, hanging=4)
     for name, area in PAGES.items():

@@ -70,9 +70,9 @@ CAUSES = (STAYS, STEP_FAILS, NO_SCALE, OVERFLOW_APPLIED, SCALE_STAYS, NOTHING_LE
     "ACC-003",
     title="AMP in Keras",
     causes=CAUSES,
-    about="A tiny model is trained a step under mixed_float16 and mixed_bfloat16, whose convolutions and"
-    " products must be in 16 bits, and under float32 as the control. The loss scale of mixed_float16 must"
-    " fall where a gradient overflows, and the weights stay as they are.",
+    about="A tiny model is trained for one step under mixed_float16 and mixed_bfloat16, whose convolutions"
+    " and products must be in 16 bits, and under float32 as the control. If a gradient overflows, the"
+    " loss scale of mixed_float16 must fall and the weights must not change.",
     sources=(
         "tensorflow.org/guide/mixed_precision; keras.io/api/mixed_precision",
         "observed in TensorFlow 2.15 (Keras 2) and 2.21 (Keras 3)",

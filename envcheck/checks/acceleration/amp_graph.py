@@ -95,9 +95,9 @@ def graph_is_rewritten(view: SnapshotView) -> Iterator[Verdict]:
     "ACC-002",
     title="AMP by variable",
     causes=[NO_EFFECT],
-    about="TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE switch AMP on in"
-    " NVIDIA's builds alone. Where one is set, a step is run on a GPU in a process with the variable alone,"
-    " and must have half types in its graph.",
+    about="Only NVIDIA's builds of TensorFlow switch AMP on by TF_ENABLE_AUTO_MIXED_PRECISION or"
+    " TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE. If one is set, a step runs on a GPU in a process"
+    " with only that variable, and its graph must have half types.",
     sources=(
         "NVIDIA's TensorFlow 1.15 (meta_optimizer.cc, optimizer.py), read",
         "NVIDIA/tensorflow#39: TensorFlow 2.6 in NVIDIA's 21.10 says that it has no effect",

@@ -60,9 +60,9 @@ _OF_DRIVER = Remedy(
     "ACC-019",
     title="DALI",
     causes=[WRONG_IMAGES, ELSEWHERE, DOES_NOT_RUN, PLUGIN],
-    about="A JPEG and a PNG of 32 x 24 pixels are decoded by DALI's CPU pipeline, the control, and by the"
-    " one that decodes on a GPU, and compared with the pixels that they were made of. Beside TensorFlow its"
-    " plugin is loaded.",
+    about="DALI decodes a JPEG and a PNG of 32 x 24 pixels with its CPU pipeline, the control, and with the"
+    " pipeline that decodes on a GPU; both are compared with the original pixels. With TensorFlow,"
+    " DALI's plugin is loaded.",
     sources=("acceleration.md: DALI 2.4.0", "NVIDIA/DALI#52, #1065 and #1200"),
     follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-020", "LIB-006"),
     systems=("dali",),

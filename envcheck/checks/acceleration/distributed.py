@@ -398,9 +398,9 @@ OVER_MPI = Cause("mpi-without-nccl", "warn", *_NO_NCCL)  # an MPI may know its w
     "ACC-014",
     title="Horovod",
     causes=_causes("horovod", NCCL_UNUSED, BUILT_WITHOUT, OVER_MPI),
-    about="Horovod's ranks are started without ssh, one a GPU, else two on the processor: each number in a"
-    " sum must be exact, and weights the same after a broadcast and after one step. The timeline"
-    " names what summed; between GPUs that must be NCCL.",
+    about="Horovod's ranks are started without ssh, one for each GPU, else two on the processor. Each"
+    " number in a sum must be exact, and weights must be the same after a broadcast and after one"
+    " step. The timeline names the library that summed; between GPUs it must be NCCL.",
     sources=(
         "Horovod 0.28.1, run on TensorFlow 1.15.5 and 2.15.1 with Gloo",
         "Horovod, docs/timeline.rst and docs/gpus.rst",

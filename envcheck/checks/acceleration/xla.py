@@ -57,8 +57,8 @@ def xla_compiles(view: SnapshotView) -> Iterator[Verdict]:
     "ACC-008",
     title="XLA clustering",
     causes=CAUSES,
-    about="A small graph is run with TensorFlow's auto-clustering on and off. Engaged where the graph that"
-    " ran has clusters, XLA compiled a module of them, and neither is there with it off.",
+    about="A small graph runs with TensorFlow's auto-clustering on and off. Engaged if, with it on, the"
+    " graph that ran has clusters and XLA compiled a module of them, and with it off neither is there.",
     sources=(
         "TensorFlow's documentation of XLA and of TF_XLA_FLAGS",
         "seen with TensorFlow 1.15.5, 2.15.1 and 2.21.0 on a CPU",

@@ -50,12 +50,12 @@ NO_NUMBER = Cause(
 
 @check(
     "BEN-003",
-    title="What a row asks for engages",
+    title="The mode of each row engages",
     causes=[IDLE, NOT_PLAIN],
     about=(
-        "A row in AMP must have its convolutions and products in 16 bits, one in TF32 the bits of TF32, one "
-        "that is compiled a compiled module; the row in FP32 beside it has none of these. What a compiler "
-        "hides is not known, and no failure."
+        "A row in AMP must have its convolutions and products in 16 bits, one in TF32 the bits of TF32, a"
+        " compiled one a compiled module; the row in FP32 has none of these. If a compiler hides the"
+        " evidence, the result is not known, and no failure."
     ),
     sources=("docs/acceleration.md: how each system is proven engaged",),
     follows=(*NOTHING_RUNS, *_EXPLAIN),
@@ -86,9 +86,9 @@ def _mode(one: RowResult) -> str:
     title="Rows run to their end",
     causes=_DIED.values(),
     about=(
-        "A row whose process crashed, hung or ended with an error is a failure, with its last "
-        "words. What a version or a GPU does not have, memory that is too small for a batch, and what the "
-        "user stopped are no failures; a GPU that another process uses could not be measured."
+        "A row whose process crashed, hung or ended with an error is a failure, with its last message."
+        " Not failures: a mode that the version or GPU does not have, too little memory for a batch, a row"
+        " that the user stopped. A GPU that another process uses could not be measured."
     ),
     sources=("envcheck bench: a process a row, with deadlines of its own",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "FRM-006", "FRM-010", "ACC-007", "ACC-008", "ACC-011"),
@@ -112,7 +112,7 @@ def rows_come_to_their_end(view: SnapshotView) -> Iterator[Verdict]:
     "BEN-005",
     title="Losses stay numbers",
     causes=[NO_NUMBER],
-    about="The loss after each repetition of a row. One that is no number any more is a failure.",
+    about="The loss after each repetition of a row. A loss that is no longer a number is a failure.",
     sources=("Micikevicius et al.: Mixed Precision Training, ICLR 2018",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "ACC-003", "ACC-004", "ACC-010", "BEN-003", "BEN-004"),
 )

@@ -38,9 +38,10 @@ SCALES_BADLY = Cause(
     title="Models train as fast as they should",
     causes=[FAR_BELOW_REFERENCE, BELOW_REFERENCE],
     about=(
-        "A row beside a published rate of the same GPU, framework, precision, compiler, batch and number of "
-        "GPUs, or beside a baseline: from 5 % below a warning, from 15 % a failure, unless its repetitions "
-        "differ by more than that. The first suspect is what NVML's samples show while it ran."
+        "A row is compared with a published rate of the same GPU, framework, precision, compiler, batch"
+        " and number of GPUs, or with a baseline: from 5 % below it is a warning, from 15 % a failure,"
+        " unless its repetitions differ by more than that. The first suspect comes from NVML's samples"
+        " during the run."
     ),
     sources=(
         "throughput_reference.csv, a source in every row",
@@ -66,8 +67,8 @@ def rows_are_as_fast_as_references(view: SnapshotView) -> Iterator[Verdict]:
     title="GPUs of one name train equally fast",
     causes=[FAR_BELOW_OTHERS, BELOW_OTHERS],
     about=(
-        "The same row on each GPU alone. A GPU from 5 % below the median of the others of its name is a "
-        "warning, from 15 % a failure, unless its repetitions differ by more than that."
+        "The same row runs on each GPU alone. A GPU from 5 % below the median of the others of its name"
+        " is a warning, from 15 % a failure, unless its repetitions differ by more than that."
     ),
     sources=(
         "envcheck bench: healthy H100 of many machines differ by 2 % (throughput_reference.csv)",
@@ -109,8 +110,9 @@ def _slow(view: SnapshotView, one: RowResult, far: Cause, near: Cause) -> Findin
     title="GPUs train together as they do alone",
     causes=[SCALES_BADLY],
     about=(
-        "One job on all GPUs (MirroredStrategy, torch.distributed), beside the sum of what they do alone in "
-        "the same row: below 70 % with ResNet-50, whose gradients are small beside its work, is a warning."
+        "The rate of one job on all GPUs (MirroredStrategy, torch.distributed) is compared with the sum"
+        " of their rates alone in the same row: below 70 % with ResNet-50, whose gradients are small"
+        " compared with its work, is a warning."
     ),
     sources=("github.com/NVIDIA/DeepLearningExamples: a machine with 1, 2, 4, 8 and 16 GPUs",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-002", "ACC-012", "ACC-013", "ACC-014", "MEM-005"),

@@ -15,8 +15,8 @@ from .common import VARIABLE, inside, need_host_gpus, nodes
     "BND-001",
     title="envcheck can look into the container",
     causes=[],
-    about="envcheck sends its collector into the container, where it runs in the first Python of 3.6 or"
-    " newer. Whatever keeps it from answering leaves everything inside unknown.",
+    about="envcheck sends its collector into the container, where the first Python of 3.6 or newer runs it."
+    " If it cannot answer, nothing inside the container is known.",
     sources=["envcheck collect --target image:REF"],
     follows=("BND-010",),
 )
@@ -37,8 +37,8 @@ MISSING = fail(
     "BND-002",
     title="The host's GPUs are in the container",
     causes=[MISSING],
-    about="GPUs come into a container by CDI, by NVIDIA's runtime or hook, or by hand, and what does not come"
-    " is not there: no engine warns.",
+    about="GPUs are passed to a container by CDI, by NVIDIA's runtime or hook, or by hand. No engine warns"
+    " about a GPU that is missing.",
     sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
     follows=(*NO_GPUS, "BND-003", "BND-005"),
 )

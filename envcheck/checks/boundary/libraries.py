@@ -29,7 +29,7 @@ NO_LIBCUDA = fail(
     "BND-003",
     title="The driver's libraries are in the container",
     causes=[NO_LIBCUDA],
-    about="libcuda belongs to the host's driver, and no image holds the right one: the engine brings it in,"
+    about="libcuda belongs to the host's driver, and no image contains the right one: the engine mounts it,"
     " by CDI or by NVIDIA's runtime or hook.",
     sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
     follows=(*NO_GPUS, "ENV-009"),
@@ -163,8 +163,8 @@ FAILS = NO_NODES.variant(
     "BND-005",
     title="CUDA answers inside as it does outside",
     causes=[NO_NODES, FORBIDDEN, LOST, FAILS],
-    about="With the libraries there and the host healthy, CUDA or NVML may still fail inside: the device"
-    " nodes did not come along, this user may not open them, or the container has lost its GPUs.",
+    about="Even if the libraries are there and the host is healthy, CUDA or NVML may fail inside: device"
+    " nodes are missing, this user may not open them, or the container has lost its GPUs.",
     sources=["nvidia-container-toolkit#48, #1227"],
     follows=(*NO_GPUS, "KRN-006", "DRV-004", "BND-003", "BND-004"),
 )

@@ -21,8 +21,8 @@ NOT_STARTED = fail(
     "BND-010",
     title="The engine starts the container with its GPUs",
     causes=[NOT_STARTED],
-    about="Between `run` and the first process NVIDIA's tools bring devices and libraries into a container;"
-    " if they fail, the engine ends with a long line whose last words are the reason.",
+    about="Between `run` and the first process, NVIDIA's tools mount devices and libraries into a"
+    " container. If they fail, the engine ends with a long line; its last words are the reason.",
     sources=["engine_errors.csv; nvidia-docker#1699, #1551; nvidia-container-toolkit#289"],
     follows=("KRN-001", "KRN-002", "CTR-002", "CTR-004", "CTR-007", "CTR-008", "CTR-011"),
 )

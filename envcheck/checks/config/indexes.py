@@ -26,8 +26,8 @@ UNVERIFIED = Cause(
     "CFG-002",
     title="TLS certificates are verified",
     causes=[UNVERIFIED],
-    about="A host in pip's trusted-host (uv: allow-insecure-host) is believed without a valid certificate, so"
-    " that anyone on the network path can hand out packages. Hosts of this machine are not counted.",
+    about="pip trusts a host in trusted-host (uv: allow-insecure-host) without a valid certificate, so"
+    " anyone on the network path can serve packages. Hosts of this machine are not counted.",
     sources=(PIP, PYINDEX),
 )
 @per_file("no trusted-host")

@@ -112,8 +112,8 @@ NO_CDI = NO_RUNTIME.variant(
     "CTR-002",
     title="The container engines can hand out the GPUs",
     causes=[RUNTIME_GONE, NO_RUNTIME, NO_CDI],
-    about="No engine gives a container a GPU by itself: docker needs NVIDIA's hook, its runtime or a CDI"
-    " specification, podman a CDI specification (or the older hook).",
+    about="No engine passes GPUs to containers by itself: docker needs NVIDIA's hook, its runtime or a CDI"
+    " specification; podman needs a CDI specification (or the older hook).",
     sources=["nvidia-container-toolkit#854, #522; NVIDIA Container Toolkit installation guide"],
     follows=shared.NO_GPU,
 )

@@ -37,9 +37,9 @@ NO_RUNTIME = DEFAULT.variant(
     "CTR-009",
     title="Kubernetes' engine starts containers with NVIDIA's runtime",
     causes=[DEFAULT, NO_RUNTIME],
-    about="containerd and CRI-O start a pod's containers with a runtime that their configuration names; where"
-    " none of them is NVIDIA's, no driver comes into a pod and the node offers 0 GPUs. docker starts pods"
-    " with its default runtime and no other.",
+    about="containerd and CRI-O start a pod's containers with a runtime that their configuration names. If"
+    " none of them is NVIDIA's, no driver is mounted into a pod and the node offers 0 GPUs. docker"
+    " starts pods only with its default runtime.",
     sources=["k8s-device-plugin#23, #107, #406; gpu-operator#1285; k3s documentation, Advanced"],
     follows=shared.NO_DEVICE_NODES,
 )
@@ -135,8 +135,8 @@ NOTHING_OFFERED = warn(
     "CTR-010",
     title="The kubelet has this node's GPUs to hand out",
     causes=[NOTHING_OFFERED],
-    about="A pod gets a GPU where NVIDIA's device plugin registered it with the kubelet (nvidia.com/gpu)."
-    " Where none did, every pod that asks waits as 'Insufficient nvidia.com/gpu'.",
+    about="A pod gets a GPU if NVIDIA's device plugin registered it with the kubelet (nvidia.com/gpu). If"
+    " none did, every pod that requests one waits as 'Insufficient nvidia.com/gpu'.",
     sources=["Kubernetes documentation, Device plugins; k8s-device-plugin#107, #406, #788"],
     follows=(*shared.NO_DEVICE_NODES, "CTR-009", "DRV-001", "DRV-002"),
 )

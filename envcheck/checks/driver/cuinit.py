@@ -55,8 +55,8 @@ _SILENT = fail(
     "DRV-004",
     title="CUDA starts (cuInit)",
     causes=[*_CODES.values(), _OTHER, _NODE_LOST, _NO_LIBCUDA, _CRASHES, _SILENT],
-    about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML do"
-    " not go through it, so they may be fine where CUDA is not.",
+    about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML"
+    " do not use it, so they may work while CUDA does not.",
     sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2; pytorch#35710; numba#9732"],
     follows=(
         *(*NO_GPUS, "KRN-006", "KRN-007", "KRN-009", "KRN-011", "KRN-013", "DRV-005", "DRV-009"),

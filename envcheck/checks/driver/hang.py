@@ -31,7 +31,7 @@ HANGS = fail(
     "DRV-010",
     title="Nothing that asks the driver hangs in the kernel",
     causes=[HANGS],
-    about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel, where"
+    about="A process that accesses a driver or a GPU that no longer answers may hang in the kernel, where"
     " not even SIGKILL ends it.",
     sources=["leptonai/gpud#117; NVIDIA/gpu-monitoring-tools#46"],
     follows=("PCI-001",),

@@ -27,10 +27,10 @@ MISMATCH = fail(
 
 @check(
     "DRV-002",
-    title="Kernel module and driver libraries are of one version",
+    title="Kernel module and driver libraries have the same version",
     causes=[MISMATCH],
-    about="After an upgrade the new libraries are on disk while the old module is still loaded; from then on"
-    " no new program can use the GPU, though running ones go on.",
+    about="After an upgrade the new libraries are on disk while the old module is still loaded. From then"
+    " on no new program can use the GPU; running programs continue.",
     sources=["lyulyul/shine-cluster#30; mozilla/translations#1167; nvml.h, nvmlReturn_t 18"],
     follows=("PCI-001", "KRN-001", "CTR-012"),
 )

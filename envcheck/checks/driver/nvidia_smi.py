@@ -86,8 +86,8 @@ _NONSENSE = warn(
         *(*_PRINTED.values(), _PRINTED_OTHER, _NOT_THERE, _MISSING, _SILENT),
         *(_NONSENSE, _FAILS, _FAILS_ALONE),
     ],
-    about="nvidia-smi is what people and scripts ask first. Where it is missing or broken while NVML works,"
-    " training is not affected, yet scripts, health checks and container tools are: a warning.",
+    about="People and scripts use nvidia-smi first. If it is missing or broken while NVML works, training"
+    " is not affected, but scripts, health checks and container tools are: a warning.",
     sources=["nvidia-smi(1), RETURN VALUE"],
     follows=(*NO_GPUS, "DRV-010", "GPU-001", "KRN-009", "KRN-013"),
 )
@@ -160,8 +160,8 @@ CUT = warn(
     "DRV-011",
     title="nvidia-smi's document is complete",
     causes=[CUT],
-    about="A truncated nvidia-smi document may end in the middle of a GPU: nothing is judged of what comes"
-    " after, nor of further GPUs.",
+    about="A truncated nvidia-smi document may end in the middle of a GPU: what comes after, and further"
+    " GPUs, are not judged.",
     sources=["nvidia-smi(1)"],
 )
 def document_is_whole(view: SnapshotView) -> Verdicts:

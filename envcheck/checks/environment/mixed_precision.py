@@ -45,9 +45,9 @@ IGNORED = Cause(
     "ENV-014",
     title="TensorFlow heeds the mixed precision that is asked for",
     causes=[IGNORED],
-    about="TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE are read by"
-    " NVIDIA's builds of TensorFlow alone, since the container 19.03, and no longer by those of TensorFlow 2"
-    " from 21.10 on; other builds ignore them without a message.",
+    about="Only NVIDIA's builds of TensorFlow read TF_ENABLE_AUTO_MIXED_PRECISION and"
+    " TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE: since the container 19.03, and for TensorFlow 2 no"
+    " longer from 21.10 on. Other builds ignore them without a message.",
     sources=(
         *("NVIDIA/DeepLearningExamples#32", "NVIDIA/tensorflow#39"),
         "stock TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
@@ -104,8 +104,8 @@ def ask_in_program(version: Version | None, name: str) -> Remedy:
     "ENV-015",
     title="What computes in TF32 by itself is known",
     causes=[],
-    about="On GPUs from Ampere on, some frameworks compute products of 32-bit numbers in TF32 without being"
-    " asked, and others leave it off. This says which, and what switches it; it is never a fault.",
+    about="On GPUs from Ampere on, some frameworks compute products of 32-bit numbers in TF32 by default,"
+    " and others do not. This check reports which, and which setting changes it; it never fails.",
     sources=(
         "the frameworks' documentation (tf32_defaults.csv)",
         "pytorch#84334, #58434; jax#14022",

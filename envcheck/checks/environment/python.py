@@ -36,7 +36,7 @@ PRELOADED = Cause(
     title="LD_PRELOAD replaces nothing of the GPU stack",
     causes=[PRELOADED],
     about="A library in LD_PRELOAD comes before all others in every process: a libcuda, libcudnn or a"
-    " GPU-sharing shim there takes the place of the real one, with limits and faults of its own.",
+    " GPU-sharing shim there replaces the real one, with limits and faults of its own.",
     sources=("ld.so(8)",),
 )
 def preload(view: SnapshotView) -> Iterator[Verdict]:

@@ -48,9 +48,9 @@ NAMED_TWICE = Cause("named-twice", "warn", _HIDES, _TWICE, *_UNSET)
         *(HIDES_ALL, NO_GPU_OF_SLURM, CUT_SHORT, NAMED_TWICE),
         *(SEVERAL_NAMED, NONE_NAMED, FAILS),
     ],
-    about="CUDA shows a process only the devices that this variable names, and stops at the first entry that"
-    " names none: empty, -1, an index beyond the last GPU, a UUID of another machine, or a word such as"
-    " 'all'. Of MIG instances CUDA shows a process one, however many the variable names.",
+    about="CUDA shows a process only the devices that this variable names, and stops at the first entry"
+    " that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, or a word"
+    " such as 'all'. CUDA shows a process only one MIG instance, however many the variable names.",
     sources=(
         CUDA_GUIDE,
         "NVIDIA Multi-Instance GPU User Guide, CUDA Device Enumeration",
@@ -174,7 +174,7 @@ OTHER_ORDER = Cause(
     title="CUDA counts GPUs in the order nvidia-smi does",
     causes=[OTHER_ORDER],
     about="Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by"
-    " PCI address: with different GPUs, CUDA_VISIBLE_DEVICES picks another one than its user meant.",
+    " PCI address: if the GPUs differ, CUDA_VISIBLE_DEVICES selects another one than its user meant.",
     sources=(CUDA_GUIDE,),
     follows=NO_GPUS_THERE,
 )

@@ -130,9 +130,9 @@ PTX_ALONE = Cause("ptx-alone", "warn", _LACKS_CODE, _NO_MACHINE_CODE + _FIRST)
     "FRM-004",
     title="The framework holds code for each GPU",
     causes=[NO_CODE, PTX_FAILS, PTX_TOO_NEW, PTX_ALONE],
-    about="A build carries machine code for a list of compute capabilities, which runs on higher minors of"
-    " the same major, too, and PTX, which the driver compiles on first use, for some. GPUs that"
-    " CUDA_VISIBLE_DEVICES hides are not counted.",
+    about="A build contains machine code for a list of compute capabilities, which also runs on higher"
+    " minor versions of the same major. For some it contains PTX, which the driver compiles on first"
+    " use. GPUs that CUDA_VISIBLE_DEVICES hides are not counted.",
     sources=(
         "CUDA C++ programming guide, binary and PTX compatibility",
         "TensorFlow's configure.py",

@@ -41,9 +41,9 @@ _ASK = {
     "FRM-002",
     title="The framework sees every GPU that CUDA sees",
     causes=[OUTDATED, *(sign.cause for sign in NO_GPU), NO_REASON],
-    about="The last link of the chain from the PCI bus to training: a framework that finds no GPU, or fewer"
-    " than CUDA counts, says so in its log at most, and trains on the CPU. GPUs that CUDA_VISIBLE_DEVICES"
-    " hides are not counted.",
+    about="The last link of the chain from the PCI bus to training. A framework that finds no GPU, or fewer"
+    " than CUDA counts, reports that at most in its log, and trains on the CPU. GPUs that"
+    " CUDA_VISIBLE_DEVICES hides are not counted.",
     sources=("tensorflow#60854, #63362, #65842, #85311, #96707", "NVIDIA/tensorflow#110"),
     follows=(
         *NO_GPUS_THERE,

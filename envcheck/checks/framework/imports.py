@@ -42,9 +42,9 @@ OTHER_REASON = import_fails("other-reason", "{reason}", "See the whole message."
     "FRM-001",
     title="The framework imports",
     causes=[*(sign.cause for sign in IMPORT), *CAUSES, OTHER_REASON],
-    about="Each framework that the target holds is imported in a process of its own, by the target's"
-    " interpreter, started as its user would start it. Known messages (protobuf or numpy of a version that"
-    " does not fit, a missing library) are explained, others quoted.",
+    about="Each framework in the target is imported in a process of its own, by the target's interpreter,"
+    " started as its user would start it. Known messages (a protobuf or numpy that does not fit, a"
+    " missing library) are explained, others quoted.",
     sources=(
         "NVIDIA/tensorflow#32, #34, #58, #99",
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",

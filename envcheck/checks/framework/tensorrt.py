@@ -36,9 +36,9 @@ NOT_FOUND = Cause(
     "FRM-006",
     title="TensorRT loads where TensorFlow was built with it",
     causes=[NOT_FOUND],
-    about="Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when a"
-    " model is converted; without it everything else works, and that is a detail. A warning if TensorRT is"
-    " installed and is not the one that this build asks for, or cannot be loaded.",
+    about="Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) load libnvinfer when a model"
+    " is converted. Without it everything else works, and that is shown as a detail. A warning if"
+    " TensorRT is installed but is not the version that this build needs, or cannot be loaded.",
     sources=(
         "metadata of the tensorflow wheels (pypi_tf.csv), and tensorflow's log messages",
         "tensorflow#57679, #61468, NVIDIA/tensorflow#75 (tensorrt_links.csv)",

@@ -22,8 +22,8 @@ CORRUPT = fail(
     "GPU-032",
     title="The InfoROM is readable and whole",
     causes=(CORRUPT,),
-    about="The InfoROM is the board's own small memory: its configuration, and the ECC errors, retired pages"
-    " and remapped rows of its life. If its checksums are wrong, those records are lost.",
+    about="The InfoROM is the board's own small memory. It stores the configuration, and all ECC errors,"
+    " retired pages and remapped rows. If its checksums are wrong, those records are lost.",
     sources=["nvml.h, nvmlDeviceValidateInforom, NVML_ERROR_CORRUPTED_INFOROM"],
 )
 def inforom_is_whole(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -49,8 +49,8 @@ LOWERED = warn(
     "GPU-009",
     title="The power limit is the board's default",
     causes=(LOWERED,),
-    about="A power limit below the board's default caps the clocks under load, often without anybody"
-    " remembering who set it. A limit above the default is the owner's business.",
+    about="A power limit below the board's default reduces the clocks under load, often long after somebody"
+    " set it. A limit above the default is the owner's choice.",
     sources=["nvidia-smi(1), Power Readings; NVSentinel#890"],
 )
 def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Verdicts:

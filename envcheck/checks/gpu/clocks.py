@@ -29,8 +29,9 @@ STUCK = warn(
     "GPU-028",
     title="Busy GPUs run at high clocks, or say why not",
     causes=(STUCK,),
-    about="A busy GPU raises its clocks, and if something holds them down the driver says what (GPU-008,"
-    " GPU-029). Low clocks without a reason come from a stuck driver, a power connector or a firmware fault.",
+    about="A busy GPU raises its clocks; if something holds them down, the driver reports the reason"
+    " (GPU-008, GPU-029). Low clocks without a reason come from a stuck driver, a power connector or a"
+    " firmware fault.",
     sources=["nvidia-smi(1), Performance State, Clocks Event Reasons; mcx#18"],
     follows=("GPU-006", "GPU-007", "GPU-008", "GPU-009", "GPU-029"),
 )
@@ -91,8 +92,9 @@ SET_LOW = warn(
     "GPU-029",
     title="No clock is set low",
     causes=(SET_LOW,),
-    about="Clocks can be set (applications clocks, nvidia-smi -ac) and locked (-lgc, -lmc), and stay so until"
-    " somebody undoes it or the driver is reloaded. Some boards' defaults are below their maximum.",
+    about="Clocks can be set (applications clocks, nvidia-smi -ac) and locked (-lgc, -lmc), and stay so"
+    " until somebody resets them or the driver is reloaded. Some boards' defaults are below their"
+    " maximum.",
     sources=[
         "nvidia-smi(1), Applications Clocks, --lock-gpu-clocks; nvml.h, nvmlClocksEventReasons"
     ],

@@ -78,9 +78,9 @@ FAULTS = {
     "GPU-012",
     title="The NVSwitch fabric is set up",
     causes=(NOT_JOINED, JOIN_ERROR, UNHEALTHY, LIMITED, OTHER, *FAULTS.values()),
-    about="On machines with NVSwitch the fabric manager has to join each GPU to the fabric before CUDA"
-    " starts: until then cuInit returns 802, or GPUs reach each other over PCIe alone. nvidia-smi -L and the"
-    " NVLink states look fine.",
+    about="On machines with NVSwitch the fabric manager must join each GPU to the fabric before CUDA"
+    " starts. Until then cuInit returns 802, or GPUs reach each other only over PCIe. nvidia-smi -L"
+    " and the NVLink states show no fault.",
     sources=["pytorch#35710; NVIDIA Fabric Manager User Guide; NVSentinel#883; gpud#1106"],
     follows=(*NO_GPUS, "KRN-011", "KRN-016"),
 )

@@ -39,8 +39,9 @@ NEARLY_TOO_HOT = warn(
     "GPU-007",
     title="The GPUs are cool enough",
     causes=(TOO_HOT, NEARLY_TOO_HOT),
-    about="At its slowdown temperature a GPU lowers its clocks, a few degrees above that it switches off."
-    " Judged against the GPU's own threshold; a healthy value without load says nothing about training.",
+    about="At its slowdown temperature a GPU lowers its clocks; a few degrees above it, it switches off."
+    " Judged against the GPU's own threshold; a healthy value without load says nothing about"
+    " training.",
     sources=["nvidia-smi(1), Temperature; NVSentinel#890; pytorch#153195"],
     follows=("GPU-008",),
 )
@@ -151,8 +152,9 @@ _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
     "GPU-008",
     title="Nothing but the power cap holds the clocks back",
     causes=THROTTLED.values(),
-    about="The driver says why a GPU's clocks are below their maximum. A hardware thermal slowdown or a power"
-    " brake cut the clocks to half or less, a common reason for a machine that is silently slow.",
+    about="The driver reports why a GPU's clocks are below their maximum. A hardware thermal slowdown or a"
+    " power brake reduces the clocks to half or less: a common cause of a slow machine without an"
+    " error.",
     sources=["nvml.h, nvmlClocksEventReasons; NVSentinel#890; pytorch#153195; tensorflow#42572"],
 )
 def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -191,8 +193,8 @@ _PAST = {
     "GPU-027",
     title="Nothing has throttled the GPUs since the driver was loaded",
     causes=_PAST.values(),
-    about="The driver counts for how long heat and the machine's power brake have cut the clocks, so a"
-    " slowdown is seen after the load is gone.",
+    about="The driver counts how long heat and the machine's power brake have reduced the clocks, so a"
+    " slowdown is visible after the load has ended.",
     sources=["nvidia-smi(1), Clocks Event Reasons Counters"],
     follows=("GPU-007", "GPU-008", "GPU-030"),
 )

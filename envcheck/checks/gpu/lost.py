@@ -46,7 +46,7 @@ SIDE_ERROR = warn(
     "GPU-001",
     title="No GPU is lost",
     causes=(CLOSED, LOST, ONLY_ERRORS, SIDE_ERROR),
-    about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted and does not"
+    about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted but does not"
     " answer.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
     follows=(*NO_GPUS, "PCI-004", "KRN-006", "GPU-032"),
@@ -142,8 +142,8 @@ RESET_REQUIRED = fail(
     "GPU-006",
     title="The driver asks for no recovery of a GPU",
     causes=(RECOVERY, RESET_REQUIRED),
-    about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or to be drained"
-    " of work first. Until it is done neither the GPU's results nor its neighbours' are reliable.",
+    about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or that its jobs"
+    " end first. Until that is done, the results of this GPU and its neighbours are not reliable.",
     sources=["nvml.h, nvmlDeviceGpuRecoveryAction_t; nvidia-smi(1), GPU Recovery Action"],
     follows=(
         "GPU-001",

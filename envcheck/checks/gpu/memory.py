@@ -40,8 +40,8 @@ PAST_UNCORRECTABLE = warn(
     "GPU-002",
     title="No uncorrectable memory error",
     causes=(ECC_PENDING, UNCORRECTABLE, PAST_UNCORRECTABLE),
-    about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met it,"
-    " and if it was not contained the results of others are wrong.",
+    about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met"
+    " it. If it was not contained, the results of other programs are wrong.",
     sources=[f"{_MEMORY_ERRORS}; XID 48, 94, 95"],
     follows=("GPU-003", "GPU-004", "GPU-005"),
 )
@@ -144,8 +144,8 @@ FEW_SPARE_ROWS = warn(
     "GPU-003",
     title="Row remapping is complete",
     causes=(REMAP_FAILED, REMAP_PENDING, FEW_SPARE_ROWS),
-    about="GPUs since Ampere replace a bad row of memory by a spare one at the next reset. It fails for a"
-    " bank without spare rows, a row that had been remapped before, or after 512 rows in all.",
+    about="GPUs since Ampere replace a bad row of memory with a spare one at the next reset. This fails if"
+    " a bank has no spare rows, if the row was remapped before, or after 512 rows in all.",
     sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), Remapped Rows; XID 63, 64"],
 )
 def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -243,8 +243,8 @@ _REPAIRS = {
     "GPU-005",
     title="No repair is pending, and none is impossible",
     causes=_REPAIRS.values(),
-    about="Recent GPUs repair memory channels and groups of multiprocessors at a reset, and report when they"
-    " cannot any more.",
+    about="Recent GPUs repair memory channels and groups of multiprocessors at a reset, and report when"
+    " they no longer can.",
     sources=[f"{_MEMORY_ERRORS}; nvidia-smi(1), ECC Errors"],
 )
 def no_repair_pending(view: SnapshotView, gpu: Gpu) -> Verdicts:

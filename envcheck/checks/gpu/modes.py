@@ -34,8 +34,8 @@ MIG_EMPTY = fail(
     "GPU-011",
     title="A GPU with MIG on has instances",
     causes=(MIG_PENDING, MIG_EMPTY),
-    about="With MIG on, a GPU offers its instances and not itself. Without any, CUDA and every framework see"
-    " no device although nvidia-smi lists the GPU.",
+    about="With MIG on, a GPU offers its instances instead of itself. Without instances, CUDA and every"
+    " framework see no device although nvidia-smi lists the GPU.",
     sources=["pytorch#95784; NVIDIA Multi-Instance GPU User Guide"],
 )
 def mig_has_instances(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -105,8 +105,8 @@ NOT_PERSISTENT = warn(
     "GPU-015",
     title="Persistence keeps the driver ready on headless GPUs",
     causes=(NOT_PERSISTENT,),
-    about="Without persistence mode or daemon, the driver stops a GPU when its last program ends and starts"
-    " it for the next, which takes seconds and loses settings.",
+    about="Without persistence mode or the persistence daemon, the driver stops a GPU when its last program"
+    " ends and starts it for the next one. That takes seconds and loses settings.",
     sources=["NVIDIA Driver Persistence"],
 )
 def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -139,8 +139,8 @@ UNLICENSED = warn(
     "GPU-017",
     title="The vGPU is licensed",
     causes=(UNLICENSED,),
-    about="A virtual GPU without a licence starts at full speed and is slowed down more and more after some"
-    " minutes; CUDA is refused in the end.",
+    about="A virtual GPU without a licence starts at full speed and becomes slower and slower after some"
+    " minutes; in the end CUDA is refused.",
     sources=["NVIDIA Virtual GPU Client Licensing User Guide"],
 )
 def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -167,8 +167,9 @@ TOO_OLD = warn(
     "GPU-020",
     title="Current CUDA makes code for the GPU's compute capability",
     causes=(TOO_OLD,),
-    about="Each CUDA toolkit makes code for a range of compute capabilities; old ones are dropped, and what a"
-    " newer toolkit built does not run on them. The framework's checks say which wheels fit.",
+    about="Each CUDA toolkit generates code for a range of compute capabilities; old ones are dropped, and"
+    " code built by a newer toolkit does not run on them. The framework's checks report which wheels"
+    " fit.",
     sources=["CMake, CMakeCUDAArchitecturesAll; NVIDIA CUDA Toolkit 13.0 release notes"],
 )
 def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:

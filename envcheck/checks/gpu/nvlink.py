@@ -52,8 +52,8 @@ NOISY = FEWER.variant(
     "GPU-013",
     title="Every NVLink is up and clean",
     causes=(FEWER, ALL_DOWN, IN_GUEST, NOISY),
-    about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
-    " bandwidth between GPUs, and may make collectives hang.",
+    about="An NVLink that is down while others are up, or that counts thousands of errors, costs bandwidth"
+    " between GPUs, and may make collectives hang.",
     sources=["NVSentinel#890; stanford_alpaca#32; vllm#16336; NVIDIA Fabric Manager User Guide"],
     follows=(*NO_GPUS, "GPU-012"),
 )

@@ -31,8 +31,8 @@ LESS_POWER = warn(
     "GPU-026",
     title="The GPU has what its product has",
     causes=(LESS_MEMORY, LESS_POWER),
-    about="A GPU is compared with what NVIDIA and others publish about its product: a fault that all GPUs of"
-    " a machine share is not seen by comparing them.",
+    about="A GPU is compared with the published values of its product: comparing the GPUs of a machine does"
+    " not show a fault that all of them share.",
     sources=["envcheck/data/products.csv"],
     follows=("GPU-021", "GPU-024"),
 )

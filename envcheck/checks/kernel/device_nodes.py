@@ -194,8 +194,8 @@ UVM_NOT_READY = fail(
     "KRN-007",
     title="nvidia-uvm is loaded",
     causes=[UVM_NOT_READY, CLOSED],
-    about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it nvidia-smi"
-    " is fine, and cuInit fails with error 999 ('unknown'): frameworks report no GPU.",
+    about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
+    " nvidia-smi works, but cuInit fails with error 999 ('unknown'): frameworks report no GPU.",
     sources=["gpu-burn#60; gorgonia/cu#2"],
     follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "DRV-002", "KRN-006", "KRN-011"),
 )

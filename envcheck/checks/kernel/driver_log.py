@@ -65,8 +65,8 @@ _MENTIONED = {
     "KRN-014",
     title="The driver logs no errors besides Xids",
     causes=[*_OF_A_GPU.values(), RESET_BEFORE, UVM, MISMATCH],
-    about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory has"
-    " stopped, an NVLink is not trained, a program has libraries of another driver.",
+    about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory"
+    " has stopped, an NVLink is not trained, or a program uses another driver's libraries.",
     sources=["scitix/sichek#51; NVIDIA/DCGM#134; NVIDIA/open-gpu-kernel-modules#1230"],
     follows=(*NO_DRIVER, "PCI-004", "KRN-008", "KRN-013", "DRV-002", "GPU-001", "GPU-006"),
 )

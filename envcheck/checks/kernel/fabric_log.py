@@ -54,8 +54,8 @@ _OTHER = warn(
     "KRN-016",
     title="The fabric manager logs no errors",
     causes=[*_BY_KEY.values(), _ELSEWHERE, _OTHER],
-    about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does not"
-    " start and what goes wrong later.",
+    about="The fabric manager sets up NVSwitches and NVLinks. Its own log has the reason if it does not"
+    " start, and later errors.",
     sources=["NVIDIA fabric manager user guide; NVIDIA/gpu-operator#544, #610; NVIDIA/nccl#1488"],
     follows=(*NO_DRIVER, "PCI-004", "DRV-002", "KRN-008"),
 )

@@ -56,7 +56,7 @@ NO_DRIVER = _not_loaded(
     "KRN-001",
     title="The nvidia kernel module is loaded",
     causes=[BLACKLISTED, NOT_LOADED, NOT_BUILT, NO_MODULE, NO_DRIVER],
-    about="Everything that uses the GPU goes through the kernel module nvidia. Where it is not loaded,"
+    about="Everything that uses the GPU goes through the kernel module nvidia. If it is not loaded,"
     " nvidia-smi, CUDA and every framework find no GPU.",
     sources=["NVIDIA driver README, common problems; modprobe.d(5)"],
     follows=("PCI-001", "PCI-002", "KRN-002", "KRN-003", "KRN-009", "KRN-013"),
@@ -219,8 +219,9 @@ HALF_UPGRADED = warn(
     "KRN-012",
     title="The loaded module is the one on disk",
     causes=[OTHER_ON_DISK, HALF_UPGRADED],
-    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries"
-    " and tools are on disk. It works until the two meet, and then no new program can use the GPU.",
+    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries and"
+    " tools are on disk. When a program loads the new libraries with the old module, it cannot use the"
+    " GPU.",
     sources=["lyulyul/shine-cluster#30; mozilla/translations#1167"],
     follows=("PCI-001", "KRN-001", "KRN-003", "DRV-002"),
 )

@@ -48,9 +48,9 @@ MISSING = Cause(
     "LIB-005",
     title="The framework finds the cuDNN it was built with",
     causes=[MISFIT, MISSING],
-    about="A framework asks for cuDNN by its SONAME, libcudnn.so.8 or libcudnn.so.9, and refuses a minor"
-    ' version below the one it was built with: "Failed to get convolution algorithm". TensorFlow that finds'
-    " none lists no GPU and says so in one log line.",
+    about="A framework loads cuDNN by its SONAME, libcudnn.so.8 or libcudnn.so.9, and refuses a minor"
+    ' version below the one it was built with: "Failed to get convolution algorithm". A TensorFlow'
+    " that finds none lists no GPU and reports that in one log line.",
     sources=(
         "tensorflow#60854, #63362, #65842, #85311, #96707",
         "metadata of the wheels (pypi_tf.csv)",
@@ -149,9 +149,9 @@ NOT_LOADED = Cause(
     "LIB-008",
     title="TensorFlow finds the CUDA libraries it was built with",
     causes=[NOT_LOADED],
-    about="TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; with one missing"
-    " it lists none and goes on on the CPU. Judged by its log, else by the names that its CUDA version asks"
-    " for. If cuDNN alone is missing, LIB-005 reports it.",
+    about="TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; if one is"
+    " missing, it lists no GPU and continues on the CPU. Judged by its log, else by the names that its"
+    " CUDA version needs. If only cuDNN is missing, LIB-005 reports it.",
     sources=(
         "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
         "files in NVIDIA's wheels (cuda_sonames.csv)",

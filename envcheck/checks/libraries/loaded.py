@@ -85,8 +85,8 @@ OTHER_PATCH = Cause("other-patch-level", "warn", _NOT_ITS_VERSION, _SAYS + _PATC
     "LIB-001",
     title="Libraries are the version that their package says",
     causes=[REPLACED, OTHER_PATCH],
-    about="A library, once loaded, says which version it is. If its package's metadata differ, another"
-    " package has overwritten the file, or somebody copied one into its place, and pip is wrong, too.",
+    about="A loaded library reports its version. If its package's metadata differ, another package has"
+    " overwritten the file, or somebody copied one into its place, and pip is wrong, too.",
     sources=("the libraries' own version functions", "RECORD of the wheels"),
     follows=("PKG-002", "LIB-002"),
 )

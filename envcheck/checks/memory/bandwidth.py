@@ -28,7 +28,7 @@ SLOW = warn(
     "MEM-002",
     title="Memory bandwidth",
     causes=(SLOW,),
-    about="Copies and reads over the GPU's own memory: the faster of the two.",
+    about="The rate of copies or of reads in the GPU's own memory, whichever is higher.",
     sources=["github.com/NVIDIA/DCGM, nvvs/diag-skus.yaml.in; envcheck/data/gpus.csv"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-029", "GPU-008", "GPU-007", "GPU-030"),
     systems=("memory",),

@@ -75,7 +75,8 @@ SLOW = warn(
     "MEM-003",
     title="Host to GPU",
     causes=(DAMAGED, SLOW),
-    about="Copies between pinned host memory and the GPU, each way and both at once.",
+    about="The rate of copies between pinned host memory and the GPU, in each direction and in both at"
+    " once.",
     sources=["PCI Express Base Specification; github.com/NVIDIA/nvbandwidth, README"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
     systems=("links",),

@@ -79,8 +79,7 @@ SLOW = warn(
     "MEM-005",
     title="GPU to GPU",
     causes=(SLOW,),
-    about="Every pair of GPUs copies to each other, directly if the driver allows it, and by"
-    " way of the host.",
+    about="Copies between every pair of GPUs, directly if the driver allows it, and through the host.",
     sources=[
         "github.com/NVIDIA/nvbandwidth, README; github.com/Azure/azurehpc-health-checks, conf"
     ],

@@ -41,9 +41,9 @@ WITHOUT_NCCL = Cause(
     "NET-009",
     title="Horovod moves tensors between GPUs with NCCL",
     causes=[WITHOUT_NCCL],
-    about="Horovod decides when it is built what it moves tensors with; by default, and where NCCL's headers"
-    " were not found, every gradient goes through the host's memory and MPI or Gloo. Judged by the calls and"
-    " libraries of the extension's file, without importing it.",
+    about="Horovod's build decides how it moves tensors: by default, or if NCCL's headers were not found,"
+    " every gradient goes through the host's memory and MPI or Gloo. Judged by the calls and libraries"
+    " of the extension's file, without importing it.",
     sources=(
         "horovod#3103, horovod#2077",
         "Horovod, docs/gpus.rst and docs/install.rst: HOROVOD_GPU_OPERATIONS",

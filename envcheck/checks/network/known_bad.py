@@ -46,8 +46,9 @@ KNOWN_BAD = Cause(
     "NET-008",
     title="No version here is known to hang or to corrupt",
     causes=[KNOWN_BAD],
-    about="Some versions of the driver, of NCCL and of PyTorch are known to hang, or to damage what GPUs send"
-    " to each other, on some GPUs and in some circumstances. What few programs meet is a detail.",
+    about="Some versions of the driver, of NCCL and of PyTorch are known to hang, or to corrupt data"
+    " between GPUs, on some GPUs and under some conditions. A problem that few programs meet is shown"
+    " as a detail.",
     sources=(
         "nccl#1637, xgboost#11242, pytorch#153960",
         "known_bad.csv, a source in every row",

@@ -41,8 +41,8 @@ NO_PROVIDER = Cause(
     "NET-005",
     title="Programs can reach the RDMA adapters",
     causes=[NO_LIBRARY, NO_PROVIDER],
-    about="NCCL loads libibverbs.so.1 when it starts, and that a driver for the adapter; most images have"
-    " neither, and NCCL then goes over TCP without a word. Judged where an active port serves GPUs.",
+    about="NCCL loads libibverbs.so.1 when it starts, which loads a driver for the adapter. Most images"
+    " have neither, and NCCL then uses TCP without a message. Judged if an active port serves GPUs.",
     sources=("horovod#476", "nccl-tests#41", "rdma-core, libibverbs: providers"),
     follows=("HOST-009",),
 )

@@ -66,9 +66,10 @@ NO_ADAPTER = Cause(
     "NET-001",
     title="Settings name network interfaces and adapters that are here",
     causes=[NO_INTERFACE, LOOPBACK, NO_ADAPTER],
-    about="NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and their like say which interface traffic takes,"
-    " NCCL_IB_HCA which RDMA adapter; a name from another machine leaves none. NCCL's are prefixes (= for a"
-    " whole name, ^ for all others), read from the environment, /etc/nccl.conf and the user's file.",
+    about="NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and similar variables select the network interface,"
+    " NCCL_IB_HCA the RDMA adapter; with a name from another machine there is none to use. NCCL's are"
+    " prefixes (= for a whole name, ^ for all others), read from the environment, /etc/nccl.conf and"
+    " the user's file.",
     sources=(common.NCCL_GUIDE, "horovod#700", "NCCL 2.28, socket.cc: find or fail"),
 )
 def named_interfaces(view: SnapshotView) -> Iterator[Verdict]:
@@ -150,8 +151,8 @@ SWITCHED_OFF = Cause(
     title="NCCL's settings leave its fast ways on",
     causes=[SWITCHED_OFF],
     about="NCCL_P2P_DISABLE, NCCL_SHM_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC"
-    " are for finding a fault; left in a script, an image or /etc/nccl.conf they make training several times"
-    " slower without a word. Judged only where there is what they switch off.",
+    " are for finding a fault. Left in a script, an image or /etc/nccl.conf, they make training"
+    " several times slower without a message. Judged only if this machine has what they switch off.",
     sources=(common.NCCL_GUIDE, "NVIDIA NCCL user guide: not to be retained in scripts"),
     follows=("PCI-007", "NET-008"),
 )

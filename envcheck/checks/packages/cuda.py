@@ -34,9 +34,9 @@ EXTENSION_MISSING = Cause("horovod-extension-missing", "warn", _BUILT_WITHOUT, _
     "PKG-011",
     title="Horovod was built for the installed framework",
     causes=[NO_EXTENSION, EXTENSION_MISSING],
-    about="Horovod builds its extension for each framework when it is installed, and goes on without a"
-    " message if that fails; `horovodrun --check-build` was seen to tick a framework for which nothing had"
-    " been built. This looks for the extension itself.",
+    about="Horovod builds its extension for each framework when it is installed, and continues without a"
+    " message if that fails; `horovodrun --check-build` has listed a framework for which nothing had"
+    " been built. This check looks for the extension itself.",
     sources=("horovod 0.28.1, observed",),
 )
 def horovod(view: SnapshotView) -> Iterator[Verdict]:

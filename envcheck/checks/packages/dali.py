@@ -40,9 +40,9 @@ OTHER_TENSORFLOW = Cause("plugin-of-another-tensorflow", "warn", _UNFIT, _ANOTHE
     "PKG-020",
     title="DALI's TensorFlow plugin fits TensorFlow",
     causes=[MISSING, OLDER, OTHER_TENSORFLOW],
-    about="DALI reaches TensorFlow through nvidia-dali-tf-plugin, a package of its own, which compiles its"
-    " library for the TensorFlow that is there when it is installed, or takes one that was made for that"
-    " version. With another TensorFlow it ends with an undefined symbol.",
+    about="DALI uses TensorFlow through a separate package, nvidia-dali-tf-plugin. When installed, it"
+    " compiles its library for the TensorFlow that is there, or takes one that was built for that"
+    " version. With another TensorFlow it fails with an undefined symbol.",
     sources=(
         "NVIDIA/DALI, dali/python/nvidia/dali/plugin/tf.py and dali_tf_plugin_install_tool.py",
         "NVIDIA/DALI#52, #1065 and #1200",

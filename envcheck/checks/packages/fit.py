@@ -74,8 +74,8 @@ UNMET = Cause(
     "PKG-009",
     title="Requirements of the installed packages are met",
     causes=[UNMET],
-    about="A later installation may have replaced or removed what an earlier package requires; pip says so"
-    " once and goes on. Whether it still works is what the framework's checks prove.",
+    about="A later installation may have replaced or removed what an earlier package requires; pip prints"
+    " that once and continues. Whether it still works is what the framework's checks prove.",
     sources=("the packages' own metadata (Requires-Dist)",),
     follows=("PKG-002",),
 )

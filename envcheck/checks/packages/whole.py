@@ -38,9 +38,9 @@ FILES_MISSING = Cause("files-missing", "warn", _LACKS, _FILES + "none is code.",
     "PKG-001",
     title="Installed packages are whole",
     causes=[CODE_MISSING, FILES_MISSING],
-    about="Each wheel records which files it installed. If some are missing, because another package that"
-    " shares a directory was uninstalled, an installation was interrupted or a disk was full, the package"
-    " still counts as installed while its import fails.",
+    about="Each wheel records which files it installed. Some may be missing: another package that shares a"
+    " directory was uninstalled, an installation was interrupted, or the disk was full. The package"
+    " then counts as installed, but its import fails.",
     sources=("PEP 376 and PEP 627 (RECORD)", "pypa/pip#8396"),
 )
 def whole(view: SnapshotView) -> Iterator[Verdict]:

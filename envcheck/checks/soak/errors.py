@@ -58,11 +58,11 @@ WEAK_MEMORY = Cause(
 
 @soak_check(
     "SOAK-003",
-    title="No memory error came",
+    title="No memory errors occurred",
     causes=(BAD_MEMORY, WEAK_MEMORY),
-    about="Uncorrectable ECC errors, rows remapped for them and retired pages that came during the soak are"
-    " failures; rows remapped for corrected errors are a warning, and so are ten corrected errors. A"
-    " remapping that is pending or has failed is a failure whenever it began.",
+    about="Failures are uncorrectable ECC errors, rows remapped for them and retired pages during the soak."
+    " Warnings are rows remapped for corrected errors, and ten corrected errors. A remapping that is"
+    " pending or has failed is a failure whenever it began.",
     sources=("docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt",),
 )
 def no_memory_error(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
@@ -98,7 +98,7 @@ SUSPECT_XID = Cause("minor-xid-under-load", "warn", *_XID)
 
 @soak_check(
     "SOAK-004",
-    title="No Xid came",
+    title="No Xid occurred",
     causes=(XID, SUSPECT_XID),
     about="Xids during the soak, by the table of Xids: those of applications (13, 31, 43, 45) are failures"
     " too, since the only application was envcheck's own, with products that run on every healthy GPU.",

@@ -46,10 +46,10 @@ _HELD = {
 
 @soak_check(
     "SOAK-009",
-    title="Neither heat nor power brake",
+    title="Neither heat nor the power brake held the clocks down",
     causes=_HELD.values(),
-    about="NVML's reasons for held-down clocks in the samples of a soak: the hardware's thermal slowdown"
-    " or the power brake in one sample of a hundred is a failure.",
+    about="NVML samples during a soak say why clocks are held down: the hardware's thermal slowdown or the"
+    " power brake in one sample of a hundred is a failure.",
     sources=("nvml.h, nvmlClocksEventReason*", "envcheck/data/soak_limits.csv"),
     follows=("GPU-007", "GPU-008"),
 )

@@ -29,11 +29,11 @@ LOW = Cause("link-low-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
 
 @soak_check(
     "SOAK-005",
-    title="The PCIe links held",
+    title="The PCIe links kept lanes and generation",
     causes=(FELL, RETRIES, LOW),
-    about="A link that lost lanes or fell to a lower generation during the soak is a failure: contacts that"
-    " move as a board warms up. One that had less than card and slot have all the time is a warning, and so"
-    " are replays of PCIe packets at more than one a minute and any NVLink error.",
+    about="A link that lost lanes or fell to a lower generation during the soak is a failure: a contact may"
+    " move as a board warms up. A link below what card and slot support all the time is a warning, and"
+    " so are more than one PCIe replay a minute and any NVLink error.",
     sources=("nvml.h, nvmlDeviceGetPcieReplayCounter", "envcheck/data/soak_limits.csv"),
     follows=("GPU-010", "GPU-018"),
 )

@@ -48,7 +48,7 @@ SLOWED = Cause("rate-fell", "warn", *_FELL)
 
 @soak_check(
     "SOAK-006",
-    title="The rate stayed",
+    title="The rate did not fall",
     causes=(STOPPED, SLOWED),
     about="The median rate of the last tenth of the minutes is compared with that of the first. From 3 %"
     " on a fall is a warning, from 10 % on a failure.",
@@ -94,8 +94,8 @@ SLOWER = Cause(
     "SOAK-007",
     title="No GPU was slower",
     causes=(SLOWER,),
-    about="Of GPUs of one name that compute the same product at the same time, one that is 5 % below the"
-    " median of the others, and more than three median absolute deviations, is a warning.",
+    about="GPUs of one name that compute the same product at the same time are compared. One that is 5 %"
+    " below the median of the others, and more than three median absolute deviations, is a warning.",
     sources=("envcheck/data/soak_limits.csv",),
     follows=("SOAK-006", "SOAK-009", "GPU-024", "GPU-029"),
 )

@@ -35,9 +35,9 @@ WRONG = Cause(
     "SOAK-001",
     title="Every result was the same",
     causes=(WRONG,),
-    about="Each GPU computes the same product again and again, and every word of each result must be that"
-    " of the first one, on all multiprocessors and all GPUs of its name. A pattern in the memory"
-    " must come back as it was written.",
+    about="Each GPU computes the same product again and again. Every word of each result must equal the"
+    " first result, on all multiprocessors and on all GPUs of that name. A pattern in the memory must"
+    " be read back unchanged.",
     sources=(
         "Dixit et al., Silent Data Corruptions at Scale (2021)",
         "docs.nvidia.com/deploy/rma-process",
@@ -113,10 +113,10 @@ DIED = Cause(
 
 @check(
     "SOAK-002",
-    title="Every GPU lived through it",
+    title="Every GPU survived the soak",
     causes=(DIED,),
-    about="A GPU whose context fails, whose process dies or hangs, or that NVML loses (fallen off the bus)"
-    " in a soak is a failure. A GPU that other processes use is not judged.",
+    about="In a soak, a failure is a GPU whose context fails, whose process dies or hangs, or that NVML"
+    " loses (fallen off the bus). A GPU that other processes use is not judged.",
     sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
     follows=("PCI-004", "GPU-001", "KRN-008"),
 )

@@ -64,19 +64,19 @@ _MODES = (
 )
 
 _ABOUT: dict[Level, str] = {
-    "L0": "A kernel that envcheck brings as PTX and the driver compiles, without toolkit or library. ",
+    "L0": "Matrix products by envcheck's own PTX, which the driver compiles, without toolkit or library. ",
     "L1": "Matrix products by the libcublas of the target's framework, else the one that its loader finds. ",
-    "L2": "A plain matrix product as a user of the framework writes it, in every framework there is. ",
+    "L2": "Plain matrix products as a user writes them, in each framework of the target. ",
 }
 _PROOF = (
-    "Proven is what three independent lines of evidence support: the result's bits, which distinguish a"
+    "A mode is proven if three independent lines of evidence support it: the result's bits, which tell a"
     " Tensor Core's truncating accumulator from a chain of fused multiply-adds; the rate, compared with what"
-    " CUDA cores can do; the hardware (opcodes, kernel names, NVML's counters). Modes that a chip does not"
-    " have are skipped, and so are those with one line of evidence if nothing contradicts it."
+    " CUDA cores can do; the hardware (opcodes, kernel names). Modes that a chip does not have are skipped,"
+    " and so are modes with one line of evidence if nothing contradicts it."
 )
 _CONTROL = (
-    "FP32 products that are kept off the Tensor Cores, judged by the same rules. If they engage Tensor Cores,"
-    " the evidence cannot be trusted, and nothing is proven at this level (cuBLAS's emulation of FP32 is one"
+    "FP32 products without Tensor Cores are the control, judged by the same rules. If they engage Tensor"
+    " Cores, the evidence cannot be trusted, and nothing is proven at this level (cuBLAS's emulation of FP32 is one"
     " reason)."
 )
 

@@ -71,8 +71,8 @@ DIED = Cause(
     "TC-402",
     title="Every kernel finishes",
     causes=(DIED,),
-    about="Each level runs in processes of its own. If a mode gave no answer in time, its process died,"
-    " or an error broke the CUDA context, the same will happen to training.",
+    about="Each level runs in its own processes. If a mode gave no answer in time, its process died, or an"
+    " error broke the CUDA context, the same will happen to training.",
     sources=("CUDA driver API, CUresult", "NVIDIA Xid catalog"),
     follows=(*NOTHING_RUNS, "GPU-001", "FRM-001", "FRM-007"),
 )
@@ -176,8 +176,8 @@ def _slow(view: SnapshotView, case: Case) -> Finding:
 @check(
     "TC-404",
     title="Every GPU was tested",
-    about="A GPU that another process computes on is skipped, since the micro-kernels would disturb that, and"
-    " be disturbed; --busy-ok runs them anyway.",
+    about="A GPU that another process computes on is skipped, because the micro-kernels would disturb that"
+    " process and be disturbed by it; --busy-ok runs them anyway.",
     sources=("nvidia-smi(1), Processes and Utilization",),
     follows=NO_GPUS_THERE,
 )
