@@ -76,8 +76,8 @@ _PROOF = (
 )
 _CONTROL = (
     "FP32 products without Tensor Cores are the control, judged by the same rules. If they engage Tensor"
-    " Cores, the evidence cannot be trusted, and nothing is proven at this level (cuBLAS's emulation of FP32 is one"
-    " reason)."
+    " Cores, the evidence cannot be trusted, and nothing is proven at this level (one reason is cuBLAS's"
+    " emulation of FP32)."
 )
 
 
