@@ -91,7 +91,7 @@ def _warned(machines: Iterable[JudgedMachine]) -> dict[str, str]:
         for name, of_one in codes.items():
             rare = sorted(code for code in of_one if counted[code] <= _RARE * len(members))
             if rare and len(members) >= FEW:
-                found[name] = f"it has warnings that most others have not: {', '.join(rare)}"
+                found[name] = f"it has warnings that most others do not have: {', '.join(rare)}"
     return found
 
 
