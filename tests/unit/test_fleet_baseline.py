@@ -74,7 +74,7 @@ def test_every_machine_that_was_kept_fits_and_the_others_are_named(
     assert len(made.kept) + len(left_out) == len(forty.snapshots) and len(made.kept) > 20
     assert "does not match" in left_out["gpu03"] or "do not match" in left_out["gpu03"]
     assert left_out["gpu12"].startswith("slower than the others")
-    assert left_out["gpu29"] == "it has warnings that most others have not: GPU-013, PCI-005"
+    assert left_out["gpu29"] == "it has warnings that most others do not have: GPU-013, PCI-005"
     assert "gpu12: slower than the others" in made.text
     by_name = {one.name: one for one in again}
     assert {"EXP-004", "EXP-013"} <= {

@@ -47,7 +47,7 @@ def test_one_block_has_verdict_machine_problems_and_areas() -> None:
         "**✗ GPU-008** The hardware holds",
         "- GPU 3 NVIDIA H100",
         "- `machine.nvml.gpus[3].clock_event_reasons = hw_thermal_slowdown",
-        "- To do: Look at fans",
+        "- To do: Check fans",
         "\n\n```sh\nnvidia-smi -q -d TEMPERATURE\nnvidia-smi dmon -s pc\n```\n",
         "- ✓ Host, PCI",
         "- ✗ GPUs: GPU-008",

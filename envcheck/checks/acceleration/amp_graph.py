@@ -46,14 +46,14 @@ SPOILS = Cause(
     "overflow-in-weights",
     "fail",
     "AMP's loss scale in {title} spoils the weights at an overflow",
-    "AMP's loss scale in {title} lets an overflow into the weights, which are no numbers any more.",
+    "AMP's loss scale in {title} lets an overflow into the weights, which are no longer numbers.",
     _FIXED,
 )
 STOPS = Cause(
     "stops-after-overflow",
     "fail",
     "AMP's loss scale in {title} stops learning after an overflow",
-    "AMP's loss scale in {title} takes no step any more after an overflow.",
+    "AMP's loss scale in {title} takes no more steps after an overflow.",
     _FIXED,
 )
 STAYS = Cause(

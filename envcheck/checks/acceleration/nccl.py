@@ -37,7 +37,7 @@ WRONG = Cause(
     "wrong-sums",
     "fail",
     headline="NCCL's sums are wrong{cured}",
-    sentence="{nccl} adds up wrong on {ranks} GPUs ({where}){cured}: training goes on with wrong gradients.",
+    sentence="{nccl} sums wrongly on {ranks} GPUs ({where}){cured}: training continues with wrong gradients.",
 )
 _STOPS = "{nccl} {verb} between {ranks} GPUs{at}{cured}: training stands still there."
 HANGS = Cause("hangs", "fail", "NCCL hangs between the GPUs{cured}", _STOPS)

@@ -47,7 +47,7 @@ _OFF = (
     "{title} runs FP32 convolutions without TF32{switch}",
     "Convolutions of FP32 numbers run in FP32 in {title}{switch}, though its default is TF32, which this GPU"
     " has: something that runs at Python's start switches it off, or this build does.",
-    "Where TF32's precision is enough, ask for it: {ask}. Check what runs at Python's start.",
+    "If TF32's precision is enough, ask for it: {ask}. Check what runs at Python's start.",
 )
 OFF = Cause("default-off", "fail", *_OFF)
 OFF_IN_JAX = Cause("default-off-in-jax", "warn", *_OFF)

@@ -130,7 +130,7 @@ OLD_LIBRARY = warn(
     "NVIDIA's container library is too old for cgroup v2",
     "libnvidia-container {version} does not know cgroup v2, which this system has, and 1.8 is the first that"
     " does: no container with a GPU starts ('cgroup subsystem devices not found').",
-    "Upgrade NVIDIA's container toolkit. Where that is not possible, boot with cgroup v1"
+    "Upgrade NVIDIA's container toolkit. If that is not possible, boot with cgroup v1"
     " (systemd.unified_cgroup_hierarchy=0), or set no-cgroups = true in"
     " /etc/nvidia-container-runtime/config.toml and give containers the device nodes by --device.",
 )

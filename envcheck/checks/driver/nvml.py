@@ -43,7 +43,7 @@ _HANGS = fail(
 _CRASHES = fail(
     "nvml-crashes",
     "NVML crashes",
-    "A process that asks NVML for the GPUs crashes ({reason}): monitoring and schedulers will do no better.",
+    "A process that asks NVML for the GPUs crashes ({reason}): monitoring and schedulers will crash, too.",
     "See whether nvidia-smi comes back, and what the kernel's log says about a GPU; where nothing helps,"
     " reboot, and if it stays so install the driver again.",
     *("time nvidia-smi -L", NVRM_LOG, REBOOT),

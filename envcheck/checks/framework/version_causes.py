@@ -43,7 +43,7 @@ HALF = import_fails(
     "half-installed",
     "its own module {module} is missing: only a part of it is installed, or something else of its name"
     " comes first",
-    "Install it again over itself; see that no file or folder of that name lies where Python is started.",
+    "Reinstall it; check that no file or folder of that name is in the directory where Python starts.",
 )
 CAUSES = (TOO_OLD, TOO_NEW, UNFIT, MISSING, REMOVED, HALF)
 

@@ -10,7 +10,7 @@ from ..verdicts import Passed, Verdicts, fail, warn
 WARM_C = 5  # a GPU counts as hot from so many degrees below its slowdown threshold
 
 COOLING = (
-    "Look at fans, airflow, dust and the room's temperature; passive boards need the server's fans."
+    "Check fans, airflow, dust and the room's temperature; passive boards need the server's fans."
 )
 SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
 POWER_SUPPLY = (

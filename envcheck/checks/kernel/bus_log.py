@@ -26,7 +26,7 @@ FATAL = fail(
     "has fatal PCIe errors in the kernel log",
     _ERRORS + "jobs on it end or hang, and it may fall off the bus.",
     "Power the machine off; check the GPU's seating, riser or cable, slot and power; update the machine's"
-    " firmware. Where it comes back in another slot, too, replace the board.",
+    " firmware. If it comes back in another slot, too, replace the board.",
 )
 UNCORRECTED = FATAL.variant(
     "pcie-uncorrected",

@@ -238,7 +238,7 @@ def _load_uvm(view: SnapshotView, kernel: Kernel, loaded: bool | None) -> Remedy
         return Remedy(f"On the host: {text} {then}", [*commands, *again.commands])
     if not loaded and disk.modules_gone(kernel):
         return Remedy(
-            f"The modules of the running kernel {known(kernel.release)} are not on disk any more, as after"
+            f"The modules of the running kernel {known(kernel.release)} are no longer on disk, as after"
             " an upgrade of the kernel: reboot into the one that is installed now.",
             [HOLDERS, REBOOT],
         )

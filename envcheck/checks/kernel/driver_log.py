@@ -18,7 +18,7 @@ RESET = fail(
     "has to be reset, says the driver",
     "The driver says that this GPU has to be reset: until then programs on it fail ('busy or unavailable'),"
     " or their results are wrong.",
-    "Stop everything that uses the GPU and reset it; where that fails, power the machine off and on.",
+    "Stop everything that uses the GPU and reset it; if that fails, power the machine off and on.",
 )
 RESET_BEFORE = RESET.variant(
     "reset-was-required",
@@ -31,7 +31,7 @@ GSP = fail(
     "gsp-not-started",
     "does not start its firmware (GSP)",
     "The firmware that the driver loads into the GPU (GSP) does not come up: nothing can use it.",
-    "Power the machine off and on; where it stays so, install another version of the driver, newer first.",
+    "Power the machine off and on; if that does not help, install another driver version (newer first).",
     *(REPORT, "sudo poweroff"),
 )
 UVM = fail(

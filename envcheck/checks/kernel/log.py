@@ -51,7 +51,7 @@ _FATAL_SXID = fail(
     "sxid-fatal",
     "has a fatal NVSwitch error in the kernel log",
     "An NVSwitch reported a fatal error (SXid {sxid}{meaning}): jobs on several GPUs hang or die.",
-    "Reboot; where it comes back, have the baseboard examined.",
+    "Reboot; if it comes back, have the baseboard examined.",
     *(REPORT, _MANAGER, REBOOT),
 )
 _SXID = warn(

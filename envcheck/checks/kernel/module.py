@@ -24,13 +24,13 @@ def _not_loaded(key: str, what: str, remedy: str, *commands: str) -> Cause:
 BLACKLISTED = _not_loaded(
     "module-blacklisted",
     "The nvidia module is blacklisted, so it was not loaded",
-    "Find the line that keeps it out, take it away (where prime-select wrote it: sudo prime-select"
+    "Find the line that keeps it out, remove it (if prime-select wrote it: sudo prime-select"
     " nvidia), rebuild the initial RAM disk, and load the module.",
 )
 NOT_LOADED = _not_loaded(
     "module-not-loaded",
     "The driver {version} is installed and its module is not loaded",
-    "Load it; where that fails, the kernel log says why.{signed}",
+    "Load it; if that fails, the kernel log says why.{signed}",
     disk.MODPROBE,
     disk.LOG,
 )
@@ -137,7 +137,7 @@ BUILD_ERRORS = {
 MODULES_GONE = fail(
     "kernel-modules-gone",
     "the running kernel's modules are gone",
-    "The modules of the running kernel {release} are not on disk any more, as after an upgrade of the"
+    "The modules of the running kernel {release} are no longer on disk, as after an upgrade of the"
     " kernel: no module can be loaded until the reboot, and nothing can use the GPU.",
     "Reboot into the kernel that is installed now.",
     HOLDERS,

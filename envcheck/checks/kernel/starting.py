@@ -35,14 +35,14 @@ FIRMWARE = fail(
     "gsp-not-started",
     f"{_HEADLINE} (GSP)",
     f"{_CANNOT_START}, since the firmware that it loads into it (GSP) did not come up: nothing can use it.",
-    "Power the machine off and on, since a reboot does not clear a failed start; where it stays so,"
+    "Power the machine off and on, since a reboot does not clear a failed start; if that does not help,"
     " install another version of the driver (newer first), and update the machine's firmware.",
 )
 NOT_STARTED = fail(
     "gpu-not-started",
     _HEADLINE,
     f"{_CANNOT_START}, and says so: nothing can use it.",
-    "Power the machine off and on; where it stays so, try another driver, then another slot.",
+    "Power the machine off and on; if that does not help, try another driver, then another slot.",
     *(NVRM_LOG, REPORT, "sudo poweroff"),
 )
 
@@ -52,7 +52,7 @@ def _unsupported(key: str, why: str, install: str) -> Cause:
         key,
         "is not supported by {driver}",
         f"This GPU is not supported by {{driver}}: {why}. Nothing can use it.",
-        f"{install} Where the list of this release has it, the GPU may have been asleep when the driver"
+        f"{install} If the list of this release has it, the GPU may have been asleep when the driver"
         " looked: boot with pcie_port_pm=off.",
     )
 

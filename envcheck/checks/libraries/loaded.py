@@ -71,7 +71,7 @@ def owner_in_words(library: Library) -> str:
 
 
 _NOT_ITS_VERSION = "a library is not of its package's version"
-_SAYS = "{library} says that it is {version}, and the package that it belongs to is {package}: "
+_SAYS = "{library} reports version {version}, but its package is {package}: "
 _NOT_THAT_FILE, _PATCH = (
     "the file is not the one that was installed.",
     "only the patch level differs.",

@@ -21,7 +21,7 @@ from .common import for_data_centres, named, network, serving_ports, setting
 _PROVIDERS = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re"}
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
 _DMABUF_KERNEL = (5, 12)
-_OVER_TCP = "NCCL cannot use {ports}, and goes over TCP."
+_OVER_TCP = "NCCL cannot use {ports}, and uses TCP."
 NO_LIBRARY = Cause(
     "libibverbs-missing",
     "warn",
@@ -93,8 +93,8 @@ NO_GPUDIRECT = Cause(
     headline="GPUDirect RDMA is not available",
     sentence="nvidia_peermem is not loaded, and DMA-BUF is not available here ({kernel}, {flavour} modules):"
     " what {ports} send and receive is copied through the host's memory.",
-    remedy="Load it, now and at each boot. Where it says 'Invalid argument', the driver was installed before"
-    " the RDMA stack (MOFED, DOCA): install the driver again.",
+    remedy="Load it, now and at each boot. If it fails with 'Invalid argument', the driver was installed"
+    " before the RDMA stack (MOFED, DOCA): install the driver again.",
     commands=[
         "sudo modprobe nvidia-peermem",
         "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",

@@ -82,7 +82,7 @@ FOREIGN = warn(
 ALL_PASSED_THROUGH = fail(
     "all-held-for-guests",
     "is held for a virtual machine",
-    "{driver} holds this GPU for a virtual machine: it cannot be used on this machine itself.",
+    "{driver} reserves this GPU for a virtual machine: it cannot be used on this machine itself.",
     "If the GPU is meant for this machine: remove its device id from vfio-pci's options and from the kernel's"
     " command line, rebuild the initial RAM disk, and reboot.",
 )
