@@ -276,7 +276,7 @@ def test_version_without_the_rewrite_is_not_applicable() -> None:
         ({"scale_after": 32768.0}, "stays at 32768"),
         ({"scale_after": 0.0}, "stays at"),
         ({"weights_changed": True}, "into the weights"),
-        ({"next_step_changed": False}, "no step any more"),
+        ({"next_step_changed": False}, "no more steps"),
     ],
 )
 def test_rewrites_loss_scale_that_does_not_do_its_work(changes: Any, words: str) -> None:
