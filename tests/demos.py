@@ -139,14 +139,17 @@ def bench() -> Snapshot:
 # name: what it shows in one line, and what makes it
 DEMOS: dict[str, tuple[str, Callable[[], Snapshot]]] = {
     "healthy": ("8 × H100, healthy, all Tensor Core modes proven", healthy),
-    "heat": ("one GPU of eight is held back by heat", heat),
-    "driver-update": ("the driver was updated under running libraries", modes_machine.mismatch),
+    "heat": ("one GPU of eight is throttled by heat", heat),
+    "driver-update": (
+        "the driver was updated, but its module was not reloaded",
+        modes_machine.mismatch,
+    ),
     "blind-tensorflow": (
         "TensorFlow sees no GPU: its CUDA wheels are missing",
         modes_target.no_and_cuda,
     ),
-    "silent-systems": ("XLA and Horovod are on, and do not do what they are for", silent_systems),
-    "bench": ("ResNet-50 on 8 × H100, one of which heat holds back", bench),
+    "silent-systems": ("XLA and Horovod are on but do nothing", silent_systems),
+    "bench": ("ResNet-50 on 8 × H100, one of which is throttled by heat", bench),
     "odd-machine": ("one GPU has fewer NVLinks and PCIe lanes than its peers", odd),
 }
 

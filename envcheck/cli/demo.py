@@ -128,7 +128,7 @@ def _list() -> int:
         page.entry(name, title, 18)
     page.entry(FLEET, SIMULATED, 18)
     page.blank()
-    page.paragraph(("What the doctor says of one:", ""))
+    page.paragraph(("The doctor's report on one:", ""))
     page.command(in_place("envcheck demo heat"))
     write(None, page.text())
     return ExitCode.HEALTHY

@@ -14,7 +14,7 @@ import msgspec
 
 from .folder import FleetFolder, Member, Outcome
 
-SIMULATED = "40 machines of 8 × H100, with faults that were put in"
+SIMULATED = "40 machines with 8 × H100 each, some with simulated faults"
 DEMOS = ("healthy", "heat", "driver-update", "odd-machine")
 
 _COUNT = 40

@@ -195,7 +195,7 @@ def test_docker_is_configured_for_a_runtime_that_is_gone() -> None:
     gone = replace(DOCKER, missing_runtimes=["/usr/bin/nvidia-container-runtime"])
     containers = replace(BARE, engines=[gone])
     finding = only(judge("CTR-002", containers, host=Host(os_id="debian")))
-    assert "/usr/bin/nvidia-container-runtime, which is not there" in finding.message
+    assert "/usr/bin/nvidia-container-runtime, which is missing" in finding.message
     assert "apt install -y nvidia-container-toolkit" in commands(finding)
 
 

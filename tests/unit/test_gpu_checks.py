@@ -79,7 +79,7 @@ CASES = {
     "persistence off": ("GPU-015", {"persistence": False}, "warn", "nvidia-persistenced"),
     "memory full": ("GPU-016", {"memory_used_mib": 80000}, "warn", "by python3"),
     "memory held by nobody": ("GPU-016", {"processes": []}, "warn", "no process is listed"),
-    "unlicensed": ("GPU-017", {"vgpu_licence": "Unlicensed (Unrestricted)"}, "warn", "held back"),
+    "unlicensed": ("GPU-017", {"vgpu_licence": "Unlicensed (Unrestricted)"}, "warn", "slowed down"),
     "replays": ("GPU-018", {"pcie_replays": 41000}, "warn", "41000 packets"),
     "kepler": ("GPU-020", {"compute_capability": "3.5"}, "warn", "CUDA 11.8"),
 }

@@ -17,7 +17,7 @@ NO_NODES = warn(
     "cdi-nodes-missing",
     "a CDI specification does not fit this machine",
     "{path} names {missing}: containers that ask for a GPU by CDI do not start.",
-    "Create the device nodes; where a GPU has gone for good, write the specification again.",
+    "Create the device nodes; if a GPU was removed, write the specification again.",
 )
 NO_FILES = NO_NODES.variant(
     "cdi-files-missing",

@@ -94,13 +94,13 @@ NO_RUNTIME = warn(
     "a container engine cannot hand out the GPUs",
     "docker has no GPU runtime: neither NVIDIA's runtime nor its hook nor CDI; `docker run --gpus all` ends"
     " with 'could not select device driver'.",
-    "Install NVIDIA's container toolkit and tell the engine about it.",
+    "Install NVIDIA's container toolkit and configure the engine for it.",
 )
 RUNTIME_GONE = NO_RUNTIME.variant(
     "docker-runtime-missing",
-    sentence="docker is configured to start containers with {runtime}, which is not there: they end with"
+    sentence="docker is configured to start containers with {runtime}, which is missing: they end with"
     " 'executable file not found' or 'no such file or directory'.",
-    remedy="Install NVIDIA's container toolkit again, or take its runtime out of daemon.json.",
+    remedy="Install NVIDIA's container toolkit again, or remove its runtime from daemon.json.",
 )
 NO_CDI = NO_RUNTIME.variant(
     "podman-without-cdi",
@@ -168,7 +168,7 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
 PODMAN_OLD = warn(
     "podman-before-cdi",
     "podman is too old for CDI",
-    "podman {version} is older than 4.1, which knows CDI first: no option gives its containers a GPU, and it"
+    "podman {version} is older than 4.1, the first with CDI: no option gives its containers a GPU, and it"
     " silently ignores --gpus.",
     "Upgrade podman (Debian 12 and Ubuntu 24.04 bring one that is new enough), or use docker.",
 )

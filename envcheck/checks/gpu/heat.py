@@ -125,7 +125,7 @@ THROTTLED = {
         "throttled-by-hardware",
         "is throttled by its hardware",
         "The hardware holds the clocks down, and does not say whether for heat or power: training is slower.",
-        "Watch the reasons under load, and look at cooling and power.",
+        "Check the reasons under load, and check cooling and power.",
         "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     ),
     "sw_thermal_slowdown": warn(
@@ -183,7 +183,7 @@ _PAST = {
         f"was-{THROTTLED[reason].key}",
         severity="warn",
         headline=THROTTLED[reason].headline.replace("is ", "has been "),
-        sentence=f"So it was for {{time}} since the driver was loaded: {THROTTLED[reason].sentence}",
+        sentence=f"For {{time}} since the driver was loaded: {THROTTLED[reason].sentence}",
     )
     for reason in _COUNTERS
 }

@@ -63,7 +63,7 @@ EXCLUSIVE = PROHIBITED.variant(
     "compute-exclusive-and-taken",
     severity="warn",
     headline="has a compute mode for one process, and it is taken",
-    sentence="The compute mode admits one process and one holds the GPU now: the next is refused.",
+    sentence="The compute mode allows one process, and one is using the GPU: the next one is refused.",
 )
 
 
@@ -94,7 +94,7 @@ def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Verdicts:
 NOT_PERSISTENT = warn(
     "persistence-off",
     "has persistence mode off",
-    "Persistence mode is off on a data-centre GPU: every first program waits for the driver to start the GPU,"
+    "Persistence mode is off on a data-centre GPU: the first program waits for the driver to start the GPU,"
     " and settings are lost in between.",
     "Run the persistence daemon, which comes with the driver.",
     "sudo systemctl enable --now nvidia-persistenced",
@@ -129,7 +129,7 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
 UNLICENSED = warn(
     "vgpu-unlicensed",
     "has no vGPU licence",
-    "The vGPU has no licence ({licence}): it is held back after some minutes, and CUDA refused.",
+    "The vGPU has no licence ({licence}): it is slowed down after some minutes, and CUDA is refused.",
     "Give the guest its client token and restart the licensing service.",
     *("ls /etc/nvidia/ClientConfigToken/", "sudo systemctl restart nvidia-gridd"),
 )
@@ -157,8 +157,8 @@ def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
 TOO_OLD = warn(
     "too-old-for-cuda",
     "is too old for current CUDA",
-    "CUDA {cuda} is the last that makes code for compute capability {capability} ({architecture}): no current"
-    " framework runs on this GPU.",
+    "CUDA {cuda} is the last version that generates code for compute capability {capability}"
+    " ({architecture}): no current framework runs on this GPU.",
     "Use a framework built with CUDA {cuda} or older, or another GPU.",
 )
 

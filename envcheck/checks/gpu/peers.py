@@ -172,7 +172,7 @@ _peer_check(
     warn(
         "other-firmware",
         "has other firmware than its peers",
-        "{values}. Limits, clocks and known faults may differ with it.",
+        "{values}. Limits, clocks and known faults may differ, too.",
         "Ask the machine's vendor for the firmware that belongs to it, and update all GPUs to it.",
         _QUERY.format("vbios_version,inforom.img"),
     ),

@@ -22,7 +22,7 @@ LESS_POWER = warn(
     "less-power-than-product",
     "has a lower default power limit than its product",
     "Its default power limit is {own:g} W, its product's {sold:g} W: its clocks stay far lower.",
-    "Ask the vendor whether the board was ordered so; if not, for the VBIOS that belongs to it.",
+    "Ask the vendor whether the board was ordered this way; if not, ask for its VBIOS.",
     "nvidia-smi --query-gpu=pci.bus_id,vbios_version,power.default_limit --format=csv",
 )
 

@@ -90,7 +90,7 @@ def parse(text):
         return _parse_text(text)
     if "<?xml" in text or "nvsmi_device_v" in text:
         raise ValueError("the XML breaks off before nvidia-smi's first element")
-    raise ValueError('it holds no output of nvidia-smi: neither <nvidia_smi_log> nor "NVSMI LOG"')
+    raise ValueError('it has no output of nvidia-smi: neither <nvidia_smi_log> nor "NVSMI LOG"')
 
 
 def _parse_xml(text, start):
