@@ -25,7 +25,7 @@ STUCK: dict[str, Any] = {
 
 # (code, the GPU's facts, outcome, words that the reader must see)
 CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
-    "past heat": ("GPU-027", {"slowdown_hw_thermal_us": 12_345_678}, "warn", "for 12.3 s"),
+    "past heat": ("GPU-027", {"slowdown_hw_thermal_us": 12_345_678}, "warn", "For 12.3 s"),
     "past power brake": ("GPU-027", {"slowdown_hw_power_brake_us": 40}, "warn", "Power Supply"),
     "past heat in software": (
         "GPU-027",
