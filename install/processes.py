@@ -63,8 +63,8 @@ def run(
         if watch is not None and child.pid is not None:
             watch(child.pid)
         if tick is not None:
-            said = child.new_stdout().decode("utf-8", "replace").splitlines() if both else []
-            tick(said + child.new_stderr())
+            lines = child.new_stdout().decode("utf-8", "replace").splitlines() if both else []
+            tick(lines + child.new_stderr())
 
     process.run_all([child], look)
     return child.result
@@ -94,8 +94,8 @@ def run_on_terminal(
         process.orphans.sweep(spare=spared)
         raise
     if child.result.outcome == "exited" and child.result.code >= 0:
-        left = process.orphans.children()
-        spared.update(pid for pid in left if process.orphans.is_shared_ssh(pid))
+        remaining = process.orphans.children()
+        spared.update(pid for pid in remaining if process.orphans.is_shared_ssh(pid))
     process.orphans.sweep(spare=spared)
     return child.result
 

@@ -64,7 +64,7 @@ def fit_images(stack: ImageStack, snapshot: Snapshot, *, allow_no_gpu: bool = Fa
 
 
 def notes_of(stack: ImageStack, release: ImageRelease, snapshot: Snapshot) -> list[str]:
-    """What is to be said of an image that its user has named: nothing is refused then."""
+    """The notes on an image that its user has named: nothing is refused then."""
     fit = fit_images(stack, snapshot, allow_no_gpu=True)
     judged = next(one for one in fit.candidates if one.release == release)
     against = [f"{release.release} {refusal.sentence}." for refusal in judged.refusals]

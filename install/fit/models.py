@@ -70,7 +70,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedRelease(msgspec.Struct, Generic[R], kw_only=True):
-    """One release, and what is to be said of it.
+    """One release, with its refusals and notes.
 
     Refusals are predicates of the release ("needs …, and this machine has …"); notes are sentences.
     """

@@ -36,7 +36,7 @@ machine = platform.machine()  # the kernel's
 if struct.calcsize("P") == 4:  # what a process of 32 bits sees of a kernel of 64
     machine = {"x86_64": "i686", "aarch64": "armv7l"}.get(machine, machine)
 
-told = {
+answer = {
     "version": platform.python_version(),
     "implementation": platform.python_implementation(),
     "architecture": machine,
@@ -49,4 +49,4 @@ told = {
     "libc": libc,
     "has_venv": len(modules) == 2,
 }
-print("@envcheck{@" + json.dumps(told) + "@}envcheck@")
+print("@envcheck{@" + json.dumps(answer) + "@}envcheck@")

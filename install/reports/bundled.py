@@ -1,4 +1,4 @@
-"""What is told when a bundle is written: what is in it, and what to type on the other machine."""
+"""The report on a written bundle: what is in it, and what to type on the other machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a version: what was asked for, what it holds, and what the doctor said of it."""
+"""What is known of a version: what was asked for, what it holds, and the doctor's verdict on it."""
 
 from __future__ import annotations
 

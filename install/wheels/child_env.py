@@ -71,7 +71,7 @@ def online(scratch: Path, environ: Mapping[str, str] | None = None) -> dict[str,
 
 
 def _named_bundles(source: Mapping[str, str], settings: Mapping[str, Setting]) -> list[Path]:
-    """The system's certificates and those that pip, requests and curl are told about; none without these."""
+    """The system's certificates and those set for pip, requests and curl; none without these."""
     named = [source.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")]
     named += [settings["cert"].value] if "cert" in settings else []
     files = [Path(name) for name in dict.fromkeys(named) if name and Path(name).is_file()]

@@ -24,8 +24,8 @@ _VIRTUALENV_FROM = (3, 9)
 def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> None:
     """Make an empty environment, without pip, in ``directory``; its parents are made too.
 
-    prompt: what activation shows in place of the directory's name. Raises PutBack with what the tool
-    said; what it had made until then is left to the caller.
+    prompt: what activation shows in place of the directory's name. Raises PutBack with the tool's
+    message; what it had made until then is left to the caller.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     minor = tuple(int(part) for part in interpreter.minor.split("."))
@@ -41,7 +41,7 @@ def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> No
     if not result.ok or not (directory / "bin" / "python").exists():
         raise PutBack(
             f"no virtual environment of {interpreter.path} could be made in {directory}: "
-            f"{_said(result)}",
+            f"{_failure(result)}",
             hint=""
             if interpreter.has_venv
             else f"install the venv module of Python {interpreter.minor}",
@@ -74,7 +74,7 @@ def _run(directory: Path, log: str, argv: Sequence[str | Path]) -> Any:
     return logs.run(argv, log=logs.path(directory, log), env=env, deadline=_DEADLINE)
 
 
-def _said(result: Any) -> str:
+def _failure(result: Any) -> str:
     if result.outcome != "exited" or result.code < 0:
         return f"it {result.describe()}"
     lines: list[str] = result.tail(1).splitlines()

@@ -50,7 +50,7 @@ class Indexes:
 
         Of several addresses, the first that answers. The stack's own that its distribution comes from is
         asked in any case: it may be a mirror that the user has mistyped, and the resolver would only say
-        that there are no versions. Raises CouldNotLook with what each said where none answers.
+        that there are no versions. Raises CouldNotLook with each one's error where none answers.
         """
         if name not in self._settled:
             urls = self._urls[name]
@@ -67,7 +67,7 @@ class Indexes:
         return self.session.public(self.url(name))
 
     def answers(self) -> str:
-        """Whether the stack's own indexes answer: "", or the sentence with what each of them said."""
+        """Whether the stack's own indexes answer: "", or the sentence with each one's error."""
         try:
             for index in self.stack.indexes:
                 self.url(index.name)

@@ -1,6 +1,6 @@
 """Whether a resolution takes each package from the index it belongs to. Asked before any file is fetched.
 
-The resolver is told which index a claimed name comes from; this does not trust that it obeyed. What pip calls
+The resolver gets the index that a claimed name comes from; this does not trust that it obeyed. What pip calls
 dependency confusion is refused here: somebody else's file under a name that one index claims.
 """
 
@@ -20,16 +20,16 @@ from . import sdists
 from .indexes import Indexes
 from .pins import Pin
 
-_TOLD = 3  # refusals that an error names
+_NAMED = 3  # refusals that an error names
 
 
 def check(pins: Iterable[Pin], indexes: Indexes) -> None:
     """Raises Cannot for a package from another index than its own, and for a version that is no software."""
     refused = [why for pin in pins if (why := _refusal(pin, indexes))]
     if refused:
-        more = f" (and {len(refused) - _TOLD} more)" if len(refused) > _TOLD else ""
+        more = f" (and {len(refused) - _NAMED} more)" if len(refused) > _NAMED else ""
         raise Cannot(
-            f"{'; '.join(refused[:_TOLD])}{more}",
+            f"{'; '.join(refused[:_NAMED])}{more}",
             "nothing of it was fetched; --index NAME=URL names another address of an index",
         )
 

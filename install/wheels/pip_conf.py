@@ -84,7 +84,7 @@ def replaced_public(stack: Stack, lock: Lockfile, public: str) -> str:
 def own_indexes(stack: Stack, lock: Lockfile) -> list[str]:
     """The stack's own indexes, as far as a locked package comes from them, each once.
 
-    One without TLS is left out, unless it is on this machine: pip would have to be told to trust it.
+    One without TLS is left out, unless it is on this machine: pip would need a setting to trust it.
     """
     found = dict.fromkeys(p.index for p in lock.packages if stack.index_of(p.name) != PUBLIC)
     return [index for index in found if _is_safe(index)]

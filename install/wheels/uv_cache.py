@@ -54,8 +54,8 @@ def clean(names: list[str]) -> str:
         argv: list[str | Path] = [binary, "--no-config", "--color", "never", "cache", *arguments]
         result = processes.run(argv, deadline=_DEADLINE, env=env, cwd=Path("/"))
         if not result.ok:
-            said = " ".join(result.tail(1).split())
-            return f"uv cache {arguments[0]} {result.describe()}" + (f": {said}" if said else "")
+            text = " ".join(result.tail(1).split())
+            return f"uv cache {arguments[0]} {result.describe()}" + (f": {text}" if text else "")
     return ""
 
 

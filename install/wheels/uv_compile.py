@@ -1,7 +1,7 @@
 """`uv pip compile` at the real indexes: what it is given, and what it answers.
 
 Each own index of the stack is `explicit`: it serves the direct requirements that a source binds to it, and
-nothing else. Nothing is built: what a named sdist needs is told to uv, and every other sdist is hidden.
+nothing else. Nothing is built: what a named sdist needs is passed to uv, and every other sdist is hidden.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def with_files(
     )
     options = ["--format", "pylock.toml"]
     try:
-        said = _run(exactly, target, indexes, [*options, "--offline"])
+        answer = _run(exactly, target, indexes, [*options, "--offline"])
     except (NoSolution, CouldNotLook):
-        said = _run(exactly, target, indexes, options)
-    files = parse_files(said)
+        answer = _run(exactly, target, indexes, options)
+    files = parse_files(answer)
     missing = [pin.name for pin in pins if not files.get(pin.name)]
     if missing:
         raise CouldNotLook(f"the index of {missing[0]} no longer offers a file of it that fits")
@@ -118,8 +118,8 @@ def _run(question: Question, target: Target, indexes: Indexes, options: Sequence
     while True:
         result = _once(question, target, indexes, options)
         if result.ok:
-            said: str = result.stdout.decode("utf-8")
-            return said
+            answer: str = result.stdout.decode("utf-8")
+            return answer
         whole = result.stderr.decode("utf-8", "replace")
         wanted = _unreachable(whole, indexes)
         if wanted and wanted not in again and "--offline" not in options:
@@ -175,11 +175,11 @@ def _settings(question: Question, indexes: Indexes) -> dict[str, Any]:
         "url": indexes.public_url(PUBLIC),
         "default": True,
     }
-    told = [
+    metadata = [
         {"name": sdist.name, "version": sdist.version, "requires-dist": sdist.requires_dist}
         for sdist in question.sdists
     ]
-    return {"index": [public], **({"dependency-metadata": told} if told else {})}
+    return {"index": [public], **({"dependency-metadata": metadata} if metadata else {})}
 
 
 def index_settings(indexes: Indexes | None) -> str:
