@@ -108,8 +108,8 @@ def _try(context, name, facts, started):
     took = time.monotonic() - started
     if "deadline" not in context.params:  # as the parent counts it
         took -= cpu_wait.of_process(os.getpid())
-    left = context.params.get("deadline", _DEADLINE) - took - _ASKING
-    made, stderr = trials.run(context, name, left)
+    remaining = context.params.get("deadline", _DEADLINE) - took - _ASKING
+    made, stderr = trials.run(context, name, remaining)
     if made:
         facts.put("trials", made, "a second process of the target's interpreter")
         facts.put("trial_log", about_gpus(stderr), "its standard error")

@@ -1,4 +1,4 @@
-"""Why nothing came back from inside a container: one sentence, from what the engine and the shell said."""
+"""Why nothing came back from inside a container: one sentence, from the messages of engine and shell."""
 
 import re
 
@@ -47,7 +47,7 @@ _RUNTIME_S = re.compile(
     r"|container_linux\.go|failed to create (?:task|shim)|response from daemon",
     re.IGNORECASE,
 )
-_LONGEST_WORDS = 2000  # characters of what an engine said
+_LONGEST_WORDS = 2000  # characters of an engine's output
 # The words of an error in what brings GPUs into a container, which is none of the container's own.
 _GPUS = r"nvidia-container-|nvidia-cdi-hook|\bCDI (?:device|host)|select device driver|runtime name: nvidia"
 _ENGINE_S_OWN = 125

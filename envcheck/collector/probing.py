@@ -169,10 +169,10 @@ class _Probing(object):
             if name in probes.of("target"):
                 place.setdefault(name, value)
 
-    def _name_stuck(self, left):
+    def _name_stuck(self, processes):
         """Put each process that had to be left behind into the section of the probe it came from."""
         sessions = {one.child.pid: one for one in self._running}
-        for session, stuck in left:
+        for session, stuck in processes:
             one = sessions.get(session, self._running[0])
             one.place[one.probe.name].setdefault("stuck", []).append(stuck)
 

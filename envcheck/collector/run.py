@@ -109,9 +109,9 @@ class Run(object):
             if child.result is not None and child.result.stuck:
                 self._stuck.add(child.result.stuck["pid"])
         running = {child.pid for child in self._children if child.result is None}
-        left = orphans.sweep(spare=self._stuck | running)
-        self._stuck.update(stuck["pid"] for _session, stuck in left)
-        return left
+        stuck_processes = orphans.sweep(spare=self._stuck | running)
+        self._stuck.update(stuck["pid"] for _session, stuck in stuck_processes)
+        return stuck_processes
 
     def close(self):
         """End what still runs, and leave nothing behind."""

@@ -13,7 +13,7 @@ import pytest
 import pythons
 from processes import PATIENCE
 
-from envcheck.collector.kernels.records import Heard
+from envcheck.collector.kernels.records import PartReport
 from envcheck.collector.runtime import process
 from envcheck.collector.worker import command, probe
 from envcheck.collector.worker.parent import Limits, Worker
@@ -49,7 +49,7 @@ def level(python: list[str], module: str, params: dict[str, Any]) -> list[str]:
     return argv
 
 
-class Reported(Heard):  # type: ignore[misc]  # untyped
+class Reported(PartReport):  # type: ignore[misc]  # untyped
     """What a level's process has reported, once it is over."""
 
     def __init__(self, stdout: bytes) -> None:

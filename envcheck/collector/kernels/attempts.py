@@ -42,7 +42,7 @@ class Attempt(object):
         self._clock = clock
         self._began = self._ended = clock()
         self._waiting = list(job.parts)
-        self._heard = []  # a records.Heard for every part
+        self._reports = []  # a records.PartReport for every part
         self._outcome, self._reason = job.outcome, job.reason
         self._left_out = {}  # key: why it was never reached
         self._restarts = 0
@@ -65,8 +65,8 @@ class Attempt(object):
 
     def _open(self, part):
         self._part = part
-        self._heard.append(records.Heard())
-        self._left = self.limits.seconds  # of work, for all processes of this part
+        self._reports.append(records.PartReport())
+        self._remaining = self.limits.seconds  # of work, for all processes of this part
         self._may_compile = COMPILING
         self._tries = 0
         self._names = True
@@ -76,31 +76,31 @@ class Attempt(object):
         self._launch([])
 
     def _launch(self, skip):
-        heard = self._heard[-1]
+        report = self._reports[-1]
         params = dict(
             self.params,
             module=self.job.module,
             skip=skip,
             dead=sorted(self._dead),
             names=self._names,
-            seconds=round(self._left, 3),
+            seconds=round(self._remaining, 3),
             settings=self._part.settings,
         )
-        deadline = self.limits.start + self._left + 2 * self.limits.stage
+        deadline = self.limits.start + self._remaining + 2 * self.limits.stage
         if self.job.level == "L2":
             deadline += self._may_compile
         child = self._start(self.job, self._part, params, deadline)
         stages = {records.COMPILE: self._may_compile}
         limits = parent.Limits(self.limits.start, self.limits.stage, stages=stages)
-        self._worker = parent.Worker(child, limits, heard.take, clock=self._clock)
+        self._worker = parent.Worker(child, limits, report.take, clock=self._clock)
 
     def _end(self, worker):
         """A process is over: blame what it died of, and start the next, if any of it is left."""
-        heard = self._heard[-1]
+        report = self._reports[-1]
         compiled = worker.spent.get(records.COMPILE, 0.0)
         self._may_compile = max(0.0, self._may_compile - compiled)
         if worker.begun is not None:
-            self._left = max(0.0, self._left - (self._ended - worker.begun - compiled))
+            self._remaining = max(0.0, self._remaining - (self._ended - worker.begun - compiled))
         if worker.done and worker.stuck is None:
             self._finish()
             return
@@ -112,21 +112,21 @@ class Attempt(object):
             return
         self._cut_short = why
         self._blame(worker.stage, outcome, why)
-        left = [name for name in self._part.keys if name not in heard.modes]
+        unreached = [name for name in self._part.keys if name not in report.modes]
         if worker.stuck is not None:
             self.stuck, self.fatal = worker.stuck, "a process of %s cannot be ended" % self.job.name
-            self._leave(left, self.fatal)
+            self._leave(unreached, self.fatal)
             self._give_up(self.fatal)
-        elif not left:
+        elif not unreached:
             self._finish()
         elif self._tries >= len(self._part.keys):
-            self._leave(left, "not reached: %s" % why)
-        elif self._left < _WORTH_IT or self._may_compile < _WORTH_IT:
-            self._leave(left, NO_TIME if self._may_compile else why)
+            self._leave(unreached, "not reached: %s" % why)
+        elif self._remaining < _WORTH_IT or self._may_compile < _WORTH_IT:
+            self._leave(unreached, NO_TIME if self._may_compile else why)
         else:
             self._tries += 1
             self._restarts += 1
-            self._launch(list(heard.modes))
+            self._launch(list(report.modes))
 
     def _verdict(self, worker):
         """(outcome, why) of a process that ended before it was done."""
@@ -140,11 +140,11 @@ class Attempt(object):
 
     def _blame(self, begun, outcome, why):
         """Write down what the announced stage came to."""
-        heard = self._heard[-1]
+        report = self._reports[-1]
         if begun is None:
             # What broke its context, it reports itself, and leaves.
-            if heard.modes.get(heard.latest, {}).get("outcome") == "error":
-                self._dead.add(heard.latest)
+            if report.modes.get(report.latest, {}).get("outcome") == "error":
+                self._dead.add(report.latest)
             return
         stage, name = begun
         if stage == _NAMES and self._names:
@@ -153,8 +153,8 @@ class Attempt(object):
             return
         self._dead.add(name)
         reason = why if outcome == "not-run" else '%s in stage "%s"' % (why, stage)
-        mode = heard.modes.get(name, merging.mode(name))
-        heard.modes[name] = dict(mode, outcome=outcome, reason=reason)
+        mode = report.modes.get(name, merging.mode(name))
+        report.modes[name] = dict(mode, outcome=outcome, reason=reason)
 
     def _failed(self, outcome, why, worker):
         """The process never got to work: neither would another one."""
@@ -163,34 +163,34 @@ class Attempt(object):
             self.fatal = "a process of %s cannot be ended" % self.job.name
         elif outcome == "timeout" and self.job.level == "L0":
             self.fatal = "%s had %s" % (self.job.name, why)
-        if not any(heard.modes for heard in self._heard):
+        if not any(report.modes for report in self._reports):
             # The run as a whole, without modes: of one that is "not-run" nobody would say that it failed.
             self._outcome, self._reason = outcome, why
             self._waiting = []
             return
-        modes = self._heard[-1].modes
-        left = [name for name in self._part.keys if name not in modes]
-        if left:
-            modes[left[0]] = merging.mode(left[0], outcome=outcome, reason=why)
-        self._leave(left, why)
+        modes = self._reports[-1].modes
+        unreached = [name for name in self._part.keys if name not in modes]
+        if unreached:
+            modes[unreached[0]] = merging.mode(unreached[0], outcome=outcome, reason=why)
+        self._leave(unreached, why)
         self._give_up(why)
 
     def _leave(self, names, why):
         """The part is over, and these of its modes were not reached."""
         for name in names:
-            if name not in self._heard[-1].modes:
+            if name not in self._reports[-1].modes:
                 self._left_out[name] = why
         self._finish()
 
     def _give_up(self, why):
         """No other part is run either."""
         for part in self._waiting:
-            self._heard.append(records.Heard())
+            self._reports.append(records.PartReport())
             self._leave(part.keys, why)
         self._waiting = []
 
     def _finish(self):
-        for mode in self._heard[-1].modes.values():
+        for mode in self._reports[-1].modes.values():
             hardware = dict(mode.get("hardware") or {})
             names = hardware.get("kernel_names")
             if _NAMES in self._lost and (names is None or is_unavailable(names)):
@@ -207,12 +207,12 @@ class Attempt(object):
 
     def run(self):
         """The LevelRun of all that was reported."""
-        run = merging.facts(self.job, self._heard)
+        run = merging.facts(self.job, self._reports)
         run.update(
             outcome=self._outcome or run.get("outcome") or "ok",
             seconds=round(self._ended - self._began, 3),
             restarts=self._restarts,
-            modes=merging.modes(self.job, self._heard, self._left_out),
+            modes=merging.modes(self.job, self._reports, self._left_out),
         )
         if self._reason:
             run["reason"] = self._reason

@@ -88,7 +88,7 @@ class Campaign(object):
 
     def _write(self, attempts, seconds):
         for name, levels in self._asked():
-            these = [attempt for attempt in attempts if attempt.job.level in levels]
+            chosen = [attempt for attempt in attempts if attempt.job.level in levels]
             section = {
                 "outcome": "ok",
                 "seconds": seconds,
@@ -97,15 +97,15 @@ class Campaign(object):
                     "levels": levels,
                     "modes": self.options.modes,
                     "busy_ok": self.options.busy_ok,
-                    "runs": [attempt.run() for attempt in these],
+                    "runs": [attempt.run() for attempt in chosen],
                 },
             }
-            if not these and (levels or self.documents["target"] is None):
+            if not chosen and (levels or self.documents["target"] is None):
                 section["reason"] = self._reason or (_NO_FRAMEWORK if levels else _NO_TARGET)
-            words = ["%s: %s" % (one.job.name, one.evidence) for one in these if one.evidence]
+            words = ["%s: %s" % (one.job.name, one.evidence) for one in chosen if one.evidence]
             if words:
                 section["evidence"] = "\n".join(words)[:2000]
-            stuck = [attempt.stuck for attempt in these if attempt.stuck is not None]
+            stuck = [attempt.stuck for attempt in chosen if attempt.stuck is not None]
             if stuck:
                 section["stuck"] = stuck
             self.documents[name]["micro_kernels"] = section
@@ -122,10 +122,10 @@ class Campaign(object):
         for name, _levels in self._asked():
             self.documents[name]["micro_kernels"] = {"outcome": "crashed", "reason": reason}
 
-    def name_stuck(self, left):
+    def name_stuck(self, processes):
         """Put each process that had to be left behind, (session, ``stuck`` of a Result), into a section."""
         asked = [name for name, _levels in self._asked()]
-        for session, stuck in left:
+        for session, stuck in processes:
             name = self._sessions.get(session)
             section = self.documents[name if name in asked else asked[0]]["micro_kernels"]
             section.setdefault("stuck", []).append(stuck)

@@ -54,7 +54,7 @@ _ARGUMENTS = {
 
 
 class JitError(CudaError):
-    """PTX that the driver did not take. ``words`` is what its compiler said, on one line."""
+    """PTX that the driver did not take. ``words`` is its compiler's message, on one line."""
 
     def __init__(self, error, words):
         CudaError.__init__(self, error.function, error.code, error.name)

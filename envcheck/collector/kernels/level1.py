@@ -78,8 +78,8 @@ class _Level1(object):
             if self._records[mode]["outcome"] == "ok":
                 self._name(mode)
 
-    def _left(self):
-        """Seconds."""
+    def _remaining(self):
+        """Seconds until the end."""
         return self._end - time.monotonic()
 
     def _tell(self, mode):
@@ -89,7 +89,7 @@ class _Level1(object):
         """Do it; what fails becomes this mode's outcome, and ends the process if the context is dead."""
         record = {"mode": mode, "outcome": "ok"}
         self._records[mode] = record
-        if self._left() <= 0:
+        if self._remaining() <= 0:
             reason = "no time left (%g s for all modes)" % self._params["seconds"]
             record.update(outcome="not-run", reason=reason)
             self._tell(mode)
@@ -150,7 +150,7 @@ class _Level1(object):
             products.starter(mode, operands),
             reference,
             self._sampler,
-            limit=max(0.1, min(timing.LIMIT, self._left())),
+            limit=max(0.1, min(timing.LIMIT, self._remaining())),
         )
         fields = _rate_record(measured, operands.n, mode != REFERENCE)
         fields["multiprocessors"] = self._driver.multiprocessors
@@ -162,7 +162,7 @@ class _Level1(object):
         found = unavailable("timeout", "no time left")
         if not self._params["names"]:
             found = unavailable("not-collected", "CUPTI was left out")
-        elif self._left() > 0:
+        elif self._remaining() > 0:
             self._teller.begin(mode, "names")
             try:
                 product = self._products.starter(mode, self._operands)

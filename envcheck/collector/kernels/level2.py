@@ -91,17 +91,17 @@ def measure(adapter, params, teller, n):
     """Run what is planned on the adapter's device, with n x n matrices or, out of memory, smaller ones."""
     deadline = time.monotonic() + params["seconds"]
 
-    def left():
+    def remaining():
         return deadline + runner.compiling - time.monotonic()
 
-    runner = Runner(adapter, params, teller, n, left)
+    runner = Runner(adapter, params, teller, n, remaining)
     plan = planned(params)
     for place, (mode, setting) in enumerate(plan):
-        if left() <= 0:
+        if remaining() <= 0:
             reason = "no time left (%g s were given)" % params["seconds"]
             teller.mode(mode=mode, setting=setting, outcome="not-run", reason=reason)
             continue
-        runner.run(mode, setting, left() / (len(plan) - place))
+        runner.run(mode, setting, remaining() / (len(plan) - place))
         if place == 0:
             teller.run(**mapped_blas.facts())
     runner.more()

@@ -25,13 +25,13 @@ _NO_TIME = "no time left"
 class Runner(object):
     """Runs modes on an adapter's device, and tells of each stage."""
 
-    def __init__(self, adapter, params, teller, n, left):
-        """n: rows of the matrices. left(): seconds until the process's time is used up."""
+    def __init__(self, adapter, params, teller, n, remaining):
+        """n: rows of the matrices. remaining(): seconds until the process's time is used up."""
         self._adapter = adapter
         self._params = params
         self._teller = teller
         self._n = n
-        self._left = left
+        self._remaining = remaining
         self.compiling = 0.0  # seconds so far, which no product's time is to pay for
         self._ran = []  # ModeRuns
         self._sampler = Sampler(params["pynvml"], params["pci_address"], params["uuid"])
@@ -61,7 +61,7 @@ class Runner(object):
         """
         for record in self._ran if self._params["names"] else ():
             dead = ""
-            if self._left() <= 0:
+            if self._remaining() <= 0:
                 reason = _NO_TIME
             else:
                 _, reason, dead = self._stage(

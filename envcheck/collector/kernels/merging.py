@@ -3,17 +3,17 @@
 from ..facts import is_unavailable
 
 
-def facts(job, heard):
-    """The run's own facts. heard: a records.Heard for every part; the first part's count most.
+def facts(job, reports):
+    """The run's own facts. reports: a records.PartReport for every part; the first part's count most.
 
     The first is the one that ran as the user has it; of a later part, its outcome and the variables that
     it was started with are its own business.
     """
     run = dict(job.device.seed) if job.device else {}
     ours = job.parts[-1].environ if job.parts else {}
-    for one in reversed(heard):
+    for one in reversed(reports):
         known = dict(one.run)
-        if one is not heard[0]:
+        if one is not reports[0]:
             known.pop("outcome", None)
             known.pop("reason", None)
             known["variables"] = {
@@ -31,10 +31,10 @@ def facts(job, heard):
     return run
 
 
-def modes(job, heard, left_out):
+def modes(job, reports, left_out):
     """The ModeRuns of what was asked for; what else a process reported is nobody's. left_out: {key: why}."""
     found = []
-    for part, one in zip(job.parts, heard):
+    for part, one in zip(job.parts, reports):
         for name in part.keys:
             if name in one.modes:
                 found.append(one.modes[name])

@@ -50,7 +50,7 @@ class Teller(object):
             self._tell.begin()
 
 
-class Heard(object):
+class PartReport(object):
     """The parent's side: what the processes of a part have reported so far, over all restarts."""
 
     def __init__(self):

@@ -53,7 +53,7 @@ VECTORS = {
     )
 }
 
-# Which vectors go with which (input, output) types; the accumulator is FP32 unless the output's is said.
+# Which vectors go with which (input, output) types; the accumulator is FP32 unless the output's is named.
 _FLOAT = ("S1", "S1n", "S2", "C1", "C1n")
 SETS = {
     ("fp32", "fp32"): _FLOAT + ("T1", "T2", "T3"),

@@ -1,4 +1,4 @@
-"""What the fabric manager has said since it was last started, from its own log."""
+"""The fabric manager's messages since it was last started, from its own log."""
 
 import os
 import re
@@ -69,7 +69,7 @@ def parse(text, booted=None):
 
 
 def parse_journal(text):
-    """What it said on stderr, without systemd's own words on the service."""
+    """Its messages on stderr, without systemd's own on the service."""
     lines = [line for line in text.split("\n") if SAID.search(line) and not SYSTEMD.search(line)]
     return _folded(lines)
 

@@ -53,7 +53,7 @@ def _log(context, kind, path):
     try:
         text = _ends(path)
     except OSError:
-        return None  # root's own: what could not be built is said by what is not there
+        return None  # root's own: missing modules show what could not be built
     if kind == "installer" and not re.search(r"^ERROR", text, re.M):
         return None
     named = os.path.basename(path).partition("-for-")[2].partition(".failed.log")[0]

@@ -97,13 +97,13 @@ def _find_modules(kernel):
     names = file_names(os.path.join(kernel, "kernel"))
     places += ["kernel/" + name for name in names if name.startswith("nvidia")]
     found, uvm = [], False
-    left = WALK_LIMIT
+    remaining = WALK_LIMIT
     for place in places:
         for folder, _, names in os.walk(os.path.join(kernel, place)):
             found += [os.path.join(folder, name) for name in names if MODULE_FILE.match(name)]
             uvm = uvm or any(UVM_FILE.match(name) for name in names)
-            left -= 1
-            if left <= 0:
+            remaining -= 1
+            if remaining <= 0:
                 return sorted(found), uvm or None
     return sorted(found), uvm
 

@@ -24,16 +24,16 @@ class NotAProbe(Exception):
 class Probe(object):
     """A probe as the process that starts it sees it."""
 
-    def __init__(self, name, said, module):
-        """said: {"DOCUMENT", "DEADLINE", …}, the file's constants. Raises NotAProbe.
+    def __init__(self, name, constants, module):
+        """constants: {"DOCUMENT", "DEADLINE", …}, from the file. Raises NotAProbe.
 
         module: what its process imports, a dotted name or a file's path.
         """
         self.name = name
-        self.document = said.get("DOCUMENT")
-        self.deadline = said.get("DEADLINE")
-        self.imports = said.get("IMPORTS")
-        self.in_container = said.get("IN_CONTAINER") is True
+        self.document = constants.get("DOCUMENT")
+        self.deadline = constants.get("DEADLINE")
+        self.imports = constants.get("IMPORTS")
+        self.in_container = constants.get("IN_CONTAINER") is True
         self.module = module
         if self.document not in DOCUMENTS:
             raise NotAProbe('its DOCUMENT is neither "machine" nor "target"')
@@ -55,5 +55,5 @@ def load(name):
     source = find_spec(module).loader.get_source(module)
     if not re.search(r"^def collect\(context\):", source, re.MULTILINE):
         raise NotAProbe("probes/%s.py has no collect(context)" % name)
-    said = {key: ast.literal_eval(value) for key, value in _CONSTANT.findall(source)}
-    return Probe(name, said, module)
+    constants = {key: ast.literal_eval(value) for key, value in _CONSTANT.findall(source)}
+    return Probe(name, constants, module)

@@ -54,12 +54,12 @@ def _exited(facts, result):
 
 def _no_document(facts, result, error):
     """It came to its end without a document: its own words are the fact."""
-    said = _words(result) or ("half a document" if result.stdout.strip() else "nothing")
+    words = _words(result) or ("half a document" if result.stdout.strip() else "nothing")
     if result.code != 0:
-        detail = "nvidia-smi %s: %s" % (result.describe(), said)
+        detail = "nvidia-smi %s: %s" % (result.describe(), words)
     else:
         detail = "nvidia-smi's output: %s" % error
-    for name, value in without_document(said, detail, died=result.code < 0).items():
+    for name, value in without_document(words, detail, died=result.code < 0).items():
         facts.put(name, value)
 
 
@@ -81,12 +81,12 @@ def _words(result, lines=10):
     """What it printed apart from a document: the beginning of it, stdout before stderr."""
     before, _start, document = _text(result.stdout).partition("<?xml")
     after = document.rpartition(END)[2] if END in document else ""
-    said = [
+    printed = [
         line.strip()[:300]
         for text in (before, after, _text(result.stderr))
         for line in text[:65536].splitlines()
     ]
-    return "\n".join([line for line in said if line and not line.startswith("<")][:lines])
+    return "\n".join([line for line in printed if line and not line.startswith("<")][:lines])
 
 
 def _text(data):

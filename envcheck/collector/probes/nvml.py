@@ -123,11 +123,11 @@ def _with_address(context, lost, opened):
         }
     except (OSError, ValueError):
         return lost
-    left = listed - {
+    missing = listed - {
         one["pci_address"] for _handle, one in opened if not isinstance(one["pci_address"], dict)
     }
-    if len(left) == 1:
-        lost[0]["pci_address"] = left.pop()
+    if len(missing) == 1:
+        lost[0]["pci_address"] = missing.pop()
     return lost
 
 

@@ -74,8 +74,8 @@ class Result(object):
     def words_of_python(self):
         """The last line of a Python that says why it does not work; "" where no Python speaks."""
         lines = self.tail(5, 4000).splitlines() if self.outcome == "exited" else []
-        said = [line.strip() for line in lines if _PYTHONS_OWN.match(line.strip())]
-        return said[-1][:200] if said else ""
+        found = [line.strip() for line in lines if _PYTHONS_OWN.match(line.strip())]
+        return found[-1][:200] if found else ""
 
 
 def _without_logins(env):

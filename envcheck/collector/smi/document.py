@@ -51,7 +51,7 @@ def read_file(path):
 
 def without_document(message, detail, died=False):
     """The facts of a run that printed a message and no document; detail: why the rest is not known."""
-    if NO_DEVICES in message and not died:  # one that died may have said so of a driver that failed
+    if NO_DEVICES in message and not died:  # one that died may report it because its driver failed
         return {"gpu_count": 0, "gpus": [], "message": message}
     facts = {name: unavailable("error", detail) for name in OF_A_DOCUMENT}
     facts["message"] = message

@@ -59,10 +59,10 @@ def clock_event_reasons(gpu, _form, _facts):
         return None
     known, active = 0, []
     for node in _leaves(group):
-        said = v.convert(node.value, v.flag)
-        if isinstance(said, bool):
+        flag = v.convert(node.value, v.flag)
+        if isinstance(flag, bool):
             known += 1
-            if said:
+            if flag:
                 active.append(_reason_name(node.name))
     if known:
         return active
@@ -116,11 +116,11 @@ def _process(pid, kind, name, memory):
 
 def fabric_status(gpu, form, _facts):
     """The registration's status. Where it is an error's name, that name is the value."""
-    said = gpu.text("fabric/status" if form == "xml" else "Fabric/Status")
-    if said is None:
+    status = gpu.text("fabric/status" if form == "xml" else "Fabric/Status")
+    if status is None:
         return None
-    fact = v.missing(said)
-    return fact if fact and fact["unavailable"] in ("not-supported", "not-collected") else said
+    fact = v.missing(status)
+    return fact if fact and fact["unavailable"] in ("not-supported", "not-collected") else status
 
 
 def fabric_health(gpu, form, facts):
@@ -137,14 +137,14 @@ def fabric_faults(gpu, form, _facts):
     group = gpu.first("fabric/health" if form == "xml" else "Fabric/Health")
     if group is None:
         return None
-    said = [
+    states = [
         (_FABRIC_HEALTH[name], node.value.strip().lower())
         for name, node in ((node.name.lower().replace(" ", "_"), node) for node in group.children)
         if name in _FABRIC_HEALTH and v.missing(node.value) is None
     ]
-    if not said:
+    if not states:
         return unavailable("not-supported")
-    return [fault or _misconfigured(word) for (healthy, fault), word in said if word != healthy]
+    return [fault or _misconfigured(word) for (healthy, fault), word in states if word != healthy]
 
 
 def _misconfigured(word):

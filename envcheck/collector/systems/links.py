@@ -22,8 +22,8 @@ _SEED = 12345
 
 def run(_framework, params, tell):
     device = TransferDevice()
-    told = device.told()
-    if told["integrated"]:
+    facts = device.evidence()
+    if facts["integrated"]:
         raise records.NotApplicable("the GPU shares the host's memory: no link is between them")
     size = area_size(params)
     until = time.monotonic() + params["seconds"] / 2.0
@@ -31,7 +31,7 @@ def run(_framework, params, tell):
     own = host_memory.node_of(device.address)
     near = [node for node in nodes if node.number == own]
     with tell.trial("device") as trial:
-        trial.update(told)
+        trial.update(facts)
         trial["nodes"] = len(nodes)
         if own is not None:
             trial["node"] = own
@@ -71,13 +71,13 @@ def _pinned(device, size, areas, watch, tell):
                 trial.update(speed.measured(device, copy, size, watch))
                 trial.update(watch.taken("pcie_gen", "pcie_width"))
         with tell.trial("pinned both ways") as trial:
-            told = speed.both_ways(
+            rates = speed.both_ways(
                 device,
                 lambda stream: device.to_device(first, there, size, stream),
                 lambda stream: device.to_host(back, second, size, stream),
                 size,
             )
-            trial.update(told)
+            trial.update(rates)
 
 
 def _pageable(device, size, area, tell):

@@ -23,8 +23,8 @@ def run(_framework, params, tell):
     size = (params.get("memory_mib") or _LITTLE) << 20
     until = time.monotonic() + params["seconds"] / 2.0
     with tell.trial("device") as trial:
-        told = device.told()
-        trial.update(told)
+        facts = device.evidence()
+        trial.update(facts)
         trial["free_MiB"] = device.memory_free() >> 20
     _patterns(device, size, until, tell)
     _speeds(device, size, speed.watch(params, device), tell)

@@ -119,8 +119,8 @@ def _judge(trial, found, seconds):
     if answers:
         trial["compared"] = len(wrong) * nccl_rank.COUNT
         trial["wrong"] = sum(count for _number, _kind, count in wrong)
-        told = ["rank %d, %s: %d of %d" % (*one, nccl_rank.COUNT) for one in wrong if one[2]]
-        trial["wrong_in"] = told or None
+        lines = ["rank %d, %s: %d of %d" % (*one, nccl_rank.COUNT) for one in wrong if one[2]]
+        trial["wrong_in"] = lines or None
     lacking = [one for one in found if one.answer is None]
     if lacking:
         stages = [(one.number, (one.worker.stage or ("start",))[0]) for one in lacking]

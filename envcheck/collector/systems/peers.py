@@ -22,7 +22,7 @@ _SECONDS = 0.03  # of one measurement
 def run(_framework, params, tell):
     first = TransferDevice()
     devices = [first] + [TransferDevice(number) for number in range(1, first.cuda.count())]
-    ends = [PeerEnd(device, device.told()) for device in devices]
+    ends = [PeerEnd(device, device.evidence()) for device in devices]
     if any(end.instance for end in ends):
         raise records.NotApplicable("MIG instances do not reach each other directly")
     if len(ends) < 2:
@@ -34,19 +34,19 @@ def run(_framework, params, tell):
         end.result = end.device.allocate(RESULT.size)
     until = time.monotonic() + params["seconds"] / 2.0
     pairs = pairs_of(len(ends))
-    left = len(ends) * (len(ends) - 1) // 2 - len(pairs)
+    skipped = len(ends) * (len(ends) - 1) // 2 - len(pairs)
     for one, other in [(ends[first], ends[second]) for first, second in pairs]:
         if time.monotonic() > until:
-            left += 1
+            skipped += 1
             continue
         with tell.trial("by way of the host " + _named(one, other)) as trial:
             _copy(trial, one, other, size)
         for here, there in ((one, other), (other, one)):
             with tell.trial("directly " + _named(here, there)) as trial:
                 _direct(trial, here, there, size)
-    if left:
+    if skipped:
         with tell.trial("left out") as trial:
-            trial["pairs"] = left
+            trial["pairs"] = skipped
 
 
 def pairs_of(count):
@@ -60,10 +60,10 @@ def pairs_of(count):
 class PeerEnd(object):
     """One GPU of a pair."""
 
-    def __init__(self, device, told):
+    def __init__(self, device, facts):
         self.device = device
         self.address = device.address or "CUDA device %d" % device.device
-        self.instance = told["instance"]
+        self.instance = facts["instance"]
 
 
 def _named(one, other):
@@ -100,8 +100,8 @@ def _copy(trial, here, there, size):
     there.device.use()
     trial.update(copied(there.device, there.second, size, seed, there.result))
     here.device.use()
-    told = speed.measured(here.device, copy, size, seconds=_SECONDS)
-    trial.update(told)
+    rates = speed.measured(here.device, copy, size, seconds=_SECONDS)
+    trial.update(rates)
 
 
 def _seed(end):

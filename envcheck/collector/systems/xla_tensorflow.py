@@ -22,7 +22,7 @@ def run(tf, params, tell):
     with tempfile.TemporaryDirectory() as folder:
         _add("XLA_FLAGS", "--xla_dump_to=%s --xla_dump_hlo_as_text" % folder)
         if params["device"] == "cpu":
-            # Clusters are for GPUs alone, unless this is said before the first graph.
+            # Clusters are for GPUs alone, unless this is set before the first graph.
             _add("TF_XLA_FLAGS", "--tf_xla_cpu_global_jit")
         side = _Sessions(tf) if tf.__version__.startswith("1.") else _Functions(tf)
         dump = _Compiled(folder)
@@ -111,14 +111,14 @@ class _Sessions(object):
         v1 = self._tf.compat.v1
         config = v1.ConfigProto()
         config.graph_options.optimizer_options.global_jit_level = level
-        told = v1.RunMetadata()
+        meta = v1.RunMetadata()
         with self._tf.Graph().as_default():
             x = v1.placeholder(self._tf.float32, self._data.shape)
             result = step(x)
             with v1.Session(config=config) as session:
                 options = v1.RunOptions(output_partition_graphs=True)
-                values = session.run(result, {x: self._data}, options=options, run_metadata=told)
-        return values, _count(told.partition_graphs)
+                values = session.run(result, {x: self._data}, options=options, run_metadata=meta)
+        return values, _count(meta.partition_graphs)
 
 
 class _Functions(object):
@@ -138,12 +138,12 @@ class _Functions(object):
         context.enable_run_metadata()
         try:
             values = tf.function(lambda x: _step(tf, x))(self._x).numpy()
-            told = context.export_run_metadata()
+            metadata = context.export_run_metadata()
         finally:
             context.disable_run_metadata()
             tf.config.optimizer.set_jit(False)
         return values, _count(
-            graph for one in told.function_graphs for graph in one.partition_graphs
+            graph for one in metadata.function_graphs for graph in one.partition_graphs
         )
 
     def compiled(self):

@@ -140,8 +140,8 @@ class Worker(object):
             return self.limits.start, self._opened
         if self.stage is not None and self.stage[0] in self.limits.stages:
             name = self.stage[0]
-            left = self.limits.stages[name] - self.spent.get(name, 0.0)
-            return max(0.0, left), self.latest
+            remaining = self.limits.stages[name] - self.spent.get(name, 0.0)
+            return max(0.0, remaining), self.latest
         return self.limits.stage, self.latest
 
     def _end(self, result):

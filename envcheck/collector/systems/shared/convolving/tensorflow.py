@@ -70,7 +70,7 @@ class TensorFlowSide(Side):
                 return session.run(made, feed_dict=dict(zip(given, arrays)))
 
     def by_cudnn(self):
-        """Its convolutions on a GPU are cuDNN's, all of them, and it was told where to run this one."""
+        """Its convolutions on a GPU are cuDNN's, all of them, and it was asked to run this one there."""
         return 1 if self.on_gpu and self.cudnn_files() else None
 
     def flag(self):

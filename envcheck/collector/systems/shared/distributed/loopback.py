@@ -64,9 +64,9 @@ def attempts(environ, seconds):
 def config(environ):
     """Whether the user's own TF_CONFIG names a cluster, in words: "worker 0 of 2"; "" without one."""
     try:
-        told = json.loads(environ.get("TF_CONFIG") or "{}")
-        tasks = {job: len(of_it) for job, of_it in told["cluster"].items()}
-        task = told.get("task") or {}
+        parsed = json.loads(environ.get("TF_CONFIG") or "{}")
+        tasks = {job: len(of_it) for job, of_it in parsed["cluster"].items()}
+        task = parsed.get("task") or {}
         return "%s %s of %d" % (task.get("type"), task.get("index"), sum(tasks.values()))
     except (ValueError, KeyError, TypeError, AttributeError):
         return "unreadable" if environ.get("TF_CONFIG") else ""

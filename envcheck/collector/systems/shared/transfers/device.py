@@ -30,7 +30,7 @@ class TransferDevice(Driver):
         """Make its context current: where there are several."""
         self._call("cuCtxSetCurrent", self._context)
 
-    def told(self):
+    def evidence(self):
         """Evidence of what this device is."""
         facts = {
             "integrated": bool(self._asked(_INTEGRATED)),
@@ -70,7 +70,7 @@ class TransferDevice(Driver):
                 made.append(self.allocate(size))
             yield made
         finally:
-            with contextlib.suppress(CudaError):  # of a dead context: what killed it is to be told
+            with contextlib.suppress(CudaError):  # of a dead context: report what killed it
                 for pointer in made:
                     self.free(pointer)
 
@@ -175,6 +175,6 @@ class TransferDevice(Driver):
         """
         self.upload(result, pattern_ptx.RESULT.pack(*pattern_ptx.NOTHING_WRONG))
         self.start("check", size, (pointer, seed, mask, result), 8)
-        told = self.download(result, pattern_ptx.RESULT.size)
-        words, first, last, low, high = pattern_ptx.RESULT.unpack(told)
+        packed = self.download(result, pattern_ptx.RESULT.size)
+        words, first, last, low, high = pattern_ptx.RESULT.unpack(packed)
         return (words, 8 * first, 8 * last, high << 32 | low) if words else (0, 0, 0, 0)

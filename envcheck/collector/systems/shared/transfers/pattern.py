@@ -18,16 +18,16 @@ def chunks(device, size):
     """[(device pointer, bytes)], as much of ``size`` as is there; raises CudaError where none is."""
     made = []
     try:
-        left = max(STEP, size // STEP * STEP)
-        while left:
-            part = min(left, CHUNK)
+        remaining = max(STEP, size // STEP * STEP)
+        while remaining:
+            part = min(remaining, CHUNK)
             try:
                 made.append((device.allocate(part), part))
             except CudaError as error:
                 if not made or not is_out_of_memory(error):
                     raise
                 break
-            left -= part
+            remaining -= part
         yield made
     finally:
         with contextlib.suppress(CudaError):
@@ -55,20 +55,20 @@ def write_and_check(device, areas, mask, result, until):
     for number, (pointer, size) in enumerate(areas):
         device.write(pointer, size, _seed(number), mask)
     device.synchronize()
-    told = {"MiB": 0, "wrong": 0}
+    evidence = {"MiB": 0, "wrong": 0}
     where, bits = [], 0
     for number, (pointer, size) in enumerate(areas):
         if number and time.monotonic() > until:
             break
         words, first, last, differs = device.wrong(pointer, size, _seed(number), mask, result)
-        told["MiB"] += size >> 20
-        told["wrong"] += words
+        evidence["MiB"] += size >> 20
+        evidence["wrong"] += words
         bits |= differs
         if words:
             where.append("0x%x to 0x%x" % (pointer + first, pointer + last + 7))
     if where:
-        told.update(where=where[:_SHOWN], bits="0x%016x" % bits)
-    return told
+        evidence.update(where=where[:_SHOWN], bits="0x%016x" % bits)
+    return evidence
 
 
 def with_the_host(device, area, result):
@@ -83,10 +83,10 @@ def with_the_host(device, area, result):
     device.write(pointer, size, seed, 0)
     back = array.array("Q", device.download(pointer, ON_HOST))
     from_device = sum(one != other for one, other in zip(words, back))
-    told = {"MiB": ON_HOST >> 20, "wrong": to_device + from_device}
-    if told["wrong"]:
-        told.update(wrong_to_the_gpu=to_device, wrong_from_the_gpu=from_device)
-    return told
+    evidence = {"MiB": ON_HOST >> 20, "wrong": to_device + from_device}
+    if evidence["wrong"]:
+        evidence.update(wrong_to_the_gpu=to_device, wrong_from_the_gpu=from_device)
+    return evidence
 
 
 def _seed(number):

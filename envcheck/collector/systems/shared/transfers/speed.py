@@ -17,17 +17,17 @@ _ASK = 2.0  # seconds for NVML
 
 def measured(device, work, size, watch=None, seconds=SECONDS):
     """Evidence of what ``work``, a function that queues it, moves: ``size`` bytes, read and written."""
-    told = timing.measure(device, work, sampler=watch, seconds=seconds, limit=_LIMIT)
-    return _rates(told["seconds"], told["spread"], told["runs"], size)
+    figures = timing.measure(device, work, sampler=watch, seconds=seconds, limit=_LIMIT)
+    return _rates(figures["seconds"], figures["spread"], figures["runs"], size)
 
 
 def _rates(seconds, spread_, runs, size):
     if not seconds > 0:
         raise ValueError("no time passed between two events")
-    told = {"GB/s": round(size / seconds / GIGA, 3), "runs": runs, "MiB": size >> 20}
+    rates = {"GB/s": round(size / seconds / GIGA, 3), "runs": runs, "MiB": size >> 20}
     if spread_ is not None:
-        told["spread"] = round(spread_, 3)
-    return told
+        rates["spread"] = round(spread_, 3)
+    return rates
 
 
 def warm_up(device, work):
@@ -82,7 +82,7 @@ class LinkWatch(object):
     """Asks NVML a few times while something runs: the PCIe link, and the clocks. Never raises."""
 
     def __init__(self, params, address, uuid):
-        self.told = {}
+        self._seen = {}
         self._asked = 0
         self._device = None
         try:
@@ -111,10 +111,10 @@ class LinkWatch(object):
                 value = int(nvml.call(function, handle, *more))
             except Exception:
                 continue  # this GPU, or this driver, does not tell
-            self.told[name] = max(value, self.told.get(name, 0))
+            self._seen[name] = max(value, self._seen.get(name, 0))
 
     def taken(self, *names):
         """What was seen of these; and begin anew."""
-        told = {name: self.told[name] for name in names if name in self.told}
-        self.told, self._asked = {}, 0
-        return told
+        values = {name: self._seen[name] for name in names if name in self._seen}
+        self._seen, self._asked = {}, 0
+        return values
