@@ -70,7 +70,7 @@ def test_the_running_kernels_modules_are_gone() -> None:
     result = judged(
         kernels_installed=[RELEASE], headers=[RELEASE], module_files=[], dkms=ABSENT, os_id="arch"
     )
-    assert "not on disk any more" in words(result) and result.findings[0].remedy is not None
+    assert "no longer on disk" in words(result) and result.findings[0].remedy is not None
     assert result.findings[0].remedy.commands == ["sudo fuser -v /dev/nvidia*", "sudo reboot"]
     assert judged("KRN-001", kernels_installed=[RELEASE]).consequence_of == "KRN-003"
 

@@ -275,7 +275,7 @@ def test_durations_as_people_write_them(text: str, seconds: float) -> None:
 )
 def test_what_is_no_duration_is_refused_in_one_sentence(text: str) -> None:
     assert seconds_of(text) is None
-    with pytest.raises(argparse.ArgumentTypeError, match="no duration: write 90s"):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a duration: write 90s"):
         duration("30s", "30d")(text)
 
 

@@ -61,7 +61,7 @@ def refusal(word: str = "", version: str = "") -> tuple[str, str]:
 def test_where_nothing_is_installed() -> None:
     said, hint = refusal()
     assert said == "nothing is installed yet"
-    assert "without a GPU, envcheck install tensorflow-cpu" in hint
+    assert "without a GPU: envcheck install tensorflow-cpu" in hint
     made(places.environments() / "tiny", ONE, current=ONE)
     said, hint = refusal()
     assert said.endswith("there are tiny") and "--name" in hint
