@@ -108,8 +108,8 @@ MUTATIONS = (
     ),
     Mutation(
         "envcheck/tensorcores/signatures.py",
-        'if {"tensor", "not tensor"} <= said:',
-        'if {"tensor"} <= said:',
+        'if {"tensor", "not tensor"} <= words:',
+        'if {"tensor"} <= words:',
         "test_tensor_signatures.py",
     ),
     Mutation(
@@ -134,7 +134,7 @@ MUTATIONS = (
     ),
     Mutation(
         "envcheck/bounded_tar.py",
-        "if size < 0 or self._left < 0 or self._left_of_all < 0:",
+        "if size < 0 or self._remaining < 0 or self._remaining_of_all < 0:",
         "if size < 0:",
         "test_bounded_tar.py",
     ),

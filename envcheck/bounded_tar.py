@@ -68,12 +68,12 @@ class _Counted:
         self._stream = stream
         self._position = 0
         self._in_header = False
-        self._left = HEADERS_OF_ONE
-        self._left_of_all = HEADERS_OF_ALL
+        self._remaining = HEADERS_OF_ONE
+        self._remaining_of_all = HEADERS_OF_ALL
         self._end = 0  # of the last header
 
     def header(self) -> _Counted:
-        self._left = HEADERS_OF_ONE
+        self._remaining = HEADERS_OF_ONE
         return self
 
     def __enter__(self) -> None:
@@ -82,7 +82,7 @@ class _Counted:
     def __exit__(self, *_: object) -> None:
         self._in_header = False
         self._end = max(self._end, self._position)
-        self._left_of_all -= HEADERS_OF_ONE - self._left
+        self._remaining_of_all -= HEADERS_OF_ONE - self._remaining
 
     def seekable(self) -> bool:
         return not self._stream
@@ -92,8 +92,8 @@ class _Counted:
 
     def read(self, size: int) -> bytes:
         if self._in_header:
-            self._left -= size
-            if size < 0 or self._left < 0 or self._left_of_all < 0:
+            self._remaining -= size
+            if size < 0 or self._remaining < 0 or self._remaining_of_all < 0:
                 raise tarfile.ReadError("its headers are too large")
         data = self._read(size)
         self._position += len(data)

@@ -53,13 +53,13 @@ class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
     """Rows for the collector to run."""
 
     asked: list[str]  # the command line's WHAT
-    options: list[str] = []  # of the command line, which are told with the result
+    options: list[str] = []  # of the command line, which are shown with the result
     rows: list[BenchRow]
     repetitions: int = 5
     seconds: float = 2.0  # of a repetition, about
     warm_up: float | None = None  # seconds at most; None: as is usual on a GPU, and on a CPU
     busy_ok: bool = False  # on GPUs that are in use, too
-    left_out: list[LeftOut] = []  # by the plan, which is told with the result
+    left_out: list[LeftOut] = []  # by the plan, which is shown with the result
 
 
 class SoakWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,8 +240,8 @@ def _with_capabilities(snapshot: Snapshot) -> Snapshot:
         return snapshot
     facts = msgspec.structs.replace(probe.facts, gpus=filled)
     sources = {**probe.sources, "gpus.compute_capability": source}
-    told = msgspec.structs.replace(probe, facts=facts, sources=sources)
-    machine = msgspec.structs.replace(snapshot.machine, nvidia_smi=told)
+    completed = msgspec.structs.replace(probe, facts=facts, sources=sources)
+    machine = msgspec.structs.replace(snapshot.machine, nvidia_smi=completed)
     return msgspec.structs.replace(snapshot, machine=machine)
 
 

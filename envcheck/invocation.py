@@ -26,8 +26,8 @@ def envcheck_command() -> str:
         script = shlex.quote(str(started.absolute()))
     else:
         script = f"{shlex.quote(sys.executable or 'python3')} -m envcheck"
-    said = os.environ.get(VARIABLE, "")
-    return said if said and said.isprintable() else script
+    name = os.environ.get(VARIABLE, "")
+    return name if name and name.isprintable() else script
 
 
 def in_place(command: str) -> str:

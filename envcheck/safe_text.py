@@ -59,8 +59,8 @@ _escaped_json = _Escapes("\n", _json_escape)
 
 def one_line(text: str, rest: str = "more characters") -> str:
     """A line; runs of white space become one space. ``rest`` is what is cut beyond LONGEST."""
-    if (left := len(text) - LONGEST) > 0:
-        text = f"{text[:LONGEST]} [{left} {rest}]"
+    if (more := len(text) - LONGEST) > 0:
+        text = f"{text[:LONGEST]} [{more} {rest}]"
     return _escaped(" ".join(text.split()))
 
 

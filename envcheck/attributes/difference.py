@@ -83,7 +83,7 @@ def differences(before: SnapshotView, after: SnapshotView) -> Differences:
     gone = _came_and_went(gpus_of(before), gpus_of(after))
     old = {(one.key, one.device): one for one in attributes(before)}
     new = {(one.key, called.get(one.device, one.device)): one for one in attributes(after)}
-    both = _told_by_both(before, after)
+    both = _looked_for_in_both(before, after)
     changed: dict[tuple[str, str, str], ChangedFact] = {}
     only: dict[tuple[str, Side], int] = {}
     compared = 0
@@ -93,9 +93,9 @@ def differences(before: SnapshotView, after: SnapshotView) -> Differences:
         values = [_value(side.get(place), looked_at) for side in (old, new)]
         if None in values:
             if not _of_a_gpu_in_one(place, old, new):
-                told: Side = "after" if values[0] is None else "before"
+                in_one: Side = "after" if values[0] is None else "before"
                 where = _section(one.key)
-                only[where, told] = only.get((where, told), 0) + 1
+                only[where, in_one] = only.get((where, in_one), 0) + 1
             continue
         compared += 1
         if values[0] != values[1]:
@@ -105,8 +105,8 @@ def differences(before: SnapshotView, after: SnapshotView) -> Differences:
         facts=[*gone, *changed.values()],
         rates=rates,
         only=[
-            OneSided(words=words, told_in=told, count=count)
-            for (words, told), count in sorted(only.items())
+            OneSided(words=words, told_in=in_one, count=count)
+            for (words, in_one), count in sorted(only.items())
         ],
         facts_compared=compared,
         rates_compared=rates_compared,
@@ -124,7 +124,7 @@ def _value(one: Attribute | None, looked_at: bool) -> str | None:
     return NONE if looked_at else None
 
 
-def _told_by_both(before: SnapshotView, after: SnapshotView) -> set[str]:
+def _looked_for_in_both(before: SnapshotView, after: SnapshotView) -> set[str]:
     """Sections in which a name that is not there was looked for."""
     return {
         name
@@ -136,7 +136,7 @@ def _told_by_both(before: SnapshotView, after: SnapshotView) -> set[str]:
 def _of_a_gpu_in_one(
     place: _Place, old: Mapping[_Place, Attribute], new: Mapping[_Place, Attribute]
 ) -> bool:
-    """Whether the device itself is in one of the two alone, which is told once."""
+    """Whether the device itself is in one of the two alone, which is reported once."""
     _key, device = place
     if not device:
         return False
@@ -150,7 +150,7 @@ def _put(
     before: str,
     after: str,
 ) -> None:
-    """Devices with the same change are told together."""
+    """Devices with the same change are reported together."""
     found = changed.get((one.key, before, after))
     devices = [*found.devices, device] if found is not None else [device] if device else []
     changed[one.key, before, after] = ChangedFact(
@@ -217,9 +217,9 @@ def _rates(
     return sorted(found, key=lambda one: (not one.worse, -abs(one.change))), compared
 
 
-def _count(only: dict[tuple[str, Side], int], one: Measurement, told: Side) -> None:
+def _count(only: dict[tuple[str, Side], int], one: Measurement, side: Side) -> None:
     words = f"rates: {_section(one.key)}"
-    only[words, told] = only.get((words, told), 0) + 1
+    only[words, side] = only.get((words, side), 0) + 1
 
 
 def _match(one: Measurement, candidates: list[Measurement]) -> Measurement | None:

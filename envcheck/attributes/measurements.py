@@ -82,9 +82,9 @@ def _micro_kernels(document: Document, called: Mapping[str, str]) -> Iterator[Me
 def _named(level: Level, framework: str, mode: Mode, setting: Setting) -> tuple[str, str]:
     """A figure's key, and its words."""
     where = _LEVELS[level] + (f" {FRAMEWORKS.get(framework, '')}" if level == "L2" else "")
-    told = f" ({setting})" if setting and setting != "half" else ""
+    suffix = f" ({setting})" if setting and setting != "half" else ""
     key = ".".join(filter(None, ("kernels", level, framework, mode, setting)))
-    return key, f"{mode.upper()} products {where}{told}"
+    return key, f"{mode.upper()} products {where}{suffix}"
 
 
 def _device(run: LevelRun, called: Mapping[str, str]) -> str:

@@ -85,10 +85,10 @@ def libraries(view: SnapshotView) -> Maybe[dict[str, str]]:
     if target is None:
         return _NO_TARGET
     probes = [getattr(target, name) for name in FRAMEWORKS] + [target.loader]
-    told = [probe.facts.libraries for probe in probes if probe is not None and probe.facts]
-    if not told:
+    lists = [probe.facts.libraries for probe in probes if probe is not None and probe.facts]
+    if not lists:
         return NOT_COLLECTED
-    every: list[Library] = [library for these in told for library in these]
+    every: list[Library] = [library for items in lists for library in items]
     return _kept((one.name, version) for one in every if (version := known(one.version)))
 
 

@@ -64,7 +64,7 @@ def gpus_of(view: SnapshotView) -> list[Gpu]:
 
 
 def shown(fact: Fact, key: Key) -> str:
-    """A fact as an attribute's value; "" for what is not told."""
+    """A fact as an attribute's value; "" for what is not known."""
     if isinstance(fact, Unavailable):
         return NONE if fact.unavailable == "absent" else ""
     if fact is True or fact is False:

@@ -47,7 +47,7 @@ class Gpu(Facts, frozen=True, kw_only=True):
     board_part_number: Maybe[str] = NOT_COLLECTED
     gsp_firmware: Maybe[str] = NOT_COLLECTED
     gsp_enabled: Maybe[bool] = NOT_COLLECTED
-    gsp_default: Maybe[bool] = NOT_COLLECTED  # whether this GPU runs it unless told otherwise
+    gsp_default: Maybe[bool] = NOT_COLLECTED  # whether this GPU runs it unless set otherwise
     inforom_valid: Maybe[bool] = NOT_COLLECTED  # its checksums, when it was last read
     driver_model: Maybe[str] = NOT_COLLECTED  # Windows: "WDDM", "TCC", "MCDM"
     virtualization: Maybe[str] = (

@@ -20,10 +20,10 @@ ElementType = Literal["fp32", "fp16", "bf16", "e4m3", "int8", "int32"]
 Setting = Literal[
     "",
     "default",  # FP32 matrices, the way the user has it
-    "switch-on",  # FP32 matrices, the framework told to use TF32
-    "switch-off",  # FP32 matrices, the framework told to stay with FP32
+    "switch-on",  # FP32 matrices, the framework set to use TF32
+    "switch-off",  # FP32 matrices, the framework set to stay with FP32
     "override",  # FP32 matrices, default settings under NVIDIA_TF32_OVERRIDE=0
-    "control",  # FP32 matrices, told to stay with FP32 under NVIDIA_TF32_OVERRIDE=0
+    "control",  # FP32 matrices, set to stay with FP32 under NVIDIA_TF32_OVERRIDE=0
     "half",  # FP16 or BF16 matrices
 ]
 

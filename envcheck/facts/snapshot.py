@@ -167,20 +167,20 @@ def unknown_fields(data: bytes, found: Snapshot) -> list[str]:
     return [place.removeprefix(".") for place in _unknown(whole, found, "")]
 
 
-def _unknown(told: Any, known: Any, place: str) -> Iterator[str]:
-    if isinstance(told, dict) and isinstance(known, msgspec.Struct):
-        for name, value in told.items():
+def _unknown(data: Any, known: Any, place: str) -> Iterator[str]:
+    if isinstance(data, dict) and isinstance(known, msgspec.Struct):
+        for name, value in data.items():
             if name == "extensions":
                 continue  # other packages say there what they like
             if name in known.__struct_fields__:
                 yield from _unknown(value, getattr(known, name), f"{place}.{name}")
             else:
                 yield f"{place}.{name}"
-    elif isinstance(told, dict) and isinstance(known, dict):
-        for name, value in told.items():
+    elif isinstance(data, dict) and isinstance(known, dict):
+        for name, value in data.items():
             yield from _unknown(value, known[name], f"{place}.{name}")
-    elif isinstance(told, list) and isinstance(known, list):
-        for number, (value, item) in enumerate(zip(told, known, strict=True)):
+    elif isinstance(data, list) and isinstance(known, list):
+        for number, (value, item) in enumerate(zip(data, known, strict=True)):
             yield from _unknown(value, item, f"{place}[{number}]")
 
 

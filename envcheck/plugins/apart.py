@@ -122,9 +122,9 @@ def _started(file: str) -> Any:
 
 
 def _answers(asked: PluginTask, result: Any) -> list[PluginAnswer]:
-    told = result.stdout.rpartition(asked.cookie.encode())[2]
+    output = result.stdout.rpartition(asked.cookie.encode())[2]
     try:
-        found = msgspec.json.decode(told, type=list[_Forked])
+        found = msgspec.json.decode(output, type=list[_Forked])
         if len(found) != len(asked.items):
             raise ValueError
     except ValueError:
@@ -135,9 +135,9 @@ def _answers(asked: PluginTask, result: Any) -> list[PluginAnswer]:
     return [_answer(one) for one in found]
 
 
-def _answer(told: _Forked) -> PluginAnswer:
-    if told.failure is not None:
-        return PluginAnswer(reason=f"its process {safe_text.one_line(told.failure['detail'])}")
-    if "value" not in told.facts:
-        return PluginAnswer(reason=safe_text.one_line(told.facts.get("error", "it gave no answer")))
-    return PluginAnswer(value=msgspec.Raw(told.facts["value"].encode()))
+def _answer(item: _Forked) -> PluginAnswer:
+    if item.failure is not None:
+        return PluginAnswer(reason=f"its process {safe_text.one_line(item.failure['detail'])}")
+    if "value" not in item.facts:
+        return PluginAnswer(reason=safe_text.one_line(item.facts.get("error", "it gave no answer")))
+    return PluginAnswer(value=msgspec.Raw(item.facts["value"].encode()))

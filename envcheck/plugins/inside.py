@@ -35,8 +35,8 @@ def main() -> None:
         asked.items, lambda item, tell: _tell(job, item, tell), asked.limit, asked.budget, "asked"
     )
     orphans.sweep()
-    told = [{"facts": one.facts, "failure": one.failure} for one in answers]
-    answer.write(asked.cookie + _encode(told).decode())
+    facts = [{"facts": one.facts, "failure": one.failure} for one in answers]
+    answer.write(asked.cookie + _encode(facts).decode())
     answer.flush()
 
 
@@ -64,10 +64,10 @@ def _tell(job: Job, item: str, tell: Callable[[dict[str, str]], None]) -> bool:
     process = os.getpid()
     try:
         text = _encode(job(item)).decode()
-        told = {"value": text} if len(text) <= SIZE else {"error": "its answer is too large"}
+        result = {"value": text} if len(text) <= SIZE else {"error": "its answer is too large"}
     except BaseException as error:  # noqa: BLE001 - SystemExit, too: it is a stranger's code
-        told = {"error": safe_text.of_error(error)}
+        result = {"error": safe_text.of_error(error)}
     if os.getpid() != process:  # the package has forked: only one of the two answers
         os._exit(0)
-    tell(told)
+    tell(result)
     return True

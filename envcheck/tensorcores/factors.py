@@ -1,4 +1,4 @@
-"""What FP32 factors were rounded to before they were multiplied: told by single products' bits."""
+"""What FP32 factors were rounded to before they were multiplied: found by single products' bits."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Sum(NamedTuple):
 def parse(line: str) -> Sum | None:
     """A line as a Sum; None where it is none."""
     vector, _, rest = line.partition(" ")
-    left, equals, right = rest.partition(" = ")
-    terms = [term.split(" x ") for term in left.split(" + ")]
+    products, equals, right = rest.partition(" = ")
+    terms = [term.split(" x ") for term in products.split(" + ")]
     outputs = right.split(" or ")
     complete = outputs[-1] != "more"
     words = outputs if complete else outputs[:-1]
@@ -49,7 +49,7 @@ def _word(text: str) -> bool:
 
 
 def rounded_to(sums: Iterable[Sum]) -> str:
-    """Which of FORMS the factors of these products were rounded to; "" where it cannot be told.
+    """Which of FORMS the factors of these products were rounded to; "" where it cannot be determined.
 
     That of which one way of rounding gives every output that was seen, while those of no other do: products
     that come out the same in all of them tell nothing.

@@ -63,19 +63,19 @@ def by_opcodes(counts: Mapping[str, int], mode: Mode) -> HardwareSource:
         for op, count in there.items()
         if units[op][0] == "cuda core" and mode in units[op][1]
     }
-    said = (
+    text = (
         ", ".join(f"{count} {op}" for op, count in (tensor | cores).items())
         or "no product's opcode"
     )
     if own and sum(own.values()) > sum(cores.values()):
-        return HardwareSource("tensor", said)
+        return HardwareSource("tensor", text)
     if tensor and not own:
         return HardwareSource(
-            None, f"{said}: {name(mode)} is emulated on Tensor Cores of another type"
+            None, f"{text}: {name(mode)} is emulated on Tensor Cores of another type"
         )
     if tensor:
-        return HardwareSource(None, f"{said}: mostly others")
-    return HardwareSource("not tensor" if cores else None, said)
+        return HardwareSource(None, f"{text}: mostly others")
+    return HardwareSource("not tensor" if cores else None, text)
 
 
 def by_names(names: list[str]) -> HardwareSource:
@@ -85,11 +85,11 @@ def by_names(names: list[str]) -> HardwareSource:
     if not found:
         return HardwareSource(None, "only auxiliary kernels")
     kinds = {kind for kind, _ in found}
-    said = ", ".join(f"{_short(one)} ({kind})" for kind, one in found[:2])
-    said += f" and {len(found) - 2} more" if len(found) > 2 else ""
+    text = ", ".join(f"{_short(one)} ({kind})" for kind, one in found[:2])
+    text += f" and {len(found) - 2} more" if len(found) > 2 else ""
     if kinds == {"tensor"}:
-        return HardwareSource("tensor", said)
-    return HardwareSource("not tensor" if kinds == {"simt"} else None, said)
+        return HardwareSource("tensor", text)
+    return HardwareSource("not tensor" if kinds == {"simt"} else None, text)
 
 
 def _short(text: str) -> str:

@@ -95,11 +95,11 @@ def _verdict(seen: RunEvidence, control_ok: bool) -> Verdict:
 def _judged(seen: RunEvidence, around: _Around) -> Case:
     run, mode = seen.run, seen.mode
     control_ok = around.controls.get(seen.place) == _AS_IT_MUST
-    said = _verdict(seen, control_ok)
-    calm = _is_calm(seen, said, control_ok)
-    proven = said == "proven" and not seen.control  # most are, and these have no cause
-    why = None if proven else causes.why(_setup(seen, around, said, calm))
-    measured = said != "not applicable"
+    found = _verdict(seen, control_ok)
+    calm = _is_calm(seen, found, control_ok)
+    proven = found == "proven" and not seen.control  # most are, and these have no cause
+    why = None if proven else causes.why(_setup(seen, around, found, calm))
+    measured = found != "not applicable"
     return Case(
         seen,
         ModeVerdict(
@@ -110,7 +110,7 @@ def _judged(seen: RunEvidence, around: _Around) -> Case:
             mode=mode.mode,
             setting=mode.setting,
             control=seen.control,
-            verdict=said,
+            verdict=found,
             bits=Line(says=seen.reading.says, text=seen.reading.text),
             rate=seen.speed.line,
             hardware=seen.hardware,
@@ -119,7 +119,7 @@ def _judged(seen: RunEvidence, around: _Around) -> Case:
             share=seen.speed.share if measured else None,
             partial=measured and seen.speed.partial,
             ratio=seen.speed.ratio,
-            reason=_reason(seen, said, control_ok),
+            reason=_reason(seen, found, control_ok),
             cause=why.cause if why else "",
             slow=seen.speed.slow if measured else "",
             remedy=why.remedy if why else None,
@@ -129,7 +129,7 @@ def _judged(seen: RunEvidence, around: _Around) -> Case:
     )
 
 
-def _setup(seen: RunEvidence, around: _Around, said: Verdict, calm: bool) -> Setup:
+def _setup(seen: RunEvidence, around: _Around, found: Verdict, calm: bool) -> Setup:
     run, asked = seen.run, question(seen.mode)
 
     def verdict_at(level: Level | None) -> Verdict | None:
@@ -141,7 +141,7 @@ def _setup(seen: RunEvidence, around: _Around, said: Verdict, calm: bool) -> Set
         seen.chip,
         seen.reading,
         seen.hardware,
-        said,
+        found,
         seen.control,
         around.controls.get(seen.place),
         calm,
@@ -152,7 +152,7 @@ def _setup(seen: RunEvidence, around: _Around, said: Verdict, calm: bool) -> Set
     )
 
 
-def _is_calm(seen: RunEvidence, said: Verdict, control_ok: bool) -> bool:
+def _is_calm(seen: RunEvidence, found: Verdict, control_ok: bool) -> bool:
     """Whether nothing is amiss in "indicated".
 
     Each line says tensor, or is silent by nature: the bits where every unit gives the same, the rate where
@@ -166,7 +166,7 @@ def _is_calm(seen: RunEvidence, said: Verdict, control_ok: bool) -> bool:
     bits = not strange and (reading.says == "tensor" or reading.blind)
     rate = seen.speed.line.says == "tensor" or seen.speed.abstains
     return (
-        said == "indicated"
+        found == "indicated"
         and control_ok
         and not seen.control
         and not seen.run.busy
@@ -175,32 +175,32 @@ def _is_calm(seen: RunEvidence, said: Verdict, control_ok: bool) -> bool:
     )
 
 
-def _reason(seen: RunEvidence, said: Verdict, control_ok: bool) -> str:
+def _reason(seen: RunEvidence, found: Verdict, control_ok: bool) -> str:
     reading, mode = seen.reading, seen.mode
     lines = (
         ("bits", reading.says),
         ("rate", seen.speed.line.says),
         ("hardware", seen.hardware.says),
     )
-    if said == "not applicable":
+    if found == "not applicable":
         capability = known(seen.run.compute_capability) or "?"
         what = (
             seen.chip.why_none or f"compute capability {capability} has no {name(mode.mode)} mode"
         )
         return f"{what}: its products run on CUDA cores" if mode.outcome == "ok" else what
-    if said == "could not run":
+    if found == "could not run":
         return _why_not_run(seen)
-    if said == "contradiction":
+    if found == "contradiction":
         return "; ".join(
             f"{line} say{'' if line == 'bits' else 's'} {says}" for line, says in lines
         )
     if reading.wrong or reading.unknown:
         return (reading.wrong or reading.text).rstrip(".")
-    if said == "indicated":
+    if found == "indicated":
         agree = [line for line, says in lines if says == "tensor"]
         so = f"{' and '.join(agree)} say{'s' if agree in (['rate'], ['hardware']) else ''} so"
         return f"{so}, without a control" if not control_ok and not seen.control else f"only {so}"
-    return "no line of evidence is enough" if said == "cannot tell" else ""
+    return "no line of evidence is enough" if found == "cannot tell" else ""
 
 
 def _why_not_run(seen: RunEvidence) -> str:

@@ -126,15 +126,15 @@ def _sizes(setup: Setup) -> Why | None:
     shape = setup.mode.rate.shape if setup.mode.rate is not None else []
     if setup.run.level == "L0" or not shape:
         return None
-    told = " x ".join(map(str, shape))
+    sizes = " x ".join(map(str, shape))
     if any(size % _ALIGNED for size in shape):
         return Why(
-            f"The sizes {told} are not all multiples of {_ALIGNED}: before cuBLAS 11 that rules Tensor"
+            f"The sizes {sizes} are not all multiples of {_ALIGNED}: before cuBLAS 11 that rules Tensor"
             " Cores out, and later it makes them slower.",
             Remedy(f"Make dimensions multiples of {_ALIGNED}, or better of 64."),
         )
     if min(shape) < _SMALL:
-        return Why(f"At {told} cuBLAS may prefer a kernel on CUDA cores: the product is small.")
+        return Why(f"At {sizes} cuBLAS may prefer a kernel on CUDA cores: the product is small.")
     return None
 
 

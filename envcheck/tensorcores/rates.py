@@ -177,20 +177,20 @@ def _per_clock(rate: Rate, chip: Chip, mode: Mode, doubts: list[str], slowed: li
     done, ceiling, peak = known(rate.fma_per_clock_per_sm), chip.ceiling(mode), chip.rate(mode)
     if done is None:
         return _line("cannot tell", "FMA per clock and SM: not measured")
-    said = f"{done:.0f} FMA per clock and SM"
+    text = f"{done:.0f} FMA per clock and SM"
     if ceiling is None:
-        return _line("cannot tell", f"{said}; what CUDA cores can do here is not known")
-    said += f", CUDA cores {ceiling:g}"
+        return _line("cannot tell", f"{text}; what CUDA cores can do here is not known")
+    text += f", CUDA cores {ceiling:g}"
     if peak is not None and done > BEYOND * peak and mode != "fp32":
-        return _line("cannot tell", f"{said}; the chip's peak is {peak:g}: not measured right")
+        return _line("cannot tell", f"{text}; the chip's peak is {peak:g}: not measured right")
     if done >= MARGIN * ceiling:
-        return _doubted(_line("tensor", said), doubts, done >= WIDE * MARGIN * ceiling)
+        return _doubted(_line("tensor", text), doubts, done >= WIDE * MARGIN * ceiling)
     if mode != "fp32" and (peak is None or peak < MARGIN * ceiling):
         why = "not known" if peak is None else f"only {peak:g}"
-        return _line("cannot tell", f"{said}; the Tensor Cores' peak is {why}")
+        return _line("cannot tell", f"{text}; the Tensor Cores' peak is {why}")
     if done <= AT_REST * ceiling:
-        return _doubted(_line("not tensor", said), doubts + slowed, False)
-    return _line("cannot tell", f"{said}: more than these can, and little more")
+        return _doubted(_line("not tensor", text), doubts + slowed, False)
+    return _line("cannot tell", f"{text}: more than these can, and little more")
 
 
 def _products(
@@ -210,24 +210,24 @@ def _products(
     if fp32 and _beyond_cores(fp32, chip, multiprocessors, clock_mhz):
         fp32 = None  # it went through Tensor Cores itself: emulated, or in TF32
     ratio = done / fp32 if fp32 and mode != "fp32" else None
-    said = f"{figure(done)} {unit(mode)}" + ("" if ratio is None else f", {ratio:.1f} times FP32")
+    words = f"{figure(done)} {unit(mode)}" + ("" if ratio is None else f", {ratio:.1f} times FP32")
     cores = ceiling / chip.lanes if ceiling and chip.lanes else 1.0
     if ratio is not None and expected is not None and expected >= MARGIN * cores:
         needed = max(MARGIN * cores, SHARE * expected)
         if ratio >= needed:
-            return _doubted(_line("tensor", said), doubts, ratio >= WIDE * needed)
+            return _doubted(_line("tensor", words), doubts, ratio >= WIDE * needed)
         most_of_cores = AT_REST * cores
         if ratio < MARGIN or ratio <= most_of_cores <= FAR * expected:
-            text = f"{said}, where {expected:g} are expected"
+            text = f"{words}, where {expected:g} are expected"
             return _doubted(_line("not tensor", text), doubts + slowed, False)
     if ceiling is not None and multiprocessors and clock_mhz:
         most = tflops(ceiling, multiprocessors, clock_mhz)
-        said += f", CUDA cores at most {figure(most)}"
+        words += f", CUDA cores at most {figure(most)}"
         if done >= MARGIN * most:
-            return _doubted(_line("tensor", said), doubts, done >= WIDE * MARGIN * most)
+            return _doubted(_line("tensor", words), doubts, done >= WIDE * MARGIN * most)
         if mode == "fp32" and done <= AT_REST * most and _is_no_tf32(done / most, chip):
-            return _doubted(_line("not tensor", said), doubts + slowed, False)
-    return _line("cannot tell", said + _abstains(chip, mode, cores))
+            return _doubted(_line("not tensor", words), doubts + slowed, False)
+    return _line("cannot tell", words + _abstains(chip, mode, cores))
 
 
 def _is_no_tf32(share: float, chip: Chip) -> bool:
@@ -298,8 +298,8 @@ def _held(rate: Rate, clock: float | None, maximum: float) -> str:
         return ""
     reasons = known(rate.clock_event_reasons) or []
     why = [words for reason, words in _HOLDS.items() if reason in reasons]
-    said = f"the SM clock was at {clock:.0f} of {maximum:.0f} MHz"
-    return said + (f": {' and '.join(why)}" if why else ", and the driver gives no reason")
+    text = f"the SM clock was at {clock:.0f} of {maximum:.0f} MHz"
+    return text + (f": {' and '.join(why)}" if why else ", and the driver gives no reason")
 
 
 def _slow(run: LevelRun, share: float | None, held: str) -> str:
@@ -310,10 +310,10 @@ def _slow(run: LevelRun, share: float | None, held: str) -> str:
         why.append(f"it ran on a MIG instance{f' of {count} multiprocessors' if count else ''}")
     if share is not None and share < NOTEWORTHY and run.busy:
         why.append("another process was using the GPU")
-    said = "; ".join(why)
-    if said.startswith(("the ", "it ", "another ")):
-        said = said[:1].upper() + said[1:]
-    return said + "." if said else ""
+    text = "; ".join(why)
+    if text.startswith(("the ", "it ", "another ")):
+        text = text[:1].upper() + text[1:]
+    return text + "." if text else ""
 
 
 def _low(
@@ -326,10 +326,10 @@ def _low(
 ) -> bool:
     if run.busy or _by_old_instructions(run, mode):
         return False
-    told = known(rate.clock_event_reasons)
-    reasons = set(told or []) - _NORMAL
+    listed = known(rate.clock_event_reasons)
+    reasons = set(listed or []) - _NORMAL
     # A clock that was counted on the GPU is low where others had their turns too; NVML's is the clock.
-    unexplained = told == [] and rate.clock_source == "NVML"
+    unexplained = listed == [] and rate.clock_source == "NVML"
     braked = bool(clock and clock < HELD * maximum and (reasons & set(_HOLDS) or unexplained))
     judged = share is not None and not is_of_the_library(run, question(mode))
     return braked or (judged and share is not None and share < LOW)

@@ -87,10 +87,10 @@ def _unreached(run: LevelRun, facts: MicroKernels) -> Iterator[ModeRun]:
     """The modes of a level that did not come so far as to report them."""
     if run.outcome == "ok":
         return
-    told = {(mode.mode, mode.setting) for mode in run.modes}
+    reported = {(mode.mode, mode.setting) for mode in run.modes}
     asked = _L2 if run.level == "L2" else tuple((mode, "") for mode in facts.modes)
     for mode, setting in asked:
-        if (mode, setting) not in told and (mode in facts.modes or mode == "fp32"):
+        if (mode, setting) not in reported and (mode in facts.modes or mode == "fp32"):
             outcome = "not-run" if run.outcome == "busy" else run.outcome
             yield ModeRun(mode=mode, setting=setting, outcome=outcome, reason=run.reason)
 
@@ -98,10 +98,10 @@ def _unreached(run: LevelRun, facts: MicroKernels) -> Iterator[ModeRun]:
 def _seen(reader: _Reader, run: LevelRun, mode: ModeRun, path: str, place: Place) -> RunEvidence:
     capability = known(run.compute_capability)
     this = chip(known(run.name) or "", capability or "")
-    told, instructions = speed(run, mode, this), hardware(run, mode)
-    if told.line.says == "not tensor" and (why := _not_the_units(run, mode, instructions)):
-        line = Line(says="cannot tell", text=f"{told.line.text}; {why}")
-        told = msgspec.structs.replace(told, line=line, abstains=run.level != "L0")
+    rate, instructions = speed(run, mode, this), hardware(run, mode)
+    if rate.line.says == "not tensor" and (why := _not_the_units(run, mode, instructions)):
+        line = Line(says="cannot tell", text=f"{rate.line.text}; {why}")
+        rate = msgspec.structs.replace(rate, line=line, abstains=run.level != "L0")
     return RunEvidence(
         run,
         mode,
@@ -109,7 +109,7 @@ def _seen(reader: _Reader, run: LevelRun, mode: ModeRun, path: str, place: Place
         place[0],
         this,
         reader.read(mode.signatures, capability, mode.mode),
-        told,
+        rate,
         instructions,
         place,
     )

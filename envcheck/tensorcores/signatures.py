@@ -194,14 +194,14 @@ def _together(readings: list[Reading]) -> Reading:
     """One reading of a mode's sets of types."""
     if len(readings) == 1:
         return readings[0]
-    said = {reading.says for reading in readings}
+    words = {reading.says for reading in readings}
     text = "; ".join(reading.text for reading in readings)
     says: Word = "cannot tell"
-    if {"tensor", "not tensor"} <= said:
+    if {"tensor", "not tensor"} <= words:
         text += "; the kinds of output disagree"
-    elif "tensor" in said:
+    elif "tensor" in words:
         says = "tensor"
-    elif "not tensor" in said:
+    elif "not tensor" in words:
         says = "not tensor"
     first = next((reading for reading in readings if reading.says == says), readings[0])
     return Reading(
