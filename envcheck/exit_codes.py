@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 
 
 class EnvcheckError(Exception):
-    """An error that the user is told in one sentence: what, where, and what to do."""
+    """An error that is shown to the user in one sentence: what, where, and what to do."""
 
     exit_code: ExitCode
 

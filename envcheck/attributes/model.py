@@ -6,7 +6,7 @@ import msgspec
 
 
 class Attribute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A fact that is equal on machines that are alike; what a Snapshot does not tell is left out.
+    """A fact that is equal on machines of the same kind; what a Snapshot does not hold is left out.
 
     key: stable, for programs: "host.kernel", "gpus.vbios", "packages.tensorflow". words: for people, after
     "the": "VBIOS". device: "GPU 3", "mlx5_0"; "" for the machine or its target.

@@ -74,7 +74,7 @@ class SnapshotView:
     """Read access to one Snapshot. Everything here is pure."""
 
     def __init__(self, snapshot: Snapshot, profile: Profile | None = None) -> None:
-        """profile: what the machine must be, where somebody said so."""
+        """profile: what the machine must be, where a profile is given."""
         self.snapshot = snapshot
         self.profile = profile
 

@@ -1,4 +1,4 @@
-"""What a finding is about: a GPU, a package, a file. Everything that is said of one is derived here."""
+"""What a finding is about: a GPU, a package, a file. Everything shown about one is derived here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of one mode, at one level, on one GPU: the verdict, and the lines of evidence under it."""
+"""The result for one mode, at one level, on one GPU: the verdict, and the lines of evidence under it."""
 
 from __future__ import annotations
 

@@ -245,9 +245,9 @@ def _failed(seen: Seen, name: str) -> Verdict:
 
 
 def _without_gpu(seen: Seen, states: dict[str, str]) -> Unjudged:
-    untold = [f"{_WAYS[name]}: {state}" for name, state in states.items() if " " in state]
-    if untold:
-        return seen.unjudged("; ".join(untold))
+    unknown = [f"{_WAYS[name]}: {state}" for name, state in states.items() if " " in state]
+    if unknown:
+        return seen.unjudged("; ".join(unknown))
     if states and set(states.values()) == {"absent"}:
         return seen.not_applicable(failed(seen, seen.trial(next(iter(states)))))
     variables = seen.trial("variables")

@@ -154,8 +154,8 @@ def _answer(seen: Seen, trial: SystemTrial) -> _NotEngaged | Unjudged | None:
         return _NotEngaged(NOT_CONVERTED)
     native = next((line for line in seen.run.log if _NATIVE.search(line)), "")
     if "engines" not in trial.evidence and not native:
-        untold = "this version does not report how many engines it built"
-        return seen.unjudged(f"{trial.name}: {untold}")
+        lacking = "this version does not report how many engines it built"
+        return seen.unjudged(f"{trial.name}: {lacking}")
     if not number(trial, "engines"):
         reason = _REASON.search(native)
         fell_back = f": {reason[1].rstrip('.')}" if reason else ""

@@ -12,7 +12,7 @@ _PROPERTIES = (0, 1, 2)  # libraryPropertyType: major, minor, patch
 # Switches of cuBLAS 12.9 and later that compute FP32 and FP64 products on Tensor Cores: they would make
 # the control no control.
 _EMULATION = re.compile(r"CUBLAS(LT)?_.*EMULAT")
-_TOLD = re.compile(r"CUBLAS|NVIDIA_TF32_OVERRIDE\Z")
+_REPORTED = re.compile(r"CUBLAS|NVIDIA_TF32_OVERRIDE\Z")
 
 
 class NoLibrary(Exception):
@@ -42,7 +42,7 @@ def scrub(environ):
     for name in sorted(environ):
         if _EMULATION.match(name):
             noted[name] = "(taken out for this run; it was %r)" % environ.pop(name)
-        elif _TOLD.match(name):
+        elif _REPORTED.match(name):
             noted[name] = environ[name]
     return noted
 

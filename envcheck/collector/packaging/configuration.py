@@ -125,7 +125,7 @@ def parse_pip(text):
             (section, key, value)
             for section in sections
             for key, value in parser.items(section)
-            if _is_told(key)
+            if _is_reported(key)
         ]
     except configparser.Error as error:
         line = getattr(error, "lineno", None) or next(
@@ -142,7 +142,7 @@ def _pip_name(key):
     return key.lstrip("-").replace("_", "-").lower()
 
 
-def _is_told(key):
+def _is_reported(key):
     name = _pip_name(key)
     return name in PIP_KEYS or bool(SECRET_NAME.search(name))
 

@@ -45,7 +45,7 @@ def read_file(path):
             raise
         words = error.group().strip()
         return without_document(words, "nvidia-smi said: " + words)
-    facts["gpus"] += _told_beside(text, facts["gpus"])
+    facts["gpus"] += _reported_beside(text, facts["gpus"])
     return facts
 
 
@@ -97,7 +97,7 @@ def _gpu(node, form):
     return gpu
 
 
-def _told_beside(text, gpus):
+def _reported_beside(text, gpus):
     """GPUs that it could not ask, after those that it could; it warns of a corrupt InfoROM there, too."""
     by_address = {_address(gpu["pci_address"]): gpu for gpu in gpus if "pci_address" in gpu}
     for address in _CORRUPT_INFOROM.findall(text):

@@ -1,7 +1,7 @@
 """TF-TRT: a small graph, converted by TensorFlow's converter in each precision, run beside what it was.
 
 An operation of TensorRT's in the converted graph is no engine yet: one whose engine cannot be built runs what
-it replaced, and nobody is told. Engines are therefore counted where the converter writes them down.
+it replaced, without a message. Engines are therefore counted where the converter writes them down.
 """
 
 import importlib
@@ -179,7 +179,7 @@ class _FrozenGraphs(object):
         return values, len(found), built
 
     def _run(self, graph_def, dynamic=(), trt_convert=None):
-        """(values, how many engines the dynamic operations have built, None where that is not told)."""
+        """(values, how many engines the dynamic operations have built, None where that is not known)."""
         graph = self._v1.Graph()
         with graph.as_default():
             self._v1.import_graph_def(graph_def, name="")

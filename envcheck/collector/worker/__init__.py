@@ -23,7 +23,7 @@ The parent's side (``parent.Worker``)::
 
     argv = worker.command(python, "envcheck.collector.kernels.level0", params)
     child = start(argv, deadline, cwd, env)     # a process.Child
-    one = Worker(child, Limits(start=60.0, stage=5.0, total=10.0), take=heard.take)
+    one = Worker(child, Limits(start=60.0, stage=5.0, total=10.0), take=report.take)
     while one.step():                           # looks once, never waits
         pause(0.005)
     one.outcome, one.reason                     # "ok", or why not, in one sentence

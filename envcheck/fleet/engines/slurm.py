@@ -26,7 +26,7 @@ LIMIT = 16 << 20  # bytes of an answer: a large machine's has one megabyte
 _FORMS = re.compile(r"(?:SLURM|SRUN)_(?:LABELIO|STD\w{1,20}MODE|INPUT|OUTPUT|ERROR|MULTI_PROG|PTY)")
 
 # No variable of the user's goes to the nodes but these (by default srun sends all of them, secrets, too), nor
-# do the limits of the shell here; each can be said otherwise after "--".
+# do the limits of the shell here; each can be set otherwise after "--".
 _DEFAULTS = (
     "--export=PATH,HOME,USER,LOGNAME,LANG",
     "--propagate=NONE",

@@ -1,6 +1,6 @@
 """Tells envcheck what a playbook does: a line of JSON an event, in the file that ENVCHECK_EVENTS names.
 
-Nothing else is written anywhere. What a machine or ssh said passes without the secrets of the inventory.
+Nothing else is written anywhere. Output of a machine or ssh passes without the secrets of the inventory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ description: A line of JSON an event, in the file that ENVCHECK_EVENTS names. No
 """
 
 PLACES = ("rack", "switch", "image")
-LONGEST = 2000  # characters of what was said
+LONGEST = 2000  # characters of such output
 LONGEST_LINE = 8_000_000  # bytes of an event: with all that a machine says of its Pythons
 # Variables whose values are shown to nobody.
 _SECRET = ("pass", "pwd", "secret", "token", "credential", "vault", "private", "api_key", "apikey")
@@ -155,7 +155,7 @@ class CallbackModule(CallbackBase):
 
 
 def _line(event, what):
-    """The machine first. What a machine or ssh said may hold bytes that are not UTF-8: they become "?"."""
+    """The machine first. Output of a machine or ssh may hold bytes that are not UTF-8: they become "?"."""
     text = json.dumps(dict(what, event=event), ensure_ascii=False)
     return (text + "\n").encode("utf-8", "replace")
 
