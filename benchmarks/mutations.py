@@ -114,8 +114,8 @@ MUTATIONS = (
     ),
     Mutation(
         "envcheck/tensorcores/hardware.py",
-        "if active - idle >= ACTIVE:",
-        "if active >= ACTIVE:",
+        "if own and sum(own.values()) > sum(cores.values()):",
+        "if own:",
         "test_tensor_hardware.py",
     ),
     # what fits a machine

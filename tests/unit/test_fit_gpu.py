@@ -59,6 +59,11 @@ def test_every_gpu_counts() -> None:
     assert not old.named().fits
 
 
+def test_the_documented_driver_itself_is_enough() -> None:
+    stack = m.with_release(cuda="11.8.0", driver="455.23.05")
+    assert m.judged(stack, m.machine(["A100"], "455.23.05")).candidates[0].named().fits
+
+
 def test_without_a_gpu() -> None:
     refused = m.judged(m.tensorflow(), m.without_gpu()).candidates[1]
     assert m.kinds(refused) == ["gpu"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from h100 import gpu, machine
+from h100 import VICTIM, gpu, machine, with_fault
 from whole import whole
 
 from envcheck.facts import snapshot as snapshots
@@ -77,6 +77,18 @@ def test_the_same_problem_of_other_devices_is_one_group() -> None:
     assert group.machines == ["gpu2", "gpu3", "gpu10"]
     assert (group.hosts, group.limit) == ("gpu[2-3,10]", "gpu2,gpu3,gpu10")
     assert group.of_one == "gpu2"  # GPU 5's address is in its commands
+
+
+def test_another_remedy_is_another_group() -> None:
+    pending = with_fault(remap_pending=True, remap_uncorrectable=1)
+    broken = with_fault(remap_failed=True, remap_uncorrectable=1)
+    machines = [
+        judge_snapshot(Member(name=name), one)[0]
+        for name, one in (("a", pending), ("b", broken), ("c", pending))
+    ]
+    groups = [one.machines for one in grouped(machines) if one.code == "GPU-003"]
+    assert sorted(groups) == [["a", "c"], ["b"]]
+    assert any(str(VICTIM) in device for device in machines[0].problems[0].devices)
 
 
 def test_of_several_devices_a_machine_has_one_problem() -> None:
