@@ -102,7 +102,8 @@ def rollout(folder: Path, count: int, others: list[Host]) -> Iterator[Rollout]:
 
 def _working_pip(files: Path) -> None:
     """This Python's own, under the version that envcheck pins: a bundle's setup.sh runs it."""
-    (bundled,) = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
+    folders = [Path(ensurepip.__file__).parent / "_bundled", Path("/usr/share/python-wheels")]
+    bundled = next(wheel for folder in folders for wheel in folder.glob("pip-*.whl"))
     (pinned,) = files.glob("pip-*.whl")
     old, new = (path.name.split("-")[1] for path in (bundled, pinned))
     with zipfile.ZipFile(bundled) as source, zipfile.ZipFile(pinned, "w") as target:

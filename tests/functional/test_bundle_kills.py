@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import sys
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from demo_stack import Demo, demo
 from disk_changes import NEVER, changing, full
 from transaction_parts import die, in_child
+from unpacking import unpack
 from wheel_maker import stand_ins, wheel
 
 from envcheck.cli.main import run
@@ -87,8 +87,7 @@ class World:
         folder = self.target
         if folder.suffix == ".tar":
             folder = self.out / "unpacked"
-            with tarfile.open(self.target) as tar:
-                tar.extractall(folder, filter="data")
+            unpack(self.target, folder)
             folder /= "bundle"
         listed = json.loads((folder / "bundle.json").read_bytes())["files"]
         for name, told in listed.items():

@@ -14,6 +14,7 @@ import base_files
 import pytest
 from docker_daemon import DockerDaemon
 from podman import PodmanWorld
+from unpacking import unpack
 
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.bundle import writing
@@ -56,8 +57,7 @@ def small(world: PodmanWorld | DockerDaemon, name: str) -> str:
 
 def stored(place: Path, folder: Path) -> Callable[[Blob], Path]:
     """An archive's layers as files, as a registry's lie in the store."""
-    with tarfile.open(place) as tar:
-        tar.extractall(folder, filter="data")
+    unpack(place, folder)
     return lambda blob: folder / layout_writer.name_of(blob.digest)
 
 
