@@ -37,8 +37,6 @@ class Here(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""  # of the container
     check: bool = True  # that the GPUs are there, in the same start
     own_user: bool = False  # the image's user, not the caller
-    devices: list[str] = []  # "/dev/fuse", "/dev/fuse:/dev/fuse:rwm"
-    ports: list[str] = []  # as --publish has them: "8888:8888"
     arguments: list[str] = []  # of the engine's own command line, before the image
 
 
@@ -92,8 +90,7 @@ def _run(start: Start, here: Here) -> list[str]:
     words += [flag for flag, wanted in flags.items() if wanted]
     repeated = {
         "--ulimit": [f"{name}={limit}" for name, limit in start.ulimits.items()],
-        "--device": [*start.devices, *here.devices],
-        "--publish": here.ports,
+        "--device": start.devices,
         "--mount": [_bind(mount) for mount in _mounts(here)],
         "--env": [
             name if value is None else f"{name}={value}"
