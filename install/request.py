@@ -20,7 +20,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     allow_no_gpu: bool = False
     allow_other_owner: bool = False  # of the directory in ``path``
     allow_insecure: list[str] = []  # indexes that may be plain http or unverified, by host name
-    installer: Literal["uv", "pip"] = "uv"
     mode: Literal["wheel", "container"] = "wheel"
     # Of the container mode alone:
     # "": the one whose newest release that fits is the newest.

@@ -46,11 +46,6 @@ def add_arguments(parser: Parser) -> None:
         choices=("podman", "docker"),
         help="container engine (default: one that works on this machine)",
     )
-    groups.wheel.add_argument(
-        "--installer",
-        choices=("uv", "pip"),
-        help="program that installs the wheels (default: uv)",
-    )
     parser.add_argument(
         "--offline",
         metavar="BUNDLE",
@@ -85,7 +80,7 @@ def add_arguments(parser: Parser) -> None:
     terminal.add_amount(parser, verbose="a plan with every package and step")
     environments.add_wait(parser, 600.0)
     files.add_format(parser, json="for programs")
-    rare = "--deadline --engine --installer --wait --dockerfile --allow-other-owner"
+    rare = "--deadline --engine --wait --dockerfile --allow-other-owner"
     parser.rare(*rare.split())
 
 

@@ -96,7 +96,7 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
 
 # What says something to one mode alone.
 _OF_CONTAINERS = "--image --engine"
-_OF_WHEELS = "--lock --python --index --installer --dockerfile"
+_OF_WHEELS = "--lock --python --index --dockerfile"
 _OF_BOTH_CONTEXTS = (
     "--dockerfile",
     "--index",
@@ -155,7 +155,6 @@ def request_of(arguments: argparse.Namespace) -> Request:
         allow_no_gpu=arguments.allow_no_gpu,
         allow_other_owner=getattr(arguments, "allow_other_owner", False),
         allow_insecure=arguments.allow_insecure,
-        installer=getattr(arguments, "installer", None) or "uv",
         mode=arguments.mode,
         flavour=flavour,  # type: ignore[arg-type]  # one of the catalogue's
         engine=getattr(arguments, "engine", None) or "",

@@ -23,7 +23,6 @@ from ..progress import Meter
 from ..pythons.interpreter import Interpreter
 from ..reports.amounts import size
 from ..request import Request
-from ..wheels import given_lock
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
 from . import bundle_parts, destinations, own_requirements, own_wheel
@@ -68,12 +67,6 @@ class ElsewhereShop:
         away = msgspec.structs.replace(choice.candidate, interpreter=destinations.away(interpreter))
         chosen = msgspec.structs.replace(choice, candidate=away)
         return resolve(chosen, self._indexes(choice.stack))
-
-    def located(self, lock: Lockfile, choice: Choice, where: str) -> Lockfile:
-        """A lock that was given, with the addresses of its files today. Raises EnvcheckError."""
-        given_lock.check(lock, choice, where)
-        self._reporter.say("asking the indexes for what the lock names")
-        return given_lock.located(lock, choice.candidate.interpreter, self._indexes(choice.stack))
 
     def write(
         self,

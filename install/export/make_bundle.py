@@ -26,6 +26,7 @@ from ..mode import Reporter
 from ..progress import Meter
 from ..pythons.interpreter import Interpreter
 from ..request import InstallOptions, Request
+from ..wheels import given_lock
 from . import bundle_parts, elsewhere, own_python, own_requirements, own_wheel
 from .destinations import Destinations
 from .own_python import OwnPython
@@ -64,7 +65,9 @@ def _of_wheels(
         request = msgspec.structs.replace(request, stack=stack, release=release)
         wanted = msgspec.structs.replace(wanted, own=wanted.own or given.python)
     choice = _chosen(request, wanted, shop, reporter)
-    lock = shop.located(given, choice, request.lock) if given else shop.lock(choice)
+    if given is not None:
+        given_lock.check(given, choice, request.lock)
+    lock = given or shop.lock(choice)
     with scratch.directory() as folder:
         python = _own_python(lock.python, wanted, folder, reporter)
         interpreters = [*wanted.of_envcheck(), wanted.with_python(lock.python)]

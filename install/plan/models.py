@@ -69,7 +69,7 @@ class WheelPlan(Plan, frozen=True, kw_only=True, tag="wheel"):
 
     python: str  # "3.11.7"
     interpreter: str  # its path; "" where it has to be got first
-    installer: str  # "uv 0.13.9" or "pip 26.1"
+    installer: str  # "uv 0.13.9"
     packages: list[PlannedPackage]
     provided: dict[str, str]
     sizes_unknown: int  # packages whose size the index does not say

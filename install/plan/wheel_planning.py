@@ -37,10 +37,6 @@ class WheelPlanInputs(PlanInputs, frozen=True, kw_only=True):
     cached: frozenset[str] = frozenset()  # sha256 of files that are not fetched
 
     @property
-    def with_uv(self) -> bool:
-        return self.installer.startswith("uv")
-
-    @property
     def copied(self) -> bool:
         """Whether uv cannot link from its cache: what lies on another file system is copied."""
         return self.environment.device != self.cache.device
@@ -100,13 +96,11 @@ def _check_places(here: WheelPlanInputs) -> None:
 
 def _disk_needs(sums: _Sums, here: WheelPlanInputs) -> list[DiskNeed]:
     own = OWN_MIB * MIB + round(sums.unpacked * OWN_SHARE)
-    uses = []
-    if here.with_uv:
-        uses.append((here.cache, "uv's unpacked wheels", sums.to_unpack))
-    if here.offline or not here.with_uv:
+    uses = [(here.cache, "uv's unpacked wheels", sums.to_unpack)]
+    if here.offline:
         uses.append((here.cache, "fetched files", sums.to_fetch))
-    linked = here.with_uv and not here.copied
-    uses.append((here.environment, "the environment", own if linked else own + sums.unpacked))
+    copied = sums.unpacked if here.copied else 0
+    uses.append((here.environment, "the environment", own + copied))
     return disk_needs(
         [DiskUse(*use, sums.estimated) for use in uses],
         "envcheck prune removes old versions and unused files; --path DIR puts the environment and"
@@ -116,7 +110,7 @@ def _disk_needs(sums: _Sums, here: WheelPlanInputs) -> list[DiskNeed]:
 
 def _notes(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -> list[str]:
     notes = [*choice.candidate.notes, *here.remarks]
-    if here.with_uv and here.copied:
+    if here.copied:
         notes.append(
             "the environment and the cache are on different file systems: files are copied and not"
             " hard-linked, and the room for both is counted"
@@ -150,7 +144,7 @@ def _steps(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -
         *steps,
         Step(name="create", sentence=f"create a virtual environment of Python {python}"),
         Step(name="fetch", sentence=fetch),
-        Step(name="install", sentence=f"install {packages} with {here.installer.split()[0]}"),
+        Step(name="install", sentence=f"install {packages} with uv"),
         Step(name="configure", sentence=_configure(choice, lock)),
         *verify_and_swap(choice.stack.must_pass, "on it"),
     ]

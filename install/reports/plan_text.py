@@ -56,7 +56,7 @@ def _environment(page: Page, plan: WheelPlan, verbose: bool) -> None:
     """Python, installer and packages."""
     where = f" ({plan.interpreter})" if plan.interpreter else ", which uv downloads first"
     page.entry("python", plan.python + where, KEY)
-    if verbose or not plan.installer.startswith("uv"):
+    if verbose:
         page.entry("with", plan.installer, KEY)
     if verbose:
         page.entries("provided", [f"{k}: {how}" for k, how in sorted(plan.provided.items())], KEY)

@@ -26,7 +26,6 @@ class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
 
     choice: Choice
     lock: Lockfile
-    located: Lockfile  # with today's addresses
     notes: list[str] = []  # what becomes of packages that the user has added
     public: str
 
@@ -76,8 +75,8 @@ class WheelBuilder(msgspec.Struct, kw_only=True):
         resolved, packages = self.resolved, self.plan.packages
         sizes = {one.name: one.size or 0 for one in packages if not one.in_store}
         progress = installing.FetchProgress(sizes, self.meter, lambda: self.step("install"))
-        located, stack = resolved.located, resolved.choice.stack
-        installing.install(version.directory, located, stack, self.request, self.source, progress)
+        lock, stack = resolved.lock, resolved.choice.stack
+        installing.install(version.directory, lock, stack, self.source, progress)
 
     def _configure(self, version: Version) -> None:
         self.step("configure")

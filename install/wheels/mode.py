@@ -24,7 +24,7 @@ from ..request import InstallOptions, Request
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
-from . import added, given_lock, installing, sdists, uv_cache
+from . import added, given_lock, sdists, uv, uv_cache
 from .builder import ResolvedWheels, WheelBuilder, artifact
 from .indexes import Indexes
 from .installing import FileSource
@@ -125,32 +125,30 @@ class WheelMode:
 
     def resolve(self, choice: Choice) -> ResolvedWheels:
         indexes = self._indexes(choice.stack)
-        lock, located = self._locked(choice, indexes)
+        lock = self._locked(choice, indexes)
         root = layout.root_of(self.request, choice.stack.name)
         public = self.machine.public
         return ResolvedWheels(
             choice=choice,
             lock=lock,
-            located=located,
             notes=added.notes(root, lock),
             public=self.session.public(public.url) if public else public_of(choice.stack, lock),
         )
 
-    def _locked(self, choice: Choice, indexes: Indexes | None) -> tuple[Lockfile, Lockfile]:
-        """The lock, and the same with the addresses of today."""
+    def _locked(self, choice: Choice, indexes: Indexes | None) -> Lockfile:
         lock = self._lock
         if lock is not None and self._bundle is not None:
             self._bundle.check(lock)
-            return lock, lock
+            return lock
         assert indexes is not None, "only a bundle does without"
-        if lock is not None:
-            self._reporter.say("asking the indexes for what the lock names")
-            return lock, given_lock.located(lock, choice.candidate.interpreter, indexes)
-        from .resolve import resolve
+        if lock is None:
+            from .resolve import resolve
 
-        self._reporter.say(f"resolving {choice.stack.name} {choice.candidate.release.release}")
-        lock = resolve(choice, indexes)
-        return lock, lock
+            self._reporter.say(f"resolving {choice.stack.name} {choice.candidate.release.release}")
+            lock = resolve(choice, indexes)
+        for file in lock.files:
+            self.session.permit(file.url)
+        return lock
 
     def plan(self, resolved: ResolvedWheels) -> WheelPlan:
         lock, choice = resolved.lock, resolved.choice
@@ -166,7 +164,7 @@ class WheelMode:
         here = wheel_planning.WheelPlanInputs(
             directory=directory,
             version=layout.free_id(root, version),
-            installer=installing.installer(self.request, lock),
+            installer=uv.described(),
             environment=space_at(directory, snapshot),
             cache=space_at(places.uv_cache(), snapshot),
             cached=self._cached(lock),
@@ -177,7 +175,7 @@ class WheelMode:
             ],
             offline=self._bundle is not None,
         )
-        return wheel_planning.plan(choice, resolved.located, here)
+        return wheel_planning.plan(choice, resolved.lock, here)
 
     def artifact(self, resolved: ResolvedWheels) -> Artifact:
         return artifact(resolved.lock)
@@ -199,7 +197,7 @@ class WheelMode:
 
     def _cached(self, lock: Lockfile) -> frozenset[str]:
         """The sha256 of files that are not fetched: uv has unpacked their version, or they are downloaded."""
-        unpacked = uv_cache.packages() if self.request.installer == "uv" else {}
+        unpacked = uv_cache.packages()
         names = {
             package.file.sha256
             for package in lock.packages

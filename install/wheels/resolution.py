@@ -36,16 +36,6 @@ def solve(
     return _Passes(wanted, bounds, target, indexes).run(likely)
 
 
-def exactly(
-    pins: Sequence[str], sdists: Sequence[Sdist], target: Target, indexes: Indexes
-) -> list[Pin]:
-    """These versions, NAME==VERSION each, without what they need. Raises as ``solve`` does."""
-    question = Question(requirements=list(pins), sdists=list(sdists), dependencies=False)
-    found = uv_compile.compile_(question, target, indexes)
-    origin.check(found, indexes)
-    return uv_compile.with_files(found, question, target, indexes)
-
-
 class _Passes:
     """What the passes until now have shown."""
 

@@ -18,25 +18,21 @@ from envcheck.install.catalogue.model import Stack
 from envcheck.install.downloads import Downloads, read
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.progress import Meter
-from envcheck.install.request import Request
 from envcheck.install.wheels import installing
 
 INDEX = "https://index.example/simple/"
 
 
-def install(
-    directory: Path, lock: Lockfile, stack: Stack, installer: str, folder: Path | None = None
-) -> None:
+def install(directory: Path, lock: Lockfile, stack: Stack, folder: Path | None = None) -> None:
     """Install from files of this machine, without a network. folder: copied into the downloads first."""
     downloads = Downloads()
     for package in [*lock.packages, *lock.building]:
         path = Path(unquote(urlsplit(package.file.url).path))
-        if folder is not None or package.name == "pip" or package.file.kind == "sdist":
+        if folder is not None or package.file.kind == "sdist":
             downloads.add(package.file, read(path))
-    request = Request(installer=installer)  # type: ignore[arg-type]
     progress = installing.FetchProgress({}, Meter(lambda words: None))
     source = installing.FileSource(downloads, None)
-    installing.install(directory, lock, stack, request, source, progress)
+    installing.install(directory, lock, stack, source, progress)
 
 
 def lock_of(folder: Path, python: str, building: Iterable[str] = ()) -> Lockfile:

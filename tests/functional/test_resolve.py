@@ -8,17 +8,11 @@ from pathlib import Path
 import pytest
 from index_server import Index, serve
 from index_site import Offer
-from resolving import MINOR, PYTHON, choice, isolate, locked, stack, versions
+from resolving import MINOR, choice, isolate, locked, stack, versions
 from wheel_maker import sdist, sha256, wheel
 
-from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.install.catalogue.model import Build, Sdist
-from envcheck.install.lockfile import Lockfile
-from envcheck.install.network.public_index import PublicIndex
-from envcheck.install.network.session import Session
-from envcheck.install.request import Request
-from envcheck.install.wheels import given_lock, resolve
-from envcheck.install.wheels.indexes import Indexes
+from envcheck.install.wheels import resolve
 
 ALPHA = "alpha=={version}"
 
@@ -94,32 +88,3 @@ def test_a_named_sdist_is_locked_with_what_builds_it_and_nothing_is_built(
     assert [f"{tool.name}=={tool.version}" for tool in lock.building] == ["setuptools==70.0"]
     assert lock.building[0].needed_by == ["old-thing"]
     assert not mark.exists()
-
-
-def located(lock: Lockfile, url: str) -> Lockfile:
-    with Session() as session:
-        public = PublicIndex(url=url, origin="a test")
-        return given_lock.located(lock, PYTHON, Indexes(stack(ALPHA), Request(), public, session))
-
-
-def test_a_lock_from_elsewhere_is_located_at_this_machines_index(
-    files: Path, index: Index, tmp_path: Path
-) -> None:
-    lock = locked(choice(stack(ALPHA), constraints=["beta<2"]), index.url)
-    with serve(files, tmp_path / "mirror") as mirror:
-        there = located(lock, mirror.url)
-        assert [p.file.url for p in there.packages] == [
-            f"{mirror.origin}/files/{p.file.name}" for p in lock.packages
-        ]
-        assert [p.file.sha256 for p in there.packages] == [p.file.sha256 for p in lock.packages]
-        assert [p.index for p in there.packages] == [p.index for p in lock.packages]
-    wheel(files, "beta", "1.5", payload=10)  # another file under the same name
-    with serve(files, tmp_path / "changed") as changed:
-        with pytest.raises(UsageError, match="disagrees with the index: beta-1") as error:
-            located(lock, changed.url)
-        assert lock.packages[1].file.sha256 in str(error.value)
-    (files / "beta-1.5-py3-none-any.whl").unlink()
-    with serve(files, tmp_path / "without") as without:
-        with pytest.raises(CouldNotLook, match=r"which the lock names, is not available") as gone:
-            located(lock, without.url)
-        assert index.url in gone.value.hint

@@ -58,10 +58,7 @@ def output(*argv: str | Path, **variables: str) -> str:
 
 
 @pytest.mark.parametrize("minor", [*heavy(6, 7, 8), None])
-@pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_a_script_starts_from_an_awkward_path(
-    tmp_path: Path, minor: int | None, installer: str
-) -> None:
+def test_a_script_starts_from_an_awkward_path(tmp_path: Path, minor: int | None) -> None:
     python = interpreter(minor)
     directory = tmp_path / AWKWARD[:120].rstrip() / AWKWARD[120:].rstrip() / "1.0"
     assert len(os.fsencode(directory)) > 127
@@ -69,7 +66,7 @@ def test_a_script_starts_from_an_awkward_path(
     files = tmp_path / "files"
     bundled("pip", files, python.path if minor is not None else "")
     lock = lock_of(files, python.minor)
-    locked_folder.install(directory, lock, STACK, installer)
+    locked_folder.install(directory, lock, STACK)
     version = lock.packages[0].version
     assert output(directory / "bin" / "pip", "--version").startswith(
         f"pip {version} from {directory}"

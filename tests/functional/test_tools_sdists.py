@@ -21,7 +21,6 @@ from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.wheels import environment, sdists
 
 MINOR = "{}.{}".format(*sys.version_info)
-INSTALLERS = ["uv", "pip"]
 
 EXTENSION = """
 #include <Python.h>
@@ -84,8 +83,8 @@ def stack_with(path: Path, build: Build) -> Stack:
     )
 
 
-def install(directory: Path, files: Path, stack: Stack, installer: str, *building: str) -> None:
-    locked_folder.install(directory, lock_of(files, MINOR, building), stack, installer)
+def install(directory: Path, files: Path, stack: Stack, *building: str) -> None:
+    locked_folder.install(directory, lock_of(files, MINOR, building), stack)
 
 
 def say(directory: Path, expression: str) -> str:
@@ -102,19 +101,18 @@ def tools(files: Path) -> str:
     return "setuptools==" + bundled("setuptools", files).name.split("-")[1]
 
 
-@pytest.mark.parametrize("installer", INSTALLERS)
-def test_a_c_extension_with_flags(directory: Path, files: Path, installer: str) -> None:
+def test_a_c_extension_with_flags(directory: Path, files: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler on this machine")
     path = sdist(files, "tiny", "1.0", modules={"tiny.c": EXTENSION}, setup=EXTENSION_SETUP)
     pin = tools(files)
     # The second time, nothing of the first build may be taken from uv's cache.
-    for flag in ("7", "8") if installer == "uv" else ("7",):
+    for flag in ("7", "8"):
         build = Build(requires=[pin], environment={"TINY_FLAG": flag}, programs=["cc"])
         shutil.rmtree(directory)
         python = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
         environment.create(directory, python)
-        install(directory, files, stack_with(path, build), installer, "setuptools")
+        install(directory, files, stack_with(path, build), "setuptools")
         assert say(directory, "__import__('tiny').flag") == flag
     assert say(directory, "__import__('importlib.util').util.find_spec('setuptools')") == "None"
     log = (directory / ".envcheck" / "logs" / "build-tiny.log").read_text()
@@ -122,15 +120,12 @@ def test_a_c_extension_with_flags(directory: Path, files: Path, installer: str) 
     assert {path.name for path in (directory / ".envcheck").iterdir()} == {"logs"}
 
 
-@pytest.mark.parametrize("installer", INSTALLERS)
-def test_a_build_that_fails_says_its_last_words(
-    directory: Path, files: Path, installer: str
-) -> None:
+def test_a_build_that_fails_says_its_last_words(directory: Path, files: Path) -> None:
     setup = "import sys\nprint('configuring')\nsys.exit('CMake Error: no MPI for miles around')\n"
     path = sdist(files, "broken", "1.0", setup=setup)
     build = Build(requires=[tools(files)])
     with pytest.raises(PutBack) as caught:
-        install(directory, files, stack_with(path, build), installer, "setuptools")
+        install(directory, files, stack_with(path, build), "setuptools")
     assert str(caught.value) == "building broken 1.0 failed: CMake Error: no MPI for miles around"
     log, _, more = caught.value.hint.removeprefix("its log is ").partition("; ")
     assert "configuring" in Path(log).read_text()
@@ -144,13 +139,10 @@ def test_what_a_build_needs_is_looked_for_first(files: Path) -> None:
         sdists.check_programs(lock_of(files, MINOR), stack)
 
 
-@pytest.mark.parametrize("installer", INSTALLERS)
-def test_an_sdist_that_is_not_allowed_is_not_built(
-    directory: Path, files: Path, installer: str
-) -> None:
+def test_an_sdist_that_is_not_allowed_is_not_built(directory: Path, files: Path) -> None:
     path = sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')\n")
     stack = stack_with(path, Build())
     sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')  # other bytes\n")
     with pytest.raises(Cannot, match="the stack allows the one with"):
-        install(directory, files, stack, installer)
+        install(directory, files, stack)
     assert not (files / "ran").exists()

@@ -1,4 +1,4 @@
-"""Installing a lock with uv and with pip: exactly it, from nowhere else, and what an error then says."""
+"""Installing a lock: exactly it, from nowhere else, and what an error then says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ STACK = Stack(
     architectures=["x86_64"],
     source="made up",
 )
-INSTALLERS = ["uv", "pip"]
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +55,8 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
-def install(directory: Path, lock: Lockfile, installer: str) -> None:
-    locked_folder.install(directory, lock, STACK, installer)
+def install(directory: Path, lock: Lockfile) -> None:
+    locked_folder.install(directory, lock, STACK)
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -69,12 +68,9 @@ def installed(directory: Path) -> list[str]:
     return sorted(path.name.removesuffix(".dist-info") for path in site.glob("*.dist-info"))
 
 
-@pytest.mark.parametrize("installer", INSTALLERS)
-def test_the_environment_holds_the_lock_and_nothing_else(
-    directory: Path, files: Path, installer: str
-) -> None:
+def test_the_environment_holds_the_lock_and_nothing_else(directory: Path, files: Path) -> None:
     lock = lock_of(files, MINOR)
-    install(directory, lock, installer)
+    install(directory, lock)
     pip = next(package for package in lock.packages if package.name == "pip")
     assert installed(directory) == ["alpha-1.0", "beta-2.0+nv23.3", f"pip-{pip.version}"]
     assert (directory / ".envcheck" / "logs" / "install.log").stat().st_size
@@ -82,11 +78,9 @@ def test_the_environment_holds_the_lock_and_nothing_else(
     assert left == {"logs"}
 
 
-@pytest.mark.parametrize("installer", INSTALLERS)
 def test_nothing_of_the_users_configuration_reaches_it(
     directory: Path,
     files: Path,
-    installer: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -116,7 +110,7 @@ def test_nothing_of_the_users_configuration_reaches_it(
         }.items():
             monkeypatch.setenv(name, value)
         before = contents(home / ".config")
-        install(directory, lock_of(files, MINOR), installer)
+        install(directory, lock_of(files, MINOR))
         environment.configure(directory, STACK, lock_of(files, MINOR), index.url)
         assert index.asked("/simple/") == []
         assert contents(home / ".config") == before  # no configuration of the user's was written to
@@ -125,8 +119,7 @@ def test_nothing_of_the_users_configuration_reaches_it(
     assert not [path for path in directory.rglob("alpha.py") if path.is_symlink()]
 
 
-@pytest.mark.parametrize("installer", INSTALLERS)
-def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path, installer: str) -> None:
+def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path) -> None:
     lock = lock_of(files, MINOR)
     alpha = next(package for package in lock.packages if package.name == "alpha").file
     modules = {"alpha.py": '__version__ = "1.1"\n'}
@@ -134,7 +127,7 @@ def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path, instal
     assert other.stat().st_size == alpha.size
     other = other.rename(files / alpha.name)
     with pytest.raises(PutBack) as caught:
-        install(directory, lock, installer)
+        install(directory, lock)
     message = str(caught.value)
     assert "alpha==1.0" in message and alpha.sha256 in message
     assert sha256(other) in message

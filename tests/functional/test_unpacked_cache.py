@@ -56,7 +56,7 @@ def install(directory: Path, files: Path) -> Path:
     environment.create(
         directory, Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
     )
-    locked_folder.install(directory, lock_of(files, MINOR), STACK, "uv")
+    locked_folder.install(directory, lock_of(files, MINOR), STACK)
     return directory / "lib" / f"python{MINOR}" / "site-packages"
 
 
