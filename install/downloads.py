@@ -9,7 +9,6 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -24,7 +23,6 @@ from .progress import Meter
 
 if TYPE_CHECKING:
     from .network.session import Session
-    from .registry.access import Registry
 
 _ATTEMPTS = 6  # for one file, each from its beginning
 _PIECE = 1 << 20
@@ -36,7 +34,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class Downloads:
     """The files below ``places.downloads()``; several processes may use them."""
 
-    def __init__(self, session: Session | Registry | None = None, jobs: int = 8) -> None:
+    def __init__(self, session: Session | None = None, jobs: int = 8) -> None:
         """session: needed to ``fetch``. jobs: files at once."""
         self.root = places.downloads()
         self._session = session
@@ -47,10 +45,9 @@ class Downloads:
 
     def path(self, file: LockedFile) -> Path:
         """Where the complete file is or will be. Raises PutBack for a name or hash that is none."""
-        name = file.name.replace("/", "-")  # of a layer, which is called by its image
-        if not _SHA256.fullmatch(file.sha256) or not _NAME.fullmatch(name):
+        if not _SHA256.fullmatch(file.sha256) or not _NAME.fullmatch(file.name):
             raise PutBack(f"{file.name[:80]!a} with sha256 {file.sha256[:80]!a} is not a file")
-        return self.root / file.sha256 / name
+        return self.root / file.sha256 / file.name
 
     def has(self, file: LockedFile) -> bool:
         try:
@@ -99,10 +96,6 @@ class Downloads:
         finally:
             temporary.unlink(missing_ok=True)
         return found.hexdigest()
-
-    def discard(self, files: Iterable[LockedFile]) -> None:
-        for file in files:
-            shutil.rmtree(self.path(file).parent, ignore_errors=True)
 
     @contextmanager
     def disk_errors(self, what: str, missing: int) -> Iterator[None]:

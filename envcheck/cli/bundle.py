@@ -18,17 +18,12 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   envcheck bundle tensorflow --output /media/usb/tensorflow
-  envcheck bundle tensorflow-cpu --output tensorflow-cpu.tar
-  envcheck bundle ngc-tf1 --release 23.03 --output ngc.tar"""
+  envcheck bundle tensorflow-cpu --output tensorflow-cpu.tar"""
 
 MORE = """\
-on the machine without a network, with a bundle of wheels (unpack a tar first):
+on the machine without a network (unpack a tar first):
   sh setup.sh
   venv/bin/envcheck install --offline .
-with the tar of an image (an OCI archive; podman and docker can load it, too):
-  tar -xf ngc.tar setup.sh envcheck
-  sh setup.sh
-  venv/bin/envcheck install --mode container --offline ngc.tar
 exit codes: 0 written, 2 wrong usage or unreadable input, 3 this machine
 cannot, 4 an index, a registry or this machine could not be read,
 130 interrupted"""
@@ -65,7 +60,13 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     stacks.settle(arguments)
-    selection.refuse_other_mode(arguments, besides="--index")
+    if arguments.mode == "container":
+        raise UsageError(
+            "a bundle holds wheels: an image needs none",
+            "skopeo copy docker://IMAGE oci-archive:image.tar makes an archive, and there envcheck"
+            " install --mode container --offline image.tar installs it",
+        )
+    selection.refuse_other_mode(arguments)
     selection.refuse_lock(arguments)
     if arguments.output is None:
         raise UsageError(
@@ -100,8 +101,6 @@ def _destinations(arguments: argparse.Namespace, python: str) -> Destinations:
 
     if arguments.machines and arguments.for_python:
         raise UsageError("--for and --for-python cannot be used together: both say which Pythons")
-    if arguments.machines and arguments.mode == "container":
-        raise UsageError("--for is for --mode wheel", "--for-python names the Pythons there")
     return Destinations(
         pythons=[one for words in arguments.for_python for one in words.replace(",", " ").split()],
         machines={name: sources.read_snapshot(name).snapshot for name in arguments.machines},

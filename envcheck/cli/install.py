@@ -34,8 +34,7 @@ MORE = """\
   envcheck install --image registry.example/team/tf:1
   envcheck install --offline /media/usb/bundle
   envcheck install --mode container --offline /media/usb/ngc.tar
-  envcheck install tensorflow --dockerfile DIR
-  envcheck install --mode container --dockerfile DIR"""
+  envcheck install tensorflow --dockerfile DIR"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -100,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs,
             deadline=arguments.deadline,
         )
-        if selection.builds_image(arguments):
+        if arguments.dockerfile is not None:
             return _context(arguments, request, options, shown)
         outcome = pipeline.install(request, options, shown)
         shown.clear()
@@ -114,16 +113,13 @@ def _context(
     options: InstallOptions,
     shown: terminal.Terminal,
 ) -> int:
-    """A directory that an image is built from: over NVIDIA's container, or a wheel stack's."""
+    """A directory that an image of a wheel stack is built from."""
     from ..install import pipeline
     from ..install.export import build_context
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
-    if arguments.mode == "container":
-        names = build_context.make_over(request, folder, options, shown)
-    else:
-        opened = pipeline.opened_wheels(request, options, shown)
-        names = build_context.make(opened, request, folder, options, shown)
+    opened = pipeline.opened_wheels(request, options, shown)
+    names = build_context.make(opened, request, folder, shown)
     shown.clear()
     files.write(None, "".join(f"{folder / name}\n" for name in names))
     return ExitCode.HEALTHY
@@ -151,13 +147,6 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
     selection.refuse_lock(arguments)
     for option, others, why in _APART:
         selection.refuse_together(arguments, option, others, why)
-    if arguments.mode == "container":
-        selection.refuse_together(
-            arguments,
-            "--dockerfile",
-            "--stack --release --engine",
-            "--image NAME:TAG is what the image is built upon",
-        )
     if arguments.dockerfile and arguments.format == "json":
         raise UsageError("--dockerfile and --format json cannot be used together: it is one text")
 

@@ -89,42 +89,25 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="[NAME=]URL",
-        help="use this index instead of the public one, or of the stack's index of that name; repeatable (in"
-        " a bundle or Dockerfile of a container: for envcheck's own packages)",
+        help="use this index instead of the public one, or of the stack's index of that name; repeatable",
     )
 
 
 # What says something to one mode alone.
 _OF_CONTAINERS = "--image --engine"
 _OF_WHEELS = "--lock --python --index --dockerfile"
-_OF_BOTH_CONTEXTS = (
-    "--dockerfile",
-    "--index",
-)  # where an image is built: envcheck's own wheels go into it
 
 
-def refuse_other_mode(arguments: argparse.Namespace, besides: str = "") -> None:
-    """Raises UsageError for an option that says nothing to the mode that was asked for.
-
-    besides: options that say something to both modes here.
-    """
+def refuse_other_mode(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for an option that says nothing to the mode that was asked for."""
     other, options = (
         ("wheel", _OF_WHEELS) if arguments.mode == "container" else ("container", _OF_CONTAINERS)
     )
     for option in options.split():
-        if option in besides.split():
-            continue
-        if builds_image(arguments) and option in _OF_BOTH_CONTEXTS:
-            continue
         if _given(arguments, option):
             raise UsageError(
                 f"{option} is for --mode {other}", hint=f"leave it out, or use --mode {other}"
             )
-
-
-def builds_image(arguments: argparse.Namespace) -> bool:
-    """Whether a directory is to be written that an image is built from."""
-    return getattr(arguments, "dockerfile", None) is not None
 
 
 def _jobs(text: str) -> int:

@@ -43,11 +43,11 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(target: Path, index: BundleIndex, contents: Mapping[str, Content]) -> None:
-    """Write a bundle as ``put`` does; an image's files lie at the top of its tar, where engines look."""
+    """Write a bundle as ``put`` does."""
     text = msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n"
     whole = {NAME: Content.of(text), **dict(sorted(contents.items()))}
-    check(target, index.mode)
-    put(target, whole, "" if index.mode == "container" else f"{target.stem}/")
+    check(target)
+    put(target, whole, f"{target.stem}/")
 
 
 def put(
@@ -78,11 +78,8 @@ def is_tar(target: Path) -> bool:
     return target.suffix == ".tar"
 
 
-def check(target: Path, mode: str = "wheel", option: str = "--output") -> None:
+def check(target: Path, option: str = "--output") -> None:
     """Refuse a target that cannot be written before the work is done, not after it."""
-    if mode == "container" and not is_tar(target):
-        hint = "name a file that ends in .tar"
-        raise UsageError(f"{option} {target}: engines load an image from a tar", hint)
     if os.path.lexists(target):
         raise UsageError(f"{option} {target}: this exists already; name another, or remove it")
     folder = target.parent

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -12,9 +11,7 @@ from ..bundle import writing
 from ..bundle.writing import Content
 from ..mode import Reporter
 from ..network.session import Session
-from ..registry import reference
-from ..registry.client import RegistryClient
-from ..request import InstallOptions, Request
+from ..request import Request
 from ..signals import ending_raises
 from ..wheels import uv
 from ..wheels.mode import WheelMode
@@ -36,12 +33,11 @@ def make(
     opened: AbstractContextManager[WheelMode],
     request: Request,
     folder: Path,
-    options: InstallOptions,
     reporter: Reporter,
 ) -> list[str]:
-    """Write the context of a wheel stack: the names of its files. Only from the main thread.
+    """Write the context: the names of its files. Only from the main thread. Raises EnvcheckError.
 
-    opened: the request's mode. Raises EnvcheckError.
+    opened: the request's mode.
     """
     writing.check(folder, option=_OPTION)
     own = own_wheel.build()
@@ -53,52 +49,26 @@ def make(
             raise Cannot(
                 f"the Dockerfile's uv makes environments for Python 3.8 and newer, and this lock is for"
                 f" {lock.python}",
-                "choose a release for a newer Python, or build upon NVIDIA's image: --mode container",
+                "choose a release for a newer Python, or take NVIDIA's image: Dockerfiles/ngc.Dockerfile",
             )
         lists = requirement_lists.of_lock(stack, lock)
         files = {one.name: requirement_lists.text(one.lines) for one in lists}
         files["pylock.toml"] = b"# written by envcheck\n" + pylock.text(lock).encode()
         python = dockerfile.envcheck_python(lock.python)
-        files[ENVCHECK], _ = _needs(request, own, python, lock.architecture, reporter)
+        files[ENVCHECK] = _needs(request, own, python, lock.architecture, reporter)
     text = dockerfile.render(stack, lock, lists, pylock.digest(lock))
     return _write(folder, own, files, text)
 
 
-def make_over(
-    request: Request, folder: Path, options: InstallOptions, reporter: Reporter
-) -> list[str]:
-    """The same for an image that has its framework already: the request's, or the pinned one. A tag is
-    resolved to the digest that it has today."""
-    if request.image:
-        reference.parse(request.image)
-    writing.check(folder, option=_OPTION)
-    own = own_wheel.build()
-    with ending_raises():
-        image = _with_digest(request, reporter)
-        needs, digest = _needs(request, own, dockerfile.PYTHON, platform.machine(), reporter)
-    return _write(folder, own, {ENVCHECK: needs}, dockerfile.render_over_image(digest, image))
-
-
-def _with_digest(request: Request, reporter: Reporter) -> str:
-    """The request's image as NAME@sha256:DIGEST; "" where it names none."""
-    if not request.image or "@sha256:" in request.image:
-        return request.image
-    reporter.say(f"asking for {request.image}")
-    with Session(request.allow_insecure) as session:
-        client = RegistryClient(session)
-        found = client.resolve(reference.parse(request.image), platform.machine())
-    return f"{found.name}@{found.digest}"
-
-
 def _needs(
     request: Request, own: OwnWheel, python: str, architecture: str, reporter: Reporter
-) -> tuple[bytes, str]:
-    """The list of what envcheck needs, and its lock's digest."""
+) -> bytes:
+    """The list of what envcheck needs."""
     reporter.say(f"resolving what envcheck itself needs, for Python {python}")
     interpreter = destinations.interpreter(python, _GLIBC, architecture)
     with Session(request.allow_insecure) as session:
         lock = own_requirements.locked(own, interpreter, request, session)
-    return requirement_lists.text(own_requirements.lines(lock)), pylock.digest(lock)
+    return requirement_lists.text(own_requirements.lines(lock))
 
 
 def _write(folder: Path, own: OwnWheel, files: dict[str, bytes], text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dockerfiles: a lock's packages on a plain base, or NVIDIA's image with envcheck in it; one template.
+"""The Dockerfile of a lock: its packages on a plain base, and envcheck in an environment of its own.
 
 uv installs from the lists of hashes beside the Dockerfile, and brings a Python that the base lacks.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
 from ... import __version__
 from ...data import table
@@ -54,10 +53,17 @@ def render(
     if lock.provided:
         labels["envcheck.provided"] = ",".join(sorted(lock.provided))
     builds = [one.sdist.build for one in lists if one.sdist]
-    return _filled(
-        base or _base("wheel"),
-        envcheck_python(lock.python),
-        over_image=False,
+    (pinned,) = (row["reference"] for row in table("image_bases") if row["use"] == "wheel")
+    return template.render(
+        "Dockerfile.j2",
+        version=__version__,
+        base=base or pinned,
+        envcheck=[
+            _venv(_ENVCHECK, envcheck_python(lock.python)),
+            _pip(_ENVCHECK, ENVCHECK, "--only-binary :all:"),
+            _pip(_ENVCHECK, ITSELF, f"--no-index --find-links {_LISTS}"),
+            [f"rm {_LISTS}/envcheck_gpu-*.whl"],
+        ],
         digest=digest,
         labels=labels,
         what=f"{lock.stack} {lock.release}{created}",
@@ -73,36 +79,6 @@ def render(
         programs=sorted({program for build in builds for program in build.programs}),
         builds=[*_builds(lists), [f"rm -rf {_BUILD_TOOLS}"]] if builds else [],
         variables={"VIRTUAL_ENV": VENV, **stack.environment},
-    )
-
-
-def render_over_image(digest: str, base: str = "") -> str:
-    """The Dockerfile of an image that has its framework already, with envcheck in it.
-
-    digest: of the lock of what envcheck needs. base: as above.
-    """
-    return _filled(
-        base or _base("ngc"),
-        PYTHON,
-        over_image=True,
-        digest=digest,
-        labels={},
-        what="an NGC image with envcheck in it",
-        tag="tensorflow-envcheck",
-        indexes={},
-    )
-
-
-def _filled(base: str, python: str, **values: Any) -> str:
-    """python: for envcheck."""
-    envcheck = [
-        _venv(_ENVCHECK, python),
-        _pip(_ENVCHECK, ENVCHECK, "--only-binary :all:"),
-        _pip(_ENVCHECK, ITSELF, f"--no-index --find-links {_LISTS}"),
-        [f"rm {_LISTS}/envcheck_gpu-*.whl"],
-    ]
-    return template.render(
-        "Dockerfile.j2", version=__version__, base=base, envcheck=envcheck, **values
     )
 
 
@@ -145,7 +121,3 @@ def _driver(stack: Stack, release: str) -> str:
     needed = needed_driver(found) if found else ""
     driver = f"driver {needed} or newer" if needed else "a driver: which is not known"
     return f"{driver}, for CUDA {found.cuda}" if found and found.cuda and needed else driver
-
-
-def _base(use: str) -> str:
-    return next(row["reference"] for row in table("image_bases") if row["use"] == use)

@@ -102,9 +102,7 @@ class ElsewhereShop:
             contents[STACK] = Content.of(stack_text.encode())
         if python is not None:
             contents[f"{PYTHON}/{python.file_name}"] = python.content
-        contents |= own_requirements.contents(
-            self._own, own, self._downloads, index, output, python
-        )
+        contents |= own_requirements.contents(self._own, own, self._downloads, index, python)
         index = msgspec.structs.replace(
             index, carries=python.name if python else "", pythons=list(own)
         )

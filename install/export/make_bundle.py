@@ -1,33 +1,25 @@
 """Puts everything for a machine without a network into one directory or tar.
 
-That is: a stack's packages with their lock and their Python, or an image; and envcheck with what it needs.
+That is: a stack's packages with their lock and their Python, and envcheck with what it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
-from filelock import FileLock, Timeout
 
-from ... import __version__, scratch
+from ... import scratch
 from ...exit_codes import Cannot, CouldNotLook
-from .. import pipeline, places, pylock, survey
+from .. import pipeline, pylock, survey
 from ..bundle import writing
 from ..bundle.index import BundleIndex
-from ..downloads import Downloads
 from ..fit import select
 from ..fit.models import Choice
-from ..images import layout_writer
-from ..images.mode import ImageMode
 from ..mode import Reporter
-from ..progress import Meter
-from ..pythons.interpreter import Interpreter
-from ..request import InstallOptions, Request
+from ..request import Request
 from ..wheels import given_lock
-from . import bundle_parts, elsewhere, own_python, own_requirements, own_wheel
+from . import bundle_parts, elsewhere, own_python, own_requirements
 from .destinations import Destinations
 from .own_python import OwnPython
 
@@ -41,15 +33,12 @@ def make(
     reporter: Reporter,
 ) -> BundleIndex:
     """Write a bundle for these machines. Only from the main thread. Raises EnvcheckError."""
-    writing.check(output, request.mode)
-    own = own_wheel.build()
-    interpreters = wanted.of_envcheck()
-    with pipeline.prepared(request):
-        if request.mode == "container":
-            runners = own_requirements.runners(interpreters, own.requires_python)
-            return _of_image(request, output, runners, jobs, reporter)
-        with elsewhere.ElsewhereShop(request, jobs, reporter) as shop:
-            return _of_wheels(request, output, wanted, shop, reporter)
+    writing.check(output)
+    with (
+        pipeline.prepared(request),
+        elsewhere.ElsewhereShop(request, jobs, reporter) as shop,
+    ):
+        return _of_wheels(request, output, wanted, shop, reporter)
 
 
 def _of_wheels(
@@ -116,60 +105,3 @@ def _own_python(
     except CouldNotLook as error:
         reporter.say(f"the bundle carries no Python of its own: {error}")
         return None
-
-
-def _of_image(
-    request: Request,
-    output: Path,
-    runners: dict[str, Interpreter],
-    jobs: int,
-    reporter: Reporter,
-) -> BundleIndex:
-    own = own_wheel.build()
-    with ExitStack() as exits:
-        mode = ImageMode(request, InstallOptions(jobs=jobs), reporter, exits)
-        _alone(exits, reporter.say)
-        choice = mode.fit()
-        image, client = mode.pin(choice)
-        assert client is not None, "a bundle is not made from a bundle"
-        layers = client.layers(image)
-        downloads = Downloads(mode.session, jobs)
-        locks = own_requirements.locks(own, runners, request, mode.session, reporter)
-        missing = [file for file in layers if not downloads.has(file)]
-        files = [*layers, *own_requirements.files(locks)]
-        bundle_parts.check_room(output, files, missing)
-        reporter.say(f"fetching {len(files)} files")
-        Downloads(client.registry_of(image), jobs).fetch(layers, Meter(reporter.progress))
-        downloads.fetch(files, Meter(reporter.progress))
-        paths = {file.sha256: downloads.path(file) for file in layers}
-        contents = layout_writer.contents(image, lambda blob: paths[blob.sha256])
-        index = BundleIndex(
-            envcheck=__version__,
-            mode="container",
-            stack=choice.stack.name,
-            release=choice.candidate.release.release,
-            image=image.reference,
-            digest=image.manifest.digest,
-            architecture=mode.architecture,
-            created_at=image.created_at,
-            pythons=list(locks),
-            files={},
-        )
-        contents |= own_requirements.contents(own, locks, downloads, index, output)
-        index = bundle_parts.write(output, index, contents, reporter)
-        downloads.discard(missing)  # gigabytes that no other image has
-    return index
-
-
-def _alone(exits: ExitStack, say: Callable[[str], None]) -> None:
-    """One image at a time: its end removes layers that another may be about to read."""
-    folder = places.downloads()
-    lock = FileLock(folder / "layers.lock")
-    with suppress(OSError, NotImplementedError):  # a file system without locks
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            say("waiting for another envcheck that writes an image into a bundle")
-            lock.acquire()
-        exits.callback(lock.release)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from ... import __version__
 from .. import pylock
 from ..bundle.index import OWN, BundleIndex
-from ..bundle.writing import Content, is_tar
+from ..bundle.writing import Content
 from ..catalogue.model import PUBLIC, Release, Stack
 from ..downloads import Downloads
 from ..fit.models import Candidate, Choice
@@ -103,7 +101,6 @@ def contents(
     locks: Mapping[str, Lockfile],
     downloads: Downloads,
     index: BundleIndex,
-    output: Path,
     python: OwnPython | None = None,
 ) -> dict[str, Content]:
     """envcheck's part of a bundle, by names. python: the interpreter that goes along."""
@@ -126,7 +123,6 @@ def contents(
         pip=pip.name,
         pip_sha256=pip.sha256,
         mode=index.mode,
-        tar=shlex.quote(output.name) if is_tar(output) else "",
     )
     made["setup.sh"] = Content.of(script.encode())
     return made

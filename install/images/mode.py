@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ... import collection
+from ... import collection, json_text
 from ...collection import Collected, Kernels
 from ...exit_codes import CouldNotLook
 from ...facts.base import known
@@ -33,7 +33,6 @@ from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
 from ..transaction.layout import Version
-from . import image_lock
 from .archive import ImageArchive
 from .builder import ImageBuilder, ResolvedImage, held_as
 
@@ -76,7 +75,7 @@ class ImageMode:
             request = msgspec.structs.replace(request, image=self._archive.image.reference)
         return choose_image(request, self.snapshot)
 
-    def pin(self, choice: ImageChoice) -> tuple[Image, RegistryClient | None]:
+    def _pin(self, choice: ImageChoice) -> tuple[Image, RegistryClient | None]:
         """What the reference is today, for this machine's platform; and its registry: None for an archive."""
         from ..registry.client import RegistryClient
 
@@ -89,7 +88,7 @@ class ImageMode:
 
     def resolve(self, choice: ImageChoice) -> ResolvedImage:
         engine = engine_choice.choose(self.request.engine, self.snapshot)
-        image, client = self.pin(choice)
+        image, client = self._pin(choice)
         held = engine_storage.has(held_as(engine, image))
         if not held:  # an engine with room for it, where one that comes first has none
             needed = image_planning.unpacked_bytes(image) >> 20
@@ -142,8 +141,8 @@ class ImageMode:
 
     def artifact(self, resolved: ResolvedImage) -> Artifact:
         image = resolved.image
-        text, digest = image_lock.text(image), image.manifest.sha256
-        return Artifact(file_name=image_lock.NAME, text=text, digest=digest)
+        text = json_text.render({"schema": 1, "image": image})
+        return Artifact(file_name="image.json", text=text, digest=image.manifest.sha256)
 
     def builder(self, resolved: ResolvedImage, plan: ImagePlan) -> ImageBuilder:
         return ImageBuilder(resolved, plan, self.snapshot, self._reporter)

@@ -139,7 +139,7 @@ def of_status(
         + (f" (it says: {reason})" if reason else ""),
         status=status,
         headers=headers,
-        url=url,
+        url=addresses.shown(url),
         reason=reason,
         again=status in _LATER or 505 <= status < 511,
     )

@@ -36,19 +36,17 @@ T = TypeVar("T")
 class Session:
     """Verifies certificates, and sends credentials to their own host alone. Safe for threads.
 
-    allow_insecure: host names that may be asked over plain http, or with any certificate. authorities: files
-    of certificate authorities beside the system's. pause: seconds before the second retry; they double.
+    allow_insecure: host names that may be asked over plain http, or with any certificate. pause: seconds
+    before the second retry; they double.
     """
 
     def __init__(
         self,
         allow_insecure: Collection[str] = (),
         *,
-        authorities: Collection[str] = (),
         pause: float = 1.0,
     ) -> None:
         self._insecure = {name.lower() for name in allow_insecure}
-        self._authorities = authorities
         self._pause = pause
         self._credentials = Credentials()
         self._transports: dict[bool, Transport] = {}
@@ -66,14 +64,6 @@ class Session:
         self._stop.set()
         for each in self._transports.values():
             each.close()
-
-    def trusting(self, authorities: Collection[str]) -> Session:
-        """The same with more certificate authorities, for one registry."""
-        if not authorities:
-            return self
-        found = Session(self._insecure, authorities=authorities, pause=self._pause)
-        found._stop = self._stop
-        return found
 
     def get(
         self,
@@ -204,9 +194,7 @@ class Session:
                     settings[key].value if key in settings else "" for key in ("proxy", "cert")
                 )
                 cert = cert if Path(cert).is_file() else ""
-                context = (
-                    trust.verifying([*self._authorities, cert]) if verified else trust.unverified()
-                )
+                context = trust.verifying([cert]) if verified else trust.unverified()
                 self._transports[verified] = Transport(context, proxy)
             return self._transports[verified]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...reports.page import KEY, Page
-from ..bundle.index import OWN, PYTHON, BundleIndex
+from ..bundle.index import PYTHON, BundleIndex
 from ..bundle.writing import is_tar
 from .amounts import size
 
@@ -20,33 +20,20 @@ def render(manifest: BundleIndex, place: Path, **style: Any) -> str:
     page.paragraph(("Written:", "pass"), (called, "heading"), hanging=2)
     page.entry("where", str(place), KEY)
     page.entry("files", f"{len(manifest.files)}, {size(total)}", KEY)
-    container = manifest.mode == "container"
-    if container:
-        page.entry("image", f"{manifest.image}, {manifest.digest}", KEY)
-    else:
-        _runs_on(page, manifest)
-    runs_on = f", and needs one of them on {manifest.architecture}" if container else ""
-    pythons = ", ".join(manifest.pythons)
-    page.entry("envcheck", f"{manifest.envcheck}, for Python {pythons}{runs_on}", KEY)
-    page.blank()
-    page.paragraph(("On the machine without a network:", ""))
-    name, inside = shlex.quote(place.name), shlex.quote(place.stem)
-    if not is_tar(place):
-        page.command(f"sh {name}/setup.sh")
-    elif container:  # the image stays in its tar, which is installed from as it is
-        page.command(f"tar -xf {name} setup.sh {OWN}")
-        page.command("sh ./setup.sh")
-    else:
-        page.command(f"tar -xf {name}")
-        page.command(f"sh {inside}/setup.sh")
-    return page.text()
-
-
-def _runs_on(page: Page, manifest: BundleIndex) -> None:
-    """Where the packages can be installed, and where they cannot."""
     page.entry("for", f"Python {manifest.python} on {manifest.architecture}", KEY)
     carried = manifest.files.get(f"{PYTHON}/{manifest.carries}.tar.gz")
     words = "none in it: it has to be there"
     if carried is not None:
         words = f"{manifest.carries}, {size(carried.size)}, where it is not there"
     page.entry("python", words, KEY)
+    pythons = ", ".join(manifest.pythons)
+    page.entry("envcheck", f"{manifest.envcheck}, for Python {pythons}", KEY)
+    page.blank()
+    page.paragraph(("On the machine without a network:", ""))
+    name, inside = shlex.quote(place.name), shlex.quote(place.stem)
+    if not is_tar(place):
+        page.command(f"sh {name}/setup.sh")
+    else:
+        page.command(f"tar -xf {name}")
+        page.command(f"sh {inside}/setup.sh")
+    return page.text()

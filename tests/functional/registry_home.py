@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -38,10 +37,3 @@ def log_in(home: Path, host: str, user: str, password: str) -> Path:
     auth = base64.b64encode(f"{user}:{password}".encode()).decode()
     path.write_text(json.dumps({"auths": {host: {"auth": auth}}}))
     return path
-
-
-def believe(home: Path, host: str, authority: Path) -> None:
-    """As `man containers-certs.d` says."""
-    folder = home / ".config" / "containers" / "certs.d" / host
-    folder.mkdir(parents=True)
-    shutil.copy(authority, folder / "ca.crt")

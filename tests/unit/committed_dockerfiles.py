@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envcheck.install.catalogue.load import load
-from envcheck.install.export.dockerfile import render, render_over_image
+from envcheck.install.export.dockerfile import render
 from envcheck.install.export.requirement_lists import of_lock
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 
@@ -20,7 +20,6 @@ def texts() -> dict[str, str]:
     return {
         "wheel-tf1.Dockerfile": _wheel("nvidia-tf1", "23.03", "3.8"),
         "wheel-tf2.Dockerfile": _wheel("tensorflow", "2.21.0", "3.12"),
-        "ngc.Dockerfile": render_over_image(""),
     }
 
 

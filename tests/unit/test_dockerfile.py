@@ -10,7 +10,7 @@ import pytest
 from planned import GAST, NVIDIA, SETUPTOOLS, lock, stack
 
 from envcheck.install.catalogue.model import Stack
-from envcheck.install.export.dockerfile import render, render_over_image
+from envcheck.install.export.dockerfile import render
 from envcheck.install.export.requirement_lists import RequirementList, of_lock
 from envcheck.install.lockfile import Lockfile
 
@@ -102,17 +102,6 @@ def test_an_sdist_is_built_last_and_with_pinned_tools() -> None:
     assert gast[0] == "PYTHONPATH=/tmp/build-tools"
     (building,) = [run for run in runs(told) if "--no-binary" in run]
     assert building.endswith("&& rm -rf /tmp/build-tools"), "in the step that made it"
-
-
-def test_over_an_image_of_nvidias_what_it_starts_with_stays() -> None:
-    told = render_over_image(DIGEST)
-    assert re.search(
-        r"^ARG BASE=nvcr.io/nvidia/tensorflow:\S+@sha256:[0-9a-f]{64}$", told, re.MULTILINE
-    )
-    for word in ("ENTRYPOINT", "\nCMD", "ENV "):
-        assert word not in told
-    assert f'      envcheck.lock="sha256:{"ab" * 32}"' in told
-    assert "/opt/venv" not in told and len(installs(told)) == 2
 
 
 @pytest.mark.parametrize("value", ['say "hi"', "$HOME", "a\\b", "two\nlines"])

@@ -9,12 +9,8 @@ import msgspec
 import pytest
 from planned import GAST, SETUPTOOLS, lock, stack
 
-from envcheck.cli.terminal import Terminal
-from envcheck.exit_codes import UsageError
-from envcheck.install.export import build_context
-from envcheck.install.export.dockerfile import render, render_over_image
+from envcheck.install.export.dockerfile import render
 from envcheck.install.export.requirement_lists import of_lock
-from envcheck.install.request import InstallOptions, Request
 
 replace = msgspec.structs.replace
 
@@ -50,18 +46,11 @@ def test_a_lock_a_stack_and_an_image_add_no_instruction(text: str, digest: str) 
     of = replace(stack(), title=text, environment={"A": text})
     good = render(replace(of, environment={"A": "b"}, title="c"), LOCK, LISTS)
     assert_the_same(render(of, LOCK, LISTS), good)
-    assert_the_same(render_over_image("d", text), render_over_image("d", "x"))
+    assert_the_same(
+        render(stack(), LOCK, LISTS, digest, text), render(stack(), LOCK, LISTS, digest, "x")
+    )
 
 
 def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
     evil = replace(stack(), title='"$BASE" evil="yes"')
     assert r'description="\"\$BASE\" evil=\"yes\""' in render(evil, LOCK, LISTS)
-
-
-@pytest.mark.parametrize("name", ["a\nRUN evil@sha256:" + "0" * 64, "x@sha256:0\nRUN evil"])
-def test_the_name_of_an_image_is_a_name(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(UsageError, match="not an image's name"):
-        build_context.make_over(
-            Request(image=name, mode="container"), tmp_path, InstallOptions(), Terminal()
-        )
-    assert not list(tmp_path.iterdir())
