@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...checks.container.engines import wake
+from ...checks.container.engines import silence
 from ...checks.containers import containers_of
 from ...checks.driver_state import on_wsl
 from ...checks.engine import diagnose
@@ -18,17 +18,32 @@ from ...facts.containers import Engine
 from ...facts.missing import CannotJudge
 from ...facts.snapshot import Snapshot
 from ...facts.view import SnapshotView
+from ...findings.causes import warn
 from ...findings.model import Finding, Remedy
 from ..engine import ENGINES, EngineName, Wiring
 from . import wiring
 
-
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine that is installed and cannot be used."""
-
-    engine: Engine
-    why: str  # one sentence
-    remedy: Remedy | None = None
+_REMOTE = warn(
+    "engine-elsewhere",
+    "the engine's server is on another machine",
+    "{engine}'s server runs elsewhere: its containers do not get this machine's GPUs.",
+    "Use the {engine} of this machine.",
+)
+_FULL = warn(
+    "engine-storage-full",
+    "the engine's storage is too small",
+    "{engine}'s storage in {path} has {free:.1f} GiB free, and the image needs {needed:.1f} GiB.",
+    "Remove unused images, or move the storage to a larger file system.",
+)
+_UNWIRED = warn(
+    "engine-without-gpus",
+    "the engine has no way to the GPUs",
+    "{engine} cannot give a container this machine's GPUs.",
+)
+_LOCAL = {
+    "docker": ["unset DOCKER_HOST", "docker context use default"],
+    "podman": ["unset CONTAINER_HOST", "podman system connection list"],
+}
 
 
 class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +52,7 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine  # the machine's facts about it
     wiring: Wiring = wiring.NONE
     gpus: int = 0  # device nodes that have to be in a container
-    findings: list[Finding] = []  # what works today and is at risk
-    refused: list[Refused] = []  # that were preferred
+    remarks: list[str] = []  # engines that were skipped, and what works today and is at risk
 
     @property
     def name(self) -> EngineName:
@@ -49,20 +63,10 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
         return self.engine.path
 
     @property
-    def version(self) -> str:
-        """ "4.3.1"; "" where it is not known."""
-        return known(self.engine.server_version) or known(self.engine.version) or ""
-
-    @property
-    def remarks(self) -> list[str]:
-        """The engines that were skipped, and each finding in a line with its commands."""
-        passed = [f"{one.engine.name} is skipped: {one.why}" for one in self.refused]
-        return passed + [_remark(finding) for finding in self.findings]
-
-    @property
     def label(self) -> str:
         """ "podman 4.3.1"."""
-        return f"{self.name} {self.version}".strip()
+        version = known(self.engine.server_version) or known(self.engine.version) or ""
+        return f"{self.name} {version}".strip()
 
     @property
     def wired(self) -> str:
@@ -76,52 +80,47 @@ def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
     name: "", or one of ENGINES. needed_mib: what the image takes in the engine's storage, MiB. On a machine
     without a GPU the wiring is "none". Raises Cannot, with the commands that repair it.
     """
-    refused: list[Refused] = []
-    for outcome in _Engines(snapshot, needed_mib).judged(name):
+    engines = _Engines(snapshot, needed_mib)
+    refused: list[Finding] = []
+    skipped: list[str] = []
+    for engine in engines.named(name):
+        outcome = engines.judge(engine)
         if isinstance(outcome, EngineChoice):
-            return msgspec.structs.replace(outcome, refused=refused)
+            return msgspec.structs.replace(outcome, remarks=[*skipped, *outcome.remarks])
         refused.append(outcome)
-    raise _cannot(name, refused, snapshot)
+        skipped.append(f"{engine.name} is skipped: {outcome.message}")
+    raise _cannot(name, refused, engines.view)
 
 
 def answering(name: str, snapshot: Snapshot) -> list[EngineChoice]:
     """Every engine that can start a container, even without GPUs. Raises Cannot where there is none."""
-    found, refused = [], []
-    for outcome in _Engines(snapshot, 0).judged(name):
+    engines = _Engines(snapshot, 0)
+    found: list[EngineChoice] = []
+    refused: list[Finding] = []
+    for engine in engines.named(name):
+        outcome = engines.judge(engine)
         if isinstance(outcome, EngineChoice):
             found.append(outcome)
-        elif known(outcome.engine.server_version) is not None:
-            found.append(EngineChoice(engine=outcome.engine))
+        elif known(engine.server_version) is not None:
+            found.append(EngineChoice(engine=engine))
         else:
             refused.append(outcome)
     if not found:
-        raise _cannot(name, refused, snapshot)
+        raise _cannot(name, refused, engines.view)
     return found
 
 
-def _cannot(name: str, refused: list[Refused], snapshot: Snapshot) -> Cannot:
-    if not refused:
-        missing = (
-            f"{name} is not installed here" if name else "no container engine is installed here"
-        )
-        view = SnapshotView(snapshot)
-        commands = adapted(view, Remedy("", on_system(view, "podman"))).commands
-        hint = f"install one: {' && '.join(commands) or 'podman, as your distribution has it'}"
-        if name and name != "podman":
-            hint = f"install {name}, or take another engine: --engine podman"
-        return Cannot(f"{missing} (podman or docker).", hint)
-    hints = [
-        "\n".join([one.remedy.text, *(f"    {command}" for command in one.remedy.commands)])
-        for one in refused
-        if one.remedy is not None
-    ]
-    return Cannot(" ".join(one.why for one in refused), "\n".join(hints))
-
-
-def _remark(finding: Finding) -> str:
-    remedy = finding.remedy
-    parts = [] if remedy is None else [remedy.text, "; ".join(remedy.commands)]
-    return " ".join(filter(None, [finding.message, *parts]))
+def _cannot(name: str, refused: list[Finding], view: SnapshotView) -> Cannot:
+    if refused:
+        remedies = [one.remedy for one in refused if one.remedy is not None]
+        hints = ["\n    ".join([remedy.text, *remedy.commands]) for remedy in remedies]
+        return Cannot(" ".join(one.message for one in refused), "\n".join(hints))
+    missing = f"{name} is not installed here" if name else "no container engine is installed here"
+    commands = adapted(view, Remedy("", on_system(view, "podman"))).commands
+    hint = f"install one: {' && '.join(commands) or 'podman, as your distribution has it'}"
+    if name and name != "podman":
+        hint = f"install {name}, or take another engine: --engine podman"
+    return Cannot(f"{missing} (podman or docker).", hint)
 
 
 class _Engines:
@@ -130,97 +129,68 @@ class _Engines:
     def __init__(self, snapshot: Snapshot, needed_mib: int) -> None:
         self.view = view = SnapshotView(snapshot)
         try:
-            self.containers = containers_of(view)
+            self._containers = containers_of(view)
         except CannotJudge as why:
             raise Cannot(
                 f"the container engines of this machine are not known: {why}",
                 "`envcheck collect` shows what the probe of the engines found",
             ) from why
-        self.needed_mib = needed_mib
-        self.gpus = _expected(view)
+        self._needed_mib = needed_mib
+        self._gpus = _expected(view)
         checks = [check for check in all_checks() if check.area == "container"]
-        self.findings = {
+        self._findings = {
             (result.code, finding.subject): finding
             for result in diagnose(snapshot, checks=checks).results
             for finding in result.findings
         }
 
-    def judged(self, name: str) -> Iterator[EngineChoice | Refused]:
+    def named(self, name: str) -> Iterator[Engine]:
         """The engine of that name, or all in the order of preference."""
         for wanted in [name] if name else ENGINES:
-            for engine in self.containers.engines:
-                if engine.name == wanted:
-                    yield self._judge(engine)
+            yield from (one for one in self._containers.engines if one.name == wanted)
 
-    def _judge(self, engine: Engine) -> EngineChoice | Refused:
-        refused = self._silent(engine) or self._remote(engine) or self._too_small(engine)
-        if refused is not None:
-            return refused
-        way = wiring.find(engine, self.containers) if self.gpus else wiring.NONE
+    def judge(self, engine: Engine) -> EngineChoice | Finding:
+        """The engine with its wiring, or why it cannot be used."""
+        why, free = engine.server_version, known(engine.storage_free_mib)
+        if isinstance(why, Unavailable):
+            found = silence(self.view, engine, why)
+            remedy = None if found.remedy is None else adapted(self.view, found.remedy)
+            return msgspec.structs.replace(found, remedy=remedy)
+        if self._gpus and known(engine.remote) is True:
+            return _REMOTE.found(commands=_LOCAL[engine.name], engine=engine.name)
+        if free is not None and free < self._needed_mib:
+            return _FULL.found(
+                commands=[f"{engine.name} system df", f"{engine.name} image prune --all"],
+                engine=engine.name,
+                path=known(engine.storage_path) or "its directory",
+                free=free / 1024,
+                needed=self._needed_mib / 1024,
+            )
+        way = wiring.find(engine, self._containers) if self._gpus else wiring.NONE
         if way is None:
             return self._unwired(engine)
-        dangers = []
+        dangers: list[Finding | None] = []
         if engine.name == "docker" and way.kind not in ("cdi", "none"):
-            dangers = [self.findings.get((code, engine.name)) for code in ("CTR-003", "CTR-005")]
-        return EngineChoice(
-            engine=engine,
-            wiring=way,
-            gpus=self.gpus,
-            findings=list(filter(None, dangers)),
-        )
+            dangers = [self._findings.get((code, engine.name)) for code in ("CTR-003", "CTR-005")]
+        remarks = [_remark(finding) for finding in dangers if finding is not None]
+        return EngineChoice(engine=engine, wiring=way, gpus=self._gpus, remarks=remarks)
 
-    def _silent(self, engine: Engine) -> Refused | None:
-        why = engine.server_version
-        if not isinstance(why, Unavailable):
-            return None
-        lines = why.detail.strip().splitlines()
-        reason = f" ({lines[-1][:200]})" if lines else ""
-        return Refused(
-            engine=engine,
-            why=f"{engine.name} is installed and does not answer{reason}.",
-            remedy=adapted(self.view, wake(self.view, engine, why)),
-        )
-
-    def _remote(self, engine: Engine) -> Refused | None:
-        if not self.gpus or known(engine.remote) is not True:
-            return None
-        commands = {
-            "docker": ["unset DOCKER_HOST", "docker context use default"],
-            "podman": ["unset CONTAINER_HOST", "podman system connection list"],
-        }
-        return Refused(
-            engine=engine,
-            why=f"{engine.name}'s server runs elsewhere: its containers do not get this machine's GPUs.",
-            remedy=Remedy(f"Use the {engine.name} of this machine.", commands[engine.name]),
-        )
-
-    def _too_small(self, engine: Engine) -> Refused | None:
-        free = known(engine.storage_free_mib)
-        if free is None or free >= self.needed_mib:
-            return None
-        return Refused(
-            engine=engine,
-            why=f"{engine.name}'s storage in {known(engine.storage_path) or 'its directory'} has"
-            f" {free / 1024:.1f} GiB free, and the image needs {self.needed_mib / 1024:.1f} GiB.",
-            remedy=Remedy(
-                "Remove unused images, or move the storage to a larger file system.",
-                [f"{engine.name} system df", f"{engine.name} image prune --all"],
-            ),
-        )
-
-    def _unwired(self, engine: Engine) -> Refused:
-        """With the finding that says most: a stale or too new specification more than a missing one."""
-        paths = [spec.path for spec in known(self.containers.cdi_specs) or []]
+    def _unwired(self, engine: Engine) -> Finding:
+        """The finding that says most: a stale or too new specification more than a missing one."""
+        paths = [spec.path for spec in known(self._containers.cdi_specs) or []]
         podman = engine.name == "podman"
         keys = [("CTR-007", path) for path in paths if podman]
         keys += [("CTR-004", path) for path in paths]
         keys += [("CTR-006", "")] if podman else []
-        for key in [*keys, ("CTR-002", engine.name)]:
-            if finding := self.findings.get(key):
-                return Refused(engine=engine, why=finding.message, remedy=finding.remedy)
-        return Refused(
-            engine=engine, why=f"{engine.name} cannot give a container this machine's GPUs."
-        )
+        found = filter(None, map(self._findings.get, [*keys, ("CTR-002", engine.name)]))
+        return next(found, _UNWIRED.found(engine=engine.name))
+
+
+def _remark(finding: Finding) -> str:
+    """The finding in a line with its commands."""
+    remedy = finding.remedy
+    parts = [] if remedy is None else [remedy.text, "; ".join(remedy.commands)]
+    return " ".join(filter(None, [finding.message, *parts]))
 
 
 def _expected(view: SnapshotView) -> int:

@@ -37,11 +37,6 @@ _HINTS = (
     ),
     (r"cannot connect to the docker daemon", "sudo systemctl start docker"),
     (
-        r"error (?:acquiring|locking|retrieving)[^\n]*lock|layers\.lock|storage is locked|"
-        r"resource temporarily unavailable",
-        "wait until the other {engine} is done: ps -C {engine}",
-    ),
-    (
         r"image used by [0-9a-f]{12}|container [0-9a-f]{12}|image is in use by a container",
         "remove that container first: {engine} rm CONTAINER",
     ),
@@ -50,7 +45,8 @@ _HINTS = (
         "allow it in /etc/containers/policy.json, which the package containers-common brings",
     ),
     (
-        r"toomanyrequests|too many requests|StatusCode: 429|status: 429",
+        r"toomanyrequests|too many requests|(?:StatusCode|status): 429|"
+        r"(?:HTTP status|status code from registry|StatusCode):? 5\d\d",
         "try again later; a login raises the limit at many registries: {engine} login REGISTRY",
     ),
     (
@@ -58,12 +54,6 @@ _HINTS = (
         r"(?:StatusCode|HTTP status|status code from registry):? 40[13]",
         "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY is enough",
     ),
-    (
-        r"(?:manifest|name|blob) unknown|manifest for \S+ not found|"
-        r"(?:StatusCode|HTTP status|status code from registry):? 404",
-        "it was removed from the registry, or a mirror is out of date: run the command again",
-    ),
-    (r"(?:HTTP status|status code from registry|StatusCode):? 5\d\d", "try again later"),
     (
         r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
         r"layers? (?:from manifest )?don't match|gzip: invalid|"
@@ -78,10 +68,6 @@ _HINTS = (
         r"x509: ",
         "check this machine's clock (timedatectl), and put your network's certificate authority into"
         " /etc/containers/certs.d/REGISTRY/ca.crt (docker: /etc/docker/certs.d/REGISTRY/ca.crt)",
-    ),
-    (
-        r"server gave HTTP response to HTTPS client",
-        'podman: --allow-insecure HOST allows it; docker: "insecure-registries" in /etc/docker/daemon.json',
     ),
     (
         r"potentially insufficient uids or gids|lchown [^\n]*: invalid argument",
@@ -134,16 +120,10 @@ def explained(engine: str, text: str) -> tuple[str, str]:
     """(the engine's last error on one line, what to do or "")."""
     text = text[-_READ:]
     hints = (hint for pattern, hint in _HINTS if re.search(pattern, text, re.IGNORECASE))
-    return _last_error(text), next(hints, "").format(engine=engine)
-
-
-def _last_error(text: str) -> str:
-    """The last line that begins as an error does, or the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no output"]
-    errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
-    place = errors[-1] if errors else -1
+    place = max((n for n, line in enumerate(lines) if _ERROR.match(line)), default=-1)
     # podman lists below such a line what each format of an archive failed with
     last = " ".join(lines[place:]) if lines[place].endswith(":") else lines[place]
     last = re.sub(r"^(?:Error|FATAL|docker|Error response from daemon):\s*", "", last)
     shortened = f"…{last[-_SHOWN:]}" if len(last) > _SHOWN else last
-    return one_line(shortened).strip().rstrip(".")
+    return one_line(shortened).strip().rstrip("."), next(hints, "").format(engine=engine)

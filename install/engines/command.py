@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 
 import msgspec
@@ -71,6 +73,9 @@ def _run(start: Start, here: Here) -> list[str]:
     """Of podman and docker."""
     podman = start.engine == "podman"
     user = "0:0" if start.root_is_caller else f"{here.uid}:{here.gid}"
+    mounts, cwd = here.mounts, here.cwd if here.cwd and mountable(here.cwd) else ""
+    if cwd:
+        mounts = [Mount(source=cwd, target=cwd), *mounts]
     flags = {
         "--interactive": here.interactive,
         "--tty": here.tty,
@@ -83,62 +88,41 @@ def _run(start: Start, here: Here) -> list[str]:
         f"--name={here.name}": here.name,
         "--userns=keep-id": start.keep_id and not here.own_user,
         f"--user={user}": not here.own_user,
-        f"--workdir={here.cwd}": _is_mounted(here),
+        f"--workdir={cwd}": cwd,
         f"--entrypoint={start.entrypoint}": start.entrypoint is not None,
     }
-    words = ["run", "--rm", "--pull=never", "--log-driver=none"]
-    words += [flag for flag, wanted in flags.items() if wanted]
+    variables = _environment(start, here, mounts).items()
     repeated = {
         "--ulimit": [f"{name}={limit}" for name, limit in start.ulimits.items()],
         "--device": start.devices,
-        "--mount": [_bind(mount) for mount in _mounts(here)],
-        "--env": [
-            name if value is None else f"{name}={value}"
-            for name, value in _environment(start, here).items()
-        ],
+        "--mount": [bind(mount) for mount in mounts],
+        "--env": [name if value is None else f"{name}={value}" for name, value in variables],
     }
+    words = ["run", "--rm", "--pull=never", "--log-driver=none"]
+    words += [flag for flag, wanted in flags.items() if wanted]
     words += [
         word for option, values in repeated.items() for one in values for word in (option, one)
     ]
     return words + start.wiring.arguments
 
 
-def _is_mounted(here: Here) -> bool:
-    """Whether the working directory is."""
-    return bool(here.cwd) and mountable(here.cwd)
-
-
-def _mounts(here: Here) -> list[Mount]:
-    own = [Mount(source=here.cwd, target=here.cwd)] if _is_mounted(here) else []
-    return own + here.mounts
-
-
-def _environment(start: Start, here: Here) -> dict[str, str | None]:
+def _environment(start: Start, here: Here, mounts: Sequence[Mount]) -> dict[str, str | None]:
     """The wiring's, the stack's, HOME, TERM, the caller's; later ones take precedence."""
-    home = {}
-    if here.home and any(covers(mount.target, here.home) for mount in _mounts(here)):
-        home = {"HOME": here.home}
-    elif here.uid != 0 and not start.root_is_caller:
-        home = {
-            "HOME": "/tmp"
-        }  # a uid that the image does not know has "/", and cannot write there
-    return {
-        **start.wiring.environment,
-        **start.environment,
-        **({} if here.own_user else home),
-        **({"TERM": None} if here.tty else {}),
-        **here.environment,
-    }
+    found: dict[str, str | None] = {**start.wiring.environment, **start.environment}
+    if not here.own_user:
+        if here.home and any(covers(mount.target, here.home) for mount in mounts):
+            found["HOME"] = here.home
+        elif here.uid != 0 and not start.root_is_caller:
+            # A uid that the image does not know has "/", and cannot write there.
+            found["HOME"] = "/tmp"
+    if here.tty:
+        found["TERM"] = None
+    return found | here.environment
 
 
-def _bind(mount: Mount) -> str:
+def bind(mount: Mount) -> str:
     """The value of --mount, which is a line of CSV."""
+    line = io.StringIO()
     fields = ["type=bind", f"source={mount.source}", f"target={mount.target}"]
-    return ",".join(map(_field, fields + (["readonly"] if mount.read_only else [])))
-
-
-def _field(text: str) -> str:
-    """One field of a line of CSV."""
-    if any(letter in text for letter in ',"\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    csv.writer(line, lineterminator="\n").writerow(fields + ["readonly"] * mount.read_only)
+    return line.getvalue()[:-1]

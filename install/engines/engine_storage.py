@@ -6,7 +6,7 @@ import base64
 import contextlib
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +51,11 @@ class _Inspected(msgspec.Struct, rename="pascal"):
 def find(held: EngineImage, name: str) -> Stored | None:
     """The image by a name or an id; None if the engine does not have it. Raises CouldNotLook."""
     result = ask(held.program, ["image", "inspect", name])
-    if not result.ok:
-        if result.outcome == "exited" and _ABSENT.search(words(result)):
-            return None
-        raise no_answer(held.engine, held.program, result)
-    return read_inspected(result.stdout)
+    if result.ok:
+        return read_inspected(result.stdout)
+    if result.outcome == "exited" and _ABSENT.search(words(result)):
+        return None
+    raise no_answer(held.engine, held.program, result)
 
 
 def read_inspected(data: bytes) -> Stored | None:
@@ -101,10 +101,8 @@ def pull(
             variables = {"TMPDIR": str(folder)}
         else:  # which registries may use plain http is the daemon's setting
             flags, variables = [], {"DOCKER_CONFIG": str(folder)} if logged_in else {}
-        arguments = ["pull", *flags, image.pinned]
-        result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
-        if not result.ok:
-            raise _failed(held, f"could not pull {held.reference}", result, folder)
+        what = f"could not pull {held.reference}"
+        _fetch(held, ["pull", *flags, image.pinned], what, folder, variables, tick)
     return _named(held, image, image.pinned)
 
 
@@ -113,11 +111,9 @@ def load(held: EngineImage, image: Image, archive: Path, tmp: Path) -> EngineIma
     name = image.tagged
     other = find(held, name) if name else None
     with _folder(tmp) as folder:
-        arguments, variables = ["load", "--input", str(archive)], {"TMPDIR": str(folder)}
-        result = ask(held.program, arguments, deadline=FETCHES, variables=variables)
-        if not result.ok:
-            what = f"could not load {held.reference} from {archive}"
-            raise _failed(held, what, result, folder)
+        what = f"could not load {held.reference} from {archive}"
+        arguments = ["load", "--input", str(archive)]
+        _fetch(held, arguments, what, folder, {"TMPDIR": str(folder)})
     loaded = _named(held, image, image.manifest.digest)
     # Of the names that the archive gives the image, it keeps envcheck's and its own.
     stored = find(loaded, loaded.image_id)
@@ -150,10 +146,22 @@ def release(held: EngineImage) -> None:
         for each in [held.tag] if held.before else [held.name, held.tag]:
             if each in stored.tags:
                 _untag(held, stored, each)
-    if held.before or [tag for tag in stored.tags if tag not in (held.tag, held.name)]:
-        return
-    if find(held, stored.id) is not None:
+    others = [tag for tag in stored.tags if tag not in (held.tag, held.name)]
+    if not (held.before or others) and find(held, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
+
+
+def _fetch(
+    held: EngineImage,
+    arguments: Sequence[str],
+    what: str,
+    folder: Path,
+    variables: Mapping[str, str],
+    tick: Tick | None = None,
+) -> None:
+    result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
+    if not result.ok:
+        raise _failed(held, what, result, folder)
 
 
 def _write_login(options: PullOptions, folder: Path) -> bool:
@@ -193,14 +201,13 @@ def _untag(held: EngineImage, stored: Stored, tag: str) -> None:
 
 def _remove(held: EngineImage, arguments: list[str]) -> None:
     result = ask(held.program, arguments, deadline=WORKS)
-    if result.ok or _ABSENT.search(words(result)):
-        return
-    reason, hint = explained(held.engine, words(result))
-    again = f"{held.program} {' '.join(arguments)}"
-    raise NotPutBack(
-        f"the image {held.reference} in {held.engine}: {reason}",
-        f"{hint}; then {again}" if hint else again,
-    )
+    if not result.ok and not _ABSENT.search(words(result)):
+        reason, hint = explained(held.engine, words(result))
+        again = f"{held.program} {' '.join(arguments)}"
+        raise NotPutBack(
+            f"the image {held.reference} in {held.engine}: {reason}",
+            f"{hint}; then {again}" if hint else again,
+        )
 
 
 def _failed(held: EngineImage, what: str, result: Any, folder: Path | None = None) -> PutBack:

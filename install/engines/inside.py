@@ -11,7 +11,7 @@ from ...collection import Inside
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.snapshot import Snapshot
 from ...findings.shell import word
-from ..engine import ENGINES, EngineImage, EngineName, Start
+from ..engine import ENGINES, EngineImage, Start
 from . import command, engine_storage, starting
 from .choose import answering
 from .client import ask, no_answer, words
@@ -82,40 +82,38 @@ def of_container(container: str, engine: str = "") -> Inside:
     """
     if not container or container.startswith("-"):
         raise UsageError(f"--target container:{container}: that is not a container's name or id")
-    programs = {name: shutil.which(name) for name in ENGINES if engine in ("", name)}
-    program, identity = _running(container, {n: path for n, path in programs.items() if path})
-    # By its id: the name may be given to another container meanwhile.
-    return Inside(location=f"container:{container}", argv=[program, "exec", "-i", identity])
-
-
-def _running(container: str, programs: dict[EngineName, str]) -> tuple[str, str]:
-    """(the path of the engine that has it, its id)"""
-    found: dict[EngineName, list[str]] = {}
+    found: list[tuple[str, str, str, str]] = []  # engine, its path, the container's id and state
     failed: list[CouldNotLook] = []
     form = ["container", "inspect", "--format", "{{.Id}} {{.State.Status}}", container]
-    for name, program in programs.items():
+    unknown = ("no such container", "no container with name or id")
+    programs = [(name, shutil.which(name)) for name in ENGINES if engine in ("", name)]
+    for name, program in programs:
+        if program is None:
+            continue
         result = ask(program, form)
-        unknown = ("no such container", "no container with name or id")
         if result.ok:
-            found[name] = result.stdout.decode("utf-8", "replace").split()
+            identity, state = result.stdout.decode("utf-8", "replace").split()
+            found.append((name, program, identity, state))
         elif result.outcome != "exited" or not any(one in words(result).lower() for one in unknown):
             failed.append(no_answer(name, program, result))
     if len(found) > 1:
-        ids = ", ".join(f"{identity[:12]} ({name})" for name, (identity, _) in found.items())
         raise UsageError(
-            f"container {container}: {' and '.join(found)} both have one of that name",
-            f"name its id: {ids}",
+            f"container {container}: {' and '.join(one[0] for one in found)} both have one of that name",
+            f"name its id: {', '.join(f'{one[2][:12]} ({one[0]})' for one in found)}",
         )
-    for name, (identity, state) in found.items():
+    for name, program, identity, state in found:
         if state == "running":
-            return programs[name], identity
+            # By its id: the name may be given to another container meanwhile.
+            argv = [program, "exec", "-i", identity]
+            return Inside(location=f"container:{container}", argv=argv)
         raise UsageError(
             f"container {container} does not run: {name} reports that it is {state}",
             f"{name} {'unpause' if state == 'paused' else 'start'} {word(container)}",
         )
     if failed:
         raise failed[0]
+    there = " or ".join(name for name, program in programs if program) or "podman or docker"
     raise UsageError(
-        f"container {container}: no such container in {' or '.join(programs) or 'podman or docker'}",
+        f"container {container}: no such container in {there}",
         "podman ps or docker ps lists those that run",
     )

@@ -43,25 +43,18 @@ def start(
     engine, rootless = choice.engine, known(choice.engine.rootless) is True
     program = PurePath(entrypoint[0]).name if entrypoint else ""
     swallows = program.startswith("python") or program in _SWALLOWING
-    remarks = []
-    if swallows:
-        remarks.append(
-            f"Its entrypoint, {program}, would take a command for its own arguments: commands are started"
-            f" without it; envcheck run --entrypoint={program} uses it."
-        )
     podman = choice.name == "podman"
     init = known(engine.init_path) is not None
-    if not init:
-        remarks.append(
-            f"{choice.name} has no init program here ({'catatonit' if podman else 'docker-init'}): a command"
-            " that does not handle SIGTERM has to be killed."
-        )
     ulimits = _ulimits(choice, facts)
-    if missing := [f"{name}={limit}" for name, limit in _ULIMITS.items() if name not in ulimits]:
-        remarks.append(
-            f"{choice.name} may not raise resource limits here: containers start without --ulimit"
-            f" {' and '.join(missing)}, and RDMA may not register its buffers."
-        )
+    missing = [f"{name}={limit}" for name, limit in _ULIMITS.items() if name not in ulimits]
+    remarks = {
+        f"Its entrypoint, {program}, would take a command for its own arguments: commands are started"
+        f" without it; envcheck run --entrypoint={program} uses it.": swallows,
+        f"{choice.name} has no init program here ({'catatonit' if podman else 'docker-init'}): a command"
+        " that does not handle SIGTERM has to be killed.": not init,
+        f"{choice.name} may not raise resource limits here: containers start without --ulimit"
+        f" {' and '.join(missing)}, and RDMA may not register its buffers.": missing,
+    }
     return Start(
         engine=choice.name,
         program=choice.program,
@@ -80,7 +73,7 @@ def start(
         pids_unlimited=podman and (not rootless or known(facts.cgroup_version) == 2),
         # SELinux would keep the container from what is mounted into it.
         unlabelled=known(facts.selinux) == "enforcing" and known(engine.selinux) is not False,
-        remarks=remarks,
+        remarks=[remark for remark, applies in remarks.items() if applies],
     )
 
 

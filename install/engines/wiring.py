@@ -37,7 +37,7 @@ _GPUS = Wiring(
 def find(engine: Engine, containers: Containers) -> Wiring | None:
     """The best way that works here, CDI first; None if the engine has no way to this machine's GPUs."""
     podman = engine.name == "podman"
-    specs = usable(engine, containers)
+    specs = _usable(engine, containers)
     version = known(engine.version) or known(engine.server_version)
     if specs and (at_least(version, PODMAN_CDI) if podman else docker_uses_cdi(engine)):
         sentence = f"by CDI ({specs[0].path})"
@@ -53,7 +53,7 @@ def find(engine: Engine, containers: Containers) -> Wiring | None:
     return _GPUS if known(containers.hook_path) and not by_cdi else None
 
 
-def usable(engine: Engine, containers: Containers) -> list[CdiSpec]:
+def _usable(engine: Engine, containers: Containers) -> list[CdiSpec]:
     """The specifications of NVIDIA's GPUs that the engine accepts and whose files exist.
 
     One that could not be read here may be readable for the engine, and is taken.

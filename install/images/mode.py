@@ -95,7 +95,6 @@ class ImageMode:
             other = engine_choice.choose(self.request.engine, self.snapshot, needed)
             held = other.name != engine.name and engine_storage.has(held_as(other, image))
             engine = other
-            image_config.check(image, self.snapshot, engine.name, engine.version)
         image_config.check_driver(image, self.snapshot)
         choice = image_config.with_notes(self._recognised(choice, image), image, self.snapshot)
         return ResolvedImage(

@@ -67,14 +67,14 @@ def test_podman_comes_first_and_gets_its_gpus_by_cdi() -> None:
     assert (choice.name, choice.program, choice.gpus) == ("podman", "/usr/bin/podman", 2)
     assert choice.wiring.arguments == ["--device", "nvidia.com/gpu=all"]
     assert choice.wiring.sentence == "by CDI (/var/run/cdi/nvidia.yaml)"
-    assert not choice.refused
+    assert not choice.remarks
 
 
 def test_an_engine_without_a_way_to_the_gpus_stands_back() -> None:
     choice = taken(replace(READY, cdi_specs=[], engines=[PODMAN, DOCKER]))
     assert (choice.name, choice.wiring.kind) == ("docker", "runtime")
-    assert [one.engine.name for one in choice.refused] == ["podman"]
-    assert "no CDI specification" in choice.refused[0].why
+    (remark,) = choice.remarks
+    assert remark.startswith("podman is skipped: There is no CDI specification")
 
 
 def test_the_one_that_is_named_is_taken_or_refused_with_its_commands() -> None:
@@ -93,7 +93,7 @@ def test_an_engine_that_does_not_answer(with_gpu: bool) -> None:
     assert str(no).startswith("docker is installed and does not answer (Cannot connect to")
     assert "sudo systemctl enable --now docker" in no.hint
     choice = taken(only(silent, PODMAN), **changes)
-    assert choice.name == "podman" and not choice.refused  # nobody asked docker any more
+    assert choice.name == "podman" and not choice.remarks  # docker was not asked any more
 
 
 def test_storage_without_room_names_path_and_both_sizes() -> None:
@@ -130,10 +130,9 @@ def test_dockers_ways(changes: dict[str, Any], specs: list[Any], kind: str | Non
 
 def test_the_cgroup_trap_is_told_with_its_repair() -> None:
     choice = taken(only(DOCKER, cdi_specs=[]), kernel=UNLINKED)
-    (finding,) = choice.findings
-    assert "lose their GPUs at the next `systemctl daemon-reload`" in choice.remarks[0]
-    assert finding.remedy is not None and finding.remedy.commands
-    assert not taken(only(DOCKER), kernel=UNLINKED).findings  # by CDI there is no trap
+    (remark,) = choice.remarks
+    assert "lose their GPUs at the next `systemctl daemon-reload`" in remark and "; " in remark
+    assert not taken(only(DOCKER), kernel=UNLINKED).remarks  # by CDI there is no trap
 
 
 def test_a_server_elsewhere_has_not_this_machines_gpus() -> None:

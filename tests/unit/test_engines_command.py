@@ -91,4 +91,4 @@ def test_a_working_directory_never_hides_the_images_system(path: str, may: bool)
 
 def test_names_with_commas_and_quotes_are_fields_of_a_csv_line() -> None:
     mount = Mount(source='/a,b"c', target="/d:e", read_only=True)
-    assert command._bind(mount) == 'type=bind,"source=/a,b""c",target=/d:e,readonly'
+    assert command.bind(mount) == 'type=bind,"source=/a,b""c",target=/d:e,readonly'

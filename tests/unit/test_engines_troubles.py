@@ -24,10 +24,8 @@ SAID = [
     ("podman", "Error: fetching blob: StatusCode: 403, <html>no way</html>", "podman login"),
     ("podman", "Error: reading blob sha256:ab: fetching blob: toomanyrequests: limit", "later"),
     ("podman", "Error: fetching blob: received unexpected HTTP status: 503 Unavailable", "later"),
-    ("docker", "Error response from daemon: manifest unknown: gone", "out of date"),
     ("podman", 'Error: Get "https://x.test/v2/": dial tcp: lookup x.test: no such host', "proxy"),
     ("podman", 'Error: Get "https://x/v2/": x509: certificate signed by unknown', "certs.d"),
-    ("docker", "Error: http: server gave HTTP response to HTTPS client", "insecure"),
 ]
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import fit_machines as m
 import pytest
 from image_planned import image
@@ -12,46 +9,11 @@ from image_planned import image
 from envcheck.exit_codes import Cannot
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.fit import image_config
-from envcheck.install.fit.select import choose_image
-from envcheck.install.registry.image import Blob, Image
-from envcheck.install.request import Request
 
 OLD = m.machine(["A100"], "470.82.01")
 NEW = m.machine(["H100"], "535.54.03")
 GAMER = m.machine(["RTX 3090"], "470.82.01")
 REQUIRE = "cuda>=12.1 brand=tesla,driver>=450,driver<451 brand=tesla,driver>=470,driver<471"
-
-
-def notes(snapshot: Snapshot, environment: dict[str, str], name: str = "quay.io/me/py:1") -> str:
-    choice = choose_image(Request(mode="container", image=name), snapshot)
-    own = image(reference=name, environment=environment)
-    return " ".join(image_config.with_notes(choice, own, snapshot).candidate.notes)
-
-
-def layered(count: int, kind: str = "gzip", **config: Any) -> Image:
-    layer = Blob(digest="sha256:" + "a" * 64, size=1, media_type=f"x.tar+{kind}")
-    return image(layers=[layer] * count, config_text=json.dumps(config))
-
-
-def refusal(own: Image, engine: str = "podman", version: str = "") -> str:
-    try:
-        image_config.check(own, NEW, engine, version)
-    except Cannot as error:
-        return str(error)
-    return ""
-
-
-def test_more_layers_than_docker_takes() -> None:
-    assert not refusal(layered(125), "docker")
-    assert "128 layers, and docker takes 125" in refusal(layered(128), "docker")
-    assert not refusal(layered(128), "podman") and not refusal(layered(900), "apptainer")
-
-
-def test_zstd_before_docker_23() -> None:
-    zstd = layered(2, "zstd")
-    assert "docker 20.10.24+dfsg1 cannot unpack" in refusal(zstd, "docker", "20.10.24+dfsg1")
-    assert not refusal(zstd, "docker", "25.0") and not refusal(zstd, "podman", "4.3.1")
-    assert not refusal(zstd, "docker") and not refusal(layered(2), "docker", "20.10.24")
 
 
 BLACKWELL = "cuda>=13.0 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=580"

@@ -57,18 +57,23 @@ def engines_answer(view: SnapshotView) -> Verdicts:
             reason = "in a container, where no server is expected to run"
             yield Unjudged("skipped", reason, subjects)
         else:
-            lines = why.detail.strip().splitlines()
-            text = why.detail or why.unavailable
-            yield SILENT.found(
-                subjects,
-                [shared.evidence(view, engine, "server_version", text)],
-                advice=wake(view, engine, why),
-                engine=engine.name,
-                error=f" ({lines[-1][:200]})" if lines else "",
-            )
+            yield silence(view, engine, why)
 
 
-def wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
+def silence(view: SnapshotView, engine: Engine, why: Unavailable) -> Finding:
+    """The finding on an engine that does not answer."""
+    lines = why.detail.strip().splitlines()
+    text = why.detail or why.unavailable
+    return SILENT.found(
+        about("engine", engine.name),
+        [shared.evidence(view, engine, "server_version", text)],
+        advice=_wake(view, engine, why),
+        engine=engine.name,
+        error=f" ({lines[-1][:200]})" if lines else "",
+    )
+
+
+def _wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
     """What makes an engine answer, by the reason why it does not."""
     info = f"{word(engine.name)} info"
     if engine.name != "docker" and _SETTINGS.search(why.detail):
