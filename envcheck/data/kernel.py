@@ -30,27 +30,6 @@ class Xid(msgspec.Struct, frozen=True):
     source: str
 
 
-class Sxid(msgspec.Struct, frozen=True):
-    """What an NVSwitch's SXid means and asks for. action: "reset", "reboot", "cool", "report"."""
-
-    codes: tuple[str, ...]  # "18001-18010", or "11004"
-    meaning: str
-    action: str
-    remedy: str
-
-
-class FabricManagerWords(msgspec.Struct, frozen=True):
-    """What the fabric manager says in its log. severity: "fail", "warn" or "info"; action: "install",
-    "reset", "reboot" or ""."""
-
-    cause: str
-    pattern: str
-    severity: str
-    message: str
-    action: str
-    remedy: str
-
-
 class Flavour(msgspec.Struct, frozen=True):
     """Which flavour of the kernel module drives the GPUs in a range of PCI device ids."""
 
@@ -64,17 +43,6 @@ class Flavour(msgspec.Struct, frozen=True):
 def xids() -> dict[int, Xid]:
     """Every known Xid by its code; a code that is not in it is not known."""
     return {row.code: row for row in rows("xids", Xid)}
-
-
-@cache
-def sxids() -> dict[int, Sxid]:
-    """The SXids that ask for more than a look at the link, by code."""
-    every = ((word.split("-"), row) for row in rows("sxids", Sxid) for word in row.codes)
-    return {code: row for ends, row in every for code in range(int(ends[0]), int(ends[-1]) + 1)}
-
-
-def fabric_manager_words() -> tuple[FabricManagerWords, ...]:
-    return rows("fabric_manager", FabricManagerWords)
 
 
 def flavour_for(device_id: str) -> Flavour | None:

@@ -96,13 +96,6 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
     count: int = 1  # how often it came
 
 
-class FabricManagerEvent(Facts, frozen=True, kw_only=True):
-    """An error in the fabric manager's own log since its last start; those that differ in ids are one."""
-
-    text: str
-    count: int = 1
-
-
 class Service(Facts, frozen=True, kw_only=True):
     """nvidia-fabricmanager, nvidia-persistenced, nvidia-cuda-mps-control."""
 
@@ -134,4 +127,3 @@ class Kernel(Facts, frozen=True, kw_only=True):
     reboot_required_by: Maybe[list[str]] = NOT_COLLECTED
     services: list[Service] = []
     log: Maybe[list[KernelEvent]] = NOT_COLLECTED  # since boot, oldest first, the last 200
-    fabric_manager_log: Maybe[list[FabricManagerEvent]] = NOT_COLLECTED  # its errors, oldest first

@@ -92,7 +92,6 @@ def kernel(**changes: Any) -> Kernel:
             Service(name="nvidia-cuda-mps-control", installed=True, running=False),
         ],
         "log": [],
-        "fabric_manager_log": [],
     }
     return Kernel(**{**values, **changes})
 

@@ -92,8 +92,7 @@ def test_a_healthy_machine_gives_no_alarm() -> None:
         driver_flavour="open", reboot_required=False, module_files=[same], runfile_installer=ABSENT
     )
     told = {code: r.outcome for code, r in results(found, AREAS).items() if code.startswith("KRN")}
-    assert len(told) == 15
-    assert set(told.values()) == {"pass"}
+    assert told and set(told.values()) == {"pass"}
 
 
 # KRN-001

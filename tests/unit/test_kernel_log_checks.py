@@ -12,7 +12,7 @@ from envcheck.collector.facts import is_unavailable
 from envcheck.collector.linux import gpu_events
 from envcheck.facts.base import Unavailable
 from envcheck.facts.host import Host
-from envcheck.facts.kernel import FabricManagerEvent, KernelEvent
+from envcheck.facts.kernel import KernelEvent
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Finding
@@ -162,88 +162,6 @@ def xids(*codes: int) -> list[str]:
 )
 def test_the_later_half_of_the_catalog(code: int, outcome: str) -> None:
     assert judge(machine(*xids(code)), "KRN-008").outcome == outcome
-
-
-@pytest.mark.parametrize(
-    ("code", "severity", "level", "words"),
-    [
-        (10004, "Non-fatal", "warn", "air flow"),
-        (20034, "Fatal", "fail", "other end of the link"),
-        (12028, "Fatal", "fail", "whole fabric"),
-        (19047, "Fatal", "fail", "baseboard"),
-    ],
-)
-def test_sxids_by_the_table(code: int, severity: str, level: str, words: str) -> None:
-    line = f"[ 1.0] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): {code}, {severity}, Link 30"
-    finding = only(judge(machine(line), "KRN-008"), level)
-    assert finding.remedy is not None and words in finding.remedy.text
-    assert f"SXid {code}" in finding.message
-
-
-# KRN-016
-
-
-def manager(*lines: str, fabric: str = "Completed", **kernel: Any) -> Snapshot:
-    events = [FabricManagerEvent(text=line) for line in lines]
-    gpus = [h100.gpu(n, fabric_state=fabric) for n in range(h100.COUNT)]
-    return h100.machine(gpus, host=BARE, kernel=h100.kernel(fabric_manager_log=events, **kernel))
-
-
-NOTHING = (
-    "request to query NVSwitch device information from NVSwitch driver failed with error:WARNING Nothing to"
-    " do [NV_WARN_NOTHING_TO_DO]"
-)
-
-
-@pytest.mark.parametrize(
-    ("line", "level", "words", "command"),
-    [
-        (
-            "fabric manager NVIDIA GPU driver interface version 550.90.07 don't match with driver version"
-            " 535.104.05. Please update with matching NVIDIA driver package.",
-            "fail", "550.90.07, and the driver is 535.104.05", "nvidia-fabricmanager-535",
-        ),
-        (
-            "detected number of NVSwitches don't match with any supported system topology, aborting fabric"
-            " manager",
-            "fail", "as many NVSwitches", "0x0680",
-        ),
-        (
-            "detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id"
-            " 3 port 33",
-            "fail", "SXid 20034", "reboot",
-        ),
-        (
-            "failed to find the GPU handle 5410063385821516767 in the multicast team request setup 613.",
-            "fail", "multicast", "--gpu-reset",
-        ),
-        ("NVLink initialization failed for trunk link 3", "fail", "fault of an NVLink", "reboot"),
-        ("something that nobody has written down", "warn", "logs errors", "fabricmanager.log"),
-    ],
-)  # fmt: skip
-def test_words_of_the_fabric_manager(line: str, level: str, words: str, command: str) -> None:
-    finding = only(judge(manager(line), "KRN-016"), level)
-    assert words in finding.message
-    assert finding.remedy is not None
-    assert any(command in one for one in finding.remedy.commands), finding.remedy.commands
-
-
-def test_words_of_the_fabric_manager_that_are_no_alarm() -> None:
-    line = (
-        "detected NVSwitch non-fatal error 12028 on fid 0 on NVSwitch pci bus id 00000000:86:00.0"
-    )
-    assert judge(manager(line, NOTHING), "KRN-016").outcome == "pass"
-    assert judge(manager(NOTHING, fabric="N/A"), "KRN-016").outcome == "pass"
-    assert (
-        judge(h100.machine(kernel=h100.kernel(fabric_manager_log=ABSENT)), "KRN-016").outcome
-        == "skipped"
-    )
-
-
-def test_gpus_that_wait_for_switches_that_are_elsewhere() -> None:
-    found = results(manager(NOTHING, fabric="In Progress"), AREAS)
-    assert only(found["KRN-016"]).cause.key == "switches-not-here"
-    assert found["GPU-012"].consequence_of == "KRN-016"
 
 
 def test_a_gpu_that_had_to_be_reset_and_was() -> None:

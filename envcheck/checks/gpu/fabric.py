@@ -82,7 +82,7 @@ FAULTS = {
     " starts. Until then cuInit returns 802, or GPUs reach each other only over PCIe. nvidia-smi -L"
     " and the NVLink states show no fault.",
     sources=["pytorch#35710; NVIDIA Fabric Manager User Guide; NVSentinel#883; gpud#1106"],
-    follows=(*NO_GPUS, "KRN-011", "KRN-016"),
+    follows=(*NO_GPUS, "KRN-011"),
 )
 def fabric_is_set_up(view: SnapshotView) -> Verdicts:
     return judge_gpus(view, lambda gpu: _fabric(view, gpu))

@@ -138,7 +138,7 @@ OTHER_VERSION = fail(
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
     " version, before CUDA can start: without it every CUDA program fails with error 802.",
     sources=["pytorch#35710; NVIDIA fabric manager user guide"],
-    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "KRN-016"),
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002"),
 )
 def fabric_manager(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)

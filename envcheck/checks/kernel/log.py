@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ...data.kernel import Xid, sxids, xids
+from ...data.kernel import Xid, xids
 from ..driver_state import REBOOT, REPORT
 from ..gpus import DRAIN_P2P, drain_p2p
 from ..nvidia_devices import event_evidence, kernel_facts
 from ..reading import KernelEvent, SnapshotView, known, need
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about_device_at, check, fail, warn
+from ..verdicts import Cause, Finding, Passed, Verdicts, about_device_at, check, fail, warn
 from .events import gpu_at, reset_commands, subjects_at
 
 _FALLEN = 79  # PCI-004 reports it
@@ -19,7 +19,6 @@ _CHANGED = re.compile(
     r"recovery action changed from [^()]{0,40}\([^()]{0,40}\) to [^()]{0,40}\(([^()]{1,40})\)"
 )
 _NONFATAL = re.compile(r"\bNon-?fatal\b", re.I)
-_MANAGER = "journalctl -u nvidia-fabricmanager -n 50"
 
 _XIDS: dict[tuple[int, str], Cause] = {
     (xid.code, level): Cause(
@@ -50,21 +49,18 @@ _RECOVERY = fail(
 _FATAL_SXID = fail(
     "sxid-fatal",
     "has a fatal NVSwitch error in the kernel log",
-    "An NVSwitch reported a fatal error (SXid {sxid}{meaning}): jobs on several GPUs hang or die.",
+    "An NVSwitch reported a fatal error (SXid {sxid}): jobs on several GPUs hang or die.",
     "Reboot; if it comes back, have the baseboard examined.",
-    *(REPORT, _MANAGER, REBOOT),
-)
-_SXID = warn(
-    "sxid-nonfatal",
-    "has an NVSwitch error in the kernel log",
-    "An NVSwitch reported an error (SXid {sxid}{meaning}): transfers between GPUs may suffer.",
+    REPORT,
+    "journalctl -u nvidia-fabricmanager -n 50",
+    REBOOT,
 )
 
 
 @check(
     "KRN-008",
     title="No serious GPU errors in the kernel log",
-    causes=[*_XIDS.values(), _UNKNOWN, _RECOVERY, _FATAL_SXID, _SXID],
+    causes=[*_XIDS.values(), _UNKNOWN, _RECOVERY, _FATAL_SXID],
     about="The driver logs each GPU error with a number, the Xid; NVSwitches log SXids. Judged by a table of"
     " codes after NVIDIA's catalog, over the log since the driver was last loaded.",
     sources=[
@@ -80,9 +76,11 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
     for place, event in enumerate(events):
         code, address = known(event.xid), known(event.pci_address)
         found = None
-        if event.kind == "sxid":
-            found = _sxid(view, event, code or 0)
-            mentioned += [] if found else [f"SXid {code} (not fatal)"]
+        if event.kind == "sxid" and _NONFATAL.search(event.text):
+            mentioned.append(f"SXid {code} (not fatal)")
+        elif event.kind == "sxid":
+            switch = about_device_at("nvswitch", address)
+            found = _FATAL_SXID.found(switch, [event_evidence(view, event)], sxid=code)
         elif event.kind == "xid" and code is not None and code != _FALLEN:
             xid = xids().get(code)
             # Memory that went bad stays so until a reset, and the GPU's own facts show it.
@@ -152,24 +150,4 @@ def _recovery(view: SnapshotView, event: KernelEvent) -> Verdicts:
         advice=drain_p2p() if action == DRAIN_P2P else None,
         commands=reset_commands("reboot" if "reboot" in action else "reset", address),
         action=wanted[1] if wanted else "",
-    )
-
-
-def _sxid(view: SnapshotView, event: KernelEvent, code: int) -> Finding | None:
-    """The finding on an NVSwitch's error; None for one that needs nothing."""
-    row = sxids().get(code)
-    fatal = not _NONFATAL.search(event.text)
-    if not fatal and row is None:
-        return None
-    advice = None
-    if row is not None:
-        cool, reset = "nvidia-smi -q -d TEMPERATURE", "sudo nvidia-smi --gpu-reset"
-        last = {"cool": cool, "reset": reset}.get(row.action, REBOOT)
-        advice = Remedy(row.remedy, [REPORT, _MANAGER, last])
-    return (_FATAL_SXID if fatal else _SXID).found(
-        about_device_at("nvswitch", known(event.pci_address)),
-        [event_evidence(view, event)],
-        advice=advice,
-        sxid=code,
-        meaning=f": {row.meaning}" if row else "",
     )

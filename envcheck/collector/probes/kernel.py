@@ -10,7 +10,6 @@ from ..linux.driver_packages import (
     runfile_installer,
 )
 from ..linux.driver_version import driver_parameters, parse_version
-from ..linux.fabric_manager import fabric_manager_log
 from ..linux.kernel_log import read_log
 from ..linux.module_builds import build_logs
 from ..linux.modules import (
@@ -55,8 +54,6 @@ def collect(context):
     facts.put("services", found, "/proc, systemd units and /usr/bin")
     events, source = read_log(context)
     facts.put("log", events, source)
-    events, source = fabric_manager_log(context, found)
-    facts.put("fabric_manager_log", events, source)
     return facts
 
 

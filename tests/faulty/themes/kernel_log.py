@@ -294,22 +294,3 @@ add(
     _journal,
     ("KRN-008", r"GPU 0\b|0000:00:04", r"Xid 48", RESET),
 )
-
-
-def _fabric_log(m: Machine) -> None:
-    m.write(
-        "/var/log/fabricmanager.log",
-        "[Nov 21 2026 09:12:01] [INFO] [tid 2211] Fabric Manager version 570.86.15 is running with the following "
-        "configuration options\n"
-        "[Nov 21 2026 09:12:09] [ERROR] [tid 2211] failed to find the GPU handle 4242 in the multicast team request setup\n"
-        "[Nov 21 2026 09:12:10] [ERROR] [tid 2211] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id "
-        "00000000:07:00.0 physical id 2 port 37\n",
-    )
-
-
-add(
-    "the fabric manager's log tells of a fatal error",
-    "h100",
-    _fabric_log,
-    ("KRN-01[1456]|GPU-012|DRV-011", r"07:00\.0|fabric", r"fatal|20034", rf"{RESET}|{RMA}|fabric"),
-)
