@@ -5,4 +5,5 @@ from ..facts.gpu import CudaDriver, Gpu, Nvml
 from ..facts.kernel import Kernel, KernelEvent
 from ..facts.missing import CannotJudge, CouldNotRun, NotKnown, Skip
 from ..facts.pci import PciDevice
-from ..facts.view import SnapshotView, fact, facts_of, facts_or, need, show
+from ..facts.target import FRAMEWORKS, Distribution, Framework, Library
+from ..facts.view import SnapshotView, fact, facts_of, facts_or, is_container, need, show

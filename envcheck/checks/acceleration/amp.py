@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.missing import CouldNotRun, Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
 from ...tensorcores.circumstances import directory
-from ..registry import check
+from ..reading import CouldNotRun, Skip, SnapshotView, known
 from ..target import pip_install
+from ..verdicts import Cause, Passed, Remedy, Verdict, Verdicts, check, word
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text
 
 _KINDS = ("convolutions", "products")
@@ -80,8 +73,8 @@ CAUSES = (STAYS, STEP_FAILS, NO_SCALE, OVERFLOW_APPLIED, SCALE_STAYS, NOTHING_LE
     follows=NO_IMPORT,
     systems=("amp-keras",),
 )
-def keras_computes_in_half(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def keras_computes_in_half(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         remedy = _keras_again(view, seen)
         half, bfloat = seen.trial("mixed_float16"), seen.trial("mixed_bfloat16")
         problems = _types(view, seen, "mixed_float16", "float32", remedy)
@@ -110,8 +103,8 @@ def keras_computes_in_half(view: SnapshotView) -> Iterator[Verdict]:
     follows=NO_IMPORT,
     systems=("amp-torch",),
 )
-def torch_computes_in_half(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def torch_computes_in_half(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         remedy = _torch_again(view, seen)
         main, scaler = seen.trial("autocast"), seen.trial("GradScaler")
         problems = _types(view, seen, "autocast", "enabled=False", remedy)

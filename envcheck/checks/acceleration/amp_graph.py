@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from packaging.version import Version
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
-from ...findings.subjects import about
 from ..environment.mixed_precision import KERAS_HAS_IT, ask_in_program
 from ..environment.speed import is_true
-from ..registry import check
+from ..reading import SnapshotView, known
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    about,
+    check,
+    fill_in,
+)
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
 SYSTEM = "amp-graph"
@@ -87,7 +91,7 @@ NO_EFFECT = Cause(
     follows=NO_IMPORT,
     systems=(SYSTEM,),
 )
-def graph_is_rewritten(view: SnapshotView) -> Iterator[Verdict]:
+def graph_is_rewritten(view: SnapshotView) -> Verdicts:
     yield from each_run(view, SYSTEM, _rewrite, absent=_ABSENT)
 
 
@@ -105,11 +109,11 @@ def graph_is_rewritten(view: SnapshotView) -> Iterator[Verdict]:
     follows=NO_IMPORT,
     systems=(SYSTEM,),
 )
-def variables_are_heeded(view: SnapshotView) -> Iterator[Verdict]:
+def variables_are_heeded(view: SnapshotView) -> Verdicts:
     yield from each_run(view, SYSTEM, _variable, absent=_ABSENT)
 
 
-def _rewrite(seen: Seen) -> Iterator[Verdict]:
+def _rewrite(seen: Seen) -> Verdicts:
     broken, scaling = _loss_scaling(seen)
     yield from broken
     states = {name: _state(seen, seen.trial(name), f"{name} off") for name in _WAYS}
@@ -130,7 +134,7 @@ def _rewrite(seen: Seen) -> Iterator[Verdict]:
     yield from _not_engaged(seen, states, bool(engaged))
 
 
-def _not_engaged(seen: Seen, states: dict[str, str], engaged: bool) -> Iterator[Verdict]:
+def _not_engaged(seen: Seen, states: dict[str, str], engaged: bool) -> Verdicts:
     nothing = [name for name, state in states.items() if state == "nothing"]
     if nothing and not engaged and _too_old(seen):
         yield seen.not_applicable(_too_old(seen))
@@ -276,7 +280,7 @@ def _loss_scaling(seen: Seen) -> tuple[list[Finding], list[str]]:
     return [], [f"{falls} and the weights stay"] if before else []
 
 
-def _variable(seen: Seen) -> Iterator[Verdict]:
+def _variable(seen: Seen) -> Verdicts:
     asked, trial = _asked(seen), seen.trial("variable")
     if not ok(seen.trial("variables")):
         yield seen.unjudged(failed(seen, seen.trial("variables")))

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from ...data.slow_versions import slow_versions
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ...tensorcores.kernel_names import classify
 from ...tensorcores.peaks import Chip, chip
-from ..registry import check
+from ..reading import CannotJudge, SnapshotView, known
 from ..target import pip_install
+from ..verdicts import Cause, Passed, Verdicts, check
 from .amp import look
 from .common import NO_FRAMEWORK, Seen, each_run, failed, number, ok, text, words
 
@@ -62,8 +57,8 @@ NOT_SEEN = _cause(
     follows=(*NO_FRAMEWORK, "ACC-003", "ACC-004"),
     systems=("amp-tensor-cores",),
 )
-def amp_gains(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def amp_gains(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         gains = {name: gain for name in _WORK if (gain := _gain(seen.trial(name))) is not None}
         untimed = [
             f"{name}: {failed(seen, seen.trial(name))}" for name in _WORK if name not in gains

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ...facts.acceleration import Acceleration, SystemRun, SystemTrial, Value
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import CannotJudge, Skip
 from ...facts.snapshot import Document
-from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, facts_of, show
-from ...findings.causes import Cause, Param
-from ...findings.model import DEEPER, Finding, Remedy, Unjudged, Verdict, unjudged
-from ...findings.subjects import Subject, about
+from ...findings.model import DEEPER
 from ..driver_state import NO_GPUS_THERE
+from ..reading import FRAMEWORKS, CannotJudge, Skip, SnapshotView, facts_of, known, show
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Param,
+    Remedy,
+    Subject,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    about,
+    unjudged,
+)
 
 # Failures that explain why a system could not run, or did nothing.
 NOTHING_RUNS = (*NO_GPUS_THERE, "DRV-004", "DRV-010")
@@ -149,7 +156,7 @@ def each_run(
     document: Document | None = None,
     absent: str = "no framework in the target has it",
     framework: str = "",
-) -> Iterator[Verdict]:
+) -> Verdicts:
     """What ``judge`` says of each run of that system which came to its trials; of the others, why not.
 
     document: the target's, where no other is named. framework: its runs alone. Raises Skip where it was not

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...facts.acceleration import SystemTrial
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView, facts_of
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..framework.trials import TAKEN, lines_of, why_failed
-from ..registry import check
+from ..reading import CannotJudge, SnapshotView, facts_of
 from ..target import python
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdict, Verdicts, check
 from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, text
 
 WRONG = Cause(
@@ -54,8 +49,8 @@ WITHOUT_CUDNN = Cause(
     follows=(*NO_FRAMEWORK, "FRM-008", "FRM-009", "FRM-010", "LIB-002", "LIB-005", "GPU-016"),
     systems=("cudnn",),
 )
-def convolutions(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def convolutions(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         made = [one for one in seen.run.trials if not one.control and one.name != "cuDNN"]
         wrong = [one for one in made if ok(one) and number(one, "differ") > 0]
         taken = [one for one in made if one.outcome == "out-of-memory" or TAKEN.search(one.reason)]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...facts.acceleration import SystemTrial
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
-from ...findings.subjects import about
 from ..packages.dali import dali_of, plugin_again
-from ..registry import check
+from ..reading import SnapshotView
 from ..target import installed_if_known
+from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdict, Verdicts, about, check
 from .common import NO_IMPORT, Seen, died, failed, not_run, number, ok, runs, text
 
 # Of 255. A PNG is exact. The JPEG is off by 5 in itself, and decoders round in different ways (1 to 4 apart);
@@ -67,7 +63,7 @@ _OF_DRIVER = Remedy(
     follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-020", "LIB-006"),
     systems=("dali",),
 )
-def dali(view: SnapshotView) -> Iterator[Verdict]:
+def dali(view: SnapshotView) -> Verdicts:
     found = runs(view, "dali", absent="the target has no DALI")
     gone = [one for one in found if not one.run.framework and one.run.outcome == "not-applicable"]
     for seen in gone or found:
@@ -93,7 +89,7 @@ def _plugin(view: SnapshotView, seen: Seen) -> Verdict:
     return seen.found(PLUGIN, advice=advice, built=built, why=why)
 
 
-def _images(seen: Seen) -> Iterator[Verdict]:
+def _images(seen: Seen) -> Verdicts:
     cpu, gpu = seen.trial("cpu"), seen.trial("gpu")
     for trial in (gpu, cpu):
         if trial is None:
@@ -109,7 +105,7 @@ def _images(seen: Seen) -> Iterator[Verdict]:
         yield Unjudged("could-not-run", f"DALI: {failed(seen, None)}")
 
 
-def _pixels(seen: Seen, trial: SystemTrial) -> Iterator[Verdict]:
+def _pixels(seen: Seen, trial: SystemTrial) -> Verdicts:
     wanted = f"TensorList{trial.name.upper()}"
     if not all(isinstance(trial.evidence.get(slot), (int, float)) for slot in _MOST):
         yield Unjudged("could-not-run", f"{_dali(trial)}: its images were not compared")

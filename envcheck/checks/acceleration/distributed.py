@@ -6,17 +6,14 @@ be exact. A row of _JOBS says what differs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Unjudged, Verdict
-from ..registry import check
+from ..reading import SnapshotView, known
 from ..target import pip_install
+from ..verdicts import Cause, Passed, Unjudged, Verdict, Verdicts, check
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
 # What is often behind an error, by words in it.
@@ -87,7 +84,7 @@ def could_not(seen: Seen, trial: SystemTrial | None) -> Unjudged:
     return seen.unjudged(f"{why}{f' ({hint})' if hint else ''}")
 
 
-def _judged(seen: Seen, job: _Job) -> Iterator[Verdict]:
+def _judged(seen: Seen, job: _Job) -> Verdicts:
     """What is wrong, or cannot be judged; nothing where it works."""
     trial, control = seen.trial(job.trial), seen.trial(job.control)
     around = seen.trial(f"{job.trial}, no_proxy") if job.meets else None
@@ -120,11 +117,11 @@ def _each(
     system: str,
     works: Callable[[Seen, SystemTrial, SystemTrial], Verdict],
     absent: str = "the target has no TensorFlow",
-) -> Iterator[Verdict]:
+) -> Verdicts:
     """works(seen, trial, control): what is reported of a run in which nothing is wrong."""
     job = _JOBS[system]
 
-    def judge(seen: Seen) -> Iterator[Verdict]:
+    def judge(seen: Seen) -> Verdicts:
         problems = list(_judged(seen, job))
         trial, control = seen.trial(job.trial), seen.trial(job.control)
         yield from problems
@@ -290,7 +287,7 @@ WITHOUT_NCCL = Cause(
     follows=NO_IMPORT,
     systems=("mirrored",),
 )
-def mirrored(view: SnapshotView) -> Iterator[Verdict]:
+def mirrored(view: SnapshotView) -> Verdicts:
     def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
         reduction, implementation = text(trial, "reduction"), text(trial, "implementation")
         how = " ".join(filter(None, (reduction, implementation)))
@@ -319,7 +316,7 @@ def mirrored(view: SnapshotView) -> Iterator[Verdict]:
     follows=NO_IMPORT,
     systems=("multiworker",),
 )
-def multi_worker(view: SnapshotView) -> Iterator[Verdict]:
+def multi_worker(view: SnapshotView) -> Verdicts:
     def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
         return Passed(
             f"{seen.title}: {number(trial, 'replicas'):g} workers in sync, {_summed(trial)}, the same weights"
@@ -342,7 +339,7 @@ def multi_worker(view: SnapshotView) -> Iterator[Verdict]:
     follows=NO_IMPORT,
     systems=("parameter-servers",),
 )
-def parameter_servers(view: SnapshotView) -> Iterator[Verdict]:
+def parameter_servers(view: SnapshotView) -> Verdicts:
     def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
         return Passed(
             f"{seen.title}: {number(trial, 'workers'):g} workers, {_summed(trial)} on"
@@ -363,7 +360,7 @@ def parameter_servers(view: SnapshotView) -> Iterator[Verdict]:
     follows=NO_IMPORT,
     systems=("spark",),
 )
-def spark(view: SnapshotView) -> Iterator[Verdict]:
+def spark(view: SnapshotView) -> Verdicts:
     def works(seen: Seen, trial: SystemTrial, control: SystemTrial) -> Verdict:
         return Passed(
             f"{seen.title}: {number(trial, 'executors'):g} executors of Spark {text(control, 'spark')} in"
@@ -410,7 +407,7 @@ OVER_MPI = Cause("mpi-without-nccl", "warn", *_NO_NCCL)  # an MPI may know its w
     follows=(*NO_IMPORT, "PKG-011"),
     systems=("horovod",),
 )
-def horovod(view: SnapshotView) -> Iterator[Verdict]:
+def horovod(view: SnapshotView) -> Verdicts:
     def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
         """By what the sums went over."""
         found = [one.partition("_")[0] for one in words(trial, "operations")]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import then_reboot
-from ..registry import check
+from ..reading import CannotJudge, SnapshotView, known
 from ..system_commands import in_engine, on_system
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdict, Verdicts, check
 from .common import NOTHING_RUNS, Seen, count, each_run, failed, ok, text, words
 
 ABSENT = "the target has no libnccl"
@@ -123,8 +119,8 @@ NO_INTERFACE = _known(
     follows=FOLLOWS,
     systems=("nccl",),
 )
-def nccl_sums(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def nccl_sums(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         together, without = seen.trial(TOGETHER), seen.trial(NVLS_OFF)
         if together is None or count(together, "ranks") < 2:
             yield seen.unjudged("one rank adds up nothing" if together else failed(seen, None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,15 +10,10 @@ from ...data.bandwidth import NVLINK, PCIE_LANE
 from ...data.nccl_reference import measured, pass_line
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.gpu import Gpu
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
 from ..network.common import change_setting, network, setting
 from ..peer_groups import is_vgpu
-from ..registry import check
+from ..reading import CannotJudge, Gpu, SnapshotView, known
+from ..verdicts import Cause, Finding, Passed, Verdicts, check
 from .common import Seen, count, each_run, number, text, words
 from .nccl import ABSENT, FOLLOWS, NVLS_OFF, TOGETHER, is_right, nccl, way
 
@@ -82,8 +76,8 @@ class Joined(NamedTuple):
     follows=(*FOLLOWS, "ACC-012", "NET-003", "GPU-010", "PCI-005", "PCI-008"),
     systems=("nccl",),
 )
-def nccl_bandwidth(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def nccl_bandwidth(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         together = seen.trial(TOGETHER)
         rates = _rates(together)
         if together is None or not is_right(together) or not rates:

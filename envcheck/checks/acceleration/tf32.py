@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.shell import word
 from ...tensorcores.circumstances import OVERRIDE
 from ...tensorcores.factors import FP32, TF32, parse, rounded_to, unit
 from ...tensorcores.not_engaged import older_than_tf32
-from ..registry import check
+from ..reading import SnapshotView, known
 from ..target import python
+from ..verdicts import Cause, Passed, Verdict, Verdicts, check, word
 from .common import NO_FRAMEWORK, Seen, each_run, failed, ok, text, words
 
 _SIZE = " channels"  # how the names of evidence end that hold outputs
@@ -67,7 +61,7 @@ OFF_IN_JAX = Cause("default-off-in-jax", "warn", *_OFF)
     follows=(*NO_FRAMEWORK, "FRM-010", "ENV-004", "ACC-011"),
     systems=("tf32",),
 )
-def tf32_convolutions(view: SnapshotView) -> Iterator[Verdict]:
+def tf32_convolutions(view: SnapshotView) -> Verdicts:
     yield from each_run(view, "tf32", lambda seen: iter([_judge(view, seen)]))
 
 

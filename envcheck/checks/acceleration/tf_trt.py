@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...facts.evidence import Evidence
-from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
-from ..registry import check
+from ..reading import CannotJudge, SnapshotView
 from ..target import pip_install, python, variables
+from ..verdicts import Cause, Evidence, Finding, Passed, Remedy, Unjudged, Verdict, Verdicts, check
 from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, text
 
 # By how much of the largest value a result may be off. The graph's values are not below 0, so that rounding
@@ -99,12 +94,12 @@ class _NotEngaged(NamedTuple):
     follows=(*NO_FRAMEWORK, "FRM-006", "FRM-010"),
     systems=("tf-trt",),
 )
-def tf_trt(view: SnapshotView) -> Iterator[Verdict]:
+def tf_trt(view: SnapshotView) -> Verdicts:
     absent = "the target has no TensorFlow"
     yield from each_run(view, "tf-trt", lambda seen: _judged(view, seen), absent=absent)
 
 
-def _judged(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
+def _judged(view: SnapshotView, seen: Seen) -> Verdicts:
     control, last = seen.trial("graph"), died(seen)
     tried = [one for one in seen.run.trials if one.name in _BOUNDS]
     if last is not None and last not in tried and last is not control:

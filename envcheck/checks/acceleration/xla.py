@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...facts.acceleration import SystemTrial
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.view import SnapshotView
-from ...findings.model import Finding, Passed, Verdict
-from ..registry import check
+from ..reading import SnapshotView, known
+from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok
 from .xla_causes import (
     CAUSES,
@@ -45,8 +41,8 @@ _FOLLOWS = (*NO_IMPORT, "FRM-008", "FRM-009")
     follows=_FOLLOWS,
     systems=("xla",),
 )
-def xla_compiles(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def xla_compiles(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         name = "jit" if seen.run.framework == "jax" else "jit_compile"
         yield _judged(view, seen, seen.trial(name), clusters=False)
 
@@ -66,8 +62,8 @@ def xla_compiles(view: SnapshotView) -> Iterator[Verdict]:
     follows=(*_FOLLOWS, "ACC-007"),
     systems=("xla",),
 )
-def xla_clusters(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(seen: Seen) -> Iterator[Verdict]:
+def xla_clusters(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
         yield _judged(view, seen, seen.trial("auto-clustering"), clusters=True)
 
     absent = "the target has no TensorFlow"

@@ -10,17 +10,12 @@ from packaging.version import Version
 
 from ...data.capabilities import capability
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.missing import CannotJudge
-from ...facts.target import FRAMEWORKS, Framework
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Remedy
-from ...findings.shell import word
 from ..driver_state import driver_version
 from ..framework.compiler_tools import XlaTools, bring_tools, newer_ptxas, xla_tools
+from ..reading import FRAMEWORKS, CannotJudge, Framework, SnapshotView, known
 from ..system_commands import on_system
 from ..target import framework, python, variables
+from ..verdicts import Cause, Remedy, word
 from .common import Seen
 
 _NO_FLAG = re.compile(r"Unknown flags? in (\w*XLA_FLAGS): (--[\w-]+)")

@@ -7,16 +7,11 @@ from typing import Any
 
 from ...bench.records import BenchResult, RowResult
 from ...bench.results import gpus_of, results
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, facts_of
-from ...findings.causes import Cause
-from ...findings.model import BENCH, Finding, Remedy
-from ...findings.shell import word
-from ...findings.subjects import Subject, about, gpu_subject
+from ...findings.model import BENCH
 from ...tensorcores.circumstances import directory
 from ..driver_state import NO_GPUS_THERE
+from ..reading import FRAMEWORKS, Skip, SnapshotView, facts_of
+from ..verdicts import Cause, Evidence, Finding, Remedy, Subject, about, gpu_subject, word
 
 SOURCE = "the model, run"
 NOTHING_RUNS = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...bench.records import RowResult
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Unjudged, Verdict
-from ..registry import check
+from ..reading import Skip, SnapshotView
+from ..verdicts import Cause, Passed, Unjudged, Verdicts, check
 from . import common
 from .common import HELD_BACK, NOTHING_RUNS, again, bench, subjects, target, worst
 
@@ -60,7 +55,7 @@ NO_NUMBER = Cause(
     sources=("docs/acceleration.md: how each system is proven engaged",),
     follows=(*NOTHING_RUNS, *_EXPLAIN),
 )
-def modes_engage(view: SnapshotView) -> Iterator[Verdict]:
+def modes_engage(view: SnapshotView) -> Verdicts:
     rows = [one for one in bench(view).rows if one.run.evidence]
     asked = [one for one in rows if one.proof in ("engaged", "not-engaged")]
     if not asked:
@@ -93,7 +88,7 @@ def _mode(one: RowResult) -> str:
     sources=("envcheck bench: a process a row, with deadlines of its own",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "FRM-006", "FRM-010", "ACC-007", "ACC-008", "ACC-011"),
 )
-def rows_come_to_their_end(view: SnapshotView) -> Iterator[Verdict]:
+def rows_come_to_their_end(view: SnapshotView) -> Verdicts:
     rows = bench(view).rows
     dead = [one for one in rows if one.run.outcome in _DIED]
     for one in worst(dead):
@@ -116,7 +111,7 @@ def rows_come_to_their_end(view: SnapshotView) -> Iterator[Verdict]:
     sources=("Micikevicius et al.: Mixed Precision Training, ICLR 2018",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "ACC-003", "ACC-004", "ACC-010", "BEN-003", "BEN-004"),
 )
-def losses_stay_numbers(view: SnapshotView) -> Iterator[Verdict]:
+def losses_stay_numbers(view: SnapshotView) -> Verdicts:
     rows = [one for one in bench(view).rows if one.run.losses]
     if not rows:
         raise Skip("no row of the bench kept its loss")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...bench.records import RowResult
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
-from ..registry import check
+from ..reading import Skip, SnapshotView
+from ..verdicts import Cause, Finding, Passed, Verdicts, check
 from . import common
 from .common import HELD_BACK, NOTHING_RUNS, bench, slow_remedy, target, timed, worst
 
@@ -49,7 +44,7 @@ SCALES_BADLY = Cause(
     ),
     follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-003"),
 )
-def rows_are_as_fast_as_references(view: SnapshotView) -> Iterator[Verdict]:
+def rows_are_as_fast_as_references(view: SnapshotView) -> Verdicts:
     rows = [one for one in timed(view) if one.verdict_by in ("published", "baseline")]
     if not rows:
         raise Skip("no reference fits these rows")
@@ -75,7 +70,7 @@ def rows_are_as_fast_as_references(view: SnapshotView) -> Iterator[Verdict]:
     ),
     follows=(*NOTHING_RUNS, *HELD_BACK, "GPU-021", "GPU-022", "GPU-024", "MEM-002"),
 )
-def gpus_train_equally_fast(view: SnapshotView) -> Iterator[Verdict]:
+def gpus_train_equally_fast(view: SnapshotView) -> Verdicts:
     rows = [
         one
         for one in timed(view)
@@ -117,7 +112,7 @@ def _slow(view: SnapshotView, one: RowResult, far: Cause, near: Cause) -> Findin
     sources=("github.com/NVIDIA/DeepLearningExamples: a machine with 1, 2, 4, 8 and 16 GPUs",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-002", "ACC-012", "ACC-013", "ACC-014", "MEM-005"),
 )
-def gpus_scale(view: SnapshotView) -> Iterator[Verdict]:
+def gpus_scale(view: SnapshotView) -> Verdicts:
     found = bench(view)
     if not found.scaling:
         raise Skip("no row ran on several GPUs as one job, and on one alone")

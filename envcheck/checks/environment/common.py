@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ...facts.evidence import Evidence
-from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Param
-from ...findings.model import Finding
-from ...findings.subjects import about
+from ..reading import CannotJudge, Skip, SnapshotView
 from ..target import variables_if_known
+from ..verdicts import Cause, Evidence, Finding, Param, about
 from ..visible import visible
 
 CUDA_GUIDE = "CUDA C++ programming guide, environment variables"

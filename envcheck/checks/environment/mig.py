@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from ...facts.base import Unavailable, known
-from ...facts.missing import CannotJudge
-from ...facts.target import Framework
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.commands import fill_in
-from ...findings.model import Finding
-from ...findings.shell import word
-from ...findings.subjects import about
+from ..reading import CannotJudge, Framework, SnapshotView, Unavailable, known
 from ..target import framework_facts, title_of
+from ..verdicts import Cause, Finding, about, fill_in, word
 from ..visible import VARIABLE, setting
 from .common import setting_evidence
 

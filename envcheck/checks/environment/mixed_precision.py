@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.version import Version
 
 from ...data.tf32_defaults import tf32_default
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.subjects import about
-from ..registry import check
+from ..reading import Skip, SnapshotView, known
 from ..target import (
     framework,
     framework_facts,
@@ -26,6 +19,7 @@ from ..target import (
     title_of,
     variables,
 )
+from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
 from .common import newest_generation, setting_evidence
 from .speed import is_true
 
@@ -54,7 +48,7 @@ IGNORED = Cause(
     ),
     follows=("PCI-001", "FRM-001", "FRM-007", "ACC-002"),
 )
-def amp_is_heeded(view: SnapshotView) -> Iterator[Verdict]:
+def amp_is_heeded(view: SnapshotView) -> Verdicts:
     values = variables(view)
     name = next((name for name in _AMP if is_true(values.get(name))), None)
     if name is None:
@@ -111,7 +105,7 @@ def ask_in_program(version: Version | None, name: str) -> Remedy:
         "pytorch#84334, #58434; jax#14022",
     ),
 )
-def tf32_defaults(view: SnapshotView) -> Iterator[Verdict]:
+def tf32_defaults(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     if newest_generation(view) < 8:
         raise Skip("no visible GPU has TF32")

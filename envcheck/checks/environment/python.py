@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.target import Distribution
-from ...facts.view import SnapshotView, facts_of
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
-from ...findings.subjects import about, about_file
 from .. import target
-from ..registry import check
+from ..reading import Distribution, Skip, SnapshotView, facts_of, known
+from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check
 from .common import misset, setting_evidence
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
@@ -39,7 +32,7 @@ PRELOADED = Cause(
     " GPU-sharing shim there replaces the real one, with limits and faults of its own.",
     sources=("ld.so(8)",),
 )
-def preload(view: SnapshotView) -> Iterator[Verdict]:
+def preload(view: SnapshotView) -> Verdicts:
     value = target.variables(view).get("LD_PRELOAD", "").strip()
     files = re.split(r"[\s:]+", value)
     ours = [file for file in files if _OF_THIS_STACK.match(file.rpartition("/")[2])]
@@ -82,7 +75,7 @@ BY_USER = Cause("user-site-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, _NO_USER_
     " a project's own code is fine.",
     sources=("Python's documentation, environment variables and module site",),
 )
-def leaks(view: SnapshotView) -> Iterator[Verdict]:
+def leaks(view: SnapshotView) -> Verdicts:
     interpreter = facts_of(view.target.interpreter, "the target's interpreter")
     borrowed = target.foreign(view)
     others = [one for one in borrowed if target.of_another_python(view, one)]

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.missing import NotKnown
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..driver_state import NO_GPUS_THERE
-from ..registry import check
+from ..reading import NotKnown, SnapshotView, known
 from ..target import framework, framework_facts, need_gpus, sees_gpus, title_of, variables
+from ..verdicts import Cause, Passed, Verdicts, check
 from ..visible import visible
 from .common import CUDA_GUIDE, major, misset
 
@@ -54,7 +48,7 @@ TF32_OFF = Cause(
     " many times faster; NVIDIA_TF32_OVERRIDE=0 switches that off in every NVIDIA library of the process.",
     sources=("cuBLAS documentation, NVIDIA_TF32_OVERRIDE", "NVIDIA A100 architecture whitepaper"),
 )
-def tf32(view: SnapshotView) -> Iterator[Verdict]:
+def tf32(view: SnapshotView) -> Verdicts:
     value = variables(view).get("NVIDIA_TF32_OVERRIDE")
     if value is None or value.strip() != "0":
         yield Passed(f"NVIDIA_TF32_OVERRIDE{' is not set' if value is None else f'={value}'}")
@@ -87,7 +81,7 @@ BLOCKING = Cause(
     about="CUDA_LAUNCH_BLOCKING=1 makes the CPU wait for every kernel, so that the GPU idles between them.",
     sources=(CUDA_GUIDE,),
 )
-def launch_blocking(view: SnapshotView) -> Iterator[Verdict]:
+def launch_blocking(view: SnapshotView) -> Verdicts:
     if variables(view).get("CUDA_LAUNCH_BLOCKING", "").strip() not in ("", "0"):
         yield misset(view, BLOCKING, "CUDA_LAUNCH_BLOCKING")
     else:
@@ -112,7 +106,7 @@ LOG_HIDDEN = Cause(
     sources=("tensorflow#85311, #96707",),
     follows=(*NO_GPUS_THERE, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
 )
-def hidden_log(view: SnapshotView) -> Iterator[Verdict]:
+def hidden_log(view: SnapshotView) -> Verdicts:
     value = variables(view).get("TF_CPP_MIN_LOG_LEVEL", "").strip()
     if not value.isdecimal() or int(value) < 2:
         yield Passed("TensorFlow's warnings are not hidden")
@@ -142,7 +136,7 @@ TENSOR_CORES_OFF = Cause(
     " Tensor Cores from being used. Settings that are choices are shown as a detail.",
     sources=("NVIDIA's TensorFlow user guide, environment variables",),
 )
-def settings(view: SnapshotView) -> Iterator[Verdict]:
+def settings(view: SnapshotView) -> Verdicts:
     values = variables(view)
     switched = [name for name in _SWITCHES if is_true(values.get(name))]
     for name in switched:

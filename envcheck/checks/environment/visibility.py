@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, fact, is_container
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.subjects import about
 from ..container_start import start_with_gpus
 from ..driver_state import NO_GPUS_THERE
-from ..registry import check
+from ..reading import NotKnown, Skip, SnapshotView, fact, is_container
 from ..system_commands import in_engine
 from ..target import gpus_present, need_gpus, variables
+from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
 from ..visible import VARIABLE, devices, visible
 from .common import CUDA_GUIDE, setting_evidence
 from .mig import FAILS, NONE_NAMED, SEVERAL_NAMED, one_of_several
@@ -59,7 +54,7 @@ NAMED_TWICE = Cause("named-twice", "warn", _HIDES, _TWICE, *_UNSET)
     ),
     follows=NO_GPUS_THERE,
 )
-def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
+def visible_devices(view: SnapshotView) -> Verdicts:
     values = variables(view)
     value = values.get(VARIABLE)
     one_of_many = one_of_several(view)
@@ -118,7 +113,7 @@ IGNORED = Cause(
     sources=(_TOOLKIT, "k8s-device-plugin#23, #107"),
     follows=("PCI-001",),
 )
-def container_devices(view: SnapshotView) -> Iterator[Verdict]:
+def container_devices(view: SnapshotView) -> Verdicts:
     value = _of_container(view, GIVEN)
     if is_container(view.target):
         raise Skip("seen from outside, too: BND-002 compares")
@@ -178,7 +173,7 @@ OTHER_ORDER = Cause(
     sources=(CUDA_GUIDE,),
     follows=NO_GPUS_THERE,
 )
-def device_order(view: SnapshotView) -> Iterator[Verdict]:
+def device_order(view: SnapshotView) -> Verdicts:
     order = variables(view).get(ORDER)
     if order == "PCI_BUS_ID":
         yield Passed(f"{ORDER}=PCI_BUS_ID")
@@ -221,7 +216,7 @@ NO_UTILITY = Cause("no-utility", "warn", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.reme
     sources=(_TOOLKIT,),
     follows=("PCI-001",),
 )
-def driver_capabilities(view: SnapshotView) -> Iterator[Verdict]:
+def driver_capabilities(view: SnapshotView) -> Verdicts:
     value = _of_container(view, CAPABILITIES)
     if not value:
         raise Skip(f"{CAPABILITIES} is not set")

@@ -7,16 +7,11 @@ from collections.abc import Iterator
 from ...attributes.bounds import fits
 from ...attributes.readers import adapter_name, adapters
 from ...attributes.registry import COUNT, NAME, SECTIONS
-from ...facts.base import Unavailable, known
-from ...facts.missing import CouldNotRun
 from ...facts.network import RdmaDevice
 from ...facts.profile import Wanted
-from ...facts.view import SnapshotView, show
-from ...findings.model import Finding, Passed, Unjudged, Verdict
-from ...findings.shell import word
-from ...findings.subjects import Subject
 from ..gpus import together
-from ..registry import check
+from ..reading import CouldNotRun, SnapshotView, Unavailable, known, show
+from ..verdicts import Finding, Passed, Subject, Unjudged, Verdicts, check, word
 from .common import DIFFERS, compared, differs, wanted_tables, words_of
 
 _FIND = [
@@ -34,7 +29,7 @@ _FIND = [
     " firmware, rate and state of each. Virtual functions are not counted.",
     sources=("the profile", "Linux kernel documentation, sysfs-class-infiniband"),
 )
-def adapters_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+def adapters_are_as_expected(view: SnapshotView) -> Verdicts:
     tables = wanted_tables(view, "nics")["nics"]
     devices = adapters(view)
     if isinstance(devices, Unavailable):

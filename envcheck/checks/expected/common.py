@@ -9,14 +9,9 @@ from ...attributes.readers import Fact
 from ...attributes.registry import SECTIONS, Key
 from ...attributes.values import gpus_counted
 from ...attributes.wanted_rates import RATES
-from ...facts.base import Unavailable
-from ...facts.evidence import Evidence
-from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...facts.profile import ProductTables, Profile, Value, Wanted
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Unjudged
-from ...findings.subjects import Subject
+from ..reading import CannotJudge, CouldNotRun, Skip, SnapshotView, Unavailable, need
+from ..verdicts import Cause, Evidence, Finding, Subject, Unjudged
 
 _NOT_THERE = ("absent", "not-supported")  # known not to be there
 NONE = "none"  # how a profile says that

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from ...attributes.bounds import fits
 from ...attributes.registry import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
-from ...facts.base import known
-from ...facts.gpu import Gpu
 from ...facts.micro_kernels import Mode
-from ...facts.missing import CouldNotRun, Skip
 from ...facts.profile import Value, Wanted
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Unjudged, Verdict
-from ...findings.shell import word
-from ...findings.subjects import Subject, about_gpu
 from ...tensorcores.judge import cases
 from ..driver_state import HOLDERS, NO_GPUS
 from ..gpus import address_of, together
 from ..on_the_bus import NVIDIA_DEVICES
-from ..registry import check
+from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, known
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Subject,
+    Unjudged,
+    Verdicts,
+    about_gpu,
+    check,
+    word,
+)
 from .common import (
     CHANGE,
     DEVICE_DIFFERS,
@@ -85,7 +88,7 @@ UNPROVEN = Cause(
     sources=("the profile",),
     follows=(*NO_GPUS, "GPU-001", "PCI-004"),
 )
-def gpus_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+def gpus_are_as_expected(view: SnapshotView) -> Verdicts:
     tables = wanted_tables(view, "gpus")["gpus"]
     found: list[Finding] = []
     covered: list[Gpu] = []
@@ -116,7 +119,7 @@ def _register(code: str, title: str, about: str, names: Collection[str]) -> None
     texts = {"title": title, "about": about, "sources": ("the profile",), "follows": follows}
 
     @check(code, causes=[DEVICE_DIFFERS], **texts)  # type: ignore[arg-type]
-    def each_gpu_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+    def each_gpu_is_as_expected(view: SnapshotView) -> Verdicts:
         return together(_each(view, names))
 
 
@@ -127,7 +130,7 @@ _register("EXP-004", "Each GPU has what the profile says", _HAS, _FIXED)
 _register("EXP-005", "Each GPU is in the modes that the profile says", _IS_IN, _MODES)
 
 
-def _each(view: SnapshotView, names: Collection[str]) -> Iterator[Verdict]:
+def _each(view: SnapshotView, names: Collection[str]) -> Verdicts:
     keys = {key.name: key for key in SECTIONS["gpus"].keys if key.name in names}
     tables = wanted_tables(view, "gpus")["gpus"]
     if not any(name in keys for table in tables for name in table):
@@ -175,7 +178,7 @@ def _commands(gpu: Gpu, name: str, wanted: Value) -> list[str]:
     sources=("the profile",),
     follows=(*NO_GPUS, "GPU-001"),
 )
-def tensor_cores_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+def tensor_cores_are_as_expected(view: SnapshotView) -> Verdicts:
     (table,) = wanted_tables(view, TENSOR_CORES)[TENSOR_CORES]
     wanted = table[PROVEN]
     proven = proven_formats(view)

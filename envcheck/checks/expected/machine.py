@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from ...attributes.named import NAMED
 from ...attributes.readers import Fact, package
 from ...attributes.registry import PACKAGES, SECTIONS, Key
-from ...facts.base import known
 from ...facts.profile import Wanted
-from ...facts.view import SnapshotView, show
-from ...findings.model import Finding, Passed, Unjudged, Verdict
-from ...findings.subjects import about
 from ..driver_state import NO_GPUS
-from ..registry import check
+from ..reading import SnapshotView, known, show
+from ..verdicts import Finding, Passed, Unjudged, Verdicts, about, check
 from .common import DIFFERS, compared, wanted_tables
 
 _MOST = 12  # names that a pass lists
@@ -81,7 +78,7 @@ def _register(
     sources = ("the profile",)
 
     @check(code, title=title, causes=[DIFFERS], about=text, sources=sources, follows=follows)
-    def as_expected(view: SnapshotView) -> Iterator[Verdict]:
+    def as_expected(view: SnapshotView) -> Verdicts:
         tables = wanted_tables(view, *sections)
         every = [(name, table) for name in sections for table in tables[name]]
         found = [one for name, table in every for one in _table(view, name, table)]

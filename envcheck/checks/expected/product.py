@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...attributes.values import gpus_counted
-from ...facts.missing import CouldNotRun, Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..driver_state import NO_GPUS
-from ..registry import check
+from ..reading import CouldNotRun, Skip, SnapshotView
+from ..verdicts import Cause, Passed, Verdicts, check
 from .common import place, product_of, profile_of
 
 _MOST = 12
@@ -37,7 +32,7 @@ UNKNOWN_PRODUCT = Cause(
     sources=("the profile",),
     follows=NO_GPUS,
 )
-def product_is_known(view: SnapshotView) -> Iterator[Verdict]:
+def product_is_known(view: SnapshotView) -> Verdicts:
     profile = profile_of(view)
     if not profile.products:
         raise Skip("the profile has no products ([[products]])")

@@ -8,16 +8,19 @@ from ...attributes.measurements import measurements
 from ...attributes.model import Measurement
 from ...attributes.values import gpu_called, gpus_of
 from ...attributes.wanted_rates import RATES, WantedRate, wanted_rate
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
-from ...findings.subjects import Subject, about_gpu
 from ..driver_state import NO_GPUS
 from ..gpus import together
-from ..registry import check
+from ..reading import Skip, SnapshotView, known
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Subject,
+    Verdicts,
+    about_gpu,
+    check,
+)
 from .common import CHANGE, place, wanted_tables
 
 # By what a measurement's key begins with: where its facts are, and what shows them.
@@ -53,7 +56,7 @@ SLOW = Cause(
     sources=("the profile",),
     follows=(*NO_GPUS, "EXP-012"),
 )
-def rates_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+def rates_are_as_expected(view: SnapshotView) -> Verdicts:
     wanted = [wanted_rate(table) for table in wanted_tables(view, RATES)[RATES]]
     figures: dict[str, list[Measurement]] = {}
     for one in measurements(view):

@@ -8,15 +8,10 @@ from typing import NamedTuple
 
 from ...data import table
 from ...data.sonames import component_of
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.target import Framework
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Param
-from ...findings.model import Finding, Remedy
-from ...findings.shell import word
+from ..reading import Framework, SnapshotView, known
 from ..system_commands import on_system
 from ..target import about_framework, pip, pip_install, title_of
+from ..verdicts import Cause, Evidence, Finding, Param, Remedy, word
 
 
 class KnownMessage(NamedTuple):

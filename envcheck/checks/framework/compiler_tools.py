@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -11,17 +10,9 @@ from packaging.version import Version
 from ...data.packages import tensorflow_build
 from ...data.versions import parse_version
 from ...data.xla_tools import XlaSearch, xla_search
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import NotKnown, Skip
-from ...facts.target import CompilerTool, Framework
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about_file
+from ...facts.target import CompilerTool
 from ..driver_state import NO_GPUS_THERE
-from ..registry import check
+from ..reading import Framework, NotKnown, Skip, SnapshotView, known, need
 from ..target import (
     about_framework,
     framework_version,
@@ -31,6 +22,7 @@ from ..target import (
     title_of,
     variables,
 )
+from ..verdicts import Cause, Evidence, Passed, Remedy, Verdicts, about_file, check, word
 from .trials import lines_of, ran
 
 _BEFORE = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
@@ -108,7 +100,7 @@ NOT_FOUND_WHEN_ASKED = Cause("compiler-tools-missing-on-demand", "warn", _NONE_F
     follows=_BEFORE,
 )
 @per_framework()
-def tools_found(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def tools_found(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     if ran(facts, "xla"):
         yield Passed(f"{title}: XLA compiled for the GPU")
@@ -223,7 +215,7 @@ PTXAS_TOO_OLD_WHEN_ASKED = Cause("ptxas-too-old-on-demand", "warn", _IS_OLD, _OL
     follows=(*_BEFORE, "FRM-008"),
 )
 @per_framework()
-def ptxas_new_enough(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def ptxas_new_enough(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     if ran(facts, "xla"):
         yield Passed(f"{title}: XLA compiled for the GPU")

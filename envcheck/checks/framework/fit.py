@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.cuda import driver_fits
 from ...data.framework_gpus import gpu_builds
-from ...facts.base import known
-from ...facts.missing import NotKnown, Skip
-from ...facts.target import Framework
-from ...facts.view import SnapshotView, fact, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl
 from ..fitness import code_for, is_entry, newest_tensorflow, ptx_runs
-from ..registry import check
+from ..reading import Framework, NotKnown, Skip, SnapshotView, fact, known, need
 from ..system_commands import on_system
 from ..target import (
     about_framework,
@@ -25,6 +17,7 @@ from ..target import (
     python_version,
     title_of,
 )
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check
 from ..visible import VisibleDevice, capabilities, visible
 from .trials import ran
 
@@ -48,7 +41,7 @@ DRIVER_TOO_OLD = Cause(
     follows=(*NO_GPUS_THERE, "FRM-001", "FRM-005", "FRM-007"),
 )
 @per_framework(built_with_cuda=True)
-def driver_runs_it(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def driver_runs_it(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     built = need(facts.built_cuda, f"the CUDA that {title} was built with")
     version, path = driver_version(view)
@@ -142,7 +135,7 @@ PTX_ALONE = Cause("ptx-alone", "warn", _LACKS_CODE, _NO_MACHINE_CODE + _FIRST)
     follows=(*NO_GPUS_THERE, "FRM-001", "FRM-003", "FRM-005", "FRM-007"),
 )
 @per_framework(built_with_cuda=True)
-def code_for_each_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def code_for_each_gpu(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     devices = {
         one.capability: one

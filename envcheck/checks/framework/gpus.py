@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.packages import component
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.target import Framework
-from ...facts.view import SnapshotView, fact, need
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
 from ..driver_state import NO_GPUS_THERE
 from ..gpus import plural
-from ..registry import check
+from ..reading import Framework, Skip, SnapshotView, fact, known, need
 from ..target import installed_if_known, per_framework, pip_install, python, title_of
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, word
 from ..visible import MIG_INSTANCE, VARIABLE, setting, visible
 from .causes import NO_GPU, Explained, explain, sees_too_few
 
@@ -52,7 +45,7 @@ _ASK = {
     ),
 )
 @per_framework(built_with_cuda=True)
-def sees_every_gpu(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def sees_every_gpu(view: SnapshotView, facts: Framework) -> Verdicts:
     if fact(view.seen.cuda, "device_count") == 0:
         raise Skip("CUDA itself sees no GPU")
     title = title_of(facts)

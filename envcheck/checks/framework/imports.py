@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.version import Version
 
 from ...data.releases import releases
-from ...facts.base import Probe, known
-from ...facts.missing import Skip
-from ...facts.target import FRAMEWORKS, Framework
-from ...facts.view import SnapshotView, fact, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Unjudged, Verdict
-from ...findings.subjects import about
 from ..driver.hang import silent
 from ..purpose import CPU_TENSORFLOWS
-from ..registry import check
+from ..reading import FRAMEWORKS, Framework, Probe, Skip, SnapshotView, fact, known, need
 from ..target import (
     about_framework,
     framework_facts,
@@ -32,6 +24,7 @@ from ..target import (
     tensorflows,
     title_of,
 )
+from ..verdicts import Cause, Passed, Remedy, Unjudged, Verdict, Verdicts, about, check
 from .causes import IMPORT, SIGNALS, explain, import_fails
 from .version_causes import CAUSES, explain_missing, explain_versions
 
@@ -55,7 +48,7 @@ OTHER_REASON = import_fails("other-reason", "{reason}", "See the whole message."
     ),
 )
 @per_framework(gpus=False, imported=False)
-def it_imports(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     if facts.imported:
         seconds = known(facts.import_seconds)
@@ -104,7 +97,7 @@ CPU_BUILD_WANTED = Cause(
     follows=("PCI-001", "PKG-003", "FRM-001", "FRM-007"),
 )
 @per_framework()
-def built_for_gpus(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def built_for_gpus(view: SnapshotView, facts: Framework) -> Verdicts:
     title, version = title_of(facts), known(facts.version) or ""
     if need(facts.cuda_build, f"whether {title} was built with CUDA"):
         built = known(facts.built_cuda)
@@ -202,7 +195,7 @@ SLOW = Cause(
     sources=("signal(7)",),
     follows=("HOST-002", "DRV-010", "PKG-017", "ENV-011"),
 )
-def survives(view: SnapshotView) -> Iterator[Verdict]:
+def survives(view: SnapshotView) -> Verdicts:
     asked = {name: getattr(view.target, name) for name in FRAMEWORKS}
     if not any(asked.values()):
         raise Skip("no TensorFlow, PyTorch or JAX was found in the target")

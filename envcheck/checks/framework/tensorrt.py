@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.version import Version
 
 from ...data import table
 from ...data.packages import NVIDIA_INDEX, tensorflow_builds
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import CannotJudge, Skip
-from ...facts.target import Distribution, Framework, Library
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.shell import word
 from .. import target
-from ..registry import check
+from ..reading import CannotJudge, Distribution, Framework, Library, Skip, SnapshotView, known, need
 from ..target import pip_install, soname, version_of
+from ..verdicts import Cause, Evidence, Passed, Remedy, Verdicts, check, word
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
 _NOT_FOUND = re.compile(r"TF-TRT Warning: (?:Could not find TensorRT|Cannot dlopen some TensorRT)")
@@ -45,7 +37,7 @@ NOT_FOUND = Cause(
     ),
     follows=("FRM-001", "FRM-007", "LIB-007"),
 )
-def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
+def tensorrt(view: SnapshotView) -> Verdicts:
     facts = target.imported_framework(view.target.tensorflow, "TensorFlow")
     if not need(facts.tensorrt_build, "whether TensorFlow was built with TensorRT"):
         raise Skip("this TensorFlow was built without TensorRT")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.target import Framework, Trial
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...facts.target import Trial
 from ..driver_state import NO_GPUS_THERE
 from ..libraries.bring import newer_cudnn
-from ..registry import check
+from ..reading import Framework, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, per_framework, python, title_of
+from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check
 from .causes import SIGNALS, Explained, explain, signs
 
 TAKEN = re.compile(
@@ -78,7 +73,7 @@ def lines_of(facts: Framework) -> list[str]:
     ),
 )
 @per_framework()
-def first_steps(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def first_steps(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     trials = need(facts.trials, f"what {title} does on the GPU")
     failed = [one for one in trials if one.outcome in ("failed", "crashed")]

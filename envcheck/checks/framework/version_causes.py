@@ -14,11 +14,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data import table
-from ...facts.target import Distribution, Framework
-from ...facts.view import SnapshotView
-from ...findings.model import Remedy
 from ..packages.requirements import marker_environment, requirements
+from ..reading import Distribution, Framework, SnapshotView
 from ..target import installed_if_known, owner_of, pip_install, python_version, version_of
+from ..verdicts import Remedy
 from .causes import Explained, import_fails
 
 _FITS = "Install a {package} that fits."

@@ -7,17 +7,14 @@ from packaging.version import Version
 from ...data.packages import tensorflow_builds
 from ...data.sonames import component_of
 from ...data.tensorflow_builds import build_of
-from ...facts.base import known
-from ...facts.target import Framework, Library
-from ...facts.view import SnapshotView, fact
-from ...findings.model import Remedy
-from ...findings.shell import word
 from .. import target
 from ..driver_state import driver_version
 from ..fitness import newest_tensorflow
 from ..framework.causes import install_library
+from ..reading import Framework, Library, SnapshotView, fact, known
 from ..system_commands import on_system
 from ..target import loader_libraries, pip_install, soname
+from ..verdicts import Remedy, word
 from ..visible import capabilities
 
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.version import Version
 
 from ...data.sonames import component_of, sonames
 from ...data.tensorflow_builds import build_of
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import NotKnown, Skip
-from ...facts.target import Framework, Library
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
 from .. import target
 from ..driver_state import NO_GPUS_THERE
-from ..registry import check
+from ..reading import Framework, Library, NotKnown, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, sees_gpus, soname, title_of
+from ..verdicts import Cause, Evidence, Finding, Passed, Verdict, Verdicts, check
 from .bring import bring, newer_cudnn, reachable
 
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
@@ -58,7 +51,7 @@ MISSING = Cause(
     follows=(*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
 )
 @target.per_framework(built_with_cuda=True)
-def cudnn_found(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def cudnn_found(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     built = need(facts.built_cudnn, f"the cuDNN that {title} was built with")
     version = _with_minor(facts, built)
@@ -158,7 +151,7 @@ NOT_LOADED = Cause(
     ),
     follows=(*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK),
 )
-def cuda_libraries_found(view: SnapshotView) -> Iterator[Verdict]:
+def cuda_libraries_found(view: SnapshotView) -> Verdicts:
     target.need_gpus(view)
     facts = target.imported_framework(view.target.tensorflow, "TensorFlow")
     if known(facts.cuda_build) is False:

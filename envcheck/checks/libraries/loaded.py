@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ...data.packages import component
 from ...data.sonames import component_of
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import CannotJudge, Skip
-from ...facts.target import Framework, Library
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.shell import word
-from ...findings.subjects import Subject, about
 from .. import target
-from ..registry import check
+from ..reading import CannotJudge, Framework, Library, Skip, SnapshotView, known
 from ..system_commands import on_system
 from ..target import (
     about_framework,
@@ -29,6 +20,19 @@ from ..target import (
     same,
     soname,
     title_of,
+)
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Subject,
+    Verdict,
+    Verdicts,
+    about,
+    check,
+    word,
 )
 
 _LOADER = "target.loader.libraries"
@@ -90,7 +94,7 @@ OTHER_PATCH = Cause("other-patch-level", "warn", _NOT_ITS_VERSION, _SAYS + _PATC
     sources=("the libraries' own version functions", "RECORD of the wheels"),
     follows=("PKG-002", "LIB-002"),
 )
-def true_versions(view: SnapshotView) -> Iterator[Verdict]:
+def true_versions(view: SnapshotView) -> Verdicts:
     judged: dict[str, bool] = {}
     for path, library in all_libraries(view):
         file, version = known(library.path), known(library.version)
@@ -146,7 +150,7 @@ FOUND_MIXED = Cause("cudnn-mixed-on-path", "warn", _MIXED, _ON_PATH)
     " CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or crash, often only in some layers.",
     sources=("pytorch#185512, #188892", "NVIDIA's cuDNN documentation, sub-libraries"),
 )
-def one_cudnn(view: SnapshotView) -> Iterator[Verdict]:
+def one_cudnn(view: SnapshotView) -> Verdicts:
     families = {
         facts.name: (facts, family)
         for facts in framework_facts(view)
@@ -266,7 +270,7 @@ def wheel_libraries(view: SnapshotView) -> dict[str, Library]:
     follows=("LIB-002", "FRM-007"),
 )
 @per_framework(gpus=False)
-def wheels_used(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def wheels_used(view: SnapshotView, facts: Framework) -> Verdicts:
     title, wheels = title_of(facts), wheel_libraries(view)
     both = [one for several in mapped(facts).values() for one in several if soname(one) in wheels]
     if not both:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.sonames import sonames
-from ...facts.base import Unavailable, known
-from ...facts.missing import Skip
-from ...facts.target import Framework, Library
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Unjudged, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE
-from ..registry import check
+from ..reading import Framework, Library, Skip, SnapshotView, Unavailable, known
 from ..target import framework_facts, gpus_present, loader_libraries, pip_restore, soname
+from ..verdicts import Cause, Passed, Remedy, Unjudged, Verdicts, about, check, word
 
 _DIED = re.compile(r"died by signal (\d+)|ended its process")
 _ABORTED = "6"
@@ -39,7 +31,7 @@ REFUSED = Cause(
     sources=("dlopen(3), the loader's own messages", "tensorrt 8.5.3.1 beside cuDNN 9, observed"),
     follows=(*NO_GPUS_THERE, "DRV-004", "LIB-002", "PKG-001", "PKG-002"),
 )
-def can_be_loaded(view: SnapshotView) -> Iterator[Verdict]:
+def can_be_loaded(view: SnapshotView) -> Verdicts:
     tried, works = _tried(view)
     refused: dict[str, list[Library]] = {}
     without_driver = 0
@@ -107,7 +99,7 @@ CRASHES = Cause("library-crashes", "warn", _CRASHES, f"{_KILLS}.", _AGAIN)
     sources=("tensorrt-lean on a machine without a GPU, observed (signal 11)", "signal(7)"),
     follows=(*NO_GPUS_THERE, "DRV-004"),
 )
-def crashes_nothing(view: SnapshotView) -> Iterator[Verdict]:
+def crashes_nothing(view: SnapshotView) -> Verdicts:
     tried, works = _tried(view)
     needed = {name for facts in framework_facts(view) for name in _needed(facts)}
     reported: set[str] = set()

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ...data.sonames import component_of
-from ...facts.base import known
-from ...facts.target import Framework, Library
-from ...facts.view import SnapshotView, facts_of
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.subjects import about_file
 from .. import target
-from ..registry import check
+from ..reading import Framework, Library, SnapshotView, facts_of, known
 from ..target import about_framework, mapped, soname, title_of
+from ..verdicts import Cause, Passed, Verdict, Verdicts, about_file, check
 from .loaded import owner_in_words, wheel_libraries
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
@@ -60,7 +54,7 @@ OVERRIDES = Cause(
     sources=("ld.so(8)", "/proc/PID/maps of the framework's process"),
     follows=("LIB-002", "FRM-007"),
 )
-def not_overridden(view: SnapshotView) -> Iterator[Verdict]:
+def not_overridden(view: SnapshotView) -> Verdicts:
     if any(facts_of(view.target.loader, "the target's libraries").ld_library_path):
         yield from _in_each(view)
     else:
@@ -68,7 +62,7 @@ def not_overridden(view: SnapshotView) -> Iterator[Verdict]:
 
 
 @target.per_framework(gpus=False, imported=False)
-def _in_each(view: SnapshotView, facts: Framework) -> Iterator[Verdict]:
+def _in_each(view: SnapshotView, facts: Framework) -> Verdicts:
     title, wheels = title_of(facts), wheel_libraries(view)
     if not facts.imported:
         yield _broken_import(view, facts, wheels)

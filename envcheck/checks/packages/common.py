@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...facts.evidence import Evidence
-from ...facts.target import Distribution
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause, Param
-from ...findings.model import Finding, Remedy
-from ...findings.subjects import about
+from ..reading import Distribution, SnapshotView
 from ..target import PLACE, named
+from ..verdicts import Cause, Evidence, Finding, Param, Remedy, about
 
 
 def found(

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data.packages import WHEELS_SOURCE, TensorFlowBuild, tensorflow_build, tensorflow_builds
-from ...facts.base import known
-from ...facts.missing import NotKnown, Skip
-from ...facts.target import FRAMEWORKS, Distribution
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from .. import target
 from ..network.horovod import BUILD_NAMES
-from ..registry import check
+from ..reading import FRAMEWORKS, Distribution, NotKnown, Skip, SnapshotView, facts_of, known, need
 from ..target import installed, named, need_gpus, pip_install, sees_gpus, version_of
+from ..verdicts import Cause, Passed, Verdicts, check
 from .common import found
 
 _BUILT_WITHOUT = "Horovod was built without the framework"
@@ -39,7 +32,7 @@ EXTENSION_MISSING = Cause("horovod-extension-missing", "warn", _BUILT_WITHOUT, _
     " been built. This check looks for the extension itself.",
     sources=("horovod 0.28.1, observed",),
 )
-def horovod(view: SnapshotView) -> Iterator[Verdict]:
+def horovod(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     package = distributions.get("horovod") or distributions.get("nvidia-horovod")
     if package is None:
@@ -87,7 +80,7 @@ NO_LIBRARIES = Cause(
     sources=("TensorFlow's installation guide", WHEELS_SOURCE, "tensorflow#63362 and #65842"),
     follows=("PCI-001", "PKG-002", "PKG-003"),
 )
-def cuda_packages(view: SnapshotView) -> Iterator[Verdict]:
+def cuda_packages(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     package = distributions.get("tensorflow")
     version = version_of(package)
@@ -143,7 +136,7 @@ OTHER_SET = Cause(
     sources=(WHEELS_SOURCE, "tensorflow#61986 and #62328"),
     follows=("PCI-001", "PKG-002", "PKG-003", "PKG-013", "LIB-005", "LIB-008"),
 )
-def and_cuda(view: SnapshotView) -> Iterator[Verdict]:
+def and_cuda(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     package = distributions.get("tensorflow")
     version = version_of(package)

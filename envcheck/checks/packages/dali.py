@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.target import DaliLibrary, Distribution
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.subjects import about
-from ..registry import check
+from ...facts.target import DaliLibrary
+from ..reading import Distribution, Skip, SnapshotView, facts_of, known, need
 from ..target import PLACE, installed, named, owner_of, pip_restore, version_of
+from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
 
 _DALI = re.compile(r"nvidia-dali(?:-nightly|-weekly)?(-cuda\d{2,3})?\Z")
 _MADE_FOR = re.compile(r"libdali_tf_(\d{1,3})_(\d{1,3})(?:_\d{1,3})?\.so\Z")
@@ -48,7 +42,7 @@ OTHER_TENSORFLOW = Cause("plugin-of-another-tensorflow", "warn", _UNFIT, _ANOTHE
         "NVIDIA/DALI#52, #1065 and #1200",
     ),
 )
-def dali_plugin(view: SnapshotView) -> Iterator[Verdict]:
+def dali_plugin(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     dali, tensorflow = dali_of(distributions), owner_of(distributions, "tensorflow")
     if dali is None or tensorflow is None:

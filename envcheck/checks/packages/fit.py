@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.packages import component, cuda_major
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.target import Distribution
-from ...facts.view import SnapshotView, facts_of
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.shell import words
-from ...findings.subjects import about
-from ..registry import check
+from ..reading import Distribution, Skip, SnapshotView, facts_of, known
 from ..target import PLACE, installed, named, pip, pip_install
+from ..verdicts import Cause, Passed, Verdicts, about, check, words
 from .common import found
 from .jax import misfits as jax_misfits
 from .pairs import too_new
@@ -38,7 +29,7 @@ MIXED = Cause(
     " carries no CUDA version (cuDNN, NCCL, cuRAND, cuSOLVER) overwrite each other.",
     sources=("files in the nvidia-*-cu11 and nvidia-*-cu12 wheels", "pytorch#185512 and #188892"),
 )
-def cuda_majors(view: SnapshotView) -> Iterator[Verdict]:
+def cuda_majors(view: SnapshotView) -> Verdicts:
     parts: dict[str, list[tuple[Distribution, int]]] = {}
     for name, one in installed(view).items():
         part, major = component(name), cuda_major(name, one.version)
@@ -79,7 +70,7 @@ UNMET = Cause(
     sources=("the packages' own metadata (Requires-Dist)",),
     follows=("PKG-002",),
 )
-def requirements_met(view: SnapshotView) -> Iterator[Verdict]:
+def requirements_met(view: SnapshotView) -> Verdicts:
     environment = marker_environment(facts_of(view.target.interpreter, "the target's interpreter"))
     distributions = installed(view)
     reported = {name for name in ("protobuf", "numpy") if too_new(view, distributions, name)}

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ...facts.missing import NotKnown, Skip
-from ...facts.target import Distribution
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ..registry import check
+from ..reading import Distribution, NotKnown, Skip, SnapshotView
 from ..target import installed, named, pip_install, version_of
+from ..verdicts import Cause, Passed, Verdicts, check
 from .common import found
 from .requirements import extra_requirements
 
@@ -42,7 +37,7 @@ MISFIT = Cause(
         "jax-ml/jax#22416 and #24901, ma-gilles/recovar#64 (what JAX says, and does, of a newer plugin)",
     ),
 )
-def jax_parts(view: SnapshotView) -> Iterator[Verdict]:
+def jax_parts(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     jax, parts = distributions.get("jax"), _parts(distributions)
     if jax is None or not parts:

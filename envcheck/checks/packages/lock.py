@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.versions import parse_version
-from ...facts.base import Unavailable, known
-from ...facts.missing import Skip
 from ...facts.target import InstalledLock, PackageInLock
-from ...facts.view import SnapshotView, facts_of, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about
 from ..gpus import plural
-from ..registry import check
+from ..reading import Skip, SnapshotView, Unavailable, facts_of, known, need
+from ..verdicts import Cause, Passed, Verdicts, about, check, word
 
 _NAMED = 6  # packages that a sentence names
 CHANGED = Cause(
@@ -35,7 +27,7 @@ CHANGED = Cause(
     " added are fine. Judged by the versions in the packages' metadata.",
     sources=("PEP 751 (pylock.toml)", "the packages' own metadata"),
 )
-def as_locked(view: SnapshotView) -> Iterator[Verdict]:
+def as_locked(view: SnapshotView) -> Verdicts:
     lock = facts_of(view.target.lock, "the environment's lock")
     if isinstance(lock.packages, Unavailable) and lock.packages.unavailable == "absent":
         raise Skip("envcheck did not install this environment")

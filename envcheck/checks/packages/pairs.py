@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from packaging.version import Version
 
 from ...data import table
 from ...data.packages import NVTF_SOURCE
-from ...facts.missing import NotKnown, Skip
-from ...facts.target import Distribution
-from ...facts.view import SnapshotView, fact
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from .. import target
-from ..registry import check
+from ..reading import Distribution, NotKnown, Skip, SnapshotView, fact
 from ..target import installed, named, owner_of, pip_install, version_of
+from ..verdicts import Cause, Passed, Verdicts, check
 from .common import found
 
 # (package, TensorFlow before this version, needs the package below this one)
@@ -40,7 +34,7 @@ def too_new(view: SnapshotView, distributions: dict[str, Distribution], package:
     return limit
 
 
-def _below_limit(view: SnapshotView, package: str, cause: Cause) -> Iterator[Verdict]:
+def _below_limit(view: SnapshotView, package: str, cause: Cause) -> Verdicts:
     distributions = installed(view)
     one, tensorflow = distributions.get(package), owner_of(distributions, "tensorflow")
     if one is None or tensorflow is None:
@@ -75,7 +69,7 @@ PROTOBUF = Cause(
     " bound. No failure if TensorFlow was seen to import.",
     sources=("upstream 1.15.5 with protobuf 4.24.4, observed", NVTF_SOURCE),
 )
-def protobuf(view: SnapshotView) -> Iterator[Verdict]:
+def protobuf(view: SnapshotView) -> Verdicts:
     tensorflow = version_of(owner_of(installed(view), "tensorflow"))
     if tensorflow is None or tensorflow.major != 1:
         raise Skip("no TensorFlow 1.x with protobuf in the target")
@@ -102,7 +96,7 @@ NUMPY = Cause(
         "numpy's release notes, 1.24.0 and 2.0.0",
     ),
 )
-def numpy(view: SnapshotView) -> Iterator[Verdict]:
+def numpy(view: SnapshotView) -> Verdicts:
     yield from _below_limit(view, "numpy", NUMPY)
 
 
@@ -123,7 +117,7 @@ PYNVML = Cause(
     " and frameworks then read the GPU through a binding that lacks what newer drivers report.",
     sources=("pynvml 11.5.3 beside nvidia-ml-py, observed",),
 )
-def pynvml(view: SnapshotView) -> Iterator[Verdict]:
+def pynvml(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     old, binding = distributions.get("pynvml"), distributions.get("nvidia-ml-py")
     if old is None or binding is None:
@@ -158,7 +152,7 @@ OLDER = Cause("tf-keras-older", "warn", _MISFIT, _MADE_FOR + _NOT_IN_IT, _FITTIN
     sources=("metadata of the tf_keras wheels (Requires-Dist)", "keras-team/tf-keras#756"),
     follows=("PKG-003",),
 )
-def tf_keras(view: SnapshotView) -> Iterator[Verdict]:
+def tf_keras(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     keras, tensorflow = distributions.get("tf-keras"), owner_of(distributions, "tensorflow")
     if keras is None or tensorflow is None:
@@ -199,7 +193,7 @@ KERAS_3 = Cause(
     sources=("TensorFlow's release notes, 2.16.1", "amaiya/ktrain#528"),
     follows=("PKG-003",),
 )
-def keras_generation(view: SnapshotView) -> Iterator[Verdict]:
+def keras_generation(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     tensorflow = owner_of(distributions, "tensorflow")
     version = version_of(tensorflow)

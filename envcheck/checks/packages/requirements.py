@@ -11,8 +11,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from ...data.versions import parse_version
-from ...facts.base import known
-from ...facts.target import Distribution, TargetInterpreter
+from ...facts.target import TargetInterpreter
+from ..reading import Distribution, known
 
 _EXTRA = re.compile(r"""extra == ["']([\w.-]{1,100})["']""")
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
 from ...data.packages import NAMES_SOURCE, NVIDIA_INDEX, WHEELS_SOURCE, placeholder
-from ...facts.base import known
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.subjects import about
 from .. import target
-from ..registry import check
+from ..reading import Skip, SnapshotView, known
 from ..target import PLACE, installed, named, pip_replace
+from ..verdicts import Cause, Passed, Verdicts, about, check
 from .common import found
 
 # Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
@@ -43,7 +37,7 @@ FILES_MISSING = Cause("files-missing", "warn", _LACKS, _FILES + "none is code.",
     " then counts as installed, but its import fails.",
     sources=("PEP 376 and PEP 627 (RECORD)", "pypa/pip#8396"),
 )
-def whole(view: SnapshotView) -> Iterator[Verdict]:
+def whole(view: SnapshotView) -> Verdicts:
     recorded = [one for one in installed(view).values() if known(one.files) is not None]
     if not recorded:
         raise Skip("none of the target's packages says which files it installed")
@@ -84,7 +78,7 @@ PLACEHOLDER = Cause(
     " 0.0.1.dev5 that contain nothing, and nvidia-tensorrt 99.0.0, which outranks every real version.",
     sources=(NAMES_SOURCE, "NVIDIA/tensorflow#15, #38 and #87"),
 )
-def placeholders(view: SnapshotView) -> Iterator[Verdict]:
+def placeholders(view: SnapshotView) -> Verdicts:
     held = [(one, placeholder(name, one.version)) for name, one in installed(view).items()]
     for one, why in held:
         if why is not None:
@@ -116,7 +110,7 @@ SEVERAL = Cause("several-tensorflows", "warn", _SEVERAL, f"{_SHARED}.", _KEEP)
     sources=("top_level.txt of the named distributions", WHEELS_SOURCE),
     follows=("PKG-002", "ENV-011"),
 )
-def one_tensorflow(view: SnapshotView) -> Iterator[Verdict]:
+def one_tensorflow(view: SnapshotView) -> Verdicts:
     several = target.tensorflows(installed(view))
     # tensorflow for aarch64 was a shell around tensorflow-cpu-aws: that pair is one installation.
     required = {

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.subjects import about
-from ..registry import check
+from ..reading import Skip, SnapshotView
+from ..verdicts import Cause, Evidence, Passed, Verdicts, about, check
 
 NO_FACTS = Cause(
     "plug-in-probe-failed",
@@ -28,7 +21,7 @@ NO_FACTS = Cause(
     " a valid probe, its facts are missing from this Snapshot, and the checks that need them could not run.",
     sources=["docs/extending.md"],
 )
-def probes_answered(view: SnapshotView) -> Iterator[Verdict]:
+def probes_answered(view: SnapshotView) -> Verdicts:
     snapshot = view.snapshot
     probes = [
         (document, name, probe)

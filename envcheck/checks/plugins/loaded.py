@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ... import plugins
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Unjudged, Verdict
-from ...findings.subjects import about
-from ..registry import check
+from ..reading import Skip, SnapshotView
+from ..verdicts import Cause, Passed, Unjudged, Verdicts, about, check
 
 UNUSABLE = Cause(
     "plug-in-unusable",
@@ -31,7 +25,7 @@ UNUSABLE = Cause(
     " is about the envcheck that judges, not about the machine.",
     sources=["packaging.python.org/en/latest/specifications/entry-points"],
 )
-def plugins_can_be_used(view: SnapshotView) -> Iterator[Verdict]:
+def plugins_can_be_used(view: SnapshotView) -> Verdicts:
     installed = [point for group in plugins.GROUPS for point in plugins.entry_points(group)]
     if not installed:
         raise Skip("no plug-in is installed")

@@ -7,19 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
-from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...facts.soak import Soak, SoakGpu, SoakMinute
-from ...facts.view import SnapshotView, facts_of
-from ...findings.causes import Cause, Param
-from ...findings.model import SOAK, Finding, Verdict, unjudged
-from ...findings.shell import word
-from ...findings.subjects import Subject, gpu_subject
+from ...findings.model import SOAK
 from ..gpus import together
 from ..kernel.events import gpu_at
-from ..registry import check
+from ..reading import CannotJudge, CouldNotRun, Gpu, Skip, SnapshotView, facts_of, known
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Param,
+    Subject,
+    Verdict,
+    Verdicts,
+    check,
+    gpu_subject,
+    unjudged,
+    word,
+)
 
 _WHOLE = 0.5  # of the usual minute: a shorter one is the last, and no figure
 
@@ -93,7 +98,7 @@ def soak_check(code: str, **texts: Any) -> Callable[[Judge], Judge]:
     """Register a judge of one GPU as a check on all; a missing fact leaves that GPU unjudged."""
 
     def register(judge: Judge) -> Judge:
-        def verdicts(view: SnapshotView) -> Iterator[Verdict]:
+        def verdicts(view: SnapshotView) -> Verdicts:
             for one in soaked(view):
                 try:
                     yield from judge(view, one)
@@ -101,7 +106,7 @@ def soak_check(code: str, **texts: Any) -> Callable[[Judge], Judge]:
                     yield unjudged(why, [one.subject])
 
         @wraps(judge)
-        def of_all(view: SnapshotView) -> Iterator[Verdict]:
+        def of_all(view: SnapshotView) -> Verdicts:
             return together(verdicts(view))
 
         check(code, **texts)(of_all)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.kernel import xids
-from ...facts.missing import CouldNotRun, Skip
 from ...facts.soak import SoakGpu
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import REPORT
+from ..reading import CouldNotRun, Skip, SnapshotView
+from ..verdicts import Cause, Passed, Remedy, Verdicts
 from .common import Soaked, after, soak_check
 
 _MEMORY = {
@@ -65,7 +61,7 @@ WEAK_MEMORY = Cause(
     " pending or has failed is a failure whenever it began.",
     sources=("docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt",),
 )
-def no_memory_error(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def no_memory_error(view: SnapshotView, one: Soaked) -> Verdicts:
     one.need_samples("memory errors")
     latest = one.gpu.errors_after
     read = [name for name in (*_MEMORY, *_WAITING, "ecc_corrected") if name in latest]
@@ -104,7 +100,7 @@ SUSPECT_XID = Cause("minor-xid-under-load", "warn", *_XID)
     " too, since the only application was envcheck's own, with products that run on every healthy GPU.",
     sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
 )
-def no_xid(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def no_xid(view: SnapshotView, one: Soaked) -> Verdicts:
     numbers = dict.fromkeys(seen.number for seen in one.gpu.xids)
     for number in numbers:
         known_xid = xids().get(number)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.soak_limits import soak_limit
-from ...facts.base import known
-from ...facts.missing import CouldNotRun, NotKnown, Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Level, Passed, Verdict
+from ...findings.model import Level
 from ..gpu.heat import COOLING, SHOW_HEAT, WARM_C, memory_limit
+from ..reading import CouldNotRun, NotKnown, Skip, SnapshotView, known
+from ..verdicts import Cause, Passed, Verdicts
 from .common import Soaked, most, soak_check, throttled
 from .pace import LOOK
 
@@ -53,7 +49,7 @@ _HELD = {
     sources=("nvml.h, nvmlClocksEventReason*", "envcheck/data/soak_limits.csv"),
     follows=("GPU-007", "GPU-008"),
 )
-def not_throttled(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def not_throttled(view: SnapshotView, one: Soaked) -> Verdicts:
     one.need_samples("the reasons for held-down clocks")
     shares = throttled(one.gpu)
     if shares is None:
@@ -88,7 +84,7 @@ MEMORY_WARM = Cause("memory-nearly-too-hot-under-load", "warn", *_MEMORY)
     sources=("nvml.h, NVML_FI_DEV_MEMORY_TEMP", "envcheck/data: memory_temperatures.csv"),
     follows=("GPU-030",),
 )
-def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Verdicts:
     one.need_samples("the memory's temperature")
     hottest = most(minute.memory_temperature_c for minute in one.gpu.minutes)
     if hottest is None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.products import product
 from ...data.soak_limits import soak_limit
-from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
 from ..gpu.link import fastest_of, in_virtual_machine, lanes_of, pci_device, widest_of
+from ..reading import NotKnown, Skip, SnapshotView
+from ..verdicts import Cause, Passed, Verdicts
 from .common import Soaked, soak_check, whole_minutes
 from .errors import grown
 
@@ -37,7 +33,7 @@ LOW = Cause("link-low-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
     sources=("nvml.h, nvmlDeviceGetPcieReplayCounter", "envcheck/data/soak_limits.csv"),
     follows=("GPU-010", "GPU-018"),
 )
-def links_held(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def links_held(view: SnapshotView, one: Soaked) -> Verdicts:
     one.need_samples("the PCIe link")
     # Without the first minute: an idle GPU slows its link down.
     minutes = [minute for minute in whole_minutes(one.gpu) if minute.products][1:]

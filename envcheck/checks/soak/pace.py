@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 
 from ...data.soak_limits import soak_limit
-from ...facts.missing import CouldNotRun, Skip
 from ...facts.soak import SoakGpu
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict, unjudged
-from ..registry import check
+from ..reading import CouldNotRun, Skip, SnapshotView
+from ..verdicts import Cause, Passed, Verdicts, check, unjudged
 from .common import (
     Soaked,
     apart,
@@ -55,7 +51,7 @@ SLOWED = Cause("rate-fell", "warn", *_FELL)
     sources=("envcheck/data/soak_limits.csv",),
     follows=("SOAK-009", "GPU-007", "GPU-008"),
 )
-def rate_stayed(view: SnapshotView, one: Soaked) -> Iterator[Verdict]:
+def rate_stayed(view: SnapshotView, one: Soaked) -> Verdicts:
     if one.gpu.outcome == "ok" and not any(rate > 0 for rate in rates(one.gpu)):
         raise CouldNotRun("the rate: no minute has one")
     found = fall(one.gpu)
@@ -99,7 +95,7 @@ SLOWER = Cause(
     sources=("envcheck/data/soak_limits.csv",),
     follows=("SOAK-006", "SOAK-009", "GPU-024", "GPU-029"),
 )
-def none_slower(view: SnapshotView) -> Iterator[Verdict]:
+def none_slower(view: SnapshotView) -> Verdicts:
     gpus = soaked(view)
     compared = {found.one.subject for found in apart(gpus)}
     for one in gpus:

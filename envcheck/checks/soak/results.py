@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...facts.soak import Mismatch
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ..driver_state import REPORT
-from ..registry import check
+from ..reading import SnapshotView
+from ..verdicts import Cause, Finding, Passed, Unjudged, Verdicts, check
 from .common import Soaked, after, soak_of, soaked
 
 _WHERE = {
@@ -43,7 +39,7 @@ WRONG = Cause(
         "docs.nvidia.com/deploy/rma-process",
     ),
 )
-def results_stayed(view: SnapshotView) -> Iterator[Verdict]:
+def results_stayed(view: SnapshotView) -> Verdicts:
     compared = 0
     for one in soaked(view):
         if one.gpu.mismatches or one.gpu.wrong:
@@ -120,7 +116,7 @@ DIED = Cause(
     sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
     follows=("PCI-004", "GPU-001", "KRN-008"),
 )
-def gpus_lived(view: SnapshotView) -> Iterator[Verdict]:
+def gpus_lived(view: SnapshotView) -> Verdicts:
     soak = soak_of(view)
     for gpu in soak.gpus:
         if gpu.outcome in ("busy", "not-run"):

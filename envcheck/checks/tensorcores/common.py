@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...facts.base import Probe
-from ...facts.evidence import Evidence
 from ...facts.micro_kernels import Level, MicroKernels, Mode
-from ...facts.missing import Skip
-from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, facts_of
-from ...findings.model import Passed, Remedy, Unjudged
 from ...tensorcores import judge
 from ...tensorcores.circumstances import command, directory
 from ...tensorcores.judge import Case
 from ...tensorcores.rates import figure, name, unit
 from ..driver_state import NO_GPUS_THERE
+from ..reading import FRAMEWORKS, Probe, Skip, SnapshotView, facts_of
+from ..verdicts import Evidence, Passed, Remedy, Unjudged
 
 WHAT = "the micro-kernels"
 # Failures that explain why nothing could be run on a GPU at all.

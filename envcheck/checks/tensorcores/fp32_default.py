@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...data.versions import parse_version
-from ...facts.base import known
 from ...facts.micro_kernels import LevelRun
-from ...facts.missing import Skip
-from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...tensorcores.circumstances import OVERRIDE
 from ...tensorcores.judge import Case
 from ...tensorcores.not_engaged import off_by_default, older_than_tf32
 from ...tensorcores.signatures import EMULATED
 from ..gpus import together
-from ..registry import check
+from ..reading import FRAMEWORKS, Skip, SnapshotView, known
+from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check
 from .common import (
     NOTHING_RUNS,
     SOURCES,
@@ -60,7 +53,7 @@ UNKNOWN = Cause(
     ),
     follows=(*NOTHING_RUNS, "TC-402", "FRM-001", "FRM-007", "FRM-005", "FRM-002", "ENV-004"),
 )
-def plain_products(view: SnapshotView) -> Iterator[Verdict]:
+def plain_products(view: SnapshotView) -> Verdicts:
     cases = [case for case in level_cases(view, "L2") if case.judged.setting == "default"]
     if not cases:
         raise Skip("the default setting was not run")

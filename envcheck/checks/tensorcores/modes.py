@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ...facts.micro_kernels import Level, Mode, Setting
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ...tensorcores.judge import Case
 from ...tensorcores.rates import name
 from ..gpus import together
-from ..registry import check
+from ..reading import Skip, SnapshotView
+from ..verdicts import Cause, Finding, Passed, Unjudged, Verdict, Verdicts, check
 from .common import (
     LEVELS,
     NOTHING_RUNS,
@@ -130,8 +127,8 @@ def _cases(view: SnapshotView, row: _Row) -> list[Case]:
     return found
 
 
-def _control(row: _Row) -> Callable[[SnapshotView], Iterator[Verdict]]:
-    def judge(view: SnapshotView) -> Iterator[Verdict]:
+def _control(row: _Row) -> Callable[[SnapshotView], Verdicts]:
+    def judge(view: SnapshotView) -> Verdicts:
         cases = _cases(view, row)
         yield from passed(
             [case for case in cases if case.judged.verdict == "not engaged"],
@@ -158,8 +155,8 @@ def _failed_control(view: SnapshotView, case: Case) -> Verdict:
     )
 
 
-def _mode(row: _Row) -> Callable[[SnapshotView], Iterator[Verdict]]:
-    def judge(view: SnapshotView) -> Iterator[Verdict]:
+def _mode(row: _Row) -> Callable[[SnapshotView], Verdicts]:
+    def judge(view: SnapshotView) -> Verdicts:
         cases = _cases(view, row)
         yield from passed([case for case in cases if case.judged.verdict == "proven"], "proven")
         yield from together(

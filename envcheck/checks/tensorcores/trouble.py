@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Unjudged, Verdict
 from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
 from ...tensorcores.judge import Case
 from ..driver_state import NO_GPUS_THERE
 from ..gpus import together
 from ..nvidia_devices import event_evidence, known_kernel
-from ..registry import check
+from ..reading import Skip, SnapshotView, known
+from ..verdicts import Cause, Evidence, Finding, Passed, Unjudged, Verdicts, check
 from .common import NOTHING_RUNS, SOURCES, any_cases, lines_of, products, run_again, where
 
 _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"}
@@ -42,7 +35,7 @@ WRONG = Cause(
     sources=SOURCES,
     follows=(*NO_GPUS_THERE, "GPU-001", "GPU-002", "GPU-003", "GPU-031"),
 )
-def results_are_right(view: SnapshotView) -> Iterator[Verdict]:
+def results_are_right(view: SnapshotView) -> Verdicts:
     cases = [case for case in any_cases(view) if case.seen.mode.signatures]
     if not cases:
         raise Skip("no product gave a result")
@@ -76,7 +69,7 @@ DIED = Cause(
     sources=("CUDA driver API, CUresult", "NVIDIA Xid catalog"),
     follows=(*NOTHING_RUNS, "GPU-001", "FRM-001", "FRM-007"),
 )
-def kernels_come_back(view: SnapshotView) -> Iterator[Verdict]:
+def kernels_come_back(view: SnapshotView) -> Verdicts:
     seen: set[str] = set()
     cases = any_cases(view)
     for case in cases:
@@ -143,7 +136,7 @@ SLOW = Cause(
     sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
     follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009", "GPU-028", "GPU-029", "GPU-030"),
 )
-def fast_enough(view: SnapshotView) -> Iterator[Verdict]:
+def fast_enough(view: SnapshotView) -> Verdicts:
     cases = [case for case in any_cases(view) if case.judged.verdict in ("proven", "indicated")]
     if not any(case.judged.share is not None for case in cases):
         raise Skip("no rate can be compared with a known peak")
@@ -181,7 +174,7 @@ def _slow(view: SnapshotView, case: Case) -> Finding:
     sources=("nvidia-smi(1), Processes and Utilization",),
     follows=NO_GPUS_THERE,
 )
-def left_alone(view: SnapshotView) -> Iterator[Verdict]:
+def left_alone(view: SnapshotView) -> Verdicts:
     busy = {case.judged.gpu: case for case in any_cases(view) if case.seen.run.outcome == "busy"}
     if all(case.seen.run.outcome == "not-run" for case in any_cases(view)):
         raise Skip("nothing was run")
