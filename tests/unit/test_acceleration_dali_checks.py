@@ -72,7 +72,7 @@ def test_images_as_they_must_be_are_engaged() -> None:
         ((trial("gpu", jpeg_difference=14.0), control()), "DALI's GPU pipeline gives wrong images"),
         (
             (trial("gpu", type="TensorListCPU"), control()),
-            "DALI's GPU pipeline does not run on the GPU",
+            "DALI's GPU pipeline does not run",
         ),
         (
             (trial("gpu", "error", "RuntimeError: nvJPEG failed"), control()),
@@ -114,11 +114,6 @@ def test_a_driver_that_is_too_old_for_it_is_named_in_the_remedy() -> None:
             "DALI 2.4.0: its images were not compared",
         ),
         (
-            run(trial(png_difference="x")),
-            "could-not-run",
-            "DALI 2.4.0: its images were not compared",
-        ),
-        (
             run(trial("gpu", "out-of-memory", "out of memory")),
             "could-not-run",
             "DALI 2.4.0: out of memory",
@@ -128,13 +123,6 @@ def test_a_driver_that_is_too_old_for_it_is_named_in_the_remedy() -> None:
 def test_without_evidence_it_could_not_run(found: SystemRun, outcome: str, reason: str) -> None:
     told = result(found)
     assert (told.outcome, told.reason) == (outcome, reason)
-
-
-def test_where_dali_is_not_its_plugin_is_not_spoken_of() -> None:
-    nothing = {"outcome": "not-applicable", "reason": "nvidia.dali is not installed"}
-    told = result(run(**nothing), plugin(**nothing))
-    assert told.reason == "not applicable: nvidia.dali is not installed"
-    assert result().reason == "not applicable: the target has no DALI"
 
 
 def test_plugin_loads_into_tensorflow_or_has_a_reason() -> None:

@@ -118,20 +118,12 @@ CAUSES = [
         "/dev/shm is too small for NCCL (64",
     ),
     (
-        "Cuda failure 'no kernel image is available for execution on the device'",
-        "NCCL 2.27.3 has no code for these GPUs",
-    ),
-    (
         "transport/nvls.cc:254 Cuda failure 401 'the operation cannot be performed'",
         "NVLS fails, NVLink's multicast (the fabric's state: Completed, Success)",
     ),
     (
         "failed to open CUDA IPC handle : 11 invalid argument",
         "One process may not use GPU memory that another one shares (CUDA IPC)",
-    ),
-    (
-        "transport/p2p.cc:548 Cuda failure 217 'peer access is not supported'",
-        "The driver refuses direct transfers between these GPUs",
     ),
     ("Bootstrap : no socket interface found", "NCCL finds no network interface to meet on"),
 ]

@@ -135,7 +135,6 @@ def test_a_proxy_is_named_where_it_goes_well_without_it(system: str, name: str) 
     [
         ("OSError: [Errno 28] No space left on device: '/dev/shm/x'", "is /dev/shm too small?"),
         ("UnavailableError: Connection refused", "does a firewall stand"),
-        ("Could not start gRPC server: Address already in use", "another program took its port"),
     ],
 )
 def test_what_is_often_behind_a_failure_is_hinted_at(reason: str, hint: str) -> None:

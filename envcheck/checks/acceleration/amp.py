@@ -4,68 +4,51 @@ from __future__ import annotations
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
+from ...facts.missing import CouldNotRun, Skip
 from ...tensorcores.circumstances import directory
-from ..reading import CouldNotRun, Skip, SnapshotView, known
+from ..reading import SnapshotView
 from ..target import pip_install
-from ..verdicts import Cause, Passed, Remedy, Verdict, Verdicts, check, word
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fail, warn, word
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text
 
 _KINDS = ("convolutions", "products")
 _GIVEN_SCALE = 8.0  # GradScaler's for its ordinary step, as the collector sets it
 
-STAYS = Cause(
+STAYS = fail(
     "stays-in-32-bits",
-    "fail",
-    headline="{way} is on and {what} is computed in 16 bits",
-    sentence="{way} is on in {title}, and {what} is computed in 16 bits ({counted}): training is as slow as"
-    " without it.",
+    "{way} is on and {what} is computed in 16 bits",
+    "{way} is on in {title}, and {what} is computed in 16 bits ({counted}): training is as slow as without"
+    " it.",
 )
-STEP_FAILS = Cause(
+STEP_FAILS = fail(
     "step-fails",
-    "fail",
-    headline="a step with {way} fails",
-    sentence="A step of {title} runs in 32 bits, and with {way} it fails: {why}.",
-    remedy="Check whether convolutions and products in 16 bits work by themselves: cuDNN and cuBLAS as they"
-    " are loaded, and the micro-kernels.",
+    "a step with {way} fails",
+    "A step of {title} runs in 32 bits, and with {way} it fails: {why}.",
+    "Check whether convolutions and products in 16 bits work by themselves: cuDNN and cuBLAS as they are"
+    " loaded, and the micro-kernels.",
 )
-NO_SCALE = Cause(
+NO_SCALE = warn(
     "no-loss-scale",
-    "warn",
-    headline="float16 without a loss scale",
-    sentence="{title} trains in float16 without a loss scale: small gradients become 0.",
-    remedy="Wrap the optimizer by hand in LossScaleOptimizer (tf.keras.mixed_precision; keras.optimizers in"
-    " Keras 3), or train in mixed_bfloat16, which needs no loss scale, from Ampere on.",
+    "float16 without a loss scale",
+    "{title} trains in float16 without a loss scale: small gradients become 0.",
+    "Wrap the optimizer by hand in LossScaleOptimizer (tf.keras.mixed_precision; keras.optimizers in Keras"
+    " 3), or train in mixed_bfloat16, which needs no loss scale, from Ampere on.",
 )
-
-
-def _broken(key: str, what: str, result: str) -> Cause:
-    """A loss scale that does not do its work."""
-    return Cause(key, "fail", what, f"{{scaler}} in {{title}}: {what}{result}.")
-
-
-OVERFLOW_APPLIED = _broken(
-    "overflow-in-weights", "an overflow gets into the weights", ", which are lost with it"
+BROKEN_SCALE = fail(
+    "loss-scale-broken",
+    "{what}",
+    "{scaler} in {title}: {what}: weights are lost, or nothing is learnt.",
 )
-SCALE_STAYS = _broken(
-    "loss-scale-stays",
-    "the loss scale stays at {after:g} at an overflow",
-    ": every further step is skipped",
-)
-NOTHING_LEARNT = _broken(
-    "step-without-effect",
-    "an ordinary step leaves the weights as they were",
-    ": nothing is learnt",
-)
-CAUSES = (STAYS, STEP_FAILS, NO_SCALE, OVERFLOW_APPLIED, SCALE_STAYS, NOTHING_LEARNT)
+CAUSES = (STAYS, STEP_FAILS, NO_SCALE, BROKEN_SCALE)
 
 
 @check(
     "ACC-003",
     title="AMP in Keras",
     causes=CAUSES,
-    about="A tiny model is trained for one step under mixed_float16 and mixed_bfloat16, whose convolutions"
-    " and products must be in 16 bits, and under float32 as the control. If a gradient overflows, the"
-    " loss scale of mixed_float16 must fall and the weights must not change.",
+    about="One step under mixed_float16 and mixed_bfloat16 must compute convolutions and products in 16 bits,"
+    " beside float32 as the control. If a gradient overflows, the loss scale of mixed_float16 must fall and"
+    " the weights must not change.",
     sources=(
         "tensorflow.org/guide/mixed_precision; keras.io/api/mixed_precision",
         "observed in TensorFlow 2.15 (Keras 2) and 2.21 (Keras 3)",
@@ -81,13 +64,15 @@ def keras_computes_in_half(view: SnapshotView) -> Verdicts:
         problems = problems or _loss_scale(seen, half, "Keras", remedy)
         if ok(bfloat):  # not every GPU and version has convolutions of bfloat16
             problems += _types(view, seen, "mixed_bfloat16", "float32", remedy)
-        yield from problems
-        if not problems:
-            other = "" if ok(bfloat) else f" does not run here: {failed(seen, bfloat)}"
-            yield Passed(
+            other = f": {_counted(bfloat)}"
+        else:
+            other = f" does not run here: {failed(seen, bfloat)}"
+        yield from problems or [
+            Passed(
                 f"{seen.title}: mixed_float16: {_counted(half)}, {_fallen(half)};"
-                f" mixed_bfloat16{other or f': {_counted(bfloat)}'}{seen.where}"
+                f" mixed_bfloat16{other}{seen.where}"
             )
+        ]
 
     yield from each_run(view, "amp-keras", judge, absent="the target has no TensorFlow")
 
@@ -96,9 +81,8 @@ def keras_computes_in_half(view: SnapshotView) -> Verdicts:
     "ACC-004",
     title="AMP in PyTorch",
     causes=CAUSES,
-    about="Under torch.autocast the convolutions and products of a tiny step must run in 16 bits (float16 on"
-    " a GPU, bfloat16 on the CPU), beside enabled=False. GradScaler must lower its scale and skip the step"
-    " where gradients overflow.",
+    about="Under torch.autocast the convolutions and products of a step must run in 16 bits, beside"
+    " enabled=False. GradScaler must lower its scale and skip the step where gradients overflow.",
     sources=("docs.pytorch.org/docs/stable/amp.html", "observed in PyTorch 1.12 and 2.13"),
     follows=NO_IMPORT,
     systems=("amp-torch",),
@@ -116,10 +100,10 @@ def torch_computes_in_half(view: SnapshotView) -> Verdicts:
                 raise CouldNotRun(f"{seen.title}: {why}")
             problems += _loss_scale(seen, scaler, "GradScaler", remedy)
             scale = f"; GradScaler: {_fallen(scaler)}"
-        yield from problems
-        if not problems:
-            kind = f" to {text(main, 'asked')}" if text(main, "asked") else ""
-            yield Passed(f"{seen.title}: autocast{kind}: {_counted(main)}{scale}{seen.where}")
+        kind = f" to {text(main, 'asked')}" if text(main, "asked") else ""
+        yield from problems or [
+            Passed(f"{seen.title}: autocast{kind}: {_counted(main)}{scale}{seen.where}")
+        ]
 
     yield from each_run(view, "amp-torch", judge, absent="the target has no PyTorch")
 
@@ -127,30 +111,37 @@ def torch_computes_in_half(view: SnapshotView) -> Verdicts:
 def _types(view: SnapshotView, seen: Seen, way: str, without: str, remedy: Remedy) -> list[Verdict]:
     """What is wrong with the types of a step; raises CannotJudge where they cannot tell."""
     trial, control = seen.trial(way), seen.trial(without)
-    why = failed(seen, trial).rstrip(".")
     if trial is not None and trial.outcome == "not-supported":
         raise Skip(f"not applicable: {seen.title}: {trial.reason or way}")
-    no_answer = trial is None or trial.outcome in ("timeout", "out-of-memory")
+    doubt = ""
     if trial is None or not ok(trial):
-        if no_answer or not ok(control) or seen.run.device == "cpu":
-            raise CouldNotRun(f"{seen.title}: {way}: {why}")
-        log = seen.logged("cudnn", "cublas", "error")
-        command = look(view, "libraries", "tensorcores")
-        return [seen.found(STEP_FAILS, trial, more=log, commands=[command], way=way, why=why)]
-    if control is None or not ok(control):
-        why = f"did not run: {failed(seen, control)}"
-        raise CouldNotRun(f"{seen.title}: the control, {without}, {why}")
-    if _halves(control):
-        why = f"computes in 16 bits, too ({_counted(control)})"
-        raise CouldNotRun(f"{seen.title}: the control, {without}, {why}")
-    if not sum(number(trial, kind) for kind in _KINDS):
-        raise CouldNotRun(f"{seen.title}: {way}: no convolution and no product was seen")
+        why = failed(seen, trial).rstrip(".")
+        broken = trial is not None and trial.outcome not in ("timeout", "out-of-memory")
+        if broken and ok(control) and seen.run.device != "cpu":
+            return [_step_fails(view, seen, trial, way, why)]
+        doubt = f"{way}: {why}"
+    elif not ok(control):
+        doubt = f"the control, {without}, did not run: {failed(seen, control)}"
+    elif _halves(control):
+        doubt = f"the control, {without}, computes in 16 bits, too ({_counted(control)})"
+    elif not sum(number(trial, kind) for kind in _KINDS):
+        doubt = f"{way}: no convolution and no product was seen"
+    if doubt:
+        raise CouldNotRun(f"{seen.title}: {doubt}")
     stays = [kind for kind in _KINDS if number(trial, kind) and not number(trial, f"{kind}_half")]
     if not stays:
         return []
     what = f"no {' and no '.join(kind[:-1] for kind in stays)}" if _halves(trial) else "nothing"
     counted = _counted(trial)
     return [seen.found(STAYS, trial, control, advice=remedy, way=way, what=what, counted=counted)]
+
+
+def _step_fails(
+    view: SnapshotView, seen: Seen, trial: SystemTrial | None, way: str, why: str
+) -> Finding:
+    log = seen.logged("cudnn", "cublas", "error")
+    commands = [look(view, "libraries", "tensorcores")]
+    return seen.found(STEP_FAILS, trial, more=log, commands=commands, way=way, why=why)
 
 
 def _loss_scale(seen: Seen, trial: SystemTrial | None, name: str, remedy: Remedy) -> list[Verdict]:
@@ -166,17 +157,18 @@ def _loss_scale(seen: Seen, trial: SystemTrial | None, name: str, remedy: Remedy
     # GradScaler meets the overflow first, Keras the ordinary step.
     given = _GIVEN_SCALE if name == "GradScaler" else number(trial, "scale")
     before = number(trial, "scale") if name == "GradScaler" else stepped or given
-    cause = None
+    what = ""
     if evidence.get("moved_by_overflow") is not False:
-        cause = OVERFLOW_APPLIED
+        what = "an overflow gets into the weights"
     elif after >= before:
-        cause = SCALE_STAYS
+        what = f"the loss scale stays at {after:g} at an overflow"
     elif evidence.get("moved_by_step") is False and stepped >= given:
-        cause = NOTHING_LEARNT  # a first scale that is too large is meant to fall, too
-    return [seen.found(cause, trial, advice=remedy, scaler=name, after=after)] if cause else []
+        # A first scale that is too large is meant to fall, too.
+        what = "an ordinary step leaves the weights as they were"
+    return [seen.found(BROKEN_SCALE, trial, advice=remedy, scaler=name, what=what)] if what else []
 
 
-def _halves(trial: SystemTrial) -> float:
+def _halves(trial: SystemTrial | None) -> float:
     return sum(number(trial, f"{kind}_half") for kind in _KINDS)
 
 
@@ -201,7 +193,7 @@ def look(view: SnapshotView, *areas: str) -> str:
 
 
 def _keras_again(view: SnapshotView, seen: Seen) -> Remedy:
-    version = parse_version(known(seen.run.framework_version) or "")
+    version = parse_version(seen.version)
     own = version is not None and version.release[:2] < (2, 16)
     keras = f"keras=={version.major}.{version.minor}.*" if own and version else "keras>=3.0"
     return Remedy(
@@ -212,7 +204,7 @@ def _keras_again(view: SnapshotView, seen: Seen) -> Remedy:
 
 
 def _torch_again(view: SnapshotView, seen: Seen) -> Remedy:
-    release = (known(seen.run.framework_version) or "").partition("+")[0]
+    release = seen.version.partition("+")[0]
     again = pip_install(view, f"torch=={release}") + " --force-reinstall --no-deps"
     return Remedy(
         "Install PyTorch again, and check that nothing in the environment switches autocast off "

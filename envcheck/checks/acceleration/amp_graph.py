@@ -8,82 +8,48 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ..environment.mixed_precision import KERAS_HAS_IT, ask_in_program
 from ..environment.speed import is_true
-from ..reading import SnapshotView, known
-from ..verdicts import (
-    Cause,
-    Finding,
-    Passed,
-    Remedy,
-    Unjudged,
-    Verdict,
-    Verdicts,
-    about,
-    check,
-    fill_in,
-)
+from ..reading import SnapshotView
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, about, check, fail, fill_in
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
 SYSTEM = "amp-graph"
 _ABSENT = "the target has no TensorFlow"
 _SUITABLE = Version("7.0")  # the first compute capability that the rewrite takes
 _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
-_WAYS = {"session": "a wrapped optimizer", "function": "tf.function"}
+_WAYS = {"session": "a wrapped optimizer", "function": "tf.function", "bfloat16": "bfloat16"}
 
-NOTHING = Cause(
+NOTHING = fail(
     "rewrite-changes-nothing",
-    "fail",
-    headline="AMP is on in {title} and changes nothing",
-    sentence="AMP by graph rewrite, asked for by {ways}, changes nothing in {title}: all {convolutions:.9g}"
+    "AMP is on in {title} and changes nothing",
+    "AMP by graph rewrite, asked for by {ways}, changes nothing in {title}: all {convolutions:.9g}"
     " convolutions of a step stay in 32 bits.{because}",
 )
-STEP_FAILS = Cause(
+STEP_FAILS = fail(
     "step-fails",
-    "fail",
-    headline="a step that runs fails with AMP in {title}",
-    sentence="In {title} a step that runs fails with AMP by graph rewrite ({way}): {why}.",
+    "a step that runs fails with AMP in {title}",
+    "In {title} a step that runs fails with AMP by graph rewrite ({way}): {why}.",
 )
-_FIXED = (
+BROKEN_SCALE = fail(
+    "loss-scale-broken",
+    "AMP's loss scale in {title} {what}",
+    "AMP's loss scale in {title} {what}: nothing is learnt from then on.",
     "Take a fixed loss scale, enable_mixed_precision_graph_rewrite(optimizer, loss_scale=128.0), until this"
-    " TensorFlow is replaced."
+    " TensorFlow is replaced.",
 )
-SPOILS = Cause(
-    "overflow-in-weights",
-    "fail",
-    "AMP's loss scale in {title} spoils the weights at an overflow",
-    "AMP's loss scale in {title} lets an overflow into the weights, which are no longer numbers.",
-    _FIXED,
-)
-STOPS = Cause(
-    "stops-after-overflow",
-    "fail",
-    "AMP's loss scale in {title} stops learning after an overflow",
-    "AMP's loss scale in {title} takes no more steps after an overflow.",
-    _FIXED,
-)
-STAYS = Cause(
-    "loss-scale-stays",
-    "fail",
-    "AMP's loss scale in {title} does not fall at an overflow",
-    "AMP's loss scale in {title} stays at {before:.9g} after an overflow: every further step overflows, and"
-    " is skipped.",
-    _FIXED,
-)
-NO_EFFECT = Cause(
+NO_EFFECT = fail(
     "variable-without-effect",
-    "fail",
-    headline="{name} is set and has no effect in {title}",
-    sentence="{settings} has no effect in {title}: a step stays in 32 bits.",
+    "{name} is set and has no effect in {title}",
+    "{settings} has no effect in {title}: a step stays in 32 bits.",
 )
 
 
 @check(
     "ACC-001",
     title="AMP, graph rewrite",
-    causes=[NOTHING, STEP_FAILS, SPOILS, STOPS, STAYS],
-    about="A tiny training step is run with automatic mixed precision asked for as a program does (an"
-    " optimizer wrapped by enable_mixed_precision_graph_rewrite, auto_mixed_precision for a tf.function), and"
-    " with it off: engaged where the graph that ran has half types and the other has none. A forced overflow"
-    " must lower the loss scale and leave the weights alone.",
+    causes=[NOTHING, STEP_FAILS, BROKEN_SCALE],
+    about="A tiny step is run with automatic mixed precision asked for as a program does, and with it off:"
+    " engaged where the graph that ran has half types and the other has none. A forced overflow must lower"
+    " the loss scale and leave the weights alone.",
     sources=(
         "TensorFlow's documentation of enable_mixed_precision_graph_rewrite and tf.config.optimizer",
         "tensorflow/tensorflow#33435",
@@ -100,8 +66,8 @@ def graph_is_rewritten(view: SnapshotView) -> Verdicts:
     title="AMP by variable",
     causes=[NO_EFFECT],
     about="Only NVIDIA's builds of TensorFlow switch AMP on by TF_ENABLE_AUTO_MIXED_PRECISION or"
-    " TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE. If one is set, a step runs on a GPU in a process"
-    " with only that variable, and its graph must have half types.",
+    " TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE. If one is set, a step runs on a GPU in a process with"
+    " only that variable, and its graph must have half types.",
     sources=(
         "NVIDIA's TensorFlow 1.15 (meta_optimizer.cc, optimizer.py), read",
         "NVIDIA/tensorflow#39: TensorFlow 2.6 in NVIDIA's 21.10 says that it has no effect",
@@ -114,66 +80,69 @@ def variables_are_heeded(view: SnapshotView) -> Verdicts:
 
 
 def _rewrite(seen: Seen) -> Verdicts:
-    broken, scaling = _loss_scaling(seen)
-    yield from broken
-    states = {name: _state(seen, seen.trial(name), f"{name} off") for name in _WAYS}
-    states = {name: state for name, state in states.items() if seen.trial(name) is not None}
-    engaged = [name for name, state in states.items() if state == "engaged"]
+    what, falls = _loss_scaling(seen)
+    if what:
+        trials = seen.trial("loss scale"), seen.trial("loss scale off")
+        yield seen.found(BROKEN_SCALE, *trials, what=what)
     on_cpu = seen.run.device == "cpu"
-    if on_cpu and _state(seen, seen.trial("bfloat16"), "function off") == "engaged":
-        engaged.append("bfloat16")
+    offs = {"bfloat16": "function off"} if on_cpu else {}
+    offs |= {name: f"{name} off" for name in ("session", "function")}
+    states = {
+        name: _state(seen, trial, off)
+        for name, off in offs.items()
+        if (trial := seen.trial(name)) is not None
+    }
+    by_state: dict[str, list[str]] = {}
+    for name, state in states.items():
+        by_state.setdefault(state, []).append(name)
+    engaged, nothing = by_state.get("engaged", []), by_state.get("nothing", [])
     if engaged:
-        amounts = [f"{_amount(seen.trial(name))} ({_WAYS.get(name, name)})" for name in engaged]
-        yield Passed("; ".join([f"{seen.title}: {'; '.join(amounts)}{seen.where}", *scaling]))
-    if on_cpu:
-        if not engaged:
-            yield _without_gpu(seen, states)
-        return
+        amounts = [f"{_amount(seen.trial(name))} ({_WAYS[name]})" for name in engaged]
+        yield Passed(f"{seen.title}: {'; '.join(amounts)}{seen.where}{falls}")
     if not states:
         yield seen.unjudged(failed(seen, None))
-    yield from _not_engaged(seen, states, bool(engaged))
-
-
-def _not_engaged(seen: Seen, states: dict[str, str], engaged: bool) -> Verdicts:
-    nothing = [name for name, state in states.items() if state == "nothing"]
-    if nothing and not engaged and _too_old(seen):
+    elif set(states.values()) == {"absent"}:
+        reasons = dict.fromkeys(failed(seen, seen.trial(name)) for name in states)
+        yield seen.not_applicable("; ".join(reasons))
+    elif on_cpu:
+        unknown = [f"{_WAYS[name]}: {state}" for name, state in states.items() if " " in state]
+        variables = seen.trial("variables")
+        if not engaged and unknown:
+            yield seen.unjudged("; ".join(unknown))
+        elif not engaged and variables and variables.evidence.get("cuda_build") is False:
+            yield seen.not_applicable("built without CUDA, and the rewrite is for GPUs")
+        elif not engaged:
+            yield seen.unjudged("no GPU, and the rewrite wants one")
+    elif nothing and not engaged and _too_old(seen):
         yield seen.not_applicable(_too_old(seen))
-        return
-    if nothing:
-        yield _nothing(seen, nothing)
-    reasons = [
-        failed(seen, seen.trial(name)) for name, state in states.items() if state == "absent"
-    ]
-    if reasons and len(reasons) == len(states):
-        yield seen.not_applicable("; ".join(dict.fromkeys(reasons)))
-    for name, state in states.items():
-        if state == "failed":
-            yield _failed(seen, name)
-        elif state not in ("engaged", "nothing", "absent"):
-            yield seen.unjudged(f"{_WAYS[name]}: {state}")
+    else:
+        if nothing:
+            yield _nothing(seen, nothing)
+        for name, state in states.items():
+            if state == "failed":
+                yield _failed(seen, name)
+            elif state not in ("engaged", "nothing", "absent"):
+                yield seen.unjudged(f"{_WAYS[name]}: {state}")
 
 
-def _state(seen: Seen, trial: SystemTrial | None, off: str) -> str:
+def _state(seen: Seen, trial: SystemTrial, off: str) -> str:
     """ "engaged", "nothing", "failed", "absent", or why nobody can tell."""
     control = seen.trial(off)
-    if trial is None or not ok(control):
-        absent = trial is not None and trial.outcome == "not-supported"
+    if trial.outcome == "not-supported":
+        return "absent"
+    if not ok(control):
         why = failed(seen, control if ok(trial) else trial)
-        return (
-            "absent"
-            if absent
-            else f"cannot tell: the step with the rewrite off did not run ({why})"
-        )
-    if trial.outcome != "ok":
-        return "absent" if trial.outcome == "not-supported" else "failed"
+        return f"cannot tell: the step with the rewrite off did not run ({why})"
+    if not ok(trial):
+        return "failed"
     if _halves(control):
         return "cannot tell: half types are in its graph with the rewrite off, too"
     if _halves(trial):
         return "engaged"
-    if not number(trial, "convolutions") and number(trial, "xla_nodes"):
-        return "cannot tell: XLA compiled the step, and what it compiled shows no types"
     if not number(trial, "convolutions"):
-        return "cannot tell: the graph that ran has no convolution in it"
+        by_xla = "XLA compiled the step, and what it compiled shows no types"
+        none = "the graph that ran has no convolution in it"
+        return f"cannot tell: {by_xla if number(trial, 'xla_nodes') else none}"
     if seen.run.device == "gpu" and trial.evidence.get("places") == ["CPU"]:
         return "its step ran on the CPU"
     return "nothing"
@@ -227,7 +196,7 @@ def _remedy(seen: Seen, switches: list[str]) -> Remedy:
     if switches:
         commands = [f"unset {name}" for name in switches]
         return Remedy("Leave it to the rewrite what it takes.", commands)
-    version = parse_version(known(seen.run.framework_version) or "")
+    version = parse_version(seen.version)
     if version is not None and version >= KERAS_HAS_IT:
         return Remedy(
             "Use Keras's policy, the supported way in this TensorFlow: "
@@ -248,36 +217,21 @@ def _failed(seen: Seen, name: str) -> Verdict:
     return seen.found(STEP_FAILS, trial, advice=_remedy(seen, []), way=_WAYS[name], why=why)
 
 
-def _without_gpu(seen: Seen, states: dict[str, str]) -> Unjudged:
-    unknown = [f"{_WAYS[name]}: {state}" for name, state in states.items() if " " in state]
-    if unknown:
-        return seen.unjudged("; ".join(unknown))
-    if states and set(states.values()) == {"absent"}:
-        return seen.not_applicable(failed(seen, seen.trial(next(iter(states)))))
-    variables = seen.trial("variables")
-    if variables is not None and variables.evidence.get("cuda_build") is False:
-        return seen.not_applicable("built without CUDA, and the rewrite is for GPUs")
-    return seen.unjudged("no GPU, and the rewrite wants one")
-
-
-def _loss_scaling(seen: Seen) -> tuple[list[Finding], list[str]]:
-    """(what is wrong with it, what it did in words)."""
+def _loss_scaling(seen: Seen) -> tuple[str, str]:
+    """(what is wrong with it, what a right one did); ("", "") where no overflow was seen."""
     trial, control = seen.trial("loss scale"), seen.trial("loss scale off")
     overflowed = control is not None and control.evidence.get("weights_changed") is True
     if trial is None or not ok(trial) or not ok(control) or not overflowed:
-        return [], []
+        return "", ""
     before, after = number(trial, "scale_before"), number(trial, "scale_after")
-    cause = None
     if trial.evidence.get("weights_changed") is True:
-        cause = SPOILS
-    elif trial.evidence.get("next_step_changed") is False:
-        cause = STOPS
-    elif before and not 0 < after < before:
-        cause = STAYS
-    if cause is not None:
-        return [seen.found(cause, trial, control, before=before)], []
-    falls = f"at an overflow the loss scale falls from {before:.9g} to {after:.10g}"
-    return [], [f"{falls} and the weights stay"] if before else []
+        return "lets an overflow into the weights", ""
+    if trial.evidence.get("next_step_changed") is False:
+        return "takes no more steps after an overflow", ""
+    if before and not 0 < after < before:
+        return f"stays at {before:.9g} at an overflow", ""
+    falls = f"; at an overflow the loss scale falls from {before:.9g} to {after:.10g} and the weights stay"
+    return "", falls if before else ""
 
 
 def _variable(seen: Seen) -> Verdicts:
@@ -303,7 +257,7 @@ def _heeded(seen: Seen, trial: SystemTrial, asked: dict[str, str]) -> Verdict:
     if state != "nothing":
         return seen.unjudged(f"{settings}: {trial.reason or state}")
     name = next(iter(asked))
-    remedy = ask_in_program(parse_version(known(seen.run.framework_version) or ""), name)
+    remedy = ask_in_program(parse_version(seen.version), name)
     more = [f"unset {other}" for other in list(asked)[1:] if remedy.commands]
     return NO_EFFECT.found(
         [subject for one in asked for subject in about("variable", one)],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from ...data.slow_versions import slow_versions
 from ...data.versions import parse_version
@@ -12,7 +11,7 @@ from ...tensorcores.kernel_names import classify
 from ...tensorcores.peaks import Chip, chip
 from ..reading import CannotJudge, SnapshotView, known
 from ..target import pip_install
-from ..verdicts import Cause, Passed, Verdicts, check
+from ..verdicts import Cause, Params, Passed, Verdicts, check, warn
 from .amp import look
 from .common import NO_FRAMEWORK, Seen, each_run, failed, number, ok, text, words
 
@@ -21,8 +20,8 @@ _WORK = ("product", "convolution")
 
 
 def _cause(key: str, why: str, remedy: str = "") -> Cause:
-    sentence = "Mixed precision gains nothing in {title} ({steps}): " + why + "."
-    return Cause(key, "warn", "mixed precision gains nothing: " + why, sentence, remedy)
+    sentence = f"Mixed precision gains nothing in {{title}} ({{steps}}): {why}."
+    return warn(key, f"mixed precision gains nothing: {why}", sentence, remedy)
 
 
 NO_TENSOR_CORES = _cause(
@@ -31,14 +30,9 @@ NO_TENSOR_CORES = _cause(
     "Train in FP32 here, unless the memory that 16 bits save is what you need.",
 )
 SLOW_VERSION = _cause("slow-version", "{what}", "Use {framework} {without} or later.")
-CUDA_CORES = _cause(
-    "runs-on-cuda-cores",
-    "it runs on CUDA cores ({kernel})",
-    "Look at cuBLAS and cuDNN as they are loaded, and at what the micro-kernels show.",
-)
 NOT_SEEN = _cause(
     "cause-not-seen",
-    "{kernels}the cause is not seen",
+    "{kernels}",
     "Check whether the Tensor Cores reach their rate at all, and whether the GPU is throttled.",
 )
 
@@ -46,7 +40,7 @@ NOT_SEEN = _cause(
 @check(
     "ACC-005",
     title="AMP, Tensor Cores",
-    causes=[NO_TENSOR_CORES, SLOW_VERSION, CUDA_CORES, NOT_SEEN],
+    causes=[NO_TENSOR_CORES, SLOW_VERSION, NOT_SEEN],
     about="A product and a convolution are timed in 16 bits and in FP32, in turns. A warning where 16 bits"
     f" are less than {_LEAST:g} times as fast, with the cause.",
     sources=(
@@ -63,15 +57,14 @@ def amp_gains(view: SnapshotView) -> Verdicts:
         untimed = [
             f"{name}: {failed(seen, seen.trial(name))}" for name in _WORK if name not in gains
         ]
-        if not gains:
-            yield seen.unjudged("; ".join(untimed))
-            return
         slow = [name for name, gain in gains.items() if gain < _least(seen, view, name)]
         times = {name: f"{name} {gain:.2g} times as fast" for name, gain in gains.items()}
-        if slow:
+        if not gains:
+            yield seen.unjudged("; ".join(untimed))
+        elif slow:
             steps = " and ".join(times[name] for name in slow)
-            cause, details = _why(view, seen, slow[0])
-            yield seen.found(cause, *map(seen.trial, slow), steps=steps, **details)
+            cause, params = _why(view, seen, slow[0])
+            yield seen.found(cause, *map(seen.trial, slow), steps=steps, **params)
         else:
             yield Passed(f"{seen.title}: {', '.join([*times.values(), *untimed])} as in 32 bits")
 
@@ -104,26 +97,24 @@ def _chip(view: SnapshotView, seen: Seen, trial: SystemTrial | None) -> tuple[st
     return name or "the GPU", chip(name, capability)
 
 
-def _why(view: SnapshotView, seen: Seen, work: str) -> tuple[Cause, dict[str, Any]]:
-    """The cause, and what it is found with."""
+def _why(view: SnapshotView, seen: Seen, work: str) -> tuple[Cause, Params]:
     trial = seen.trial(work)
     name, unit = _chip(view, seen, trial)
     if unit.modes == frozenset():
-        why = f" ({unit.why_none})" if unit.why_none else ""
-        return NO_TENSOR_CORES, {"gpu": name, "why": why}
-    version = parse_version(known(seen.run.framework_version) or "")
+        return NO_TENSOR_CORES, {"gpu": name, "why": f" ({unit.why_none})" if unit.why_none else ""}
+    version = parse_version(seen.version)
     rows = slow_versions(seen.run.framework, version) if version is not None else []
     row = next((one for one in rows if one.what.startswith("Conv2D")), None)
     if row is not None and work == "convolution":
-        title = seen.title.split()[0]
         commands = [pip_install(view, f"{seen.run.framework}>={row.without}")]
-        details = {"what": row.what, "framework": title, "without": row.without}
-        return SLOW_VERSION, {**details, "commands": commands}
+        params = {"what": row.what, "framework": seen.title.split()[0], "without": row.without}
+        return SLOW_VERSION, {**params, "commands": commands}
     kinds = {one: classify(one) for one in words(trial, "kernels")}
     plain = next((one for one, kind in kinds.items() if kind == "simt"), None)
-    if plain and "tensor" not in kinds.values():
-        commands = [look(view, "libraries", "tensorcores")]
-        return CUDA_CORES, {"kernel": plain[:60], "commands": commands}
-    on_tensor_cores = "its kernels run on Tensor Cores, and " if "tensor" in kinds.values() else ""
-    commands = [look(view, "tensorcores"), "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER"]
-    return NOT_SEEN, {"kernels": on_tensor_cores, "commands": commands}
+    kernels = "the cause is not seen"
+    if "tensor" in kinds.values():
+        kernels = "its kernels run on Tensor Cores, and the cause is not seen"
+    elif plain:
+        kernels = f"it runs on CUDA cores ({plain[:60]})"
+    commands = [look(view, "libraries", "tensorcores"), "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER"]
+    return NOT_SEEN, {"kernels": kernels, "commands": commands}

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...facts.acceleration import Acceleration, SystemRun, SystemTrial, Value
+from ...facts.acceleration import SystemRun, SystemTrial, Value
 from ...facts.snapshot import Document
 from ...findings.model import DEEPER
 from ..driver_state import NO_GPUS_THERE
 from ..reading import FRAMEWORKS, CannotJudge, Skip, SnapshotView, facts_of, known, show
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Param,
-    Remedy,
-    Subject,
-    Unjudged,
-    Verdict,
-    Verdicts,
-    about,
-    unjudged,
-)
+from ..verdicts import Cause, Evidence, Finding, Subject, Unjudged, Verdicts, about, unjudged
 
 # Failures that explain why a system could not run, or did nothing.
 NOTHING_RUNS = (*NO_GPUS_THERE, "DRV-004", "DRV-010")
 # Of a system that runs on the CPU where there is no GPU: that explains nothing of it.
 NO_IMPORT = ("FRM-001", "FRM-007")
 NO_FRAMEWORK = (*NOTHING_RUNS, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
-
 
 _MOST = 1e30  # above any count and rate: a Snapshot may come from anybody
 
@@ -42,28 +29,31 @@ class Seen(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What ran, for people: "TensorFlow 2.15.1"; "" where it belongs to no framework."""
+        """ "TensorFlow 2.15.1"; "" where it belongs to no framework."""
         name = FRAMEWORKS.get(self.run.framework, "")
-        return f"{name} {known(self.run.framework_version) or ''}".strip()
+        return f"{name} {self.version}".strip()
+
+    @property
+    def version(self) -> str:
+        return known(self.run.framework_version) or ""
 
     @property
     def where(self) -> str:
-        """To stand behind what was seen: ", on the CPU" where there was no GPU."""
         return ", on the CPU" if self.run.device == "cpu" else ""
 
     @property
     def subjects(self) -> list[Subject]:
         return about("framework", FRAMEWORKS[self.run.framework]) if self.run.framework else []
 
-    def trial(self, name: str) -> SystemTrial | None:
-        return next((one for one in self.run.trials if one.name == name), None)
-
     @property
     def controls(self) -> list[SystemTrial]:
         return [one for one in self.run.trials if one.control]
 
+    def trial(self, name: str) -> SystemTrial | None:
+        return next((one for one in self.run.trials if one.name == name), None)
+
     def evidence(self, *trials: SystemTrial | None) -> list[Evidence]:
-        """What these trials left behind, a line each; of all trials where none is named."""
+        """A line for each of these trials; for all where none is named."""
         return [
             Evidence(f"{self.path}.trials[{place}]", one_line(one), "the system, run")
             for place, one in enumerate(self.run.trials)
@@ -75,21 +65,14 @@ class Seen(NamedTuple):
         cause: Cause,
         *trials: SystemTrial | None,
         more: Sequence[Evidence] = (),
-        advice: Remedy | None = None,
-        commands: Sequence[str] | None = None,
-        **params: Param,
+        **params: Any,
     ) -> Finding:
         """The cause, found in this run; trials: its evidence, all where none is named."""
-        return cause.found(
-            self.subjects,
-            [*self.evidence(*trials), *more],
-            advice=advice,
-            commands=commands,
-            **{"title": self.title, "where": self.where, **params},
-        )
+        evidence = [*self.evidence(*trials), *more]
+        given = {"title": self.title, "where": self.where, **params}
+        return cause.found(self.subjects, evidence, **given)
 
     def unjudged(self, why: str) -> Unjudged:
-        """It could not be judged, and why."""
         return Unjudged("could-not-run", self._titled(why), self.subjects)
 
     def not_applicable(self, why: str) -> Unjudged:
@@ -112,20 +95,12 @@ def number(trial: SystemTrial | None, name: str) -> float:
     return value if isinstance(value, (int, float)) and -_MOST < value < _MOST else 0
 
 
-def count(trial: SystemTrial | None, name: str) -> int:
-    """A count of a trial's evidence; 0 where it has none."""
-    value = None if trial is None else trial.evidence.get(name)
-    return value if isinstance(value, int) else 0
-
-
 def words(trial: SystemTrial | None, name: str) -> list[str]:
-    """A list of words of a trial's evidence; [] where it has none."""
     value = None if trial is None else trial.evidence.get(name)
     return value if isinstance(value, list) else []
 
 
 def text(trial: SystemTrial | None, name: str) -> str:
-    """A word of a trial's evidence; "" where it has none."""
     value = None if trial is None else trial.evidence.get(name)
     return value if isinstance(value, str) else ""
 
@@ -152,45 +127,44 @@ def _shown(value: Value) -> str:
 def each_run(
     view: SnapshotView,
     system: str,
-    judge: Callable[[Seen], Iterable[Verdict]],
+    judge: Callable[[Seen], Iterable[Any]],
     document: Document | None = None,
     absent: str = "no framework in the target has it",
     framework: str = "",
 ) -> Verdicts:
-    """What ``judge`` says of each run of that system which came to its trials; of the others, why not.
+    """What ``judge`` says of each run of that system that came to its trials; of the others, why not.
 
     document: the target's, where no other is named. framework: its runs alone. Raises Skip where it was not
-    asked for, or nothing is there that has it (``absent``).
+    asked for, or nothing has it (``absent``).
     """
     for seen in runs(view, system, document, absent, framework):
-        run = seen.run
-        if run.outcome != "ok" and not run.trials:
-            yield not_run(seen)
-            continue
-        try:
-            yield from judge(seen)
-        except CannotJudge as why:
-            yield unjudged(why, seen.subjects)
+        if seen.run.outcome == "not-applicable":
+            yield seen.not_applicable(seen.run.reason)
+        elif seen.run.outcome != "ok" and not seen.run.trials:
+            yield seen.unjudged(seen.run.reason or seen.run.outcome)
+        else:
+            try:
+                yield from judge(seen)
+            except CannotJudge as why:
+                yield unjudged(why, seen.subjects)
 
 
 def runs(
-    view: SnapshotView,
-    system: str,
-    document: Document | None = None,
-    absent: str = "no framework in the target has it",
-    framework: str = "",
+    view: SnapshotView, system: str, document: Document | None, absent: str, framework: str = ""
 ) -> list[Seen]:
     """The runs of a system; raises Skip as ``each_run``."""
     if view.machine.acceleration is None:
         raise Skip(DEEPER)
     place = document if document is not None else view.target
-    facts = _facts(place)
+    if place.acceleration is None:
+        raise Skip(DEEPER)
+    facts = facts_of(place.acceleration, "the acceleration systems")
     if system not in facts.systems:
         raise Skip(DEEPER)
     name = "machine" if place is view.machine else "target"
     found = [
-        Seen(run, f"{name}.acceleration.runs[{number_}]")
-        for number_, run in enumerate(facts.runs)
+        Seen(run, f"{name}.acceleration.runs[{index}]")
+        for index, run in enumerate(facts.runs)
         if run.system == system and framework in ("", run.framework)
     ]
     if not found:
@@ -198,27 +172,13 @@ def runs(
     return found
 
 
-def _facts(place: Document) -> Acceleration:
-    if place.acceleration is None:
-        raise Skip(DEEPER)
-    return facts_of(place.acceleration, "the acceleration systems")
-
-
-def not_run(seen: Seen) -> Unjudged:
-    """What is reported of a run that came to no trial."""
-    run = seen.run
-    if run.outcome == "not-applicable":
-        return seen.not_applicable(run.reason)
-    return seen.unjudged(run.reason or run.outcome)
-
-
 def died(seen: Seen) -> SystemTrial | None:
-    """The trial that ended its process, or got no answer; None where none did."""
+    """The trial that ended its process, or gave no answer."""
     return next((one for one in seen.run.trials if one.outcome in ("timeout", "crashed")), None)
 
 
 def failed(seen: Seen, trial: SystemTrial | None) -> str:
-    """Why a trial that is not there, or not "ok", tells nothing: words to stand behind a colon."""
+    """Why a trial is missing or not "ok"."""
     if trial is None:
         return seen.run.reason or "it was not reached"
     return trial.reason or trial.outcome

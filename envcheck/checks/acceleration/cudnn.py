@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ...facts.acceleration import SystemTrial
 from ..framework.trials import TAKEN, lines_of, why_failed
 from ..reading import CannotJudge, SnapshotView, facts_of
 from ..target import python
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdict, Verdicts, check
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fail
 from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, text
 
-WRONG = Cause(
+WRONG = fail(
     "wrong-convolutions",
-    "fail",
-    headline="Convolutions in {title} are wrong: {first}",
-    sentence="{title} computes wrong convolutions: {names}; of the first, {differ:g} of {outputs:g} results"
+    "Convolutions in {title} are wrong: {first}",
+    "{title} computes wrong convolutions: {names}; of the first, {differ:g} of {outputs:g} results"
     " ({example}).",
-    remedy="Run it on another GPU. If it is wrong on one alone, that GPU or its memory is broken; if it is"
-    " wrong on all, take a newer cuDNN, or a newer build.",
-    commands=["nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER", "dmesg | grep -i xid"],
+    "Run it on another GPU. If it is wrong on one alone, that GPU or its memory is broken; if it is wrong on"
+    " all, take a newer cuDNN, or a newer build.",
+    "nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER",
+    "dmesg | grep -i xid",
 )
-FAILS = Cause(
+FAILS = fail(
     "convolutions-fail",
-    "fail",
-    headline="Convolutions fail in {title}: {why}",
-    sentence="{title} fails at convolutions ({names}): {why}.",
+    "Convolutions fail in {title}: {why}",
+    "{title} fails at convolutions ({names}): {why}.",
 )
-WITHOUT_CUDNN = Cause(
+WITHOUT_CUDNN = fail(
     "without-cudnn",
-    "fail",
-    headline="{title} convolves without cuDNN",
-    sentence="{title} runs convolutions on the GPU without cuDNN, by kernels of its own, which are slower.",
-    remedy="Check whether this build has cuDNN, and whether something switches it off"
+    "{title} convolves without cuDNN",
+    "{title} runs convolutions on the GPU without cuDNN, by kernels of its own, which are slower.",
+    "Check whether this build has cuDNN, and whether something switches it off"
     " (torch.backends.cudnn.enabled).",
 )
 
@@ -40,13 +40,13 @@ WITHOUT_CUDNN = Cause(
     title="cuDNN convolutions",
     causes=[WRONG, FAILS, WITHOUT_CUDNN],
     about="Convolutions in 2D and 3D of FP32, TF32, FP16 and BF16, forward and with both gradients, of small"
-    " integers with a stride of 2, so that each result is exact or wrong. A failure where results are wrong,"
-    " where a convolution fails, and where PyTorch runs without cuDNN.",
+    " integers, so that each result is exact or wrong. A failure where results are wrong, where a convolution"
+    " fails, and where PyTorch runs without cuDNN.",
     sources=(
         "NVIDIA's cuDNN API reference, tables of cudnnConvolutionForward and its backward passes",
         "tensorflow#24828, #32548; pytorch#55381, #105941",
     ),
-    follows=(*NO_FRAMEWORK, "FRM-008", "FRM-009", "FRM-010", "LIB-002", "LIB-005", "GPU-016"),
+    follows=(*NO_FRAMEWORK, "FRM-008", "FRM-010", "LIB-002", "LIB-005", "GPU-016"),
     systems=("cudnn",),
 )
 def convolutions(view: SnapshotView) -> Verdicts:
@@ -57,7 +57,7 @@ def convolutions(view: SnapshotView) -> Verdicts:
         broken = [one for one in made if one.outcome in ("error", "crashed") and one not in taken]
         right = [one for one in made if ok(one) and number(one, "outputs") > 0]
         if wrong:
-            yield _are_wrong(seen, wrong)
+            yield _wrong(seen, wrong)
         if broken:
             yield _fails(view, seen, broken)
         if wrong or broken:
@@ -68,19 +68,23 @@ def convolutions(view: SnapshotView) -> Verdicts:
         if last is not None:
             yield seen.unjudged(f"{last.name}: {failed(seen, last)}")
         if right:
-            yield _are_right(view, seen, right)
+            yield _right(view, seen, right)
         elif not taken and last is None:
             yield seen.unjudged(failed(seen, made[0] if made else None))
 
     yield from each_run(view, "cudnn", judge)
 
 
-def _are_wrong(seen: Seen, wrong: list[SystemTrial]) -> Finding:
+def _names(trials: list[SystemTrial]) -> str:
+    return ", ".join(one.name for one in trials)
+
+
+def _wrong(seen: Seen, wrong: list[SystemTrial]) -> Finding:
     return seen.found(
         WRONG,
         *(*wrong, seen.trial("cuDNN")),
         first=wrong[0].name,
-        names=", ".join(one.name for one in wrong),
+        names=_names(wrong),
         differ=number(wrong[0], "differ"),
         outputs=number(wrong[0], "outputs"),
         example=text(wrong[0], "first") or "none was recorded",
@@ -88,30 +92,25 @@ def _are_wrong(seen: Seen, wrong: list[SystemTrial]) -> Finding:
 
 
 def _fails(view: SnapshotView, seen: Seen, broken: list[SystemTrial]) -> Finding:
-    first = broken[0]
     advice: Remedy | None = None
-    why = first.reason or first.outcome
-    try:
+    first = broken[0].reason
+    why = first or broken[0].outcome
+    with suppress(CannotJudge):
         facts = facts_of(getattr(view.target, seen.run.framework), seen.title)
-        lines = [*seen.run.log, *lines_of(facts), first.reason]
-        why, advice = why_failed(view, facts, first.reason, lines)
-    except CannotJudge:
-        pass
-    names = ", ".join(one.name for one in broken)
+        why, advice = why_failed(view, facts, first, [*seen.run.log, *lines_of(facts), first])
     log = seen.logged("cudnn")
-    return seen.found(FAILS, *broken, more=log, advice=advice, names=names, why=why)
+    return seen.found(FAILS, *broken, more=log, advice=advice, names=_names(broken), why=why)
 
 
-def _are_right(view: SnapshotView, seen: Seen, right: list[SystemTrial]) -> Verdict:
-    names = ", ".join(one.name for one in right)
-    are_right = f"{names}, forward and both gradients, as the reference"
-    ran = next((one for one in right if "cudnn" in one.evidence), None)
+def _right(view: SnapshotView, seen: Seen, right: list[SystemTrial]) -> Verdict:
+    detail = f"{_names(right)}, forward and both gradients, as the reference"
+    counted = next((one for one in right if "cudnn" in one.evidence), None)
     library = seen.trial("cuDNN")
-    if number(ran, "cudnn"):
+    if number(counted, "cudnn"):
         version = text(library, "version")
-        return Passed(f"{seen.title}: {are_right}{version and f'; cuDNN {version}'}")
-    if ran is None or seen.run.framework != "torch":
-        return seen.unjudged(f"{are_right}{seen.where}; whether cuDNN computed them is not known")
+        return Passed(f"{seen.title}: {detail}{version and f'; cuDNN {version}'}")
+    if counted is None or seen.run.framework != "torch":
+        return seen.unjudged(f"{detail}{seen.where}; whether cuDNN computed them is not known")
     code = "import torch; c = torch.backends.cudnn; print(c.version(), c.enabled)"
     commands = [f"{python(view)} -c '{code}'"]
-    return seen.found(WITHOUT_CUDNN, ran, library, commands=commands)
+    return seen.found(WITHOUT_CUDNN, counted, library, commands=commands)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ..reading import SnapshotView, known
+from ..reading import SnapshotView
 from ..target import pip_install
-from ..verdicts import Cause, Passed, Unjudged, Verdict, Verdicts, check
+from ..verdicts import Cause, Params, Passed, Unjudged, Verdict, Verdicts, check, fail, warn
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
 # What is often behind an error, by words in it.
@@ -23,119 +23,125 @@ _HINTS = (
         ("refused", "unreachable", "timed out", "no tcp connection"),
         "does a firewall stand between 127.0.0.1 and itself?",
     ),
-    (("address already in use",), "another program took its port meanwhile: try again"),
 )
-# What sums between GPUs without going through one of them.
-_OVER_NCCL = ("NcclAllReduce", "CollectiveAllReduce")
+_OVER_NCCL = ("NcclAllReduce", "CollectiveAllReduce")  # not through one of the GPUs
 _BACKENDS = {"NCCL": "NCCL", "GLOO": "Gloo", "MPI": "MPI"}
 _LAST_TENSORFLOW = (2, 16)  # from here on Horovod's last release does not work
 
-
-def _alone(what: str, sentence: str) -> Cause:
-    """The members do not find each other, and each trains alone."""
-    return Cause("trains-alone", "fail", what, sentence)
-
-
-def _wrong(what: str, sentence: str) -> Cause:
-    return Cause(
-        "wrong-sum",
-        "fail",
-        headline=what,
-        sentence=sentence,
-        remedy="Nothing trained this way is right: look at the log of NCCL, and at the GPUs' own checks.",
-        commands=["export NCCL_DEBUG=INFO"],
-    )
-
-
-PROXIED = Cause(
+PROXIED = warn(
     "proxy-in-the-way",
-    "warn",
-    headline="TensorFlow's processes do not meet: {variable} without no_proxy",
-    sentence="Processes of {title} that work together do not reach each other: {variable} is set, gRPC goes"
-    " to that proxy even for this machine's own addresses, and training hangs without a message. With"
-    " no_proxy they do.",
-    remedy="Name the hosts of the cluster, and this one, in no_proxy, wherever training is started.",
-    commands=["export no_proxy=localhost,127.0.0.1${no_proxy:+,$no_proxy}"],
+    "TensorFlow's processes do not meet: {variable} without no_proxy",
+    "Processes of {title} that work together do not reach each other: {variable} is set, gRPC goes to that"
+    " proxy even for this machine's own addresses, and training hangs without a message. With no_proxy they"
+    " do.",
+    "Name the hosts of the cluster, and this one, in no_proxy, wherever training is started.",
+    "export no_proxy=localhost,127.0.0.1${no_proxy:+,$no_proxy}",
 )
+WITHOUT_NCCL = warn(
+    "sums-without-nccl",
+    "MirroredStrategy sums without NCCL: {over}",
+    "MirroredStrategy in {title} sums between the GPUs by {over}, without NCCL: every gradient goes through"
+    " one GPU or the host, and several GPUs are hardly faster than one.",
+    "Use a TensorFlow that is built with NCCL (NVIDIA's, or upstream's for Linux), with whole GPUs: NCCL does"
+    " not work on virtual ones. With more than four GPUs linked as in a DGX-1, a program may ask for"
+    " tf.distribute.HierarchicalCopyAllReduce().",
+)
+NCCL_UNUSED = fail(
+    "nccl-unused",
+    "Horovod sums over {over}, though NCCL is built in",
+    "Horovod in {title} is built with NCCL and sums between GPUs over {over}: every gradient goes through the"
+    " host.",
+    "Nothing may choose another way: neither the build (HOROVOD_GPU_OPERATIONS=NCCL) nor the environment.",
+    "env | grep ^HOROVOD_",
+    "horovodrun --check-build",
+)
+BUILT_WITHOUT = fail(
+    "built-without-nccl",
+    "Horovod sums over {over}: it is built without NCCL",
+    "Horovod in {title} is built without NCCL, and sums between GPUs over {over}: every gradient goes through"
+    " the host, and several GPUs are hardly faster than one.",
+    "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
+)
+# An MPI may know its way between GPUs.
+OVER_MPI = BUILT_WITHOUT.variant("mpi-without-nccl", severity="warn")
 
 
 class _Job(NamedTuple):
-    """How one system is judged. members(trial): how many found each other. meets: by gRPC."""
+    """How one system is judged.
+
+    members(trial): how many found each other. works(view, seen, trial, control): what is reported where
+    nothing is wrong. meets: by gRPC.
+    """
 
     trial: str
     control: str
     alone: Cause
     wrong: Cause
     members: Callable[[SystemTrial | None], float]
+    works: Callable[[SnapshotView, Seen, SystemTrial, SystemTrial | None], Verdict]
     meets: bool = False
+    absent: str = "the target has no TensorFlow"
 
 
-def could_not(seen: Seen, trial: SystemTrial | None) -> Unjudged:
+def _alone(headline: str, sentence: str) -> Cause:
+    """The members do not find each other, and each trains alone."""
+    return fail("trains-alone", headline, sentence)
+
+
+def _wrong(headline: str, sentence: str) -> Cause:
+    remedy = (
+        "Nothing trained this way is right: look at the log of NCCL, and at the GPUs' own checks."
+    )
+    return fail("wrong-sum", headline, sentence, remedy, "export NCCL_DEBUG=INFO")
+
+
+def _could_not(seen: Seen, trial: SystemTrial | None) -> Unjudged:
     """A trial that came to nothing: why, and what is often behind it."""
     why = failed(seen, trial)
     hint = next((hint for signs, hint in _HINTS if any(one in why.lower() for one in signs)), "")
     through = text(trial, "proxy")
     if through and not hint:
         hint = f"{through} is set, and gRPC takes that proxy for this machine's own addresses, too"
-    version = parse_version(known(seen.run.framework_version) or "")
+    version = parse_version(seen.version)
     newer = version is not None and version.release[:2] >= _LAST_TENSORFLOW
     if seen.run.system == "horovod" and seen.run.framework == "tensorflow" and newer:
         hint = "Horovod's last release, 0.28.1, is for TensorFlow up to 2.15: horovod#4290"
     return seen.unjudged(f"{why}{f' ({hint})' if hint else ''}")
 
 
-def _judged(seen: Seen, job: _Job) -> Verdicts:
-    """What is wrong, or cannot be judged; nothing where it works."""
+def _judged(view: SnapshotView, seen: Seen, job: _Job) -> Verdict:
     trial, control = seen.trial(job.trial), seen.trial(job.control)
     around = seen.trial(f"{job.trial}, no_proxy") if job.meets else None
-    if not ok(trial) and ok(around):
+    if trial is None or not ok(trial):
+        if not ok(around):
+            return _could_not(seen, trial or (control if seen.run.system == "spark" else None))
         variable = text(around, "proxy") or text(trial, "proxy")
-        yield seen.found(PROXIED, trial, around, variable=variable)
-    elif not ok(trial):
-        yield could_not(seen, trial or (control if seen.run.system == "spark" else None))
-    elif not ok(control) or job.members(control) > 1:
-        yield seen.unjudged(f"its control, {job.control}, came to nothing: {failed(seen, control)}")
-    elif job.members(trial) < 2 or not _exact(trial):
-        yield seen.found(
-            job.alone if job.members(trial) < 2 else job.wrong,
-            trial,
-            control,
-            members=number(trial, "size") or number(trial, "workers") or number(trial, "replicas"),
-            all=number(trial, "ranks") or number(trial, "executors"),
-            configured=number(trial, "configured"),
-            sum=number(trial, "sum"),
-            expected=number(trial, "expected"),
-            wrong=number(trial, "wrong"),
-            weights=", ".join(words(trial, "weights")) or "unknown",
-            step=number(trial, "step"),
-            place=text(trial, "place") or "no device",
+        return seen.found(PROXIED, trial, around, variable=variable)
+    if not ok(control) or job.members(control) > 1:
+        return seen.unjudged(
+            f"its control, {job.control}, came to nothing: {failed(seen, control)}"
         )
+    met = job.members(trial) >= 2
+    if met and _exact(trial):
+        return job.works(view, seen, trial, control)
+    names = ("configured", "sum", "expected", "wrong", "step")
+    counts: Params = {name: number(trial, name) for name in names}
+    return seen.found(
+        job.wrong if met else job.alone,
+        trial,
+        control,
+        members=number(trial, "size") or number(trial, "workers") or number(trial, "replicas"),
+        all=number(trial, "ranks") or number(trial, "executors"),
+        weights=", ".join(words(trial, "weights")) or "unknown",
+        place=text(trial, "place") or "no device",
+        **counts,
+    )
 
 
-def _each(
-    view: SnapshotView,
-    system: str,
-    works: Callable[[Seen, SystemTrial, SystemTrial], Verdict],
-    absent: str = "the target has no TensorFlow",
-) -> Verdicts:
-    """works(seen, trial, control): what is reported of a run in which nothing is wrong."""
-    job = _JOBS[system]
-
-    def judge(seen: Seen) -> Verdicts:
-        problems = list(_judged(seen, job))
-        trial, control = seen.trial(job.trial), seen.trial(job.control)
-        yield from problems
-        if not problems and trial is not None and control is not None:
-            yield works(seen, trial, control)
-
-    yield from each_run(view, system, judge, absent=absent)
-
-
-def _exact(trial: SystemTrial | None) -> bool:
+def _exact(trial: SystemTrial) -> bool:
     """Whether the sum is what it must be, everywhere, and weights are the same."""
-    evidence = {} if trial is None else trial.evidence
-    weights, step = words(trial, "weights"), evidence.get("step")
-    if step is not None and weights != [str(float(number(trial, "step")))]:
+    evidence, weights = trial.evidence, words(trial, "weights")
+    if "step" in evidence and weights != [str(float(number(trial, "step")))]:
         return False  # of Horovod: after one step
     if ("weights" in evidence and len(weights) != 1) or evidence.get("workers", 2) != 2:
         return False
@@ -175,6 +181,71 @@ def _size(trial: SystemTrial | None) -> float:
     return size if ranks in (0, size) else 1
 
 
+def _mirrored(_view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
+    reduction, implementation = text(trial, "reduction"), text(trial, "implementation")
+    over = " ".join(filter(None, (reduction, implementation)))
+    by_others = reduction not in _OVER_NCCL or implementation == "RING"
+    if seen.run.device == "gpu" and reduction and by_others:
+        return seen.found(WITHOUT_NCCL, trial, more=seen.logged("nccl"), over=over)
+    return Passed(
+        f"{seen.title}: {number(trial, 'replicas'):g} replicas, {_summed(trial)}, the same weights"
+        f"{f', by {over}' if over else ''}{seen.where}{_set_aside(trial)}"
+    )
+
+
+def _workers(_view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
+    return Passed(
+        f"{seen.title}: {number(trial, 'replicas'):g} workers in sync, {_summed(trial)}, the same weights"
+        f"{seen.where}; without TF_CONFIG a worker trains alone without a message{_set_aside(trial)}"
+    )
+
+
+def _servers(_view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
+    return Passed(
+        f"{seen.title}: {number(trial, 'workers'):g} workers, {_summed(trial)} on"
+        f" {text(trial, 'place')}, by {text(trial, 'program')}{seen.where}{_set_aside(trial)}"
+    )
+
+
+def _executors(
+    _view: SnapshotView, seen: Seen, trial: SystemTrial, control: SystemTrial | None
+) -> Verdict:
+    return Passed(
+        f"{seen.title}: {number(trial, 'executors'):g} executors of Spark {text(control, 'spark')} in"
+        f" sync, {_summed(trial)}{seen.where}; with master_node=None each trains alone"
+        " (tensorflowonspark is archived upstream)"
+    )
+
+
+def _ranks(view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
+    """Horovod's, by what the sums went over."""
+    found = [one.partition("_")[0] for one in words(trial, "operations")]
+    over = " and ".join(_BACKENDS.get(one, one) for one in dict.fromkeys(found))
+    with_nccl = trial.evidence.get("nccl") is True
+    on_cpu = seen.run.device != "gpu"
+    if on_cpu or "NCCL" in found:
+        each = "" if on_cpu else ", a GPU each"
+        lacks = ", without NCCL in it" if on_cpu and not with_nccl else ""
+        return Passed(
+            f"Horovod {text(trial, 'version')} in {seen.title}: {number(trial, 'size'):g} ranks{each},"
+            f" {_summed(trial)}, equal weights, over {over or 'what its timeline does not name'}"
+            f"{seen.where}{lacks}"
+        )
+    if with_nccl and not found:
+        return seen.unjudged("its timeline does not name what summed")
+    if with_nccl:
+        return seen.found(NCCL_UNUSED, trial, over=over)
+    framework = {"torch": "PYTORCH"}.get(seen.run.framework, "TENSORFLOW")
+    build = (
+        f"HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_{framework}=1 "
+        + pip_install(view, f"horovod=={text(trial, 'version') or '0.28.1'}")
+        + " --no-cache-dir --no-binary=horovod --no-build-isolation --force-reinstall --no-deps"
+    )
+    cause = OVER_MPI if "MPI" in found else BUILT_WITHOUT
+    commands = [build, "horovodrun --check-build"]
+    return seen.found(cause, trial, commands=commands, over=over or "the host")
+
+
 _JOBS = {
     "mirrored": _Job(
         "mirrored",
@@ -189,6 +260,7 @@ _JOBS = {
             " {members:g} replicas wrong; its copies of a variable are {weights}.",
         ),
         _replicas,
+        _mirrored,
     ),
     "multiworker": _Job(
         "workers",
@@ -204,6 +276,7 @@ _JOBS = {
             " {weights}.",
         ),
         _replicas,
+        _workers,
         meets=True,
     ),
     "parameter-servers": _Job(
@@ -214,14 +287,14 @@ _JOBS = {
             "A variable of {title}'s ParameterServerStrategy lives on {place}, and on no parameter server:"
             " each worker trains alone.",
         ),
-        Cause(
+        fail(
             "updates-lost",
-            "fail",
-            headline="updates to the parameter server are lost",
-            sentence="A parameter server of {title} does not get what its workers send: sum {sum:g} of"
-            " {expected:g}, from {members:g} of 2 workers.",
+            "updates to the parameter server are lost",
+            "A parameter server of {title} does not get what its workers send: sum {sum:g} of {expected:g},"
+            " from {members:g} of 2 workers.",
         ),
         _on_server,
+        _servers,
         meets=True,
     ),
     "spark": _Job(
@@ -237,6 +310,7 @@ _JOBS = {
             "Executors of Spark do not sum right in {title}: sum {sum:g} of {expected:g}.",
         ),
         _configured,
+        _executors,
     ),
     "horovod": _Job(
         "ranks",
@@ -252,189 +326,85 @@ _JOBS = {
             " step weights are {weights} instead of {step:g}.",
         ),
         _size,
+        _ranks,
+        absent="the target has neither TensorFlow nor PyTorch",
     ),
 }
 
 
-def _causes(system: str, *more: Cause) -> list[Cause]:
+def _register(
+    code: str,
+    system: str,
+    title: str,
+    about: str,
+    *sources: str,
+    causes: tuple[Cause, ...] = (),
+    follows: tuple[str, ...] = (),
+) -> None:
     job = _JOBS[system]
-    return [job.alone, job.wrong, *([PROXIED] if job.meets else []), *more]
+
+    @check(
+        code,
+        title=title,
+        causes=[job.alone, job.wrong, *([PROXIED] if job.meets else []), *causes],
+        about=about,
+        sources=sources,
+        follows=(*NO_IMPORT, *follows),
+        systems=(system,),
+    )
+    def judge(view: SnapshotView) -> Verdicts:
+        yield from each_run(
+            view, system, lambda seen: [_judged(view, seen, job)], absent=job.absent
+        )
 
 
-WITHOUT_NCCL = Cause(
-    "sums-without-nccl",
-    "warn",
-    headline="MirroredStrategy sums without NCCL: {reduction}",
-    sentence="MirroredStrategy in {title} sums between the GPUs by {reduction}, without NCCL: every"
-    " gradient goes through one GPU or the host, and several GPUs are hardly faster than one.",
-    remedy="Use a TensorFlow that is built with NCCL (NVIDIA's, or upstream's for Linux), with whole GPUs:"
-    " NCCL does not work on virtual ones. With more than four GPUs linked as in a DGX-1, a program may ask"
-    " for tf.distribute.HierarchicalCopyAllReduce().",
-)
-
-
-@check(
+_register(
     "ACC-015",
-    title="MirroredStrategy",
-    causes=_causes("mirrored", WITHOUT_NCCL),
-    about="Each replica on each GPU (without one, on the processor made into two) gives its number to a"
-    " sum, which must be exact, and to a variable, whose copies must stay the same; the control is"
-    " OneDeviceStrategy. Without NCCL it falls back to one GPU that sums for all.",
-    sources=(
-        "TensorFlow, tf.distribute.MirroredStrategy",
-        "TensorFlow, python/distribute/cross_device_ops.py: select_cross_device_ops, choose_the_best",
-    ),
-    follows=NO_IMPORT,
-    systems=("mirrored",),
+    "mirrored",
+    "MirroredStrategy",
+    "Each replica on each GPU (without one, on the processor made into two) gives its number to a sum, which"
+    " must be exact, and to a variable, whose copies must stay the same; the control is OneDeviceStrategy.",
+    "TensorFlow, tf.distribute.MirroredStrategy",
+    "TensorFlow, python/distribute/cross_device_ops.py: select_cross_device_ops, choose_the_best",
+    causes=(WITHOUT_NCCL,),
 )
-def mirrored(view: SnapshotView) -> Verdicts:
-    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
-        reduction, implementation = text(trial, "reduction"), text(trial, "implementation")
-        how = " ".join(filter(None, (reduction, implementation)))
-        by_others = reduction not in _OVER_NCCL or implementation == "RING"
-        if seen.run.device == "gpu" and reduction and by_others:
-            return seen.found(WITHOUT_NCCL, trial, more=seen.logged("nccl"), reduction=how)
-        return Passed(
-            f"{seen.title}: {number(trial, 'replicas'):g} replicas, {_summed(trial)}, the same weights"
-            f"{f', by {how}' if how else ''}{seen.where}{_set_aside(trial)}"
-        )
-
-    yield from _each(view, "mirrored", works)
-
-
-@check(
+_register(
     "ACC-016",
-    title="MultiWorkerMirrored",
-    causes=_causes("multiworker"),
-    about="Two processes on 127.0.0.1 are named by TF_CONFIG: replicas in sync must be two, their sum"
-    " exact and their weights the same. The control has no TF_CONFIG and trains alone.",
-    sources=(
-        "TensorFlow, tf.distribute.MultiWorkerMirroredStrategy",
-        "gRPC, doc/environment_variables.md: grpc_proxy, https_proxy, http_proxy, no_grpc_proxy, no_proxy",
-        "observed: TensorFlow 1.15.5 and 2.15.1 hang with http_proxy set",
-    ),
-    follows=NO_IMPORT,
-    systems=("multiworker",),
+    "multiworker",
+    "MultiWorkerMirrored",
+    "Two processes on 127.0.0.1 are named by TF_CONFIG: replicas in sync must be two, their sum exact and"
+    " their weights the same. The control has no TF_CONFIG and trains alone.",
+    "TensorFlow, tf.distribute.MultiWorkerMirroredStrategy",
+    "gRPC, doc/environment_variables.md: grpc_proxy, https_proxy, http_proxy, no_grpc_proxy, no_proxy",
+    "observed: TensorFlow 1.15.5 and 2.15.1 hang with http_proxy set",
 )
-def multi_worker(view: SnapshotView) -> Verdicts:
-    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
-        return Passed(
-            f"{seen.title}: {number(trial, 'replicas'):g} workers in sync, {_summed(trial)}, the same weights"
-            f"{seen.where}; without TF_CONFIG a worker trains alone without a message{_set_aside(trial)}"
-        )
-
-    yield from _each(view, "multiworker", works)
-
-
-@check(
+_register(
     "ACC-017",
-    title="parameter servers",
-    causes=_causes("parameter-servers"),
-    about="A chief, two workers and a parameter server run on 127.0.0.1, on the processor: a variable must"
-    " live on the server and get each worker's updates, none twice and none lost. The control is a"
-    " variable without a cluster.",
-    sources=(
-        "TensorFlow, tf.distribute.ParameterServerStrategy, tf.distribute.coordinator.ClusterCoordinator",
-    ),
-    follows=NO_IMPORT,
-    systems=("parameter-servers",),
+    "parameter-servers",
+    "parameter servers",
+    "A chief, two workers and a parameter server run on 127.0.0.1, on the processor: a variable must live on"
+    " the server and get each worker's updates, none twice and none lost. The control is a variable without a"
+    " cluster.",
+    "TensorFlow, tf.distribute.ParameterServerStrategy, tf.distribute.coordinator.ClusterCoordinator",
 )
-def parameter_servers(view: SnapshotView) -> Verdicts:
-    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
-        return Passed(
-            f"{seen.title}: {number(trial, 'workers'):g} workers, {_summed(trial)} on"
-            f" {text(trial, 'place')}, by {text(trial, 'program')}{seen.where}{_set_aside(trial)}"
-        )
-
-    yield from _each(view, "parameter-servers", works)
-
-
-@check(
+_register(
     "ACC-018",
-    title="TensorFlow on Spark",
-    causes=_causes("spark"),
-    about="TFCluster makes one cluster of a Spark of two executors on this machine: TF_CONFIG must be set"
-    " in both, and a sum of MultiWorkerMirroredStrategy exact. The control has master_node=None, the"
-    " default, and each executor trains alone.",
-    sources=("tensorflowonspark 2.2.5, TFCluster.py and TFSparkNode.py",),
-    follows=NO_IMPORT,
-    systems=("spark",),
+    "spark",
+    "TensorFlow on Spark",
+    "TFCluster makes one cluster of a Spark of two executors on this machine: TF_CONFIG must be set in both,"
+    " and a sum of MultiWorkerMirroredStrategy exact. The control has master_node=None, the default, and each"
+    " executor trains alone.",
+    "tensorflowonspark 2.2.5, TFCluster.py and TFSparkNode.py",
 )
-def spark(view: SnapshotView) -> Verdicts:
-    def works(seen: Seen, trial: SystemTrial, control: SystemTrial) -> Verdict:
-        return Passed(
-            f"{seen.title}: {number(trial, 'executors'):g} executors of Spark {text(control, 'spark')} in"
-            f" sync, {_summed(trial)}{seen.where}; with master_node=None each trains alone"
-            " (tensorflowonspark is archived upstream)"
-        )
-
-    yield from _each(view, "spark", works)
-
-
-NCCL_UNUSED = Cause(
-    "nccl-unused",
-    "fail",
-    headline="Horovod sums over {over}, though NCCL is built in",
-    sentence="Horovod in {title} is built with NCCL and sums between GPUs over {over}: every gradient goes"
-    " through the host.",
-    remedy="Nothing may choose another way: neither the build (HOROVOD_GPU_OPERATIONS=NCCL) nor the"
-    " environment.",
-    commands=["env | grep ^HOROVOD_", "horovodrun --check-build"],
-)
-_NO_NCCL = (
-    "Horovod sums over {over}: it is built without NCCL",
-    "Horovod in {title} is built without NCCL, and sums between GPUs over {over}: every gradient goes"
-    " through the host, and several GPUs are hardly faster than one.",
-    "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
-)
-BUILT_WITHOUT = Cause("built-without-nccl", "fail", *_NO_NCCL)
-OVER_MPI = Cause("mpi-without-nccl", "warn", *_NO_NCCL)  # an MPI may know its way between GPUs
-
-
-@check(
+_register(
     "ACC-014",
-    title="Horovod",
-    causes=_causes("horovod", NCCL_UNUSED, BUILT_WITHOUT, OVER_MPI),
-    about="Horovod's ranks are started without ssh, one for each GPU, else two on the processor. Each"
-    " number in a sum must be exact, and weights must be the same after a broadcast and after one"
-    " step. The timeline names the library that summed; between GPUs it must be NCCL.",
-    sources=(
-        "Horovod 0.28.1, run on TensorFlow 1.15.5 and 2.15.1 with Gloo",
-        "Horovod, docs/timeline.rst and docs/gpus.rst",
-        "horovod#3103",
-        "horovod#4290",
-    ),
-    follows=(*NO_IMPORT, "PKG-011"),
-    systems=("horovod",),
+    "horovod",
+    "Horovod",
+    "Horovod's ranks are started without ssh, one for each GPU, else two on the processor: each number in a"
+    " sum must be exact, and weights the same after a broadcast and a step. The timeline names the library"
+    " that summed; between GPUs it must be NCCL.",
+    "Horovod 0.28.1, run on TensorFlow 1.15.5 and 2.15.1 with Gloo",
+    "Horovod, docs/timeline.rst and docs/gpus.rst; horovod#3103, horovod#4290",
+    causes=(NCCL_UNUSED, BUILT_WITHOUT, OVER_MPI),
+    follows=("PKG-011",),
 )
-def horovod(view: SnapshotView) -> Verdicts:
-    def works(seen: Seen, trial: SystemTrial, _control: SystemTrial) -> Verdict:
-        """By what the sums went over."""
-        found = [one.partition("_")[0] for one in words(trial, "operations")]
-        over = " and ".join(_BACKENDS.get(one, one) for one in dict.fromkeys(found))
-        with_nccl = trial.evidence.get("nccl") is True
-        on_cpu = seen.run.device != "gpu"
-        if on_cpu or "NCCL" in found:
-            each = "" if on_cpu else ", a GPU each"
-            lacks = ", without NCCL in it" if on_cpu and not with_nccl else ""
-            return Passed(
-                f"Horovod {text(trial, 'version')} in {seen.title}: {number(trial, 'size'):g} ranks{each},"
-                f" {_summed(trial)}, equal weights, over {over or 'what its timeline does not name'}"
-                f"{seen.where}{lacks}"
-            )
-        if with_nccl and not found:
-            return seen.unjudged("its timeline does not name what summed")
-        if with_nccl:
-            return seen.found(NCCL_UNUSED, trial, over=over)
-        framework = {"torch": "PYTORCH"}.get(seen.run.framework, "TENSORFLOW")
-        build = (
-            f"HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_{framework}=1 "
-            + pip_install(view, f"horovod=={text(trial, 'version') or '0.28.1'}")
-            + " --no-cache-dir --no-binary=horovod --no-build-isolation --force-reinstall --no-deps"
-        )
-        cause = OVER_MPI if "MPI" in found else BUILT_WITHOUT
-        commands = [build, "horovodrun --check-build"]
-        return seen.found(cause, trial, commands=commands, over=over or "the host")
-
-    absent = "the target has neither TensorFlow nor PyTorch"
-    yield from _each(view, "horovod", works, absent)

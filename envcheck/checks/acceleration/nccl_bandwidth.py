@@ -13,8 +13,8 @@ from ...facts.acceleration import SystemTrial
 from ..network.common import change_setting, network, setting
 from ..peer_groups import is_vgpu
 from ..reading import CannotJudge, Gpu, SnapshotView, known
-from ..verdicts import Cause, Finding, Passed, Verdicts, check
-from .common import Seen, count, each_run, number, text, words
+from ..verdicts import Finding, Params, Passed, Verdicts, check, warn
+from .common import Seen, each_run, number, text, words
 from .nccl import ABSENT, FOLLOWS, NVLS_OFF, TOGETHER, is_right, nccl, way
 
 # What is far below, as a part of what the links carry, from so many MiB on.
@@ -25,22 +25,22 @@ _BUS = re.compile(r"bus_(\d{1,6})_mib")
 _OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NET")
 
 _TOPOLOGY = ("nvidia-smi topo -m", "nvidia-smi topo -p2p r", "export NCCL_DEBUG=INFO")
-ROUND_ABOUT = Cause(
+ROUND_ABOUT = warn(
     "indirect-transport",
-    "warn",
-    headline="NCCL goes over {over}{why}",
-    sentence="{nccl} goes over {over}{why}: {what}.",
-    remedy="Look at what keeps the GPUs from reaching each other directly.",
-    commands=_TOPOLOGY,
+    "NCCL goes over {over}{why}",
+    "{nccl} goes over {over}{why}: {what}.",
+    "Look at what keeps the GPUs from reaching each other directly.",
+    *_TOPOLOGY,
 )
-SLOW = Cause(
+SLOW = warn(
     "slow-between-gpus",
-    "warn",
-    headline="NCCL is slow between the GPUs: {rate}",
-    sentence="{nccl} is slow between {ranks} GPUs: {how}; {way}.",
-    remedy="Look at the links under load, for NVLinks that are down, lanes that are missing, and clocks that"
-    " are held back; and at what NCCL chooses.",
-    commands=[*_TOPOLOGY, "nvidia-smi nvlink -s", "nvidia-smi -q -d PERFORMANCE,CLOCK"],
+    "NCCL is slow between the GPUs: {rate}",
+    "{nccl} is slow between {ranks} GPUs: {how}; {way}.",
+    "Look at the links under load, for NVLinks that are down, lanes that are missing, and clocks that are"
+    " held back; and at what NCCL chooses.",
+    *_TOPOLOGY,
+    "nvidia-smi nvlink -s",
+    "nvidia-smi -q -d PERFORMANCE,CLOCK",
 )
 
 
@@ -65,10 +65,9 @@ class Joined(NamedTuple):
     "ACC-013",
     title="NCCL bandwidth",
     causes=[ROUND_ABOUT, SLOW],
-    about="The bus bandwidth of NCCL's all-reduce, 2(n-1)/n of its bytes by its time, as the slowest GPU of"
-    " the best round has it. A warning below half of what the NVLinks carry at 1 GiB (a third at 256 MiB), a"
-    " twentieth of the PCIe link or 0.7 of what the same GPUs reached elsewhere, and by way of the host or"
-    " the network where a direct way is there.",
+    about="The bus bandwidth of NCCL's all-reduce, 2(n-1)/n of its bytes by its time. A warning below half of"
+    " what the NVLinks carry at 1 GiB (a third at 256 MiB), a twentieth of the PCIe link or 0.7 of what the"
+    " same GPUs reached elsewhere, and by way of the host or the network where a direct way is there.",
     sources=(
         "nccl-tests, doc/PERFORMANCE.md: bus bandwidth",
         "nccl_reference.csv, a source in every row; products.csv: NVLinks of a GPU",
@@ -92,12 +91,11 @@ def nccl_bandwidth(view: SnapshotView) -> Verdicts:
 
 def _rates(trial: SystemTrial | None) -> list[BusRate]:
     """By size, the largest last."""
-    found = []
-    for name in {} if trial is None else trial.evidence:
-        size = _BUS.fullmatch(name)
-        if size is not None and number(trial, name) > 0:
-            found.append(BusRate(int(size[1]), number(trial, name)))
-    return sorted(found)
+    return sorted(
+        BusRate(int(size[1]), number(trial, name))
+        for name in ([] if trial is None else trial.evidence)
+        if (size := _BUS.fullmatch(name)) and number(trial, name) > 0
+    )
 
 
 def _gpus(view: SnapshotView, seen: Seen) -> list[Gpu]:
@@ -107,8 +105,8 @@ def _gpus(view: SnapshotView, seen: Seen) -> list[Gpu]:
     except CannotJudge:
         return []
     found = [by_address[address] for address in seen.run.gpus if address in by_address]
-    ranks = count(seen.trial(TOGETHER), "ranks")
-    return found if len(found) == ranks and not any(is_vgpu(gpu) for gpu in found) else []
+    ranks = number(seen.trial(TOGETHER), "ranks")
+    return found if len(found) == ranks and not any(map(is_vgpu, found)) else []
 
 
 def _indirect(
@@ -125,10 +123,9 @@ def _indirect(
     asked = []
     with suppress(CannotJudge):
         asked = [setting(network(view), one.partition("=")[0]) for one in named]
-    advice = next((change_setting(one, "Take it away") for one in asked if one is not None), None)
     return ROUND_ABOUT.found(
         evidence=seen.evidence(together),
-        advice=advice,
+        advice=next((change_setting(one, "Take it away") for one in asked if one), None),
         nccl=nccl(seen),
         over=", ".join(transports[:3]),
         why=f", since {', '.join(named)} is set" if named else "",
@@ -139,13 +136,7 @@ def _indirect(
 def _slow(
     view: SnapshotView, seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]
 ) -> Finding | None:
-    largest = rates[-1]
-    links = _nvlinks(view, gpus) or (_pcie(gpus) if words(together, "transports") else None)
-    part = None if links is None else next((p for m, p in links.limits if largest.mib >= m), None)
-    how, of = "", together
-    if links is not None and part is not None and largest.gb_s < part * links.gb_s:
-        carried = f"{links.gb_s:.0f} GB/s that {links.words} carry each way"
-        how = f"{largest}, less than {part:.0%} of the {carried}"
+    how, of = _below_links(view, together, rates[-1], gpus), together
     name = _one_name(gpus)
     for trial in (together, seen.trial(NVLS_OFF)):
         for rate in reversed(_rates(trial)) if name and not how else ():
@@ -157,14 +148,25 @@ def _slow(
                 break
     if not how:
         return None
-    return SLOW.found(
-        evidence=seen.evidence(),
-        nccl=nccl(seen),
-        ranks=count(of, "ranks"),
-        how=how,
-        way=way(of),
-        rate=str(_rates(of)[-1]),
-    )
+    params: Params = {
+        "ranks": number(of, "ranks"),
+        "how": how,
+        "way": way(of),
+        "rate": str(_rates(of)[-1]),
+    }
+    return SLOW.found(evidence=seen.evidence(), nccl=nccl(seen), **params)
+
+
+def _below_links(
+    view: SnapshotView, together: SystemTrial, largest: BusRate, gpus: list[Gpu]
+) -> str:
+    links = _nvlinks(view, gpus) or (_pcie(gpus) if words(together, "transports") else None)
+    for mib, part in links.limits if links is not None else ():
+        if links is not None and largest.mib >= mib:
+            carried = f"{links.gb_s:.0f} GB/s that {links.words} carry each way"
+            below = largest.gb_s < part * links.gb_s
+            return f"{largest}, less than {part:.0%} of the {carried}" if below else ""
+    return ""
 
 
 def _nvlinks(view: SnapshotView, gpus: list[Gpu]) -> Joined | None:
@@ -200,8 +202,8 @@ def _detail(seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[
     parts += [f"{rate} without NVLS" for rate in _rates(seen.trial(NVLS_OFF))[-1:]]
     line = pass_line(_one_name(gpus), len(gpus)) if gpus else None
     if line is not None:
-        with_ = f"{line.size_mib >> 10} GiB"
-        parts.append(f"Azure passes machines like it at {line.gb_s:.0f} GB/s with {with_}")
+        size = f"{line.size_mib >> 10} GiB"
+        parts.append(f"Azure passes machines like it at {line.gb_s:.0f} GB/s with {size}")
     return "; ".join(parts)
 
 

@@ -9,7 +9,19 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ..reading import CannotJudge, SnapshotView
 from ..target import pip_install, python, variables
-from ..verdicts import Cause, Evidence, Finding, Passed, Remedy, Unjudged, Verdict, Verdicts, check
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    check,
+    fail,
+    warn,
+)
 from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, text
 
 # By how much of the largest value a result may be off. The graph's values are not below 0, so that rounding
@@ -21,52 +33,36 @@ _NATIVE = re.compile(r"native segment will be used|retrying with native segment"
 _REASON = re.compile(r"Reason: ([^\n]{1,160})")
 _NO_CHIP = re.compile(r"(?i)(?:target GPU )?SM ?(\d+) is not supported|unsupported SM")
 _MISMATCH = re.compile(r"Incompatible (?:linked |loaded )?TensorRT")
-_NOT_A_GPU = re.compile(r"device is not a GPU")
 _TAKEN = re.compile(
     r"(?i)out of memory|busy or unavailable|DEVICE_UNAVAILABLE|RESOURCE_EXHAUSTED|cudaErrorMemoryAllocation"
 )
 _SWITCHES = ("TF_TRT_OP_DENYLIST", "TF_TRT_OP_BLACKLIST", "TF_TRT_MAX_ALLOWED_ENGINES")
 
 
-_IDLE = "TF-TRT is on and runs nothing in TensorRT ({precisions}): "
-_IDLE_TEXT = "TF-TRT in {title} runs nothing in TensorRT in {precisions}: "
-
-
 def _idle(key: str, why: str) -> Cause:
-    return Cause(key, "fail", _IDLE + why, _IDLE_TEXT + why + ".")
+    return fail(
+        key,
+        f"TF-TRT is on and runs nothing in TensorRT ({{precisions}}): {why}",
+        f"TF-TRT in {{title}} runs nothing in TensorRT in {{precisions}}: {why}.",
+    )
 
 
-MISMATCH = Cause(
+MISMATCH = warn(
     "tensorrt-mismatch",
-    "warn",
-    headline="TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}",
-    sentence="TF-TRT builds engines in {title} with TensorRT {loaded}, and is linked with {linked}: it needs"
-    " the same major version, no older than that.",
-    remedy="Install the TensorRT that it is linked with.",
+    "TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}",
+    "TF-TRT builds engines in {title} with TensorRT {loaded}, and is linked with {linked}: it needs the same"
+    " major version, no older than that.",
 )
-ENDS_PROCESS = Cause(
-    "tensorrt-ends-process",
-    "fail",
-    headline="TF-TRT ends the process: its TensorRT does not work",
-    sentence="TensorRT ends {title}'s process when it is asked for its version: {why}.",
-)
-NOT_CONVERTED = _idle("nothing-converted", "no part of the graph was converted{switch}")
+NOT_CONVERTED = _idle("nothing-converted", "no part of the graph was converted{why}")
 NO_ENGINE = _idle("no-engine", "no engine is built{why}")
-UNUSED_ENGINE = _idle(
-    "engine-unused", "an engine is built and not used: it falls back to TensorFlow's own"
-)
-OTHER_TENSORRT = _idle(
-    "wrong-tensorrt", "TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}"
-)
+OTHER_TENSORRT = _idle("wrong-tensorrt", MISMATCH.headline)
 FAILS = _idle("conversion-fails", "{why}")
-WRONG_RESULT = Cause(
+WRONG_RESULT = fail(
     "wrong-result",
-    "fail",
-    headline="TF-TRT is on and computes something else ({precisions}): off by {off}",
-    sentence="TF-TRT in {title} computes something else in {precisions}: its result is not the graph's (off"
-    " by {off} of the largest value, where {allowed:g} is what rounding explains).",
+    "TF-TRT is on and computes something else ({precisions}): off by {off}",
+    "TF-TRT in {title} computes something else in {precisions}: its result is not the graph's (off by {off}"
+    " of the largest value, where {allowed:g} is what rounding explains).",
 )
-_NOT_ENGAGED = (NOT_CONVERTED, NO_ENGINE, UNUSED_ENGINE, OTHER_TENSORRT, FAILS, WRONG_RESULT)
 
 
 class _NotEngaged(NamedTuple):
@@ -80,12 +76,10 @@ class _NotEngaged(NamedTuple):
 @check(
     "ACC-010",
     title="TF-TRT",
-    causes=[MISMATCH, ENDS_PROCESS, *_NOT_ENGAGED],
+    causes=[MISMATCH, NOT_CONVERTED, NO_ENGINE, OTHER_TENSORRT, FAILS, WRONG_RESULT],
     about="A graph of two convolutions is converted by TensorFlow's converter for TensorRT in FP32, FP16"
-    " and, with calibration, INT8, and run beside itself unconverted. A precision is engaged where"
-    " the converted graph has operations of TensorRT's, these have built engines (one whose engine"
-    " cannot be built runs TensorFlow's own code and only logs it), and the result is the graph's"
-    " to 0.5 % (FP32, which may run as TF32), 6 % (FP16), 25 % (INT8) of the largest value.",
+    " and, with calibration, INT8, and run beside itself unconverted. A precision is engaged where operations"
+    " of TensorRT's have built engines, and the result is the graph's (to 0.5, 6 and 25 %).",
     sources=(
         "NVIDIA, Accelerating Inference in TensorFlow with TensorRT: User Guide",
         "tensorflow, tf2tensorrt/kernels/trt_engine_op.cc, trt_engine_resource_ops.cc",
@@ -102,8 +96,12 @@ def tf_trt(view: SnapshotView) -> Verdicts:
 def _judged(view: SnapshotView, seen: Seen) -> Verdicts:
     control, last = seen.trial("graph"), died(seen)
     tried = [one for one in seen.run.trials if one.name in _BOUNDS]
-    if last is not None and last not in tried and last is not control:
-        yield _ends(view, seen, last)
+    if last is not None and last not in (*tried, control):  # asked for TensorRT's version
+        why = failed(seen, last)
+        if last.outcome == "timeout":
+            yield seen.unjudged(f"{last.name}: {why}")
+        else:
+            yield _finding(view, seen, [], _NotEngaged(FAILS, f"{last.name}: {why.rstrip('.')}"))
         return
     if control is None or not ok(control):
         yield seen.unjudged(f"the graph itself does not run: {failed(seen, control)}")
@@ -114,39 +112,39 @@ def _judged(view: SnapshotView, seen: Seen) -> Verdicts:
     engaged: list[SystemTrial] = []
     refused: dict[_NotEngaged, list[SystemTrial]] = {}
     for trial in tried:
-        answer = _answer(seen, trial)
+        answer = _answer(view, seen, trial)
         if answer is None:
             engaged.append(trial)
         elif isinstance(answer, Unjudged):
             yield answer
         else:
             refused.setdefault(answer, []).append(trial)
-    for why, trials in refused.items():
-        yield _finding(view, seen, trials, why)
+    for why_not, trials in refused.items():
+        yield _finding(view, seen, trials, why_not)
     missing = [name for name in _BOUNDS if seen.trial(name) is None]
     if missing:
         yield seen.unjudged(f"{', '.join(missing)} not reached: {failed(seen, None)}")
     if engaged:
-        yield _apart(view, seen) or Passed(_detail(seen, engaged))
+        yield _engaged(view, seen, engaged)
 
 
-def _answer(seen: Seen, trial: SystemTrial) -> _NotEngaged | Unjudged | None:
+def _answer(view: SnapshotView, seen: Seen, trial: SystemTrial) -> _NotEngaged | Unjudged | None:
     """What one precision came to: None where it is engaged."""
-    lines = [trial.reason, *seen.run.log]
     why = failed(seen, trial)
     if trial.outcome == "not-supported":
         return seen.not_applicable(f"{trial.name}: {trial.reason}")
     if not ok(trial):
-        taken = trial.outcome in ("out-of-memory", "timeout")
-        if taken or any(_TAKEN.search(line) for line in lines):
+        taken = any(_TAKEN.search(line) for line in (trial.reason, *seen.run.log))
+        if taken or trial.outcome in ("out-of-memory", "timeout"):
             return seen.unjudged(f"{trial.name}: {why}")
-        if _NOT_A_GPU.search(trial.reason):
+        if "device is not a GPU" in trial.reason:
             return seen.unjudged("TensorFlow does not place the graph on a GPU")
         if _MISMATCH.search(trial.reason):
             return _NotEngaged(OTHER_TENSORRT)
         return _NotEngaged(FAILS, why.rstrip(".")[:200])
     if not number(trial, "operations"):
-        return _NotEngaged(NOT_CONVERTED)
+        switch = _switch(view)
+        return _NotEngaged(NOT_CONVERTED, f" ({switch} is set)" if switch else "")
     native = next((line for line in seen.run.log if _NATIVE.search(line)), "")
     if "engines" not in trial.evidence and not native:
         lacking = "this version does not report how many engines it built"
@@ -160,7 +158,8 @@ def _answer(seen: Seen, trial: SystemTrial) -> _NotEngaged | Unjudged | None:
     share = trial.evidence.get("difference")
     if not isinstance(share, (int, float)) or not share <= _BOUNDS[trial.name]:
         return _NotEngaged(WRONG_RESULT)
-    return _NotEngaged(UNUSED_ENGINE, line=native) if native else None
+    unused = " that is used: TensorFlow's own code runs in its place"
+    return _NotEngaged(NO_ENGINE, unused, native) if native else None
 
 
 def _versions(seen: Seen) -> tuple[str, str]:
@@ -169,43 +168,39 @@ def _versions(seen: Seen) -> tuple[str, str]:
     return text(linked, "version"), text(loaded, "version")
 
 
-def _apart(view: SnapshotView, seen: Seen) -> Finding | None:
-    """Engines are built, with a TensorRT that TensorFlow was not made for."""
-    linked, loaded = (parse_version(one) for one in _versions(seen))
-    if linked is None or loaded is None or (linked.major == loaded.major and linked <= loaded):
-        return None
-    trials = seen.trial("TensorRT linked"), seen.trial("TensorRT loaded")
-    command = pip_install(view, f"tensorrt=={linked}")
-    return seen.found(MISMATCH, *trials, commands=[command], linked=str(linked), loaded=str(loaded))
-
-
-def _ends(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
-    why = failed(seen, trial)
-    if trial.outcome == "timeout":
-        return seen.unjudged(f"{trial.name}: {why}")
-    return seen.found(ENDS_PROCESS, advice=_remedy(view, seen), why=why)
+def _engaged(view: SnapshotView, seen: Seen, engaged: list[SystemTrial]) -> Verdict:
+    linked, loaded = _versions(seen)
+    ours, theirs = parse_version(linked), parse_version(loaded)
+    if ours and theirs and not (ours.major == theirs.major and ours <= theirs):
+        trials = seen.trial("TensorRT linked"), seen.trial("TensorRT loaded")
+        advice = _remedy(view, seen)
+        return seen.found(MISMATCH, *trials, advice=advice, linked=linked, loaded=loaded)
+    parts = []
+    for one in engaged:
+        engines = f"{number(one, 'engines'):.0f} engine{'s' if number(one, 'engines') > 1 else ''}"
+        parts.append(f"{one.name} ({engines}, off by {number(one, 'difference'):.2g})")
+    version = f"TensorRT {loaded}" + (f", linked with {linked}" if linked != loaded else "")
+    return Passed(f"{seen.title}: {', '.join(parts)}; {version}")
 
 
 def _finding(
-    view: SnapshotView, seen: Seen, trials: list[SystemTrial], why: _NotEngaged
+    view: SnapshotView, seen: Seen, trials: list[SystemTrial], found: _NotEngaged
 ) -> Finding:
-    more = [Evidence(f"{seen.path}.log", why.line, "its standard error")] if why.line else []
-    switch = _switch(view) if why.cause is NOT_CONVERTED else ""
     linked, loaded = _versions(seen)
-    share = trials[0].evidence.get("difference")
+    share = trials[0].evidence.get("difference") if trials else None
+    shown = [*trials, *seen.controls] if trials else seen.run.trials
+    line = [Evidence(f"{seen.path}.log", found.line, "its standard error")] if found.line else []
     return seen.found(
-        why.cause,
-        *trials,
-        *seen.controls,
-        more=more,
-        advice=_remedy(view, seen, switch),
-        precisions=", ".join(one.name for one in trials),
-        why=why.why,
-        switch=f" ({switch} is set)" if switch else "",
+        found.cause,
+        *shown,
+        more=line,
+        advice=_remedy(view, seen, _switch(view) if found.cause is NOT_CONVERTED else ""),
+        precisions=", ".join(one.name for one in trials) or "every precision",
+        why=found.why,
         linked=linked,
         loaded=loaded,
         off=f"{share:.2g}" if isinstance(share, (int, float)) else "what is no number",
-        allowed=_BOUNDS[trials[0].name],
+        allowed=_BOUNDS[trials[0].name] if trials else 0,
     )
 
 
@@ -231,15 +226,3 @@ def _remedy(view: SnapshotView, seen: Seen, switch: str = "") -> Remedy:
         "Run it again with all of TensorRT's log lines, and check whether this TensorRT supports the GPU.",
         [f"TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=trt_logger=2 {python(view)} -c 'import {module}'"],
     )
-
-
-def _detail(seen: Seen, engaged: list[SystemTrial]) -> str:
-    """ "TensorFlow 2.15.1: FP32 (1 engine, off by 0.001); TensorRT 8.6.1"."""
-    linked, loaded = _versions(seen)
-    parts = []
-    for one in engaged:
-        count = number(one, "engines")
-        engines = f"{count:.0f} engine{'s' if count > 1 else ''}"
-        parts.append(f"{one.name} ({engines}, off by {number(one, 'difference'):.2g})")
-    version = f"TensorRT {loaded}" + (f", linked with {linked}" if linked != loaded else "")
-    return f"{seen.title}: {', '.join(parts)}; {version}"

@@ -24,7 +24,7 @@ from .xla_causes import (
 # as exp and sin by a few more; what is wrong is wrong by far more than this.
 _BOUND = 1e-4
 _WITHOUT_XLA = re.compile(r"(?i)not (?:built|compiled) with XLA|XLA_\w{1,20} is not registered")
-_FOLLOWS = (*NO_IMPORT, "FRM-008", "FRM-009")
+_FOLLOWS = (*NO_IMPORT, "FRM-008")
 
 
 @check(
@@ -83,8 +83,16 @@ def _judged(view: SnapshotView, seen: Seen, trial: SystemTrial | None, clusters:
     control = next(iter(seen.controls), None)
     own = [] if trial is None else [trial.reason]
     lines = [line for line in (*own, seen.run.reason, *seen.run.log) if line]
-    if trial is None or trial.outcome in ("out-of-memory", "timeout", "not-supported"):
-        return _without(view, seen, trial, what, lines)
+    if trial is None:
+        dead = next((one for one in seen.run.trials if one.outcome == "crashed"), None)
+        flag = unknown_flag(view, lines)
+        if flag is not None and dead is not None:
+            return _finding(seen, dead, what, "ends the process", flag)
+        return seen.unjudged(failed(seen, None))
+    if trial.outcome == "not-supported":
+        return seen.not_applicable(trial.reason)
+    if trial.outcome in ("out-of-memory", "timeout"):
+        return seen.unjudged(f"{trial.name}: {failed(seen, trial)}")
     if not ok(trial):
         if any(_WITHOUT_XLA.search(line) for line in lines):
             return seen.not_applicable("built without XLA")
@@ -95,9 +103,9 @@ def _judged(view: SnapshotView, seen: Seen, trial: SystemTrial | None, clusters:
         return _finding(seen, trial, what, verb, cause)
     if not _engaged(trial, clusters):
         reason = switched_off(view, seen, clusters) or cause_of(view, seen, lines)
+        reason = reason or unknown(view, seen, "it gives no reason")
         marked = number(trial, "clusters")
         verb = "marks clusters and compiles none of them" if marked else "compiles nothing"
-        reason = reason or unknown(view, seen, "it gives no reason")
         return _finding(seen, trial, what, verb, reason)
     if control is None or not ok(control):
         return seen.unjudged(f"what runs without XLA did not run: {failed(seen, control)}")
@@ -108,31 +116,17 @@ def _judged(view: SnapshotView, seen: Seen, trial: SystemTrial | None, clusters:
         return seen.unjudged(f"{trial.name}: its result was not compared with another")
     off_by = share if isinstance(share, (int, float)) else float("nan")
     if not off_by <= _BOUND:
-        differs = NotCompiled(DIFFERS, "", {"off": off_by, "allowed": _BOUND})
+        differs = NotCompiled(DIFFERS, {"off": off_by, "allowed": _BOUND})
         return _finding(seen, trial, what, "computes something else", differs)
     return Passed(_detail(view, seen, trial))
 
 
-def _without(
-    view: SnapshotView, seen: Seen, trial: SystemTrial | None, what: str, lines: list[str]
-) -> Verdict:
-    """Of a trial that was not reached, took too long, or cannot be made in this version."""
-    if trial is not None and trial.outcome == "not-supported":
-        return seen.not_applicable(trial.reason)
-    died = next((one for one in seen.run.trials if one.outcome == "crashed"), None)
-    cause = unknown_flag(view, lines) if trial is None else None
-    if cause is not None and died is not None:
-        return _finding(seen, died, what, "ends the process", cause)
-    name = f"{trial.name}: " if trial is not None else ""
-    return seen.unjudged(f"{name}{failed(seen, trial)}")
-
-
 def _finding(seen: Seen, trial: SystemTrial, what: str, verb: str, why: NotCompiled) -> Finding:
-    more = []
-    if why.line and why.line not in trial.reason:
-        more.append(Evidence(f"{seen.path}.log", why.line, "its standard error"))
-    details = {"what": what, "verb": verb, **why.details}
-    return seen.found(why.cause, trial, *seen.controls, more=more, **details)
+    shown = bool(why.line) and why.line not in trial.reason
+    more = [Evidence(f"{seen.path}.log", why.line, "its standard error")] if shown else []
+    return seen.found(
+        why.cause, trial, *seen.controls, more=more, what=what, verb=verb, **why.params
+    )
 
 
 def _detail(view: SnapshotView, seen: Seen, trial: SystemTrial) -> str:

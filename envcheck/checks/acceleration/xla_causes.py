@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from packaging.version import Version
 
 from ...data.capabilities import capability
 from ...data.versions import parse_version
 from ..driver_state import driver_version
-from ..framework.compiler_tools import XlaTools, bring_tools, newer_ptxas, xla_tools
+from ..framework.compiler_tools import (
+    XlaTools,
+    bring_tools,
+    newer_ptxas,
+    version_of_tool,
+    xla_tools,
+)
 from ..reading import FRAMEWORKS, CannotJudge, Framework, SnapshotView, known
 from ..system_commands import on_system
 from ..target import framework, python, variables
-from ..verdicts import Cause, Remedy, word
+from ..verdicts import Cause, Params, Remedy, fail, word
 from .common import Seen
 
 _NO_FLAG = re.compile(r"Unknown flags? in (\w*XLA_FLAGS): (--[\w-]+)")
@@ -23,16 +28,16 @@ TAKEN = re.compile(
     r"(?i)busy or unavailable|CUDA_ERROR_DEVICE_UNAVAILABLE|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED"
 )
 # What keeps clusters from being made, in the words of TF_XLA_FLAGS.
-SWITCHES_OFF = re.compile(
+_SWITCHES_OFF = re.compile(
     r"--(tf_xla_auto_jit=(?:-\d+|single-gpu\(-\d+\))|tf_xla_min_cluster_size=\d{3,9}"
     r"|tf_xla_clustering_fuel=\d{1,2}|tf_xla_ops_to_cluster=[^\s]+)(?=\s|$)"
 )
 
 
-def _cause(key: str, why: str, remedy: str = "", commands: tuple[str, ...] = ()) -> Cause:
+def _cause(key: str, why: str, remedy: str = "", *commands: str) -> Cause:
     headline = "{what} is on and {verb}: " + why
     sentence = "{what} is on in {title} and {verb}{where}: " + why + "."
-    return Cause(key, "fail", headline, sentence, remedy, commands)
+    return fail(key, headline, sentence, remedy, *commands)
 
 
 UNKNOWN_FLAG = _cause(
@@ -55,27 +60,48 @@ NO_CODE = _cause(
     "it makes no code that runs on this GPU",
     "Take a {framework} that was built for this GPU (see FRM-004).",
 )
-CUDA_ERROR = _cause("cuda-error", "CUDA answers {error}")
 SWITCHED_OFF = _cause("switched-off", "{setting} switches it off", "Take it out of the variable.")
 FAILS = _cause("fails", "{why}")
 DIFFERS = _cause(
     "wrong-result",
     "its result is off by {off:.2g} of the largest value, where {allowed:g} is what rounding explains",
     "Do not trust what it compiles: take a newer release of the framework, and a ptxas of 11.1 or later.",
-    ("which -a ptxas", "ptxas --version"),
+    "which -a ptxas",
+    "ptxas --version",
 )
 CAUSES = (
-    *(UNKNOWN_FLAG, UNKNOWN_CHIP, OLD_PTXAS, NO_FILES, OLD_DRIVER, NO_CODE, CUDA_ERROR),
-    *(SWITCHED_OFF, FAILS, DIFFERS),
+    *(UNKNOWN_FLAG, UNKNOWN_CHIP, OLD_PTXAS, NO_FILES, OLD_DRIVER),
+    *(NO_CODE, SWITCHED_OFF, FAILS, DIFFERS),
+)
+# Words of a log, the first that match: groups are the parameters of the causes.
+_EXPLAINED = tuple(
+    (re.compile(pattern), cause)
+    for pattern, cause in (
+        (r"Value '(?P<chip>sm_\d+\w?)' is not defined for option 'gpu-name'", UNKNOWN_CHIP),
+        (r"ptxas does not support CC (?P<chip>\d+\.\d+)", UNKNOWN_CHIP),
+        (
+            r"Unsupported \.version (?P<written>\d+\.\d+); current version is '?(?P<newest>\d+\.\d+)",
+            OLD_PTXAS,
+        ),
+        (r"libdevice not found|Can't find libdevice|libdevice\.10\.bc", NO_FILES),
+        (
+            r"(?P<ptxas>ptxas not found|No PTX compilation provider"
+            r"|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas)",
+            NO_FILES,
+        ),
+        (r"UNSUPPORTED_PTX_VERSION|unsupported toolchain", OLD_DRIVER),
+        (r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX", NO_CODE),
+        (r"\b(?P<error>CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})", FAILS),
+    )
 )
 
 
 class NotCompiled(NamedTuple):
-    """Why nothing was compiled. line: of a log, that shows it. details: as Cause.found takes them."""
+    """Why nothing was compiled. params: as Cause.found takes them. line: of a log, that shows it."""
 
     cause: Cause
-    line: str
-    details: dict[str, Any]
+    params: Params
+    line: str = ""
 
 
 class _Target(NamedTuple):
@@ -85,104 +111,66 @@ class _Target(NamedTuple):
     facts: Framework
     tools: XlaTools | None
 
-    @property
-    def ptxas(self) -> str:
-        tools = self.tools.ptxas if self.tools else []
-        version = parse_version(known(tools[0].version) or "") if tools else None
-        return f"ptxas {version.major}.{version.minor}" if version else "ptxas"
+    def params(self, cause: Cause, match: re.Match[str]) -> Params:
+        """What a line of the log, and the machine, say of a cause."""
+        said = match.groupdict()
+        built = known(self.facts.built_cuda) or ""
+        if cause is UNKNOWN_CHIP:
+            return self.chip(re.sub(r"\D", "", said["chip"]))
+        if cause is OLD_PTXAS:
+            return {"ptxas": self._ptxas, "advice": self._newer(parse_version(built)), **said}
+        if cause is NO_FILES:
+            return self.files(["ptxas"] if "ptxas" in said else ["libdevice.10.bc"])
+        if cause is OLD_DRIVER:
+            version = known(driver_version(self.view)[0])
+            return {
+                "driver": f" {version}" if version else "",
+                "built": f" of CUDA {built}" if built else "",
+                "commands": on_system(self.view, "update-driver"),
+            }
+        if cause is NO_CODE:
+            return {"framework": FRAMEWORKS[self.facts.name]}
+        again = _ask_again(self.view, self.facts.name)
+        return {"why": f"CUDA answers {said['error']}", "advice": again}
 
-    def newer(self, first: Version | None) -> Remedy:
-        """A ptxas of that CUDA."""
-        if self.tools is not None and self.tools.ptxas and first is not None:
-            return newer_ptxas(self.view, self.facts, self.tools, self.tools.ptxas[0], first)
-        least = f" of CUDA {first} or later" if first else ""
-        return Remedy(f"Put a ptxas{least} first on PATH.", ["which -a ptxas", "ptxas --version"])
-
-    def no_chip(self, match: re.Match[str]) -> dict[str, Any]:
-        chip = match[1] or f"sm_{match[2].replace('.', '')}"
-        return self.of_chip(re.sub(r"\D", "", chip), chip)
-
-    def of_chip(self, digits: str, chip: str) -> dict[str, Any]:
+    def chip(self, digits: str) -> Params:
         row = capability(f"{digits[:-1]}.{digits[-1]}")
         first = parse_version(row.first_cuda) if row is not None else None
-        return {"ptxas": self.ptxas, "chip": chip, "advice": self.newer(first)}
+        return {"ptxas": self._ptxas, "chip": f"sm_{digits}", "advice": self._newer(first)}
 
-    def old_ptxas(self, match: re.Match[str]) -> dict[str, Any]:
-        advice = self.newer(parse_version(known(self.facts.built_cuda) or ""))
-        return {"ptxas": self.ptxas, "newest": match[2], "written": match[1], "advice": advice}
-
-    def missing(self, match: re.Match[str]) -> dict[str, Any]:
-        files = "libdevice.10.bc is" if "libdevice" in match[0] else "ptxas is"
-        return self.of_files(files)
-
-    def of_files(self, files: str) -> dict[str, Any]:
+    def files(self, missing: list[str]) -> Params:
+        files = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'}"
         command = "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"
         advice = Remedy("Name a toolkit that has both to XLA.", [command])
         if self.tools is not None:
             advice = bring_tools(self.view, self.facts, self.tools)
         return {"files": files, "advice": advice}
 
-    def old_driver(self, _match: re.Match[str]) -> dict[str, Any]:
-        version, built = known(driver_version(self.view)[0]), known(self.facts.built_cuda)
-        return {
-            "driver": f" {version}" if version else "",
-            "built": f" of CUDA {built}" if built else "",
-            "commands": on_system(self.view, "update-driver"),
-        }
+    @property
+    def _ptxas(self) -> str:
+        version = version_of_tool(self.tools.ptxas[0]) if self.tools and self.tools.ptxas else None
+        return f"ptxas {version.major}.{version.minor}" if version else "ptxas"
 
-    def no_code(self, _match: re.Match[str]) -> dict[str, Any]:
-        return {"framework": FRAMEWORKS[self.facts.name]}
-
-    def cuda_error(self, match: re.Match[str]) -> dict[str, Any]:
-        return {"error": match[1], "advice": ask_again(self.view, self.facts.name)}
-
-
-_EXPLAINED: tuple[
-    tuple[re.Pattern[str], Cause, Callable[[_Target, re.Match[str]], dict[str, Any]]], ...
-] = (
-    (
-        re.compile(
-            r"Value '(sm_\d+\w?)' is not defined for option 'gpu-name'|ptxas does not support CC (\d+\.\d+)"
-        ),
-        UNKNOWN_CHIP,
-        _Target.no_chip,
-    ),
-    (
-        re.compile(r"Unsupported \.version (\d+\.\d+); current version is '?(\d+\.\d+)"),
-        OLD_PTXAS,
-        _Target.old_ptxas,
-    ),
-    (
-        re.compile(
-            r"libdevice not found|Can't find libdevice|libdevice\.10\.bc|ptxas not found"
-            r"|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas"
-            r"|No PTX compilation provider"
-        ),
-        NO_FILES,
-        _Target.missing,
-    ),
-    (re.compile(r"UNSUPPORTED_PTX_VERSION|unsupported toolchain"), OLD_DRIVER, _Target.old_driver),
-    (
-        re.compile(r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX"),
-        NO_CODE,
-        _Target.no_code,
-    ),
-    (re.compile(r"\b(CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})"), CUDA_ERROR, _Target.cuda_error),
-)
+    def _newer(self, first: Version | None) -> Remedy:
+        """A ptxas of that CUDA."""
+        if self.tools is not None and self.tools.ptxas and first is not None:
+            return newer_ptxas(self.view, self.facts, self.tools, self.tools.ptxas[0], first)
+        least = f" of CUDA {first} or later" if first else ""
+        return Remedy(f"Put a ptxas{least} first on PATH.", ["which -a ptxas", "ptxas --version"])
 
 
 def cause_of(view: SnapshotView, seen: Seen, lines: list[str]) -> NotCompiled | None:
-    """The first cause that these lines show, those that name their remedy best first."""
+    """The first cause that these lines show, those that name their remedy best first; else of the files."""
     found = unknown_flag(view, lines)
     facts, tools = compilers(view, seen)
     if found is not None or facts is None:
         return found
     target = _Target(view, facts, tools)
-    for pattern, cause, details in _EXPLAINED:
+    for pattern, cause in _EXPLAINED:
         for line in lines:
             match = pattern.search(line)
             if match is not None:
-                return NotCompiled(cause, line, details(target, match))
+                return NotCompiled(cause, target.params(cause, match), line)
     return _by_files(target) if seen.run.device == "gpu" else None
 
 
@@ -199,8 +187,8 @@ def unknown_flag(view: SnapshotView, lines: list[str]) -> NotCompiled | None:
         match = _NO_FLAG.search(line)
         if match is not None:
             name, flag = match[1], match[2]
-            details = {"name": name, "flag": flag, "commands": [_without_flag(view, name, flag)]}
-            return NotCompiled(UNKNOWN_FLAG, line, details)
+            params = {"name": name, "flag": flag, "commands": [_without_flag(view, name, flag)]}
+            return NotCompiled(UNKNOWN_FLAG, params, line)
     return None
 
 
@@ -217,21 +205,16 @@ def _by_files(target: _Target) -> NotCompiled | None:
     tools = target.tools
     if tools is None:
         return None
-    missing = [] if tools.libdevice else ["libdevice.10.bc"]
-    if tools.search.ptxas and not tools.ptxas:
-        missing.insert(0, "ptxas")
-    if missing:
-        files = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'}"
-        return NotCompiled(NO_FILES, "", target.of_files(files))
+    if tools.missing:
+        return NotCompiled(NO_FILES, target.files(tools.missing))
     gpus = known(target.facts.gpus) or []
     own = known(gpus[0].compute_capability) if gpus else None
     row = capability(own) if own else None
     first = parse_version(row.first_cuda) if row is not None else None
-    version = parse_version(known(tools.ptxas[0].version) or "") if tools.ptxas else None
+    version = version_of_tool(tools.ptxas[0]) if tools.ptxas else None
     if own is None or first is None or version is None or version >= first:
         return None
-    digits = own.replace(".", "")
-    return NotCompiled(UNKNOWN_CHIP, "", target.of_chip(digits, f"sm_{digits}"))
+    return NotCompiled(UNKNOWN_CHIP, target.chip(own.replace(".", "")))
 
 
 def switched_off(view: SnapshotView, seen: Seen, clusters: bool) -> NotCompiled | None:
@@ -240,7 +223,7 @@ def switched_off(view: SnapshotView, seen: Seen, clusters: bool) -> NotCompiled 
         given = variables(view)
     except CannotJudge:
         return None
-    match = SWITCHES_OFF.search(given.get("TF_XLA_FLAGS", "")) if clusters else None
+    match = _SWITCHES_OFF.search(given.get("TF_XLA_FLAGS", "")) if clusters else None
     lazy = given.get("JAX_DISABLE_JIT", "")
     if seen.run.framework == "jax" and lazy.lower() in ("1", "true", "yes", "on", "y", "t"):
         setting, command = f"JAX_DISABLE_JIT={lazy}", "unset JAX_DISABLE_JIT"
@@ -249,15 +232,15 @@ def switched_off(view: SnapshotView, seen: Seen, clusters: bool) -> NotCompiled 
         command = _without_flag(view, "TF_XLA_FLAGS", f"--{match[1].partition('=')[0]}")
     else:
         return None
-    return NotCompiled(SWITCHED_OFF, "", {"setting": setting, "commands": [command]})
+    return NotCompiled(SWITCHED_OFF, {"setting": setting, "commands": [command]})
 
 
 def unknown(view: SnapshotView, seen: Seen, why: str) -> NotCompiled:
-    advice = ask_again(view, seen.run.framework)
-    return NotCompiled(FAILS, "", {"why": why.rstrip(".")[:200], "advice": advice})
+    advice = _ask_again(view, seen.run.framework)
+    return NotCompiled(FAILS, {"why": why.rstrip(".")[:200], "advice": advice})
 
 
-def ask_again(view: SnapshotView, name: str) -> Remedy:
+def _ask_again(view: SnapshotView, name: str) -> Remedy:
     code = {
         "jax": "import jax; print(jax.jit(lambda x: x + 1)(1.0))",
         "tensorflow": "import tensorflow as tf; print(tf.function(lambda x: x + 1, jit_compile=True)(1.0))",

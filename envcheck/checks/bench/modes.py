@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...bench.records import RowResult
 from ..reading import Skip, SnapshotView
-from ..verdicts import Cause, Passed, Unjudged, Verdicts, check
+from ..verdicts import Passed, Unjudged, Verdicts, check, fail, warn
 from . import common
 from .common import HELD_BACK, NOTHING_RUNS, again, bench, subjects, target, worst
 
@@ -14,32 +14,29 @@ _EXPLAIN = (
     *(f"ENV-{number:03}" for number in (4, 14, 15)),
 )
 _TRY_EACH = "Check which system does nothing here, and why: each is tried by itself."
-IDLE = Cause(
+IDLE = fail(
     "mode-not-engaged",
-    "fail",
-    headline="{row}: {proof}",
-    sentence="{row} did not engage what it asks for: {proof}.",
-    remedy=_TRY_EACH,
+    "{row}: {proof}",
+    "{row} did not engage what it asks for: {proof}.",
+    _TRY_EACH,
 )
-NOT_PLAIN = Cause(
+NOT_PLAIN = warn(
     "fp32-not-plain",
-    "warn",
-    headline="{row}: {proof}",
-    sentence="{row} is not the FP32 that it is to be: {proof}.",
-    remedy=_TRY_EACH,
+    "{row}: {proof}",
+    "{row} is not the FP32 that it is to be: {proof}.",
+    _TRY_EACH,
 )
 _AGAIN = "Run it again, by itself."
 _DIED = {
-    "crashed": Cause("row-crashed", "fail", "{row} crashed", "{row} crashed: {reason}.", _AGAIN),
-    "timeout": Cause("row-hung", "fail", "{row} hung", "{row} hung: {reason}.", _AGAIN),
-    "error": Cause("row-failed", "fail", "{row} failed", "{row} failed: {reason}.", _AGAIN),
+    "crashed": fail("row-crashed", "{row} crashed", "{row} crashed: {reason}.", _AGAIN),
+    "timeout": fail("row-hung", "{row} hung", "{row} hung: {reason}.", _AGAIN),
+    "error": fail("row-failed", "{row} failed", "{row} failed: {reason}.", _AGAIN),
 }
-NO_NUMBER = Cause(
+NO_NUMBER = fail(
     "loss-no-number",
-    "fail",
-    headline="{row}: its loss is no number",
-    sentence="{row} trains to a loss that is no number (NaN or infinite).",
-    remedy="Run it again; if it happens again, check the arithmetic and the loss scaler by themselves.",
+    "{row}: its loss is no number",
+    "{row} trains to a loss that is no number (NaN or infinite).",
+    "Run it again; if it happens again, check the arithmetic and the loss scaler by themselves.",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...bench.records import RowResult
 from ..reading import Skip, SnapshotView
-from ..verdicts import Cause, Finding, Passed, Verdicts, check
+from ..verdicts import Cause, Finding, Passed, Verdicts, check, fail, warn
 from . import common
 from .common import HELD_BACK, NOTHING_RUNS, bench, slow_remedy, target, timed, worst
 
@@ -15,16 +15,15 @@ _SLOW = "{row} trains {rate}{verdict}.{suspect}"
 
 _THAN_IT_SHOULD = "{row} is {below:.0%} below its reference"
 _THAN_OTHERS = "{row} is {below:.0%} below GPUs of its name"
-FAR_BELOW_REFERENCE = Cause("far-below-reference", "fail", _THAN_IT_SHOULD, _SLOW)
-BELOW_REFERENCE = Cause("below-reference", "warn", _THAN_IT_SHOULD, _SLOW)
-FAR_BELOW_OTHERS = Cause("far-below-other-gpus", "fail", _THAN_OTHERS, _SLOW)
-BELOW_OTHERS = Cause("below-other-gpus", "warn", _THAN_OTHERS, _SLOW)
-SCALES_BADLY = Cause(
+FAR_BELOW_REFERENCE = fail("far-below-reference", _THAN_IT_SHOULD, _SLOW)
+BELOW_REFERENCE = warn("below-reference", _THAN_IT_SHOULD, _SLOW)
+FAR_BELOW_OTHERS = fail("far-below-other-gpus", _THAN_OTHERS, _SLOW)
+BELOW_OTHERS = warn("below-other-gpus", _THAN_OTHERS, _SLOW)
+SCALES_BADLY = warn(
     "scales-badly",
-    "warn",
-    headline="{gpus} GPUs train at {efficiency:.0%} of what they do alone",
-    sentence="{row}: {rate:,.0f} {unit}, {efficiency:.0%} of what its GPUs do alone.{slowest}",
-    remedy="Look at what joins the GPUs, at NCCL over it, and at whether one of them is slow.",
+    "{gpus} GPUs train at {efficiency:.0%} of what they do alone",
+    "{row}: {rate:,.0f} {unit}, {efficiency:.0%} of what its GPUs do alone.{slowest}",
+    "Look at what joins the GPUs, at NCCL over it, and at whether one of them is slow.",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..reading import CannotJudge, Framework, SnapshotView, Unavailable, known
 from ..target import framework_facts, title_of
-from ..verdicts import Cause, Finding, about, fill_in, word
+from ..verdicts import Cause, Finding, about, fail, fill_in, warn, word
 from ..visible import VARIABLE, setting
 from .common import setting_evidence
 
@@ -18,23 +18,20 @@ _THERE_ARE = (
     f"There are {{count}} MIG instances{{others}}, {VARIABLE} is not set, and CUDA shows a process one MIG"
     " instance alone"
 )
-SEVERAL_NAMED = Cause(
+SEVERAL_NAMED = warn(
     "several-mig-instances-named",
-    "warn",
     _HEADLINE,
     f"{VARIABLE} names {{count}} MIG instances, and CUDA takes one of them, {{first}}.",
     _ONE_EACH,
 )
-NONE_NAMED = Cause(
+NONE_NAMED = warn(
     "no-mig-instance-named",
-    "warn",
     _HEADLINE,
     f"{_THERE_ARE}: every process that names none gets the same one.",
     _ONE_EACH,
 )
-FAILS = Cause(
+FAILS = fail(
     "framework-fails-over-mig",
-    "fail",
     _HEADLINE,
     f"{_THERE_ARE}, over which {{framework}} fails.",
     _ONE_EACH,

@@ -19,7 +19,7 @@ from ..target import (
     title_of,
     variables,
 )
-from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
+from ..verdicts import Passed, Remedy, Verdicts, about, check, warn
 from .common import newest_generation, setting_evidence
 from .speed import is_true
 
@@ -27,9 +27,8 @@ _AMP = ("TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_
 _FIRST_WITH_AMP = (19, 3)  # NVIDIA's container 19.03
 _LAST_SEEN_TF2 = (21, 10)  # NVIDIA's container 21.10 with TensorFlow 2 logs that it has no effect
 KERAS_HAS_IT = Version("2.4")
-IGNORED = Cause(
+IGNORED = warn(
     "mixed-precision-ignored",
-    "warn",
     "TensorFlow ignores the mixed precision asked for",
     "{variable}={value} does nothing in {build}: it computes in 32 bits.",
 )

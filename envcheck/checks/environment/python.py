@@ -6,7 +6,7 @@ import re
 
 from .. import target
 from ..reading import Distribution, Skip, SnapshotView, facts_of, known
-from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check
+from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check, fail, warn
 from .common import misset, setting_evidence
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
@@ -15,9 +15,8 @@ _OF_THIS_STACK = re.compile(
     r"[\w.-]*$"
 )
 _USER_SITE = re.compile(r"/\.local/lib/python\d")
-PRELOADED = Cause(
+PRELOADED = warn(
     "gpu-library-preloaded",
-    "warn",
     "LD_PRELOAD replaces a library of the GPU stack",
     "LD_PRELOAD puts {files} before the library of the driver or the framework in every process.",
     "Unset it, unless those who share the GPUs want it so.",
@@ -53,17 +52,16 @@ _FIRST = "Keep it out of this Python, then run envcheck again before anything is
 _OTHERS = "PYTHONPATH brings another Python's packages"
 _UNSET = ("unset PYTHONPATH",)
 _NO_USER_SITE = ("export PYTHONNOUSERSITE=1",)
-OTHER_BY_PATH = Cause("pythonpath-of-another-python", "fail", _OTHERS, _FOREIGN, _FIRST, _UNSET)
-OTHER_PYTHON = Cause("packages-of-another-python", "fail", _LEAKS, _FOREIGN, _FIRST)
-PYTHONHOME = Cause(
+OTHER_BY_PATH = fail("pythonpath-of-another-python", _OTHERS, _FOREIGN, _FIRST, *_UNSET)
+OTHER_PYTHON = fail("packages-of-another-python", _LEAKS, _FOREIGN, _FIRST)
+PYTHONHOME = warn(
     "pythonhome-set",
-    "warn",
     _LEAKS,
     "{variable}={value} makes this environment's Python use another one's standard library.",
     "Unset it.",
 )
-BY_PATH = Cause("pythonpath-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, _UNSET)
-BY_USER = Cause("user-site-leaks", "warn", _LEAKS, _BRINGS, _KEEP_OUT, _NO_USER_SITE)
+BY_PATH = warn("pythonpath-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_UNSET)
+BY_USER = warn("user-site-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_NO_USER_SITE)
 
 
 @check(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..driver_state import NO_GPUS_THERE
 from ..reading import NotKnown, SnapshotView, known
 from ..target import framework, framework_facts, need_gpus, sees_gpus, title_of, variables
-from ..verdicts import Cause, Passed, Verdicts, check
+from ..verdicts import Passed, Verdicts, check, warn
 from ..visible import visible
 from .common import CUDA_GUIDE, major, misset
 
@@ -31,9 +31,8 @@ def is_true(value: str | None) -> bool:
     return (value or "").strip().lower() in ("1", "true", "yes", "on")
 
 
-TF32_OFF = Cause(
+TF32_OFF = warn(
     "tf32-off",
-    "warn",
     "TF32 is switched off",
     "{variable}={value} keeps 32-bit products off the Tensor Cores of {gpu}.",
     "Unset it, unless the full 32-bit precision is needed.",
@@ -65,9 +64,8 @@ def tf32(view: SnapshotView) -> Verdicts:
         yield Passed("NVIDIA_TF32_OVERRIDE=0, on GPUs without TF32")
 
 
-BLOCKING = Cause(
+BLOCKING = warn(
     "launch-blocking",
-    "warn",
     "each kernel launch waits for the one before",
     "{variable}={value} makes the CPU wait for every kernel: training is slow.",
     "Unset it; it is for debugging.",
@@ -88,9 +86,8 @@ def launch_blocking(view: SnapshotView) -> Verdicts:
         yield Passed("CUDA_LAUNCH_BLOCKING is not set")
 
 
-LOG_HIDDEN = Cause(
+LOG_HIDDEN = warn(
     "log-hidden",
-    "warn",
     "TensorFlow's messages are switched off",
     "{variable}={value} hides the reason why TensorFlow sees no GPU.",
     "Unset it until the GPUs are seen.",
@@ -119,9 +116,8 @@ def hidden_log(view: SnapshotView) -> Verdicts:
     yield misset(view, LOG_HIDDEN, "TF_CPP_MIN_LOG_LEVEL")
 
 
-TENSOR_CORES_OFF = Cause(
+TENSOR_CORES_OFF = warn(
     "tensor-cores-off",
-    "warn",
     "a variable switches Tensor Cores off",
     "{variable}={value} switches Tensor Cores off for {operations}.",
     "Unset it.",

@@ -9,7 +9,7 @@ from ..driver_state import NO_GPUS_THERE
 from ..reading import NotKnown, Skip, SnapshotView, fact, is_container
 from ..system_commands import in_engine
 from ..target import gpus_present, need_gpus, variables
-from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
+from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check, fail, warn
 from ..visible import VARIABLE, devices, visible
 from .common import CUDA_GUIDE, setting_evidence
 from .mig import FAILS, NONE_NAMED, SEVERAL_NAMED, one_of_several
@@ -86,16 +86,14 @@ def visible_devices(view: SnapshotView) -> Verdicts:
 
 GIVEN = "NVIDIA_VISIBLE_DEVICES"
 _NO_GPU = "the container was given no GPU"
-NONE_GIVEN = Cause(
+NONE_GIVEN = fail(
     "no-gpu-given",
-    "fail",
     _NO_GPU,
     f"This container was started with {GIVEN}={{value}}: it has no GPU.",
     "Start it with GPUs.",
 )
-IGNORED = Cause(
+IGNORED = fail(
     "runtime-ignores-request",
-    "fail",
     _NO_GPU,
     f"{GIVEN}={{value}} asks for GPUs, and neither a device node nor a library of the driver is in this"
     " container: what started it does not use NVIDIA's runtime.",
@@ -153,14 +151,13 @@ def _in_container(view: SnapshotView) -> bool:
 
 
 ORDER = "CUDA_DEVICE_ORDER"
-OTHER_ORDER = Cause(
+OTHER_ORDER = warn(
     "device-order-differs",
-    "warn",
     "CUDA and nvidia-smi number the GPUs differently",
     f"This machine has different GPUs ({{gpus}}) and {ORDER} is {{order}}: CUDA's index of a GPU is not"
     " nvidia-smi's.",
     "Set it, before CUDA starts.",
-    [f"export {ORDER}=PCI_BUS_ID"],
+    f"export {ORDER}=PCI_BUS_ID",
 )
 
 
@@ -199,11 +196,11 @@ CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 _OMITS = f"{CAPABILITIES}={{value}} leaves out {{lacking}}: "
 _LACKS_PARTS = "the container lacks parts of the driver"
 _NO_NVML = f"{_OMITS}nvidia-smi and NVML are missing."
-NO_COMPUTE = Cause(
-    "no-compute", "fail", _LACKS_PARTS, f"{_OMITS}no framework finds a GPU.", "Start it with both."
+NO_COMPUTE = fail(
+    "no-compute", _LACKS_PARTS, f"{_OMITS}no framework finds a GPU.", "Start it with both."
 )
-NVML_FAILS = Cause("nvml-fails", "fail", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
-NO_UTILITY = Cause("no-utility", "warn", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
+NVML_FAILS = fail("nvml-fails", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
+NO_UTILITY = warn("no-utility", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
 
 
 @check(

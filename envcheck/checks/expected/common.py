@@ -11,27 +11,25 @@ from ...attributes.values import gpus_counted
 from ...attributes.wanted_rates import RATES
 from ...facts.profile import ProductTables, Profile, Value, Wanted
 from ..reading import CannotJudge, CouldNotRun, Skip, SnapshotView, Unavailable, need
-from ..verdicts import Cause, Evidence, Finding, Subject, Unjudged
+from ..verdicts import Evidence, Finding, Subject, Unjudged, fail
 
 _NOT_THERE = ("absent", "not-supported")  # known not to be there
 NONE = "none"  # how a profile says that
 CHANGE = "Change the machine to match the profile, or correct the profile."
 
 _SENTENCE = "The profile wants {what} {wanted} ({place}); here it is {found}."
-DIFFERS = Cause(
+DIFFERS = fail(
     "differs-from-profile",
-    "fail",
-    headline="{what} is not what the profile says",
-    sentence=_SENTENCE,
-    remedy=CHANGE,
+    "{what} is not what the profile says",
+    _SENTENCE,
+    CHANGE,
     cases=("what",),
 )
-DEVICE_DIFFERS = Cause(
+DEVICE_DIFFERS = fail(
     "device-differs-from-profile",
-    "fail",
-    headline="has not the {what} that the profile wants",
-    sentence=_SENTENCE,
-    remedy=CHANGE,
+    "has not the {what} that the profile wants",
+    _SENTENCE,
+    CHANGE,
     cases=("what",),
 )
 

@@ -14,7 +14,6 @@ from ..gpus import address_of, together
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, known
 from ..verdicts import (
-    Cause,
     Finding,
     Passed,
     Subject,
@@ -22,6 +21,7 @@ from ..verdicts import (
     Verdicts,
     about_gpu,
     check,
+    fail,
     word,
 )
 from .common import (
@@ -60,21 +60,20 @@ def _within(wanted: Value, name: str) -> bool:
     return set(str(wanted).lower().split()) <= set(name.lower().replace("-", " ").split())
 
 
-STRANGER = Cause(
+STRANGER = fail(
     "gpu-not-in-profile",
-    "fail",
-    headline="is not a GPU of the profile",
-    sentence="The profile has no GPU of this name ({place}): {name}.",
-    remedy=f"Look for GPUs that the driver does not list, or that belong elsewhere. {CHANGE}",
-    commands=["nvidia-smi -L", NVIDIA_DEVICES],
+    "is not a GPU of the profile",
+    "The profile has no GPU of this name ({place}): {name}.",
+    f"Look for GPUs that the driver does not list, or that belong elsewhere. {CHANGE}",
+    "nvidia-smi -L",
+    NVIDIA_DEVICES,
 )
-UNPROVEN = Cause(
+UNPROVEN = fail(
     "tensor-cores-unproven",
-    "fail",
-    headline="has no proof of Tensor Cores for {mode}",
-    sentence="The profile wants Tensor Cores proven for {mode} ({place}); they are not.",
-    remedy=CHANGE,
-    commands=["envcheck doctor -v --only tensorcores"],
+    "has no proof of Tensor Cores for {mode}",
+    "The profile wants Tensor Cores proven for {mode} ({place}); they are not.",
+    CHANGE,
+    "envcheck doctor -v --only tensorcores",
     cases=("mode",),
 )
 

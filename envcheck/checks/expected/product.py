@@ -5,19 +5,18 @@ from __future__ import annotations
 from ...attributes.values import gpus_counted
 from ..driver_state import NO_GPUS
 from ..reading import CouldNotRun, Skip, SnapshotView
-from ..verdicts import Cause, Passed, Verdicts, check
+from ..verdicts import Passed, Verdicts, check, fail
 from .common import place, product_of, profile_of
 
 _MOST = 12
 
 
-UNKNOWN_PRODUCT = Cause(
+UNKNOWN_PRODUCT = fail(
     "product-not-in-profile",
-    "fail",
-    headline="the profile has no machine like this one",
-    sentence="The profile has no machine like this one ({place}): this has {gpus}, and it knows {products}.",
-    remedy="Use a profile of this product, or write the baseline again with machines like this one.",
-    commands=["nvidia-smi -L"],
+    "the profile has no machine like this one",
+    "The profile has no machine like this one ({place}): this has {gpus}, and it knows {products}.",
+    "Use a profile of this product, or write the baseline again with machines like this one.",
+    "nvidia-smi -L",
 )
 
 

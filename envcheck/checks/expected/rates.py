@@ -12,7 +12,6 @@ from ..driver_state import NO_GPUS
 from ..gpus import together
 from ..reading import Skip, SnapshotView, known
 from ..verdicts import (
-    Cause,
     Evidence,
     Finding,
     Passed,
@@ -20,6 +19,7 @@ from ..verdicts import (
     Verdicts,
     about_gpu,
     check,
+    fail,
 )
 from .common import CHANGE, place, wanted_tables
 
@@ -35,12 +35,11 @@ _AT = {
 }
 
 
-SLOW = Cause(
+SLOW = fail(
     "rate-beyond-profile",
-    "fail",
-    headline="is slower than the profile says",
-    sentence="{what}: the profile wants {bound} {unit} ({place}); here it is {value:.4g}{usual}.",
-    remedy=CHANGE,
+    "is slower than the profile says",
+    "{what}: the profile wants {bound} {unit} ({place}); here it is {value:.4g}{usual}.",
+    CHANGE,
     cases=("key",),
 )
 

@@ -11,7 +11,7 @@ from ...data.sonames import component_of
 from ..reading import Framework, SnapshotView, known
 from ..system_commands import on_system
 from ..target import about_framework, pip, pip_install, title_of
-from ..verdicts import Cause, Evidence, Finding, Param, Remedy, word
+from ..verdicts import Cause, Evidence, Finding, Param, Remedy, fail, word
 
 
 class KnownMessage(NamedTuple):
@@ -45,7 +45,7 @@ class Explained(NamedTuple):
 def import_fails(key: str, says: str, remedy: str = "", source: str = "") -> Cause:
     """A cause of FRM-001."""
     headline = "{framework} does not import: " + says
-    return Cause(key, "fail", headline, f"{headline}.", remedy, source=source)
+    return fail(key, headline, f"{headline}.", remedy, source=source)
 
 
 def sees_too_few(key: str, says: str, remedy: str = "", source: str = "") -> Cause:
@@ -53,7 +53,7 @@ def sees_too_few(key: str, says: str, remedy: str = "", source: str = "") -> Cau
     headline = "{framework} sees {seen} of {expected}"
     why = " that CUDA sees, so it trains on {instead}: " + f"{says}."
     sentence = "{framework} sees {seen} of the {expected}" + why
-    return Cause(key, "fail", headline, sentence, remedy, source=source)
+    return fail(key, headline, sentence, remedy, source=source)
 
 
 def signs(code: str, make: Callable[[str, str, str, str], Cause]) -> tuple[KnownMessage, ...]:

@@ -22,7 +22,17 @@ from ..target import (
     title_of,
     variables,
 )
-from ..verdicts import Cause, Evidence, Passed, Remedy, Verdicts, about_file, check, word
+from ..verdicts import (
+    Evidence,
+    Passed,
+    Remedy,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    warn,
+    word,
+)
 from .trials import lines_of, ran
 
 _BEFORE = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
@@ -71,18 +81,18 @@ def xla_tools(facts: Framework) -> XlaTools:
     )
     # Later versions pass over a ptxas that is too old for anything, and take the next one.
     oldest = search.oldest_ptxas if search.as_new_as_build else None
-    ptxas = [one for one in ptxas if oldest is None or (_version(one) or oldest) >= oldest]
+    ptxas = [one for one in ptxas if oldest is None or (version_of_tool(one) or oldest) >= oldest]
     return XlaTools(search, ptxas, libdevice, found)
 
 
-def _version(tool: CompilerTool) -> Version | None:
+def version_of_tool(tool: CompilerTool) -> Version | None:
     return parse_version(known(tool.version) or "")
 
 
 _NONE_FOUND = "XLA finds no {missing}"
 _LACKING = "XLA in {framework} {version} finds no {missing}: {effect}."
-NOT_FOUND = Cause("compiler-tools-missing", "fail", _NONE_FOUND, _LACKING)
-NOT_FOUND_WHEN_ASKED = Cause("compiler-tools-missing-on-demand", "warn", _NONE_FOUND, _LACKING)
+NOT_FOUND = fail("compiler-tools-missing", _NONE_FOUND, _LACKING)
+NOT_FOUND_WHEN_ASKED = warn("compiler-tools-missing-on-demand", _NONE_FOUND, _LACKING)
 
 
 @check(
@@ -157,7 +167,7 @@ def bring_tools(view: SnapshotView, facts: Framework, tools: XlaTools) -> Remedy
         (version, one.root)
         for one in tools.all
         if one.kind == "ptxas" and one.place != "PATH" and one.root in libdevice
-        if (version := _version(one)) is not None and version >= _needed(facts, tools.search)
+        if (version := version_of_tool(one)) is not None and version >= _needed(facts, tools.search)
     ]
     if roots:
         return Remedy("Point XLA to the installed toolkit.", [_flag(max(roots)[1])])
@@ -200,8 +210,8 @@ _OLD = (
     "XLA in {framework} {version} takes {path} of CUDA {ptxas}, and needs CUDA {needed}'s or a later one:"
     " what it compiles fails, or is compiled wrongly."
 )
-PTXAS_TOO_OLD = Cause("ptxas-too-old", "fail", _IS_OLD, _OLD)
-PTXAS_TOO_OLD_WHEN_ASKED = Cause("ptxas-too-old-on-demand", "warn", _IS_OLD, _OLD)
+PTXAS_TOO_OLD = fail("ptxas-too-old", _IS_OLD, _OLD)
+PTXAS_TOO_OLD_WHEN_ASKED = warn("ptxas-too-old-on-demand", _IS_OLD, _OLD)
 
 
 @check(
@@ -262,7 +272,9 @@ def newer_ptxas(
     newer = [
         one
         for one in tools.all
-        if one.kind == "ptxas" and (version := _version(one)) is not None and version >= needed
+        if one.kind == "ptxas"
+        and (version := version_of_tool(one)) is not None
+        and version >= needed
     ]
     folder = newer[0].path.rpartition("/")[0] if newer else f"{_wheel_root(facts)}/bin"
     commands = [] if newer else [pip_install(view, *_wheels(facts))]

@@ -17,13 +17,12 @@ from ..target import (
     python_version,
     title_of,
 )
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check, fail, warn
 from ..visible import VisibleDevice, capabilities, visible
 from .trials import ran
 
-DRIVER_TOO_OLD = Cause(
+DRIVER_TOO_OLD = fail(
     "driver-too-old",
-    "fail",
     "driver {driver} is too old for {framework} {version}",
     "Driver {driver} is too old for {framework}, which was built with CUDA {built} and needs driver {needed}"
     " or newer: it cannot use the GPUs.",
@@ -106,17 +105,12 @@ _INVALID = (
 _NEWER = ", and its PTX is of CUDA {cuda}, newer than the driver's {driver_cuda}: no kernel runs."
 _FIRST = ": the driver compiles its {ptx} first, so the first start takes tens of minutes."
 _UPDATE = "Update the driver, or use a build with code for this GPU."
-NO_CODE = Cause("no-code", "fail", _LACKS_CODE, _NONE)
-PTX_FAILS = Cause(
-    "ptx-does-not-run",
-    "fail",
-    "{framework} {version} does not run on {gpu}",
-    _NO_MACHINE_CODE + _INVALID,
+NO_CODE = fail("no-code", _LACKS_CODE, _NONE)
+PTX_FAILS = fail(
+    "ptx-does-not-run", "{framework} {version} does not run on {gpu}", _NO_MACHINE_CODE + _INVALID
 )
-PTX_TOO_NEW = Cause(
-    "ptx-newer-than-driver", "fail", _LACKS_CODE, _NO_MACHINE_CODE + _NEWER, _UPDATE
-)
-PTX_ALONE = Cause("ptx-alone", "warn", _LACKS_CODE, _NO_MACHINE_CODE + _FIRST)
+PTX_TOO_NEW = fail("ptx-newer-than-driver", _LACKS_CODE, _NO_MACHINE_CODE + _NEWER, _UPDATE)
+PTX_ALONE = warn("ptx-alone", _LACKS_CODE, _NO_MACHINE_CODE + _FIRST)
 
 
 @check(

@@ -24,7 +24,7 @@ from ..target import (
     tensorflows,
     title_of,
 )
-from ..verdicts import Cause, Passed, Remedy, Unjudged, Verdict, Verdicts, about, check
+from ..verdicts import Passed, Remedy, Unjudged, Verdict, Verdicts, about, check, fail, warn
 from .causes import IMPORT, SIGNALS, explain, import_fails
 from .version_causes import CAUSES, explain_missing, explain_versions
 
@@ -76,10 +76,9 @@ def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
 
 _CPU_BUILD = "{build} was built without CUDA"
 _ON_CPU = ": {framework} runs everything on the CPU of this machine with GPUs."
-CPU_BUILD = Cause("cpu-build", "fail", _CPU_BUILD, _CPU_BUILD + _ON_CPU)
-CPU_BUILD_WANTED = Cause(
+CPU_BUILD = fail("cpu-build", _CPU_BUILD, _CPU_BUILD + _ON_CPU)
+CPU_BUILD_WANTED = warn(
     "cpu-build-on-purpose",
-    "warn",
     _CPU_BUILD,
     _CPU_BUILD
     + _ON_CPU
@@ -163,20 +162,19 @@ _OTHER_CPU = "Use a CPU with these instructions, or a build without them."
 _MORE_MEMORY = "Give it more memory (the container's limit counts)."
 _SEE_WHERE = "See in which library it crashes, and install that again."
 _AVX = "tensorflow's requirement of AVX since 1.6"
-ILLEGAL_INSTRUCTION = Cause("illegal-instruction", "fail", _DIES, _KILLED, _OTHER_CPU, source=_AVX)
-KILLED = Cause("killed", "fail", _DIES, _KILLED, _MORE_MEMORY)
-CRASHED = Cause("crashed", "fail", _DIES, _KILLED, _SEE_WHERE)
-STUCK = Cause(
+ILLEGAL_INSTRUCTION = fail("illegal-instruction", _DIES, _KILLED, _OTHER_CPU, source=_AVX)
+KILLED = fail("killed", _DIES, _KILLED, _MORE_MEMORY)
+CRASHED = fail("crashed", _DIES, _KILLED, _SEE_WHERE)
+STUCK = fail(
     "stuck-in-kernel",
-    "fail",
     _DIES,
     "The process that asked {framework} for its GPUs hangs in the kernel and cannot be killed.",
     "See the kernel's log, then reboot.",
-    ["sudo dmesg | tail -50", "sudo reboot"],
+    "sudo dmesg | tail -50",
+    "sudo reboot",
 )
-SLOW = Cause(
+SLOW = warn(
     "no-answer-in-time",
-    "warn",
     "importing {framework} took longer than {seconds} s",
     "Importing {framework} and asking it for its GPUs took longer than the {seconds} s that it was given: it"
     " hangs, or is slow.",

@@ -11,13 +11,12 @@ from ...data.packages import NVIDIA_INDEX, tensorflow_builds
 from .. import target
 from ..reading import CannotJudge, Distribution, Framework, Library, Skip, SnapshotView, known, need
 from ..target import pip_install, soname, version_of
-from ..verdicts import Cause, Evidence, Passed, Remedy, Verdicts, check, word
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, warn, word
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
 _NOT_FOUND = re.compile(r"TF-TRT Warning: (?:Could not find TensorRT|Cannot dlopen some TensorRT)")
-NOT_FOUND = Cause(
+NOT_FOUND = warn(
     "tensorrt-not-found",
-    "warn",
     "TensorFlow does not find its TensorRT",
     "TensorFlow asks for {wanted} and does not get it, though {installed} is installed: models cannot be"
     " converted with TensorRT.",

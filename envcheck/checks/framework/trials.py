@@ -10,7 +10,7 @@ from ..driver_state import NO_GPUS_THERE
 from ..libraries.bring import newer_cudnn
 from ..reading import Framework, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, per_framework, python, title_of
-from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check
+from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check, fail
 from .causes import SIGNALS, Explained, explain, signs
 
 TAKEN = re.compile(
@@ -28,7 +28,7 @@ def _step_fails(key: str, says: str, remedy: str = "", source: str = "") -> Caus
     """A cause of FRM-010."""
     sentence = "{framework} {version} lists its GPUs and fails there at {steps}: " + f"{says}."
     headline = "{framework} fails on the GPU: " + says
-    return Cause(key, "fail", headline, sentence, remedy, source=source)
+    return fail(key, headline, sentence, remedy, source=source)
 
 
 _SIGNS = signs("FRM-010", _step_fails)

@@ -13,7 +13,7 @@ from .. import target
 from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, Library, NotKnown, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, sees_gpus, soname, title_of
-from ..verdicts import Cause, Evidence, Finding, Passed, Verdict, Verdicts, check
+from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check, fail
 from .bring import bring, newer_cudnn, reachable
 
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
@@ -22,16 +22,14 @@ _NOT_OURS = ("libcuda.so", "libnvinfer", "libnvidia-")
 _NO_FRAMEWORK = ("FRM-001", "FRM-005", "FRM-007")
 
 _NO_CUDNN = "the framework does not find its cuDNN"
-MISFIT = Cause(
+MISFIT = fail(
     "cudnn-misfit",
-    "fail",
     _NO_CUDNN,
     "{framework} was built with cuDNN {built} and runs with cuDNN {version} ({file}): it needs the same"
     " major, and at least that minor version.",
 )
-MISSING = Cause(
+MISSING = fail(
     "cudnn-not-found",
-    "fail",
     _NO_CUDNN,
     "{framework} asks for {wanted}, and the loader does not find it{beside}: it will list no GPU.",
 )
@@ -130,9 +128,8 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
     )
 
 
-NOT_LOADED = Cause(
+NOT_LOADED = fail(
     "cuda-libraries-not-found",
-    "fail",
     "TensorFlow does not find its CUDA libraries",
     "TensorFlow cannot load {libraries}: it lists no GPU and runs on the CPU.",
 )

@@ -22,7 +22,6 @@ from ..target import (
     title_of,
 )
 from ..verdicts import (
-    Cause,
     Evidence,
     Finding,
     Passed,
@@ -32,6 +31,8 @@ from ..verdicts import (
     Verdicts,
     about,
     check,
+    fail,
+    warn,
     word,
 )
 
@@ -81,8 +82,8 @@ _NOT_THAT_FILE, _PATCH = (
     "only the patch level differs.",
 )
 _PUT_BACK = "Put the package's own file back."
-REPLACED = Cause("library-replaced", "fail", _NOT_ITS_VERSION, _SAYS + _NOT_THAT_FILE, _PUT_BACK)
-OTHER_PATCH = Cause("other-patch-level", "warn", _NOT_ITS_VERSION, _SAYS + _PATCH, _PUT_BACK)
+REPLACED = fail("library-replaced", _NOT_ITS_VERSION, _SAYS + _NOT_THAT_FILE, _PUT_BACK)
+OTHER_PATCH = warn("other-patch-level", _NOT_ITS_VERSION, _SAYS + _PATCH, _PUT_BACK)
 
 
 @check(
@@ -130,15 +131,14 @@ def _owns(distribution: str, library: Library) -> bool:
 _MIXED = "cuDNN is mixed from several versions"
 _IN_PROCESS = "{framework} mapped a mixed cuDNN: {parts}; convolutions may fail or crash."
 _ON_PATH = "The loader finds a mixed cuDNN: {parts}; convolutions may fail or crash."
-MAPPED_MIXED = Cause("cudnn-mixed-in-process", "fail", _MIXED, _IN_PROCESS)
-LOADED_MIXED = Cause(
+MAPPED_MIXED = fail("cudnn-mixed-in-process", _MIXED, _IN_PROCESS)
+LOADED_MIXED = fail(
     "cudnn-wheel-mixed",
-    "fail",
     _MIXED,
     "The loader mixes cuDNN: {library} of {package} runs with {other} ({version}) from {place};"
     " convolutions may fail or crash.",
 )
-FOUND_MIXED = Cause("cudnn-mixed-on-path", "warn", _MIXED, _ON_PATH)
+FOUND_MIXED = warn("cudnn-mixed-on-path", _MIXED, _ON_PATH)
 
 
 @check(
@@ -241,9 +241,8 @@ def _keep_one(view: SnapshotView, library: Library) -> Remedy:
     )
 
 
-NOT_THE_WHEEL = Cause(
+NOT_THE_WHEEL = warn(
     "system-library-used",
-    "warn",
     "the system's libraries are used, not the wheels'",
     "{framework} uses {file} ({version}) and not {wheel}, which is installed.",
     "Remove the system's copy if nothing else needs it, and see what puts it first.",

@@ -8,14 +8,13 @@ from ...data.sonames import sonames
 from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, Library, Skip, SnapshotView, Unavailable, known
 from ..target import framework_facts, gpus_present, loader_libraries, pip_restore, soname
-from ..verdicts import Cause, Passed, Remedy, Unjudged, Verdicts, about, check, word
+from ..verdicts import Passed, Remedy, Unjudged, Verdicts, about, check, fail, warn, word
 
 _DIED = re.compile(r"died by signal (\d+)|ended its process")
 _ABORTED = "6"
 _DRIVER = re.compile(r"(?<![\w.-])lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
-REFUSED = Cause(
+REFUSED = warn(
     "library-refused",
-    "warn",
     "an installed library cannot be loaded",
     "{libraries} cannot be loaded: {why}.",
 )
@@ -86,8 +85,8 @@ _CRASHES = "loading a library crashes"
 _KILLS = "{library}{package} {fate}: a process that loads it dies"
 _NEEDED = f"{_KILLS}, and a framework here loads it."
 _AGAIN = "Install it again; if nothing needs it, uninstall it."
-NEEDED_CRASHES = Cause("needed-library-crashes", "fail", _CRASHES, _NEEDED, _AGAIN)
-CRASHES = Cause("library-crashes", "warn", _CRASHES, f"{_KILLS}.", _AGAIN)
+NEEDED_CRASHES = fail("needed-library-crashes", _CRASHES, _NEEDED, _AGAIN)
+CRASHES = warn("library-crashes", _CRASHES, f"{_KILLS}.", _AGAIN)
 
 
 @check(

@@ -10,7 +10,7 @@ from .. import target
 from ..network.horovod import BUILD_NAMES
 from ..reading import FRAMEWORKS, Distribution, NotKnown, Skip, SnapshotView, facts_of, known, need
 from ..target import installed, named, need_gpus, pip_install, sees_gpus, version_of
-from ..verdicts import Cause, Passed, Verdicts, check
+from ..verdicts import Passed, Verdicts, check, fail, warn
 from .common import found
 
 _BUILT_WITHOUT = "Horovod was built without the framework"
@@ -19,8 +19,8 @@ _BUILD_AGAIN = (
     "Build it again, with the framework installed first, and let a failing build be an error."
 )
 _WITH_IT, _THERE = f"{_HOLDS} with it fails.", f"{_HOLDS} fails there."
-NO_EXTENSION = Cause("horovod-empty", "fail", _BUILT_WITHOUT, _WITH_IT, _BUILD_AGAIN)
-EXTENSION_MISSING = Cause("horovod-extension-missing", "warn", _BUILT_WITHOUT, _THERE, _BUILD_AGAIN)
+NO_EXTENSION = fail("horovod-empty", _BUILT_WITHOUT, _WITH_IT, _BUILD_AGAIN)
+EXTENSION_MISSING = warn("horovod-extension-missing", _BUILT_WITHOUT, _THERE, _BUILD_AGAIN)
 
 
 @check(
@@ -61,9 +61,8 @@ def horovod(view: SnapshotView) -> Verdicts:
     )
 
 
-NO_LIBRARIES = Cause(
+NO_LIBRARIES = fail(
     "no-cuda-libraries",
-    "fail",
     "{package} has no CUDA libraries",
     "{package} was installed without its CUDA libraries, and the system has none: it runs on the CPU.",
     "Install them with TensorFlow's own extra.",
@@ -117,9 +116,8 @@ def _and_cuda(view: SnapshotView, version: Version) -> str:
     return pip_install(view, f"tensorflow[and-cuda]=={version}")
 
 
-OTHER_SET = Cause(
+OTHER_SET = warn(
     "cuda-wheels-differ",
-    "warn",
     "TensorFlow's CUDA wheels are not its own set",
     "{package}'s CUDA wheels are not the set it asks for: {differences}.",
     "Install the set again.",

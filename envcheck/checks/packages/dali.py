@@ -7,7 +7,7 @@ import re
 from ...facts.target import DaliLibrary
 from ..reading import Distribution, Skip, SnapshotView, facts_of, known, need
 from ..target import PLACE, installed, named, owner_of, pip_restore, version_of
-from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
+from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check, warn
 
 _DALI = re.compile(r"nvidia-dali(?:-nightly|-weekly)?(-cuda\d{2,3})?\Z")
 _MADE_FOR = re.compile(r"libdali_tf_(\d{1,3})_(\d{1,3})(?:_\d{1,3})?\.so\Z")
@@ -25,9 +25,9 @@ _BEFORE = (
 _ANOTHER = (
     "DALI's TensorFlow plugin was made for another TensorFlow than {tensorflow}: {libraries}."
 )
-MISSING = Cause("plugin-missing", "warn", _UNFIT, _NONE, _AGAIN)
-OLDER = Cause("plugin-older-than-tensorflow", "warn", _UNFIT, _BEFORE, _AGAIN)
-OTHER_TENSORFLOW = Cause("plugin-of-another-tensorflow", "warn", _UNFIT, _ANOTHER, _AGAIN)
+MISSING = warn("plugin-missing", _UNFIT, _NONE, _AGAIN)
+OLDER = warn("plugin-older-than-tensorflow", _UNFIT, _BEFORE, _AGAIN)
+OTHER_TENSORFLOW = warn("plugin-of-another-tensorflow", _UNFIT, _ANOTHER, _AGAIN)
 
 
 @check(

@@ -5,15 +5,14 @@ from __future__ import annotations
 from ...data.packages import component, cuda_major
 from ..reading import Distribution, Skip, SnapshotView, facts_of, known
 from ..target import PLACE, installed, named, pip, pip_install
-from ..verdicts import Cause, Passed, Verdicts, about, check, words
+from ..verdicts import Passed, Verdicts, about, check, warn, words
 from .common import found
 from .jax import misfits as jax_misfits
 from .pairs import too_new
 from .requirements import marker_environment, unmet
 
-MIXED = Cause(
+MIXED = warn(
     "cuda-majors-mixed",
-    "warn",
     "CUDA libraries of several majors are mixed",
     "{packages} are the same library for several CUDA majors: they overwrite each other's files, and one"
     " process may load both.",
@@ -51,9 +50,8 @@ def cuda_majors(view: SnapshotView) -> Verdicts:
         yield Passed(f"{len(parts)} libraries, all for CUDA {' or '.join(map(str, majors))}")
 
 
-UNMET = Cause(
+UNMET = warn(
     "requirement-unmet",
-    "warn",
     "a package's requirement is not met",
     "{package} requires {requirements}.",
     "Install what it requires; if two packages require different versions, give each an environment of its"

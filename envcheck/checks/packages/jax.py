@@ -9,16 +9,15 @@ from packaging.version import Version
 
 from ..reading import Distribution, NotKnown, Skip, SnapshotView
 from ..target import installed, named, pip_install, version_of
-from ..verdicts import Cause, Passed, Verdicts, check
+from ..verdicts import Passed, Verdicts, check, fail
 from .common import found
 from .requirements import extra_requirements
 
 _PLUGIN = re.compile(r"jax-cuda(\d{2})-(?:plugin|pjrt)\Z")
 _CUDA_EXTRA = re.compile(r"cuda(?:\d{2})?(?:[-_](?:pip|local|cudnn\d+))?\Z")
 _MISFIT = "{parts} not go with {jax}"
-MISFIT = Cause(
+MISFIT = fail(
     "jax-parts-differ",
-    "fail",
     _MISFIT,
     f"{_MISFIT}.",
     "Install jax with its parts in one command, so that all are of one release.",

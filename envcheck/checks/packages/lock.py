@@ -6,12 +6,11 @@ from ...data.versions import parse_version
 from ...facts.target import InstalledLock, PackageInLock
 from ..gpus import plural
 from ..reading import Skip, SnapshotView, Unavailable, facts_of, known, need
-from ..verdicts import Cause, Passed, Verdicts, about, check, word
+from ..verdicts import Passed, Verdicts, about, check, warn, word
 
 _NAMED = 6  # packages that a sentence names
-CHANGED = Cause(
+CHANGED = warn(
     "lock-changed",
-    "warn",
     "{differing} not as the lock says",
     "{changes}. This is no longer the environment that was verified.",
     "If that was not intended: install it again; the version in use stays until the new one works.",

@@ -9,7 +9,7 @@ from ...data.packages import NVTF_SOURCE
 from .. import target
 from ..reading import Distribution, NotKnown, Skip, SnapshotView, fact
 from ..target import installed, named, owner_of, pip_install, version_of
-from ..verdicts import Cause, Passed, Verdicts, check
+from ..verdicts import Cause, Passed, Verdicts, check, fail, warn
 from .common import found
 
 # (package, TensorFlow before this version, needs the package below this one)
@@ -51,9 +51,8 @@ def _below_limit(view: SnapshotView, package: str, cause: Cause) -> Verdicts:
     yield Passed(f"{named(tensorflow)} with {named(one)}")
 
 
-PROTOBUF = Cause(
+PROTOBUF = fail(
     "protobuf-too-new",
-    "fail",
     "{package} is too new for {others}",
     "{package} is too new for {others}, which needs one below {limit}: importing TensorFlow fails.",
     "Pin protobuf.",
@@ -76,9 +75,8 @@ def protobuf(view: SnapshotView) -> Verdicts:
     yield from _below_limit(view, "protobuf", PROTOBUF)
 
 
-NUMPY = Cause(
+NUMPY = fail(
     "numpy-too-new",
-    "fail",
     "numpy does not fit TensorFlow",
     "{package} is too new for {others}, which needs one below {limit}.",
     "Pin numpy.",
@@ -100,9 +98,8 @@ def numpy(view: SnapshotView) -> Verdicts:
     yield from _below_limit(view, "numpy", NUMPY)
 
 
-PYNVML = Cause(
+PYNVML = warn(
     "pynvml-overwritten",
-    "warn",
     "pynvml does not come from nvidia-ml-py",
     "{package} overwrites the module of {others}: what newer drivers report is missing.",
     "Uninstall pynvml, and put nvidia-ml-py's module back.",
@@ -139,8 +136,8 @@ _FITTING = "Install the tf_keras of this TensorFlow."
 _MISFIT = "{package} does not fit {others}"
 _MADE_FOR = "{package} was made for another TensorFlow than {others}: "
 _NOT_IN_IT = "what this TensorFlow changed since is not in it."
-NEWER = Cause("tf-keras-newer", "fail", _MISFIT, _MADE_FOR + "importing it fails.", _FITTING)
-OLDER = Cause("tf-keras-older", "warn", _MISFIT, _MADE_FOR + _NOT_IN_IT, _FITTING)
+NEWER = fail("tf-keras-newer", _MISFIT, _MADE_FOR + "importing it fails.", _FITTING)
+OLDER = warn("tf-keras-older", _MISFIT, _MADE_FOR + _NOT_IN_IT, _FITTING)
 
 
 @check(
@@ -168,16 +165,14 @@ def tf_keras(view: SnapshotView) -> Verdicts:
 
 
 _NOT_ASKED_FOR = "tf.keras is not the Keras that is asked for"
-NO_TF_KERAS = Cause(
+NO_TF_KERAS = fail(
     "tf-keras-missing",
-    "fail",
     _NOT_ASKED_FOR,
     f"{LEGACY} asks for Keras 2 and tf_keras is not installed: every use of tf.keras fails.",
     "Install the tf_keras of this TensorFlow, or unset the variable.",
 )
-KERAS_3 = Cause(
+KERAS_3 = warn(
     "keras-3",
-    "warn",
     _NOT_ASKED_FOR,
     "{package} needs Keras 2, and tf.keras of {others} is Keras 3.",
     "Let tf.keras be Keras 2: set the variable before TensorFlow is imported, with tf_keras installed.",

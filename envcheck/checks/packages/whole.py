@@ -10,7 +10,7 @@ from ...data.packages import NAMES_SOURCE, NVIDIA_INDEX, WHEELS_SOURCE, placehol
 from .. import target
 from ..reading import Skip, SnapshotView, known
 from ..target import PLACE, installed, named, pip_replace
-from ..verdicts import Cause, Passed, Verdicts, about, check
+from ..verdicts import Passed, Verdicts, about, check, fail, warn
 from .common import found
 
 # Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
@@ -24,8 +24,8 @@ _LACKS = "an installed package lacks files"
 _FILES = "{package} lacks {missing} of its {files} files, {example} among them: "
 _AGAIN = "Install it again over itself."
 _FAILS = "what needs them fails, though it counts as installed."
-CODE_MISSING = Cause("code-missing", "fail", _LACKS, _FILES + _FAILS, _AGAIN)
-FILES_MISSING = Cause("files-missing", "warn", _LACKS, _FILES + "none is code.", _AGAIN)
+CODE_MISSING = fail("code-missing", _LACKS, _FILES + _FAILS, _AGAIN)
+FILES_MISSING = warn("files-missing", _LACKS, _FILES + "none is code.", _AGAIN)
 
 
 @check(
@@ -61,9 +61,8 @@ def whole(view: SnapshotView) -> Verdicts:
         yield Passed(f"{len(recorded)} packages of this field, no file missing that matters")
 
 
-PLACEHOLDER = Cause(
+PLACEHOLDER = fail(
     "placeholder",
-    "fail",
     "a placeholder is installed, not the software",
     "{package} is a placeholder on the registry, not the software: {why}.",
     "Install the real one in its place, from NVIDIA's index.",
@@ -96,8 +95,8 @@ _KEEP = (
     "Keep the one that you want: it is installed before the others are uninstalled, and once more, since that"
     " removes shared files (nvidia-tensorflow comes from NVIDIA's index)."
 )
-MIXED = Cause("tensorflows-mixed", "fail", _SEVERAL, _SHARED + _LIE_MIXED, _KEEP)
-SEVERAL = Cause("several-tensorflows", "warn", _SEVERAL, f"{_SHARED}.", _KEEP)
+MIXED = fail("tensorflows-mixed", _SEVERAL, _SHARED + _LIE_MIXED, _KEEP)
+SEVERAL = warn("several-tensorflows", _SEVERAL, f"{_SHARED}.", _KEEP)
 
 
 @check(

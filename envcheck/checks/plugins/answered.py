@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ..reading import Skip, SnapshotView
-from ..verdicts import Cause, Evidence, Passed, Verdicts, about, check
+from ..verdicts import Evidence, Passed, Verdicts, about, check, warn
 
-NO_FACTS = Cause(
+NO_FACTS = warn(
     "plug-in-probe-failed",
-    "warn",
-    headline="a plug-in's probe returned no facts",
-    sentence="The plug-in's probe {probe} returned no facts: {reason}.",
+    "a plug-in's probe returned no facts",
+    "The plug-in's probe {probe} returned no facts: {reason}.",
 )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from ... import plugins
 from ..reading import Skip, SnapshotView
-from ..verdicts import Cause, Passed, Unjudged, Verdicts, about, check
+from ..verdicts import Passed, Unjudged, Verdicts, about, check, warn
 
-UNUSABLE = Cause(
+UNUSABLE = warn(
     "plug-in-unusable",
-    "warn",
-    headline="a plug-in cannot be used",
-    sentence="The {plugin} cannot be used: {reason}.",
-    remedy="In the environment that envcheck is installed in, upgrade or uninstall {package}.",
+    "a plug-in cannot be used",
+    "The {plugin} cannot be used: {reason}.",
+    "In the environment that envcheck is installed in, upgrade or uninstall {package}.",
     cases=("plugin",),
 )
 

@@ -7,7 +7,7 @@ import statistics
 from ...data.soak_limits import soak_limit
 from ...facts.soak import SoakGpu
 from ..reading import CouldNotRun, Skip, SnapshotView
-from ..verdicts import Cause, Passed, Verdicts, check, unjudged
+from ..verdicts import Cause, Passed, Verdicts, check, unjudged, warn
 from .common import (
     Soaked,
     apart,
@@ -71,18 +71,15 @@ def rate_stayed(view: SnapshotView, one: Soaked) -> Verdicts:
     )
 
 
-SLOWER = Cause(
+SLOWER = warn(
     "slower-than-peers",
-    "warn",
     "is {below:.1%} slower than its peers under load",
     "Under the same load this GPU is {below:.1%} slower than its peers ({own:.4g} beside {peers:.4g}"
     " TFLOP/s): a job on all GPUs runs at its rate.",
     "Compare its cooling, its power limit and its clocks with those of the others.",
-    (
-        "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed"
-        " --format=csv",
-        LOOK,
-    ),
+    "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed"
+    " --format=csv",
+    LOOK,
 )
 
 

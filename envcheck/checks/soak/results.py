@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...facts.soak import Mismatch
 from ..driver_state import REPORT
 from ..reading import SnapshotView
-from ..verdicts import Cause, Finding, Passed, Unjudged, Verdicts, check
+from ..verdicts import Finding, Passed, Unjudged, Verdicts, check, fail
 from .common import Soaked, after, soak_of, soaked
 
 _WHERE = {
@@ -16,9 +16,8 @@ _WHERE = {
 }
 
 
-WRONG = Cause(
+WRONG = fail(
     "wrong-results-under-load",
-    "fail",
     "computed wrong results under load: {count:,}",
     "Wrong results under load: {count:,}; {first}.{same} Nothing that this GPU computes is"
     " reliable.",
@@ -91,19 +90,16 @@ def _mismatch_line(seen: Mismatch) -> str:
     return words + (f" ({seen.words:,} words differ)" if seen.words > 1 else "")
 
 
-DIED = Cause(
+DIED = fail(
     "died-under-load",
-    "fail",
     "{how} under load {when}",
     "The GPU {how} under load {when}: {why}.{lost}",
     "Read what the driver logged at that time, check power cables, the board's seat and its cooling, reset"
     " the GPU or reboot, and repeat the soak.",
-    (
-        "sudo dmesg -T | grep -iE 'nvrm|xid'",
-        "nvidia-smi -q -i {gpu}",
-        REPORT,
-        "sudo nvidia-smi --gpu-reset -i {gpu}",
-    ),
+    "sudo dmesg -T | grep -iE 'nvrm|xid'",
+    "nvidia-smi -q -i {gpu}",
+    REPORT,
+    "sudo nvidia-smi --gpu-reset -i {gpu}",
 )
 
 

@@ -10,7 +10,7 @@ from ...tensorcores.not_engaged import off_by_default, older_than_tf32
 from ...tensorcores.signatures import EMULATED
 from ..gpus import together
 from ..reading import FRAMEWORKS, Skip, SnapshotView, known
-from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check
+from ..verdicts import Finding, Passed, Remedy, Unjudged, Verdicts, check, warn
 from .common import (
     NOTHING_RUNS,
     SOURCES,
@@ -26,15 +26,13 @@ _ENGAGED = ("proven", "indicated")
 
 
 _HEADLINE = "does not run plain FP32 as expected"
-ON_CUDA_CORES = Cause(
+ON_CUDA_CORES = warn(
     "fp32-not-in-tf32",
-    "warn",
     _HEADLINE,
     "{framework} runs FP32 products on CUDA cores, though it is known to use TF32 for them: {why}",
 )
-UNKNOWN = Cause(
+UNKNOWN = warn(
     "fp32-mode-unknown",
-    "warn",
     _HEADLINE,
     "Whether {framework} runs plain FP32 products in TF32 on Tensor Cores is not known: {why}.",
 )

@@ -10,7 +10,7 @@ from ...tensorcores.judge import Case
 from ...tensorcores.rates import name
 from ..gpus import together
 from ..reading import Skip, SnapshotView
-from ..verdicts import Cause, Finding, Passed, Unjudged, Verdict, Verdicts, check
+from ..verdicts import Finding, Passed, Unjudged, Verdict, Verdicts, check, fail, warn
 from .common import (
     LEVELS,
     NOTHING_RUNS,
@@ -79,16 +79,14 @@ _CONTROL = (
 
 
 _CONTROL_HEADLINE = "has no clean control run {where}"
-FAILED_CONTROL = Cause(
+FAILED_CONTROL = fail(
     "control-engaged",
-    "fail",
     _CONTROL_HEADLINE,
     "FP32 products {where} that had to stay off the Tensor Cores look like the work of Tensor Cores, so that"
     " nothing is proven there: {why}",
 )
-UNSURE_CONTROL = Cause(
+UNSURE_CONTROL = warn(
     "control-unclear",
-    "warn",
     _CONTROL_HEADLINE,
     "FP32 products {where} that had to stay off the Tensor Cores cannot be distinguished from Tensor Cores'"
     " work, so that nothing is proven there: {why}",
@@ -98,18 +96,16 @@ _NOT_ENGAGED = "{mode} products {where} ran on CUDA cores, not on Tensor Cores: 
 _CONTRADICTION = "Whether {mode} products {where} ran on Tensor Cores is contradictory: {why}."
 # By the verdict, and whether a variable that the user has set asks for it.
 _UNPROVEN = {
-    ("not engaged", False): Cause("not-engaged", "fail", _HEADLINE, _NOT_ENGAGED),
-    ("not engaged", True): Cause("switched-off", "warn", _HEADLINE, _NOT_ENGAGED),
-    ("contradiction", False): Cause("contradictory", "fail", _HEADLINE, _CONTRADICTION),
-    ("indicated", False): Cause(
+    ("not engaged", False): fail("not-engaged", _HEADLINE, _NOT_ENGAGED),
+    ("not engaged", True): warn("switched-off", _HEADLINE, _NOT_ENGAGED),
+    ("contradiction", False): fail("contradictory", _HEADLINE, _CONTRADICTION),
+    ("indicated", False): warn(
         "not-proven",
-        "warn",
         _HEADLINE,
         "{mode} products {where} seem to run on Tensor Cores, and it is not proven: {why}.",
     ),
-    ("cannot tell", False): Cause(
+    ("cannot tell", False): warn(
         "cannot-tell",
-        "warn",
         _HEADLINE,
         "Whether {mode} products {where} ran on Tensor Cores is not known: {why}.",
     ),

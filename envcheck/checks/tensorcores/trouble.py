@@ -8,20 +8,20 @@ from ..driver_state import NO_GPUS_THERE
 from ..gpus import together
 from ..nvidia_devices import event_evidence, known_kernel
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import Cause, Evidence, Finding, Passed, Unjudged, Verdicts, check
+from ..verdicts import Evidence, Finding, Passed, Unjudged, Verdicts, check, fail, warn
 from .common import NOTHING_RUNS, SOURCES, any_cases, lines_of, products, run_again, where
 
 _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"}
 
 
-WRONG = Cause(
+WRONG = fail(
     "wrong-products",
-    "fail",
     "has computed wrong results",
     "{products} {where} came out wrong: {what}",
     "Take no result from this GPU: check its ECC counters and the kernel's log, and run the vendor's"
     " diagnostic.",
-    ("nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE", "sudo dcgmi diag -r 3"),
+    "nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE",
+    "sudo dcgmi diag -r 3",
 )
 
 
@@ -52,12 +52,7 @@ def results_are_right(view: SnapshotView) -> Verdicts:
         )
 
 
-DIED = Cause(
-    "kernel-died",
-    "fail",
-    "has kernels that failed or hung",
-    "{what} {where} {how}: {reason}.",
-)
+DIED = fail("kernel-died", "has kernels that failed or hung", "{what} {where} {how}: {reason}.")
 
 
 @check(
@@ -117,9 +112,8 @@ def _xids(view: SnapshotView, case: Case) -> list[Evidence]:
     ]
 
 
-SLOW = Cause(
+SLOW = warn(
     "slow-tensor-cores",
-    "warn",
     "has slow Tensor Cores",
     "{products} {where} ran {rate}: {why}.",
     "Watch clocks, power and temperature while it runs again.",
