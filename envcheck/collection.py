@@ -131,6 +131,7 @@ def collect(
     environment: Mapping[str, str] | None = None,
     work: Work | None = None,
     events: Events | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Collected:
     """Run the collector in a process of its own.
 
@@ -143,6 +144,7 @@ def collect(
     progress: called with (names of running probes, done, total), again and again while it works.
     work: what to do then; the first Ctrl-C ends it, and what is done until then is in the Snapshot.
     events: called with what the work tells on its way; may raise Enough.
+    meanwhile: called once while the collector works, such as to import what the result needs.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
     """
@@ -170,7 +172,7 @@ def collect(
         bound = _bound(deadline, kernels, work)
         child = process.Child(argv, bound, env=env, grace=grace, limit=snapshots.LIMIT)
         with _asking_first(child) if work is not None else nullcontext():
-            collected = _read(_run(child, progress, events, pipe))
+            collected = _read(_run(child, progress, events, pipe, meanwhile))
     if nvidia_smi is not None:
         collected.snapshot = _with_capabilities(collected.snapshot)
     return collected
@@ -270,9 +272,16 @@ def _asking_first(child: Any) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _run(child: Any, progress: Progress | None, events: Events | None, pipe: Any = None) -> Any:
+def _run(
+    child: Any,
+    progress: Progress | None,
+    events: Events | None,
+    pipe: Any = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> Any:
     """The collector's process.Result."""
     latest: dict[str, Any] = {}
+    waiting = [] if meanwhile is None else [meanwhile]
     enough: list[bool] = []
 
     def handle(message: dict[str, Any]) -> None:
@@ -292,6 +301,8 @@ def _run(child: Any, progress: Progress | None, events: Events | None, pipe: Any
             handle(message)
         if progress is not None and latest:
             progress(latest["running"], latest["done"], latest["total"])
+        if waiting:
+            waiting.pop()()
 
     process.run_all([child], watch)
     watch()

@@ -1,7 +1,9 @@
-"""Records which sections of a Snapshot each check reads, on all machines that the tests know."""
+"""Lists all checks, and which sections of a Snapshot each reads on all machines that the tests know."""
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +18,7 @@ from envcheck.facts.recording import recorded
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import SnapshotView
 
-FILE = Path(__file__).parents[1] / "envcheck" / "checks" / "sections_read.csv"
+FILE = Path(__file__).parents[1] / "envcheck" / "checks" / "checks.csv"
 
 
 def read_by(check: Check, snapshots: Iterable[Snapshot]) -> set[str]:
@@ -29,7 +31,10 @@ def read_by(check: Check, snapshots: Iterable[Snapshot]) -> set[str]:
 
 
 def table() -> str:
-    lines = ["check,sections"]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["check", "area", "title", "sections"])
     for check in all_checks():
-        lines.append(f"{check.code},{' '.join(sorted(read_by(check, machines().values())))}")
-    return "\n".join(lines) + "\n"
+        sections = " ".join(sorted(read_by(check, machines().values())))
+        writer.writerow([check.code, check.area, check.title, sections])
+    return text.getvalue()

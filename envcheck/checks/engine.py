@@ -15,7 +15,7 @@ from ..facts.view import SnapshotView
 from ..findings.causes import Cause
 from ..findings.model import CheckResult, Diagnosis, Finding, Passed, Unjudged, Verdict, unjudged
 from . import foreign, purpose
-from .registry import Check, all_checks, areas
+from .registry import Area, Check, areas, checks_without
 from .system_commands import adapted
 
 # Of any check that crashes, beside its own causes.
@@ -42,10 +42,10 @@ def diagnose(
     What is chosen gets the result that it gets among all checks. Where the check that explains it is left
     out, it stands for itself.
     """
-    every = tuple(all_checks() if checks is None else checks)
+    view = SnapshotView(snapshot, profile)
+    every = tuple(checks_for(view) if checks is None else checks)
     by_code = {check.code: check for check in every}
     chosen = {check.code for check in every if is_chosen(check, only, skip)}
-    view = SnapshotView(snapshot, profile)
     results = _results(every, chosen, view)
     needless = _needless(every, by_code, chosen, view)
     return Diagnosis(
@@ -54,6 +54,23 @@ def diagnose(
             for result in _consequences(results, by_code)
         ]
     )
+
+
+def checks_for(view: SnapshotView) -> tuple[Check, ...]:
+    """Every check; those that cannot say anything of this Snapshot without their modules."""
+    return checks_without({name for name, area in areas().items() if _unneeded(area, view)})
+
+
+def _unneeded(area: Area, view: SnapshotView) -> Unjudged | None:
+    """Why all checks of an area are skipped; None where one may apply."""
+    if area.of_target:
+        try:
+            _ = view.target
+        except CannotJudge as why:
+            return unjudged(why)
+    if area.section and not view.has(area.section):
+        return Unjudged("skipped", area.without)
+    return None
 
 
 def _results(
@@ -112,13 +129,10 @@ def _judge(checks: Iterable[Check], view: SnapshotView) -> dict[str, list[Verdic
     found: dict[str, list[Verdict]] = {}
     asked = []
     for check in checks:
-        try:
-            if areas()[check.area].of_target:
-                _ = view.target  # raises Skip where none was looked at
-        except CannotJudge as why:
-            found[check.code] = [unjudged(why)]
-            continue
-        if check.plugin is None:
+        unneeded = _unneeded(areas()[check.area], view)
+        if unneeded is not None:
+            found[check.code] = [unneeded]
+        elif check.plugin is None:
             found[check.code] = _judge_own(check, view)
         else:
             asked.append(check)

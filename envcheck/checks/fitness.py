@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from packaging.version import Version
 
 from ..data.cuda import driver_fits
-from ..data.packages import TensorFlowBuild, tensorflow_builds
+from ..data.tensorflow_wheels import TensorFlowBuild, tensorflow_builds
 from ..data.versions import parse_version
 
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .. import plugins, safe_text
+from .. import safe_text
 from ..facts import snapshot as snapshots
 from ..facts.missing import CannotJudge
 from ..facts.profile import Profile
 from ..facts.view import SnapshotView
 from ..findings.model import Finding, Passed, Unjudged, Verdict, unjudged
-from ..plugins import apart
-from ..plugins.apart import PluginTask
-from ..plugins.inside import Job, entry_of
 from . import registry
 from .registry import Check, CheckText, Described
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from ..plugins.apart import PluginAnswer, PluginTask
+    from ..plugins.inside import Job
 
 _MOST = 10_000  # verdicts of one check
 
@@ -47,6 +47,8 @@ def judge(view: SnapshotView, checks: Iterable[Check]) -> dict[str, list[Verdict
         by_plugin.setdefault(check.plugin, []).append(check.code)
     if not by_plugin:
         return {}
+    from ..plugins import apart  # here: most machines have no plug-in
+
     snapshot = msgspec.Raw(snapshots.dump(view.snapshot))
     data = msgspec.json.encode(_Judging(snapshot, view.profile))
     job = f"{__name__}:judging"
@@ -59,7 +61,7 @@ def judge(view: SnapshotView, checks: Iterable[Check]) -> dict[str, list[Verdict
     }
 
 
-def _believed(entry: EntryPoint, answer: apart.PluginAnswer) -> list[Verdict]:
+def _believed(entry: EntryPoint, answer: PluginAnswer) -> list[Verdict]:
     verdicts: list[Verdict] = []
     reason = answer.reason
     if not reason:
@@ -70,6 +72,8 @@ def _believed(entry: EntryPoint, answer: apart.PluginAnswer) -> list[Verdict]:
         except msgspec.ValidationError as error:
             reason = f"it yielded what is no verdict: {error}"
     if reason:
+        from .. import plugins
+
         named = plugins.in_words(entry)
         verdicts.append(Unjudged("could-not-run", f"the check of {named} failed: {reason}"))
     return verdicts
@@ -135,6 +139,8 @@ def describe(asked: PluginTask) -> Job:
 
 def _imported(asked: PluginTask) -> dict[str, Check]:
     """The plug-in's checks; those of envcheck that its module imports are none of its own."""
+    from ..plugins.inside import entry_of
+
     named = entry_of(asked)
     if not isinstance(named, ModuleType):
         named()

@@ -8,12 +8,14 @@ Whatever is wrong with it is reported by PLG-001, and nothing of it is registere
 
 from __future__ import annotations
 
+import csv
 import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +25,6 @@ from ..facts.missing import CouldNotRun
 from ..facts.view import SnapshotView
 from ..findings.causes import Cause
 from ..findings.model import Verdict
-from ..plugins import apart
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -36,12 +37,25 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
 
     position: its place in the report, from the hardware (10) up to Tensor Cores (130).
     of_target: its checks are about the target alone, and are skipped where none was looked at.
+    section: where neither document has this one ("profile": where none was given), all its checks are
+    skipped, with the reason ``without``, and their modules are not imported.
     """
 
     name: str
     title: str
     position: int
     of_target: bool = False
+    section: str = ""
+    without: str = ""
+
+
+class ListedCheck(msgspec.Struct, frozen=True):
+    """A row of checks.csv, which tests/generate.py writes: what is known of a check without its module."""
+
+    check: str
+    area: str
+    title: str
+    sections: str  # that it reads
 
 
 class CheckText(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,13 +150,34 @@ def _area_around(module: str) -> Area:
 
 
 @cache
-def _load() -> None:
-    for package in _modules(__package__ or ""):
-        if package.ispkg:
-            for module in _modules(package.name):
-                importlib.import_module(module.name)
-    if entries := plugins.use("envcheck.checks", lambda entry: entry):
+def listed() -> dict[str, ListedCheck]:
+    """envcheck's own checks by their codes."""
+    text = files(__package__).joinpath("checks.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    return {row["check"]: msgspec.convert(row, ListedCheck) for row in rows}
+
+
+@cache
+def _own_areas() -> tuple[Area, ...]:
+    packages = [module.name for module in _modules(__package__ or "") if module.ispkg]
+    return tuple(importlib.import_module(name).AREA for name in packages)
+
+
+@cache
+def _load(area: str) -> None:
+    for module in _modules(f"{__package__}.{area}"):
+        importlib.import_module(module.name)
+
+
+@cache
+def _load_plugins() -> bool:
+    """Whether there are any; their checks stand beside all of envcheck's own."""
+    entries = plugins.use("envcheck.checks", lambda entry: entry)
+    if entries:
+        for area in _own_areas():
+            _load(area.name)
         _add_all(list(entries.values()))
+    return bool(entries)
 
 
 def registered() -> tuple[dict[str, Area], dict[str, Check]]:
@@ -152,6 +187,8 @@ def registered() -> tuple[dict[str, Area], dict[str, Check]]:
 
 def _add_all(entries: list[EntryPoint]) -> None:
     """Register the plug-ins' checks, of each all or none."""
+    from ..plugins import apart  # here: most machines have no plug-in
+
     job = "envcheck.checks.foreign:describe"
     own = frozenset(_checks)
     answers = apart.ask_all([apart.PluginQuestion(entry, job) for entry in entries])
@@ -193,7 +230,7 @@ def _accept(one: CheckText, own: frozenset[str]) -> None:
 
 
 def _elsewhere(view: SnapshotView) -> Iterable[Verdict]:
-    raise CouldNotRun("a check of a plug-in runs in a process of its own")
+    raise CouldNotRun("it is not judged in this process")
 
 
 def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
@@ -204,8 +241,9 @@ def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
 @cache
 def areas() -> dict[str, Area]:
     """Every area by its name, in the report's order."""
-    _load()
-    return {a.name: a for a in sorted(_areas.values(), key=lambda a: (a.position, a.name))}
+    added = _areas.values() if _load_plugins() else ()
+    every = sorted({*_own_areas(), *added}, key=lambda a: (a.position, a.name))
+    return {a.name: a for a in every}
 
 
 def area_title(name: str) -> str:
@@ -216,8 +254,20 @@ def area_title(name: str) -> str:
 @cache
 def all_checks() -> tuple[Check, ...]:
     """Every check, by area in the report's order, then by code."""
+    return checks_without(())
+
+
+def checks_without(unneeded: Collection[str]) -> tuple[Check, ...]:
+    """The same; checks of envcheck's own in these areas only as checks.csv lists them, not imported."""
     order = list(areas())
-    return tuple(sorted(_checks.values(), key=lambda c: (order.index(c.area), c.code)))
+    for area in _own_areas():
+        if area.name not in unneeded:
+            _load(area.name)
+    blank: Any = {"about": "", "sources": (), "follows": (), "judge": _elsewhere}
+    rows = [one for one in listed().values() if one.area in unneeded and one.check not in _checks]
+    found = [Check(code=one.check, area=one.area, title=one.title, **blank) for one in rows]
+    every = [*_checks.values(), *found]
+    return tuple(sorted(every, key=lambda c: (order.index(c.area), c.code)))
 
 
 @cache

@@ -1,23 +1,21 @@
 """Which sections of a Snapshot checks read, so that --only and --skip collect no others.
 
-``sections_read.csv`` is recorded on all machines that the tests know (tests/generate.py). What a check reads
+``checks.csv`` is recorded on all machines that the tests know (tests/generate.py). What a check reads
 depends on what it finds, so `missing` says what it reads of this machine beyond that: the doctor then looks
 again, at everything. A check of a plug-in has no row: it may read everything.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection
 from functools import cache
-from importlib.resources import files
 
 from ..facts.profile import Profile
 from ..facts.recording import SECTIONS, recorded
 from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Snapshot
 from .engine import diagnose, is_chosen, with_causes
 from .purpose import NO_GPU
-from .registry import all_checks
+from .registry import all_checks, listed
 
 PROBES = MACHINE_SECTIONS | TARGET_SECTIONS | {"extensions"}
 
@@ -25,11 +23,7 @@ PROBES = MACHINE_SECTIONS | TARGET_SECTIONS | {"extensions"}
 @cache
 def table() -> dict[str, frozenset[str]]:
     """{a check's code: the sections that it reads}"""
-    text = files(__package__).joinpath("sections_read.csv").read_text(encoding="utf-8")
-    return {
-        row["check"]: frozenset(row["sections"].split())
-        for row in csv.DictReader(text.splitlines())
-    }
+    return {code: frozenset(row.sections.split()) for code, row in listed().items()}
 
 
 def needed(only: Collection[str], skip: Collection[str]) -> frozenset[str]:

@@ -16,7 +16,10 @@ from .parser import Parser
 from .style import style_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..collection import Collected
+    from ..facts.profile import Profile
     from ..findings.model import Diagnosis
     from ..reports.model import Report
 
@@ -98,15 +101,15 @@ def _meant(word: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..attributes import profile_reading as profiles
-    from ..checks import sections
-    from ..checks.engine import diagnose
-
     if arguments.label and arguments.format != "openmetrics":
         raise UsageError("--label goes with --format openmetrics")
     labels.read(arguments.label)
     only, skip = _selection(arguments.only), _selection(arguments.skip)
-    profile = None if arguments.expect is None else profiles.read(arguments.expect)
+    profile = None
+    if arguments.expect is not None:
+        from ..attributes import profile_reading as profiles
+
+        profile = profiles.read(arguments.expect)
     if arguments.source is not None:
         kernels.refuse(arguments, "--from")
         sources.refuse_container(arguments, "--from")
@@ -129,11 +132,9 @@ def run(arguments: argparse.Namespace) -> int:
             deadline=arguments.deadline,
             kernels=wanted,
             quiet=arguments.quiet,
+            meanwhile=lambda: _load(arguments.format),
         )
-        needed = sections.needed(only, skip) if only or skip else sections.PROBES
-        collected = look(only=needed if only or skip else ())
-        if sections.missing(collected.snapshot, needed, only, skip, profile):
-            collected = look()
+        collected = _chosen(look, only, skip, profile) if only or skip else look()
     if arguments.save is not None:
         from ..facts import snapshot as snapshots
 
@@ -142,9 +143,32 @@ def run(arguments: argparse.Namespace) -> int:
         from ..install.catalogue import load
 
         load.names()  # reads them, so that the check on plug-ins knows what is wrong with them
+    from ..checks.engine import diagnose
+
     diagnosis = diagnose(collected.snapshot, only, skip, profile=profile)
     files.write(arguments.output, _render(arguments, collected, diagnosis))
     return ExitCode.HEALTHY if arguments.exit_zero else _exit_code(diagnosis, arguments.fail_on)
+
+
+def _chosen(
+    look: Callable[..., Collected], only: list[str], skip: list[str], profile: Profile | None
+) -> Collected:
+    """What the chosen checks need; everything, where they read more of this machine than of others."""
+    from ..checks import sections
+
+    needed = sections.needed(only, skip)
+    collected = look(only=needed)
+    missing = sections.missing(collected.snapshot, needed, only, skip, profile)
+    return look() if missing else collected
+
+
+def _load(form: str) -> None:
+    """Import what judges and renders; called while the collector works."""
+    from ..checks.registry import areas, checks_without
+
+    checks_without([name for name, one in areas().items() if one.section or one.of_target])
+    if form == "text":
+        pass
 
 
 def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diagnosis) -> str:
@@ -208,6 +232,8 @@ def _selection(words: list[str]) -> list[str]:
 
     Raises UsageError for one that does not exist.
     """
+    if not words:
+        return []
     from ..checks.registry import all_checks, all_systems, areas
 
     codes = {check.code for check in all_checks()}

@@ -77,11 +77,12 @@ def live(
     work: collection.Work | None = None,
     events: collection.Events | None = None,
     doing: Callable[[], str] | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Collected:
     """Look at this machine and the target; shows progress on a terminal, unless it is to be ``quiet``.
 
-    engine, entrypoint: of the container that ``target`` names. deadline, kernels, seen, work, events: as of
-    collection.collect.
+    engine, entrypoint: of the container that ``target`` names. deadline, kernels, seen, work, events,
+    meanwhile: as of collection.collect.
     only: of the probes, these.
     doing: what the work does now, in words, which the line of progress shows; "" until it has begun.
     """
@@ -102,6 +103,7 @@ def live(
                 progress=functools.partial(progress.update, doing=doing),
                 work=work,
                 events=events,
+                meanwhile=meanwhile,
             )
 
         if target is not None:

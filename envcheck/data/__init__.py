@@ -9,7 +9,7 @@ import csv
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeVar, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -26,9 +26,9 @@ def table(name: str) -> tuple[dict[str, str], ...]:
 def rows(name: str, kind: type[T]) -> tuple[T, ...]:
     """The rows of ``NAME.csv`` as structs: of each column what the field's type says.
 
-    An empty cell is "" of a text, () of a tuple, and the field's default of all others. Tuples are written
-    with blanks, commas or semicolons between, bools as "yes" and "no". Versions, Specifiers and Patterns
-    are made of their text. Raises msgspec.ValidationError.
+    An empty cell is "" of a text, () of a tuple, and the field's default of all others. Tuples of texts are
+    written with blanks, commas or semicolons between, others with semicolons; bools as "yes" and "no".
+    Versions, Requirements and Patterns are made of their text. Raises msgspec.ValidationError.
     """
     found: tuple[T, ...] = _read(name, kind)
     return found
@@ -51,7 +51,8 @@ def _read(name: str, kind: type[msgspec.Struct]) -> tuple[Any, ...]:
 
 def _cell(cell: str, hint: Any) -> Any:
     if get_origin(hint) is tuple:
-        return re.split(r"[\s,;]+", cell.strip()) if cell.strip() else []
+        between = r"[\s,;]+" if get_args(hint)[0] is str else r"\s*;\s*"
+        return re.split(between, cell.strip()) if cell.strip() else []
     return {"yes": True, "no": False}[cell] if hint is bool else cell
 
 

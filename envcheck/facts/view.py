@@ -111,6 +111,13 @@ class SnapshotView:
         }
         return msgspec.structs.replace(self.machine, **own)
 
+    def has(self, section: str) -> bool:
+        """Whether one of the documents has this section; "profile": whether one was given."""
+        if section == "profile":
+            return self.profile is not None
+        documents = (self.snapshot.machine, self.snapshot.target)
+        return any(getattr(one, section, None) is not None for one in documents)
+
     @cached_property
     def gpus(self) -> list[Gpu]:
         """The GPUs that the driver knows: NVML's facts, completed by nvidia-smi's (same PCI address).

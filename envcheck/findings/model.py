@@ -21,6 +21,8 @@ DEEPER = "only --level deep runs it"
 # The same of a check on what another command runs.
 BENCH = "only envcheck bench runs it"
 SOAK = "only envcheck soak runs it"
+# Of a check on micro-kernels, which the report says once more.
+NO_KERNELS = "the micro-kernels were not run (no GPU, or --level quick)"
 ELSEWHERE = frozenset((DEEPER, BENCH, SOAK))
 
 

@@ -16,7 +16,6 @@ from ..facts.base import known
 from ..facts.host import Host
 from ..facts.snapshot import Snapshot
 from ..findings.model import Diagnosis, Outcome
-from ..tensorcores.judge import judge
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, facts
 from .plain import number_of
@@ -111,8 +110,12 @@ def verdict(report: Report, snapshot: Snapshot) -> OverallVerdict:
 
 
 def _tensor_cores(snapshot: Snapshot, results: list[ReportedResult]) -> list[ModeVerdict]:
-    if tensor_cores_left_out(results):
+    documents = [snapshot.machine] + ([snapshot.target] if snapshot.target is not None else [])
+    ran = any(document.micro_kernels is not None for document in documents)
+    if tensor_cores_left_out(results) or not ran:
         return []
+    from ..tensorcores.judge import judge  # here: a quick look has no use for twenty modules
+
     try:
         return ordered(judge(snapshot))
     except Exception:  # noqa: BLE001 - the area's checks rest on the same, and tell of the crash

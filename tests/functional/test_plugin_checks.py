@@ -56,7 +56,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     def forget() -> None:
         for cached in (
-            registry._load,
+            registry._load_plugins,
             registry.areas,
             registry.all_checks,
             plugins.entry_points,

@@ -10,7 +10,7 @@ import h100
 import msgspec
 import whole
 
-from envcheck.data import packages, releases
+from envcheck.data import releases, tensorflow_wheels
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.model import Release, Stack
 from envcheck.install.fit.disk_space import DiskSpace
@@ -121,7 +121,7 @@ def tensorflow() -> Stack:
                 download_mib=2000,
                 installed_mib=4000,
             )
-            for build in reversed(packages.tensorflow_builds())
+            for build in reversed(tensorflow_wheels.tensorflow_builds())
             if str(build.version) >= "2.14"
         ],
     )

@@ -34,7 +34,8 @@ from envcheck.checks.registry import all_checks
 from envcheck.data import cuda, releases, sonames
 from envcheck.data.capabilities import capability
 from envcheck.data.kernel import flavour_for
-from envcheck.data.packages import cuda_major, tensorflow_build
+from envcheck.data.packages import cuda_major
+from envcheck.data.tensorflow_wheels import tensorflow_build
 from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import Engine
 from envcheck.facts.gpu import Nvml

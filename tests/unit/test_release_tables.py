@@ -8,14 +8,10 @@ from hypothesis import strategies as st
 
 from envcheck.checks.target import same
 from envcheck.data import table
-from envcheck.data.packages import (
-    cuda_major,
-    placeholder,
-    tensorflow_build,
-    tensorflow_builds,
-)
+from envcheck.data.packages import cuda_major, placeholder
 from envcheck.data.releases import dependencies, releases
 from envcheck.data.sonames import component_of, sonames
+from envcheck.data.tensorflow_wheels import tensorflow_build, tensorflow_builds
 
 FUZZ = settings(max_examples=30, deadline=None)
 

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from ...findings.model import DEEPER
 from ..registry import Area
 
-AREA = Area(name="acceleration", title="Acceleration", position=140)
+AREA = Area(
+    name="acceleration",
+    title="Acceleration",
+    position=140,
+    section="acceleration",
+    without=DEEPER,
+)

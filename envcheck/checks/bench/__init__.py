@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ...findings.model import BENCH
 from ..registry import Area
 
 AREA = Area(
     name="bench",
     title="Bench",
     position=142,
+    section="bench",
+    without=BENCH,
 )

@@ -8,4 +8,6 @@ AREA = Area(
     name="expected",
     title="Profile",
     position=125,
+    section="profile",
+    without="no profile was given (--expect FILE)",
 )

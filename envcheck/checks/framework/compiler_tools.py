@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from ...data.packages import tensorflow_build
+from ...data.tensorflow_wheels import tensorflow_build
 from ...data.versions import parse_version
 from ...data.xla_tools import XlaSearch, xla_search
 from ...facts.target import CompilerTool

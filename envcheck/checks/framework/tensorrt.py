@@ -7,7 +7,8 @@ import re
 from packaging.version import Version
 
 from ...data import table
-from ...data.packages import NVIDIA_INDEX, tensorflow_builds
+from ...data.packages import NVIDIA_INDEX
+from ...data.tensorflow_wheels import tensorflow_builds
 from .. import target
 from ..reading import CannotJudge, Distribution, Framework, Library, Skip, SnapshotView, known, need
 from ..target import pip_install, soname, version_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from ...data.packages import tensorflow_builds
 from ...data.sonames import component_of
 from ...data.tensorflow_builds import build_of
+from ...data.tensorflow_wheels import tensorflow_builds
 from .. import target
 from ..driver_state import driver_version
 from ..fitness import newest_tensorflow

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from ...findings.model import DEEPER
 from ..registry import Area
 
-AREA = Area(name="memory", title="Memory and links", position=135)
+AREA = Area(
+    name="memory",
+    title="Memory and links",
+    position=135,
+    section="acceleration",
+    without=DEEPER,
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ...data.packages import WHEELS_SOURCE, TensorFlowBuild, tensorflow_build, tensorflow_builds
+from ...data.packages import WHEELS_SOURCE
+from ...data.tensorflow_wheels import TensorFlowBuild, tensorflow_build, tensorflow_builds
 from .. import target
 from ..network.horovod import BUILD_NAMES
 from ..reading import FRAMEWORKS, Distribution, NotKnown, Skip, SnapshotView, facts_of, known, need

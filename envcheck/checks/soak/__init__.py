@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from ...findings.model import SOAK
 from ..registry import Area
 
-AREA = Area(name="soak", title="Soak", position=145)
+AREA = Area(
+    name="soak",
+    title="Soak",
+    position=145,
+    section="soak",
+    without=SOAK,
+)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from ...findings.model import NO_KERNELS
 from ..registry import Area
 
-AREA = Area(name="tensorcores", title="Tensor Cores", position=130)
+AREA = Area(
+    name="tensorcores",
+    title="Tensor Cores",
+    position=130,
+    section="micro_kernels",
+    without=NO_KERNELS,
+)

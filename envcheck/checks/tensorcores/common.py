@@ -70,7 +70,7 @@ def level_cases(view: SnapshotView, level: Level) -> list[Case]:
 
 def _facts(probe: Probe[MicroKernels] | None) -> MicroKernels:
     if probe is None:
-        raise Skip("the micro-kernels were not run (no GPU, or --level quick)")
+        raise Skip(NO_KERNELS)
     return facts_of(probe, WHAT)
 
 

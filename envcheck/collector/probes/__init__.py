@@ -8,10 +8,7 @@ A probe runs in a process of its own. It may fail in any way it likes: what it r
 that it never answers becomes the probe's outcome.
 """
 
-import ast
-import pkgutil
 import re
-from importlib.util import find_spec
 
 DOCUMENTS = ("machine", "target")
 _CONSTANT = re.compile(r"^(DOCUMENT|DEADLINE|IMPORTS|IN_CONTAINER) = (.+)$", re.MULTILINE)
@@ -44,6 +41,8 @@ class Probe(object):
 
 def of(document):
     """{name: Probe} of those that write this document; those that import a framework take longest: first."""
+    import pkgutil  # here, as below: a probe's own process needs none of it
+
     found = [load(name) for _finder, name, _package in pkgutil.iter_modules(__path__)]
     found = [probe for probe in found if probe.document == document]
     return {p.name: p for p in sorted(found, key=lambda p: (p.imports is None, p.name))}
@@ -51,6 +50,9 @@ def of(document):
 
 def load(name):
     """The Probe of a file in this folder, which only its own process imports. Raises NotAProbe."""
+    import ast
+    from importlib.util import find_spec
+
     module = __name__ + "." + name
     source = find_spec(module).loader.get_source(module)
     if not re.search(r"^def collect\(context\):", source, re.MULTILINE):

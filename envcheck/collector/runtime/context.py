@@ -2,7 +2,6 @@
 
 from .. import files
 from ..facts import from_error, unavailable
-from . import process
 
 
 class Context(object):
@@ -43,6 +42,8 @@ class Context(object):
 
     def run(self, argv, deadline, env=None):
         """A helper program, inside the probe's own process group: a process.Result."""
+        from . import process  # here: most probes start no program
+
         return process.run(
             argv, deadline, env=self.environ if env is None else env, own_session=False, tied=True
         )

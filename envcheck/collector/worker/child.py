@@ -5,7 +5,7 @@ import json
 import os
 
 from ..runtime import shadows
-from . import messages, pipes
+from . import messages
 
 ESCAPED = 4  # the exit status after an exception
 
@@ -13,6 +13,8 @@ ESCAPED = 4  # the exit status after an exception
 def main(module, params):
     params = json.loads(params)
     if "pipe" in params:
+        from . import pipes
+
         descriptor = pipes.open_to_write(params["pipe"], waits=not params.get("loses"))
     else:
         descriptor = os.dup(1)  # which no program that the work starts inherits

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 
 MOST = 1 << 16  # bytes of one line
 
@@ -12,6 +11,8 @@ class LinePipe(object):
 
     def __init__(self, folder=None):
         """folder: where it is made; one that is removed whoever is killed. None: the temporary directory."""
+        import tempfile  # here: a child that opens a pipe needs none of it
+
         self._folder = tempfile.mkdtemp(prefix="envcheck-lines-", dir=folder)
         self.path = os.path.join(self._folder, "lines")
         self._rest = b""

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import traceback
 
 from ..facts import Facts
 from ..runtime import orphans, shadows
@@ -44,6 +43,8 @@ def work(params, tell):
         if not isinstance(facts, Facts):  # another package's probe need not know this class
             facts = Facts.of(facts)
     except Exception:
+        import traceback
+
         traceback.print_exc()
         raise
     tell.result({"facts": facts.values, "sources": facts.sources}, "facts")
