@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
-from pathlib import Path
 
 # Set by setup.sh, which starts an envcheck that is not on PATH.
 VARIABLE = "ENVCHECK_COMMAND"
@@ -18,6 +16,9 @@ def envcheck_command() -> str:
     "envcheck" where PATH leads to this one, what setup.sh says of itself, else the script's own path, or
     the interpreter's with "-m envcheck".
     """
+    import shutil  # here, as pathlib: together they cost `--help` a tenth of its time
+    from pathlib import Path
+
     started = Path(sys.argv[0]) if sys.argv else Path()
     if started.name == "envcheck" and started.is_file():
         found = shutil.which("envcheck")

@@ -7,10 +7,13 @@ import errno
 import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import safe_text
 from ..exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +94,8 @@ def check_writable(output: str | None, option: str = "--output") -> None:
     """Refuse an option's FILE that cannot be written before the work is done, not after it."""
     if output is None or output == "-":
         return
+    from pathlib import Path  # here and below: `--help` needs none of it
+
     path = Path(output)
     folder = path.parent
     if path.is_dir():
@@ -114,6 +119,8 @@ def write(
     if output is None or output == "-":
         _print(data)
         return
+    from pathlib import Path
+
     path = Path(output)
     try:
         if path.exists() and not path.is_file():
@@ -126,6 +133,8 @@ def write(
 
 def check_distinct(places: Mapping[str, str | None]) -> None:
     """Refuse one file (or standard output, "-") under two options: the second would replace the first."""
+    from pathlib import Path
+
     seen: dict[str, str] = {}
     for option, place in places.items():
         if place is None or (place != "-" and Path(place).exists() and not Path(place).is_file()):
@@ -166,7 +175,8 @@ def _print(data: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes, private: bool) -> None:
-    import tempfile  # here: it costs `--help` a tenth of its time
+    import tempfile
+    from pathlib import Path
 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
