@@ -134,32 +134,3 @@ def test_variable_is_tried_in_a_process_of_its_own(target: str, tmp_path: Path) 
     alone = {one.name: one for one in run.trials}["variable"]
     assert alone.outcome == "ok" and alone.evidence["asked"] == [f"{AMP}=1"]
     assert (alone.evidence["convolutions"], alone.evidence["half_convolutions"]) == (5, 0)
-
-
-@pytest.mark.parametrize("target", ["torch", "tensorflow-1.15", "tensorflow-newest"])
-def test_what_16_bits_gain_is_timed_on_the_way_that_a_gpu_takes(
-    target: str, tmp_path: Path
-) -> None:
-    """With tiny sizes, and the CPU in the place of a GPU."""
-    before = """
-import importlib, os
-name = "{name}"
-kernels = importlib.import_module("envcheck.collector.kernels.framework_" + name)
-make = kernels.adapter
-def adapter(module):
-    made = make(module, "cpu" if name == "torch" else "/CPU:0")
-    made.absent = lambda: None
-    made.facts = lambda: {{"name": "NVIDIA A100", "compute_capability": "8.0"}}
-    return made
-kernels.adapter = adapter
-from envcheck.collector.systems import amp_speed
-measure = amp_speed.measure
-amp_speed.measure = lambda adapter, *sizes: measure(adapter, (64, 64, 64), (1, 8, 8, 8, 3), sizes[-1])
-""".format(name="torch" if target == "torch" else "tensorflow")
-    run = made(target, "amp_speed", tmp_path, before)
-    assert [(one.name, one.outcome) for one in run.trials] == [
-        ("product", "ok"),
-        ("convolution", "ok"),
-    ]
-    for one in run.trials:
-        assert float(str(one.evidence["amp_ms"])) > 0 and float(str(one.evidence["float32_ms"])) > 0

@@ -1,4 +1,4 @@
-"""Convolutions in real frameworks, on the CPU, which has neither cuDNN nor TF32 (opt-in: pytest -m slow)."""
+"""Convolutions in real frameworks, on the CPU, which has no cuDNN (opt-in: pytest -m slow)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 import system_alone
 from real_targets import real_target
 
-from envcheck.checks.acceleration.tf32 import rounding
 from envcheck.facts.acceleration import SystemRun
 
 pytestmark = pytest.mark.slow
@@ -45,16 +44,16 @@ torch.nn.functional.conv2d = failing
 """
 
 
-def made(target: str, module: str, folder: Path, before: str = "") -> SystemRun:
+def made(target: str, folder: Path, before: str = "") -> SystemRun:
     python = real_target(target) / "bin" / "python"
-    run = system_alone.run(python, module, folder, before=before, framework=TARGETS[target])
+    run = system_alone.run(python, "cudnn", folder, before=before, framework=TARGETS[target])
     assert run.outcome == "ok", run
     return run
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_all_convolutions_are_exact(target: str, tmp_path: Path) -> None:
-    run = made(target, "cudnn", tmp_path)
+    run = made(target, tmp_path)
     right = {one.name: one for one in run.trials if one.outcome == "ok" and not one.control}
     assert {"2D FP32", "3D FP32", "2D FP16", "3D FP16"} <= set(right)
     assert "2D TF32" not in right and {one.outcome for one in run.trials} <= {"ok", "not-supported"}
@@ -67,20 +66,12 @@ def test_all_convolutions_are_exact(target: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", WRONG)
 def test_wrong_number_in_one_type_is_found(target: str, tmp_path: Path) -> None:
-    run = made(target, "cudnn", tmp_path, WRONG[target])
+    run = made(target, tmp_path, WRONG[target])
     (found,) = system_alone.judged("ACC-011", run).findings
     assert "wrong convolutions: 3D FP32" in found.message and "2D" not in found.message
 
 
 def test_convolution_that_fails_has_its_cause(tmp_path: Path) -> None:
-    run = made("torch", "cudnn", tmp_path, FAILING)
+    run = made("torch", tmp_path, FAILING)
     (found,) = system_alone.judged("ACC-011", run).findings
     assert "CUDNN_STATUS_NOT_INITIALIZED" in found.message and "3D" not in found.message
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_fp32_of_a_cpu_is_read_as_not_tf32(target: str, tmp_path: Path) -> None:
-    run = made(target, "tf32", tmp_path)
-    trials = {one.name: one for one in run.trials}
-    assert rounding(trials["default"]) == rounding(trials["NVIDIA_TF32_OVERRIDE=0"]) == {"FP32"}
-    assert system_alone.judged("ACC-006", run).outcome == "skipped"

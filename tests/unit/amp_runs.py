@@ -1,4 +1,4 @@
-"""Made-up SystemRuns of mixed precision: by API, by graph rewrite, and what it gains; and their judgement."""
+"""Made-up SystemRuns of mixed precision: by API and by graph rewrite; and their judgement."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Finding
 
-KERAS, TORCH, SPEED, GRAPH = "amp-keras", "amp-torch", "amp-tensor-cores", "amp-graph"
-CODES = {KERAS: "ACC-003", TORCH: "ACC-004", SPEED: "ACC-005", GRAPH: "ACC-001"}
+KERAS, TORCH, GRAPH = "amp-keras", "amp-torch", "amp-graph"
+CODES = {KERAS: "ACC-003", TORCH: "ACC-004", GRAPH: "ACC-001"}
 CPU: dict[str, Any] = {"device": "cpu", "gpus": []}
-FP16_KERNEL = "sm90_xmma_gemm_f16f32_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute"
-PLAIN_KERNEL = "ampere_sgemm_128x128_nn"
 SCALED = {
     "scale": 32768.0,
     "moved_by_step": True,
@@ -59,16 +57,6 @@ def unscaled(**more: Any) -> SystemTrial:
 def torch(half: int = 3, **more: Any) -> list[SystemTrial]:
     control = step("enabled=False", control=True, asked="float16")
     return [control, step("autocast", half, asked="float16"), unscaled(), scaler(**more)]
-
-
-def timed(name: str, amp: float, plain: float, **more: Any) -> SystemTrial:
-    evidence = {"float32_is": "FP32", "gpu": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0"}
-    return trial(name, **{**evidence, "amp_ms": amp, "float32_ms": plain, **more})
-
-
-def speeds(product: float = 6.0, convolution: float = 3.0, **more: Any) -> list[SystemTrial]:
-    """Work that is so many times as fast in 16 bits."""
-    return [timed("product", 1.0, product, **more), timed("convolution", 1.0, convolution, **more)]
 
 
 def rewritten(name: str, half: int = 0, control: bool = False, **more: Any) -> SystemTrial:

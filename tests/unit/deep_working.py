@@ -51,7 +51,6 @@ def clustering(last: SystemTrial = _CLUSTERED) -> SystemRun:
 
 def runs() -> list[SystemRun]:
     """Of the target's systems: TensorFlow 2.15.1 with Horovod, neither TensorRT nor DALI nor Spark."""
-    convolving = {"framework": "tensorflow"}
     found = [
         amp_runs.run(
             amp_runs.GRAPH,
@@ -61,9 +60,7 @@ def runs() -> list[SystemRun]:
             *amp_runs.ways("function"),
         ),
         amp_runs.run(amp_runs.KERAS, *amp_runs.keras()),
-        amp_runs.run(amp_runs.SPEED, *amp_runs.speeds()),
-        convolved.run("tf32", convolved.settings(), **convolving),
-        convolved.run("cudnn", convolved.trials(), **convolving),
+        convolved.run(convolved.trials(), framework="tensorflow"),
         clustering(),
         _nccl(),
         horovod(),

@@ -1,38 +1,19 @@
-"""Convolutions: the reference, the bits of TF32, and what ACC-011 and ACC-006 say of each outcome."""
+"""Convolutions: the reference, and what ACC-011 says of each outcome."""
 
 from __future__ import annotations
 
-import array
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from convolved import (
-    NAMES,
-    OVERRIDE,
-    bits,
-    convolution,
-    judged,
-    matches,
-    one,
-    run,
-    setting,
-    settings,
-    trials,
-)
+from convolved import NAMES, convolution, judged, matches, one, run, trials
 from kept import Kept
 from msgspec.structs import replace
 
-from envcheck.collector.systems import cudnn, tf32
-from envcheck.collector.systems.running import records
+from envcheck.collector.systems import cudnn
 from envcheck.collector.systems.shared.convolving import Shape, reference
-from envcheck.facts.acceleration import SystemTrial
 from envcheck.facts.missing import Skip
 from envcheck.findings.model import Finding, Passed, Unjudged
-from envcheck.tensorcores.factors import FORMS, parse, rounded_to, unit
-from envcheck.tensorcores.formats import Rounding
 
-CUDNN, TF32 = "ACC-011", "ACC-006"
 SMALL = Shape(2, 7, 4, 8, 5, 3, 2)
 
 
@@ -121,147 +102,26 @@ def test_each_type_is_run_forward_and_backward() -> None:
     )
 
 
-# The bits of TF32
-
-
-def read(lines: list[str]) -> str:
-    sums = [parse(line) for line in lines]
-    assert None not in sums
-    return rounded_to([one_ for one_ in sums if one_ is not None])
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("rounding", ["RZ", "RNA", "RNE"])
-def test_each_rounding_of_factors_differs_from_the_others(form: str, rounding: Rounding) -> None:
-    assert read(bits(form, rounding)) == form
-    assert read([line for line in bits("FP16") if line[:2] not in ("R ", "T2")]) == ""
-
-
-@pytest.mark.parametrize(
-    "word", ["3F802000 or 3F801800", "3F802000 or more", "00000000", "7FC00000"]
-)
-def test_outputs_that_no_rounding_gives_show_nothing(word: str) -> None:
-    assert read([f"T1 3F801800 x 3F800000 = {word}", *bits("TF32")[1:]]) == ""
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "T1 = ",
-        "T1 3F801800 = 3F801800",
-        "T1 3F80180 x 3F800000 = 3F801800",
-        "T1 3f801800 x 3F800000 = 3F801800",
-        "T1 3F801800 x 3F800000 = more",
-        "T1 " + " + ".join(["3F801800 x 3F800000"] * 9) + " = 3F801800",
-        "T1 ＊F801800 x 3F800000 = 3F801800",
-    ],
-)
-def test_malformed_line_is_none(line: str) -> None:
-    assert parse(line) is None
-
-
-def test_tensor_cores_show_by_their_sums() -> None:
-    def named(lines: list[str]) -> str:
-        return unit([one_ for line in lines if (one_ := parse(line)) is not None], "8.0")
-
-    assert "Tensor Core" in named(bits("TF32", "RNA"))
-    assert named(bits("TF32", "RNA", tensor=False)) == named(bits("FP32")) == ""
-
-
-class Simulated:
-    """A framework whose factors are rounded to ten bits, unless its switch is off."""
-
-    on_gpu = False
-
-    def __init__(self, tf32: bool, torn: bool = False) -> None:
-        self.tf32, self.torn = tf32, torn
-
-    def flag(self) -> str:
-        return f"tf32 is {self.tf32}"
-
-    def set_tf32(self, allowed: bool) -> None:
-        self.tf32 = allowed
-
-    def cudnn(self) -> dict[str, str]:
-        return {"version": "9.1.0"}
-
-    def convolve(self, shape: Shape, kind: str, image: list[float], filter_: list[float]) -> Any:
-        assert kind == "FP32"
-        size, kernel, result = shape.places
-        x, w = (self._rounded(some) for some in (image, filter_))
-        out = []
-        for n in range(shape.batch):
-            for o in range(shape.outputs):
-                pairs = (
-                    (
-                        x[(n * shape.inputs + c) * size],
-                        w[(o * shape.inputs + c) * kernel + kernel // 2],
-                    )
-                    for c in range(shape.inputs)
-                )
-                out += [sum(a * b for a, b in pairs)] * result
-        if self.torn:
-            out[:4] = [1.0, 2.0, 3.0, 4.0]
-        return [out]
-
-    def _rounded(self, values: list[float]) -> list[float]:
-        held = array.array("I", array.array("f", values).tobytes())
-        if self.tf32:
-            held = array.array("I", [word + (1 << 12) >> 13 << 13 for word in held])
-        return list(array.array("f", held.tobytes()))
-
-
-def test_default_and_the_switch_are_read_from_the_bits() -> None:
-    kept = Kept()
-    tf32.measure(Simulated(True), kept)  # type: ignore[no-untyped-call]
-    forms = {one_["name"]: read(one_["evidence"]["16 channels"]) for one_ in kept.trials}
-    assert forms == {"default": "TF32", "switch off": "FP32", "switch on": "TF32"}
-    first = tf32.lines(Simulated(True, torn=True), SMALL)[0]  # type: ignore[no-untyped-call]
-    assert first.startswith("T1 3F801800 x 3F800000 = 3F802000 or ") and first.endswith(" or more")
-
-
-def test_override_is_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Any] = []
-
-    def started(params: Any, number: int, _seconds: float, environ: Any) -> list[Any]:
-        given.append((number, environ(0)))
-        return [SimpleNamespace(number=0, answer={"128 channels": ["x"]})]
-
-    monkeypatch.setattr(tf32.ranks, "run", started)
-    monkeypatch.setattr(tf32.convolving, "capability", lambda: (8, 0))
-    made_up = Simulated(True)
-    made_up.absent = lambda: None  # type: ignore[attr-defined]
-    monkeypatch.setattr(tf32.convolving, "side_of", lambda *given: made_up)
-    kept = Kept()
-    tf32.run(None, {"device": "gpu"}, kept)  # type: ignore[no-untyped-call]
-    assert given == [(1, {"NVIDIA_TF32_OVERRIDE": "0"})]
-    assert kept.trials[-1]["evidence"] == {"128 channels": ["x"]} and kept.trials[-1]["control"]
-    monkeypatch.setattr(tf32.convolving, "capability", lambda: (7, 5))
-    with pytest.raises(records.NotApplicable, match=r"compute capability 7\.5 has no TF32"):
-        tf32.run(None, {"device": "gpu"}, kept)  # type: ignore[no-untyped-call]
-
-
 # What ACC-011 says
 
 
 def test_right_convolutions_pass_and_name_the_types_and_the_library() -> None:
-    verdict = one(CUDNN, run("cudnn", trials()))
+    verdict = one(run(trials()))
     assert isinstance(verdict, Passed)
     assert verdict.detail.startswith("PyTorch 2.5.1+cu124: 2D FP32, 2D TF32, 2D FP16, 2D BF16, 3D")
     assert verdict.detail.endswith("cuDNN 9.1.0")
     lacking = [convolution(name, "not-supported", "none") for name in NAMES if "TF32" in name]
-    part = one(CUDNN, run("cudnn", trials(*lacking), framework="jax"))
+    part = one(run(trials(*lacking), framework="jax"))
     assert isinstance(part, Passed) and "TF32" not in part.detail
 
 
 def test_wrong_results_are_a_failure() -> None:
     wrong = convolution("2D FP16", differ=3, first="forward, place 7: 12, not 13")
     failing = convolution("3D FP16", "error", "RuntimeError: x")
-    verdict, other = judged(CUDNN, run("cudnn", trials(wrong, failing)))
+    verdict, other = judged(run(trials(wrong, failing)))
     assert isinstance(verdict, Finding) and isinstance(other, Finding) and verdict.level == "fail"
     assert matches("wrong convolutions: 2D FP16; of the first, 3 of 2960 results .forward", verdict)
-    on_cpu = one(CUDNN, run("cudnn", trials(wrong), device="cpu"))
+    on_cpu = one(run(trials(wrong), device="cpu"))
     assert isinstance(on_cpu, Finding)
 
 
@@ -277,7 +137,7 @@ def test_wrong_results_are_a_failure() -> None:
 )
 def test_convolution_that_fails_has_its_cause(reason: str, says: str, command: str) -> None:
     broken = [convolution(name, "error", f"RuntimeError: {reason}") for name in NAMES]
-    verdict = one(CUDNN, run("cudnn", trials(*broken)))
+    verdict = one(run(trials(*broken)))
     assert isinstance(verdict, Finding) and matches(
         f"Convolutions fail in PyTorch .*{says}", verdict
     )
@@ -290,7 +150,7 @@ def test_loaded_cudnn_below_the_compiled_is_taken_from_the_log() -> None:
         "E cuda_dnn.cc:378] Loaded runtime CuDNN library: 7.5.0 but source was compiled with: 7.6.0."
     ]
     broken = [convolution(name, "error", "Failed to get convolution algorithm.") for name in NAMES]
-    verdict = one(CUDNN, run("cudnn", trials(*broken), framework="tensorflow", log=log))
+    verdict = one(run(trials(*broken), framework="tensorflow", log=log))
     assert isinstance(verdict, Finding) and any("7.5.0" in one_.value for one_ in verdict.evidence)
 
 
@@ -300,139 +160,39 @@ def test_taken_memory_and_a_hang_are_no_failure_and_a_crash_is_one() -> None:
         (convolution("2D FP32", "error", "CUDNN_STATUS_ALLOC_FAILED"), "memory is taken"),
         (convolution("2D FP32", "timeout", "no answer within 30 s"), "2D FP32: no answer"),
     ):
-        found = judged(CUDNN, run("cudnn", trials(bad), outcome="timeout"))
+        found = judged(run(trials(bad), outcome="timeout"))
         assert isinstance(found[0], Unjudged) and matches(why, found[0])
         assert not [one_ for one_ in found if isinstance(one_, Finding)]
     crash = convolution("2D FP16", "crashed", "its process was killed by signal 11")
-    verdict = one(CUDNN, run("cudnn", trials(crash), outcome="crashed", reason=crash.reason))
+    verdict = one(run(trials(crash), outcome="crashed", reason=crash.reason))
     assert isinstance(verdict, Finding) and matches("a library crashed", verdict)
 
 
 def test_right_results_alone_do_not_prove_cudnn() -> None:
-    verdict = one(CUDNN, run("cudnn", trials(cudnn=0)))
+    verdict = one(run(trials(cudnn=0)))
     assert isinstance(verdict, Finding) and matches("convolves without cuDNN", verdict)
     for framework, count in (("jax", 0), ("tensorflow", None), ("torch", None)):
-        untold = one(CUDNN, run("cudnn", trials(cudnn=count), framework=framework))
+        untold = one(run(trials(cudnn=count), framework=framework))
         assert isinstance(untold, Unjudged) and matches("is not known", untold)
 
 
-@pytest.mark.parametrize("system", ["cudnn", "tf32"])
-def test_run_without_trials(system: str) -> None:
-    code = CUDNN if system == "cudnn" else TF32
+def test_run_without_trials() -> None:
     for outcome, reason, word in (
         ("not-run", "no GPU: no NVIDIA GPU", "could-not-run"),
         ("not-applicable", "this torch is built without CUDA", "skipped"),
         ("crashed", "", "could-not-run"),
     ):
         made: Any = {"outcome": outcome, "reason": reason}
-        verdict = one(code, run(system, [], **made))
+        verdict = one(run([], **made))
         assert isinstance(verdict, Unjudged) and verdict.outcome == word
         assert matches(reason or outcome, verdict)
     with pytest.raises(Skip, match="not applicable"):
-        judged(code)
-
-
-# What ACC-006 says
-
-
-def test_engaged_where_the_default_rounds_and_the_controls_do_not() -> None:
-    verdict = one(TF32, run("tf32", settings()))
-    assert isinstance(verdict, Passed)
-    assert "2.5.1+cu124: TF32 without being asked, on Tensor Cores" in verdict.detail
-    assert f"the framework's switch switches it off, {OVERRIDE} switches it off" in verdict.detail
-    unreached = one(TF32, run("tf32", settings(override=setting(OVERRIDE)), framework="jax"))
-    assert isinstance(unreached, Passed) and "does not reach it" in unreached.detail
-    half = setting("default", **{"512 channels": bits("FP32")})
-    assert isinstance(one(TF32, run("tf32", settings(default=half))), Passed)
-
-
-@pytest.mark.parametrize("reason", ["no switch", None])
-def test_one_control_is_enough(reason: str | None) -> None:
-    lacks = SystemTrial(
-        name="switch off", control=True, outcome="not-supported", reason="no switch"
-    )
-    off = lacks if reason else None
-    nvidia = {"framework": "tensorflow", "framework_version": "1.15.5+nv23.3"}
-    assert isinstance(one(TF32, run("tf32", settings(off=off, on=None), **nvidia)), Passed)
-    broken = SystemTrial(name=OVERRIDE, control=True, outcome="error", reason="no answer")
-    verdict = one(TF32, run("tf32", settings(off=off, override=broken)))
-    assert isinstance(verdict, Unjudged) and matches(
-        "no control ran without it .*no answer", verdict
-    )
-
-
-def test_tf32_that_nothing_ends_is_a_warning() -> None:
-    stays = settings(off=setting("switch off"), override=setting(OVERRIDE))
-    verdict = one(TF32, run("tf32", stays))
-    assert isinstance(verdict, Finding) and verdict.level == "warn"
-    assert matches("cannot be switched off", verdict)
+        judged()
 
 
 @pytest.mark.parametrize(
-    ("framework", "level"), [("torch", "fail"), ("tensorflow", "fail"), ("jax", "warn")]
-)
-def test_tf32_that_is_lost(framework: str, level: str) -> None:
-    kept = setting("default", "FP32", switch="allow_tf32 is False", environment=[], cudnn="9.1.0")
-    verdict = one(TF32, run("tf32", settings(default=kept), framework=framework))
-    assert isinstance(verdict, Finding) and verdict.level == level
-    assert matches("without TF32 .allow_tf32 is False.", verdict)
-
-
-@pytest.mark.parametrize(
-    ("framework", "variable", "level"),
-    [
-        ("torch", "NVIDIA_TF32_OVERRIDE=0", "warn"),
-        ("jax", "JAX_DEFAULT_MATMUL_PRECISION=float32", "warn"),
-        ("torch", "JAX_DEFAULT_MATMUL_PRECISION=highest", "fail"),
-    ],
-)
-def test_variable_that_switches_it_off_is_named(framework: str, variable: str, level: str) -> None:
-    kept = setting("default", "FP32", environment=["X=1", variable])
-    verdict = one(TF32, run("tf32", settings(default=kept), framework=framework))
-    assert isinstance(verdict, Finding) and verdict.level == level
-    if level == "warn":
-        assert verdict.remedy is not None
-        assert verdict.remedy.commands == [f"unset {variable.partition('=')[0]}"]
-
-
-@pytest.mark.parametrize(
-    ("framework", "version", "cudnn_"),
-    [("tensorflow", "2.3.4", "8.0.2"), ("torch", "1.6.0", "7.6.5"), ("torch", "1.13.1", "7.6.5")],
-)
-def test_older_than_tf32_is_not_applicable(framework: str, version: str, cudnn_: str) -> None:
-    made = settings(default=setting("default", "FP32", cudnn=cudnn_), on=None)
-    verdict = one(TF32, run("tf32", made, framework=framework, framework_version=version))
-    assert isinstance(verdict, Unjudged) and matches("not applicable: .*older than TF32", verdict)
-
-
-def test_what_does_not_show_could_not_run() -> None:
-    broken = SystemTrial(name="default", outcome="timeout", reason="cuDNN error")
-    off_both = settings(default=setting("default", "FP32"), on=setting("switch on", "FP32"))
-    for made, why in (
-        (off_both, "also where TF32 is asked for"),
-        (settings(default=broken), "cuDNN error"),
-        (settings(default=None), "not reached"),
-        (settings(default=setting("default", "BF16")), "no known rounding"),
-    ):
-        verdict = one(TF32, run("tf32", made))
-        assert isinstance(verdict, Unjudged) and verdict.outcome == "could-not-run"
-        assert matches(why, verdict)
-    on_cpu = settings(default=setting("default", "FP32"), on=None)
-    assert one(TF32, run("tf32", on_cpu, device="cpu")).outcome == "skipped"
-
-
-@pytest.mark.parametrize(
-    "evidence",
-    [
-        {},
-        {"128 channels": "no list", "x channels": 3, "switch": ["a"], "environment": "NVIDIA"},
-        {f"{n} channels": ["T1 " + "F" * 399] * 40 for n in range(60)},
-        {"differ": "many", "first": ["a", "b"], "outputs": -1, "cudnn": "x" * 400},
-    ],
+    "evidence", [{}, {"differ": "many", "first": ["a", "b"], "outputs": -1, "cudnn": "x" * 400}]
 )
 def test_hostile_evidence_breaks_nothing(evidence: dict[str, Any]) -> None:
-    strange = SystemTrial(name="default", outcome="ok", evidence=evidence)
-    verdict = one(TF32, run("tf32", settings(default=strange)))
-    assert isinstance(verdict, Unjudged) and verdict.outcome == "could-not-run"
     made = [replace(one_, evidence=evidence) for one_ in trials()]
-    assert not any(isinstance(one_, Passed) for one_ in judged(CUDNN, run("cudnn", made)))
+    assert not any(isinstance(one_, Passed) for one_ in judged(run(made)))

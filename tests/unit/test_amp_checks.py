@@ -1,4 +1,4 @@
-"""Mixed precision: each state of ACC-001 to ACC-005, from made-up runs."""
+"""Mixed precision: each state of ACC-001 to ACC-004, from made-up runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import pytest
 from amp_runs import (
     CODES,
     CPU,
-    FP16_KERNEL,
     GRAPH,
     KERAS,
-    PLAIN_KERNEL,
-    SPEED,
     TORCH,
     bad,
     falls,
@@ -25,9 +22,7 @@ from amp_runs import (
     run,
     scaler,
     seen,
-    speeds,
     step,
-    timed,
     torch,
     trial,
     unscaled,
@@ -342,71 +337,6 @@ def test_what_facts_say_of_a_variable_follows_from_what_was_run() -> None:
     assert results["ENV-014"].consequence_of == "ACC-002"
 
 
-# What it gains
-
-
-def test_gain_is_shown() -> None:
-    result = judged(SPEED, *speeds())
-    assert result.outcome == "pass"
-    assert result.detail == (
-        "TensorFlow 2.15.1: product 6 times as fast, convolution 3 times as fast as in 32 bits"
-    )
-    part = judged(SPEED, speeds()[0], bad("convolution", "error", "no cuDNN"))
-    assert part.outcome == "pass" and "convolution: no cuDNN" in part.detail
-
-
-@pytest.mark.parametrize(
-    ("chip", "capability", "words"),
-    [
-        ("NVIDIA GeForce GTX 1660 Ti", "7.5", "has no Tensor Cores (its chip is one without"),
-        (
-            "Tesla K40m",
-            "3.5",
-            "has no Tensor Cores (Tensor Cores came with compute capability 7.0)",
-        ),
-    ],
-)
-def test_gpu_without_tensor_cores_is_the_cause(chip: str, capability: str, words: str) -> None:
-    given = {"gpu": chip, "compute_capability": capability}
-    found = finding(judged(SPEED, *speeds(0.9, 0.25, **given)))
-    assert f"{chip} {words}" in found.message
-    assert "product 0.9 times as fast and convolution 0.25 times as fast" in found.message
-    assert judged(SPEED, *speeds(1.7, 1.5, **given)).outcome == "pass"
-
-
-def test_other_causes_of_no_gain() -> None:
-    nameless = timed("product", 1.0, 1.0, gpu="", compute_capability="")  # an H100, by its address
-    slow = speeds(5.0, 0.1)
-    for trials, version, words in (
-        (speeds(1.0, kernels=[PLAIN_KERNEL, "cast_kernel"]), "", f"CUDA cores ({PLAIN_KERNEL})"),
-        (speeds(1.0, kernels=[FP16_KERNEL]), "", "its kernels run on Tensor Cores, and the cause"),
-        (slow, "2.4.1", "Conv2D of 16-bit numbers"),
-        (slow, "2.15.1", "the cause is not seen"),
-        ([nameless], "", "the cause is not seen"),
-    ):
-        found = finding(judged(SPEED, *trials, framework_version=version or "2.15.1"))
-        assert found.level == "warn" and words in found.message
-
-
-def test_tf32_that_has_no_switch_is_no_fp32() -> None:
-    """NVIDIA's TensorFlow 1.15: what is not mixed may be TF32 on an H100, on a T4 it is FP32."""
-    assert judged(SPEED, *speeds(1.05, 1.05, float32_is="its default")).outcome == "pass"
-    t4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "float32_is": "its default"}
-    assert judged(SPEED, *speeds(1.05, 1.05, **t4)).outcome == "warn"
-
-
-@pytest.mark.parametrize(
-    "main",
-    [
-        bad("product", "out-of-memory", "CUDA out of memory"),
-        timed("product", -1.0, 2.0),
-        trial("product", amp_ms="fast", float32_ms=["slow"]),
-    ],
-)
-def test_work_without_times_could_not_run(main: Any) -> None:
-    assert judged(SPEED, main).outcome == "could-not-run"
-
-
 @pytest.mark.parametrize(
     "value",
     [-1, 10**400, float("inf"), "\x1b[31mred", [], ["x" * 5000], True, 2**63, "nan"],
@@ -417,7 +347,6 @@ def test_hostile_values_are_judged_without_an_error(value: Any) -> None:
     for system, trials in (
         (KERAS, keras()),
         (TORCH, torch()),
-        (SPEED, speeds(1.0, kernels=[PLAIN_KERNEL])),
         (GRAPH, graph),
     ):
         for one in trials:

@@ -76,13 +76,6 @@ class Adapter(object):
         """A Product of shape (m, n, k). data: A's and B's bytes, row-major; random where there is none."""
         raise NotImplementedError
 
-    def convolution(self, setting, element_type, sizes):
-        """A Product that is a convolution of random numbers, whose padding keeps the image's size.
-
-        sizes: images, pixels on a side, channels in, channels out, pixels of the filter on a side.
-        """
-        raise NotImplementedError
-
     def ping(self):
         """A trivial operation on the device, awaited. Raises where the device or its context is dead."""
         raise NotImplementedError

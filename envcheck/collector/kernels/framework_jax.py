@@ -57,27 +57,6 @@ class Jax(Adapter):
         ]
         return JaxProduct(self, setting, shape, matrices)
 
-    def convolution(self, setting, element_type, sizes):
-        dtype = getattr(self.module.numpy, _TYPES[element_type])
-        images, pixels, inputs, outputs, kernel = sizes
-        shapes = (images, pixels, pixels, inputs), (kernel, kernel, inputs, outputs)
-        arrays = [self._random(dtype, shape, seed) for seed, shape in enumerate(shapes)]
-        return JaxConvolution(self, setting, sizes, arrays)
-
-    def compiled_convolution(self, precision):
-        key = "convolution", precision
-        if key not in self._compiled:
-            lax, order = self.module.lax, ("NHWC", "HWIO", "NHWC")
-            asked = lax.Precision.HIGHEST if precision == "highest" else None
-
-            def convolve(image, filter_):
-                return lax.conv_general_dilated(
-                    image, filter_, (1, 1), "SAME", dimension_numbers=order, precision=asked
-                )
-
-            self._compiled[key] = self.module.jit(convolve)
-        return self._compiled[key]
-
     def compiled(self, precision):
         """The product under jit, the same function each time, so that nothing is compiled twice."""
         if precision not in self._compiled:
@@ -125,9 +104,3 @@ class JaxProduct(Product):
         import numpy
 
         return numpy.asarray(result).tobytes()
-
-
-class JaxConvolution(JaxProduct):
-    def __init__(self, adapter, setting, shape, arrays):
-        JaxProduct.__init__(self, adapter, setting, shape, arrays)
-        self._function = adapter.compiled_convolution(_PRECISION[TF32.get(setting)])

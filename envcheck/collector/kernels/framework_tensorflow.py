@@ -50,14 +50,6 @@ class TensorFlow(Adapter):
             self._settings.append(setting)
         return max(n // 2, n - _STEP * self._settings.index(setting))
 
-    def convolution(self, setting, element_type, sizes):
-        images, pixels, inputs, outputs, kernel = sizes
-        shapes = (images, pixels, pixels, inputs), (kernel, kernel, inputs, outputs)
-        return self._convolution(setting, element_type, sizes, shapes)
-
-    def _convolution(self, setting, element_type, sizes, shapes):
-        raise NotImplementedError
-
     def _array(self, data, element_type, shape):
         import numpy
 
@@ -83,18 +75,6 @@ class Eager(TensorFlow):
             return "TensorFlow sees no GPU here: it was built without CUDA"
         return "TensorFlow sees no GPU here: tf.config.list_physical_devices('GPU') is empty"
 
-    def facts(self):
-        tf = self.module
-        details = tf.config.experimental.get_device_details(
-            tf.config.list_physical_devices("GPU")[0]
-        )
-        found = {}
-        if details.get("device_name"):
-            found["name"] = str(details["device_name"])
-        if details.get("compute_capability"):
-            found["compute_capability"] = "%d.%d" % tuple(details["compute_capability"])
-        return found
-
     def product(self, setting, element_type, shape, data=None):
         tf = self.module
         m, n, k = shape
@@ -108,12 +88,6 @@ class Eager(TensorFlow):
                 matrices.append(made)
         return EagerProduct(self, setting, shape, matrices)
 
-    def _convolution(self, setting, element_type, sizes, shapes):
-        tf = self.module
-        with tf.device(self.device):
-            arrays = [tf.cast(tf.random.normal(one), self._dtype(element_type)) for one in shapes]
-        return EagerConvolution(self, setting, sizes, arrays)
-
     def ping(self):
         tf = self.module
         with tf.device(self.device):
@@ -122,34 +96,22 @@ class Eager(TensorFlow):
 
 
 class EagerProduct(Product):
-    function = "tf.matmul"
-
     def __init__(self, adapter, setting, shape, matrices):
         Product.__init__(self, adapter, setting, shape)
         self._left, self._right = matrices
 
     def launch(self):
         with self.adapter.module.device(self.adapter.device):
-            result = self.operation(self._left, self._right)
+            result = self.adapter.module.matmul(self._left, self._right)
         if not result.device.endswith(self.adapter.device.lstrip("/")):
-            raise NotSupported("TensorFlow ran %s on %s" % (self.function, result.device))
+            raise NotSupported("TensorFlow ran tf.matmul on %s" % result.device)
         return result
-
-    def operation(self, left, right):
-        return self.adapter.module.matmul(left, right)
 
     def wait(self, result):
         result[:1, :1].numpy()
 
     def data(self, result):
         return result.numpy().tobytes()
-
-
-class EagerConvolution(EagerProduct):
-    function = "tf.nn.conv2d"
-
-    def operation(self, left, right):
-        return self.adapter.module.nn.conv2d(left, right, 1, "SAME")
 
 
 class Graphs(TensorFlow):
@@ -204,11 +166,6 @@ class Graphs(TensorFlow):
                 matrices.append(self._variable(made, element_type, size))
             return GraphProduct(self, setting, shape, matrices)
 
-    def _convolution(self, setting, element_type, sizes, shapes):
-        with self.session.graph.as_default(), self.module.device(self.device):
-            arrays = [self._variable(None, element_type, one) for one in shapes]
-            return GraphConvolution(self, setting, sizes, arrays)
-
     def _variable(self, array, element_type, shape):
         """A variable on the device, holding the array; random where there is none."""
         tf, v1 = self.module, self.module.compat.v1
@@ -241,12 +198,9 @@ class GraphProduct(Product):
         self._chain, self._corners, self._totals = [], [], {}
         for _ in range(_CHAIN):
             with tf.control_dependencies(self._chain[-1:]):
-                product = self.operation(*matrices)
+                product = tf.matmul(*matrices)
             self._chain.append(product)
             self._corners.append(product[:1, :1])
-
-    def operation(self, left, right):
-        return self.adapter.module.matmul(left, right)
 
     def total(self, count):
         """A tensor for which that many products have to be made.
@@ -286,11 +240,6 @@ class GraphProduct(Product):
             step = min(count, _CHAIN)
             self.session.run(self.total(step))
             count -= step
-
-
-class GraphConvolution(GraphProduct):
-    def operation(self, left, right):
-        return self.adapter.module.nn.conv2d(left, right, strides=[1, 1, 1, 1], padding="SAME")
 
 
 def _expect(total, device):

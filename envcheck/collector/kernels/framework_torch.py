@@ -38,14 +38,6 @@ class Torch(Adapter):
             reason += " (%s)" % " ".join(str(error).split())
         return reason
 
-    def facts(self):
-        """What PyTorch says of its GPU, where no driver is asked."""
-        properties = self.module.cuda.get_device_properties(0)
-        return {
-            "name": str(properties.name),
-            "compute_capability": "%d.%d" % (properties.major, properties.minor),
-        }
-
     def built_cuda(self):
         return self.module.version.cuda
 
@@ -77,19 +69,6 @@ class Torch(Adapter):
             matrices = self._matrix(data[0], dtype, (m, k)), self._matrix(data[1], dtype, (k, n))
         kind = TimedByEvents if self._on_gpu else TorchProduct
         return kind(self, setting, shape, matrices)
-
-    def convolution(self, setting, element_type, sizes):
-        """With channels last for 16-bit types, as PyTorch's users have it for Tensor Cores."""
-        torch, dtype = self.module, getattr(self.module, _TYPES[element_type])
-        images, pixels, inputs, outputs, kernel = sizes
-        arrays = [
-            self._random(dtype, shape)
-            for shape in ((images, inputs, pixels, pixels), (outputs, inputs, kernel, kernel))
-        ]
-        if element_type != "fp32":
-            arrays = [one.contiguous(memory_format=torch.channels_last) for one in arrays]
-        kind = ConvolutionByEvents if self._on_gpu else TorchConvolution
-        return kind(self, setting, sizes, arrays)
 
     def _random(self, dtype, shape):
         return self.module.randn(shape, device=self.device).to(dtype)
@@ -141,13 +120,3 @@ class TimedByEvents(TorchProduct):
             meanwhile()
         last.synchronize()
         return first.elapsed_time(last) / 1000.0
-
-
-class TorchConvolution(TorchProduct):
-    def launch(self):
-        convolve = self.adapter.module.nn.functional.conv2d
-        return convolve(self._left, self._right, padding=self.shape[-1] // 2)
-
-
-class ConvolutionByEvents(TorchConvolution, TimedByEvents):
-    """Its launch is a convolution's, its time is taken by events."""

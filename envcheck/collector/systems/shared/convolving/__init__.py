@@ -71,10 +71,6 @@ class Side(object):
         """
         raise NotImplementedError
 
-    def flag(self):
-        """What the framework says of its own switch for TF32, in words; "" where it says nothing."""
-        return ""
-
     def set_tf32(self, allowed):
         """Turn the framework's own switch. Raises NotSupported where this version has none."""
         raise NotImplementedError

@@ -54,12 +54,6 @@ class JaxSide(Side):
     def by_cudnn(self):
         return self._calls
 
-    def flag(self):
-        if self._precision:
-            return "precision is jax.lax.Precision.%s" % self._precision
-        default = getattr(self.module.config, "jax_default_matmul_precision", None)
-        return "jax_default_matmul_precision is %s" % default
-
     def set_tf32(self, allowed):
         if not hasattr(self.module.lax, "Precision"):
             raise NotSupported("this JAX has no jax.lax.Precision")

@@ -73,10 +73,6 @@ class TensorFlowSide(Side):
         """Its convolutions on a GPU are cuDNN's, all of them, and it was asked to run this one there."""
         return 1 if self.on_gpu and self.cudnn_files() else None
 
-    def flag(self):
-        ask = getattr(self.module.config.experimental, "tensor_float_32_execution_enabled", None)
-        return "" if ask is None else "tensor_float_32_execution_enabled() is %s" % ask()
-
     def set_tf32(self, allowed):
         turn = getattr(self.module.config.experimental, "enable_tensor_float_32_execution", None)
         if turn is None:

@@ -70,14 +70,6 @@ class TorchSide(Side):
         version = libraries.cudnn(int(version)) or str(version)
         return {"version": version, "path": paths[0] if paths else None}
 
-    def flag(self):
-        cudnn = self.module.backends.cudnn
-        if self._is_new():
-            return "torch.backends.cudnn.conv.fp32_precision is %r" % cudnn.conv.fp32_precision
-        if not hasattr(cudnn, "allow_tf32"):
-            return ""
-        return "torch.backends.cudnn.allow_tf32 is %s" % bool(cudnn.allow_tf32)
-
     def set_tf32(self, allowed):
         cudnn = self.module.backends.cudnn
         if self._is_new():
