@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 from ..facts.acceleration import SystemRun, SystemTrial
 from ..facts.base import Unavailable, known
@@ -15,7 +14,6 @@ from .model import Measurement
 
 _GB_S = "GB/s"
 _BUS = re.compile(r"bus_(\d{1,6})_mib")
-_NODE = re.compile(r"node (\d{1,4}) ((?:to|from) the GPU)")
 _PAIR = re.compile(r"(directly|by way of the host) ([0-9A-Fa-f:.]{4,32}) to ([0-9A-Fa-f:.]{4,32})")
 _MEMORY = {
     "copy": "copies within the memory",
@@ -57,18 +55,16 @@ def _spread(trial: SystemTrial) -> float | None:
 
 
 def _one_gpu(run: SystemRun, device: str) -> Iterator[Measurement]:
-    near: float | None = None
     instance = ""
     for trial in run.trials:
         if trial.name == "device":
-            near = _number(trial, "node")
             instance = "a MIG instance" if trial.evidence.get("instance") is True else ""
         value = _number(trial, _GB_S)
         if value is None or trial.outcome != "ok" or trial.control:
             continue
-        key, words, where = _named(run.system, trial.name, near)
+        key, words = _named(run.system, trial.name)
         size = _number(trial, "MiB")
-        under = [where, instance, "" if size is None else f"{size:g} MiB"]
+        under = [instance, "" if size is None else f"{size:g} MiB"]
         yield Measurement(
             key=key,
             words=words,
@@ -80,20 +76,11 @@ def _one_gpu(run: SystemRun, device: str) -> Iterator[Measurement]:
         )
 
 
-@lru_cache(maxsize=512)
-def _named(system: str, trial: str, near: float | None) -> tuple[str, str, str]:
-    """A figure's key, its words, and where the memory lies that it goes to or comes from.
-
-    Of several NUMA nodes, which is near differs from GPU to GPU: near ones are compared with near ones.
-    """
+def _named(system: str, trial: str) -> tuple[str, str]:
+    """A figure's key and its words."""
     if system == "memory":
-        return f"memory.{trial}", _MEMORY.get(trial, trial[:60]), ""
-    node = _NODE.fullmatch(trial)
-    if node is None:
-        return f"links.{trial.replace(' ', '_')[:60]}", f"copies, {trial[:60]}", ""
-    is_near = near is not None and int(node[1]) == near
-    where = "the near NUMA node" if is_near else "another NUMA node"
-    return f"links.node_{node[2].replace(' ', '_')}", f"copies, {node[2]}, by node", where
+        return f"memory.{trial}", _MEMORY.get(trial, trial[:60])
+    return f"links.{trial.replace(' ', '_')[:60]}", f"copies, {trial[:60]}"
 
 
 def _levels(view: SnapshotView) -> Mapping[tuple[str, str], str]:

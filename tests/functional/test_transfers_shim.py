@@ -209,7 +209,6 @@ def test_the_doctor_fails_a_gpu_whose_memory_is_wrong_and_a_replay_says_the_same
         "MEM-001": "fail",
         "MEM-002": "pass",
         "MEM-003": "skipped",
-        "MEM-004": checks["MEM-004"]["outcome"],  # by the nodes of the machine that this runs on
         "MEM-005": "skipped",
         "MEM-006": "skipped",
     }
@@ -223,37 +222,17 @@ def test_the_doctor_fails_a_gpu_whose_memory_is_wrong_and_a_replay_says_the_same
 # -- the host's memory
 
 
-def tree(root: Path, **nodes: tuple[str, int]) -> str:
-    for name, (processors, kib) in nodes.items():
-        folder = root / "sys/devices/system/node" / name
-        folder.mkdir(parents=True)
-        (folder / "cpulist").write_text(processors + "\n")
-        number = name.removeprefix("node")
-        (folder / "meminfo").write_text(f"Node {number} MemTotal:       {kib} kB\n")
-    return str(root)
+@pytest.mark.parametrize(
+    ("text", "processors"), [("0-3,8\n", {0, 1, 2, 3, 8}), ("7\n", {7}), ("\n", set())]
+)
+def test_processors_near_a_gpu(text: str, processors: set[int]) -> None:
+    assert host_memory.processors_of(text) == processors
 
 
-def test_numa_nodes_are_those_with_processors_and_memory(tmp_path: Path) -> None:
-    root = tree(
-        tmp_path,
-        node0=("0-3,8", 64),
-        node1=("4-7", 64),
-        node2=("9", 0),
-        node10=("", 64),
-        has=("1", 1),
-    )
-    found = host_memory.nodes(root)
-    assert [(node.number, node.processors) for node in found] == [
-        (0, {0, 1, 2, 3, 8}),
-        (1, {4, 5, 6, 7}),
-    ]
-    assert host_memory.nodes(str(tmp_path / "nothing")) == []
-
-
-def test_the_node_of_a_device(tmp_path: Path) -> None:
+def test_this_thread_moves_near_the_gpu_where_the_kernel_tells(tmp_path: Path) -> None:
     device = tmp_path / "sys/bus/pci/devices" / ONE
     device.mkdir(parents=True)
-    for text, number in (("1\n", 1), ("-1\n", None), ("", None)):
-        (device / "numa_node").write_text(text)
-        assert host_memory.node_of(ONE, str(tmp_path)) == number
-    assert host_memory.node_of("", str(tmp_path)) is None
+    for text, moved in (("0-4095\n", True), ("\n", False), ("0-x\n", False)):
+        (device / "local_cpulist").write_text(text)
+        assert host_memory.run_near(ONE, str(tmp_path)) is moved
+    assert host_memory.run_near("", str(tmp_path)) is False

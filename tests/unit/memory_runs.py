@@ -50,17 +50,13 @@ def memory_trials() -> dict[str, SystemTrial]:
 def links_trials() -> dict[str, SystemTrial]:
     seen = {"pcie_gen": 5, "pcie_width": 16}
     return _named(
-        trial("device", integrated=False, instance=False, nodes=2, node=0, runs_near=True),
+        trial("device", integrated=False, instance=False, runs_near=True),
         trial("round trip", mib=64, wrong=0),
         trial("pinned to the GPU", gb_s=55.1, mib=64, **seen),
         trial("pinned from the GPU", gb_s=54.2, mib=64, **seen),
         trial("pinned both ways", gb_s=96.0, mib=128),
         trial("pageable to the GPU", gb_s=11.0, mib=64),
         trial("pageable from the GPU", gb_s=9.0, mib=64),
-        trial("node 0 to the GPU", gb_s=55.0, mib=64, node=0),
-        trial("node 0 from the GPU", gb_s=54.0, mib=64, node=0),
-        trial("node 1 to the GPU", gb_s=41.0, mib=64, node=1),
-        trial("node 1 from the GPU", gb_s=40.0, mib=64, node=1),
     )
 
 

@@ -1,16 +1,15 @@
-"""Copies between the host's memory and a GPU: as fast as the link, whole, and from which NUMA node."""
+"""Copies between the host's memory and a GPU: as fast as the link, and whole."""
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from ...data.bandwidth import PCIE_LANE
 from ..acceleration.common import NOTHING_RUNS, number
 from ..gpu.link import in_virtual_machine, lacks, pci_device
 from ..on_the_bus import link_state
-from ..reading import Skip, SnapshotView, known
-from ..verdicts import Params, Passed, Verdicts, check, fail, fill_in, warn
+from ..reading import SnapshotView, known
+from ..verdicts import Params, Passed, Verdicts, check, fail, warn
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual, words, words_of
 
 TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
@@ -18,10 +17,6 @@ PAGEABLE = ("pageable to the GPU", "pageable from the GPU")
 _LINK = 0.5  # of what the link carries: below it is slow
 _FASTER = 1.1  # times what the link carries: then that is not the link
 _PEERS = 0.7
-_NODE = re.compile(r"node (\d{1,4}) (to|from) the GPU")
-_FAR = 0.5  # of what comes from the near node
-_NEAR = 0.8  # of what comes from the best one
-_PROGRAM = fill_in("PROGRAM", "your program").replace("{", "{{").replace("}", "}}")
 
 
 class TrainedLink(NamedTuple):
@@ -139,67 +134,3 @@ def _slow(one: Measured, least: float, runs: list[tuple[Measured, float]]) -> tu
     if peers is not None and least < _PEERS * peers[0]:
         return f"its {peers[1]} peers reach {gb_s(peers[0])}", peers[0]
     return "", 0
-
-
-FAR = warn(
-    "far-numa-node",
-    "is {times:.1f} times as far from NUMA node {worst}",
-    "Host memory of NUMA node {worst} reaches {gpu} at {far}, that of its own node {own} at {near}: a job"
-    " that the scheduler puts on the wrong processors loads its data {times:.1f} times as slowly.",
-    "Start what uses this GPU on its own node, and pin data loaders' workers there; check the links between"
-    " the processors in the firmware.",
-    *(f"numactl --cpunodebind={{own}} --membind={{own}} {_PROGRAM}", "numactl --hardware"),
-)
-
-
-@check(
-    "MEM-004",
-    title="NUMA",
-    causes=(FAR,),
-    about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others: pinned"
-    " memory is put on each node in turn and copied.",
-    sources=["Linux kernel documentation, sysfs-bus-pci, numa_node; numactl(8); NCCL user guide"],
-    follows=(*NOTHING_RUNS, "MEM-003"),
-    systems=("links",),
-)
-def numa(view: SnapshotView) -> Verdicts:
-    details: list[str] = []
-
-    def judge(one: Measured) -> Verdicts:
-        nodes, device = nodes_of(one), one.seen.trial("device")
-        trials = [trial for trial in one.seen.run.trials if trial.name.startswith("node ")]
-        if device is None or "nodes" not in device.evidence:
-            yield one.why_not("device")
-            return
-        if number(device, "nodes") < 2:
-            raise Skip("not applicable: the host has one NUMA node")
-        if len(nodes) < 2:
-            yield one.why_not(trials[0].name if trials else "device")
-            return
-        own = device.evidence.get("node")
-        best, worst = max(nodes, key=lambda n: nodes[n]), min(nodes, key=lambda n: nodes[n])
-        if not isinstance(own, int) or own not in nodes:
-            same = nodes[worst] > _NEAR * nodes[best]
-            near = "all nodes equal" if same else f"node {best} is near by its speed"
-            details.append(f"{one.called}: {near}")
-        elif nodes[worst] < _FAR * nodes[own]:
-            far, near = gb_s(nodes[worst]), gb_s(nodes[own])
-            times = nodes[own] / nodes[worst]
-            yield one.found(FAR, trials, worst=worst, far=far, own=own, near=near, times=times)
-        else:
-            far = spread_of([rate for node, rate in nodes.items() if node != own])
-            details.append(f"{one.called}: near (node {own}) {gb_s(nodes[own])}, far {far}")
-
-    yield from each_gpu_run(view, "links", judge)
-    if details:
-        yield Passed("; ".join(details))
-
-
-def nodes_of(one: Measured) -> dict[int, float]:
-    """{NUMA node: GB/s of the slower way between its memory and the GPU}, of those that were measured."""
-    found: dict[int, float] = {}
-    for trial in one.seen.run.trials:
-        match, rate = _NODE.fullmatch(trial.name), one.rate(trial.name)
-        if match and rate:
-            found[int(match[1])] = min(rate, found.get(int(match[1]), rate))
-    return found

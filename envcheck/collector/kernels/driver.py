@@ -39,7 +39,7 @@ _WORDS = (
     "cuCtxSynchronize - cuMemGetInfo_v2 pp cuMemAlloc_v2 pz cuMemFree_v2 a cuMemcpyHtoD_v2 apz "
     "cuMemcpyDtoH_v2 paz cuMemcpyHtoDAsync_v2 apzp cuMemcpyDtoHAsync_v2 pazp "
     "cuMemcpyDtoDAsync_v2 aazp cuMemcpyPeerAsync apapzp cuMemsetD8_v2 abz cuMemHostAlloc pzu "
-    "cuMemFreeHost p cuMemHostRegister_v2 pzu cuMemHostUnregister p cuDeviceCanAccessPeer pii "
+    "cuMemFreeHost p cuDeviceCanAccessPeer pii "
     "cuCtxEnablePeerAccess pu cuCtxDisablePeerAccess p cuStreamCreate pu cuStreamWaitEvent ppu "
     "cuStreamDestroy_v2 p cuEventCreate pu cuEventRecord pp cuEventSynchronize p "
     "cuEventQuery p cuEventElapsedTime ppp cuEventDestroy_v2 p cuLinkCreate_v2 uppp "

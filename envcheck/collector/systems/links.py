@@ -1,11 +1,12 @@
-"""Copies between host and GPU: pinned and pageable memory, each way and both, and from each NUMA node."""
+"""Copies between host and GPU: pinned and pageable memory, each way and both."""
 
 import contextlib
-import time
+import ctypes
 
 from .running import records
-from .shared.transfers import host_memory, speed
+from .shared.transfers import speed
 from .shared.transfers.device import TransferDevice
+from .shared.transfers.host_memory import run_near
 from .shared.transfers.pattern import area_size, copied
 from .shared.transfers.pattern_ptx import RESULT
 
@@ -16,7 +17,6 @@ EACH_GPU = True
 ALONE = True
 DEADLINE = 30.0
 
-_MOST_NODES = 8
 _SEED = 12345
 
 
@@ -26,23 +26,13 @@ def run(_framework, params, tell):
     if facts["integrated"]:
         raise records.NotApplicable("the GPU shares the host's memory: no link is between them")
     size = area_size(params)
-    until = time.monotonic() + params["seconds"] / 2.0
-    nodes = host_memory.nodes()
-    own = host_memory.node_of(device.address)
-    near = [node for node in nodes if node.number == own]
     with tell.trial("device") as trial:
         trial.update(facts)
-        trial["nodes"] = len(nodes)
-        if own is not None:
-            trial["node"] = own
-        if near:
-            trial["runs_near"] = host_memory.run_on(near[0])
+        trial["runs_near"] = run_near(device.address)
     watch = speed.watch(params, device)
     with device.areas(size, size, RESULT.size) as (first, second, result):
         _pinned(device, size, (first, second, result), watch, tell)
         _pageable(device, size, first, tell)
-        if len(nodes) > 1:
-            _each_node(device, size, first, nodes[:_MOST_NODES], until, tell)
 
 
 def _pinned(device, size, areas, watch, tell):
@@ -81,41 +71,12 @@ def _pinned(device, size, areas, watch, tell):
 
 
 def _pageable(device, size, area, tell):
-    with _memory(size) as memory:
-        for name, copy in _ways("pageable", device, area, memory):
-            with tell.trial(name) as trial:
-                trial.update(speed.measured(device, copy, size))
-
-
-def _each_node(device, size, area, nodes, until, tell):
-    for node in nodes:
-        if time.monotonic() > until:
-            return
-        with _memory(size, node) as memory:
-            lies = memory.lies_on()
-            for name, copy in _ways("node %d" % node.number, device, area, memory):
-                with tell.trial(name) as trial:
-                    if lies not in (None, node.number):
-                        raise records.NotSupported(
-                            "no memory could be had there, but on node %d" % lies
-                        )
-                    trial["node"] = node.number
-                    trial["placement_seen"] = lies is not None
-                    with device.registered(memory.address, size):
-                        trial.update(speed.measured(device, copy, size))
-
-
-def _ways(name, device, area, memory):
-    return (
-        (name + " to the GPU", lambda: device.to_device(area, memory.address, memory.size)),
-        (name + " from the GPU", lambda: device.to_host(memory.address, area, memory.size)),
-    )
-
-
-@contextlib.contextmanager
-def _memory(size, node=None):
-    memory = host_memory.HostMemory(size, node)
-    try:
-        yield memory
-    finally:
-        memory.close()
+    memory = ctypes.create_string_buffer(size)
+    ctypes.memset(memory, 1, size)  # so that it is there
+    there = ctypes.addressof(memory)
+    for name, copy in (
+        ("pageable to the GPU", lambda: device.to_device(area, there, size)),
+        ("pageable from the GPU", lambda: device.to_host(there, area, size)),
+    ):
+        with tell.trial(name) as trial:
+            trial.update(speed.measured(device, copy, size))

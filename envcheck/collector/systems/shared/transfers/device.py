@@ -15,7 +15,7 @@ _INTEGRATED = 18
 _L2_BYTES = 38
 
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
-_PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE
+_PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE
 
 
 class TransferDevice(Driver):
@@ -84,16 +84,6 @@ class TransferDevice(Driver):
         finally:
             with contextlib.suppress(CudaError):
                 self._call("cuMemFreeHost", pointer)
-
-    @contextlib.contextmanager
-    def registered(self, address, size):
-        """Host memory that is there already, pinned for a while."""
-        self._call("cuMemHostRegister_v2", address, size, _PORTABLE)
-        try:
-            yield address
-        finally:
-            with contextlib.suppress(CudaError):
-                self._call("cuMemHostUnregister", address)
 
     # -- copies, which are queued
 
