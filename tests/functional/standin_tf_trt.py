@@ -51,10 +51,9 @@ def stand_in():
     class V2(object):
         def __init__(self, input_saved_model_dir, conversion_params):
             assert conversion_params.minimum_segment_size == 3
-            self._from, self._calibrated = input_saved_model_dir, conversion_params.precision_mode == "INT8"
+            self._from = input_saved_model_dir
 
-        def convert(self, calibration_input_fn=None):
-            assert self._calibrated == (calibration_input_fn is not None)
+        def convert(self):
             if what == "crash":
                 os.abort()
 
@@ -68,7 +67,7 @@ def stand_in():
 
     class V1(object):
         def __init__(self, input_graph_def, precision_mode, is_dynamic_op, use_calibration, **more):
-            assert use_calibration == is_dynamic_op == (precision_mode == "INT8")
+            assert not use_calibration and not is_dynamic_op
             self._graph_def = input_graph_def
 
         def convert(self):
@@ -78,16 +77,7 @@ def stand_in():
             copy.CopyFrom(self._graph_def)
             return with_operation(copy)
 
-        def calibrate(self, fetch_names, num_runs, feed_dict_fn):
-            assert feed_dict_fn()["x:0"].shape[0] == 8
-            return self.convert()
-
-    class Ops(object):
-        @staticmethod
-        def serialize_trt_resource(resource_name, filename):
-            return tf.compat.v1.py_func(lambda: [write_engines(filename), 0][1], [], tf.int64)
-
-    trt.TrtGraphConverterV2, trt.TrtGraphConverter, trt.gen_trt_ops = V2, V1, Ops
+    trt.TrtGraphConverterV2, trt.TrtGraphConverter = V2, V1
     load = getattr(tf.saved_model, "load", None)
     real_import = tf.compat.v1.import_graph_def
 

@@ -26,7 +26,7 @@ def precision(name: str, **changes: Any) -> SystemTrial:
     return trial(name, **(evidence | changes))
 
 
-ALL = (precision("FP32"), precision("FP16", difference=0.01), precision("INT8", difference=0.04))
+ALL = (precision("FP32"), precision("FP16", difference=0.01))
 
 
 def trt(*trials: SystemTrial, **more: Any) -> SystemRun:
@@ -61,21 +61,21 @@ def test_the_wrong_tensorrt_refuses_to_convert() -> None:
     older = trial("TensorRT loaded", version="8.5.3")
     refused = [
         trial(name, "error", "RuntimeError: Incompatible TensorRT major version")
-        for name in ("FP32", "FP16", "INT8")
+        for name in ("FP32", "FP16")
     ]
     finding = only(result(CODE, trt(LINKED, older, GRAPH, *refused)))
     assert finding.level == "fail"
     assert finding.headline == (
-        "TF-TRT is on and runs nothing in TensorRT (FP32, FP16, INT8): TensorRT 8.5.3 is loaded, and "
+        "TF-TRT is on and runs nothing in TensorRT (FP32, FP16): TensorRT 8.5.3 is loaded, and "
         "TensorFlow is linked with 8.6.1"
     )
     assert "tensorrt==8.6.1" in told(finding)
 
 
 def test_operations_without_engines() -> None:
-    none = [precision(name, engines=0) for name in ("FP32", "FP16", "INT8")]
+    none = [precision(name, engines=0) for name in ("FP32", "FP16")]
     finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *none)))
-    assert finding.headline.endswith("(FP32, FP16, INT8): no engine is built")
+    assert finding.headline.endswith("(FP32, FP16): no engine is built")
     finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *none, log=[FELL_BACK])))
     assert "no engine is built: INTERNAL: Failed to build TensorRT engine" in finding.headline
     assert FELL_BACK in told(finding)
@@ -90,10 +90,7 @@ def test_operations_without_engines() -> None:
 
 
 def test_nothing_is_converted() -> None:
-    none = [
-        precision(name, operations=0, engines=0, difference=0.0)
-        for name in ("FP32", "FP16", "INT8")
-    ]
+    none = [precision(name, operations=0, engines=0, difference=0.0) for name in ("FP32", "FP16")]
     one = trt(LINKED, LOADED, GRAPH, *none)
     assert only(result(CODE, one)).headline.endswith("no part of the graph was converted")
     given = Environment(variables={"TF_TRT_OP_DENYLIST": "Conv2D,Relu"})
@@ -102,9 +99,7 @@ def test_nothing_is_converted() -> None:
     assert "unset TF_TRT_OP_DENYLIST" in told(finding)
 
 
-@pytest.mark.parametrize(
-    ("name", "good", "bad"), [("FP32", 0.004, 0.006), ("FP16", 0.05, 0.07), ("INT8", 0.2, 0.3)]
-)
+@pytest.mark.parametrize(("name", "good", "bad"), [("FP32", 0.004, 0.006), ("FP16", 0.05, 0.07)])
 def test_results_agree_within_what_the_precision_allows(name: str, good: float, bad: float) -> None:
     def one(share: Any) -> SystemRun:
         return trt(
@@ -136,9 +131,9 @@ def test_a_conversion_that_crashes_or_raises() -> None:
     answer = result(CODE, one)
     assert answer.outcome == "fail"
     assert "(FP32): its process died by signal 11 (SIGSEGV)" in answer.findings[0].headline
-    assert "FP16, INT8 not reached" in answer.unjudged[0].reason
+    assert "FP16 not reached" in answer.unjudged[0].reason
     raised = trial("FP16", "error", "InternalError: Failed to import metagraph")
-    finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, ALL[0], raised, ALL[2])))
+    finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, ALL[0], raised)))
     assert "(FP16): InternalError: Failed to import metagraph" in finding.headline
 
 
@@ -147,7 +142,7 @@ def test_what_could_not_run() -> None:
     assert result(CODE, gone).outcome == "could-not-run"
     broken = trial("graph", "error", "ResourceExhaustedError: no")
     assert result(CODE, trt(LINKED, LOADED, broken, *ALL)).outcome == "could-not-run"
-    late = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], trial("INT8", "timeout", "no answer"))
+    late = trt(LINKED, LOADED, GRAPH, ALL[0], trial("FP16", "timeout", "no answer"))
     answer = result(CODE, late)
     assert (answer.outcome, answer.findings) == ("could-not-run", [])
     full = trial("FP32", "error", "InternalError: CUDA out of memory")
@@ -165,16 +160,16 @@ def test_what_could_not_run() -> None:
 
 
 def test_a_version_that_does_not_tell_its_engines() -> None:
-    quiet = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "engines"))
+    quiet = trt(LINKED, LOADED, GRAPH, ALL[0], without(ALL[1], "engines"))
     answer = result(CODE, quiet)
     assert answer.findings == [] and "does not report how many engines" in answer.unjudged[0].reason
-    spoken = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "engines"), log=[FELL_BACK])
-    assert any("INT8" in one.headline for one in result(CODE, spoken).findings)
+    spoken = trt(LINKED, LOADED, GRAPH, ALL[0], without(ALL[1], "engines"), log=[FELL_BACK])
+    assert any("FP16" in one.headline for one in result(CODE, spoken).findings)
 
 
 def test_missing_evidence_is_no_pass() -> None:
-    empty = trt(LINKED, LOADED, GRAPH, *[trial(name) for name in ("FP32", "FP16", "INT8")])
+    empty = trt(LINKED, LOADED, GRAPH, *[trial(name) for name in ("FP32", "FP16")])
     assert result(CODE, empty).outcome == "fail"
     assert result(CODE, trt()).outcome == "could-not-run"
-    no_share = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "difference"))
+    no_share = trt(LINKED, LOADED, GRAPH, ALL[0], without(ALL[1], "difference"))
     assert result(CODE, no_share).outcome != "pass"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...facts.micro_kernels import Level, MicroKernels, Mode
+from ...findings.model import NO_KERNELS
 from ...tensorcores import judge
 from ...tensorcores.circumstances import command, directory
 from ...tensorcores.judge import Case

@@ -9,7 +9,6 @@ import os
 import struct
 import tempfile
 
-from ..kernels.failures import NotSupported
 from .running import records
 
 SYSTEM = "tf-trt"
@@ -18,7 +17,7 @@ BUILT_WITH = ("tensorrt_build", "TensorRT")
 GPUS = 1
 DEADLINE = 30.0
 
-PRECISIONS = ("FP32", "FP16", "INT8")
+PRECISIONS = ("FP32", "FP16")
 _BATCH, _SIDE, _CHANNELS = 8, 16, 4
 _FEWEST = 3  # operations that TensorRT takes over; the graph has six
 _WORKSPACE_MIB = 64
@@ -66,17 +65,6 @@ def _linked(module):
     if not module.is_tensorrt_enabled():
         raise records.NotApplicable("TensorRT %s, which it is linked with, is not found" % linked)
     return linked
-
-
-def versions_for_bench():
-    """{"tensorrt_linked", "tensorrt_loaded"}. Raises NotSupported where TensorRT is not there."""
-    try:
-        module = utils()
-        linked = _linked(module)
-    except records.NotApplicable as error:
-        raise NotSupported(str(error))
-    loaded = version(module.get_loaded_tensorrt_version())
-    return {"tensorrt_linked": linked, "tensorrt_loaded": loaded}
 
 
 def converters():
@@ -138,9 +126,8 @@ def records_in(path):
 class _FrozenGraphs(object):
     """TensorFlow 1: graphs."""
 
-    def __init__(self, tf, folder, workspace):
+    def __init__(self, tf, _folder, workspace):
         self._v1 = tf.compat.v1
-        self._folder = folder
         self._workspace = workspace
         self._data, self._kernels = _data()[0], _data()[1:]
         with tf.Graph().as_default() as graph:
@@ -149,56 +136,34 @@ class _FrozenGraphs(object):
             self._graph_def = graph.as_graph_def()
 
     def plain(self):
-        return self._run(self._graph_def)[0], len(operations(self._graph_def))
+        return self._run(self._graph_def), len(operations(self._graph_def))
 
     def converted(self, precision):
         trt_convert = converters()
-        calibrated = precision == "INT8"
         settings = {
             "input_graph_def": self._graph_def,
             "max_batch_size": _BATCH,
             "max_workspace_size_bytes": self._workspace,
             "precision_mode": precision,
             "minimum_segment_size": _FEWEST,
-            # Engines are then in the graph; those that are calibrated are built when it runs.
-            "is_dynamic_op": calibrated,
-            "use_calibration": calibrated,
+            "is_dynamic_op": False,  # engines are then in the graph
+            "use_calibration": False,
         }
         try:
             converter = trt_convert.TrtGraphConverter(nodes_blacklist=["out"], **settings)
         except TypeError:  # NVIDIA's later builds
             converter = trt_convert.TrtGraphConverter(nodes_denylist=["out"], **settings)
         graph_def = converter.convert()
-        if calibrated:
-            feed = lambda: {"x:0": self._data}  # noqa: E731
-            graph_def = converter.calibrate(fetch_names=["out:0"], num_runs=2, feed_dict_fn=feed)
         found = operations(graph_def)
-        values, built = self._run(graph_def, found if calibrated else (), trt_convert)
-        if not calibrated:
-            built = sum(1 for node in found if node.attr["serialized_segment"].s)
-        return values, len(found), built
+        built = sum(1 for node in found if node.attr["serialized_segment"].s)
+        return self._run(graph_def), len(found), built
 
-    def _run(self, graph_def, dynamic=(), trt_convert=None):
-        """(values, how many engines the dynamic operations have built, None where that is not known)."""
+    def _run(self, graph_def):
         graph = self._v1.Graph()
         with graph.as_default():
             self._v1.import_graph_def(graph_def, name="")
             with self._v1.Session(graph=graph) as session:
-                values = session.run("out:0", {"x:0": self._data})
-                built = self._written(session, dynamic, trt_convert) if dynamic else 0
-        return values, built
-
-    def _written(self, session, dynamic, trt_convert):
-        write = getattr(trt_convert.gen_trt_ops, "serialize_trt_resource", None)
-        if write is None:
-            return None
-        number = 0
-        for place, node in enumerate(dynamic):
-            path = os.path.join(self._folder, "engines.%d" % place)
-            with self._v1.device(node.device or "/GPU:0"):
-                session.run(write(resource_name=node.name.split("/")[-1], filename=path))
-            number += records_in(path)
-        return number
+                return session.run("out:0", {"x:0": self._data})
 
 
 class _SavedModels(object):
@@ -220,20 +185,16 @@ class _SavedModels(object):
 
     def converted(self, precision):
         trt_convert = converters()
-        calibrated = precision == "INT8"
         settings = trt_convert.DEFAULT_TRT_CONVERSION_PARAMS._replace(
             precision_mode=precision,
             minimum_segment_size=_FEWEST,
             max_workspace_size_bytes=self._workspace,
-            use_calibration=calibrated,
+            use_calibration=False,
         )
         converter = trt_convert.TrtGraphConverterV2(
             input_saved_model_dir=self._graph, conversion_params=settings
         )
-        if calibrated:
-            converter.convert(calibration_input_fn=self._feed)
-        else:
-            converter.convert()
+        converter.convert()
         converter.build(input_fn=self._feed)
         folder = os.path.join(self._folder, precision)
         converter.save(folder)
