@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import amp_runs
-import convolved
 import distributed_runs
 import memory_runs
 import nccl_runs
@@ -60,7 +59,6 @@ def runs() -> list[SystemRun]:
             *amp_runs.ways("function"),
         ),
         amp_runs.run(amp_runs.KERAS, *amp_runs.keras()),
-        convolved.run(convolved.trials(), framework="tensorflow"),
         clustering(),
         _nccl(),
         horovod(),

@@ -83,7 +83,7 @@ def _mode(one: RowResult) -> str:
         " that the user stopped. A GPU that another process uses could not be measured."
     ),
     sources=("envcheck bench: a process a row, with deadlines of its own",),
-    follows=(*NOTHING_RUNS, *HELD_BACK, "FRM-006", "FRM-010", "ACC-007", "ACC-008", "ACC-011"),
+    follows=(*NOTHING_RUNS, *HELD_BACK, "FRM-006", "FRM-010", "ACC-007", "ACC-008"),
 )
 def rows_come_to_their_end(view: SnapshotView) -> Verdicts:
     rows = bench(view).rows
