@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from ..checks.registry import area_title
 from ..checks.registry import areas as all_areas
-from ..facts.snapshot import Snapshot
+from ..facts.base import known
+from ..facts.snapshot import Document, Snapshot
 from ..facts.view import is_container
 from ..findings.model import ELSEWHERE, Outcome
+from ..tensorcores.mode_verdict import ModeVerdict
+from .machine import facts
 from .model import Report, by_area, count, tally, was_left_out
 from .plain import code_ranges, roots
 from .results import ReportedResult
 from .sections import together
-from .summary import area_facts
+from .tensorcore_rows import can_be_proven
 
 _ROOT = "only root may read its facts"
 _TARGET = "Target"  # the areas of a target where none was looked at
+# By their SONAMEs, in the order in which they matter.
+_LIBRARIES = {
+    "libcudart": "CUDA",
+    "libcudnn": "cuDNN",
+    "libcublas": "cuBLAS",
+    "libnccl": "NCCL",
+    "libnvinfer": "TensorRT",
+}
 # Of no concern to a machine that has none of it.
 _OPTIONAL = ("plugins", "network", "expected")
 
@@ -46,10 +57,39 @@ def statuses(report: Report, snapshot: Snapshot) -> Iterator[tuple[Outcome, str,
         yield outcome, text, names
 
 
-def facts_and_counts(line: AreaLine, report: Report, snapshot: Snapshot) -> str:
-    facts = area_facts(line.area, snapshot, report.tensor_cores)
-    counts = tally(msgspec.structs.replace(count(line.results), consequences=0))
+def facts_and_counts(
+    area: str, results: list[ReportedResult], report: Report, snapshot: Snapshot
+) -> str:
+    """ "CUDA 12.9, cuDNN 9.10; 8 checks passed" """
+    facts: list[str] = []
+    if area == "libraries" and snapshot.target is not None:
+        facts = _libraries(snapshot.target)
+    elif area == "tensorcores":
+        facts = _proven(report.tensor_cores)
+    counts = tally(msgspec.structs.replace(count(results), consequences=0))
     return "; ".join(filter(None, (", ".join(facts), counts)))
+
+
+def _libraries(target: Document) -> list[str]:
+    """Versions as the frameworks mapped them, else as dlopen found them."""
+    frameworks = (facts(probe) for probe in (target.tensorflow, target.torch, target.jax))
+    loader = facts(target.loader)
+    loaded = [one for framework in frameworks if framework for one in framework.libraries]
+    loaded += [] if loader is None else loader.libraries
+    versions: dict[str, str] = {}
+    for one in loaded:
+        if version := known(one.version):
+            versions.setdefault(one.name, version)
+    return [f"{name} {versions[key]}" for key, name in _LIBRARIES.items() if key in versions]
+
+
+def _proven(judged: Iterable[ModeVerdict]) -> list[str]:
+    """ "proven: L0 5/5", "L1 4/5": of what could be; controls and plain FP32 cannot."""
+    levels: dict[str, list[bool]] = {}
+    for row in filter(can_be_proven, judged):
+        levels.setdefault(row.level, []).append(row.verdict == "proven")
+    found = [f"{level} {sum(rows)}/{len(rows)}" for level, rows in sorted(levels.items())]
+    return [f"proven: {found[0]}", *found[1:]] if found else []
 
 
 def skip_reasons(report: Report) -> dict[str, list[str]]:

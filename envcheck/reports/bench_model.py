@@ -19,8 +19,8 @@ from ..facts.bench import Bench, LeftOut
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
-from ..findings.model import Diagnosis
-from .bench_words import outcome_of
+from ..findings.model import Diagnosis, Outcome
+from .bench_words import OUTCOMES
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target
 from .plain import number_of
 from .results import ReportedResult, reported_results
@@ -45,17 +45,16 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     """What `envcheck bench` says.
 
     status: "problems" where a check failed, else "could-not-look" where no row was measured, else
-    "healthy". verdict: one line; word and about are its parts. note: what the machine is, where it is none
-    for figures; "" otherwise. results: the checks that judge a bench.
+    "healthy". outcome: of its verdict, which is one line. note: a warning about the machine, or "". results:
+    the checks that judge a bench.
     """
 
     schema: int
     simulated: str
     envcheck: str
     status: BenchStatus
+    outcome: Outcome
     verdict: str
-    word: str
-    about: str
     note: str
     machine: MachineDescription
     target: TargetDescription | None
@@ -65,7 +64,6 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool
     busy_ok: bool
     inside: str
-    driver: str
     settings: dict[str, str]
     command: str
     rows: list[RowReport]
@@ -81,17 +79,16 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
     machine = describe_machine(snapshot)
     names = gpu_names(snapshot)
     results = [one for one in reported_results(diagnosis) if one.area == AREA]
-    word, about = _verdict(found, results)
+    status, verdict = _status(found, results), _verdict(found, results)
     if bench.interrupted and measured(found):
-        about += f"; interrupted after {number_of(len(measured(found)), 'row')}"
+        verdict += f"; interrupted after {number_of(len(measured(found)), 'row')}"
     return BenchReport(
         schema=SCHEMA,
         simulated=snapshot.simulated,
         envcheck=__version__,
-        status=_status(found, results),
-        verdict=": ".join(filter(None, (word, about))),
-        word=word,
-        about=about,
+        status=status,
+        outcome=_outcome(status, found, results),
+        verdict=verdict,
         note=SMALL if found.on_cpu else "",
         machine=machine,
         target=describe_target(snapshot.target),
@@ -101,7 +98,6 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
         interrupted=bench.interrupted,
         busy_ok=bench.busy_ok,
         inside=bench.inside,
-        driver=machine.driver or "",
         settings=bench.settings,
         command=command_of(bench, snapshot),
         rows=[
@@ -156,8 +152,15 @@ def _status(found: BenchResult, results: Sequence[ReportedResult]) -> BenchStatu
     return "could-not-look" if "could-not-run" in outcomes else "healthy"
 
 
-def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> tuple[str, str]:
-    """What matters most: a word or a few, and what it rests on."""
+def _outcome(status: BenchStatus, found: BenchResult, results: Sequence[ReportedResult]) -> Outcome:
+    if status != "healthy":
+        return "fail" if status == "problems" else "could-not-run"
+    verdicts = {one.verdict for one in found.rows} | {one.outcome for one in results}
+    return "warn" if "warn" in verdicts else "pass"
+
+
+def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> str:
+    """What matters most, and what it rests on."""
     for outcome, words in (("fail", "problem"), ("warn", "warning")):
         wrong = [
             finding.headline or finding.message
@@ -171,20 +174,20 @@ def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> tuple[str
             if one.verdict == outcome and (not results or one.verdict_by == "baseline")
         ]
         if wrong:
-            return number_of(len(wrong), words), wrong[0]
+            return f"{number_of(len(wrong), words)}: {wrong[0]}"
     done = measured(found)
     if not done and (found.bench.interrupted or not found.rows):
-        return "interrupted before a row was measured", ""
+        return "interrupted before a row was measured"
     if not done:
-        first = found.rows[0]
-        parts = (first.run.row.name, outcome_of(first), first.run.reason)
-        return "nothing was measured", ": ".join(filter(None, parts))
+        first = found.rows[0].run
+        parts = ("nothing was measured", first.row.name, OUTCOMES[first.outcome], first.reason)
+        return ": ".join(filter(None, parts))
     count = number_of(len(done), "row")
     if found.on_cpu:
-        return f"{count} measured", "on a CPU, without a reference to compare with"
+        return f"{count} measured: on a CPU, without a reference to compare with"
     if passed := sum(one.verdict == "pass" for one in done):
-        return "as fast as expected", f"{passed} of {count} held against a figure that fits"
-    return f"{count} measured", "no figure is known that fits to judge them by"
+        return f"as fast as expected: {passed} of {count} held against a figure that fits"
+    return f"{count} measured: no figure is known that fits to judge them by"
 
 
 def schema() -> dict[str, Any]:

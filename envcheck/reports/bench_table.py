@@ -1,153 +1,115 @@
-"""A bench's rows as tables, a table for each model and style: cells and notes, for text and for HTML."""
+"""A bench as sections of a report, for text and for HTML: a table for each model and style, and notes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from ..bench.records import ReferenceRate, RowResult
+from ..bench.records import BenchResult, RowResult
 from ..facts.base import known
-from ..findings.model import Outcome
+from ..facts.bench import LeftOut
 from . import bench_words as words
-from .plain import WORDS, number_of
+from .plain import WORDS, Column, number_of
+from .sections import Note, ReportSection, Span, Table
 
+TABLES, ROWS = 24, 200  # shown: the JSON report has all of them
+_NAMES = 4  # rows that a note names
 _ORDER = ("fail", "warn", "could-not-run", "")
-Cell = tuple[str, "Outcome | str"]  # text, style
 
 
-class BenchColumn(NamedTuple):
-    """``rank``: the higher, the sooner it is left out where a page is narrow; 0: never."""
+class _RowColumn(NamedTuple):
+    """rank: of Column. cell: text, or text and its style."""
 
     heading: str
     rank: int
-    cell: Callable[[RowResult], Cell | str]
+    cell: Callable[[RowResult], Span | str]
     right: bool = True
 
 
-class BenchNote(NamedTuple):
-    """A remark on a row, or on several."""
-
-    level: Outcome | str
-    names: tuple[str, ...]
-    text: str
-
-    @property
-    def word(self) -> str:
-        """ "FAIL"; "" for a mere remark."""
-        return WORDS.get(self.level, "")  # type: ignore[call-overload,no-any-return]
-
-
-class BenchTable(msgspec.Struct, frozen=True, kw_only=True):
-    title: str
-    unit: str
-    columns: list[BenchColumn]
-    rows: list[list[Cell]]
-    results: list[RowResult]
-    notes: list[BenchNote]
-
-
-class Footnotes:
-    """The figures that rows are held against, each with a number; of one report."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[tuple[str, str, str], int] = {}
-
-    def of(self, reference: ReferenceRate) -> int:
-        key = (reference.kind, reference.about, reference.source)
-        return self.numbers.setdefault(key, len(self.numbers) + 1)
-
-    def lines(self) -> Iterator[str]:
-        """ "[1] published: A100 40GB, AMP, batch 256 (github.com/…)" """
-        for (kind, about, source), number in self.numbers.items():
-            text = ": ".join(filter(None, (words.KINDS[kind], about)))
-            yield f"[{number}] {text}" + (f" ({source})" if source else "")
-
-
-def tables(
-    results: list[RowResult], gpus: Mapping[str, str], footnotes: Footnotes
-) -> list[BenchTable]:
-    """gpus: what each address's GPU is called."""
+def sections(
+    found: BenchResult, gpus: Mapping[str, str], left_out: Sequence[LeftOut]
+) -> list[ReportSection]:
+    """gpus: what the GPU at each address is called."""
     kinds: dict[tuple[object, ...], list[RowResult]] = {}
-    for result in results:
+    for result in found.rows[:ROWS]:
         row = result.run.row
-        key = (row.model, row.style, row.image, row.length, row.small)
-        kinds.setdefault(key, []).append(result)
-    return [_table(rows, gpus, footnotes) for rows in kinds.values()]
+        kinds.setdefault((row.model, row.style, row.image, row.length, row.small), []).append(
+            result
+        )
+    references: dict[str, int] = {}
+    parts = [
+        ReportSection(f"rows-{place}", words.title_of(rows), "", _table(rows, gpus, references))
+        for place, rows in enumerate(list(kinds.values())[:TABLES], 1)
+    ]
+    jobs = [(one.name, words.job_in_words(one)) for one in found.scaling]
+    reasons = [(one.name, one.reason) for one in left_out[:ROWS]]
+    figures = [(f"[{number}]", text) for text, number in references.items()]
+    for key, title, items in (
+        ("scaling", "All GPUs together", jobs),
+        ("left-out", "Left out", reasons),
+        ("references", "Compared with", figures),
+    ):
+        notes = [Note([(f"{name}:", "code"), (text, "")], 1) for name, text in items]
+        parts += [ReportSection(key, title, "", notes)] if notes else []
+    return parts
 
 
-def _table(rows: list[RowResult], gpus: Mapping[str, str], footnotes: Footnotes) -> BenchTable:
-    unit = next((one.rate.unit for one in rows if one.rate is not None), "samples/s")
-    # A column without anything in it is left out, but for the mode, the batch and the rate.
-    shown = []
-    for column in _columns(rows, gpus, footnotes, unit):
-        cells = [column.cell(result) for result in rows]
-        styled: list[Cell] = [(one, "") if isinstance(one, str) else one for one in cells]
+def _table(
+    rows: list[RowResult], gpus: Mapping[str, str], references: dict[str, int]
+) -> list[Table | Note]:
+    """The table, without columns that are empty, and its notes."""
+    columns = [Column("Row")]
+    cells: list[list[Span]] = [[(one.run.row.name, "code") for one in rows]]
+    for column in _columns(rows, gpus, references):
+        found = [column.cell(result) for result in rows]
+        styled: list[Span] = [(one, "") if isinstance(one, str) else one for one in found]
         if any(text for text, _style in styled):
-            shown.append((column, styled))
-    versioned = next((one for one in rows if known(one.run.framework_version)), rows[0])
-    return BenchTable(
-        title=words.title_of(versioned),
-        unit=unit,
-        columns=[column for column, _cells in shown],
-        rows=[list(line) for line in zip(*(cells for _column, cells in shown), strict=True)],
-        results=rows,
-        notes=notes(rows),
-    )
+            columns.append(Column(column.heading, right=column.right, rank=column.rank))
+            cells.append(styled)
+    return [Table(columns, [list(line) for line in zip(*cells, strict=True)]), *_notes(rows)]
 
 
 def _columns(
-    rows: list[RowResult], gpus: Mapping[str, str], footnotes: Footnotes, unit: str
-) -> list[BenchColumn]:
-    groups: dict[str, int] = {}
-    for one in rows:
-        groups.setdefault(one.run.row.group, len(groups) + 1)
+    rows: list[RowResult], gpus: Mapping[str, str], references: dict[str, int]
+) -> list[_RowColumn]:
+    unit = next((one.rate.unit for one in rows if one.rate is not None), "samples/s")
     places = {words.where(one.run.row, gpus) for one in rows}
+    compiler = words.STYLES[rows[0].run.row.style][2]
 
-    def group(one: RowResult) -> str:
-        return str(groups[one.run.row.group]) if len(groups) > 1 and one.run.row.group else ""
-
-    def held_against(one: RowResult) -> Cell:
+    def share(one: RowResult) -> Span:
         reference = words.reference_of(one)
         if reference is None or one.rate is None:
             return "", ""
-        return f"{words.share_of(one)} [{footnotes.of(reference)}]", one.verdict
+        text = words.reference_in_words(reference)
+        number = references.setdefault(text, len(references) + 1)
+        return f"{words.share(one.rate.median / reference.rate)} [{number}]", one.verdict
+
+    def rate(one: RowResult) -> Span:
+        return words.rate_of(one), one.verdict or ("" if one.rate is not None else "quiet")
+
+    def memory(one: RowResult) -> str:
+        mib = known(one.run.memory.tensors_mib)
+        return "" if mib is None else f"{mib / 1024:.1f} GiB"
 
     def gpu(one: RowResult) -> str:
         return words.where(one.run.row, gpus) if len(places) > 1 else ""
 
-    def memory(name: str) -> Callable[[RowResult], str]:
-        return lambda one: words.gib(known(getattr(one.run.memory, name)))
-
-    compiler = words.COMPILERS[rows[0].run.row.style]
     return [
-        BenchColumn("Group", 7, group),
-        BenchColumn("GPU", 0, gpu),
-        BenchColumn("AMP", 1, lambda one: _yes(one.run.row.precision == "amp"), right=False),
-        BenchColumn(compiler, 2, lambda one: _yes(one.run.row.compiled), right=False),
-        BenchColumn("Type", 1, lambda one: words.precision_of(one.run.row), right=False),
-        BenchColumn("Batch", 0, lambda one: f"{one.run.row.batch:,}"),
-        BenchColumn(unit[:1].upper() + unit[1:], 0, _rate),
-        BenchColumn("Speed", 0, _speed_up),
-        BenchColumn("Tensors", 5, memory("tensors_mib")),
-        BenchColumn("Pool", 6, memory("pool_mib")),
-        BenchColumn("Share", 0, held_against),
-        BenchColumn("MFU", 4, lambda one: words.share(one.utilisation) if one.utilisation else ""),
-        BenchColumn("Epoch", 3, _epoch),
+        _RowColumn("GPU", 0, gpu),
+        _RowColumn("AMP", 3, lambda one: _yes(one.run.row.precision == "amp"), right=False),
+        _RowColumn(compiler, 4, lambda one: _yes(one.run.row.compiled), right=False),
+        _RowColumn("Type", 2, lambda one: words.precision_of(one.run.row), right=False),
+        _RowColumn("Batch", 1, lambda one: f"{one.run.row.batch:,}"),
+        _RowColumn(unit.capitalize(), 0, rate),
+        _RowColumn("Speed", 0, _speed_up),
+        _RowColumn("Tensors", 6, memory),
+        _RowColumn("Share", 0, share),
+        _RowColumn("MFU", 5, lambda one: words.share(one.utilisation) if one.utilisation else ""),
     ]
 
 
 def _yes(is_so: bool) -> str:
     return "yes" if is_so else "no"
-
-
-def _rate(one: RowResult) -> Cell:
-    return words.rate_of(one), one.verdict or ("" if one.rate is not None else "quiet")
-
-
-def _epoch(one: RowResult) -> str:
-    return f"{words.number(one.epoch_seconds)} s" if one.epoch_seconds else ""
 
 
 def _speed_up(one: RowResult) -> str:
@@ -158,17 +120,22 @@ def _speed_up(one: RowResult) -> str:
     return "unproven" if words.unproven(one) else ""
 
 
-def notes(rows: list[RowResult]) -> list[BenchNote]:
-    """Remarks on rows; the same remark on several is one."""
+def _notes(rows: list[RowResult]) -> Iterator[Note]:
+    """Remarks on rows, the worst first; the same remark on several is one."""
     groups: dict[tuple[str, str], list[str]] = {}
     for result in rows:
-        for level, text in _notes(result):
-            groups.setdefault((level, text), []).append(result.run.row.name)
-    found = [BenchNote(level, tuple(names), text) for (level, text), names in groups.items()]
-    return sorted(found, key=lambda note: _ORDER.index(note.level))
+        for remark in _remarks(result):
+            groups.setdefault(remark, []).append(result.run.row.name)
+    for (level, text), names in sorted(groups.items(), key=lambda one: _ORDER.index(one[0][0])):
+        named = ", ".join(names[:_NAMES])
+        if (more := len(names) - _NAMES) > 0:
+            named += f" and {more} more"
+        lead = [(WORDS[level], level)] if level else []  # type: ignore[index]
+        yield Note([*lead, (f"{named}:", "code"), (text, "")], 1)
 
 
-def _notes(result: RowResult) -> Iterator[tuple[str, str]]:
+def _remarks(result: RowResult) -> Iterator[tuple[str, str]]:
+    """(level, text)"""
     run, rate = result.run, result.rate
     if result.verdict in ("warn", "fail"):
         yield result.verdict, result.verdict_words or "slower than it should be"
@@ -178,7 +145,7 @@ def _notes(result: RowResult) -> Iterator[tuple[str, str]]:
         yield "", f"its repetitions differ by {rate.spread:.0%}: too much to be judged"
     if run.outcome != "ok":
         level = "could-not-run" if run.outcome in ("error", "timeout", "crashed") else ""
-        yield level, words.outcome_of(result) + (f": {run.reason}" if run.reason else "")
+        yield level, ": ".join(filter(None, (words.OUTCOMES[run.outcome], run.reason)))
     elif rate is None:
         yield "could-not-run", "no repetition was completed"
     if words.unproven(result):

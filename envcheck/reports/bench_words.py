@@ -15,13 +15,13 @@ MODELS = {
     "unet-2d": "UNet 2D",
     "mlp": "Feed-forward network",
 }
-STYLES: dict[Style, tuple[str, str]] = {
-    "session": ("TensorFlow", "by sessions"),
-    "keras": ("TensorFlow", "by Keras"),
-    "torch": ("PyTorch", ""),
-    "jax": ("JAX", ""),
+# The framework, how it is used, and what its compiler is called.
+STYLES: dict[Style, tuple[str, str, str]] = {
+    "session": ("TensorFlow", "by sessions", "XLA"),
+    "keras": ("TensorFlow", "by Keras", "XLA"),
+    "torch": ("PyTorch", "", "compile"),
+    "jax": ("JAX", "", "XLA"),
 }
-COMPILERS: dict[Style, str] = {"session": "XLA", "keras": "XLA", "torch": "compile", "jax": "XLA"}
 OUTCOMES = {
     "ok": "no figure",
     "out-of-memory": "out of memory",
@@ -35,7 +35,7 @@ OUTCOMES = {
     "interrupted": "interrupted",
 }
 TOGETHER = {"mirrored": "MirroredStrategy", "ddp": "torch.distributed"}
-KINDS = {
+_KINDS = {
     "published": "published",
     "baseline": "the baseline",
     "other-gpu": "this run's other GPUs",
@@ -47,11 +47,11 @@ def model_of(row: BenchRow) -> str:
     return MODELS.get(row.model, row.model)
 
 
-def title_of(result: RowResult) -> str:
+def title_of(results: list[RowResult]) -> str:
     """ "BERT-base, 128 tokens, PyTorch 2.9.1": what rows of one table have in common."""
-    row = result.run.row
-    framework, way = STYLES[row.style]
-    version = known(result.run.framework_version) or ""
+    row = results[0].run.row
+    framework, way, _compiler = STYLES[row.style]
+    version = next(filter(None, (known(one.run.framework_version) for one in results)), "")
     parts = [
         model_of(row),
         f"{row.length} tokens" if row.length else "",
@@ -79,11 +79,6 @@ def where(row: BenchRow, gpus: Mapping[str, str]) -> str:
     return ", ".join(names)
 
 
-def outcome_of(result: RowResult) -> str:
-    """Why a row has no figure: in two words."""
-    return OUTCOMES[result.run.outcome]
-
-
 def number(value: float) -> str:
     """ "2,790", "31.4", "0.52" """
     if abs(value) >= 100:
@@ -92,17 +87,13 @@ def number(value: float) -> str:
 
 
 def rate_of(result: RowResult) -> str:
-    """ "2,790 ±0.3 %": the median, and half of what the repetitions lie apart."""
+    """ "2,790 ±0.3 %": the median, and half of the repetitions' spread; else why there is none."""
     rate = result.rate
     if rate is None:
-        return outcome_of(result)
+        return OUTCOMES[result.run.outcome]
     if rate.repetitions < 2 or rate.median <= 0:
         return number(rate.median)
     return f"{number(rate.median)} ±{rate.spread * 50:.1f} %"
-
-
-def gib(mib: int | None) -> str:
-    return "" if mib is None else f"{mib / 1024:.1f}" if mib < 102400 else f"{mib / 1024:.0f}"
 
 
 def share(value: float) -> str:
@@ -112,21 +103,21 @@ def share(value: float) -> str:
 
 def reference_of(result: RowResult) -> ReferenceRate | None:
     """The figure that the row is judged by, else the first that it may be judged by."""
-    there = [one for one in result.references if one.rate > 0]
-    return next((one for one in there if one.kind == result.verdict_by), next(iter(there), None))
+    usable = [one for one in result.references if one.rate > 0]
+    return next((one for one in usable if one.kind == result.verdict_by), next(iter(usable), None))
 
 
-def share_of(result: RowResult) -> str:
-    """ "97 %" of that figure; "" where there is none."""
-    reference, rate = reference_of(result), result.rate
-    return "" if reference is None or rate is None else share(rate.median / reference.rate)
+def reference_in_words(one: ReferenceRate) -> str:
+    """ "published: A100 40GB, AMP, batch 256 (github.com/…)" """
+    text = ": ".join(filter(None, (_KINDS[one.kind], one.about)))
+    return text + (f" ({one.source})" if one.source else "")
 
 
 def job_in_words(job: ScalingResult) -> str:
-    """ "resnet50 amp 256 mirrored: 20,400 of 21,600 images/s that its GPUs do alone (94 %)" """
+    """ "20,400 of 21,600 images/s that its GPUs do alone (94 %)" """
     slowest = f"; {job.slowest_words}" if job.slowest_words else ""
     return (
-        f"{job.name}: {number(job.rate)} of {number(job.alone)} {job.unit} that its GPUs do alone"
+        f"{number(job.rate)} of {number(job.alone)} {job.unit} that its GPUs do alone"
         f" ({share(job.efficiency)}){slowest}"
     )
 

@@ -1,7 +1,4 @@
-"""The GPUs, NVSwitches and network adapters of a machine, what each is attached to, what is wrong with it.
-
-What the Snapshot does not have is omitted.
-"""
+"""The GPUs, NVSwitches and RDMA adapters of a machine, how each is attached, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -23,8 +20,6 @@ from .machine import facts
 from .results import AnyResult
 
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
-_PORTS = 2  # shown of an adapter
-_INTERFACES = 4  # shown of a machine without RDMA
 
 
 class DeviceFault(NamedTuple):
@@ -34,7 +29,7 @@ class DeviceFault(NamedTuple):
 
 
 class MachineDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """link: "x8 Gen4 (of x16 Gen5)". nvlinks: "17 of 18". gone: the driver lost it, or does not list it."""
+    """link: "x8 Gen4 (of x16 Gen5)". nvlinks: "17 of 18". note: why the driver does not have it."""
 
     title: str
     name: str = ""
@@ -43,9 +38,8 @@ class MachineDevice(msgspec.Struct, frozen=True, kw_only=True):
     link: str = ""
     nvlinks: str = ""
     mig: str = ""
-    notes: list[str] = []
+    note: str = ""
     faults: list[DeviceFault] = []
-    gone: bool = False
 
 
 _Faults = dict[str, list[DeviceFault]]
@@ -57,28 +51,26 @@ def devices(snapshot: Snapshot, results: Iterable[AnyResult]) -> tuple[list[Mach
     machine = snapshot.machine
     pci, network, nvml = facts(machine.pci), facts(machine.network), facts(machine.nvml)
     listed = None if pci is None else known(pci.devices)
-    on_bus = {device.address: device for device in listed or []}
     faults = _faults(results)
+    on_bus = {one.address: _on_bus(one, faults) for one in listed or [] if one.kind == "gpu"}
     try:
         driver_gpus: list[Gpu] | None = view_of(snapshot).gpus
     except CannotJudge:
         driver_gpus = None
-    gpus = [
-        _gpu(gpu, on_bus.get(known(gpu.pci_address) or ""), faults) for gpu in driver_gpus or []
-    ]
+    gpus = [_gpu(one, on_bus, faults) for one in driver_gpus or []]
     for lost in nvml.lost if nvml is not None else ():
         address = known(lost.pci_address) or ""
-        if not address or address not in {gpu.address for gpu in gpus}:
-            on = _on_bus(on_bus.get(address), address, faults)
-            notes = [f"lost: {lost.error}"]
-            gpus.append(_changed(on, title=f"GPU {lost.index}", notes=notes, gone=True))
-    for device in on_bus.values():
-        if device.kind == "gpu" and device.address not in {gpu.address for gpu in gpus}:
-            gpus.append(_unlisted(device, faults, driver_gpus is not None))
+        if not address or address not in {one.address for one in gpus}:
+            bare = MachineDevice(title="", address=address, faults=_of(faults, address))
+            device = on_bus.get(address, bare)
+            gpus.append(_changed(device, title=f"GPU {lost.index}", note=f"lost: {lost.error}"))
+    note = "not in the driver's list" if driver_gpus is not None else ""
+    listed_gpus = {one.address for one in gpus}
+    gpus += [_changed(on_bus[one], note=note) for one in on_bus if one not in listed_gpus]
     switches = [
-        _changed(_on_bus(device, device.address, faults), title="NVSwitch")
-        for device in on_bus.values()
-        if device.kind == "nvswitch"
+        _changed(_on_bus(one, faults), title="NVSwitch")
+        for one in listed or []
+        if one.kind == "nvswitch"
     ]
     adapters = _adapters(network, faults) if network is not None else ()
     return [*gpus, *switches, *adapters], driver_gpus is not None or listed is not None
@@ -103,99 +95,59 @@ def _of(faults: _Faults, *keys: str) -> list[DeviceFault]:
     return sorted(found, key=lambda fault: fault.level != "fail")
 
 
-def _on_bus(device: PciDevice | None, address: str, faults: _Faults) -> MachineDevice:
-    """What the PCI bus knows of a GPU or NVSwitch; nothing for None."""
-    found = MachineDevice(title="GPU", address=address, faults=_of(faults, address))
-    if device is None:
-        return found
+def _on_bus(device: PciDevice, faults: _Faults) -> MachineDevice:
+    """What the PCI bus knows of a GPU or NVSwitch."""
     widths = known(device.max_link_width), known(device.slot_max_link_width)
     rates = known(device.max_link_gts), known(device.slot_max_link_gts)
-    return _changed(
-        found,
-        name=known(device.name) or "",
-        link=_link(
-            (known(device.link_width), _GENERATIONS.get(known(device.link_gts) or 0.0)),
-            (_least(widths), _GENERATIONS.get(_least(rates) or 0.0)),
-        ),
+    width = min(filter(None, widths), default=0)
+    rate = min(filter(None, rates), default=0.0)
+    return MachineDevice(
+        title="GPU",
+        name=known(device.name) or f"NVIDIA {device.device_id}",
+        address=device.address,
+        link=_link(known(device.link_width), known(device.link_gts), width, rate),
         node=known(device.numa_node),
+        faults=_of(faults, device.address),
     )
 
 
-def _least(values: tuple[float | None, ...]) -> int:
-    return int(min(filter(None, values), default=0))
+def _link(width: int | None, rate: float | None, most: int | None, fastest: float | None) -> str:
+    """Lanes and generation as they are, and as they could be where that is more."""
+    generation, newest = _GENERATIONS.get(rate or 0.0), _GENERATIONS.get(fastest or 0.0)
+    pairs = ((width, most), (generation, newest))
+    less = any(have and could and have < could for have, could in pairs)
+    now, possible = (
+        " ".join(f"{sign}{one}" for sign, one in (("x", lanes), ("Gen", number)) if one)
+        for lanes, number in ((width, generation), (most, newest))
+    )
+    return f"{now} (of {possible})" if less else now
 
 
-def _link(now: tuple[int | None, int | None], most: tuple[int | None, int | None]) -> str:
-    """(lanes, generation) as they are and as they could be, which is named where it is more."""
-    less = any(have and could and have < could for have, could in zip(now, most, strict=True))
-    words = [
-        " ".join(f"{sign}{value}" for sign, value in zip(("x", "Gen"), one, strict=True) if value)
-        for one in (now, most)
-    ]
-    return f"{words[0]} (of {words[1]})" if less else words[0]
-
-
-def _gpu(gpu: Gpu, device: PciDevice | None, faults: _Faults) -> MachineDevice:
+def _gpu(gpu: Gpu, on_bus: dict[str, MachineDevice], faults: _Faults) -> MachineDevice:
     index, address, links = known(gpu.index), known(gpu.pci_address) or "", known(gpu.nvlinks)
-    on = _on_bus(device, address, faults)
     active = sum(known(one.active) is True for one in links or [])
     instances = known(gpu.mig_instances) or []
-    now = known(gpu.pcie_width), known(gpu.pcie_gen)
     return _changed(
-        on,
+        on_bus.get(address, MachineDevice(title="", address=address)),
         title="GPU" if index is None else f"GPU {index}",
         name=known(gpu.name) or "NVIDIA GPU of unknown name",
-        notes=list(_notes(gpu)),
-        link=on.link or _link(now, (known(gpu.pcie_width_max), known(gpu.pcie_gen_max))),
         nvlinks=f"{active} of {len(links)}" if links else "",
         mig=str(len(instances) or "on, none") if known(gpu.mig_enabled) else "",
         faults=_of(faults, address, known(gpu.uuid) or ""),
     )
 
 
-def _notes(gpu: Gpu) -> Iterator[str]:
-    if memory := known(gpu.memory_total_mib):
-        yield f"{memory / 1024:.0f} GiB"
-    if (temperature := known(gpu.temperature_c)) is not None:
-        yield f"{temperature} °C"
-    if (power := known(gpu.power_draw_w)) is not None:
-        yield f"{power:.0f} W"
-
-
-def _unlisted(device: PciDevice, faults: _Faults, driver_lists: bool) -> MachineDevice:
-    """A GPU on the bus that the driver does not list."""
-    driver = known(device.driver)
-    notes = [f"driver {driver}" if driver else "no driver bound"]
-    notes += ["not in the driver's list"] if driver_lists else []
-    on = _on_bus(device, device.address, faults)
-    name = on.name or f"NVIDIA GPU {device.device_id}"
-    return _changed(on, name=name, notes=notes, gone=driver_lists)
-
-
 def _adapters(network: Network, faults: _Faults) -> Iterator[MachineDevice]:
-    """RDMA adapters, else the physical network interfaces."""
-    adapters = [one for one in known(network.rdma) or [] if not known(one.virtual_function)]
-    for nic in adapters:
-        notes = []
-        for port in nic.ports[:_PORTS]:
-            rate, state = known(port.rate_gbps), (known(port.state) or "").lower()
-            words = (known(port.link_layer), f"{rate:g} Gb/s" if rate else "", state)
-            notes.append(" ".join(filter(None, words)))
+    for nic in known(network.rdma) or []:
+        if known(nic.virtual_function):
+            continue
         address = known(nic.address) or ""
-        now = known(nic.link_width), _GENERATIONS.get(known(nic.link_gts) or 0.0)
-        most = known(nic.max_link_width), _GENERATIONS.get(known(nic.max_link_gts) or 0.0)
+        now, most = (known(nic.link_width), known(nic.link_gts)), known(nic.max_link_width)
         yield MachineDevice(
             title=nic.name,
             name=known(nic.board) or "",
             address=address,
-            notes=[note for note in notes if note],
-            link=_link(now, most),
+            link=_link(*now, most, known(nic.max_link_gts)),
             node=known(nic.numa_node),
             faults=_of(faults, address, nic.name),
         )
-    interfaces = [one for one in known(network.interfaces) or [] if known(one.kind) == "physical"]
-    for one in interfaces[:_INTERFACES] if not adapters else ():
-        speed, running = known(one.speed_mbit), known(one.running)
-        notes = [f"{speed / 1000:g} Gb/s"] if speed and speed > 0 else []
-        notes += {True: ["link up"], False: ["no carrier"], None: []}[running]
-        yield MachineDevice(title=one.name, name="Ethernet", notes=notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ..attributes.difference import ChangedFact, ChangedRate
 from ..attributes.named import NAMED
@@ -10,7 +11,6 @@ from ..attributes.registry import SECTIONS
 from .diff_model import DiffReport, TurnedCheck
 from .page import Page
 from .plain import WORDS, number_of, ranges
-from .sections import together
 
 _MOST = 12  # entries of a list, without --verbose
 _STATUS = {
@@ -18,28 +18,17 @@ _STATUS = {
     "problems": "problems were found",
     "could-not-look": "some checks could not run",
 }
-_RATES = {
-    "rates: kernels": "rates of the micro-kernels",
-    "rates: memory": "rates of the GPUs' memory",
-    "rates: links": "rates between host and GPU",
-    "rates: peers": "rates between GPUs",
-    "rates: nccl": "NCCL's bandwidth",
-    "rates: bench": "rows of the bench",
-    "rates: soak": "rates of a soak",
-}
 
 
 def render(
     report: DiffReport,
     *,
     names: tuple[str, str],
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
     verbose: bool = False,
+    **style: Any,
 ) -> str:
     """names: of the two Snapshots, as the user gave them."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     most = 10**6 if verbose else _MOST
     _head(page, report, names)
     deciding = [one for one in report.turned if one.decides]
@@ -50,7 +39,6 @@ def render(
         rates = [one for one in report.rates if one.worse is worse]
         _rates(page, f"{word}, beyond the spread", rates, most)
     _facts(page, report.facts, most)
-    _only(page, report, names)
     return page.text()
 
 
@@ -77,11 +65,11 @@ def _head(page: Page, report: DiffReport, names: tuple[str, str]) -> None:
         simulated = f"simulated ({side.simulated}), " if side.simulated else ""
         text = f"{simulated}{side.collected_at}, {side.summary}"
         page.entry(name, text, min(30, max(map(len, names)) + 1))
-    facts, rates = (
-        number_of(report.facts_compared, "fact"),
-        number_of(report.rates_compared, "rate"),
-    )
-    page.paragraph((f"Compared: {facts}, {rates}.", "quiet"), indent=2)
+    facts = number_of(report.facts_compared, "fact")
+    rates = number_of(report.rates_compared, "rate")
+    only = len(report.only) + len(report.judged_in_one)
+    rest = "; --format json lists what only one of the two has" if only else ""
+    page.paragraph((f"Compared: {facts}, {rates}{rest}.", "quiet"), indent=2)
 
 
 def _heading(page: Page, text: str) -> None:
@@ -174,20 +162,3 @@ def devices(names: Iterable[str]) -> str:
 def _more(page: Page, number: int) -> None:
     if number > 0:
         page.paragraph((f"and {number} more (--verbose)", "quiet"), indent=4)
-
-
-def _only(page: Page, report: DiffReport, names: tuple[str, str]) -> None:
-    if report.only or report.judged_in_one:
-        _heading(page, "In one of the two only")
-    sides = dict(zip(("before", "after"), names, strict=True))
-    found = together(
-        (sides[one.told_in], f"{_RATES.get(one.words) or _title(one.words)} ({one.count})")
-        for one in report.only
-    )
-    for name, counted in found.items():
-        page.paragraph((f"{name}:", "code"), (", ".join(counted), ""), indent=2, hanging=4)
-    if report.judged_in_one:
-        codes = ", ".join(report.judged_in_one[:_MOST])
-        rest = len(report.judged_in_one) - _MOST
-        text = codes + (f" and {rest} more" if rest > 0 else "")
-        page.paragraph(("checks that judged in one:", "quiet"), (text, ""), indent=2, hanging=4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -55,7 +55,7 @@ def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Hea
     return sorted(lines, key=lambda one: (one.level != "fail", -explains[one.code]))
 
 
-def phrase(text: str, subjects: Iterable[Subject], gpus: dict[str, int | None]) -> str:
+def phrase(text: str, subjects: Iterable[Subject], gpus: Mapping[str, int | None]) -> str:
     """A headline, with the devices that it is about where it says something of devices.
 
     ``gpus``: nvidia-smi's index of each GPU by its PCI address, None where only the bus knows it.
@@ -73,7 +73,7 @@ def phrase(text: str, subjects: Iterable[Subject], gpus: dict[str, int | None]) 
     return f"{_named(about, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"
 
 
-def _named(about: list[str], gpus: dict[str, int | None]) -> str:
+def _named(about: list[str], gpus: Mapping[str, int | None]) -> str:
     """ "GPU 3", "GPUs 0–3, 5", "all 8 GPUs", "the GPU at 0000:61:00.0", "12 GPUs" """
     if len(about) == len(gpus) > 1:
         return f"all {len(about)} GPUs"

@@ -8,11 +8,9 @@ from typing import TypeVar
 import msgspec
 
 from ..facts.base import Probe, Unavailable, known
-from ..facts.gpu import Gpu
 from ..facts.host import Host
 from ..facts.kernel import Kernel
 from ..facts.missing import CannotJudge
-from ..facts.pci import PciDevice
 from ..facts.snapshot import Document, Snapshot
 from ..facts.view import view_of
 
@@ -26,10 +24,7 @@ FRAMEWORK_DISTRIBUTIONS = {
     "torch": "torch",
     "jax": "jax",
 }
-
-
-# Of more models than these, the rest of the GPUs are counted.
-MODELS = 8
+MODELS = 8  # of more, the rest of the GPUs are counted
 
 
 class GpuGroup(msgspec.Struct, frozen=True):
@@ -40,10 +35,7 @@ class GpuGroup(msgspec.Struct, frozen=True):
 
 
 class MachineDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader wants to know of the machine first. null: not known, or not there.
-
-    ``gpus`` is null where nobody could say how many there are; an empty list is a machine without.
-    """
+    """null: not known, or not there. ``gpus``: an empty list is a machine without."""
 
     summary: str
     origin: str
@@ -76,29 +68,29 @@ def facts(probe: Probe[T] | None) -> T | None:
 def describe_machine(snapshot: Snapshot) -> MachineDescription:
     document = snapshot.machine
     host = facts(document.host) or Host()
-    gpus = gpu_groups(snapshot)
-    driver = driver_version(document)
-    pieces = [_system(host), _driver_phrase(document, driver), gpu_phrase(gpus)]
+    gpus, driver, cuda = gpu_groups(snapshot), _driver_version(document), _cuda_version(document)
+    os, architecture, container = _os(host), known(host.architecture), known(host.container)
+    system = _in_container(" ".join(filter(None, (os, architecture))), container)
     return MachineDescription(
-        summary=", ".join(piece for piece in pieces if piece),
+        summary=", ".join(
+            filter(None, (system, _driver_phrase(document, driver, cuda), gpu_phrase(gpus)))
+        ),
         origin=document.origin,
         collected_at=document.collected_at,
         hostname=known(host.hostname),
-        os=_os(host),
+        os=os,
         kernel=known(host.kernel),
-        architecture=known(host.architecture),
-        container=known(host.container),
+        architecture=architecture,
+        container=container,
         driver=driver,
-        cuda=cuda_version(document),
+        cuda=cuda,
         gpus=gpus,
     )
 
 
 def short(machine: MachineDescription) -> str:
     """What a line has room for: "Ubuntu 22.04.4 LTS, driver 535.104.05, 8 × H100 80GB HBM3" """
-    system = machine.os or ""
-    if machine.container:
-        system = f"{system or 'a system'} in a {machine.container} container"
+    system = _in_container(machine.os or "", machine.container)
     driver = f"driver {machine.driver}" if machine.driver else ""
     return ", ".join(filter(None, (system, driver, short_gpus(machine.gpus))))
 
@@ -114,46 +106,40 @@ def describe_target(document: Document | None) -> TargetDescription | None:
     if document is None:
         return None
     interpreter = facts(document.interpreter)
-    frameworks = framework_versions(document)
-    pieces = [document.location]
-    if interpreter is not None:
-        pieces.append(f"Python {interpreter.version}")
-    pieces += [f"{name} {version}" for name, version in frameworks.items()]
+    python = None if interpreter is None else interpreter.version
+    frameworks = _framework_versions(document)
+    pieces = [document.location, *([f"Python {python}"] if python else [])]
     return TargetDescription(
-        summary=", ".join(pieces),
+        summary=", ".join([*pieces, *map(" ".join, frameworks.items())]),
         location=document.location,
         collected_at=document.collected_at,
-        python=None if interpreter is None else interpreter.version,
+        python=python,
         frameworks=frameworks,
     )
 
 
 def gpu_groups(snapshot: Snapshot) -> list[GpuGroup] | None:
-    """The machine's GPUs by name: as the driver knows them, else as they stand on the PCI bus.
-
-    WSL shows no GPU on its PCI bus, whatever there is.
-    """
+    """The machine's GPUs by name: as the driver knows them, else as they are on the PCI bus, which shows none
+    in WSL."""
     try:
-        driver_gpus = view_of(snapshot).gpus
+        names: list[str] | None = [
+            known(gpu.name) or "NVIDIA GPU of unknown name" for gpu in view_of(snapshot).gpus
+        ]
     except CannotJudge:
-        driver_gpus = None
+        names = None
     pci, host = facts(snapshot.machine.pci), facts(snapshot.machine.host)
     wsl = host is not None and known(host.wsl)
     devices = None if pci is None or wsl else known(pci.devices)
-    cards = None if devices is None else [device for device in devices if device.kind == "gpu"]
-    if driver_gpus:
-        names = [_gpu_model(gpu) for gpu in driver_gpus]
-    elif cards is not None:
-        names = [_card_model(card) for card in cards]
-    elif driver_gpus is not None:
-        names = []
-    else:
+    if not names and devices is not None:
+        cards = [device for device in devices if device.kind == "gpu"]
+        names = [known(card.name) or f"NVIDIA GPU {card.device_id}" for card in cards]
+    if names is None:
         return None
     return [GpuGroup(count, name) for name, count in Counter(names).items()]
 
 
 def gpu_phrase(groups: list[GpuGroup] | None) -> str:
-    """ "8 × NVIDIA H100 80GB HBM3", of the first few names; "" where nobody knows."""
+    """ "8 × NVIDIA H100 80GB HBM3", of the first few names; "" where they are not known."""
     if groups is None:
         return ""
     if not groups:
@@ -164,26 +150,23 @@ def gpu_phrase(groups: list[GpuGroup] | None) -> str:
     return ", ".join(parts)
 
 
-def driver_version(document: Document) -> str | None:
+def _driver_version(document: Document) -> str | None:
     """The driver that runs: as NVML says, else the loaded module, else nvidia-smi."""
-    for probe in (document.nvml, document.kernel, document.nvidia_smi):
-        found = None if probe is None or probe.facts is None else known(probe.facts.driver_version)
-        if found:
-            return found
-    return None
+    found = (facts(document.nvml), facts(document.kernel), facts(document.nvidia_smi))
+    versions = (known(one.driver_version) for one in found if one is not None)
+    return next(filter(None, versions), None)
 
 
-def cuda_version(document: Document) -> str | None:
+def _cuda_version(document: Document) -> str | None:
     """The newest CUDA that the driver supports, by NVML, nvidia-smi or libcuda."""
-    for probe in (document.nvml, document.nvidia_smi):
-        found = None if probe is None or probe.facts is None else known(probe.facts.cuda_version)
-        if found:
-            return found
+    found = (facts(document.nvml), facts(document.nvidia_smi))
     cuda = facts(document.cuda)
-    return None if cuda is None else known(cuda.driver_api_version)
+    versions = [known(one.cuda_version) for one in found if one is not None]
+    versions += [] if cuda is None else [known(cuda.driver_api_version)]
+    return next(filter(None, versions), None)
 
 
-def framework_versions(document: Document) -> dict[str, str]:
+def _framework_versions(document: Document) -> dict[str, str]:
     """Each framework's version as it says when imported, else as its distribution says."""
     versions: dict[str, str] = {}
     for probe in (document.tensorflow, document.torch, document.jax):
@@ -198,36 +181,21 @@ def framework_versions(document: Document) -> dict[str, str]:
     return versions
 
 
-def _system(host: Host) -> str:
-    words = " ".join(part for part in (_os(host), known(host.architecture)) if part)
-    if container := known(host.container):
-        words = f"{words} in a {container} container" if words else f"a {container} container"
-    return words
+def _in_container(system: str, container: str | None) -> str:
+    if not container:
+        return system
+    return f"{system} in a {container} container" if system else f"a {container} container"
 
 
 def _os(host: Host) -> str | None:
-    parts = (
-        [known(host.os_name)]
-        if known(host.os_name)
-        else [known(host.os_id), known(host.os_version)]
-    )
-    name = " ".join(part for part in parts if part)
+    parts = (known(host.os_id), known(host.os_version))
+    name = known(host.os_name) or " ".join(filter(None, parts))
     return (f"{name} (WSL)" if known(host.wsl) else name) if name else None
 
 
-def _driver_phrase(document: Document, driver: str | None) -> str:
+def _driver_phrase(document: Document, driver: str | None, cuda: str | None) -> str:
     if driver is None:
-        kernel = facts(document.kernel) or Kernel()
-        missing = kernel.driver_version
+        missing = (facts(document.kernel) or Kernel()).driver_version
         absent = isinstance(missing, Unavailable) and missing.unavailable == "absent"
         return "no NVIDIA driver loaded" if absent else ""
-    cuda = cuda_version(document)
     return f"driver {driver} (CUDA {cuda})" if cuda else f"driver {driver}"
-
-
-def _gpu_model(gpu: Gpu) -> str:
-    return known(gpu.name) or "NVIDIA GPU of unknown name"
-
-
-def _card_model(card: PciDevice) -> str:
-    return known(card.name) or f"NVIDIA GPU {card.device_id}"

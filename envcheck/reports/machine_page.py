@@ -8,25 +8,18 @@ from ..checks.registry import area_title
 from ..facts.snapshot import Snapshot
 from ..findings.model import ELSEWHERE
 from . import acceleration, html, tensorcores
-from .areas import area_outcome
+from .areas import area_outcome, facts_and_counts
 from .devices import devices
 from .headlines import gpu_indices
-from .html import Masthead, PageSection
-from .model import Report, by_area, count, tally, verdict, was_left_out
-from .plain import WORDS, Column, code_ranges, gist
+from .html import Masthead
+from .model import Report, by_area, tally, verdict, was_left_out
+from .page_sections import OUTCOME_WORDS, page_section, problem_sections
+from .plain import Column, code_ranges, gist
 from .results import ReportedResult
-from .sections import Block, Fold, Note, ReportSection, Span, Table, problems, together
-from .summary import area_facts
-from .verdict import OverallVerdict
+from .sections import Block, Fold, Note, ReportSection, Span, Table, together
 
-_WORDS = {**WORDS, "skipped": "skipped"}
-_EVIDENCE, _PROBLEMS = 12, 60
 _DEVICES = 128
-_TABLES = 4  # of a bench: its own page has all of them
-_DEVICE_COLUMNS = (
-    *("Device", "PCI address", "NUMA node", "Link", "NVLinks", "MIG"),
-    *("Reported", "State"),
-)
+_DEVICE_COLUMNS = ("Device", "PCI address", "NUMA node", "Link", "NVLinks", "MIG", "State")
 _CHECK_COLUMNS = (
     Column("Check"),
     Column("Outcome"),
@@ -37,40 +30,35 @@ _CHECK_COLUMNS = (
 
 def render(report: Report, snapshot: Snapshot, *, name: str = "", back: str = "") -> str:
     """The page. name: the machine's, where its fleet has one. back: a link to the fleet's page."""
-    found = verdict(report, snapshot)
-    hostname = report.machine.hostname or ""
-    title = name or (hostname if not hostname.startswith("<") else "") or "This machine"
+    masthead = _masthead(report, snapshot, name, back)
     sections = [
-        *_problems(report, snapshot),
-        page_section(_machine(snapshot, report)),
-        *_optional(tensorcores.section(report, snapshot)),
-        *_optional(acceleration.section(report, snapshot)),
+        _machine(snapshot, report),
+        tensorcores.section(report, snapshot),
+        acceleration.section(report, snapshot),
         *_bench(snapshot),
-        *_soak(snapshot, report),
-        page_section(_checks(report, snapshot)),
+        *_soak(snapshot),
+        _checks(report, snapshot),
     ]
+    problems = problem_sections(report.results, gpu_indices(snapshot), report.root)
     return html.page(
-        f"{_word(found)}: {title}, envcheck",
-        _masthead(report, found, title, back),
-        sections,
+        f"{masthead.word}: {masthead.title}, envcheck",
+        masthead,
+        [*problems, *(page_section(one) for one in sections if one is not None)],
         foot=f"envcheck {report.envcheck}; envcheck explain CODE describes a check",
         styles=["machine.css"],
         generator=html.OF_A_FLEET if back else "envcheck",
     )
 
 
-def _word(found: OverallVerdict) -> str:
+def _masthead(report: Report, snapshot: Snapshot, name: str, back: str) -> Masthead:
+    machine, target, found = report.machine, report.target, verdict(report, snapshot)
+    hostname = machine.hostname or ""
     word = found.lead or "; ".join(found.items)
-    return word[:1].upper() + word[1:]
-
-
-def _masthead(report: Report, found: OverallVerdict, title: str, back: str) -> Masthead:
-    machine, target = report.machine, report.target
     return Masthead(
         about_what="machine report",
-        title=title,
+        title=name or (hostname if not hostname.startswith("<") else "") or "This machine",
         kind=found.sign,
-        word=_word(found),
+        word=word[:1].upper() + word[1:],
         items=found.items if found.lead else [],
         about=machine.summary or "nothing is known of it",
         back=(back, "All machines") if back else ("", ""),
@@ -84,51 +72,20 @@ def _masthead(report: Report, found: OverallVerdict, title: str, back: str) -> M
     )
 
 
-def page_section(one: ReportSection) -> PageSection:
-    data = {"summary": one.summary, "blocks": one.blocks}
-    return PageSection(one.id, one.title, "section.html", data, one.count)
-
-
-def _optional(one: ReportSection | None) -> list[PageSection]:
-    return [] if one is None else [page_section(one)]
-
-
-def _problems(report: Report, snapshot: Snapshot) -> Iterator[PageSection]:
-    """What is wrong, and what could not be checked; no section where neither is."""
-    found = list(problems(report.results, gpu_indices(snapshot)))
-    if not found:
-        return
-    outcomes = {one.outcome for one in found}
-    title = (
-        "Problems" if "fail" in outcomes else "Warnings" if "warn" in outcomes else "Not checked"
-    )
-    data = {
-        "problems": [
-            (one, code_ranges(other.code for other in one.follows)) for one in found[:_PROBLEMS]
-        ],
-        "more": max(0, len(found) - _PROBLEMS),
-        "evidence": _EVIDENCE,
-        "root": report.root,
-        "words": _WORDS,
-    }
-    yield PageSection("problems", title, "machine/problems.html", data, str(len(found)))
-
-
 def _machine(snapshot: Snapshot, report: Report) -> ReportSection:
     """The devices by NUMA node, in the columns in which anything stands."""
     found, gpus_known = devices(snapshot, report.results)
     found = sorted(found[:_DEVICES], key=lambda one: -1 if one.node is None else one.node)
     rows: list[list[Span]] = []
     for one in found:
-        faults = "; ".join(f"{_WORDS[f.level]} {f.code} {f.words}" for f in one.faults)
-        state = faults or ("not listed" if one.gone else _WORDS["pass"])
-        kind = one.faults[0].level if one.faults else "skipped" if one.gone else "pass"
+        faults = "; ".join(f"{OUTCOME_WORDS[f.level]} {f.code} {f.words}" for f in one.faults)
+        state = faults or one.note or OUTCOME_WORDS["pass"]
+        kind = one.faults[0].level if one.faults else "skipped" if one.note else "pass"
         node = "" if one.node is None else str(one.node)
         texts = (f"{one.title} {one.name}".strip(), one.address, node, one.link, one.nvlinks)
-        rows.append([(text, "") for text in (*texts, one.mig, ", ".join(one.notes))])
-        rows[-1].append((state, kind))
+        rows.append([*((text, "") for text in (*texts, one.mig)), (state, kind)])
     shown = [n for n in range(len(_DEVICE_COLUMNS)) if any(row[n][0] for row in rows)]
-    columns = [Column(_DEVICE_COLUMNS[n], wraps=n in (0, 7)) for n in shown]
+    columns = [Column(_DEVICE_COLUMNS[n], wraps=n in (0, 6)) for n in shown]
     summary = "" if any(one.title.startswith("GPU") for one in found) else "It has no NVIDIA GPU."
     if not gpus_known:
         summary = "Its GPUs are not known."
@@ -136,47 +93,43 @@ def _machine(snapshot: Snapshot, report: Report) -> ReportSection:
     return ReportSection("machine", "The machine", summary, [table] if rows else [])
 
 
-def _bench(snapshot: Snapshot) -> Iterator[PageSection]:
-    document = snapshot.target
-    if document is None or document.bench is None:
+def _bench(snapshot: Snapshot) -> Iterator[ReportSection]:
+    probe = None if snapshot.target is None else snapshot.target.bench
+    if probe is None:
         return
     from ..bench.results import results
     from . import bench_page
 
     found = results(snapshot)
     if found is None:
-        about = f"Nothing was measured: {document.bench.reason or document.bench.outcome}"
-        yield PageSection("bench", "Bench", "paragraph.html", {"text": about})
-        return
-    about = f"{len(found.rows)} rows, begun {found.bench.began}"
-    parts = bench_page.parts(found, snapshot, found.bench.left_out, most=_TABLES)
-    yield PageSection("bench", "Bench", "paragraph.html", {"text": about}, parts=parts)
+        about = f"nothing was measured: {probe.reason or probe.outcome}"
+        yield ReportSection("bench", "Bench", about, [])
+    else:
+        yield from bench_page.sections(found, snapshot)
 
 
-def _soak(snapshot: Snapshot, report: Report) -> Iterator[PageSection]:
+def _soak(snapshot: Snapshot) -> Iterator[ReportSection]:
     probe = snapshot.machine.soak
     if probe is None:
         return
     if probe.facts is None:
-        about = f"Nothing was measured: {probe.reason or probe.outcome}"
-        yield PageSection("soak", "Soak", "paragraph.html", {"text": about})
-        return
-    from . import soak_page
+        about = f"nothing was measured: {probe.reason or probe.outcome}"
+        yield ReportSection("soak", "Soak", about, [])
+    else:
+        from . import soak_page
 
-    results = [result for result in report.results if result.area == "soak"]
-    yield soak_page.section(probe.facts, results)
+        yield soak_page.section(probe.facts)
 
 
 def _checks(report: Report, snapshot: Snapshot) -> ReportSection:
     folds: list[Block] = []
     for area, results in by_area(report.results).items():
         outcome = area_outcome(results)
-        facts = area_facts(area, snapshot, report.tensor_cores)
-        about = "; ".join(filter(None, (", ".join(facts), tally(count(results)))))
+        about = facts_and_counts(area, results, report, snapshot)
         rows: list[list[Span]] = [
             [
                 (one.code, "code"),
-                (_WORDS[one.outcome], one.outcome),
+                (OUTCOME_WORDS[one.outcome], one.outcome),
                 (one.title, ""),
                 (_seen(one), ""),
             ]
@@ -188,7 +141,7 @@ def _checks(report: Report, snapshot: Snapshot) -> ReportSection:
         blocks += [
             Note([(f"{code_ranges(codes)}: {why}", "quiet")]) for why, codes in aside.items()
         ]
-        spans = [(_WORDS[outcome], outcome), (area_title(area), "heading"), (about, "quiet")]
+        spans = [(OUTCOME_WORDS[outcome], outcome), (area_title(area), "heading"), (about, "quiet")]
         folds.append(Fold(spans, blocks))
     summary = f"{tally(report.counts)}."
     return ReportSection("checks", "All checks", summary, folds, str(len(report.results)))

@@ -63,6 +63,7 @@ _ASCII = str.maketrans(
         "”": '"',
         "·": "-",
         "µ": "u",
+        "±": "+-",
         "█": "#",
         "░": "-",
     }
@@ -232,7 +233,6 @@ class Page:
             table.add_column(
                 column.heading,
                 justify="right" if column.right else "left",
-                width=column.width,
                 no_wrap=not column.wraps,
                 overflow="fold" if column.wraps else "ellipsis",
             )

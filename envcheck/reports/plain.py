@@ -37,14 +37,13 @@ EVIDENCE_CHARACTERS = 400
 
 
 class Column(NamedTuple):
-    """Of a table. ``width`` in cells; None: as wide as what stands in it. wraps: at words; other columns are
-    cut with a mark. extra: omitted where there is little room."""
+    """Of a table. wraps: at words; other columns are cut with a mark. rank: the higher, the sooner it is
+    omitted on a narrow terminal; 0: never."""
 
     heading: str = ""
-    width: int | None = None
     right: bool = False
     wraps: bool = False
-    extra: bool = False
+    rank: int = 0
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

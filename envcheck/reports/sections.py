@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -48,6 +48,14 @@ class Advice(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "advice"
 
 
+class Drawing(msgspec.Struct, frozen=True):
+    """Of a page; text has none."""
+
+    svg: str
+    name: str
+    kind: ClassVar[str] = "drawing"
+
+
 class Fold(msgspec.Struct, frozen=True):
     """Blocks below a line that opens them."""
 
@@ -56,7 +64,7 @@ class Fold(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "fold"
 
 
-Block = Heading | Note | Table | Advice | Fold
+Block = Heading | Note | Table | Advice | Drawing | Fold
 
 
 class ReportSection(msgspec.Struct, frozen=True):
@@ -88,7 +96,7 @@ class ReportedProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def problems(
-    results: Sequence[ReportedResult], gpus: dict[str, int | None] | None = None
+    results: Sequence[ReportedResult], gpus: Mapping[str, int | None] | None = None
 ) -> Iterator[ReportedProblem]:
     """Worst first; consequences are part of the problem that they follow from.
 
@@ -126,7 +134,7 @@ def _plain(outcome: Outcome, code: str, headline: str, message: str) -> Reported
 
 
 def _of_result(
-    result: ReportedResult, follows: list[ReportedResult], gpus: dict[str, int | None]
+    result: ReportedResult, follows: list[ReportedResult], gpus: Mapping[str, int | None]
 ) -> Iterator[ReportedProblem]:
     groups = grouped(result.findings)
     if result.outcome in ("could-not-run", "skipped") or not groups:

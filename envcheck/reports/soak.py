@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,12 +11,12 @@ import msgspec
 from .. import json_text
 from ..facts.base import known
 from ..facts.soak import Soak, SoakGpu, SoakMinute
-from ..facts.view import show
 from ..findings.model import Outcome
-from . import model
-from .page import Column, Page, unchanged
+from . import model, terminal
+from .page import Column, Page
 from .plain import number_of
 from .results import ReportedResult
+from .sections import Block, Note, ReportSection, Span, Table, problems
 
 _STOPPED = {
     "": "",
@@ -25,8 +25,7 @@ _STOPPED = {
     "none-left": ", ended since no GPU was left",
 }
 _WORDS = {"fail": "FAIL", "warn": "WARN", "pass": "OK"}
-_TITLES = ("GPU", "", "products", "TFLOP/s", "last", "MHz", "°C", "W", "wrong")
-_EVIDENCE = 4
+_TITLES = ("GPU", "State", "Products", "TFLOP/s", "Last", "MHz", "°C", "W", "Wrong", "Xids")
 
 
 def span(seconds: float) -> str:
@@ -44,19 +43,6 @@ def gpu_name(gpu: SoakGpu) -> str:
     return " ".join(filter(None, (title, known(gpu.name))))
 
 
-def computed_by(gpu: SoakGpu) -> str:
-    """ "cublasGemmEx, FP16 into FP32 (libcublas.so.12 12.9.1)" """
-    library = f"{gpu.library} {gpu.library_version}" if gpu.library else "envcheck's own kernel"
-    return f"{gpu.call} ({library})" if gpu.call else ""
-
-
-def state(gpu: SoakGpu) -> str:
-    """ "ok", "died at 1:02:03" """
-    if gpu.outcome in ("died", "hung") and gpu.ended is not None:
-        return f"{gpu.outcome} at {span(gpu.ended)}"
-    return f"lost at {span(gpu.lost_at)}" if gpu.lost_at is not None else gpu.outcome
-
-
 def worst(results: Sequence[ReportedResult]) -> Outcome:
     """The worst outcome; what could not run counts less than a warning."""
     decided = [result for result in results if result.outcome != "could-not-run"]
@@ -64,8 +50,8 @@ def worst(results: Sequence[ReportedResult]) -> Outcome:
     return found if found in ("fail", "warn") else model.worst(results)
 
 
-def verdict(soak: Soak, results: Sequence[ReportedResult]) -> tuple[str, str]:
-    """A word, and what it rests on: "OK", "8 GPUs, 30:00, 1,234,567 products compared"."""
+def verdict(soak: Soak, results: Sequence[ReportedResult]) -> str:
+    """ "OK: 8 GPUs, 30:00, 1,234,567 products compared" """
     ran = [gpu for gpu in soak.gpus if gpu.outcome not in ("busy", "not-run")]
     products = sum(gpu.products for gpu in ran)
     count = number_of(len(ran), "GPU") if ran else "0 GPUs"
@@ -76,9 +62,9 @@ def verdict(soak: Soak, results: Sequence[ReportedResult]) -> tuple[str, str]:
     found = [finding for finding in found if finding.level == outcome] or found
     heads = [f"{one.subject or 'it'} {one.headline}".strip() for one in found if one.headline]
     if not found:
-        return word, about
+        return f"{word}: {about}"
     more = f"; and {len(heads) - 2} more" if len(heads) > 2 else ""
-    return word, f"{'; '.join(heads[:2])}{more} ({about})"
+    return f"{word}: {'; '.join(heads[:2])}{more} ({about})"
 
 
 def minute_line(began: float, minutes: Sequence[tuple[str, SoakMinute, list[str]]]) -> str:
@@ -97,39 +83,46 @@ def minute_line(began: float, minutes: Sequence[tuple[str, SoakMinute, list[str]
     return f"{span(began):>8}  " + " | ".join(parts)
 
 
-def render(
-    soak: Soak,
-    results: Sequence[ReportedResult],
-    *,
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
-    restore: Callable[[str], str] = unchanged,
-    in_place: Callable[[str], str] = unchanged,
-) -> str:
-    page = Page(width=width, colour=colour, utf8=utf8, restore=restore, in_place=in_place)
-    page.paragraph((": ".join(verdict(soak, results)), worst(results)))
-    page.blank()
-    columns = [Column(title, right=place > 1) for place, title in enumerate(_TITLES)]
-    page.table(columns, map(_row, soak.gpus))
-    for words in dict.fromkeys(filter(None, map(computed_by, soak.gpus))):
-        page.paragraph((f"products by {words}", "quiet"), hanging=4)
-    for result in results:
-        _findings(page, result)
-    for result in results:
-        for reason in dict.fromkeys(one.reason for one in result.unjudged):
-            page.paragraph(
-                (f"{result.code} could not be judged: ", "code"), (reason, ""), hanging=4
-            )
+def render(soak: Soak, results: Sequence[ReportedResult], **style: Any) -> str:
+    page = Page(**style)
+    page.paragraph((verdict(soak, results), worst(results)))
+    terminal.draw(page, section(soak))
+    for problem in problems(results):
+        terminal.problem(page, problem, verbose=True)
     return page.text()
 
 
-def _row(gpu: SoakGpu) -> list[tuple[str, str]]:
+def section(soak: Soak) -> ReportSection:
+    """Its GPUs; for text and for HTML."""
+    columns = [Column(title, right=place > 1) for place, title in enumerate(_TITLES)]
+    blocks: list[Block] = [Table(columns, [_row(gpu) for gpu in soak.gpus])]
+    notes = [f"products by {words}" for words in map(_computed_by, soak.gpus) if words]
+    for gpu in soak.gpus:
+        notes += [f"{gpu_name(gpu)}: {text}" for text in (gpu.reason, gpu.no_samples) if text]
+    blocks += [Note([(text, "quiet")], 1) for text in dict.fromkeys(notes)]
+    return ReportSection("soak", "Soak", "", blocks)
+
+
+def _computed_by(gpu: SoakGpu) -> str:
+    """ "cublasGemmEx, FP16 into FP32 (libcublas.so.12 12.9.1)" """
+    library = f"{gpu.library} {gpu.library_version}" if gpu.library else "envcheck's own kernel"
+    return f"{gpu.call} ({library})" if gpu.call else ""
+
+
+def _state(gpu: SoakGpu) -> str:
+    """ "ok", "died at 1:02:03" """
+    if gpu.outcome in ("died", "hung") and gpu.ended is not None:
+        return f"{gpu.outcome} at {span(gpu.ended)}"
+    return f"lost at {span(gpu.lost_at)}" if gpu.lost_at is not None else gpu.outcome
+
+
+def _row(gpu: SoakGpu) -> list[Span]:
     minutes = gpu.minutes
     rates = [one.tflops for one in minutes if one.tflops is not None]
     kind = {"ok": "pass", "busy": "skipped", "not-run": "skipped"}.get(gpu.outcome, "fail")
     heat = [one.temperature_c for one in minutes if one.temperature_c is not None]
     figures = (
+        f"{gpu.products:,}",
         _median(rates, "{:.4g}"),
         f"{rates[-1]:.4g}" if rates else "-",
         _median([one.sm_clock_mhz for one in minutes], "{:.0f}"),
@@ -137,29 +130,13 @@ def _row(gpu: SoakGpu) -> list[tuple[str, str]]:
         _median([one.power_w for one in minutes], "{:.0f}"),
     )
     wrong = (f"{gpu.wrong:,}", "fail" if gpu.wrong else "")
-    cells = [(gpu_name(gpu), ""), (state(gpu), kind), (f"{gpu.products:,}", "")]
-    return [*cells, *((figure, "") for figure in figures), wrong]
+    cells = [(gpu_name(gpu), ""), (_state(gpu), kind), *((figure, "") for figure in figures)]
+    return [*cells, wrong, (f"{len(gpu.xids):,}", "")]
 
 
 def _median(values: Sequence[float | None], form: str) -> str:
-    there = [value for value in values if value is not None]
-    return form.format(statistics.median(there)) if there else "-"
-
-
-def _findings(page: Page, result: ReportedResult) -> None:
-    for finding in result.findings:
-        page.blank()
-        where = f" {finding.subject}:" if finding.subjects else ""
-        page.paragraph(
-            (page.sign(finding.level), finding.level),
-            (f"{result.code}{where}", "code"),
-            (finding.message, ""),
-            hanging=2,
-        )
-        for item in finding.evidence[:_EVIDENCE]:
-            page.paragraph((f"{item.fact}: {show(item.value)}", "quiet"), indent=2, hanging=4)
-        if finding.remedy is not None:
-            page.remedy(finding.remedy)
+    known_values = [value for value in values if value is not None]
+    return form.format(statistics.median(known_values)) if known_values else "-"
 
 
 def minute_json(number: int, gpus: Sequence[dict[str, Any]]) -> str:
@@ -171,7 +148,7 @@ def summary_json(soak: Soak, results: Sequence[ReportedResult]) -> str:
     """The last line."""
     last = {
         "verdict": worst(results),
-        "text": ": ".join(verdict(soak, results)),
+        "text": verdict(soak, results),
         "asked": soak.asked,
         "seconds": soak.seconds,
         "began": soak.began,

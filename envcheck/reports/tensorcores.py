@@ -34,7 +34,7 @@ from .tensorcore_rows import (
 )
 
 # More than these are in the JSON report alone.
-GPUS, ROWS, TEXTS = 16, 60, 6
+GPUS, ROWS = 16, 60
 _TEXT = 320  # characters
 _LINES = ("bits", "rate", "hardware")
 _SAYS = {"tensor": "tensor", "not tensor": "no", "cannot tell": "—"}
@@ -43,8 +43,8 @@ _COLUMNS = (
     Column(),
     Column("TFLOP/s", right=True),
     Column("of peak", right=True),
-    Column("×FP32", right=True, extra=True),
-    *(Column(name, extra=True) for name in _LINES),
+    Column("×FP32", right=True, rank=1),
+    *(Column(name, rank=1) for name in _LINES),
 )
 _LEGEND = (
     "Of peak: the share of the chip's peak at the clock that was seen, in a burst of under a second. ×FP32:"
@@ -163,7 +163,7 @@ def _unproven(judged: list[ModeVerdict], results: list[ReportedResult]) -> Itera
         spans += [(f"(see {code} above)", "")] if code else []
         yield Note(spans)
         if not code and row.verdict not in SILENT and not plain_fp32(row):
-            yield from _evidence(rows)
+            yield from _evidence(row)
         if not code and row.remedy is not None:
             yield Advice(row.remedy.text, row.remedy.commands)
     for rows in _grouped((row for row in judged if row.slow), lambda row: row.slow):
@@ -174,15 +174,12 @@ def _key(row: ModeVerdict) -> tuple[str, ...]:
     return () if row.remedy is None else (row.remedy.text, *row.remedy.commands)
 
 
-def _evidence(rows: list[ModeVerdict]) -> Iterator[Note]:
-    """The three lines of rows with the same cause; where theirs differ, each with its rows."""
+def _evidence(row: ModeVerdict) -> Iterator[Note]:
+    """The three lines of evidence."""
     for name in _LINES:
-        groups = _grouped(rows, lambda row, name=name: getattr(row, name))  # type: ignore[misc]
-        for group in groups[:TEXTS]:
-            line = getattr(group[0], name)
-            whose = f" of {names_of(group)}" if len(groups) > 1 else ""
-            text = f" ({line.text[:_TEXT]})" if line.text else ""
-            yield Note([(f"{name}{whose}: {line.says}{text}", "quiet")], 2)
+        line = getattr(row, name)
+        text = f" ({line.text[:_TEXT]})" if line.text else ""
+        yield Note([(f"{name}: {line.says}{text}", "quiet")], 2)
 
 
 def _code(remedy: Remedy | None, results: list[ReportedResult]) -> str:
@@ -190,8 +187,7 @@ def _code(remedy: Remedy | None, results: list[ReportedResult]) -> str:
     for result in results if remedy is not None else []:
         for finding in result.findings if result.outcome in ("fail", "warn") else []:
             found = finding.remedy
-            if found is None or remedy is None or found.text != remedy.text:
-                continue
-            if set(found.commands) <= set(remedy.commands):
+            same = found is not None and remedy is not None and found.text == remedy.text
+            if found and remedy and same and set(found.commands) <= set(remedy.commands):
                 return result.code
     return ""

@@ -5,21 +5,22 @@ Tensor Cores; areas; what to do next.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from ..facts.snapshot import Snapshot
 from . import acceleration, areas, tensorcores
 from .headlines import headlines
-from .machine import short
+from .machine import MachineDescription, TargetDescription, short
 from .model import Report, verdict
-from .page import Page, unchanged
-from .plain import code_ranges, evidence_text, gist, worst_first
-from .sections import Advice, Heading, Note, ReportedProblem, ReportSection, Table, problems
+from .page import Page
+from .plain import Column, code_ranges, evidence_text, gist, worst_first
+from .sections import Advice, Heading, Note, ReportedProblem, ReportSection, Span, Table, problems
 from .verdict import OverallVerdict
 
 CONSEQUENCES, EVIDENCE, SUBJECTS = 6, 12, 16  # shown of a problem
 _DOCTOR = "envcheck doctor"
+_GAP = 2  # cells between the columns of a table
 _NARROW = 72  # a page with fewer cells has no room for a column of text beside others
 
 
@@ -27,34 +28,28 @@ def render(
     report: Report,
     snapshot: Snapshot,
     *,
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
-    restore: Callable[[str], str] = unchanged,
-    in_place: Callable[[str], str] = unchanged,
     elsewhere: bool = False,
     implied: bool = False,
     verbose: bool = False,
+    **style: Any,
 ) -> str:
-    """The report as text for a terminal of that many columns, or for a pipe.
+    """The report as text; ``style``: of Page.
 
-    ``restore`` puts back the real values that redaction tokens stand for; ``in_place`` makes of a command
-    of envcheck's own one that works here. ``elsewhere``: the Snapshot is of another machine than the
-    reader's. ``implied``: the target was not named by the user. ``verbose``: all evidence, all areas with
-    their facts, and what was skipped. Commands begin in the first column and are never wrapped.
+    ``elsewhere``: the Snapshot is of another machine than the reader's. ``implied``: the target was not named
+    by the user. ``verbose``: all evidence, all areas with their facts, and what was skipped.
     """
-    page = Page(width=width, colour=colour, utf8=utf8, restore=restore, in_place=in_place)
+    page = Page(**style)
     page.away = elsewhere or report.machine.origin == "nvidia-smi"
     page.simulated(report.simulated)
     _verdict(page, verdict(report, snapshot))
-    _machine(page, report, verbose)
-    for problem in problems(report.results):
-        _problem(page, problem, verbose)
-    for section in (
-        tensorcores.section(report, snapshot, verbose),
-        acceleration.section(report, snapshot, verbose),
-    ):
-        if section is not None:
+    machine(page, report.machine, report.target, verbose)
+    if verbose:
+        text = f"{report.envcheck}, facts of {report.machine.collected_at}"
+        page.paragraph(("envcheck:", "heading"), (text, ""), hanging=2)
+    for one in problems(report.results):
+        problem(page, one, verbose)
+    for of in (tensorcores.section, acceleration.section):
+        if (section := of(report, snapshot, verbose)) is not None:
             draw(page, section)
     page.blank()
     _areas(page, report, snapshot, verbose)
@@ -76,12 +71,6 @@ def brief(report: Report, snapshot: Snapshot, **style: Any) -> str:
     return page.text()
 
 
-def draw_acceleration(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> None:
-    section = acceleration.section(report, snapshot, verbose)
-    if section is not None:
-        draw(page, section)
-
-
 def draw(page: Page, section: ReportSection) -> None:
     """A section with a blank line before it."""
     page.blank()
@@ -98,11 +87,22 @@ def draw(page: Page, section: ReportSection) -> None:
                 for first, *row in block.rows:
                     page.paragraph(first, *row, indent=2, hanging=4)
             case Table(columns, rows):
-                shown = [n for n, one in enumerate(columns) if page.columns >= 80 or not one.extra]
+                shown = _fitting(page, columns, rows)
                 cells = [[row[n] for n in shown] for row in rows]
-                page.table([columns[n] for n in shown], cells, indent=2, gap=2, headings="quiet")
+                page.table([columns[n] for n in shown], cells, indent=2, gap=_GAP, headings="quiet")
             case Advice(text, commands, here):
                 page.advice(text, commands, here=here)
+
+
+def _fitting(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[int]:
+    """The places of the columns that fit; those of the highest rank are omitted first."""
+    texts = [[columns[n].heading, *(row[n][0] for row in rows)] for n in range(len(columns))]
+    widths = [max(len(page.clean(text)) for text in column) + _GAP for column in texts]
+    shown = list(range(len(columns)))
+    for place in sorted(shown, key=lambda place: -columns[place].rank):
+        if columns[place].rank and sum(widths[one] for one in shown) + 2 - _GAP > page.columns:
+            shown.remove(place)
+    return shown
 
 
 def _verdict(page: Page, found: OverallVerdict) -> None:
@@ -122,22 +122,19 @@ def _verdict(page: Page, found: OverallVerdict) -> None:
     page.paragraph((text, found.sign if found.sign != "skipped" else "warn"), hanging=2)
 
 
-def _machine(page: Page, report: Report, verbose: bool) -> None:
-    machine = report.machine
-    text = (machine.summary if verbose else short(machine)) or "nothing is known of it"
-    if machine.hostname:
-        text = f"{machine.hostname}, {text}"
-    if machine.origin == "nvidia-smi":
+def machine(
+    page: Page, about: MachineDescription, target: TargetDescription | None, verbose: bool
+) -> None:
+    text = (about.summary if verbose else short(about)) or "nothing is known of it"
+    text = f"{about.hostname}, {text}" if about.hostname else text
+    if about.origin == "nvidia-smi":
         text += " (from a saved nvidia-smi output alone)"
     page.paragraph(("Machine:", "heading"), (text, ""), hanging=2)
-    if report.target is not None:
-        page.paragraph(("Target:", "heading"), (report.target.summary, ""), hanging=2)
-    if verbose:
-        text = f"{report.envcheck}, facts of {machine.collected_at}"
-        page.paragraph(("envcheck:", "heading"), (text, ""), hanging=2)
+    if target is not None:
+        page.paragraph(("Target:", "heading"), (target.summary, ""), hanging=2)
 
 
-def _problem(page: Page, one: ReportedProblem, verbose: bool) -> None:
+def problem(page: Page, one: ReportedProblem, verbose: bool) -> None:
     """What, where, the evidence, what follows from it, and what to do."""
     page.blank()
     unable = "could not run: " if one.outcome == "could-not-run" and page.signs else ""
@@ -180,7 +177,7 @@ def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> Non
             (
                 line.outcome,
                 f"{line.name}:",
-                line.why or areas.facts_and_counts(line, report, snapshot),
+                line.why or areas.facts_and_counts(line.area, line.results, report, snapshot),
             )
             for line in lines
         ]

@@ -158,7 +158,7 @@ def test_the_report_obeys_its_schema(tmp_path: Path, capsys: pytest.CaptureFixtu
     jsonschema.validate(report, bench_model.schema())
     first = report["rows"][0]
     assert report["command"].startswith("envcheck bench resnet50 --batch 256 --rounds 7 --target")
-    assert (report["driver"], first["framework"], first["gpus"]) == ("535.104.05", "2.19.1", ["0"])
+    assert (first["framework"], first["gpus"]) == ("2.19.1", ["0"])
     assert report["settings"] == {"TF_GPU_THREAD_MODE": "gpu_private"}
     assert first["result"]["run"]["row"]["batch"] == 256
     assert run(["schema", "bench"]) == 0

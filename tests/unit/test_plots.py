@@ -10,16 +10,7 @@ import pytest
 from hostile import MARKUP
 
 from envcheck.reports import html
-from envcheck.reports.plots import (
-    Band,
-    Curve,
-    PlotBar,
-    PlotLevel,
-    Point,
-    bars,
-    lines,
-    thinned,
-)
+from envcheck.reports.plots import Curve, Point, lines, thinned
 
 _SVG = "{http://www.w3.org/2000/svg}"
 ODD = [0.0, -0.0, 1e-320, 5e-324, 1e-300, 1e15, -1e15, 1e308, math.inf, -math.inf, math.nan, 3.5]
@@ -27,10 +18,6 @@ ODD = [0.0, -0.0, 1e-320, 5e-324, 1e-300, 1e15, -1e15, 1e308, math.inf, -math.in
 
 def parsed(drawn: str) -> ET.Element:
     return ET.fromstring(drawn)
-
-
-def texts(drawn: str) -> list[str]:
-    return [one.text or "" for one in parsed(drawn).iter(f"{_SVG}text")]
 
 
 def inside(drawn: str) -> None:
@@ -50,13 +37,6 @@ def inside(drawn: str) -> None:
             assert 0 <= float(a) <= width and 0 <= float(b) <= height
 
 
-RATES = [
-    PlotBar(label="FP32 128", value=402.3, least=398, most=405, mark=395),
-    PlotBar(label="AMP XLA 256", value=2790, least=2683, most=2800, mark=2900),
-    PlotBar(label="AMP 512", words="out of memory"),
-]
-
-
 def test_a_curve_is_broken_where_there_is_no_value() -> None:
     drawn = lines("x", "", "MHz", [Curve(name="a", points=[(0, 1.0), (1, None), (2, 2.0)])])
     (path,) = [
@@ -68,26 +48,20 @@ def test_a_curve_is_broken_where_there_is_no_value() -> None:
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("other", ODD)
 def test_no_number_breaks_a_plot(odd: float, other: float) -> None:
-    inside(bars("a", "", "x", [PlotBar(label="a", value=odd, least=other, most=odd, mark=other)]))
     points: list[Point] = [(odd, other), (other, odd), (1.0, None)]
-    inside(lines("a", "", "x", [Curve(name="a", points=points)], bands=[Band(odd, other, "b")]))
-    inside(lines("a", "", "x", [], levels=[PlotLevel(odd, "a"), PlotLevel(other, "b")]))
+    inside(lines("a", "", "x", [Curve(name="a", points=points)]))
 
 
 @pytest.mark.parametrize("foreign", MARKUP)
 def test_foreign_text_stays_text(foreign: str) -> None:
     curve = Curve(name=foreign, points=[(0, 1.0), (1, 2.0)])
-    for drawn in (
-        bars("a", foreign, foreign, [PlotBar(label=foreign, value=1, words=foreign)], mark=foreign),
-        lines("a", foreign, foreign, [curve], along=foreign, bands=[Band(0, 1, foreign)]),
-        lines("a", foreign, foreign, [curve], levels=[PlotLevel(1, foreign)]),
-    ):
-        inside(drawn)
-        allowed = {"svg", "title", "desc", "text", "rect", "path", "style"}
-        assert {one.tag.removeprefix(_SVG) for one in parsed(drawn).iter()} <= allowed
-        for one in parsed(drawn).iter():
-            assert not [name for name in one.attrib if name.startswith("on") or "href" in name]
-        assert re.sub(r"\n", "", drawn).isprintable()
+    drawn = lines("a", foreign, foreign, [curve])
+    inside(drawn)
+    allowed = {"svg", "title", "desc", "text", "path"}
+    assert {one.tag.removeprefix(_SVG) for one in parsed(drawn).iter()} <= allowed
+    for one in parsed(drawn).iter():
+        assert not [name for name in one.attrib if name.startswith("on") or "href" in name]
+    assert re.sub(r"\n", "", drawn).isprintable()
 
 
 def test_thinned_keeps_the_ends_and_every_peak() -> None:

@@ -252,6 +252,6 @@ def test_the_summary_is_one_line_and_the_page_has_its_plots() -> None:
         "FAIL: GPU 1 NVIDIA H100 80GB HBM3 at 0000:11:00.0 computed wrong results"
     )
     page = soak_page.render(told.facts, results)
-    assert page.count('class="plot"') == 5 and "0x45a3c021" in page
+    assert page.count('class="plot"') == 4 and "0x45a3c021" in page
     well = text.render(told.facts, list(judged(gpu(0), gpu(1)).values()), width=100)
     assert well.startswith("OK: 2 GPUs, 30:00, 3,600,000 products compared")

@@ -12,7 +12,7 @@ from ...exit_codes import UsageError
 from ...install import durable
 from ...reports import html
 from ...reports.html import Masthead
-from ...reports.machine_page import page_section
+from ...reports.page_sections import page_section
 from ..folder import file_name
 from ..model import FleetResult
 from . import words

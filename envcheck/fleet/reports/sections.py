@@ -130,7 +130,7 @@ def _machines(result: FleetResult, pages: Mapping[str, str]) -> Iterator[Block]:
     """All machines, the worst first."""
     products = {machine.product for machine in result.machines if machine.product}
     columns = [Column("Machine"), Column("State"), Column("What", wraps=True)]
-    columns += [Column("Product", extra=True)] if len(products) > 1 else []
+    columns += [Column("Product", rank=1)] if len(products) > 1 else []
     rows = []
     for machine in sorted(result.machines, key=_severity):
         link = f"href:{pages[machine.name]}" if pages.get(machine.name) else "code"
