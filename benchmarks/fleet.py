@@ -80,7 +80,7 @@ def main() -> None:
         print(f"{len(sizes)} Snapshots of {min(sizes) >> 10} to {max(sizes) >> 10} KiB.\n")
         print("| what | seconds | at most | MB, all processes | at most |\n|---|---|---|---|---|")
         for what, options, limit, most in ROWS:
-            argv = [ENVCHECK, "fleet", "report", str(folder), *options]
+            argv = [ENVCHECK, "fleet", "doctor", str(folder), *options]
             if "html" in options:
                 argv += ["--output", str(Path(scratch) / "pages")]
             seconds, peak = measure(argv)

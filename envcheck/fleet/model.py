@@ -164,16 +164,6 @@ class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     also: list[tuple[str, str]] = []
 
 
-class MachineChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What changed on a machine since another look. problems: those that came, or that are solved."""
-
-    machine: str
-    kind: Literal[
-        "gone", "new", "unreachable", "reachable", "failed", "healthy", "problem", "solved"
-    ]
-    problems: list[str] = []
-
-
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
     """Machines that did not answer, for the same reason. limit: as of a ProblemGroup."""
 
@@ -205,4 +195,3 @@ class FleetResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     shared: list[SharedFault]
     unanswered: list[Unanswered]
     machines: list[JudgedMachine]
-    since: list[MachineChange] | None = None  # what changed; None: nothing was compared

@@ -34,11 +34,10 @@ def made(folder: Path, doctor: str, *words: str, path: Path | None = None) -> st
         folder / "envcheck",
         f'case " $* " in *" slurm-node "*) exec {quote(PYTHON)} -m envcheck "$@" ;; esac\n{doctor}',
     )
-    done = envcheck(
-        "fleet", "slurm-prolog", "--envcheck", stand_in, "--log", folder / "log", *words
-    )
+    done = envcheck("fleet", "slurm-prolog", "--envcheck", stand_in, *words)
     assert done.returncode == 0, done.stderr.decode()
     text = done.stdout.decode().replace("\nPATH=", f"\nPATH={path or folder}:", 1)
+    text = text.replace("\nLOG=/var/log/envcheck-prolog.log", f"\nLOG={quote(str(folder / 'log'))}")
     return text.replace("\nRUN=/run/envcheck", f"\nRUN={quote(str(folder / 'run'))}")
 
 

@@ -1,4 +1,4 @@
-"""The manual's line for ssh: Snapshots into a directory, which `envcheck fleet report` then judges."""
+"""The manual's line for ssh: Snapshots into a directory, which `envcheck fleet doctor` then judges."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def test_the_line_for_ssh_fills_a_directory(tmp_path: Path) -> None:
     )
     folder = FleetFolder(tmp_path / "snapshots")
     assert [member.name for member in folder.members()] == ["gpu01", "gpu02"]
-    done = envcheck("fleet", "report", folder.path, "--exit-zero")
+    done = envcheck("fleet", "doctor", folder.path, "--exit-zero")
     assert done.returncode == 0 and b"2 machines" in done.stdout, done.stdout.decode()

@@ -109,7 +109,7 @@ def test_hostile_words_become_a_short_plain_reason(tmp_path: Path) -> None:
 
 
 def test_shells_and_shellcheck_find_nothing_wrong_with_it(tmp_path: Path) -> None:
-    script = made(tmp_path, "exit 0", "--only", "driver", "gpu", "--limit", "2.5%")
+    script = made(tmp_path, "exit 0", "--limit", "2.5%")
     assert not re.search("@[A-Z]+@", script) and "\nLIMIT=2.5\n" in script
     for shell in ("dash", "bash", "busybox"):
         if shutil.which(shell):

@@ -140,7 +140,7 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     text = snapshots.dump(whole())
     for number in range(600):
         (tmp_path / f"n{number}.json").write_bytes(text)
-    argv = [PYTHON, "-m", "envcheck", "fleet", "report", str(tmp_path)]
+    argv = [PYTHON, "-m", "envcheck", "fleet", "doctor", str(tmp_path)]
     started = subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
     )

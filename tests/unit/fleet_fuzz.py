@@ -16,11 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import get_args
 
-from envcheck.fleet import arriving
 from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes, relay
 from envcheck.fleet.engines.ansible import Event
 from envcheck.fleet.engines.collecting import Members
-from envcheck.fleet.folder import FleetFolder, Member, Outcome
+from envcheck.fleet.folder import FleetFolder, Outcome
 from envcheck.fleet.rollout.running import RolloutRun
 
 COOKIE = "envcheck-c00c1e"
@@ -80,19 +79,6 @@ def _event(rng: random.Random, _whole: bytes) -> bytes:
     return json.dumps({**told, "said": said}).encode() + b"\n"
 
 
-def _stream(rng: random.Random, whole: bytes) -> bytes:
-    parts = []
-    for _ in range(rng.randrange(1, 4)):
-        name = rng.choice([b"a", b"b", b"gpu01", b"machine-2"])
-        text = (
-            whole if rng.random() < 0.02 else b'{"schema": 1, "machine": {"location": "machine"}}'
-        )
-        form = rng.choice([b"%s\n", b"%s", name + b": %s\n", b"[pod/" + name + b"/c] %s\n",
-                           b'{"name": "' + name + b'", "snapshot": %s}\n'])  # fmt: skip
-        parts.append(form % text)
-    return b"".join(parts)
-
-
 def _mutated(rng: random.Random, data: bytes) -> bytes:
     for _ in range(rng.randrange(5)):
         at, end = sorted(rng.randrange(len(data) + 1) for _ in range(2))
@@ -144,33 +130,11 @@ def _of_events(data: bytes, folder: Path) -> None:
         assert 0 <= end.exit_code <= 255 and len(end.reason) <= LONGEST and end.reason.isprintable()
 
 
-def _of_stream(data: bytes, folder: Path) -> None:
-    from envcheck.exit_codes import UsageError
-
-    stream = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
-    try:
-        members = arriving.unpack(stream, FleetFolder(folder))
-    except UsageError as error:
-        assert "no line has" in str(error), data[:300]
-        return
-    assert len({member.name for member in members}) == len(members)
-    for member in members:
-        _answered(member)
-
-
-def _answered(member: Member) -> None:
-    if member.outcome == "answered":
-        assert not member.reason
-    else:
-        _reason(member.outcome, member.reason)
-
-
 _Make = Callable[[random.Random, bytes], bytes]
 _Judge = Callable[[bytes, Path], None]
 TARGETS: dict[str, tuple[_Make, _Judge]] = {
     "relay": (_frame, _of_relay),
     "events": (_event, _of_events),
-    "stream": (_stream, _of_stream),
 }
 
 

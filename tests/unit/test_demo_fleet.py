@@ -21,7 +21,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_shows_what_was_put_in(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["fleet", "report", str(saved), "--format", "json"]) == 1
+    assert run(["fleet", "doctor", str(saved), "--format", "json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["counts"]["machines"] == 40 and told["counts"]["unanswered"] == 3
     groups = {group["code"]: len(group["machines"]) for group in told["groups"]}

@@ -13,7 +13,6 @@ import pytest
 from whole import whole
 
 from envcheck.facts import snapshot as snapshots
-from envcheck.fleet import arriving
 from envcheck.fleet.engines import ansible, outcomes, relay
 from envcheck.fleet.engines.ansible import Event
 from envcheck.fleet.folder import FleetFolder, Member
@@ -70,22 +69,6 @@ def test_a_name_that_is_no_file_s_is_kept_all_the_same(tmp_path: Path) -> None:
         assert folder.keep(name, data, []).outcome == "answered", name
     assert len(list(tmp_path.iterdir())) == len(names)
     assert all(folder.file(name).read_bytes() == data for name in names)
-
-
-def arrived(data: bytes, folder: Path) -> dict[str, Member]:
-    found = arriving.unpack(io.BufferedReader(io.BytesIO(data)), FleetFolder(folder))  # type: ignore[arg-type]
-    return {member.name: member for member in found}
-
-
-def test_two_snapshots_of_one_name_cost_that_name_alone(tmp_path: Path) -> None:
-    text = snapshots.dump(whole())
-    line = b" ".join(text.split(b"\n"))
-    named = [b"%s: %s" % (name, line) for name in (b"a", b"b", b"a", b"c")]
-    found = arrived(b"\n".join(named), tmp_path)
-    assert {name: one.outcome for name, one in found.items()} == {
-        "a": "unreadable", "b": "answered", "c": "answered",
-    }  # fmt: skip
-    assert found["a"].reason == "several Snapshots came under this name"
 
 
 def test_a_name_that_is_twice_in_the_roster_costs_itself_alone(tmp_path: Path) -> None:

@@ -48,10 +48,8 @@ SLOW = fail(
     "EXP-013",
     title="What was measured is as fast as the profile says",
     causes=[SLOW],
-    about="Rates of the micro-kernels, of memory and links, of NCCL, of a bench's rows and of a soak,"
-    " compared with the bounds of a profile. `envcheck fleet baseline` derives the bounds from healthy"
-    " machines of one product. Only rates measured under the same conditions (the same cuBLAS, the same"
-    " batch) are compared; what this run did not measure is ignored.",
+    about="Rates of kernels, memory, links, NCCL, a bench and a soak, compared with the bounds of a profile"
+    " ([[products.rates]]). Only rates measured under the same conditions are compared.",
     sources=("the profile",),
     follows=(*NO_GPUS, "EXP-012"),
 )

@@ -32,12 +32,10 @@ examples:
   envcheck fleet install ngc-tf2 -i hosts.ini             NVIDIA's container"""
 
 MORE = """\
-  envcheck fleet install torch -i hosts.ini --mirror https://pypi.example/simple/
-
 Packages are fetched once, on this machine, and copied to the others through
-Ansible's connection; with --mirror each machine fetches them from there. Each
-installation is a transaction: the doctor verifies it, or the machine is as
-before. The same command, run again, continues with the same versions.
+Ansible's connection. Each installation is a transaction: the doctor verifies
+it, or the machine is as before. The same command, run again, continues with
+the same versions.
 exit codes: that of the worst machine: 0 all done, 3 some cannot (excluded),
 4 some did not answer, 5 failed and rolled back, 6 failed and not rolled back;
 130 interrupted"""
@@ -53,11 +51,6 @@ def add_arguments(parser: Parser) -> None:
     )
     inventory.add_arguments(parser)
     parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
-    parser.add_argument(
-        "--mirror",
-        metavar="URL",
-        help="index from which the machines fetch the packages themselves",
-    )
     parser.add_argument(
         "--upgrade", action="store_true", help="resolve again, and install newer versions"
     )
@@ -99,14 +92,6 @@ def _refuse(arguments: argparse.Namespace) -> None:
             "--lock is for one machine's Python; fleet install resolves for each group of machines",
             hint="leave it out: the next run of the same command installs the same versions",
         )
-    if arguments.mirror:
-        if arguments.mode == "container":
-            raise UsageError("--mirror is for --mode wheel", "the engines there have registries")
-        if "@" in arguments.mirror.partition("://")[2].partition("/")[0]:
-            raise UsageError(
-                "--mirror: a password in the URL would be stored on every machine",
-                hint="leave it out: put it into pip's settings or netrc on the machines",
-            )
 
 
 def _planned(
@@ -126,15 +111,10 @@ def _planned(
     snapshots = FleetFolder(folder / "snapshots")
     snapshots.path.mkdir(exist_ok=True)
     machines = surveying.look(snapshots, named, lambda member: None, shown.say)
-    if arguments.mirror:
-        request = msgspec.structs.replace(request, indexes=[*request.indexes, arguments.mirror])
     with ElsewhereShop(request, arguments.jobs, shown) as shop:
         fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
-        mirror = arguments.mirror or ""
         bundled = [
-            bundles.prepare(
-                one, request, folder / "bundles", shop, mirror=mirror, upgrade=arguments.upgrade
-            )
+            bundles.prepare(one, request, folder / "bundles", shop, upgrade=arguments.upgrade)
             for one in fitting
         ]
         groups = [one.group for one in bundled]
@@ -145,7 +125,7 @@ def _planned(
         if not _go_on(arguments, plan, left_out):
             return None, plan
         for one in bundled:
-            bundles.write(one, shop, mirror=mirror)
+            bundles.write(one, shop)
     shown.clear()
     return bundled, plan
 

@@ -7,11 +7,8 @@ import sys
 from pathlib import Path
 
 from ...exit_codes import ExitCode, UsageError
-from .. import doctor, files
+from .. import files
 from ..parser import Parser, seconds
-
-LOG = "/var/log/envcheck-prolog.log"
-AREAS = ("driver", "gpu", "pci")
 
 EPILOG = """\
 examples:
@@ -30,14 +27,6 @@ def add_arguments(parser: Parser) -> None:
         metavar="PATH",
         help="where envcheck is on the nodes (default: where it is here)",
     )
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="CHECK",
-        help="drain only for these, of the areas driver, gpu and pci: gpu, DRV-002 (default: all three)",
-    )
     add_limit(parser)
     parser.add_argument(
         "--deadline",
@@ -45,12 +34,6 @@ def add_arguments(parser: Parser) -> None:
         default=25.0,
         metavar="SECONDS",
         help="time limit of the doctor (default: 25)",
-    )
-    parser.add_argument(
-        "--log",
-        metavar="FILE",
-        default=LOG,
-        help="log file on the node, a line per run (default: %(default)s)",
     )
     files.add_output(parser)
 
@@ -71,28 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
     text = slurm_prolog.script(
         _envcheck(arguments.envcheck),
-        only=_only(arguments.only),
         limit=arguments.limit,
         deadline=arguments.deadline,
-        log=_absolute("--log", arguments.log),
     )
     files.write(arguments.output, text)
     if arguments.output not in (None, "-") and Path(arguments.output).is_file():
         Path(arguments.output).chmod(0o755)
     return ExitCode.HEALTHY
-
-
-def _only(words: list[str]) -> list[str]:
-    """The checks that the doctor runs. Raises UsageError for one that no node is drained for."""
-    from ...fleet.engines import slurm_drain
-
-    for word in doctor._selection(words):
-        if word not in AREAS and not slurm_drain.may_drain(word):
-            raise UsageError(
-                f"--only {word}: a node is drained only for its driver, its GPUs and its PCI bus",
-                hint=f"--only takes {', '.join(AREAS)}, and codes of these areas",
-            )
-    return words or list(AREAS)
 
 
 def _percent(text: str) -> float:
@@ -106,15 +74,11 @@ def _percent(text: str) -> float:
 
 
 def _envcheck(path: str | None) -> list[str]:
-    if path is not None:
-        return [_absolute("--envcheck", path)]
-    beside = Path(sys.executable).parent / "envcheck"
-    return [str(beside)] if beside.is_file() else [sys.executable, "-m", "envcheck"]
-
-
-def _absolute(option: str, path: str) -> str:
+    if path is None:
+        beside = Path(sys.executable).parent / "envcheck"
+        return [str(beside)] if beside.is_file() else [sys.executable, "-m", "envcheck"]
     if not path.startswith("/") or not path.isprintable():
         raise UsageError(
-            f"{option} {path!a}: Slurm starts the script in any directory, so the path must be absolute"
+            f"--envcheck {path!a}: Slurm starts the script in any directory, so the path must be absolute"
         )
-    return path
+    return [path]

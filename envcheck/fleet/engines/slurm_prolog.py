@@ -11,12 +11,12 @@ from ... import __version__
 from .slurm_drain import FORMAT
 
 _TEXT = Path(__file__).with_suffix(".sh")
+LOG = "/var/log/envcheck-prolog.log"
+AREAS = ("driver", "gpu", "pci")
 PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/slurm/bin"
 
 
-def script(
-    envcheck: Sequence[str], *, only: Sequence[str], limit: float, deadline: float, log: str
-) -> str:
+def script(envcheck: Sequence[str], *, limit: float, deadline: float) -> str:
     """A POSIX shell script. envcheck: the words that start it on a node, an absolute path first.
 
     limit: per cent of the nodes with GPUs. deadline: seconds.
@@ -24,13 +24,13 @@ def script(
     values = {
         "VERSION": f"envcheck {__version__}",
         "DOCTOR": join(
-            [*envcheck, "doctor", "--level=quick", "--quiet", "--format=json", "--only", *only]
+            [*envcheck, "doctor", "--level=quick", "--quiet", "--format=json", "--only", *AREAS]
         ),
         "DECIDE": join([*envcheck, "fleet", "slurm-node"]),
         "LIMIT": f"{limit:g}",
         "DEADLINE": f"{deadline:.0f}",
         "FORMAT": quote(FORMAT),
-        "LOG": quote(log),
+        "LOG": LOG,
         "PATH": PLACES,
     }
     text = _TEXT.read_text(encoding="utf-8")

@@ -42,7 +42,6 @@ def prepare(
     folder: Path,
     shop: ElsewhereShop,
     *,
-    mirror: str = "",
     upgrade: bool = False,
 ) -> Bundled:
     """Where the group's bundle is or will be, and what it holds. Nothing is fetched but what an index says.
@@ -50,7 +49,7 @@ def prepare(
     A bundle that an equal request has made for such machines is taken again, unless ``upgrade`` says not to.
     Raises EnvcheckError.
     """
-    place = folder / _key(fitting, request, mirror)
+    place = folder / _key(fitting, request)
     if upgrade:
         shutil.rmtree(place, ignore_errors=True)
     lock = None
@@ -61,10 +60,10 @@ def prepare(
     group = msgspec.structs.replace(
         fitting.group, files=len(files), size=sum(file.size or 0 for file in files)
     )
-    return Bundled(fitting, group, place, lock, _arguments(fitting, request, mirror))
+    return Bundled(fitting, group, place, lock, _arguments(fitting, request))
 
 
-def write(bundled: Bundled, shop: ElsewhereShop, *, mirror: str = "") -> None:
+def write(bundled: Bundled, shop: ElsewhereShop) -> None:
     """Fetch and write it, where it is not there yet. Raises EnvcheckError."""
     if bundled.written:
         return
@@ -74,12 +73,12 @@ def write(bundled: Bundled, shop: ElsewhereShop, *, mirror: str = "") -> None:
     if lock is not None:
         text = stack_text(_wheels(fitting))
         index = index_of(lock)
-        shop.write(bundled.place, index, fitting.runners, lock, text, carried=not mirror)
+        shop.write(bundled.place, index, fitting.runners, lock, text)
     else:
         shop.write(bundled.place, _index_of_image(bundled.group), fitting.runners)
 
 
-def _key(fitting: Fitting, request: Request, mirror: str) -> str:
+def _key(fitting: Fitting, request: Request) -> str:
     group = fitting.group
     tags = {minor: one.tags[:1] for minor, one in fitting.runners.items()}
     interpreter = fitting.choice.candidate.interpreter
@@ -87,7 +86,7 @@ def _key(fitting: Fitting, request: Request, mirror: str) -> str:
         [
             record.inputs(request),
             record.public(request),
-            [group.stack, group.release, group.python, group.architecture, group.image, mirror],
+            [group.stack, group.release, group.python, group.architecture, group.image],
             tags,
             interpreter.tags[:1] if interpreter else [],
         ]
@@ -116,7 +115,7 @@ def _index_of_image(group: FitGroup) -> BundleIndex:
     )
 
 
-def _arguments(fitting: Fitting, request: Request, mirror: str) -> list[str]:
+def _arguments(fitting: Fitting, request: Request) -> list[str]:
     """BUNDLE stands for its place on the machine."""
     words = ["--mode", request.mode]
     if request.mode == "container":
@@ -127,9 +126,6 @@ def _arguments(fitting: Fitting, request: Request, mirror: str) -> list[str]:
             else [group.stack, "--release", group.release]
         )
         words += named + (["--engine", request.engine] if request.engine else [])
-        words += [word for host in request.allow_insecure for word in ("--allow-insecure", host)]
-    elif mirror:
-        words += ["--lock", "BUNDLE/pylock.toml", "--stack", "BUNDLE/stack.toml", "--index", mirror]
         words += [word for host in request.allow_insecure for word in ("--allow-insecure", host)]
     else:
         words += ["--offline", "BUNDLE"]

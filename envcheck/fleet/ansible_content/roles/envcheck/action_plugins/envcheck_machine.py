@@ -156,10 +156,9 @@ class ActionModule(ActionBase):
         kit = "envcheck-%s-%s" % (index["envcheck"], _digest(own)[:12])
         place = self._place("%s/%s" % (arguments.get("staging"), _digest(listed)[:16]))
         words = [
-            word.replace("BUNDLE", place, 1) if word in ("BUNDLE", "BUNDLE/pylock.toml", "BUNDLE/stack.toml")
-            else word
+            place if word == "BUNDLE" else word
             for word in map(str, arguments.get("arguments") or [])
-        ]  # fmt: skip
+        ]
         given = {"BUNDLE": place, "KIT": kit, "PYTHON": arguments.get("python") or ""}
         script = "set -- %s\n%s" % (
             " ".join(map(quote, words)),
