@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from .. import json_text
 
 T = TypeVar("T")
@@ -39,6 +41,11 @@ def write(path: Path, data: bytes, *, within: int | None = None) -> None:
         _unlink(temporary, within)
         raise
     sync_directory(path.parent)
+
+
+def dump(path: Path, value: object) -> None:
+    """Write a struct as JSON that people can read. Raises OSError."""
+    write(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
 def load(path: Path, kind: type[T]) -> T:

@@ -16,7 +16,6 @@ from .transaction import (
     existing,
     file_list,
     guard,
-    kept_images,
     lock,
     record,
     recovery,
@@ -51,7 +50,7 @@ class Pruned(msgspec.Struct, kw_only=True):
     files: int = 0  # downloads
     files_bytes: int = 0
     leftovers: list[str] = []  # files and directories that killed runs left
-    images: list[str] = []  # that engines let go of: of removed versions, and kept for none
+    images: list[str] = []  # that engines let go of: of removed versions
     packages: list[str] = []  # that uv's cache lets go of
     freed: int = 0  # of the disk, by all of it; what is linked several times counts once
     notes: list[str] = []  # what was left alone, and why
@@ -87,7 +86,6 @@ def prune(
         if not dry_run:
             work.remove_versions()
         if not work.busy:
-            work.remove_images()
             freed += work.remove_files()
             work.clean_cache()
         freed += work.done.files_bytes if dry_run else before - _bytes(every)
@@ -165,20 +163,6 @@ class _Work:
                     f"{version.directory}: not all of it could be removed: {error}",
                     hint=getattr(error, "hint", "") or "remove it yourself, and try again",
                 ) from None
-
-    def remove_images(self) -> None:
-        """Those that engines keep for no version."""
-        for image in kept_images.every():
-            name = engine_images.named(image)
-            if not self.done.dry_run:
-                self._tell(f"removing {name}")
-                try:
-                    engine_images.drop_kept(image)
-                except (OSError, NotPutBack) as error:
-                    hint = getattr(error, "hint", "")
-                    self.done.notes.append(f"{error}{f': {hint}' if hint else ''}")
-                    continue
-            self.done.images.append(f"{name} (kept after a failed installation)")
 
     def remove_files(self) -> int:
         """Downloads, pip's cache, and leftovers of killed runs: the bytes of what lay outside the cache."""

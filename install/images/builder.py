@@ -122,8 +122,7 @@ class ImageBuilder:
             self._snapshot,
             resolved.choice.stack.environment,
         )
-        data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
-        durable.write(version.start, data + b"\n")
+        durable.dump(version.start, self._start)
 
 
 def held_as(engine: EngineChoice, image: Image, tag: str = "") -> EngineImage:

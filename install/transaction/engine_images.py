@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +17,11 @@ import msgspec
 from ...exit_codes import EnvcheckError, NotPutBack
 from .. import durable
 from ..engine import EngineImage
-from . import kept_images, roots
-from .kept_images import PREFIX
+from . import roots
 from .layout import Root, Version
 
+_PREFIX = "localhost/envcheck/"
+_IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
 # Beside PATH's, as the collector looks for programs.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 
@@ -39,18 +40,23 @@ class Freed(NamedTuple):
 def tag_of(environment: str, version_id: str) -> str:
     """envcheck's own name of an image in an engine, whatever its environment is called."""
     name = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-") or "environment"
-    return f"{PREFIX}{name}:{_as_tag(version_id)}"
+    return f"{_PREFIX}{name}:{_as_tag(version_id)}"
 
 
 def read(version: Version) -> EngineImage | None:
-    """Raises Unreadable for what envcheck does not write there."""
+    """Raises Unreadable for what envcheck does not write there: no other image is ever removed."""
     try:
         image = durable.load(version.held, EngineImage)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):
         raise Unreadable from None
-    if not kept_images.is_ours(image, re.escape(_as_tag(version.id))):
+    if not (
+        image.reference.isprintable()
+        and _IMAGE_ID.fullmatch(image.image_id)
+        and re.fullmatch(rf"{_PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}", image.tag)
+        and image.name.rpartition(":")[0] in ("", image.reference.partition("@")[0])
+    ):
         raise Unreadable
     return image
 
@@ -73,7 +79,7 @@ def hold(version: Version, image: EngineImage) -> EngineImage:
         image = msgspec.structs.replace(image, before=image.before and all(brought))
     if image.before:  # the user's image keeps the names that it has
         image = msgspec.structs.replace(image, name="")
-    durable.write(version.held, msgspec.json.format(msgspec.json.encode(image), indent=1) + b"\n")
+    durable.dump(version.held, image)
     return image
 
 
@@ -88,7 +94,7 @@ def trouble(version: Version) -> str:
         image = read(version)
     except Unreadable:
         return f"{version.held}: this does not say what an engine holds"
-    if image is None or not image.tag:
+    if image is None:
         return ""
     from ..engines import engine_storage
 
@@ -113,40 +119,30 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
             f"{version.held}: this does not say which image an engine holds",
             f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
         ) from None
-    if image is not None and image.tag:
-        _remove(image, _of_others([version, *released]), version.held)
+    if image is None:
+        return
+    others = _of_others([version, *released])
+    if any((other.engine, other.tag) == (image.engine, image.tag) for other in others):
+        return  # a version of another root has it by the same name
+    if any(_is_same(image, other) for other in others):
+        image = msgspec.structs.replace(image, before=True)  # only its name goes
+    what = f"the image {image.tag} in {image.engine}"
+    if why := _program_trouble(image):
+        hint = "where that is the engine you installed, put it on PATH and try again"
+        raise NotPutBack(f"{what}: {why}", hint)
+    from ..engines import engine_storage
 
-
-def keep(version: Version) -> str:
-    """Keep what was pulled for a version that will be removed in its engine, and write that down.
-
-    Returns a sentence about it; "" where there is nothing to keep, or it cannot be written down.
-    """
-    image = of(version)
-    if image is None or not image.tag or image.before:
-        return ""
     try:
-        kept_images.keep(image)
-    except OSError:  # the disk is full, as a rule: then the image is removed with the version
-        return ""
-    return f"the image stays in {image.engine} and is not fetched again; envcheck prune removes it"
-
-
-def take_over(version: Version) -> None:
-    """The image of an installed version is no longer one that is kept for none."""
-    image = of(version)
-    for kept in kept_images.every():
-        if image is not None and _is_same(kept, image):
-            with suppress(EnvcheckError, OSError):  # prune does it
-                drop_kept(kept, [image])
-
-
-def drop_kept(kept: EngineImage, taken: Sequence[EngineImage] = ()) -> None:
-    """Have the engine remove a kept image, unless a version has it. taken: what versions have, also where
-    their root is not among the known ones. Raises NotPutBack, OSError."""
-    others = [one for one in kept_images.every() if not _is_same(one, kept)]
-    _remove(kept, [*taken, *_of_versions([]), *others], None)
-    kept_images.forget(kept)
+        engine_storage.release(image)
+    except EnvcheckError as error:
+        own = isinstance(error, NotPutBack)
+        by_hand = (
+            f"{image.program} rmi {image.tag} removes the image; once {image.engine} no longer has it, or"
+            f" is removed itself, remove {version.held} and try again"
+        )
+        raise NotPutBack(
+            str(error) if own else f"{what}: {error}", (error.hint if own else "") or by_hand
+        ) from None
 
 
 def freed(versions: list[Version]) -> Freed:
@@ -156,40 +152,10 @@ def freed(versions: list[Version]) -> Freed:
     for image in filter(None, map(of, versions)):
         stays = image.before or any(_is_same(image, other) for other in others)
         names = found.kept if stays else found.images
-        if image.tag and named(image) not in names:
-            names.append(named(image))
+        name = f"{image.reference} in {image.engine}"
+        if name not in names:
+            names.append(name)
     return found
-
-
-def named(image: EngineImage) -> str:
-    """For people: "nvcr.io/nvidia/tensorflow@sha256:… in podman"."""
-    return f"{image.reference} in {image.engine}"
-
-
-def _remove(image: EngineImage, others: list[EngineImage], written: Path | None) -> None:
-    """others: the images of all other versions. written: where the image is written down."""
-    if any((other.engine, other.tag) == (image.engine, image.tag) for other in others):
-        return  # a version of another root has it by the same name
-    if any(_is_same(image, other) for other in others):
-        image = msgspec.structs.replace(image, before=True)  # also one that has no name for it yet
-    what = f"the image {image.tag} in {image.engine}"
-    if why := _program_trouble(image):
-        hint = "where that is the engine you installed, put it on PATH and try again"
-        raise NotPutBack(f"{what}: {why}", hint)
-    from ..engines import engine_storage
-
-    by_hand = f"{image.program} rmi {image.tag} removes the image"
-    if written is not None:
-        by_hand += (
-            f"; once {image.engine} no longer has it, or is removed itself, remove {written} and try"
-            " again"
-        )
-    try:
-        engine_storage.release(image)
-    except NotPutBack as error:
-        raise NotPutBack(str(error), error.hint or by_hand) from None
-    except EnvcheckError as error:
-        raise NotPutBack(f"{what}: {error}", by_hand) from None
 
 
 def _program_trouble(image: EngineImage) -> str:
@@ -205,12 +171,7 @@ def _as_tag(version_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]", "-", version_id)
 
 
-def _of_others(versions: list[Version]) -> list[EngineImage]:
-    """The images of every other version, and those that are kept for none."""
-    return [*_of_versions(versions), *kept_images.every()]
-
-
-def _of_versions(without: list[Version]) -> list[EngineImage]:
+def _of_others(without: list[Version]) -> list[EngineImage]:
     """The images of every other version, also of other roots."""
     excepted = {version.directory for version in without}
     paths = {root.path for root in roots.known()} | {path.parent for path in excepted}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ..request import Request
-from . import drift, engine_images, file_list, guard, layout, record, roots
+from . import engine_images, file_list, guard, layout, record, roots
 from .journal import ENDS, Journal
 from .layout import Root, Version
 from .record import Installed, Record
+
+_NAMED = 8  # packages that a sentence names
+_FOLDER = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][^-]*)\.(dist|egg)-info"
+)
 
 
 class Condition(NamedTuple):
@@ -16,24 +22,27 @@ class Condition(NamedTuple):
 
     usable: bool  # all of it is there, but for what a package manager changed
     changes: list[str]  # what differs, in sentences
-    drifted: bool  # packages of the lock have another version, or are gone
+    drifted: bool = False  # packages of the lock have another version, or are gone
 
 
 def condition(version: Version) -> Condition:
     """Compare it with what was installed, in its directory and in its engine."""
     files = file_list.compare(version)
-    # An engine is asked only where the files do not answer it: that takes longer.
-    image = engine_images.trouble(version) if files.intact else ""
-    changes = [*filter(None, [image]), *files.sentences()]
-    noted = record.read(version)
-    if not changes or version.is_container or noted is None:
-        return Condition(files.intact and not image, changes, False)
-    found = drift.of(version, noted.versions)
-    drifted = bool(found.changed or found.removed)
-    broken = bool(image or files.unreadable or not version.python.exists())
-    usable = not broken and (files.intact or drifted)
-    by_manager = found.sentences() if usable else [*found.sentences(), *changes]
-    return Condition(usable, by_manager or changes, drifted)
+    if files.intact:  # an engine is asked only where the files do not answer it: that takes longer
+        image = engine_images.trouble(version)
+        return Condition(not image, [*filter(None, [image]), *files.sentences()])
+    noted = None if version.is_container or files.unreadable else record.read(version)
+    if noted is not None and version.python.exists():
+        there = _packages(version)
+        changed = [
+            f"{name} {there.get(name, 'removed')} (locked: {number})"
+            for name, number in noted.versions.items()
+            if name not in there or _normal(there[name]) != _normal(number)
+        ]
+        if changed:
+            more = f" and {len(changed) - _NAMED} more" if changed[_NAMED:] else ""
+            return Condition(True, [f"changed since: {', '.join(changed[:_NAMED])}{more}"], True)
+    return Condition(False, files.sentences())
 
 
 def look(request: Request) -> Installed | None:
@@ -58,22 +67,22 @@ def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
     use is found, too."""
     current = root.current_id()
     for name in usable(root, Journal(root.journal)):
-        if digest or name == current:
-            noted = record.read(root.version(name))
-            if noted is None or not _serves(noted, request, digest):
-                continue
-            found = condition(root.version(name))
-            if found.usable:
-                return Installed(
-                    directory=str(root.path),
-                    version=name,
-                    prefix=str(root.current),
-                    already=True,
-                    before=current or "",
-                    record=noted,
-                    notes=found.changes,
-                    drifted=found.drifted,
-                )
+        version = root.version(name)
+        noted = record.read(version) if digest or name == current else None
+        if noted is None or not _serves(noted, request, digest):
+            continue
+        found = condition(version)
+        if found.usable:
+            return Installed(
+                directory=str(root.path),
+                version=name,
+                prefix=str(root.current),
+                already=True,
+                before=current or "",
+                record=noted,
+                notes=found.changes,
+                drifted=found.drifted,
+            )
     return None
 
 
@@ -100,3 +109,19 @@ def _serves(noted: Record, request: Request, digest: str) -> bool:
         return noted.request == record.public(request) and noted.inputs == record.inputs(request)
     except OSError:  # a file that the request names is not there: whoever reads it says so
         return False
+
+
+def _packages(version: Version) -> dict[str, str]:
+    """The packages in an environment by normalised name, as the names of their folders have them."""
+    found = {}
+    for folder in version.directory.glob("lib/python*/site-packages/*-info"):
+        if one := _FOLDER.fullmatch(folder.name):
+            name = re.sub(r"[-_.]+", "-", one["name"]).lower()
+            found[name] = one["version"].replace("_", "-")
+    return found
+
+
+def _normal(version: str) -> str:
+    from packaging.utils import canonicalize_version
+
+    return canonicalize_version(version)

@@ -21,12 +21,12 @@ from .layout import OWN, Version
 _BYTE_CODE = "__pycache__"
 _GENERATED = (".pyc", ".pyo")
 
-# directory → name → (bytes, modified in nanoseconds)
-Files = dict[str, dict[str, tuple[int, int]]]
+# path, relative to the version → (bytes, modified in nanoseconds)
+Files = dict[str, tuple[int, int]]
 
 
 class FileList(msgspec.Struct, frozen=True):
-    files: Files
+    files: dict[str, Files]  # by directory, then by name
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +57,12 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 def write(version: Version) -> None:
-    """Write down what is there now, activation scripts where they will be. Raises OSError."""
-    files = scan(version.directory)
-    for names in scan(version.activate).values():
-        files.setdefault("bin", {}).update(names)
-    durable.write(version.files, msgspec.json.encode(FileList(files)))
+    """Write down what is there now. Raises OSError."""
+    found: dict[str, Files] = {}
+    for path, of in _scan(version.directory).items():
+        folder, _, name = path.rpartition("/")
+        found.setdefault(folder, {})[name] = of
+    durable.write(version.files, msgspec.json.encode(FileList(found)))
 
 
 def compare(version: Version) -> Difference:
@@ -72,13 +73,12 @@ def compare(version: Version) -> Difference:
         return Difference(unreadable=f"{version.files}: {error.strerror}")
     except ValueError:
         return Difference(unreadable=f"{version.files}: this is not a list of files")
-    found = scan(version.directory)
     before = {
-        _join(folder, name): of for folder, names in noted.items() for name, of in names.items()
+        f"{folder}/{name}".lstrip("/"): of
+        for folder, all_ in noted.items()
+        for name, of in all_.items()
     }
-    after = {
-        _join(folder, name): of for folder, names in found.items() for name, of in names.items()
-    }
+    after = _scan(version.directory)
     missing = sorted(before.keys() - after.keys())
     if version.is_container:
         missing += [f"{OWN}/{path.name}" for path in version.of_image if not path.exists()]
@@ -88,19 +88,10 @@ def compare(version: Version) -> Difference:
     return Difference(missing=missing, changed=changed, added=sorted(after.keys() - before.keys()))
 
 
-def scan(directory: Path) -> Files:
-    """Every file and link below it, without byte code and envcheck's own files."""
-    files: Files = {}
-    for folder, name, status in _walk(directory, without=(_BYTE_CODE, OWN)):
-        if not stat.S_ISDIR(status.st_mode) and not name.endswith(_GENERATED):
-            files.setdefault(folder, {})[name] = (status.st_size, status.st_mtime_ns)
-    return files
-
-
 def blocks(directories: list[Path]) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Every file below them by device and inode: (allocated bytes, its links, its links below them)."""
     found: dict[tuple[int, int], tuple[int, int, int]] = {}
-    for _, _, status in chain.from_iterable(map(_walk, directories)):
+    for _, status in chain.from_iterable(map(_walk, directories)):
         key = (status.st_dev, status.st_ino)
         seen = found.get(key, (0, 0, 0))[2]
         links = 1 if stat.S_ISDIR(status.st_mode) else status.st_nlink
@@ -117,8 +108,17 @@ def usage(directories: list[Path]) -> Usage:
     )
 
 
-def _walk(top: Path, without: tuple[str, ...] = ()) -> Iterator[tuple[str, str, stat_result]]:
-    """Everything below it: (its folder, "" or "lib/…", its name, its status), no link followed.
+def _scan(directory: Path) -> Files:
+    """Every file and link below it, without byte code and envcheck's own files."""
+    return {
+        path: (status.st_size, status.st_mtime_ns)
+        for path, status in _walk(directory, without=(_BYTE_CODE, OWN))
+        if not stat.S_ISDIR(status.st_mode) and not path.endswith(_GENERATED)
+    }
+
+
+def _walk(top: Path, without: tuple[str, ...] = ()) -> Iterator[tuple[str, stat_result]]:
+    """Everything below it: its path ("lib/…") and its status, no link followed.
 
     without: names of directories. What is gone or cannot be read is skipped.
     """
@@ -132,18 +132,12 @@ def _walk(top: Path, without: tuple[str, ...] = ()) -> Iterator[tuple[str, str, 
                     continue
                 with suppress(OSError):
                     status = entry.stat(follow_symlinks=False)
+                    path = folder + entry.name
                     if is_directory:
-                        waiting.append(_join(folder, entry.name))
-                    yield folder, entry.name, status
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
+                        waiting.append(f"{path}/")
+                    yield path, status
 
 
 def _sentence(paths: list[str], what: str) -> str:
-    verb = "is" if what == "gone" else "was"
-    if len(paths) > 1:
-        verb = "are" if what == "gone" else "were"
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return f"{', '.join(paths[:3])}{more} {verb} {what}"
+    are, more = ("is", "are") if what == "gone" else ("was", "were"), len(paths) - 3
+    return f"{', '.join(paths[:3])}{f' and {more} more' if more > 0 else ''} {are[len(paths) > 1]} {what}"

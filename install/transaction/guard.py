@@ -6,10 +6,9 @@ Whoever may write to a directory may have prepared it: it is checked before anyt
 from __future__ import annotations
 
 import os
-import pwd
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -132,7 +131,7 @@ def directory(name: str | Path, within: int | None = None) -> Iterator[int]:
 
 
 def _check_kinds(root: Root) -> None:
-    if _kind(root.path) == stat.S_IFLNK:
+    if root.path.is_symlink():
         raise UnsafeRoot(
             f"{root.path}: this is a symbolic link",
             hint=f"name what it leads to: {os.path.realpath(root.path)}",
@@ -140,33 +139,28 @@ def _check_kinds(root: Root) -> None:
     kinds = dict.fromkeys((root.own, root.failed, root.removing), stat.S_IFDIR)
     kinds |= dict.fromkeys((root.owner, root.lock, root.journal), stat.S_IFREG)
     for path, kind in kinds.items():
-        found = _kind(path)
-        if found in (None, kind):
-            continue
-        made = "directory" if kind == stat.S_IFDIR else "regular file"
-        what = "a symbolic link" if found == stat.S_IFLNK else f"not a {made}"
-        raise UnsafeRoot(
-            f"{path}: this is {what}, and envcheck never makes one there: somebody else did",
-            hint=f"find out who; then rm -r {word(str(path))}, and try again",
-        )
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if stat.S_IFMT(path.lstat().st_mode) != kind:
+                made = "directory" if kind == stat.S_IFDIR else "regular file"
+                what = "a symbolic link" if path.is_symlink() else f"not a {made}"
+                raise UnsafeRoot(
+                    f"{path}: this is {what}, and envcheck never makes one there: somebody else did",
+                    hint=f"find out who; then rm -r {word(str(path))}, and try again",
+                )
 
 
 def _check_owners(root: Root) -> None:
     for path in (root.path, root.own):
-        if (status := _status(path)) is not None:
-            _check_owner(path, status, root)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            _check_owner(path, path.lstat(), root)
 
 
 def _check_owner(path: Path, status: os.stat_result, root: Root) -> None:
     if root.any_owner:
         return
     if status.st_uid not in (os.geteuid(), 0):
-        try:
-            user = f"{pwd.getpwuid(status.st_uid).pw_name} (user {status.st_uid})"
-        except KeyError:
-            user = f"user {status.st_uid}"
         raise UnsafeRoot(
-            f"{path}: belongs to {user}, who may have prepared what lies in it",
+            f"{path}: belongs to user {status.st_uid}, who may have prepared what lies in it",
             hint=f"name a directory of your own; {_OPTION}",
         )
     if status.st_mode & stat.S_IWOTH:
@@ -174,18 +168,6 @@ def _check_owner(path: Path, status: os.stat_result, root: Root) -> None:
             f"{path}: every user may write to it, and may have prepared what lies in it",
             hint=f"chmod o-w {word(str(path))}; {_OPTION}",
         )
-
-
-def _kind(path: Path) -> int | None:
-    status = _status(path)
-    return None if status is None else stat.S_IFMT(status.st_mode)
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 def _refuse_by_name(path: Path) -> None:

@@ -55,15 +55,11 @@ class Journal:
 
     def entries(self) -> list[Entry]:
         """All entries, oldest first, without lines that were cut or that envcheck never writes."""
-        try:
-            with guard.directory(self._path.parent) as own:
-                lines = durable.read(self._path, within=own).splitlines()
-        except OSError:
-            return []
         found = []
-        for line in lines:
-            with suppress(ValueError):
-                found.append(json_text.read(line, Entry))
+        with suppress(OSError), guard.directory(self._path.parent) as own:
+            for line in durable.read(self._path, within=own).splitlines():
+                with suppress(ValueError):
+                    found.append(json_text.read(line, Entry))
         return found
 
     def last_steps(self) -> dict[str, Step]:

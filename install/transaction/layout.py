@@ -34,18 +34,13 @@ class Version:
         self.own = directory / OWN
         self.record = self.own / "record.json"
         self.lock = self.own / "pylock.toml"
-        self.image_lock = self.own / "image.json"
         self.held = self.own / "held.json"  # the image that an engine holds for it
         self.start = self.own / "start.json"  # how its image is started
         self.files = self.own / "files.json"
         self.doctor = self.own / "doctor.json"
         self.logs = self.own / "logs"
-        self.activate = self.own / "activate"  # holds bin/activate* until the version is verified
-
-    @property
-    def of_image(self) -> tuple[Path, ...]:
-        """The files that every verified version of an image has."""
-        return (self.image_lock, self.held, self.start)
+        # The files that every verified version of an image has.
+        self.of_image = (self.own / "image.json", self.held, self.start)
 
     @property
     def is_container(self) -> bool:

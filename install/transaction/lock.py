@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import getpass
 import os
 import socket
 import time
@@ -21,8 +20,7 @@ from .. import durable, places
 from . import guard
 from .layout import Root, Version, now
 
-PAUSE = 0.2  # seconds between two tries
-
+_PAUSE = 0.2  # seconds between two tries
 _BUSY = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 _UNKNOWN = "another envcheck"
 _FIRST = 64  # of the descriptors that may be taken: shells and programs use low ones themselves
@@ -56,7 +54,7 @@ def locked(
         if who != shown:
             tell(f"{root.path}: waiting for {who}; Ctrl-C gives up")
             shown = who
-        time.sleep(PAUSE)
+        time.sleep(_PAUSE)
     try:
         yield
     finally:
@@ -79,7 +77,8 @@ def _try(root: Root, what: str, make: bool) -> int | None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(handle), root.lock.lstat()):
-                who = f"{_user()} on {socket.gethostname()} (process {os.getpid()}, {what}, since {now()})"
+                user = f"user {os.getuid()} on {socket.gethostname()}"
+                who = f"{user} (process {os.getpid()}, {what}, since {now()})"
                 with durable.named(root.lock):
                     os.ftruncate(handle, 0)
                     os.pwrite(handle, who.encode(), 0)
@@ -99,13 +98,6 @@ def _try(root: Root, what: str, make: bool) -> int | None:
             hint=durable.advice(error) or "envcheck needs to write there, and locks (flock)",
         ) from None
     return None
-
-
-def _holder(root: Root) -> str:
-    """Who is written down as the lock's holder."""
-    with suppress(OSError):
-        return one_line(durable.read(root.lock).decode("utf-8", "replace")[:300]) or _UNKNOWN
-    return _UNKNOWN
 
 
 def holder_at_work(root: Root) -> str:
@@ -138,6 +130,12 @@ def is_busy(version: Version) -> bool:
     return not _free(handle, fcntl.LOCK_EX)
 
 
+def _holder(root: Root) -> str:
+    with suppress(OSError):
+        return one_line(durable.read(root.lock).decode("utf-8", "replace")[:300]) or _UNKNOWN
+    return _UNKNOWN
+
+
 def _free(handle: int, kind: int) -> bool:
     """Whether such a lock can be had; closes the descriptor. Where there are no locks it is free."""
     try:
@@ -147,10 +145,3 @@ def _free(handle: int, kind: int) -> bool:
     finally:
         os.close(handle)
     return True
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user id without a name, as in containers
-        return f"user {os.getuid()}"

@@ -37,7 +37,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""  # "podman"; these five of a container alone
     image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3": as it was asked for
     image_digest: str = ""  # of its manifest: "sha256:…"
-    image_bytes: int = 0  # of its layers in the engine; 0: the image is a file of the version
+    image_bytes: int = 0  # of its layers in the engine
     wiring: str = ""  # how GPUs get into it: "by CDI (/etc/cdi/nvidia.yaml)"
     notes: list[str] = []  # shown once, at the end of the installation
 
@@ -112,6 +112,4 @@ def read(version: Version) -> Record | None:
 
 def write(version: Version, record: Record) -> None:
     """Raises OSError."""
-    durable.write(
-        version.record, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
-    )
+    durable.dump(version.record, record)

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
-from . import engine_images, guard, removal, roots
+from . import guard, removal, roots
 from .interfaces import Tell
 from .journal import Journal, unfinished
 from .layout import Root, Version
 
-WITH_IMAGE = ("pulled", "configured", "verified")  # steps after which the image is complete
-KEPT = 3  # failed versions whose logs are kept
+_KEPT = 3  # failed versions whose logs are kept
 
 
 def recover(root: Root, journal: Journal, tell: Tell) -> None:
@@ -35,14 +34,12 @@ def recover(root: Root, journal: Journal, tell: Tell) -> None:
         for version in map(root.version, unfinished(root, journal)):
             if version.is_directory:
                 tell(f"{version.directory}: removing what an interrupted installation left")
-            if kept := _discard(root, journal, version):
-                tell(kept)
+            removal.discard(root, version)
             journal.append(version.id, "undone", why="cut off")
         removal.empty(root)
     except OSError as error:
         raise Cannot(
-            f"{error.filename or root.journal}: an installation that was cut off cannot be put in"
-            f" order: {error.strerror}",
+            f"{cause(error, root)}: an installation that was cut off cannot be put in order",
             hint=durable.advice(error),
         ) from None
     except NotPutBack as error:
@@ -91,7 +88,7 @@ def undo(
         return
     logs = _keep_logs(root, version)
     try:
-        image = _discard(root, journal, version)
+        removal.discard(root, version)
     except NotPutBack as failed:
         raise NotPutBack(
             f"{what} was not installed ({_sentence(error)}), and something of it is left: {failed}",
@@ -99,21 +96,11 @@ def undo(
         ) from error
     with suppress(OSError):  # the next run sees that there is nothing to undo
         journal.append(version.id, "undone", why=type(error).__name__)
+    undone = f"{what} was not installed, and nothing has changed"
     if not isinstance(error, Exception):
-        tell(f"{what} was not installed, and nothing has changed; {image or 'downloads are kept'}")
+        tell(f"{undone}; downloads are kept")
         return
-    raise PutBack(
-        f"{what} was not installed, and nothing has changed: {_sentence(error)}",
-        hint="; ".join(filter(None, (_hint(error, version, logs), image))),
-    ) from error
-
-
-def _discard(root: Root, journal: Journal, version: Version) -> str:
-    """Remove a version, but not an image that was pulled: a sentence about that, or "". Raises NotPutBack."""
-    pulled = journal.last_steps().get(version.id) in WITH_IMAGE
-    kept = engine_images.keep(version) if pulled else ""
-    removal.discard(root, version)
-    return kept
+    raise PutBack(f"{undone}: {_sentence(error)}", hint=_hint(error, version, logs)) from error
 
 
 def _hint(error: BaseException, version: Version, kept: Path | None) -> str:
@@ -127,15 +114,16 @@ def _hint(error: BaseException, version: Version, kept: Path | None) -> str:
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return where + (error.strerror or str(error))
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    if isinstance(error, SystemExit):
-        return "terminated"
+        return (
+            f"{error.filename}: {error.strerror}"
+            if error.filename
+            else str(error.strerror or error)
+        )
     if isinstance(error, EnvcheckError):
         return str(error)
-    return f"internal error: {type(error).__name__}: {error}"
+    if isinstance(error, Exception):
+        return f"internal error: {type(error).__name__}: {error}"
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else "terminated"
 
 
 def _keep_logs(root: Root, version: Version) -> Path | None:
@@ -152,7 +140,7 @@ def _keep_logs(root: Root, version: Version) -> Path | None:
         shutil.rmtree(place, ignore_errors=True)
         version.logs.rename(place)
         newest = sorted(root.failed.iterdir(), key=lambda path: -path.stat().st_mtime_ns)
-        for old in newest[KEPT:]:
+        for old in newest[_KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:  # the disk is full, as a rule
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,7 +53,10 @@ def wipe(name: str, within: int, parent: Path) -> None:
     """
     try:
         if _remove(name, within):
-            _unlock(name, within)
+            for entry, folder, _ in _walk(name, within, top_first=True):
+                with suppress(OSError):
+                    if _kind(entry, folder) == stat.S_IFDIR:
+                        os.chmod(entry, stat.S_IRWXU, dir_fd=folder)
             if stays := _remove(name, within):
                 raise NotPutBack(f"{parent / stays[0]}: {stays[1]}")
     except RecursionError:
@@ -64,40 +68,28 @@ def wipe(name: str, within: int, parent: Path) -> None:
 
 def _remove(name: str, within: int) -> tuple[str, str] | None:
     """The first that stays (a path from ``within``), and why; None: nothing does."""
-    stays: list[tuple[str, str]] = []
-
-    def attempt(entry: str, folder: int, path: str) -> None:
+    first: tuple[str, str] | None = None
+    for entry, folder, path in _walk(name, within, top_first=False):
         try:
-            if _kind(entry, folder) == stat.S_IFDIR:
-                os.rmdir(entry, dir_fd=folder)
-            else:
-                os.unlink(entry, dir_fd=folder)
+            is_folder = _kind(entry, folder) == stat.S_IFDIR
+            (os.rmdir if is_folder else os.unlink)(entry, dir_fd=folder)
         except FileNotFoundError:
             pass
         except OSError as error:
-            stays.append((path, error.strerror or str(error)))
+            first = first or (path, error.strerror or str(error))
+    return first
 
+
+def _walk(name: str, within: int, *, top_first: bool) -> Iterator[tuple[str, int, str]]:
+    """It and everything in it: name, descriptor of its directory, path from ``within``."""
+    if top_first:
+        yield name, within, name
     if _kind(name, within) == stat.S_IFDIR:
-        for path, folders, files, folder in os.fwalk(name, topdown=False, dir_fd=within):
+        for path, folders, files, folder in os.fwalk(name, topdown=top_first, dir_fd=within):
             for entry in files + folders:
-                attempt(entry, folder, f"{path}/{entry}")
-    attempt(name, within, name)
-    return stays[0] if stays else None
-
-
-def _unlock(name: str, within: int) -> None:
-    """Let the owner change every directory in it."""
-
-    def allow(entry: str, folder: int) -> None:
-        with suppress(OSError):
-            if _kind(entry, folder) == stat.S_IFDIR:
-                os.chmod(entry, stat.S_IRWXU, dir_fd=folder)
-
-    allow(name, within)
-    if _kind(name, within) == stat.S_IFDIR:
-        for _, folders, _, folder in os.fwalk(name, dir_fd=within):
-            for entry in folders:
-                allow(entry, folder)
+                yield entry, folder, f"{path}/{entry}"
+    if not top_first:
+        yield name, within, name
 
 
 def _kind(name: str, within: int) -> int | None:

@@ -21,6 +21,10 @@ from .layout import Root
 NONE_YET = "envcheck install creates one; without a GPU: envcheck install tensorflow-cpu"
 
 
+class _Last(msgspec.Struct, frozen=True):
+    prefix: str
+
+
 def known() -> list[Root]:
     """Every root of ours, by path."""
     try:
@@ -49,7 +53,7 @@ def remember(root: Root) -> None:
     """Register it, and make it the one installed last. Raises OSError."""
     register(root)
     places.state().mkdir(parents=True, exist_ok=True)
-    durable.write(_last_path(), msgspec.json.encode({"prefix": str(root.current)}))
+    durable.write(_last_path(), msgspec.json.encode(_Last(str(root.current))))
 
 
 def last() -> str | None:
@@ -63,7 +67,22 @@ def last() -> str | None:
 def find(word: str, *, any_owner: bool = False) -> Root:
     """The root of a name, or of a path (also of ``current`` or a version in it); without a word the only one
     there is. Raises UsageError."""
-    return Root(_find(word), any_owner=any_owner)
+    roots = known()
+    names = ", ".join(root.name for root in roots)
+    if not word and len(roots) != 1:
+        raise UsageError(
+            f"which environment? There are {names}" if roots else "there is no environment yet",
+            hint="name one" if roots else NONE_YET,
+        )
+    path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
+    found = [root.path for root in roots if word in ("", root.name)]
+    found += [one for one in (path, path.parent) if word and _is_root(one)]
+    if not found:
+        raise UsageError(
+            f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
+            hint="envcheck list shows all of them",
+        )
+    return Root(found[0], any_owner=any_owner)
 
 
 def version_id(root: Root, word: str) -> str:
@@ -81,43 +100,25 @@ def version_id(root: Root, word: str) -> str:
     return found[0] if found else word
 
 
-def _find(word: str) -> Path:
-    roots = known()
-    names = ", ".join(root.name for root in roots)
-    if not word:
-        if len(roots) == 1:
-            return roots[0].path
-        raise UsageError(
-            f"which environment? There are {names}" if roots else "there is no environment yet",
-            hint="name one" if roots else NONE_YET,
-        )
-    path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
-    named = [root.path for root in roots if word == root.name]
-    for candidate in [*named, *(one for one in (path, path.parent) if _is_root(one))]:
-        return candidate
-    raise UsageError(
-        f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
-        hint="envcheck list shows all of them",
-    )
-
-
 def _last_path() -> Path:
     return places.state() / "last-install.json"
 
 
 def _last() -> str | None:
     try:
-        prefix = durable.load(_last_path(), dict[str, str])["prefix"]
-    except (OSError, Cannot, KeyError, ValueError):
+        return next(iter(_own_paths([durable.load(_last_path(), _Last).prefix])), None)
+    except (OSError, Cannot, ValueError):
         return None
-    return prefix if prefix.startswith("/") and prefix.isprintable() else None
 
 
 def _registered() -> list[str]:
     try:
-        paths = durable.load(places.state() / "environments.json", list[str])
+        return _own_paths(durable.load(places.state() / "environments.json", list[str]))
     except (OSError, ValueError):
         return []
+
+
+def _own_paths(paths: list[str]) -> list[str]:
     return [path for path in paths if path.startswith("/") and path.isprintable()]
 
 

@@ -72,20 +72,20 @@ def uninstall(
         chosen = check(root, version_id)
         used = file_list.usage([version.directory for version in chosen])
         of_engines = engine_images.freed(chosen)
-        _release(root, chosen)
         try:
+            _release(root, chosen)
             if not version_id:
                 current.clear(root)  # first: from here on nothing looks installed
             for version in chosen:
                 tell(f"removing {version.directory}")
                 removal.take_away(root, version)
                 journal.append(version.id, "removed")
-        except NotPutBack as error:
-            hint = error.hint or "remove it yourself, and try again"
-            raise _incomplete(root, str(error), hint) from None
-        except OSError as error:
-            why = f"{error.filename or root.journal}: {error.strerror}"
-            raise _incomplete(root, why, "repair that, then run again") from None
+        except (NotPutBack, OSError) as error:
+            why = recovery.cause(error, root) if isinstance(error, OSError) else str(error)
+            raise NotPutBack(
+                f"{root.path}: not all of it could be removed: {why}",
+                hint=getattr(error, "hint", "") or "repair that, then run again",
+            ) from None
         foreign = [] if version_id else recovery.dissolve(root)
     return Uninstalled(
         directory=str(root.path),
@@ -100,7 +100,7 @@ def uninstall(
 
 def _release(root: Root, chosen: list[Version]) -> None:
     """Have engines remove images, of the version in use last: a container may run that envcheck did not
-    start."""
+    start. Raises PutBack where nothing was removed, NotPutBack."""
     in_use = root.current_id()
     released: list[Version] = []
     for version in sorted(chosen, key=lambda one: one.id == in_use):
@@ -108,11 +108,7 @@ def _release(root: Root, chosen: list[Version]) -> None:
             engine_images.release(version, released)
         except NotPutBack as error:
             if released:
-                raise _incomplete(root, str(error), error.hint) from None
+                raise
             raise PutBack(f"{root.path}: nothing was removed: {error}", hint=error.hint) from None
         if version.is_container:
             released.append(version)
-
-
-def _incomplete(root: Root, why: str, hint: str) -> NotPutBack:
-    return NotPutBack(f"{root.path}: not all of it could be removed: {why}", hint=hint)

@@ -26,7 +26,6 @@ class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
 
     choice: Choice
     lock: Lockfile
-    notes: list[str] = []  # what becomes of packages that the user has added
     public: str
 
 
@@ -55,7 +54,6 @@ class WheelBuilder(msgspec.Struct, kw_only=True):
             python=self._python.version,
             interpreter=self._python.path,
             installer=self.plan.installer,
-            notes=self.resolved.notes,
         )
 
     def _get_python(self, version: Version) -> None:

@@ -24,7 +24,7 @@ from ..request import InstallOptions, Request
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
-from . import added, given_lock, sdists, uv, uv_cache
+from . import given_lock, sdists, uv, uv_cache
 from .builder import ResolvedWheels, WheelBuilder, artifact
 from .indexes import Indexes
 from .installing import FileSource
@@ -126,12 +126,10 @@ class WheelMode:
     def resolve(self, choice: Choice) -> ResolvedWheels:
         indexes = self._indexes(choice.stack)
         lock = self._locked(choice, indexes)
-        root = layout.root_of(self.request, choice.stack.name)
         public = self.machine.public
         return ResolvedWheels(
             choice=choice,
             lock=lock,
-            notes=added.notes(root, lock),
             public=self.session.public(public.url) if public else public_of(choice.stack, lock),
         )
 
@@ -168,11 +166,7 @@ class WheelMode:
             environment=space_at(directory, snapshot),
             cache=space_at(places.uv_cache(), snapshot),
             cached=self._cached(lock),
-            remarks=[
-                *(indexes.remarks if indexes else []),
-                *added.damage(root, digest),
-                *resolved.notes,
-            ],
+            remarks=indexes.remarks if indexes else [],
             offline=self._bundle is not None,
         )
         return wheel_planning.plan(choice, resolved.lock, here)

@@ -15,7 +15,7 @@ from envcheck.install.engine import EngineImage, Start, Wiring
 from envcheck.install.engines import engine_storage
 from envcheck.install.plan.models import Plan
 from envcheck.install.request import Request
-from envcheck.install.transaction import engine_images, kept_images, layout
+from envcheck.install.transaction import engine_images, layout
 from envcheck.install.transaction.execute import execute
 from envcheck.install.transaction.interfaces import (
     Artifact,
@@ -234,9 +234,8 @@ def image_in_use(root: Path, engine: FakeEngine) -> str:
 
 
 def nothing_is_held_that_nobody_tells_of(root: Path, engine: FakeEngine) -> None:
-    """What the engine has by envcheck's names is in some version's ``held.json``, or kept for none."""
+    """What the engine has by envcheck's names is in some version's ``held.json``."""
     told = {one.tag for version in Root(root).versions() if (one := engine_images.of(version))}
-    told |= {one.tag for one in kept_images.every()}
     there = {name for names in engine.images().values() for name in names}
     assert {name for name in there if name.startswith("localhost/envcheck/")} <= told
 

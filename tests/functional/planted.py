@@ -132,8 +132,7 @@ def _links_in_a_version(root: Path, outside: Path) -> None:
     own.mkdir(parents=True)
     (root / VALID / "lib").symlink_to(outside)
     (root / VALID / "file").symlink_to(outside / "a.txt")
-    for name in ("logs", "activate"):
-        (own / name).symlink_to(outside / VALID)
+    (own / "logs").symlink_to(outside / VALID)
     for name in ("record.json", "held.json", "files.json", "doctor.json"):
         (own / name).symlink_to(outside / "a.txt")
     (own / "pylock.toml").symlink_to("/dev/zero")

@@ -61,7 +61,6 @@ def test_installed_and_recorded(root: Path) -> None:
     assert runs(root) == "1"
     is_tidy(root, versions=1)
     version = Root(root).version(done.version)
-    assert (version.directory / "bin" / "activate").is_file() and not version.activate.exists()
     assert version.doctor.read_text() == '{"a": "report"}\n'
     assert "tiny" in version.lock.read_text()
     noted = record.read(version)

@@ -35,7 +35,7 @@ MADE_LATER = {
     "data/known_bad.py",  # rows
     "data/products.py",  # rows
     "install/engines/client.py",  # rows
-    "install/transaction/kept_images.py",  # an escaped name, of the names of files
+    "install/transaction/engine_images.py",  # an escaped name, of the names of files
     "tensorcores/kernel_names.py",  # rows
     "tensorcores/peaks.py",  # rows
 }

@@ -10,7 +10,6 @@ import pytest
 from test_transaction import noted, versioned
 
 from envcheck.exit_codes import CouldNotLook, EnvcheckError, NotPutBack
-from envcheck.install import places, prune
 from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
 from envcheck.install.request import Request
@@ -19,14 +18,11 @@ from envcheck.install.transaction import (
     existing,
     file_list,
     guard,
-    kept_images,
     layout,
     record,
-    recovery,
     removal,
     roots,
 )
-from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 
 A = "23.03-tf1-11111111"
@@ -201,68 +197,6 @@ def test_a_name_that_another_root_has_too_is_kept(
     assert engines.released == []
     removal.discard(root, one)
     assert engines.released == [HELD.tag]
-
-
-def put_back(root: Root, last: str = "configured") -> str:
-    """A version whose image was pulled, and that an error ended: what is said of the image."""
-    version = root.version(A)
-    version.own.mkdir(parents=True)
-    journal = Journal(root.journal)
-    journal.append(A, "begun")
-    engine_images.hold(version, HELD)
-    journal.append(A, last)
-    said: list[str] = []
-    recovery.recover(root, journal, said.append)
-    assert not version.directory.exists()
-    return " ".join(said)
-
-
-@pytest.mark.parametrize("last", ["pulled", "configured"])
-def test_an_image_that_was_pulled_whole_stays_until_prune(
-    root: Root, engines: Asked, last: str
-) -> None:
-    assert "the image stays in podman" in put_back(root, last)
-    assert engines.released == [] == engines.kept
-    named = f"{HELD.reference} in podman (kept after a failed installation)"
-    assert prune.prune(dry_run=True).images == [named] and engines.released == []
-    assert prune.prune().images == [named] and engines.released == [HELD.tag]
-    assert prune.prune(dry_run=True).images == []
-
-
-@pytest.mark.parametrize("version_id", [A, f"{A}-2"])
-def test_a_kept_image_becomes_that_of_the_version_that_takes_it(
-    root: Root, engines: Asked, version_id: str
-) -> None:
-    """Its kept name goes, where it is another one; and the version's removal removes it."""
-    put_back(root)
-    version = imaged(root, version_id, held_as(version_id, before=True))
-    held = engine_images.of(version)
-    assert held is not None and not held.before, "envcheck has brought it"
-    engine_images.take_over(version)
-    assert engines.released == [] and engines.kept == ([] if version_id == A else [HELD.tag])
-    assert kept_images.every() == []
-    removal.discard(root, version)
-    assert engines.released == [held.tag]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"tag": "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"},
-        {"tag": ""},
-        {"tag": "localhost/envcheck/x:y --force"},
-        {"image_id": "--all"},
-        {"name": "docker.io/library/debian:12"},
-        {"reference": "a\x1b[31m"},
-        {"before": True},
-    ],
-)
-def test_a_record_of_a_kept_image_that_is_not_ours_removes_nothing(
-    root: Root, engines: Asked, changes: dict[str, Any]
-) -> None:
-    kept_images.keep(msgspec.structs.replace(HELD, **changes))
-    (places.state() / "kept-images" / "odd.json").write_bytes(b"\xff{")
-    assert prune.prune().images == [] and engines.released == [] == engines.kept
 
 
 # The record and the wish
