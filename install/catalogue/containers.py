@@ -98,34 +98,29 @@ def by_reference(reference: str) -> tuple[ImageStack, ImageRelease] | None:
 
 def _monthly(flavour: Flavour) -> Iterator[ImageRelease]:
     """Those of releases.csv, which says of each cell where it is from."""
+    columns = ("min_driver", "compat", "min_cc", "cuda", "python", "ubuntu")
     for row, month in zip(table("releases"), months.releases(), strict=True):
         if reference := row.get(f"tag_{flavour}", ""):
-            columns = ("min_driver", "compat", "min_cc", "cuda", "python", "ubuntu")
             cells = [f"{name}={month.sources[name]}" for name in columns if name in month.sources]
             source = "releases.csv" + (f" ({', '.join(cells)})" if cells else "")
-            own = {**row, "framework": row[f"{flavour}_upstream"]}
-            yield _release(flavour, reference, own, source)
+            own = {**row, "framework": row[f"{flavour}_upstream"], "source": source}
+            yield _release(reference, own)
 
 
 def _listed(flavour: Flavour) -> Iterator[ImageRelease]:
     """Those of containers.csv, a source a row."""
     for row in table("containers"):
         if row["stack"] == flavour:
-            yield _release(flavour, f"{_REGISTRY}/{row['tag']}", row, row["source"])
+            yield _release(f"{_REGISTRY}/{row['tag']}", row)
 
 
-def _release(flavour: Flavour, reference: str, own: Mapping[str, str], source: str) -> ImageRelease:
+def _release(reference: str, row: Mapping[str, str]) -> ImageRelease:
+    same = ("release", "framework", "python", "ubuntu", "cuda", "min_driver", "source")
     return ImageRelease(
-        release=own["release"],
+        **{name: row[name] for name in same},  # type: ignore[arg-type]  # all texts
         reference=reference,
-        framework=own["framework"],
-        python=own["python"],
-        ubuntu=own["ubuntu"],
-        cuda=own["cuda"],
-        min_driver=own["min_driver"],
-        compat_branches=months.branches(own["compat_driver_branches"]),
-        min_capability=own["min_cc"],
-        source=source,
+        compat_branches=months.branches(row["compat_driver_branches"]),
+        min_capability=row["min_cc"],
     )
 
 
@@ -161,14 +156,8 @@ def find(stacks: Sequence[ImageStack], release: str) -> list[ImageRelease]:
 
 def _is(release: ImageRelease, asked: str) -> bool:
     """By "23.03", "23.3", or its tag: "23.03-tf1-py3"."""
-    wanted = _month(asked)
-    tag = release.reference.rpartition(":")[2]
-    return asked == tag or (wanted is not None and months.month_key(release.release) == wanted)
-
-
-def _month(text: str) -> tuple[int, int] | None:
     try:
-        year, number = months.month_key(text)
+        month = months.month_key(asked)
     except ValueError:
-        return None
-    return (year, number) if 1 <= number <= 12 else None
+        return asked == release.reference.rpartition(":")[2]
+    return months.month_key(release.release) == month

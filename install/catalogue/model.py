@@ -46,10 +46,21 @@ Word = Annotated[
     str, Meta(pattern=r"\A[a-z0-9_.+-]+\Z", title='a word such as "x86_64", "avx" or "cmake"')
 ]
 Filled = Annotated[str, Meta(pattern=r"\S", title="a text: it is empty")]
+Date = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\d)?\Z", title='a date such as "2026-03-06"')]
 Size = Annotated[int, Meta(ge=0)]  # MiB
 FORMS = (
-    *(Name, Distribution, ReleaseName, NamePattern, Minor, Glibc, Capability),
-    *(CheckCode, Sha256, Word, Filled),
+    Name,
+    Distribution,
+    ReleaseName,
+    NamePattern,
+    Minor,
+    Glibc,
+    Capability,
+    CheckCode,
+    Sha256,
+    Word,
+    Filled,
+    Date,
 )
 
 
@@ -120,7 +131,7 @@ class Release(_Entry, frozen=True, kw_only=True):
     extra_requirements: list[str] = []
     broken: str = ""  # why it cannot be installed or used; never chosen by itself
     prerelease: bool = False
-    released: str = ""  # "2026-03-06"
+    released: Date = ""
     download_mib: Size = 0  # measured for the newest Python; 0: not known
     installed_mib: Size = 0
     note: str = ""

@@ -1,33 +1,20 @@
-"""What an environment of each Python gets beside its stack: pip, and what an old pip builds with."""
+"""What an environment of each Python gets beside its stack: pip, and what an old pip builds with.
+
+The newest pip that runs on this Python: the one that a Python brings itself is never used.
+"""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-
 import msgspec
 
+from ...data import rows
 
-class Python(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of pythons.toml."""
+
+class Python(msgspec.Struct, frozen=True):
+    """A row of seeds.csv."""
 
     version: str  # "3.6"
-    packages: list[str]  # exactly pinned: "pip==21.3.1"
-    why: str
-    source: str
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    python: list[Python]
-
-
-@cache
-def table() -> tuple[Python, ...]:
-    """Every Python of pythons.toml, oldest first."""
-    import tomli
-
-    text = files(__package__).joinpath("pythons.toml").read_text(encoding="utf-8")
-    return tuple(msgspec.convert(tomli.loads(text), _File).python)
+    packages: tuple[str, ...]  # exactly pinned: "pip==21.3.1"
 
 
 def seed(minor: str) -> list[str]:
@@ -35,4 +22,5 @@ def seed(minor: str) -> list[str]:
 
     A Python that the table does not have yet gets the newest pip that is for it.
     """
-    return next((list(row.packages) for row in table() if row.version == minor), ["pip"])
+    table = rows("seeds", Python)
+    return next((list(row.packages) for row in table if row.version == minor), ["pip"])

@@ -88,7 +88,6 @@ def _of_tables() -> Iterator[Use]:
 # Where patterns are handed on before they are used.
 WAYS = {
     "install/catalogue/positions.py": "match",
-    "install/catalogue/rules.py": "fullmatch",
     "envcheck.install.catalogue.positions._STRINGS": "match",
 }
 

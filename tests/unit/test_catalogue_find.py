@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from packaging.requirements import Requirement
 
+from envcheck.data import rows
 from envcheck.exit_codes import UsageError
-from envcheck.install.catalogue import pythons
 from envcheck.install.catalogue.load import find, load, seed
+from envcheck.install.catalogue.pythons import Python
 
 NVIDIA = load("nvidia-tf1")
 TENSORFLOW = load("tensorflow")
@@ -47,10 +48,10 @@ def test_an_unknown_stack_names_the_nearest_and_all() -> None:
 
 
 def test_every_python_gets_one_pip_exactly() -> None:
-    for row in pythons.table():
+    table = rows("seeds", Python)
+    for row in table:
         pins = [Requirement(text) for text in row.packages]
         assert "pip" in [pin.name for pin in pins]
         assert all(str(pin.specifier).startswith("==") for pin in pins)
-        assert seed(row.version) == row.packages
-    minors = [row.version for row in pythons.table()]
-    assert minors == [f"3.{minor}" for minor in range(6, 15)]
+        assert seed(row.version) == list(row.packages)
+    assert [row.version for row in table] == [f"3.{minor}" for minor in range(6, 15)]
