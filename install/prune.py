@@ -1,11 +1,10 @@
-"""Makes room: old versions, files that no kept version's lock names, and what uv has unpacked of them."""
+"""Makes room: old versions, downloads, and what uv has unpacked and no kept version needs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
 
 import msgspec
 
@@ -30,13 +29,13 @@ from .wheels import uv_cache
 KEEP = 1  # versions beside the one in use, so that a rollback has somewhere to go
 
 
-class Removed(msgspec.Struct, frozen=True, kw_only=True):
+class Removed(msgspec.Struct, frozen=True):
     environment: str
     version: str
     bytes_total: int
 
 
-class Kept(Removed, frozen=True, kw_only=True):
+class Kept(Removed, frozen=True):
     why: str  # "in use"
 
 
@@ -118,29 +117,22 @@ class _Work:
         usable = existing.usable(root, journal)
         beside = [name for name in usable if name != root.current_id()]
         for version in root.versions():
-            why = ""
-            if version.id == root.current_id():
-                why = "in use"
-            elif version.id not in begun and keep is None:
-                why = "of another environment"
-            elif version.id in beside[: keep or 0]:
-                why = "for envcheck rollback"
-            elif lock.is_busy(version):
-                why = "a command that envcheck run started is running in it"
-            elif version.id not in usable and version.id not in begun:
-                why = "not known: it has no record"
-            size = uninstall.bytes_of([version])
-            described: dict[str, Any] = {
-                "environment": root.name,
-                "version": version.id,
-                "bytes_total": size,
+            complete = version.id not in begun
+            reasons = {
+                "in use": version.id == root.current_id(),
+                "of another environment": complete and keep is None,
+                "for envcheck rollback": version.id in beside[: keep or 0],
+                "a command that envcheck run started is running in it": lock.is_busy(version),
+                "not known: it has no record": complete and version.id not in usable,
             }
+            why = next((reason for reason, applies in reasons.items() if applies), "")
+            place, size = (root.name, version.id), uninstall.bytes_of([version])
             if why:
                 self.staying.append(version)
-                self.done.kept.append(Kept(**described, why=why))
+                self.done.kept.append(Kept(*place, size, why))
             else:
                 self.going.append((root, version))
-                self.done.removed.append(Removed(**described))
+                self.done.removed.append(Removed(*place, size))
         if not self.done.dry_run:
             recovery.recover(root, journal, self._tell)
 
@@ -167,7 +159,7 @@ class _Work:
     def remove_files(self) -> int:
         """Downloads, pip's cache, and leftovers of killed runs: the bytes of what lay outside the cache."""
         done, elsewhere = self.done, 0
-        for folder in (places.downloads(), places.cache() / "pip", places.cache() / "store"):
+        for folder in (places.downloads(), places.cache() / "pip"):
             done.files += sum(len(names) for _, _, names in os.walk(folder))
             size = leftovers.size(folder) if done.dry_run else leftovers.remove(folder)
             done.files_bytes += size

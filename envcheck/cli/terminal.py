@@ -77,9 +77,9 @@ class Terminal:
 
     def planned(self, plan: AnyPlan) -> None:
         """The plan whose steps ``step`` counts."""
-        from ..install.reports import steps
+        from ..install.reports import plan_text
 
-        self._steps = steps.of(plan)
+        self._steps = plan_text.steps_of(plan)
 
     def step(self, name: StepName) -> None:
         """The step of the plan that begins."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...reports.page import KEY, Column, Page
+from ...reports.page import KEY, Page
 from ...reports.plain import number_of
-from ..plan.models import AnyPlan, DiskNeed, ImagePlan, PlannedPackage, WheelPlan
+from ..plan.models import AnyPlan, DiskNeed, ImagePlan, PlannedPackage, StepName, WheelPlan
 from ..pythons.interpreter import listed
-from . import steps
 from .amounts import size
 
 _MIB = 1024 * 1024
 _REASONS = 2  # that a short plan names
 _LARGEST = 5  # packages that it names
-_HASH = 8  # characters of a sha256 that tell two files apart
-_WIDE = 72  # cells, for a hash beside name, version and size
 
 
 def render(plan: AnyPlan, *, alone: bool = True, verbose: bool = False, **style: Any) -> str:
@@ -39,9 +36,9 @@ def render(plan: AnyPlan, *, alone: bool = True, verbose: bool = False, **style:
         _image(page, plan)
     _costs(page, plan)
     if verbose:
-        _verbose(page, plan)
+        page.entries("steps", [step.sentence for step in plan.steps], KEY)
     else:
-        page.entry("steps", ", ".join(what for _, what in steps.of(plan)), KEY)
+        page.entry("steps", ", ".join(what for _, what in steps_of(plan)), KEY)
     if alone:
         page.blank()
         kept = ", which keeps what the indexes answered" if isinstance(plan, WheelPlan) else ""
@@ -50,6 +47,32 @@ def render(plan: AnyPlan, *, alone: bool = True, verbose: bool = False, **style:
             (f"but envcheck's cache{kept}. Run without --plan to install.", ""),
         )
     return page.text()
+
+
+def steps_of(plan: AnyPlan) -> list[tuple[StepName, str]]:
+    """(name, "install 33 packages"), in the plan's order: for a short plan, and the line of progress."""
+    amount = size(plan.download_bytes) if plan.download_bytes else "nothing"
+    words: dict[StepName, str] = {
+        "fetch": f"{_fetching(plan)} {amount}",
+        "create": "create the environment",
+        "configure": "configure it",
+        "resolve": "pin the image",
+        "verify": "verify with the doctor",
+        "swap": "put it in use",
+    }
+    if isinstance(plan, WheelPlan):
+        count = sum(not package.building for package in plan.packages)
+        words["python"] = f"get Python {plan.python}"
+        words["install"] = f"install {number_of(count, 'package')}"
+    else:
+        words["wire"] = "check the GPUs" if plan.wiring else "start it"
+    return [(step.name, words[step.name]) for step in plan.steps]
+
+
+def _fetching(plan: AnyPlan) -> str:
+    """ "fetch"; "copy" or "load" where a bundle or an archive has the files."""
+    sentences = [step.sentence for step in plan.steps if step.name == "fetch"]
+    return sentences[0].partition(" ")[0] if sentences else "fetch"
 
 
 def _environment(page: Page, plan: WheelPlan, verbose: bool) -> None:
@@ -61,13 +84,14 @@ def _environment(page: Page, plan: WheelPlan, verbose: bool) -> None:
     if verbose:
         page.entries("provided", [f"{k}: {how}" for k, how in sorted(plan.provided.items())], KEY)
     page.entries("note", plan.notes, KEY)
-    if verbose:
-        return
-    lines = [f"{one.name} {one.version} ({_size(one)})" for one in plan.packages[:_LARGEST]]
-    if rest := plan.packages[_LARGEST:]:
+    shown = plan.packages if verbose else plan.packages[:_LARGEST]
+    lines = [f"{one.name} {one.version} ({_size(one)})" for one in shown]
+    if rest := plan.packages[len(shown) :]:
         total = sum(package.size or 0 for package in rest)
         lines.append(f"and {len(rest)} more, {size(total)} (-v lists them)")
     page.entries("packages", lines, KEY)
+    if verbose:
+        page.entries("index", list(dict.fromkeys(package.index for package in shown)), KEY)
 
 
 def _image(page: Page, plan: ImagePlan) -> None:
@@ -92,7 +116,7 @@ def _costs(page: Page, plan: AnyPlan) -> None:
     if isinstance(plan, WheelPlan) and plan.sizes_unknown:
         unknown = f" (the size of {number_of(plan.sizes_unknown, 'file')} is not known)"
     there = f"; {size(plan.in_store_bytes)} are here already" if plan.in_store_bytes else ""
-    verb = steps.fetching(plan)
+    verb = _fetching(plan)
     key = "download" if verb == "fetch" else verb
     page.entry(key, f"{size(plan.download_bytes)}{unknown}{there}", KEY)
     page.entries("disk", [_disk_need(need) for need in plan.disk_needs], KEY)
@@ -103,30 +127,6 @@ def _disk_need(need: DiskNeed) -> str:
     about = "about " if need.estimated else ""
     what = f", for {listed(need.what)}" if need.what else ""
     return f"{about}{size(need.needed_mib * _MIB)} at {need.path}{what}; {free}"
-
-
-def _verbose(page: Page, plan: AnyPlan) -> None:
-    page.blank()
-    page.line(("Steps", "heading"))
-    for number, step in enumerate(plan.steps, 1):
-        page.paragraph((f"{number}", "code"), (step.sentence, ""), indent=2, hanging=4)
-    if not isinstance(plan, WheelPlan):
-        return
-    page.blank()
-    page.line((f"Packages ({len(plan.packages)}, largest first)", "heading"))
-    columns = [Column("name"), Column("version"), Column("size", right=True)]
-    columns += [Column("sha256")] if page.columns >= _WIDE else []
-    rows = [
-        [(text, "") for text in (one.name, one.version, _size(one), _hash(one))][: len(columns)]
-        for one in plan.packages
-    ]
-    page.table(columns, rows, indent=2, gap=2, headings="quiet")
-    page.entries("index", list(dict.fromkeys(package.index for package in plan.packages)), KEY)
-
-
-def _hash(package: PlannedPackage) -> str:
-    marks = ["in store"] * package.in_store + ["to build with"] * package.building
-    return "  ".join([package.sha256[:_HASH], ", ".join(marks)]).rstrip()
 
 
 def _size(package: PlannedPackage) -> str:

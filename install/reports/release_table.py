@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ...reports.page import Column, Page, Span
 from ...reports.plain import runs
 from ..pythons.interpreter import number
-from .releases import Chosen, ImageRow, Releases, StackRows, WheelRow
+from .releases import Chosen, Releases, Row, StackRows
 
-_NOT_KNOWN = "not known"
-
-# Without --all, so many of a stack's releases are shown, and always the newest that fits.
-_SHOWN = 6
+_SHOWN = 6  # of a stack's releases without --all; always the newest that fits
 _NAMED = 4  # releases that a reason names
+_DETAILED = 2  # of more stacks than this, the table has one line each
 
 _COLUMNS = {
-    "wheel": ("RELEASE", "FITS", "PYTHON", "CUDA", "DRIVER"),
-    "container": ("RELEASE", "FITS", "DRIVER", "CAPABILITY", "CUDA", "WITH", "PYTHON"),
+    "wheel": ("PYTHON", "CUDA", "DRIVER"),
+    "container": ("DRIVER", "CAPABILITY", "CUDA", "FRAMEWORK", "PYTHON"),
 }
-# Of more stacks than this, the first table has one line each.
-_DETAILED = 2
-_OVERVIEW = ("STACK", "RELEASE", "FITS", "PYTHON", "DRIVER")
-
 _STYLES = {"yes": "pass", "no": "", "if-named": "warn", "perhaps": "warn"}
 
 
@@ -44,21 +37,22 @@ def render(releases: Releases, *, everything: bool = False, **style: Any) -> str
 
 def _overview(page: Page, releases: Releases) -> None:
     """A line for each stack, with its newest release that fits, else with the one that comes nearest."""
-    lines = []
-    for stack in releases.stacks:
-        row = min(stack.releases, key=lambda row: len(row.refusals))
-        unknown = _NOT_KNOWN if stack.gpu else "none"
-        cells: list[Span] = [(stack.name, "code"), (row.release, ""), _fits(row)]
-        texts = (_python(row) or _NOT_KNOWN, row.driver or unknown, _why_not(row))
-        lines.append([*cells, *((text, "") for text in texts)])
+    columns = ("PYTHON", "DRIVER")
+    nearest = [
+        (stack, min(stack.releases, key=lambda row: len(row.refusals))) for stack in releases.stacks
+    ]
     page.blank()
-    page.table([*map(Column, _OVERVIEW), Column("WHY NOT", wraps=True)], lines, gap=2)
+    page.table(
+        [*map(Column, ("STACK", "RELEASE", "FITS", *columns)), Column("WHY NOT", wraps=True)],
+        [[(stack.name, "code"), *_cells(row, columns, stack.gpu)] for stack, row in nearest],
+        gap=2,
+    )
     page.paragraph(("all releases of a stack, and every reason:", "quiet"))
     mode = " --mode container" if releases.mode == "container" else ""
     page.command(f"envcheck releases {releases.stacks[0].name}{mode}")
 
 
-def _table(page: Page, columns: Sequence[str], stack: StackRows, everything: bool) -> None:
+def _table(page: Page, columns: tuple[str, ...], stack: StackRows, everything: bool) -> None:
     """A stack's lines, the reasons for them, and the notes on the one that fits."""
     page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
     rows = stack.releases
@@ -66,8 +60,8 @@ def _table(page: Page, columns: Sequence[str], stack: StackRows, everything: boo
     best = names.index(stack.newest_that_fits) if stack.newest_that_fits else -1
     shown = rows if everything else rows[: max(_SHOWN, best + 1)]
     page.table(
-        [*map(Column, columns), Column("WHY NOT", wraps=True)],
-        [_cells(row, _NOT_KNOWN if stack.gpu else "none") for row in shown],
+        [*map(Column, ("RELEASE", "FITS", *columns)), Column("WHY NOT", wraps=True)],
+        [_cells(row, columns, stack.gpu) for row in shown],
         indent=2,
         gap=2,
     )
@@ -84,30 +78,24 @@ def _table(page: Page, columns: Sequence[str], stack: StackRows, everything: boo
         page.paragraph((f"{who}:", "code"), (sentence, ""), indent=2, hanging=4)
 
 
-def _cells(row: WheelRow | ImageRow, unknown: str) -> list[Span]:
-    cuda = ".".join(row.cuda.split(".")[:3])  # a fourth part is a build's number
-    if isinstance(row, WheelRow):
-        texts = [_python(row) or _NOT_KNOWN, cuda or unknown, row.driver or unknown]
-    else:
-        values = (row.driver, row.capability, cuda, row.framework, row.python)
-        texts = [value or unknown for value in values]
-    return [(row.release, ""), _fits(row), *((text, "") for text in (*texts, _why_not(row)))]
+def _cells(row: Row, columns: tuple[str, ...], gpu: bool) -> list[Span]:
+    """Of a stack without a GPU, CUDA and the driver are "none"."""
+    values = {
+        "PYTHON": _pythons(row.python) or "not known",
+        "CUDA": ".".join(row.cuda.split(".")[:3]),  # a fourth part is a build's number
+        "DRIVER": row.driver,
+        "CAPABILITY": row.capability,
+        "FRAMEWORK": row.framework,
+    }
+    texts = [values[column] or ("not known" if gpu else "none") for column in columns]
+    why = ", ".join(dict.fromkeys(refusal.kind.replace("-", " ") for refusal in row.refusals))
+    fits = (row.fits.replace("-", " "), _STYLES[row.fits])
+    return [(row.release, ""), fits, *((text, "") for text in (*texts, why))]
 
 
-def _fits(row: WheelRow | ImageRow) -> Span:
-    return row.fits.replace("-", " "), _STYLES[row.fits]
-
-
-def _why_not(row: WheelRow | ImageRow) -> str:
-    return ", ".join(dict.fromkeys(refusal.kind.replace("-", " ") for refusal in row.refusals))
-
-
-def _python(row: WheelRow | ImageRow) -> str:
+def _pythons(minors: list[str]) -> str:
     """ "3.9–3.12" for four minor versions, "3.8, 3.10" for two apart."""
-    if isinstance(row, ImageRow):
-        return row.python
-    minors = sorted(row.python, key=number)
-    found = runs(minors, lambda a, b: number(b)[1] == number(a)[1] + 1)
+    found = runs(sorted(minors, key=number), lambda a, b: number(b)[1] == number(a)[1] + 1)
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else run[0] for run in found)
 
 

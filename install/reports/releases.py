@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -11,7 +11,7 @@ from ..catalogue.containers import ImageRelease, ImageStack
 from ..fit.gpu_rules import needed_driver
 from ..fit.models import Candidate, ImageCandidate, ImageFit, Refusal, StackFit
 
-SCHEMA = 2
+SCHEMA = 3
 
 Fits = Literal[
     "yes",
@@ -28,30 +28,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     fits: Fits
     cuda: str
     driver: str  # the oldest that runs its CUDA, without a compat libcuda
+    python: list[str]  # minor versions
     refusals: list[Refusal] = []
     notes: list[str] = []
-
-
-class WheelRow(Row, frozen=True, kw_only=True):
-    """One release of wheels."""
-
-    version: str
-    python: list[str]
-    cudnn: str
-    tensorrt: str
-    interpreter: str  # the one that it would get
-    python_to_get: str
-
-
-class ImageRow(Row, frozen=True, kw_only=True):
-    """One month's container."""
-
-    reference: str
-    compat_branches: list[str]  # older drivers for data-centre GPUs; empty: not known
-    capability: str  # the least compute capability
-    framework: str  # its version
-    python: str
-    ubuntu: str
+    version: str = ""  # of wheels, as the next four
+    cudnn: str = ""
+    tensorrt: str = ""
+    interpreter: str = ""  # the one that it would get
+    python_to_get: str = ""
+    reference: str = ""  # of a container, as the rest
+    framework: str = ""  # its version
+    ubuntu: str = ""
+    capability: str = ""  # the least compute capability
+    compat_branches: list[str] = []  # older drivers for data-centre GPUs; empty: not known
 
 
 class StackRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +51,7 @@ class StackRows(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     gpu: bool
     newest_that_fits: str  # "" where none does
-    releases: Sequence[WheelRow | ImageRow]
+    releases: list[Row]
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,50 +77,48 @@ class Releases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows(judged: Iterable[StackFit | ImageFit]) -> list[StackRows]:
-    return [_stack(one) for one in judged]
-
-
-def _stack(judged: StackFit | ImageFit) -> StackRows:
-    stack, best = judged.stack, judged.best
-    return StackRows(
-        name=stack.name,
-        flavour=stack.flavour if isinstance(stack, ImageStack) else "",
-        title=stack.title,
-        gpu=isinstance(stack, ImageStack) or stack.gpu,
-        newest_that_fits="" if best is None else best.release.release,
-        releases=[_row(candidate) for candidate in judged.candidates],
-    )
-
-
-def _row(candidate: Candidate | ImageCandidate) -> WheelRow | ImageRow:
-    release = candidate.release
-    judged: dict[str, Any] = {
-        "release": release.release,
-        "fits": _fits(candidate),
-        "cuda": release.cuda,
-        "refusals": candidate.refusals,
-        "notes": candidate.notes,
-    }
-    if isinstance(release, ImageRelease):
-        same = ("reference", "framework", "python", "ubuntu")
-        return ImageRow(
-            **judged,
-            **{name: getattr(release, name) for name in same},
-            driver=release.min_driver,
-            compat_branches=list(release.compat_branches),
-            capability=release.min_capability,
+    """The stacks' releases with the verdict on each."""
+    return [
+        StackRows(
+            name=one.stack.name,
+            flavour=one.stack.flavour if isinstance(one.stack, ImageStack) else "",
+            title=one.stack.title,
+            gpu=isinstance(one.stack, ImageStack) or one.stack.gpu,
+            newest_that_fits="" if one.best is None else one.best.release.release,
+            releases=[_row(candidate) for candidate in one.candidates],
         )
-    return WheelRow(
-        **judged,
-        **{name: getattr(release, name) for name in ("version", "python", "cudnn", "tensorrt")},
-        driver=needed_driver(release),
-        interpreter="" if candidate.interpreter is None else candidate.interpreter.path,
-        python_to_get=candidate.python_to_get,
-    )
+        for one in judged
+    ]
 
 
-def _fits(candidate: Candidate | ImageCandidate) -> Fits:
+def _row(candidate: Candidate | ImageCandidate) -> Row:
+    release = candidate.release
+    fits: Fits = "perhaps" if candidate.open else "yes"
     if candidate.refusals:
         named = all(refusal.overridable for refusal in candidate.refusals)
-        return "if-named" if named else "no"
-    return "perhaps" if candidate.open else "yes"
+        fits = "if-named" if named else "no"
+    more: dict[str, Any]
+    if isinstance(release, ImageRelease):
+        more = {name: getattr(release, name) for name in ("reference", "framework", "ubuntu")}
+        more |= {
+            "driver": release.min_driver,
+            "python": [release.python] if release.python else [],
+            "capability": release.min_capability,
+            "compat_branches": list(release.compat_branches),
+        }
+    else:
+        same = ("version", "python", "cudnn", "tensorrt")
+        more = {name: getattr(release, name) for name in same}
+        more |= {
+            "driver": needed_driver(release),
+            "interpreter": candidate.interpreter.path if candidate.interpreter else "",
+            "python_to_get": candidate.python_to_get,
+        }
+    return Row(
+        release=release.release,
+        fits=fits,
+        cuda=release.cuda,
+        refusals=candidate.refusals,
+        notes=candidate.notes,
+        **more,
+    )
