@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
 from typing import Any
@@ -17,13 +18,15 @@ from ..findings.causes import Cause, Param
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.shell import word
 from ..findings.subjects import about_gpu
-from .driver_state import HOLDERS, NO_GPUS, REPORT
+from .driver_state import HOLDERS, NO_GPUS, REBOOT, REPORT
 from .verdicts import Verdicts, check
 
 # Facts that every working GPU has on every driver: an error on one of them is about the GPU.
 VITAL = ("uuid", "name", "memory_total_mib", "pci_address", "temperature_c")
 # Errors by which NVML and nvidia-smi report trouble of the device itself.
-_TROUBLE = ("unknown error", "is lost", "fallen off", "requires reset", "reset required", "err!")
+_TROUBLE = re.compile(
+    "unknown error|is lost|fallen off|requires reset|reset required|err!", re.IGNORECASE
+)
 
 # Remedies of many causes; "{gpu}" and "{minor}" in their commands are filled in by `found`.
 RESET = (
@@ -85,33 +88,26 @@ def lost_gpus(view: SnapshotView) -> frozenset[int]:
 
 
 def is_lost(gpu: Gpu) -> bool:
-    return any(one.unavailable == "lost" or name in VITAL for name, one in troubled(gpu))
+    return any(name in VITAL or _state(getattr(gpu, name)) == "lost" for name in troubled(gpu))
 
 
-def troubled(gpu: Gpu) -> list[tuple[str, Unavailable]]:
-    """The facts for which the driver reported an error of the device, with that error."""
+def troubled(gpu: Gpu) -> list[str]:
+    """The names of the facts for which the driver reported an error of the device."""
+    lost = [name for name in Gpu.__struct_fields__ if _state(getattr(gpu, name)) == "lost"]
+    return lost + errors_of(gpu, _TROUBLE)
+
+
+def errors_of(gpu: Gpu, pattern: re.Pattern[str]) -> list[str]:
+    """The names of the facts for which the driver reported an error with these words."""
     return [
-        (name, one)
-        for name, one in _errors(gpu)
-        if one.unavailable == "lost" or _has(one, _TROUBLE)
+        name
+        for name in Gpu.__struct_fields__
+        if _state(one := getattr(gpu, name)) == "error" and pattern.search(one.detail)
     ]
 
 
-def errors_of(gpu: Gpu, words: tuple[str, ...]) -> list[str]:
-    """The names of the facts for which the driver reported an error with one of these words."""
-    return [name for name, one in _errors(gpu) if one.unavailable == "error" and _has(one, words)]
-
-
-def _errors(gpu: Gpu) -> list[tuple[str, Unavailable]]:
-    return [
-        (name, one)
-        for name, one in zip(Gpu.__struct_fields__, msgspec.structs.astuple(gpu), strict=True)
-        if type(one) is Unavailable and one.unavailable in ("lost", "error")
-    ]
-
-
-def _has(missing: Unavailable, words: tuple[str, ...]) -> bool:
-    return any(one in missing.detail.lower() for one in words)
+def _state(one: object) -> str:
+    return one.unavailable if isinstance(one, Unavailable) else ""
 
 
 def need_any(gpu: Gpu, fields: Iterable[str], what: str) -> None:
@@ -166,7 +162,9 @@ def found(
     may have "{gpu}", "{minor}" and numbers of ``params`` in them.
     """
     names = fields.split()
-    shown = [name for name in names if _is_shown(getattr(gpu, name))] or names[:1]
+    shown = [
+        name for name in names if _state(getattr(gpu, name)) in ("", "lost", "error")
+    ] or names[:1]
     values = {"gpu": address_of(gpu), "minor": minor_of(gpu), **params}
     return cause.found(
         about_gpu(gpu),
@@ -175,10 +173,6 @@ def found(
         advice=advice,
         **params,
     )
-
-
-def _is_shown(value: object) -> bool:
-    return not isinstance(value, Unavailable) or value.unavailable in ("lost", "error")
 
 
 def _evidence(view: SnapshotView, gpu: Gpu, name: str) -> Evidence:
@@ -214,16 +208,19 @@ def reset(gpu: Gpu, reason: str) -> Remedy:
     return Remedy(f"{reason} {RESET}", commands)
 
 
-# The recovery action (lower case) that asks for no reset.
-DRAIN_P2P = "drain p2p"
-
-
-def drain_p2p() -> Remedy:
-    return Remedy(
-        "The driver asks to stop peer-to-peer traffic with the GPU, not for a reset: let the jobs that use it"
-        " end, start none, and check again what the driver asks for.",
-        [REPORT, HOLDERS, "nvidia-smi -q | grep -i 'recovery action'"],
-    )
+def recovery(action: str, address: str | None) -> Remedy:
+    """What to do about a GPU's recovery action, in NVML's or nvidia-smi's words."""
+    name = action.strip().lower()
+    if name == "drain p2p":
+        return Remedy(
+            "The driver asks to stop peer-to-peer traffic with the GPU, not for a reset: let the jobs that"
+            " use it end, start none, and check again what the driver asks for.",
+            [REPORT, HOLDERS, "nvidia-smi -q | grep -i 'recovery action'"],
+        )
+    reset = f"sudo nvidia-smi --gpu-reset -i {word(address)}" if address else REBOOT
+    last = reset if "reset" in name else REBOOT
+    text = f"The driver asks for: {action}. Stop everything that uses the GPU before that."
+    return Remedy(text, [HOLDERS, REPORT, last])
 
 
 def plural(count: int, noun: str) -> str:

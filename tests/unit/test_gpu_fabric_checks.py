@@ -17,6 +17,7 @@ from h100 import (
 )
 from judged import assert_case, judged_alone, told
 
+from envcheck.collector.nvml import labels
 from envcheck.facts.gpu import NvLink
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Service
@@ -121,3 +122,22 @@ def test_the_fabrics_remedy_names_the_drivers_version() -> None:
     assert "systemctl restart nvidia-fabricmanager" in told(result)
     assert "a minute or two" in told(result)
     assert ADDRESSES[VICTIM] in result.findings[0].subject
+
+
+def health(*faults: str) -> Snapshot:
+    return with_fault(fabric_health="Unhealthy", fabric_faults=list(faults))
+
+
+FABRIC_FAULTS = [
+    name for _shift, _width, _healthy, names in labels.FABRIC_HEALTH_MASK for name in names.values()
+]
+
+
+@pytest.mark.parametrize("fault", [*FABRIC_FAULTS, "unknown_9"])
+def test_each_fault_of_the_fabric_is_one_finding(fault: str) -> None:
+    (finding,) = judged_alone(health(fault), "GPU-012").findings
+    assert ADDRESSES[VICTIM] in finding.subject and fault.replace("_", " ") in finding.message
+    assert finding.remedy is not None and finding.remedy.commands
+    assert finding.level == (
+        "warn" if "recovery" in fault or "degraded" in fault else finding.level
+    )

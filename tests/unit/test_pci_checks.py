@@ -136,17 +136,6 @@ def test_the_links_width_is_judged_against_card_and_slot(
     assert judge(found, "PCI-005").outcome == outcome
 
 
-# PCI-006
-
-
-@pytest.mark.parametrize(
-    ("fatal", "nonfatal", "outcome"), [(0, 0, "pass"), (1, 0, "warn"), (0, 2, "warn")]
-)
-def test_uncorrectable_errors_on_the_link(fatal: int, nonfatal: int, outcome: str) -> None:
-    found = machine(devices(aer_fatal=fatal, aer_nonfatal=nonfatal, aer_correctable=99))
-    assert judge(found, "PCI-006").outcome == outcome
-
-
 # PCI-007
 
 

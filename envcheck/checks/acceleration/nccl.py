@@ -12,7 +12,7 @@ from .common import NOTHING_RUNS, Seen, each_run, failed, number, ok, text, word
 ABSENT = "the target has no libnccl"
 # What explains that it fails or hangs: shared memory, fabric, redirected transfers, interfaces, libraries.
 FOLLOWS = (
-    *(*NOTHING_RUNS, "HOST-008", "GPU-012", "KRN-011", "GPU-013", "GPU-025"),
+    *(*NOTHING_RUNS, "HOST-008", "GPU-012", "KRN-011", "GPU-013"),
     *("PCI-007", "NET-001", "NET-008", "LIB-006", "LIB-007"),
 )
 # The trials' names, as the collector's system gives them.

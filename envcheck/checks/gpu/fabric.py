@@ -41,43 +41,21 @@ LIMITED = warn(
     "Read the fabric manager's log.",
     LOG,
 )
-OTHER = UNHEALTHY.variant(
-    "other-fabric-fault",
-    sentence="The NVSwitch fabric is unhealthy at this GPU ({fault}): exchange between GPUs is slow"
-    " or fails.",
+FAULT = UNHEALTHY.variant(
+    "fabric-fault",
+    headline="has a fault in its NVSwitch fabric",
+    sentence="The NVSwitch fabric has a fault at this GPU ({fault}): exchange between GPUs is slow or fails.",
+    cases=("fault",),
 )
-# Fault (collector/nvml/labels.py): its headline; those that pass or only slow the GPU down are warnings.
-_FAULTS = {
-    "degraded_bandwidth": "has degraded NVLink bandwidth",
-    "route_recovery_in_progress": "has NVLink routes in recovery",
-    "route_unhealthy": "has unhealthy NVLink routes",
-    "access_timeout_recovery": "recovers from an NVLink access timeout",
-    "incorrect_system_guid": "has a system GUID of another fabric",
-    "incorrect_chassis_serial_number": "has another chassis' serial number",
-    "no_partition": "is in no NVLink partition",
-    "partition_not_assigned": "has no NVLink partition assigned",
-    "insufficient_nvlinks": "has too few NVLinks for its fabric",
-    "incompatible_gpu_firmware": "has firmware that its fabric refuses",
-    "invalid_location": "is in a place unknown to its fabric",
-    "gpu_state_invalid": "is in a state that its fabric refuses",
-    "fabric_manager_disconnected": "has lost its fabric manager",
-}
+# Of faults that pass, or that only slow the GPU down.
+PASSING_FAULT = FAULT.variant("passing-fabric-fault", severity="warn")
 _PASSING = ("degraded", "recovery", "disconnected")
-FAULTS = {
-    fault: OTHER.variant(
-        fault.replace("_", "-"),
-        severity="warn" if any(word in fault for word in _PASSING) else "fail",
-        headline=headline,
-        sentence=f"The GPU {headline} ({{fault}}): exchange with other GPUs is slow or fails.",
-    )
-    for fault, headline in _FAULTS.items()
-}
 
 
 @check(
     "GPU-012",
     title="The NVSwitch fabric is set up",
-    causes=(NOT_JOINED, JOIN_ERROR, UNHEALTHY, LIMITED, OTHER, *FAULTS.values()),
+    causes=(NOT_JOINED, JOIN_ERROR, UNHEALTHY, LIMITED, FAULT, PASSING_FAULT),
     about="On machines with NVSwitch the fabric manager must join each GPU to the fabric before CUDA"
     " starts. Until then cuInit returns 802, or GPUs reach each other only over PCIe. nvidia-smi -L"
     " and the NVLink states show no fault.",
@@ -109,8 +87,8 @@ def _fabric(view: SnapshotView, gpu: Gpu) -> Verdicts:
     for fault in faults:
         if fault == "partition_not_assigned" and "no_partition" in faults:
             continue
-        cause, words = FAULTS.get(fault, OTHER), fault.replace("_", " ")
-        yield found(view, cause, gpu, fields, fault=words)
+        cause = PASSING_FAULT if any(word in fault for word in _PASSING) else FAULT
+        yield found(view, cause, gpu, fields, fault=fault.replace("_", " "))
     if failed or faults:
         return
     if health in ("unhealthy", "limited capacity"):

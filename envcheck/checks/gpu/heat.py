@@ -13,11 +13,6 @@ COOLING = (
     "Check fans, airflow, dust and the room's temperature; passive boards need the server's fans."
 )
 SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
-POWER_SUPPLY = (
-    "Look at the power supplies, their redundancy and cables, and at the power limits that the server's"
-    " management controller sets."
-)
-SHOW_POWER = ("nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'")
 
 TOO_HOT = fail(
     "too-hot",
@@ -26,12 +21,11 @@ TOO_HOT = fail(
     COOLING,
     *SHOW_HEAT,
 )
-NEARLY_TOO_HOT = warn(
+NEARLY_TOO_HOT = TOO_HOT.variant(
     "nearly-too-hot",
-    "is nearly too hot",
-    "The GPU is {left} below its slowdown temperature{at}: under more load it will lower its clocks.",
-    COOLING,
-    *SHOW_HEAT,
+    severity="warn",
+    headline="is nearly too hot",
+    sentence="The GPU is {left} below its slowdown temperature{at}: more load will lower its clocks.",
 )
 
 
@@ -73,13 +67,11 @@ def memory_limit(gpu: Gpu) -> int | None:
     return memory_temperature_limit(known(gpu.architecture) or "") if own is None else own
 
 
-MEMORY_HOT = fail(
+MEMORY_HOT = TOO_HOT.variant(
     "memory-too-hot",
-    "has memory that is too hot",
-    "The memory is at {celsius} °C, and from {limit} °C on it is slowed down: training slows down with it,"
-    " and memory errors become more likely.",
-    COOLING,
-    *SHOW_HEAT,
+    headline="has memory that is too hot",
+    sentence="The memory is at {celsius} °C, and from {limit} °C on it is slowed down: training slows down"
+    " with it, and memory errors become more likely.",
 )
 
 
@@ -104,22 +96,22 @@ def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield Passed(f"below {limit} °C")
 
 
+_HEAT = TOO_HOT.variant(
+    "throttled-by-heat",
+    headline="is throttled by heat",
+    sentence="The hardware holds the clocks down because of heat (half or less): training is much slower.",
+)
 # By clock-event reason.
 THROTTLED = {
-    "hw_thermal_slowdown": fail(
-        "throttled-by-heat",
-        "is throttled by heat",
-        "The hardware holds the clocks down because of heat (half or less): training is that much slower.",
-        COOLING,
-        *SHOW_HEAT,
-    ),
+    "hw_thermal_slowdown": _HEAT,
     "hw_power_brake_slowdown": fail(
         "throttled-by-power-brake",
         "is throttled by the power brake",
         "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow down,"
         " and training runs at a fraction of the GPU's speed.",
-        POWER_SUPPLY,
-        *SHOW_POWER,
+        "Look at the power supplies, their redundancy and cables, and at the power limits that the server's"
+        " management controller sets.",
+        *("nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'"),
     ),
     "hw_slowdown": warn(
         "throttled-by-hardware",
@@ -128,13 +120,11 @@ THROTTLED = {
         "Check the reasons under load, and check cooling and power.",
         "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     ),
-    "sw_thermal_slowdown": warn(
+    "sw_thermal_slowdown": _HEAT.variant(
         "slowed-by-heat",
-        "is throttled by heat",
-        "The driver holds the clocks down to keep the GPU or its memory below the temperature allowed:"
-        " training runs slower than it could.",
-        COOLING,
-        *SHOW_HEAT,
+        severity="warn",
+        sentence="The driver holds the clocks down to keep the GPU or its memory below the temperature"
+        " allowed: training runs slower than it could.",
     ),
 }
 # Clock-event reason: its counter, the microseconds from which on it counts, what slowed the GPU down.

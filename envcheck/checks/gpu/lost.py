@@ -8,7 +8,7 @@ from .. import gpus
 from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import NO_GPUS, REBOOT, REPORT, container
-from ..gpus import RESET, RESETS, found
+from ..gpus import found
 from ..reading import Gpu, Kernel, Nvml, SnapshotView, facts_or, known
 from ..verdicts import Evidence, Finding, Params, Passed, Remedy, Verdicts, check, fail, warn, word
 
@@ -33,19 +33,12 @@ ONLY_ERRORS = fail(
     "is lost",
     "The GPU is still listed and answers with errors alone: it is lost, and what runs on it hangs or dies.",
 )
-SIDE_ERROR = warn(
-    "gpu-fact-error",
-    "answers with an error",
-    "The driver reports an error for {facts} of a GPU that otherwise answers: it may be about to fail.",
-    "Look in the kernel's log; reset the GPU if it stays.",
-    _KERNEL_LOG,
-)
 
 
 @check(
     "GPU-001",
     title="No GPU is lost",
-    causes=(CLOSED, LOST, ONLY_ERRORS, SIDE_ERROR),
+    causes=(CLOSED, LOST, ONLY_ERRORS),
     about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted but does not"
     " answer.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
@@ -104,12 +97,9 @@ def _log_evidence(view: SnapshotView, address: str | None) -> list[Evidence]:
 
 
 def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    errors = [name for name, _fact in gpus.troubled(gpu)]
-    if not errors:
+    errors = gpus.troubled(gpu)
+    if not gpus.is_lost(gpu):
         yield Passed("every GPU answers")
-    elif not gpus.is_lost(gpu):
-        names = errors[:3]
-        yield found(view, SIDE_ERROR, gpu, " ".join(names), facts=", ".join(names))
     else:
         address = known(gpu.pci_address)
         fields = " ".join([name for name in errors if name in gpus.VITAL][:3] or errors[:1])
@@ -117,61 +107,29 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, ONLY_ERRORS, gpu, fields, evidence=log, advice=advice)
 
 
-# What the driver asks for, as NVML and nvidia-smi write it (lower case).
-_ACTIONS = {
-    "reset": "The driver asks for a reset of the GPU.",
-    "gpu reset": "The driver asks for a reset of the GPU.",
-    "bus reset": "The driver asks for a reset of the GPU through its bus (--gpu-reset bus).",
-    "drain and reset": "The driver asks that the GPU be drained of work and reset.",
-}
 RECOVERY = fail(
     "recovery-action",
     "needs a recovery",
     "The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
-)
-RESET_REQUIRED = fail(
-    "reset-required",
-    "needs a reset",
-    "The GPU must be reset before it can be used again.",
-    f"The driver asks for it. {RESET}",
-    *RESETS,
 )
 
 
 @gpus.gpu_check(
     "GPU-006",
     title="The driver asks for no recovery of a GPU",
-    causes=(RECOVERY, RESET_REQUIRED),
+    causes=(RECOVERY,),
     about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or that its jobs"
     " end first. Until that is done, the results of this GPU and its neighbours are not reliable.",
     sources=["nvml.h, nvmlDeviceGpuRecoveryAction_t; nvidia-smi(1), GPU Recovery Action"],
-    follows=(
-        "GPU-001",
-        "KRN-008",
-        "GPU-002",
-        "GPU-003",
-        "GPU-004",
-        "GPU-005",
-        "GPU-012",
-        "GPU-031",
-    ),
+    follows=("GPU-001", "KRN-008", "GPU-002", "GPU-003", "GPU-004", "GPU-012", "GPU-031"),
 )
 def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    action = known(gpu.recovery_action)
+    action, fields = known(gpu.recovery_action), "recovery_action"
+    if action is None and (known(gpu.reset_required) or known(gpu.drain_and_reset_recommended)):
+        action, fields = "Reset", "reset_required drain_and_reset_recommended"
     if action is not None and action.strip().lower() not in ("none", "n/a", ""):
-        advice = _recovery(gpu, action)
-        yield found(view, RECOVERY, gpu, "recovery_action", advice=advice, action=action)
-    elif known(gpu.reset_required) or known(gpu.drain_and_reset_recommended):
-        yield found(view, RESET_REQUIRED, gpu, "reset_required drain_and_reset_recommended")
+        advice = gpus.recovery(action, known(gpu.pci_address))
+        yield found(view, RECOVERY, gpu, fields, advice=advice, action=action)
     else:
         gpus.need_any(gpu, ("recovery_action", "reset_required"), "the recovery action")
         yield Passed("no recovery action is asked for")
-
-
-def _recovery(gpu: Gpu, action: str) -> Remedy:
-    name = action.strip().lower()
-    if name == gpus.DRAIN_P2P:
-        return gpus.drain_p2p()
-    if name in _ACTIONS:
-        return gpus.reset(gpu, _ACTIONS[name])
-    return Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REPORT, REBOOT])

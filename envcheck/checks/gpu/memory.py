@@ -11,15 +11,7 @@ _MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
 RETIRED_PAGES_LIMIT = 60
 # On-chip memory by its protection: the fields' name, and the errors in one bank that NVIDIA tolerates.
 _SRAM = {"parity": ("parity", 4), "SEC-DED": ("secded", 2)}
-_LATER = "Nothing now; check again after some days of load."
 
-ECC_PENDING = warn(
-    "ecc-change-pending",
-    "has a change of its ECC mode pending",
-    "ECC will be turned {mode} at the GPU's next reset: memory and speed will differ after it.",
-    f"The change waits for a reset. {RESET}",
-    *RESETS,
-)
 UNCORRECTABLE = fail(
     "uncorrectable-errors",
     "has uncorrectable memory errors",
@@ -31,7 +23,7 @@ PAST_UNCORRECTABLE = warn(
     "past-uncorrectable-errors",
     "has had uncorrectable memory errors",
     "{errors} in the board's life, {since}: watch whether more come.",
-    _LATER,
+    "Nothing now; check again after some days of load.",
     "nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",
 )
 
@@ -39,19 +31,15 @@ PAST_UNCORRECTABLE = warn(
 @gpu_check(
     "GPU-002",
     title="No uncorrectable memory error",
-    causes=(ECC_PENDING, UNCORRECTABLE, PAST_UNCORRECTABLE),
+    causes=(UNCORRECTABLE, PAST_UNCORRECTABLE),
     about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met"
     " it. If it was not contained, the results of other programs are wrong.",
     sources=[f"{_MEMORY_ERRORS}; XID 48, 94, 95"],
-    follows=("GPU-003", "GPU-004", "GPU-005"),
+    follows=("GPU-003", "GPU-004", "GPU-031"),
 )
 def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    enabled, pending = known(gpu.ecc_enabled), known(gpu.ecc_pending)
-    if None not in (enabled, pending) and pending != enabled:
-        mode = "on" if pending else "off"
-        yield found(view, ECC_PENDING, gpu, "ecc_enabled ecc_pending", mode=mode)
     recent, ever = known(gpu.ecc_uncorrected_volatile), known(gpu.ecc_uncorrected_aggregate)
-    if enabled is False:
+    if known(gpu.ecc_enabled) is False:
         yield Passed("ECC is off")
         return
     if not recent and not ever:
@@ -74,46 +62,40 @@ def _sram(gpu: Gpu, period: str) -> int:
     return sum(known(getattr(gpu, f"sram_{name}_{period}")) or 0 for name, _most in _SRAM.values())
 
 
-SRAM_ERRORS = fail(
+SRAM_ERRORS = UNCORRECTABLE.variant(
     "sram-errors",
-    "has uncorrectable errors in on-chip memory",
-    "{errors} in on-chip memory since the driver was loaded: programs that met them died or"
-    " computed wrongly.",
-    "A reset clears the error and repairs nothing, because on-chip memory has no spare rows: if more than"
-    f" {{tolerated}} come in one bank, run the field diagnostic and ask for a replacement (RMA). {RESET}",
-    *RESETS,
+    headline="has uncorrectable errors in on-chip memory",
+    remedy="A reset clears the error and repairs nothing: if more than {tolerated} come in one bank, run the"
+    f" field diagnostic and ask for a replacement (RMA). {RESET}",
 )
-PAST_SRAM_ERRORS = warn(
-    "past-sram-errors",
-    "has had errors in on-chip memory",
-    "{errors} in on-chip memory in the board's life, none since the driver was loaded: more than {tolerated}"
-    " in one bank call for a replacement.",
-    _LATER,
-    "nvidia-smi -q -d ECC -i {gpu}",
+SRAM_THRESHOLD = fail(
+    "sram-threshold-exceeded",
+    "has too many errors in on-chip memory",
+    "Uncorrectable errors in the GPU's on-chip memory are past NVIDIA's threshold for an RMA.",
+    REPLACE,
+    *REPLACES,
 )
 
 
 @gpu_check(
     "GPU-031",
     title="No uncorrectable error in on-chip memory",
-    causes=(SRAM_ERRORS, PAST_SRAM_ERRORS),
+    causes=(SRAM_ERRORS, SRAM_THRESHOLD),
     about="Caches, register files and other memory on the chip (SRAM) have no spare rows, so a reset clears"
     " an error and repairs nothing. More than four (parity) or two (SEC-DED) in one bank call for an RMA.",
     sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), ECC Errors; XID 48, 94, 95"],
-    follows=("GPU-005",),
 )
 def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    periods = {"volatile": SRAM_ERRORS, "aggregate": PAST_SRAM_ERRORS}
-    counters = [f"sram_{name}_{period}" for name, _ in _SRAM.values() for period in periods]
-    need_any(gpu, counters, "errors of on-chip memory")
-    for protection, (name, tolerated) in _SRAM.items():
-        counts = {period: known(getattr(gpu, f"sram_{name}_{period}")) for period in periods}
-        period = next((period for period, count in counts.items() if count), None)
-        if period is not None:
-            errors = plural(counts[period] or 0, f"uncorrectable {protection} error")
-            fields = f"sram_{name}_volatile sram_{name}_aggregate sram_threshold_exceeded"
-            yield found(view, periods[period], gpu, fields, errors=errors, tolerated=tolerated)
-    if not any(known(getattr(gpu, counter)) for counter in counters):
+    counters = {f"sram_{name}_volatile": kind for kind, (name, _most) in _SRAM.items()}
+    need_any(gpu, (*counters, "sram_threshold_exceeded"), "errors of on-chip memory")
+    if known(gpu.sram_threshold_exceeded):
+        yield found(view, SRAM_THRESHOLD, gpu, "sram_threshold_exceeded")
+    recent = {name: count for name in counters if (count := known(getattr(gpu, name)))}
+    for name, count in recent.items():
+        kind = counters[name]
+        errors = plural(count, f"uncorrectable {kind} error") + " in on-chip memory"
+        yield found(view, SRAM_ERRORS, gpu, name, errors=errors, tolerated=_SRAM[kind][1])
+    if not recent and not known(gpu.sram_threshold_exceeded):
         yield Passed("no uncorrectable error in on-chip memory")
 
 
@@ -204,52 +186,3 @@ def retirement_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, PAGES_USED_UP, gpu, fields, pages=pages)
     elif not pending:
         yield Passed(f"{pages} pages retired" if pages else "no page retired")
-
-
-# By the fact that reports it.
-_REPAIRS = {
-    "unrepairable_memory": fail(
-        "memory-unrepairable",
-        "has memory that cannot be repaired",
-        "The GPU's memory has a fault that its own repair cannot mend: errors will go on.",
-        f"The driver calls the memory unrepairable. {REPLACE}",
-        *REPLACES,
-    ),
-    "sram_threshold_exceeded": fail(
-        "sram-threshold-exceeded",
-        "has too many errors in on-chip memory",
-        "Uncorrectable errors in the GPU's on-chip memory are past the threshold for replacement.",
-        f"The SRAM threshold flag is NVIDIA's criterion for an RMA. {REPLACE}",
-        *REPLACES,
-    ),
-    "channel_repair_pending": fail(
-        "channel-repair-pending",
-        "has a pending memory repair",
-        "A memory channel has had errors, and waits for its repair, which takes effect only at a reset.",
-        f"The reset repairs the channel. {RESET}",
-        *RESETS,
-    ),
-    "tpc_repair_pending": fail(
-        "tpc-repair-pending",
-        "has multiprocessors that wait for their repair",
-        "A group of multiprocessors waits for its repair, which takes effect only at a reset.",
-        f"The reset repairs it. {RESET}",
-        *RESETS,
-    ),
-}
-
-
-@gpu_check(
-    "GPU-005",
-    title="No repair is pending, and none is impossible",
-    causes=_REPAIRS.values(),
-    about="Recent GPUs repair memory channels and groups of multiprocessors at a reset, and report when"
-    " they no longer can.",
-    sources=[f"{_MEMORY_ERRORS}; nvidia-smi(1), ECC Errors"],
-)
-def no_repair_pending(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    need_any(gpu, _REPAIRS, "the repair status")
-    faults = [field for field in _REPAIRS if known(getattr(gpu, field))]
-    yield from (found(view, _REPAIRS[field], gpu, field) for field in faults)
-    if not faults:
-        yield Passed("nothing to repair")

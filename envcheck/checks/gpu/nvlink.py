@@ -16,7 +16,6 @@ from .link import in_virtual_machine
 _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10}
 # GPUs on a baseboard whose NVLinks go from GPU to GPU: a machine with all of them has all the links.
 _WHOLE_BOARDS = (4, 8, 16)
-_CARDS = ("PCIe", "PCIE", "NVL", "RTX", "Quadro", "TITAN")
 
 _LINKS = ("nvidia-smi nvlink -s -i {gpu}", "nvidia-smi nvlink -e -i {gpu}")
 FEWER = warn(
@@ -78,7 +77,7 @@ def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdic
     most = max(count for count in counts if count is not None)
     wired = _wired(view, gpu, len(counts))
     # A bridge joins two cards, and both have as many links for that.
-    bridged = up > 0 and _is_card(gpu) and counts.count(up) % 2 == 0
+    bridged = up > 0 and not _built_in(gpu) and counts.count(up) % 2 == 0
     if up < max(most, wired) and not bridged:
         if up or _built_in(gpu) or _on_switches(view, gpu, peers):
             yield _too_few(view, gpu, up, most, wired)
@@ -130,13 +129,6 @@ def _built_in(gpu: Gpu) -> bool:
     name = known(gpu.name) or ""
     sold = product(name)
     return "-SXM" in name or (sold is not None and sold.board == "module")
-
-
-def _is_card(gpu: Gpu) -> bool:
-    name = known(gpu.name) or ""
-    sold = product(name)
-    card = (sold is not None and sold.board == "card") or any(word in name for word in _CARDS)
-    return card and not _built_in(gpu)
 
 
 def _on_switches(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, found, judge_gpus
-from ..reading import CannotJudge, Gpu, SnapshotView, known, need
-from ..target import installed, tensorflows, variables_if_known
+from ..reading import Gpu, SnapshotView, known, need
+from ..target import variables_if_known
 from ..verdicts import Params, Passed, Remedy, Verdicts, check, warn
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
@@ -84,29 +84,14 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
 
 def _make_room(view: SnapshotView, gpu: Gpu) -> Remedy:
     """Who holds it, and how to keep the target's frameworks from taking all of it."""
-    grow = _on_demand(view)
-    text = "Find out who uses the GPU, and stop it if it is a leftover."
-    if grow:
-        text += " If several processes share the GPU, let each of them take memory as it needs it."
+    variables = {} if view.snapshot.target is None else variables_if_known(view)
+    grow = [command for name, command in _GROWTH.items() if name not in variables]
     query = "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv"
-    return Remedy(text, [query, f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}", *grow])
-
-
-def _on_demand(view: SnapshotView) -> list[str]:
-    """The commands for the target's frameworks that take all memory at once, unless it is set already."""
-    if view.snapshot.target is None:
-        return list(_GROWTH.values())
-    try:
-        packages = installed(view)
-    except CannotJudge:
-        return []
-    variables = variables_if_known(view)
-    wanted = {
-        "TF_FORCE_GPU_ALLOW_GROWTH": bool(tensorflows(packages)),
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "jax" in packages
-        and "XLA_PYTHON_CLIENT_MEM_FRACTION" not in variables,
-    }
-    return [_GROWTH[name] for name, needed in wanted.items() if needed and name not in variables]
+    return Remedy(
+        "Find out who uses the GPU, and stop it if it is a leftover. If several processes share the GPU, let"
+        " each of them take memory as it needs it.",
+        [query, f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}", *grow],
+    )
 
 
 def _sees_processes(view: SnapshotView) -> bool:

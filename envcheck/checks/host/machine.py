@@ -193,29 +193,3 @@ def memory(view: SnapshotView) -> Verdicts:
         commands=[*engine, "sbatch --mem 32G SCRIPT"] if limited else [],
         memory=gigabytes(effective),
     )
-
-
-@check(
-    "HOST-011",
-    title="Where this system runs",
-    about="Shows whether this is bare metal, a virtual machine, a container or WSL2, and whether Secure Boot"
-    " and lockdown ask for signed kernel modules. It never fails.",
-    sources=["systemd-detect-virt(1); microsoft/WSL documentation, GPU support"],
-)
-def place(view: SnapshotView) -> Verdicts:
-    host = host_of(view)
-    hypervisor, container = known(host.hypervisor), known(host.container)
-    parts = []
-    if known(host.wsl):
-        parts.append("WSL2: the GPU is reached through /dev/dxg, not as a PCI device")
-    elif hypervisor:
-        name = "of an unknown kind" if hypervisor == "unknown" else f"({hypervisor})"
-        parts.append(f"virtual machine {name}")
-    if container:
-        parts.append(f"in a container ({container})" if parts else f"container ({container})")
-    if known(host.secure_boot):
-        parts.append("Secure Boot is on: kernel modules must be signed")
-    if known(host.lockdown) in ("integrity", "confidentiality"):
-        parts.append(f"kernel lockdown {known(host.lockdown)}")
-    bare = not (known(host.wsl) or hypervisor or container)
-    yield Passed(", ".join([*(["bare metal"] if bare else []), *parts]))

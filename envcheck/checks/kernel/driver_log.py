@@ -13,20 +13,6 @@ from .events import address_of_event, gpu_at, reset_commands, since_driver_load,
 _MISMATCH = re.compile(
     r"API mismatch: the client (?:\S{1,40} )?has the version (?P<client>\d[\d.]{2,20}\d)"
 )
-RESET = fail(
-    "reset-required",
-    "has to be reset, says the driver",
-    "The driver says that this GPU has to be reset: until then programs on it fail ('busy or unavailable'),"
-    " or their results are wrong.",
-    "Stop everything that uses the GPU and reset it; if that fails, power the machine off and on.",
-)
-RESET_BEFORE = RESET.variant(
-    "reset-was-required",
-    severity="warn",
-    headline="had to be reset, said the driver",
-    sentence="The driver said that this GPU has to be reset (it does not ask for it any more): look whether"
-    " programs on it work.",
-)
 GSP = fail(
     "gsp-not-started",
     "does not start its firmware (GSP)",
@@ -51,20 +37,20 @@ MISMATCH = warn(
     " driver was changed: take them out of the image (the engine brings the host's), or start it again.",
     "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null  # in that program's image",
 )
+RESET = fail(
+    "reset-required",
+    "has to be reset, says the driver",
+    "The driver says that this GPU has to be reset: until then programs on it fail ('busy or unavailable'),"
+    " or their results are wrong.",
+    "Stop everything that uses the GPU and reset it; if that fails, power the machine off and on.",
+)
 _OF_A_GPU = {"reset-required": RESET, "gsp": GSP}
-_MENTIONED = {
-    "modeset": "an error of the display (nvidia-modeset)",
-    "gsp": "a failed start of the GPU's firmware, which has come up since",
-    "peermem": "nvidia-peermem: an invalid context",
-    "gpu-lost": "a lost GPU (GPU-001)",
-    "nvlink": "an NVLink that could not be trained (GPU-013)",
-}
 
 
 @check(
     "KRN-014",
     title="The driver logs no errors besides Xids",
-    causes=[*_OF_A_GPU.values(), RESET_BEFORE, UVM, MISMATCH],
+    causes=[GSP, RESET, UVM, MISMATCH],
     about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory"
     " has stopped, an NVLink is not trained, or a program uses another driver's libraries.",
     sources=["scitix/sichek#51; NVIDIA/DCGM#134; NVIDIA/open-gpu-kernel-modules#1230"],
@@ -77,20 +63,16 @@ def no_other_errors(view: SnapshotView) -> Verdicts:
         kind: str = "mismatch" if _MISMATCH.search(event.text) else event.kind
         address = address_of_event(view, event, events) if kind in _OF_A_GPU else None
         lines.setdefault((kind, address), []).append(event)
-    mentioned = []
     for (kind, address), logged in lines.items():
-        found = _judge(view, kind, address, logged)
-        if found is not None:
+        if found := _judge(view, kind, address, logged):
             yield found
-        elif kind in _MENTIONED:
-            mentioned.append(_MENTIONED[kind])
-    yield Passed("; ".join(mentioned) or "none since the driver was loaded")
+    yield Passed("none since the driver was loaded")
 
 
 def _judge(
     view: SnapshotView, kind: str, address: str | None, events: list[KernelEvent]
 ) -> Finding | None:
-    """The finding on one kind of line about one GPU; None for what is only mentioned."""
+    """The finding on one kind of line about one GPU; None for what needs nothing."""
     evidence = [event_evidence(view, event) for event in events[-2:]]
     if kind == "uvm":
         return UVM.found(evidence=evidence)
@@ -101,11 +83,10 @@ def _judge(
             return None
         params: Params = {"client": client["client"], "module": module or "another"}
         return MISMATCH.found(evidence=evidence, **params)
-    cause, gpu, listed = _OF_A_GPU.get(kind), gpu_at(view, address), listed_gpus(view)
-    started = cause is GSP and (address in listed or (address is None and listed))
-    if cause is None or started:
-        return None
-    commands = reset_commands("reset", address) if cause is RESET else None
-    if cause is RESET and gpu is not None and known(gpu.recovery_action) == "None":
-        cause = RESET_BEFORE
-    return cause.found(subjects_at(view, address), evidence, commands=commands)
+    gpu, listed = gpu_at(view, address), listed_gpus(view)
+    if kind == "gsp" and not (address in listed or (address is None and listed)):
+        return GSP.found(subjects_at(view, address), evidence)
+    if kind == "reset-required" and (gpu is None or known(gpu.recovery_action) != "None"):
+        commands = reset_commands("reset", address)
+        return RESET.found(subjects_at(view, address), evidence, commands=commands)
+    return None

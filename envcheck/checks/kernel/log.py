@@ -6,7 +6,7 @@ import re
 
 from ...data.kernel import Xid, xids
 from ..driver_state import REBOOT, REPORT
-from ..gpus import DRAIN_P2P, drain_p2p
+from ..gpus import recovery
 from ..nvidia_devices import event_evidence, kernel_facts
 from ..reading import KernelEvent, SnapshotView, known, need
 from ..verdicts import Cause, Finding, Passed, Verdicts, about_device_at, check, fail, warn
@@ -44,7 +44,6 @@ _RECOVERY = fail(
     "recovery-wanted",
     "asks for recovery ({action})",
     "The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
-    "Do what it asks for, once no process uses the GPU.",
 )
 _FATAL_SXID = fail(
     "sxid-fatal",
@@ -147,7 +146,6 @@ def _recovery(view: SnapshotView, event: KernelEvent) -> Verdicts:
     yield _RECOVERY.found(
         subjects_at(view, address),
         [event_evidence(view, event)],
-        advice=drain_p2p() if action == DRAIN_P2P else None,
-        commands=reset_commands("reboot" if "reboot" in action else "reset", address),
+        advice=recovery(action, address),
         action=wanted[1] if wanted else "",
     )

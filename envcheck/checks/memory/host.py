@@ -73,7 +73,7 @@ SLOW = warn(
     about="The rate of copies between pinned host memory and the GPU, in each direction and in both at"
     " once.",
     sources=["PCI Express Base Specification; github.com/NVIDIA/nvbandwidth, README"],
-    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
+    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "GPU-018"),
     systems=("links",),
 )
 def host_to_gpu(view: SnapshotView) -> Verdicts:

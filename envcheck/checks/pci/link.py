@@ -97,41 +97,6 @@ def _at_work(view: SnapshotView, device: PciDevice) -> bool:
     return any(known(gpu.pci_address) == device.address and under_load(gpu) for gpu in gpus)
 
 
-ERRORS = warn(
-    "uncorrectable-pcie-errors",
-    "has PCIe errors",
-    "The PCIe link has reported {fatal} fatal and {nonfatal} non-fatal uncorrectable errors since boot:"
-    " transfers were lost, and jobs may have failed with them.",
-    "Check whether the counters grow under load; then reseat the card, and try another slot.",
-)
-
-
-@check(
-    "PCI-006",
-    title="No PCIe errors beyond correctable ones",
-    causes=(ERRORS,),
-    about="The kernel counts the errors that a device reports on its link since boot. Correctable ones are"
-    " repaired by the link itself; uncorrectable ones lose a transfer, and mostly the job with it.",
-    sources=["Linux kernel documentation, sysfs-bus-pci-devices-aer_stats"],
-    follows=("PCI-001", "PCI-004"),
-)
-def link_errors(view: SnapshotView) -> Verdicts:
-    yield from _each(pci_gpus(view), lambda gpu: _errors(view, gpu))
-
-
-def _errors(view: SnapshotView, gpu: PciDevice) -> Verdicts:
-    fatal = need(gpu.aer_fatal, "the PCIe error counters")
-    nonfatal = need(gpu.aer_nonfatal, "the PCIe error counters")
-    if not fatal and not nonfatal:
-        yield Passed("none since boot")
-        return
-    counters = f"grep . /sys/bus/pci/devices/{word(gpu.address)}/aer_dev_*fatal"
-    evidence = device_evidence(view, gpu, "aer_fatal", "aer_nonfatal")
-    commands = [counters, "sudo dmesg | grep -iE 'aer|pcieport'"]
-    about = about_device(gpu)
-    yield ERRORS.found(about, evidence, commands=commands, fatal=fatal, nonfatal=nonfatal)
-
-
 # What a direct way between devices costs.
 IOMMU_PASSES = (
     f"{TRADE}the IOMMU then no longer keeps this machine's own devices to the memory that is theirs; those of"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..driver_state import NO_GPUS
-from ..gpu.peers import Comparison, Shared
+from ..gpu.peers import Shared, compared
 from ..on_the_bus import link_state
 from ..reading import SnapshotView
 from ..verdicts import Verdicts, check, warn
@@ -16,14 +16,11 @@ SLOWER = warn(
     " generation in the firmware.",
     link_state("{gpu}"),
 )
-LINKS = Comparison(
-    [
-        Shared("pcie_width", "lanes"),
-        Shared("pcie_width_max", "lanes at most"),
-        Shared("pcie_gen_max", "generation at most"),
-    ],
-    SLOWER,
-)
+_LINK = [
+    Shared("pcie_width", "lanes"),
+    Shared("pcie_width_max", "lanes at most"),
+    Shared("pcie_gen_max", "generation at most"),
+]
 
 
 @check(
@@ -36,4 +33,4 @@ LINKS = Comparison(
     follows=(*NO_GPUS, "PCI-004", "PCI-005", "GPU-010"),
 )
 def links_are_equal(view: SnapshotView) -> Verdicts:
-    return LINKS.judge(view)
+    return compared(view, _LINK, SLOWER)

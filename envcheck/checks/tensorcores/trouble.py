@@ -128,7 +128,7 @@ SLOW = warn(
     " below two fifths of it, or if anything but the software power cap held the clock under three"
     " fifths of its maximum.",
     sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
-    follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009", "GPU-028", "GPU-029", "GPU-030"),
+    follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009", "GPU-029", "GPU-030"),
 )
 def fast_enough(view: SnapshotView) -> Verdicts:
     cases = [case for case in any_cases(view) if case.judged.verdict in ("proven", "indicated")]

@@ -140,18 +140,6 @@ add(
         r"nvidia-smi.*(-rac|-ac|reset-applications-clocks|-rgc)",
     ),
 )
-add(
-    "low clocks at full load without a reason",
-    "h100",
-    _one(7, clock_sm=210, reasons=[]),
-    (f"GPU-008|{NEW}", r"GPU 7\b", r"210|clock", r"reset|nvidia-smi|driver|power"),
-)
-add(
-    "performance state P8 at full load",
-    "rtx4090",
-    _one(0, pstate=8, clock_sm=210, clock_memory=405, reasons=[]),
-    (f"GPU-008|{NEW}", r"GPU 0\b", r"P8|210|clock", r"reset|nvidia-smi|driver|power"),
-)
 for index, limit in ((3, 400), (0, 200)):
     add(
         f"GPU {index} may draw {limit} W of 700",
@@ -181,10 +169,4 @@ add(
     "h100",
     lambda m: m.gpu(1).change(max_sm=1755, app_sm=1755, default_app_sm=1755),
     ("GPU-02[1-6]", r"GPU 1\b", r"1.?755", r"VBIOS|vendor|firmware|nvidia-smi|card|RMA|reset"),
-)
-add(
-    "one GPU has an older VBIOS",
-    "h100",
-    lambda m: m.gpu(6).change(vbios="96.00.5E.00.01"),
-    ("GPU-02[1-6]", r"GPU 6\b", r"96\.00\.5E", r"VBIOS|firmware|vendor|update"),
 )

@@ -209,31 +209,3 @@ add(
     lambda m: m.gpu(6).change(fabric=("Completed", 999, 0, 0)),
     (FABRIC, r"GPU 6\b", r"regist|status|Unknown Error|fabric", rf"{RESET}|{MANAGER}"),
 )
-
-
-def _other_clique(m: Machine) -> None:
-    for gpu in m.gpus:
-        gpu.change(fabric_cluster=bytes(range(16)), fabric_clique=1)
-    m.gpu(3).change(fabric_clique=2)
-
-
-add(
-    "one GPU is in another clique",
-    "h100",
-    _other_clique,
-    (FABRIC, r"GPU 3\b", r"clique", rf"{MANAGER}|{RESET}|IMEX|partition"),
-)
-
-
-def _other_cluster(m: Machine) -> None:
-    for gpu in m.gpus:
-        gpu.change(fabric_cluster=bytes(range(16)))
-    m.gpu(0).change(fabric_cluster=bytes(range(1, 17)))
-
-
-add(
-    "one GPU is in another cluster",
-    "h100",
-    _other_cluster,
-    (FABRIC, r"GPU 0\b", r"cluster", rf"{MANAGER}|{RESET}|IMEX|partition"),
-)

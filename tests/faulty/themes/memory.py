@@ -91,24 +91,6 @@ add(
     lambda m: m.gpu(0).change(retired=(50, 14, False)),
     ("GPU-004", r"GPU 0\b", r"64|50|14", RMA),
 )
-add(
-    "memory that cannot be repaired",
-    "h100",
-    lambda m: m.gpu(4).change(unrepairable=True),
-    ("GPU-005", r"GPU 4\b", r"repair", RMA),
-)
-add(
-    "a channel's repair is pending",
-    "h100",
-    lambda m: m.gpu(2).change(repair=(True, False)),
-    ("GPU-005", r"GPU 2\b", r"channel", RESET),
-)
-add(
-    "a TPC's repair is pending",
-    "h100",
-    lambda m: m.gpu(7).change(repair=(False, True)),
-    ("GPU-005", r"GPU 7\b", r"TPC", RESET),
-)
 
 
 def _ecc_off(m: Machine, *indices: int) -> None:
@@ -121,12 +103,6 @@ add(
     "h100",
     lambda m: _ecc_off(m, 5),
     ("GPU-02\\d|GPU-03[0-4]", r"GPU 5\b", r"ECC", r"nvidia-smi.*(-e|ecc)"),
-)
-add(
-    "ECC will be off after the next reset",
-    "h100",
-    lambda m: m.gpu(3).change(ecc=(True, False)),
-    ("GPU-02\\d|GPU-03[0-4]|GPU-00\\d", r"GPU 3\b", r"ECC", r"nvidia-smi.*(-e|ecc)|reset"),
 )
 
 

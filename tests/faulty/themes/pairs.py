@@ -6,7 +6,7 @@ from world.gpus import busy
 from world.machine import Machine
 
 from ..model import Collection
-from .containers import config, docker
+from .containers import docker
 from .driver import _without_uvm, mismatch, without_module
 from .fabric import down, no_manager
 from .kernel_log import RESET, RMA, xid
@@ -98,16 +98,6 @@ add(
     both(_without_uvm, lambda m: docker(m, toolkit=None, Runtimes={"runc": {}})),
     ("KRN-007", r"", r"nvidia.uvm", r"modprobe"),
     ("CTR-002", r"", r"toolkit|nvidia", r"nvidia-container-toolkit"),
-)
-add(
-    "the toolkit's no-cgroups, and the home directory noexec",
-    "h100",
-    both(
-        lambda m: (docker(m), config(m, "no-cgroups = true")),
-        lambda m: m.mounts.append(("/root", "size=300g,mode=700,noexec")),
-    ),
-    ("CTR-005", r"", r"no-cgroups", r"no-cgroups"),
-    ("HOST-006", r"", r"noexec", r"noexec|exec|another|XDG"),
 )
 add(
     "a wheel is missing, and TF32 is switched off",

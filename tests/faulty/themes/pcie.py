@@ -146,15 +146,6 @@ add(
         rf"{REMEDY}|firmware|VBIOS",
     ),
 )
-for kind, name in (("fatal", "FATAL"), ("nonfatal", "NONFATAL")):
-    add(
-        f"PCIe errors that are {kind}",
-        "h100",
-        lambda m, kind=kind, name=name: m.of(2).files.update(
-            {f"aer_dev_{kind}": f"CmpltTO 7\nTOTAL_ERR_{name} 7"}
-        ),
-        ("PCI-006", r"GPU 2\b|0000:3a:00\.0", r"\b7\b", rf"{REMEDY}|dmesg|RMA"),
-    )
 add(
     "a hundred thousand replays on one link",
     "h100",

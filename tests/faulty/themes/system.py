@@ -32,18 +32,6 @@ add(
     _mount("/root", "size=80g,mode=700,nr_inodes=30"),
     ("HOST-005|HOST-006", r"/root|<home", r"inode|files", r"inode|files|delete|df -i"),
 )
-add(
-    "programs may not be executed in the home directory",
-    "rtx4090",
-    _mount("/root", "size=300g,mode=700,noexec"),
-    ("HOST-006", r"/root|<home", r"noexec|execut", r"noexec|exec|XDG|another|remount"),
-)
-add(
-    "the home directory is read-only",
-    "h100",
-    _mount("/root", "size=300g,mode=755,ro"),
-    ("HOST-006", r"/root|<home", r"read-only|written|writable", r"XDG|remount|another|rw|mount"),
-)
 
 
 def _shm(size: str):  # type: ignore[no-untyped-def]
