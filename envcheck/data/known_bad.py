@@ -12,10 +12,9 @@ from . import rows
 
 
 class KnownBad(msgspec.Struct, frozen=True):
-    """What is known of some versions of a component: "driver", "nccl", "torch".
+    """What is known of some versions of a component: "driver" or "nccl".
 
-    gpus, capability, least: of which GPUs, and how many at least. when: "p2p", "rdma", "aarch64", "amd",
-    "env:NAME=VALUE", or nothing. level: "warn", or "detail" for what few meet.
+    gpus, capability, least: of which GPUs, and how many at least. when: "p2p" (direct access), or nothing.
     """
 
     what: str
@@ -24,7 +23,6 @@ class KnownBad(msgspec.Struct, frozen=True):
     capability: str
     least: int
     when: str
-    level: str
     symptom: str
     fixed: str
     workaround: str

@@ -1,4 +1,4 @@
-"""The commands that CFG checks print, run on real files: they take out what they name, and no more."""
+"""The commands that CFG-001 prints, run on a real file: they take out what they name, and no more."""
 
 from __future__ import annotations
 
@@ -58,33 +58,6 @@ def pyindex_finding(path: Path, extra: str = NGC) -> Finding:
     )
     (finding,) = judge(snap, "CFG-001", "config").findings
     return finding
-
-
-def test_lines_and_their_continuations_are_taken_out(tmp_path: Path) -> None:
-    path = tmp_path / ".pip" / "pip.conf"
-    path.parent.mkdir()
-    path.write_text(WRITTEN)
-    run(pyindex_finding(path), {"PATH": "/usr/bin:/bin"})
-    assert path.read_text() == (
-        "[global]\nindex-url = https://mirror.example/simple\ntimeout = 60\n[install]\ncompile = no\n"
-    )
-
-
-def test_a_list_of_uvs_goes_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "uv.toml"
-    path.write_text('a = 1\nallow-insecure-host = [\n  "x.example",\n]\nb = ["y"]\n')
-    file = ConfigFile(
-        tool="uv",
-        level="user",
-        path=str(path),
-        settings=settings_of(allow_insecure_host="x.example"),
-    )
-    (finding,) = judge(good_snapshot(packaging_config=config(file)), "CFG-002", "config").findings
-    run(finding, {"PATH": "/usr/bin:/bin"})
-    assert path.read_text() == 'a = 1\nb = ["y"]\n'
-    path.write_text('a = 1\nallow-insecure-host = ["x.example"]\nb = ["y"]\n')
-    run(finding, {"PATH": "/usr/bin:/bin"})
-    assert path.read_text() == 'a = 1\nb = ["y"]\n'
 
 
 def test_pip_itself_edits_the_users_file(tmp_path: Path) -> None:

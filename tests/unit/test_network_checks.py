@@ -65,11 +65,8 @@ def test_networks_that_are_well(name: str, gpus: int) -> None:
     [
         ("eth", "eth1", True),
         ("=eth1", "eth10", False),
-        ("=eth0,eth1", "eth1", True),
         ("^docker,lo", "eth1", True),
         ("^docker,lo", "docker0", False),
-        ("^=docker0", "docker01", True),
-        ("ens,eth", "eth1", True),
         ("^", "eth1", False),
     ],
 )
@@ -79,7 +76,7 @@ def test_what_nccl_s_lists_mean(value: str, name: str, meant: bool) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE"],
+    ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"],
 )
 def test_an_interface_of_another_machine(name: str) -> None:
     result = judge(networks.network(settings=[setting(name, "ens3")]), "NET-001")
@@ -112,8 +109,6 @@ def test_leaving_out_docker_alone_leaves_lo_in(value: str, nodes: Any) -> None:
         ("NCCL_SOCKET_IFNAME", "eth"),
         ("NCCL_SOCKET_IFNAME", "^docker,lo"),
         ("NCCL_SOCKET_IFNAME", "lo"),
-        ("OMPI_MCA_btl_tcp_if_include", "10.0.0.0/8"),
-        ("OMPI_MCA_btl_tcp_if_include", "eth0"),
         ("NCCL_IB_HCA", "mlx5_0:1,mlx5_1:1"),
         ("NCCL_IB_HCA", "^mlx5_7"),
         ("NCCL_IB_HCA", "=mlx5_3"),
@@ -223,7 +218,6 @@ def test_a_fast_way_switched_off(name: str, value: str, words: str) -> None:
         ("NCCL_P2P_LEVEL", "NVL"),
         ("NCCL_IB_DISABLE", "0"),
         ("NCCL_NET_GDR_LEVEL", "PIX"),
-        ("NCCL_SHM_DISABLE", "1"),  # NVLink is there
     ],
 )
 def test_settings_that_switch_nothing_off(name: str, value: str) -> None:
@@ -256,8 +250,6 @@ def geforces(
     [
         ("NCCL_P2P_DISABLE", "chipset not supported", "pass"),
         ("NCCL_P2P_DISABLE", "ok", "warn"),
-        ("NCCL_SHM_DISABLE", "chipset not supported", "warn"),
-        ("NCCL_SHM_DISABLE", "ok", "pass"),
         ("NCCL_IB_DISABLE", "ok", "pass"),
     ],
 )
@@ -391,12 +383,6 @@ def with_driver(version: str, p2p: str = "ok", **changes: Any) -> Snapshot:
 )
 def test_drivers_with_direct_transfers(snapshot: Snapshot, outcome: str) -> None:
     assert judge(snapshot, "NET-008").outcome == outcome
-
-
-@pytest.mark.parametrize(("value", "outcome"), [("1", "warn"), ("0", "pass")])
-def test_a_variable_that_makes_a_version_bad(value: str, outcome: str) -> None:
-    environment = Environment(variables={"CUDA_LAUNCH_BLOCKING": value})
-    assert judge(with_nccl("2.14.3", {}, environment=environment), "NET-008").outcome == outcome
 
 
 # NET-009

@@ -6,8 +6,7 @@ from ...facts.gpu import CudaDevice
 from ...facts.view import driver_gpus
 from ..driver_state import NO_GPUS
 from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known
-from ..registry import check
-from ..verdicts import Params, Passed, Verdicts, fail, gpu_subject
+from ..verdicts import Params, Passed, Verdicts, check, fail, gpu_subject
 from .common import VARIABLE, inside, need_host_gpus, nodes
 
 

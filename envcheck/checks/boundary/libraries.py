@@ -9,8 +9,7 @@ from ..containers import CDI_GENERATE, DEVICES_FOR_CONTAINERS
 from ..driver.libcuda import COMPAT, STUB_ERROR, STUBS, library_version
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS
 from ..reading import CouldNotRun, CudaDriver, Skip, SnapshotView, fact, facts_of, known
-from ..registry import check
-from ..verdicts import Cause, Finding, Param, Passed, Remedy, Verdict, Verdicts, about, fail
+from ..verdicts import Cause, Finding, Param, Passed, Remedy, Verdict, Verdicts, about, check, fail
 from .common import image, inside, need_host_gpus, nodes, release_branches, start_commands
 
 _MISFIT = (803, 804)  # cuInit: the library does not go with the driver; this GPU may not do that

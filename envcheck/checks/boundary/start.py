@@ -5,9 +5,8 @@ from __future__ import annotations
 from ...data.engine_errors import explain
 from ..driver_state import branch, driver_version
 from ..reading import Skip, SnapshotView, known
-from ..registry import check
 from ..system_commands import on_system
-from ..verdicts import Passed, Remedy, Verdicts, about, fail
+from ..verdicts import Passed, Remedy, Verdicts, about, check, fail
 from .common import image
 
 NOT_STARTED = fail(

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from urllib.parse import urlsplit
 
-from ...facts.view import SnapshotView
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.shell import word
-from ...findings.subjects import about_file
-from ..registry import check
-from ..target import installed_if_known, pip_uninstall
-from . import common
-from .common import ConfigEntry
+from ...facts.target import ConfigFile, ConfigSetting
+from ..reading import SnapshotView, facts_of, known
+from ..target import installed_if_known, pip_uninstall, python
+from ..verdicts import Evidence, Passed, Verdicts, about_file, check, warn, word
 
+# Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
+_NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
+# The constraint file that envcheck puts beside an index of a stack's own, in the environments it makes.
+_OWN_CONSTRAINTS = "/.envcheck/constraints.txt"
+# Of a level's files, the one that `pip config --LEVEL` edits; pip reads the others too.
+_EDITABLE = {"global": "/etc/pip.conf", "user": "/pip/pip.conf", "site": "/pip.conf"}
 _EFFECTS = {
     "extra-index-url": "every installation also asks NVIDIA's index",
     "trusted-host": "its certificate is not verified",
     "no-cache-dir": "nothing that was downloaded is kept",
 }
-LEFTOVERS = Cause(
+LEFTOVERS = warn(
     "pyindex-settings",
-    "warn",
     "nvidia-pyindex left settings behind",
     "{file} still carries what nvidia-pyindex wrote{effects}.",
     "Remove these settings (an index-url beside them, too, unless it is yours), and uninstall nvidia-pyindex,"
@@ -34,12 +34,14 @@ LEFTOVERS = Cause(
     title="nvidia-pyindex has left no settings behind",
     causes=[LEFTOVERS],
     about="nvidia-pyindex rewrites pip's configuration when it is installed, in up to five files: it adds"
-    " NVIDIA's index, switches off TLS verification for it and switches off the cache, and uninstalling it"
-    " does not undo that. envcheck itself never edits these files.",
-    sources=(common.PYINDEX, "NVIDIA/tensorflow#98 and #81; pypa/pip#14250 and #11981"),
+    " NVIDIA's index, and switches off TLS verification for it and the cache. Uninstalling undoes nothing.",
+    sources=(
+        "nvidia-pyindex 1.0.9's setup.py",
+        "NVIDIA/tensorflow#98 and #81; pypa/pip#14250 and #11981",
+    ),
 )
-def pyindex(view: SnapshotView) -> Iterator[Verdict]:
-    config = common.configuration(view)
+def pyindex(view: SnapshotView) -> Verdicts:
+    config = facts_of(view.target.packaging_config, "pip's and uv's configuration")
     if not config.pyindex_traces:
         yield Passed("no traces of nvidia-pyindex")
         return
@@ -47,25 +49,68 @@ def pyindex(view: SnapshotView) -> Iterator[Verdict]:
     uninstall = [pip_uninstall(view, "nvidia-pyindex")] if has_package else []
     for path in config.pyindex_traces:
         file = next((one for one in config.files if one.path == path), None)
-        entries = [] if file is None else common.written_by_pyindex(file)
-        keys = {entry.key for entry in entries}
+        settings = [] if file is None else _written_by_pyindex(file)
+        keys = {_key(one) for one in settings}
         effects = ", ".join(effect for key, effect in _EFFECTS.items() if key in keys)
-        commands = [_undo_pyindex(view, one) for one in entries]
+        commands = [] if file is None else [_undo(view, file, one) for one in settings]
+        where = f"target.packaging_config.files[{config.files.index(file)}]" if file else ""
+        evidence = [
+            Evidence(where, f"{one.key} = {' '.join(one.value.split())}", path) for one in settings
+        ]
         traces = view.evidence("target.packaging_config.pyindex_traces", path)
         yield LEFTOVERS.found(
             about_file(path),
-            [common.evidence(view, one) for one in entries] or [traces],
-            commands=[
-                *(dict.fromkeys(commands) or [f"grep -n -i nvidia {word(path)}"]),
-                *uninstall,
-            ],
+            evidence or [traces],
+            commands=[*(dict.fromkeys(commands) or [_show(path)]), *uninstall],
             file=path,
             effects=f": {effects}" if effects else "",
         )
 
 
-def _undo_pyindex(view: SnapshotView, entry: ConfigEntry) -> str:
-    if entry.key == "no-cache-dir" or all(map(common.is_nvidia, entry.words)):
-        return common.undo(view, entry)
-    # The user's own index stands beside NVIDIA's.
-    return common.edit(entry.file, r"s#(https?://)?[^[:space:]]*nvidia\.com[^[:space:]]*##")
+def _key(one: ConfigSetting) -> str:
+    """pip's own spelling: "extra-index-url"."""
+    return one.key.rpartition(".")[2].lower().replace("_", "-")
+
+
+def _words(one: ConfigSetting) -> list[str]:
+    return one.value.replace(",", " ").split()
+
+
+def _is_nvidia(text: str) -> bool:
+    """Whether a URL, or a trusted-host entry ("host:port"), is NVIDIA's."""
+    try:
+        host = urlsplit(text if "://" in text else f"//{text}").hostname or ""
+    except ValueError:
+        return False
+    return host.lower() in _NVIDIA_HOSTS
+
+
+def _written_by_pyindex(file: ConfigFile) -> list[ConfigSetting]:
+    """Those of a file's settings that nvidia-pyindex may have put there."""
+    settings = known(file.settings) or []
+    # The index that envcheck gave an environment stays: a constraint file pins what comes from it.
+    guarded = file.level == "site" and any(
+        _key(one) == "constraint" and any(w.endswith(_OWN_CONSTRAINTS) for w in _words(one))
+        for one in settings
+    )
+    keys = ("trusted-host",) if guarded else ("extra-index-url", "trusted-host")
+    return [
+        one
+        for one in settings
+        if _key(one) == "no-cache-dir" or (_key(one) in keys and any(map(_is_nvidia, _words(one))))
+    ]
+
+
+def _undo(view: SnapshotView, file: ConfigFile, one: ConfigSetting) -> str:
+    """The command that takes the setting out, or shows it where it holds the user's own index too."""
+    editable = _EDITABLE.get(file.level)
+    alone = _key(one) == "no-cache-dir" or all(map(_is_nvidia, _words(one)))
+    if not alone or file.tool != "pip" or not editable or not file.path.endswith(editable):
+        return _show(file.path)
+    sudo = "sudo " if file.level == "global" else ""
+    name = word(f"{one.section}.{one.key}")
+    return f"{sudo}{python(view)} -m pip config --{file.level} unset {name}"
+
+
+def _show(path: str) -> str:
+    return f"grep -n -i -E 'nvidia|no-cache-dir' {word(path)}"

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 
-from ...facts.gpu import CudaDriver, Nvml
-from ...facts.kernel import Kernel
 from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
 from ..driver_state import NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
-from ..reading import Skip, SnapshotView, facts_of, facts_or, is_absent, known, need
+from ..reading import (
+    CudaDriver,
+    Kernel,
+    Nvml,
+    Skip,
+    SnapshotView,
+    facts_of,
+    facts_or,
+    is_absent,
+    known,
+    need,
+)
 from ..system_commands import in_engine
 from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, word
 from .error_codes import CUDA, causes

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 
 from ...facts.gpu import NvidiaSmi
-from ...findings.subjects import about_device_at, about_file
 from ..driver_state import NO_GPUS, NVRM_LOG, driver_libraries
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import Probe, Skip, SnapshotView, Unavailable, facts_of, is_absent, known, need
-from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fail, warn
+from ..verdicts import (
+    Finding,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    about_device_at,
+    about_file,
+    check,
+    fail,
+    warn,
+)
 from .error_codes import NVIDIA_SMI, NVML, causes
 from .hang import silent, stuck_in
 from .nvml import nvml_code

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...facts.host import Disk
-from ...findings.subjects import about_file
 from ..reading import SnapshotView, Unavailable, known
-from ..verdicts import Passed, Verdicts, check, fail, word
+from ..verdicts import Passed, Verdicts, about_file, check, fail, word
 from .places import (
     DEAD,
     NAMES,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...facts.kernel import DeviceNode
-from ...findings.subjects import Subject, about_file, about_gpu
 from .. import driver_on_disk as disk
 from ..container_start import start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
@@ -13,7 +12,21 @@ from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
 from ..reading import CudaDriver, Gpu, Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
 from ..system_commands import on_system
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, check, fail, fill_in, warn, word
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Subject,
+    Verdicts,
+    about_file,
+    about_gpu,
+    check,
+    fail,
+    fill_in,
+    warn,
+    word,
+)
 
 # How a container's user gets a group of the host's.
 _IMAGE = fill_in("IMAGE", "your image")

@@ -6,7 +6,6 @@ import re
 
 from ...data.kernel import flavour_for
 from ...data.system_commands import system_commands
-from ...findings.subjects import Subject, about_device, about_device_at
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
 from ..driver_state import REBOOT, branch, then_reboot
@@ -19,7 +18,10 @@ from ..verdicts import (
     Finding,
     Passed,
     Remedy,
+    Subject,
     Verdicts,
+    about_device,
+    about_device_at,
     check,
     fail,
     unjudged,

@@ -7,15 +7,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ...data.products import is_data_centre
-from ...facts.base import known
-from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu
-from ...facts.missing import CannotJudge, Skip
 from ...facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
-from ...facts.view import SnapshotView, fact, facts_of, need
-from ...findings.model import Remedy
-from ...findings.shell import word
-from ...findings.subjects import Subject, about
+from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known, need
+from ..verdicts import Evidence, Remedy, Subject, about, word
 
 FAST_GBPS = 100  # a RoCE port from here on is more than the machine's own uplink
 ENVIRONMENT = "environment"  # a setting's source

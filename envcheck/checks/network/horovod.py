@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...facts.base import known
-from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, fact, facts_of, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Verdict
-from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE
 from ..purpose import cpu_builds
-from ..registry import check
+from ..reading import Skip, SnapshotView, fact, facts_of, known, need
 from ..target import installed, named, pip_install
+from ..verdicts import Cause, Passed, Verdicts, about, check
 from .common import gpus
 
 BUILD_NAMES = {"tensorflow": "TENSORFLOW", "torch": "PYTORCH", "mxnet": "MXNET"}
@@ -51,7 +44,7 @@ WITHOUT_NCCL = Cause(
     ),
     follows=(*NO_GPUS_THERE, "PKG-011", "ACC-014"),
 )
-def horovod(view: SnapshotView) -> Iterator[Verdict]:
+def horovod(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     package = distributions.get("horovod") or distributions.get("nvidia-horovod")
     if package is None:

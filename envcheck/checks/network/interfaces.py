@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import known
 from ...facts.network import Network, NetworkInterface
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.commands import fill_in
-from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.shell import word
 from ..driver_state import container
-from ..registry import check
+from ..reading import SnapshotView, known, need
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, check, fill_in, word
 from . import common
 from .horovod import built_with
 from .settings import matches
@@ -59,7 +54,7 @@ BRIDGES = Cause(
     ),
     follows=("NET-001",),
 )
-def taken_interfaces(view: SnapshotView) -> Iterator[Verdict]:
+def taken_interfaces(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     interfaces = need(facts.interfaces, "the network interfaces")
     others = [one for one in interfaces if known(one.kind) != "loopback"]
@@ -88,7 +83,7 @@ def taken_interfaces(view: SnapshotView) -> Iterator[Verdict]:
 
 def _nothing_but_lo(
     view: SnapshotView, facts: Network, interfaces: list[NetworkInterface]
-) -> Iterator[Verdict]:
+) -> Verdicts:
     if len(common.gpus(view)) < 2 and not common.spans_machines(facts):
         yield Passed("only lo, which one GPU is content with")
         return

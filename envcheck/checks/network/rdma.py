@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ...facts.base import Unavailable, known
-from ...facts.missing import Skip
-from ...facts.view import SnapshotView, need
-from ...findings.causes import Cause
-from ...findings.model import Passed, Remedy, Verdict
-from ...findings.subjects import about
 from ..driver_state import NO_GPUS
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts
-from ..registry import check
+from ..reading import Skip, SnapshotView, Unavailable, known, need
 from ..system_commands import on_system
+from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
 from .common import for_data_centres, named, network, serving_ports, setting
 
 # The kernel's driver, and libibverbs' for it.
@@ -46,7 +40,7 @@ NO_PROVIDER = Cause(
     sources=("horovod#476", "nccl-tests#41", "rdma-core, libibverbs: providers"),
     follows=("HOST-009",),
 )
-def libraries(view: SnapshotView) -> Iterator[Verdict]:
+def libraries(view: SnapshotView) -> Verdicts:
     ports = serving_ports(view)
     facts = network(view)
     inside = view.seen is not view.machine and view.seen.network is not view.machine.network
@@ -116,7 +110,7 @@ NO_GPUDIRECT = Cause(
     ),
     follows=(*NO_GPUS, "KRN-003"),
 )
-def peer_memory(view: SnapshotView) -> Iterator[Verdict]:
+def peer_memory(view: SnapshotView) -> Verdicts:
     ports = [one for one in serving_ports(view) if known(one[0].driver) in _BY_PEERMEM]
     if not ports:
         raise Skip("the RDMA adapters are not NVIDIA's")

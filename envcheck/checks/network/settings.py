@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...facts.base import known
-from ...facts.missing import Skip
 from ...facts.network import Network, NetworkInterface, NetworkSetting
-from ...facts.view import SnapshotView, fact, need
-from ...findings.causes import Cause
-from ...findings.model import Finding, Passed, Verdict
-from ..registry import check
+from ..reading import Skip, SnapshotView, fact, known, need
+from ..verdicts import Cause, Finding, Passed, Verdicts, check
 from . import common
 
 
@@ -37,8 +33,6 @@ _SOCKET = "NCCL_SOCKET_IFNAME"
 _READERS: dict[str, tuple[Callable[[str], Callable[[str], bool]], str]] = {
     _SOCKET: (matches, "NCCL ends with 'no socket interface found'"),
     "GLOO_SOCKET_IFNAME": (_by_name, "Gloo ends with 'Unable to find address for'"),
-    "HOROVOD_GLOO_IFACE": (_by_name, "Horovod's Gloo cannot start"),
-    "OMPI_MCA_btl_tcp_if_include": (_by_name, "Open MPI has no TCP between machines"),
 }
 NO_INTERFACE = Cause(
     "interface-not-usable",
@@ -72,7 +66,7 @@ NO_ADAPTER = Cause(
     " the user's file.",
     sources=(common.NCCL_GUIDE, "horovod#700", "NCCL 2.28, socket.cc: find or fail"),
 )
-def named_interfaces(view: SnapshotView) -> Iterator[Verdict]:
+def named_interfaces(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     settings = {one.name: one for one in need(facts.settings, "NCCL's settings") if one.value}
     interfaces = need(facts.interfaces, "the network interfaces")
@@ -93,8 +87,6 @@ def named_interfaces(view: SnapshotView) -> Iterator[Verdict]:
 def _interface(
     view: SnapshotView, one: NetworkSetting, interfaces: list[NetworkInterface]
 ) -> Iterator[Finding]:
-    if "/" in one.value:
-        return  # a subnet, of Open MPI's
     meaning, then = _READERS[one.name]
     is_meant = meaning(one.value)
     meant = [interface for interface in interfaces if is_meant(interface.name)]
@@ -150,13 +142,13 @@ SWITCHED_OFF = Cause(
     "NET-003",
     title="NCCL's settings leave its fast ways on",
     causes=[SWITCHED_OFF],
-    about="NCCL_P2P_DISABLE, NCCL_SHM_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC"
+    about="NCCL_P2P_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC"
     " are for finding a fault. Left in a script, an image or /etc/nccl.conf, they make training"
     " several times slower without a message. Judged only if this machine has what they switch off.",
     sources=(common.NCCL_GUIDE, "NVIDIA NCCL user guide: not to be retained in scripts"),
     follows=("PCI-007", "NET-008"),
 )
-def fast_ways(view: SnapshotView) -> Iterator[Verdict]:
+def fast_ways(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     if not need(facts.settings, "NCCL's settings"):
         raise Skip("nothing is set")
@@ -184,15 +176,11 @@ def _between_gpus(view: SnapshotView, facts: Network) -> Off:
         return
     linked = [gpu for gpu in found if any(known(link.active) for link in known(gpu.nvlinks) or [])]
     pairs = fact(view.seen.nvml, "pairs")
-    direct = [pair for pair in pairs or [] if known(pair.p2p_read) == "ok"]
+    direct = any(known(pair.p2p_read) == "ok" for pair in pairs or [])
     one = _is(facts, "NCCL_P2P_DISABLE", _YES) or _is(facts, "NCCL_P2P_LEVEL", _OFF)
     if one is not None and (len(linked) > 1 or direct):
         what = "NVLink" if len(linked) > 1 else "direct transfers between the GPUs"
         yield one, what, "everything between GPUs goes through the host's memory"
-    one = _is(facts, "NCCL_SHM_DISABLE", _YES)
-    if one is not None and pairs is not None and len(direct) < len(pairs) and len(linked) < 2:
-        what = "shared memory, the way between GPUs that cannot reach each other directly"
-        yield one, what, "it goes through the network stack instead"
 
 
 def _between_machines(view: SnapshotView, facts: Network) -> Off:
