@@ -12,7 +12,7 @@ from ..suggestions import did_you_mean
 from . import wanted_rates as rates
 from .bounds import mistake
 from .named import NAMED
-from .registry import COUNT, FORMATS, NAME, PRODUCTS, PROVEN, SECTIONS, TENSOR_CORES, Kind
+from .registry import COUNT, FORMATS, NAME, PRODUCTS, PROFILED, PROVEN, TENSOR_CORES, Kind
 from .wanted_rates import RATES
 
 LIMIT = 1 << 20  # bytes
@@ -74,12 +74,12 @@ def _product(where: str, number: int, content: dict[str, Any]) -> ProductTables:
 def _tables(where: str, data: dict[str, Any], at: str) -> Tables:
     """at: what stands in front of a section in a mistake."""
     tables: Tables = {}
-    sections = [*SECTIONS, TENSOR_CORES, *NAMED, RATES, *([] if at else [PRODUCTS])]
+    sections = [*PROFILED, TENSOR_CORES, *NAMED, RATES, *([] if at else [PRODUCTS])]
     for name, content in data.items():
         if name not in sections:
             near = did_you_mean(name, sections)
             _wrong(where, at + name, f'there is no section "{name}"{near}')
-        many = name == RATES or (name in SECTIONS and SECTIONS[name].many)
+        many = name == RATES or (name in PROFILED and PROFILED[name].many)
         listed = content if isinstance(content, list) else [content]
         if many != isinstance(content, list) or not all(isinstance(one, dict) for one in listed):
             shape = f"{PRODUCTS}.{name}" if at else name
@@ -117,8 +117,8 @@ def _kinds(section: str, table: Iterable[str]) -> dict[str, Kind]:
         return {**dict.fromkeys(rates.TEXTS, "text"), **dict.fromkeys(rates.NUMBERS, "number")}
     if section == TENSOR_CORES:
         return {PROVEN: "text"}
-    kinds: dict[str, Kind] = {key.name: key.kind for key in SECTIONS[section].keys}
-    return {NAME: "text", COUNT: "number", **kinds} if SECTIONS[section].many else kinds
+    kinds: dict[str, Kind] = {key.name: key.kind for key in PROFILED[section].keys}
+    return {NAME: "text", COUNT: "number", **kinds} if PROFILED[section].many else kinds
 
 
 def _is_plain(value: Any) -> bool:

@@ -25,8 +25,8 @@ from .registry import (
     MEMORY,
     NAME,
     PACKAGES,
+    PROFILED,
     PROVEN,
-    SECTIONS,
     TENSOR_CORES,
     Key,
     Kind,
@@ -72,7 +72,7 @@ def write(view: SnapshotView, proven: list[str]) -> str:
     """The profile of one machine. proven: the modes that Tensor Cores are proven for on every GPU."""
     kept = {f"{PACKAGES}.{name}" for name in FRAMEWORKS}
     own = [
-        one for one in attributes(view) if one.key.partition(".")[0] in SECTIONS or one.key in kept
+        one for one in attributes(view) if one.key.partition(".")[0] in PROFILED or one.key in kept
     ]
     parts = [_HEAD, *sections(values_of([("", own)]), ", ".join)]
     formats: list[Value] = [one for one in FORMATS if one in proven]
@@ -85,7 +85,7 @@ def write(view: SnapshotView, proven: list[str]) -> str:
 
 def sections(found: MachineValues, folded: Folded, prefix: str = "") -> Iterator[str]:
     """The tables of a profile; "" for those in which nothing stands. prefix: of their names."""
-    for name, section in SECTIONS.items():
+    for name, section in PROFILED.items():
         if section.many:
             yield from _devices(name, section.comment, section.keys, found, folded, prefix)
             continue

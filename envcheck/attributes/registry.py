@@ -79,11 +79,14 @@ SECTIONS: dict[str, Section] = {
     ),
 }
 
+# Those of a profile: adapters are compared by diff and by fleets alone.
+PROFILED = {name: section for name, section in SECTIONS.items() if name != "nics"}
+
 # Sections whose keys are not fixed: formats that Tensor Cores must be proven for, and packages of the target.
 TENSOR_CORES, PROVEN = "tensor_cores", "proven"
 FORMATS = ("tf32", "fp16", "bf16", "int8", "fp8")
 PACKAGES = "packages"
-# Of [[gpus]] and [[nics]], beside their keys.
+# Of [[gpus]], beside its keys.
 COUNT, NAME = "count", "name"
 # [[products]]: sections of machines of one product each, [products.driver]; its name is its GPUs.
 PRODUCTS = "products"

@@ -74,7 +74,6 @@ def podman(version: Any) -> Engine:
     return Engine(name="podman", path="/usr/bin/podman", version=version, server_version="?")
 
 
-NAMELESS = [gpu(0), gpu(1, name=UNKNOWN)]
 OF_NO_CAPABILITY = [gpu(n, compute_capability=UNKNOWN) for n in range(h100.COUNT)]
 ODD_CUDNN = wheel_library("libcudnn", "libcudnn.so", "", "nvidia-cudnn-cu12", "9.3.0.75")
 
@@ -131,7 +130,6 @@ CASES: dict[str, tuple[str, Snapshot]] = {
         with_target(tensorflow=seeing(8, built_capabilities=["hopper", "blackwell"])),
     ),
     "an empty build list": ("FRM-004", with_target(tensorflow=seeing(8, built_capabilities=[]))),
-    "the GPUs' names": ("ENV-003", variables(NAMELESS)),
     "whether GPUs have TF32": ("ENV-004", variables(OF_NO_CAPABILITY, NVIDIA_TF32_OVERRIDE="0")),
     "which GPUs are meant": (
         "ENV-001",

@@ -38,7 +38,7 @@ CODES = [
     *(f"TC-10{n}" for n in range(1, 7)),
     *(f"TC-20{n}" for n in range(1, 7)),
     *(f"TC-30{n}" for n in range(1, 5)),
-    *("TC-310", "TC-401", "TC-402", "TC-403", "TC-404"),
+    *("TC-401", "TC-402", "TC-403", "TC-404"),
 ]
 MODE_OF: dict[str, tuple[Level, Mode, Setting]] = {
     "TC-102": ("L0", "tf32", ""),
@@ -333,76 +333,6 @@ def test_what_explains_a_failure_below_is_told_instead(cause: str, code: str) ->
 def test_a_dead_mode_explains_its_own_gap() -> None:
     found = results(with_mode("TC-103", outcome="timeout", reason="no answer within 3 s"))
     assert found["TC-402"].outcome == "fail" and found["TC-103"].consequence_of == "TC-402"
-
-
-# -- TC-310
-
-
-def default(framework: str, engaged: bool, version: str = "", **target: Any) -> CheckResult:
-    run = level_run(A100, "L2", framework)
-    this = mode_run(A100, "L2", "fp32", "default", engaged)
-    run = replaced(run, "fp32", this, "default")
-    if version:
-        run = replace(run, framework_version=version)
-    return alone(snapshot(A100, [run], target), "TC-310")
-
-
-def test_plain_products_in_tf32_pass_and_say_whether_the_override_reaches_them() -> None:
-    assert "=0 switches that off" in default("tensorflow", True).detail
-    assert "=0 does not reach them" in default("jax", True).detail
-
-
-@pytest.mark.parametrize(
-    ("framework", "version", "words"),
-    [
-        ("torch", "", "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1"),
-        ("tensorflow", "1.15.5", "older than TF32"),
-        ("tensorflow", "2.3.1", "older than TF32"),
-        ("jax", "", "JAX chose a kernel on CUDA cores"),
-    ],
-)
-def test_frameworks_that_leave_tf32_off_pass_with_how_to_switch_it_on(
-    framework: str, version: str, words: str
-) -> None:
-    found = default(framework, False, version)
-    assert found.outcome == "pass" and words in found.detail, told(found)
-
-
-def test_tensorflow_that_should_use_tf32_and_does_not_warns() -> None:
-    found = default("tensorflow", False)
-    assert found.outcome == "warn" and "known to use TF32" in told(found)
-    variables = Environment(variables={"NVIDIA_TF32_OVERRIDE": "0"})
-    found = default("tensorflow", False, environment=variables)
-    assert found.outcome == "warn" and "unset NVIDIA_TF32_OVERRIDE" in told(found)
-    assert default("tensorflow", False, "1.15.5+nv23.3").outcome == "warn"
-    assert default("torch", False, "1.10.0").outcome == "warn"
-
-
-def test_plain_products_on_a_chip_without_tf32_pass() -> None:
-    found = alone(snapshot(V100, [level_run(V100, "L2", "tensorflow")]), "TC-310")
-    assert found.outcome == "pass" and "has no Tensor Cores for TF32" in found.detail
-
-
-def test_plain_products_that_are_emulated_are_not_called_tf32() -> None:
-    exact = {one.vector: one for one in tensor_runs.signatures("fp32", H100)}
-    found = tensor_runs.signatures("tf32", H100)
-    whole_inputs = [exact[one.vector] if one.vector.startswith("T") else one for one in found]
-    plain = mode_run(H100, "L2", "fp32", "default", True, signatures=whole_inputs)
-    told_of = alone(snapshot(H100, [replaced(of("L2"), "fp32", plain, "default")]), "TC-310")
-    assert told_of.outcome == "pass"
-    assert told_of.detail.startswith("PyTorch emulates FP32 on Tensor Cores")
-
-
-def test_plain_products_that_did_not_run_or_cannot_be_told() -> None:
-    run = level_run(A100, "L2", "torch")
-    dead = ModeRun(mode="fp32", setting="default", outcome="error", reason="broken")
-    found = alone(snapshot(A100, [replaced(run, "fp32", dead, "default")]), "TC-310")
-    assert found.outcome == "could-not-run" and "in PyTorch" in found.reason
-    empty = ModeRun(mode="fp32", setting="default", outcome="ok")
-    found = alone(snapshot(A100, [replaced(run, "fp32", empty, "default")]), "TC-310")
-    assert found.outcome == "warn" and "is not known" in told(found)
-    none = replace(run, modes=[one for one in run.modes if one.setting != "default"])
-    assert alone(snapshot(A100, [none]), "TC-310").outcome == "skipped"
 
 
 def test_a_framework_without_cuda_is_skipped() -> None:

@@ -1,4 +1,4 @@
-"""Checks on AMP by graph rewrite in TensorFlow: half types in the graph that ran, asked for in each way."""
+"""The check on AMP by graph rewrite in TensorFlow: half types in the graph that ran."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from packaging.version import Version
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ..environment.mixed_precision import KERAS_HAS_IT, ask_in_program
+from ..environment.mixed_precision import KERAS_HAS_IT
 from ..environment.speed import is_true
 from ..reading import SnapshotView
-from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, about, check, fail, fill_in
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fail, fill_in
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
-SYSTEM = "amp-graph"
-_ABSENT = "the target has no TensorFlow"
 _SUITABLE = Version("7.0")  # the first compute capability that the rewrite takes
 _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
 _WAYS = {"session": "a wrapped optimizer", "function": "tf.function", "bfloat16": "bfloat16"}
@@ -36,11 +34,6 @@ BROKEN_SCALE = fail(
     "Take a fixed loss scale, enable_mixed_precision_graph_rewrite(optimizer, loss_scale=128.0), until this"
     " TensorFlow is replaced.",
 )
-NO_EFFECT = fail(
-    "variable-without-effect",
-    "{name} is set and has no effect in {title}",
-    "{settings} has no effect in {title}: a step stays in 32 bits.",
-)
 
 
 @check(
@@ -55,28 +48,10 @@ NO_EFFECT = fail(
         "tensorflow/tensorflow#33435",
     ),
     follows=NO_IMPORT,
-    systems=(SYSTEM,),
+    systems=("amp-graph",),
 )
 def graph_is_rewritten(view: SnapshotView) -> Verdicts:
-    yield from each_run(view, SYSTEM, _rewrite, absent=_ABSENT)
-
-
-@check(
-    "ACC-002",
-    title="AMP by variable",
-    causes=[NO_EFFECT],
-    about="Only NVIDIA's builds of TensorFlow switch AMP on by TF_ENABLE_AUTO_MIXED_PRECISION or"
-    " TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE. If one is set, a step runs on a GPU in a process with"
-    " only that variable, and its graph must have half types.",
-    sources=(
-        "NVIDIA's TensorFlow 1.15 (meta_optimizer.cc, optimizer.py), read",
-        "NVIDIA/tensorflow#39: TensorFlow 2.6 in NVIDIA's 21.10 says that it has no effect",
-    ),
-    follows=NO_IMPORT,
-    systems=(SYSTEM,),
-)
-def variables_are_heeded(view: SnapshotView) -> Verdicts:
-    yield from each_run(view, SYSTEM, _variable, absent=_ABSENT)
+    yield from each_run(view, "amp-graph", _rewrite, absent="the target has no TensorFlow")
 
 
 def _rewrite(seen: Seen) -> Verdicts:
@@ -210,7 +185,7 @@ def _remedy(seen: Seen, switches: list[str]) -> Remedy:
 def _failed(seen: Seen, name: str) -> Verdict:
     trial, why = seen.trial(name), failed(seen, seen.trial(name))
     if "RuntimeError" in why and _asked(seen):
-        forbidden = "by a variable already, which excludes wrapping the optimizer (ACC-002)"
+        forbidden = "by a variable already, which excludes wrapping the optimizer"
         return seen.not_applicable(f"AMP is asked for {forbidden}")
     if trial is None or trial.outcome != "error":
         return seen.unjudged(f"{_WAYS[name]}: {why}")
@@ -232,38 +207,3 @@ def _loss_scaling(seen: Seen) -> tuple[str, str]:
         return f"stays at {before:.9g} at an overflow", ""
     falls = f"; at an overflow the loss scale falls from {before:.9g} to {after:.10g} and the weights stay"
     return "", falls if before else ""
-
-
-def _variable(seen: Seen) -> Verdicts:
-    asked, trial = _asked(seen), seen.trial("variable")
-    if not ok(seen.trial("variables")):
-        yield seen.unjudged(failed(seen, seen.trial("variables")))
-    elif not asked:
-        yield seen.not_applicable("no AMP variable is set")
-    elif trial is None:
-        on_cpu = seen.run.device == "cpu"
-        yield seen.unjudged("no GPU to see it on" if on_cpu else failed(seen, None))
-    else:
-        yield _heeded(seen, trial, asked)
-
-
-def _heeded(seen: Seen, trial: SystemTrial, asked: dict[str, str]) -> Verdict:
-    state = _state(seen, trial, "session off")
-    settings = ", ".join(f"{name}={value}" for name, value in asked.items())
-    if state == "engaged":
-        return Passed(f"{seen.title}: {settings}: {_amount(trial)}{seen.where}")
-    if state == "nothing" and _too_old(seen):
-        return seen.not_applicable(_too_old(seen))
-    if state != "nothing":
-        return seen.unjudged(f"{settings}: {trial.reason or state}")
-    name = next(iter(asked))
-    remedy = ask_in_program(parse_version(seen.version), name)
-    more = [f"unset {other}" for other in list(asked)[1:] if remedy.commands]
-    return NO_EFFECT.found(
-        [subject for one in asked for subject in about("variable", one)],
-        [*seen.evidence(trial), *seen.logged("has no effect")],
-        advice=Remedy(remedy.text, [*remedy.commands, *more]),
-        name=name,
-        settings=settings,
-        title=seen.title,
-    )

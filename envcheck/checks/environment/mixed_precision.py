@@ -45,7 +45,7 @@ IGNORED = warn(
         *("NVIDIA/DeepLearningExamples#32", "NVIDIA/tensorflow#39"),
         "stock TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
     ),
-    follows=("PCI-001", "FRM-001", "FRM-007", "ACC-002"),
+    follows=("PCI-001", "FRM-001", "FRM-007"),
 )
 def amp_is_heeded(view: SnapshotView) -> Verdicts:
     values = variables(view)
@@ -73,14 +73,14 @@ def amp_is_heeded(view: SnapshotView) -> Verdicts:
     yield IGNORED.found(
         about("variable", name),
         [setting_evidence(view, name), view.evidence("target.tensorflow.version")],
-        advice=ask_in_program(version, name),
+        advice=_ask_in_program(version, name),
         variable=name,
         value=values[name],
         build=build,
     )
 
 
-def ask_in_program(version: Version | None, name: str) -> Remedy:
+def _ask_in_program(version: Version | None, name: str) -> Remedy:
     """How a program of that TensorFlow asks for mixed precision, if the variable ``name`` does nothing."""
     if version is None or version < Version("1.14"):
         return Remedy(

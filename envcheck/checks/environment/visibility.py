@@ -150,48 +150,6 @@ def _in_container(view: SnapshotView) -> bool:
     return fact(view.seen.host, "container") is not None
 
 
-ORDER = "CUDA_DEVICE_ORDER"
-OTHER_ORDER = warn(
-    "device-order-differs",
-    "CUDA and nvidia-smi number the GPUs differently",
-    f"This machine has different GPUs ({{gpus}}) and {ORDER} is {{order}}: CUDA's index of a GPU is not"
-    " nvidia-smi's.",
-    "Set it, before CUDA starts.",
-    f"export {ORDER}=PCI_BUS_ID",
-)
-
-
-@check(
-    "ENV-003",
-    title="CUDA counts GPUs in the order nvidia-smi does",
-    causes=[OTHER_ORDER],
-    about="Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by"
-    " PCI address: if the GPUs differ, CUDA_VISIBLE_DEVICES selects another one than its user meant.",
-    sources=(CUDA_GUIDE,),
-    follows=NO_GPUS_THERE,
-)
-def device_order(view: SnapshotView) -> Verdicts:
-    order = variables(view).get(ORDER)
-    if order == "PCI_BUS_ID":
-        yield Passed(f"{ORDER}=PCI_BUS_ID")
-        return
-    need_gpus(view)
-    listed, in_order = devices(view)
-    names = list(dict.fromkeys(device.name for device in listed if device.name))
-    addresses = [device.address for device in listed]
-    if len(names) < 2 and len(listed) > 1 and not all(device.name for device in listed):
-        raise NotKnown("whether all GPUs are of one kind")
-    if len(names) < 2:
-        yield Passed("all GPUs are of one kind")
-    elif in_order and all(addresses) and addresses == sorted(addresses):
-        yield Passed("CUDA counts them by PCI address here, as nvidia-smi does")
-    else:
-        shown = ", ".join(names)
-        evidence = [setting_evidence(view, ORDER), view.evidence("seen.cuda.devices", shown)]
-        subjects = about("variable", ORDER)
-        yield OTHER_ORDER.found(subjects, evidence, gpus=shown, order=order or "not set")
-
-
 CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 _OMITS = f"{CAPABILITIES}={{value}} leaves out {{lacking}}: "
 _LACKS_PARTS = "the container lacks parts of the driver"

@@ -26,6 +26,7 @@ from ..verdicts import (
     Evidence,
     Passed,
     Remedy,
+    Verdict,
     Verdicts,
     about_file,
     check,
@@ -35,7 +36,6 @@ from ..verdicts import (
 )
 from .trials import lines_of, ran
 
-_BEFORE = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
 _LACKS = re.compile(
     r"libdevice not found at|Can't find libdevice directory|ptxas not found|[Cc]ould(?:n't| not) find (?:a"
     r" suitable version of )?ptxas|Couldn't invoke ptxas|No PTX compilation provider"
@@ -89,43 +89,53 @@ def version_of_tool(tool: CompilerTool) -> Version | None:
     return parse_version(known(tool.version) or "")
 
 
-_NONE_FOUND = "XLA finds no {missing}"
-_LACKING = "XLA in {framework} {version} finds no {missing}: {effect}."
-NOT_FOUND = fail("compiler-tools-missing", _NONE_FOUND, _LACKING)
-NOT_FOUND_WHEN_ASKED = warn("compiler-tools-missing-on-demand", _NONE_FOUND, _LACKING)
+_LACKING = (
+    "XLA finds no {missing}",
+    "XLA in {framework} {version} finds no {missing}: {effect}.",
+)
+NOT_FOUND = fail("compiler-tools-missing", *_LACKING)
+NOT_FOUND_WHEN_ASKED = warn("compiler-tools-missing-on-demand", *_LACKING)
+_OLD = (
+    "XLA's ptxas ({ptxas}) is older than {framework}'s CUDA",
+    "XLA in {framework} {version} takes {path} of CUDA {ptxas}, and needs CUDA {needed}'s or a later one:"
+    " what it compiles fails, or is compiled wrongly.",
+)
+PTXAS_TOO_OLD = fail("ptxas-too-old", *_OLD)
+PTXAS_TOO_OLD_WHEN_ASKED = warn("ptxas-too-old-on-demand", *_OLD)
 
 
 @check(
     "FRM-008",
-    title="XLA finds ptxas and libdevice",
-    causes=[NOT_FOUND, NOT_FOUND_WHEN_ASKED],
-    about="XLA compiles for the GPU with two files of the CUDA toolkit, ptxas and libdevice.10.bc, which it"
-    " looks for in XLA_FLAGS=--xla_gpu_cuda_data_dir, in /usr/local/cuda, later in the nvidia-cuda-nvcc"
-    " wheel, and for ptxas on PATH. Without them JAX computes nothing on the GPU, and Keras, whose optimizers"
-    ' are compiled from TensorFlow 2.11 on, stops with "libdevice not found at ./libdevice.10.bc".',
+    title="XLA finds ptxas and libdevice, new enough",
+    causes=[NOT_FOUND, NOT_FOUND_WHEN_ASKED, PTXAS_TOO_OLD, PTXAS_TOO_OLD_WHEN_ASKED],
+    about="XLA compiles for the GPU with ptxas and libdevice.10.bc, which it looks for in"
+    " XLA_FLAGS=--xla_gpu_cuda_data_dir, in /usr/local/cuda, later in the nvidia-cuda-nvcc wheel, and for"
+    " ptxas on PATH. Without them, or with a ptxas older than the PTX that it writes, JAX computes nothing on"
+    " the GPU, and Keras's compiled optimizers stop.",
     sources=(
-        "tensorflow#58681, #56927, #35423, #33375; jax#989",
+        "tensorflow#58681, #56927, #35423, #33375; jax#989, #6799, #10083, #25344, #25718, #25853",
         "xla, cuda_root_path.cc, nvptx_libdevice_path.cc (xla_tools.csv)",
     ),
-    follows=_BEFORE,
+    follows=(
+        *NO_GPUS_THERE,
+        *("FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007"),
+    ),
 )
 @per_framework()
 def tools_found(view: SnapshotView, facts: Framework) -> Verdicts:
-    title = title_of(facts)
     if ran(facts, "xla"):
-        yield Passed(f"{title}: XLA compiled for the GPU")
+        yield Passed(f"{title_of(facts)}: XLA compiled for the GPU")
         return
     tools = xla_tools(facts)
-    if not tools.missing:
-        first = [one[0].path for one in (tools.ptxas, tools.libdevice) if one]
-        yield Passed(f"{title}: {', '.join(first)}")
-        return
+    yield _missing(view, facts, tools) if tools.missing else _version(view, facts, tools)
+
+
+def _missing(view: SnapshotView, facts: Framework, tools: XlaTools) -> Verdict:
+    title, is_jax = title_of(facts), facts.name == "jax"
     missing = " and no ".join(tools.missing)
     logged = next((line for line in lines_of(facts) if _LACKS.search(line)), "")
     if not (tools.search.always or logged or _asks_for_xla(view, facts)):
-        yield Passed(f"{title} finds no {missing}, and compiles only when asked to")
-        return
-    is_jax = facts.name == "jax"
+        return Passed(f"{title} finds no {missing}, and compiles only when asked to")
     trials = known(facts.trials) or []
     fails = any(one.name == "xla" and one.outcome == "failed" for one in trials) or (
         tools.search.always and ("libdevice.10.bc" in tools.missing or is_jax)
@@ -138,7 +148,7 @@ def tools_found(view: SnapshotView, facts: Framework) -> Verdicts:
     searched = tools.search.ptxas if tools.missing == ["ptxas"] else tools.search.libdevice
     aside = [one.path for one in tools.all if one.place == "aside"][:3]
     shown = f"none in {', '.join(searched)}" + (f"; aside: {', '.join(aside)}" if aside else "")
-    yield (NOT_FOUND if fails else NOT_FOUND_WHEN_ASKED).found(
+    return (NOT_FOUND if fails else NOT_FOUND_WHEN_ASKED).found(
         about_framework(facts),
         [view.evidence(f"target.{facts.name}.compiler_tools", shown), *_log(facts, logged)],
         advice=bring_tools(view, facts, tools),
@@ -146,6 +156,35 @@ def tools_found(view: SnapshotView, facts: Framework) -> Verdicts:
         version=known(facts.version) or "",
         missing=missing,
         effect=effect,
+    )
+
+
+def _version(view: SnapshotView, facts: Framework, tools: XlaTools) -> Verdict:
+    title = title_of(facts)
+    logged = next((line for line in lines_of(facts) if _REFUSES.search(line)), "")
+    paths = ", ".join(one[0].path for one in (tools.ptxas, tools.libdevice) if one)
+    if not tools.ptxas or not (tools.search.ptxas or logged):
+        return Passed(f"{title}: {paths}")
+    taken = tools.ptxas[0]
+    version = parse_version(need(taken.version, f"the version of {taken.path}"))
+    if version is None:
+        raise NotKnown(f"which version {taken.path} is")
+    needed = _needed(facts, tools.search)
+    if not logged and version.release[: len(needed.release)] >= needed.release:
+        return Passed(f"{title}: {paths}, of CUDA {version}")
+    return (PTXAS_TOO_OLD if facts.name == "jax" or logged else PTXAS_TOO_OLD_WHEN_ASKED).found(
+        about_framework(facts) + about_file(taken.path),
+        [
+            view.evidence(f"target.{facts.name}.compiler_tools", f"{taken.path}: {version}"),
+            view.evidence(f"target.{facts.name}.built_cuda"),
+            *_log(facts, logged),
+        ],
+        advice=newer_ptxas(view, facts, tools, taken, needed),
+        framework=title,
+        version=known(facts.version) or "",
+        path=taken.path,
+        ptxas=str(version),
+        needed=str(needed),
     )
 
 
@@ -203,61 +242,6 @@ def _wheels(facts: Framework) -> list[str]:
 def _wheel_root(facts: Framework) -> str:
     site = (known(facts.file) or "").rpartition("/")[0].rpartition("/")[0]
     return f"{site or '.'}/nvidia/cuda_nvcc"
-
-
-_IS_OLD = "XLA's ptxas ({ptxas}) is older than {framework}'s CUDA"
-_OLD = (
-    "XLA in {framework} {version} takes {path} of CUDA {ptxas}, and needs CUDA {needed}'s or a later one:"
-    " what it compiles fails, or is compiled wrongly."
-)
-PTXAS_TOO_OLD = fail("ptxas-too-old", _IS_OLD, _OLD)
-PTXAS_TOO_OLD_WHEN_ASKED = warn("ptxas-too-old-on-demand", _IS_OLD, _OLD)
-
-
-@check(
-    "FRM-009",
-    title="XLA's ptxas is new enough",
-    causes=[PTXAS_TOO_OLD, PTXAS_TOO_OLD_WHEN_ASKED],
-    about="XLA takes the first ptxas that it finds, for most versions the one on PATH. One that is older than"
-    " the PTX that XLA writes stops with \"Unsupported .version 8.4; current version is '8.2'\"; one older"
-    " than 11.1 compiles wrongly without a message.",
-    sources=("jax#6799, #10083, #25344, #25718, #25853", "xla_tools.csv"),
-    follows=(*_BEFORE, "FRM-008"),
-)
-@per_framework()
-def ptxas_new_enough(view: SnapshotView, facts: Framework) -> Verdicts:
-    title = title_of(facts)
-    if ran(facts, "xla"):
-        yield Passed(f"{title}: XLA compiled for the GPU")
-        return
-    tools = xla_tools(facts)
-    logged = next((line for line in lines_of(facts) if _REFUSES.search(line)), "")
-    if not tools.search.ptxas and not logged:
-        raise Skip(f"this {title} compiles without ptxas")
-    if not tools.ptxas:
-        raise Skip(f"{title} finds no ptxas")
-    taken = tools.ptxas[0]
-    version = parse_version(need(taken.version, f"the version of {taken.path}"))
-    if version is None:
-        raise NotKnown(f"which version {taken.path} is")
-    needed = _needed(facts, tools.search)
-    if not logged and version.release[: len(needed.release)] >= needed.release:
-        yield Passed(f"{title}: {taken.path} {version}")
-        return
-    yield (PTXAS_TOO_OLD if facts.name == "jax" or logged else PTXAS_TOO_OLD_WHEN_ASKED).found(
-        about_framework(facts) + about_file(taken.path),
-        [
-            view.evidence(f"target.{facts.name}.compiler_tools", f"{taken.path}: {version}"),
-            view.evidence(f"target.{facts.name}.built_cuda"),
-            *_log(facts, logged),
-        ],
-        advice=newer_ptxas(view, facts, tools, taken, needed),
-        framework=title,
-        version=known(facts.version) or "",
-        path=taken.path,
-        ptxas=str(version),
-        needed=str(needed),
-    )
 
 
 def _needed(facts: Framework, search: XlaSearch) -> Version:
