@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 from systems import framework, gpu, nvml, system
 
-from envcheck.collector import systems
 from envcheck.collector.systems.running import jobs
 
 NOTHING: tuple[list[Any], str] = ([], "libcuda cannot be loaded: libcuda.so.1")
 ONE: Any = ([gpu(0)], "")
 TWO: Any = ([gpu(0), gpu(1)], "")
-ON_THE_CPU = ("", "", "cpu", "-1")
 TORCH = system("amp-torch", framework="torch")
 GPU_TORCH = system("amp-torch", framework="torch", gpus=1)
 NCCL = system("nccl", gpus=2, libraries=("libnccl",))
@@ -57,13 +55,6 @@ def test_only_what_was_asked_for_and_is_there_is_planned() -> None:
 )
 def test_framework_that_does_not_work_runs_nothing(section: Any, words: str) -> None:
     assert only(TORCH, ONE, section) == ("not-run", words, "gpu", None)
-
-
-def test_build_for_the_cpu_runs_there_whatever_gpus_there_are() -> None:
-    cpu = framework(cuda_build=False, gpus=[])
-    for chosen in (NOTHING, ONE, ([gpu(0, outcome="busy", reason="x")], "")):
-        assert only(TORCH, chosen, cpu) == ("", "", "cpu", None)
-        assert only(GPU_TORCH, chosen, cpu)[:2] == ("not-applicable", "built without CUDA")
 
 
 def test_without_a_gpu_it_runs_on_the_cpu_or_says_why_not() -> None:
@@ -119,24 +110,6 @@ def test_each_gpu_has_a_run_of_its_own() -> None:
     assert made[1].reason == "GPU 1: its compute mode is Prohibited"
 
 
-@pytest.mark.parametrize("on_cpu", ["none", "few", "always"])
-def test_ranks_may_run_on_the_cpu(on_cpu: str) -> None:
-    one = system("ranks", framework="torch", gpus=0 if on_cpu == "always" else 2, on_cpu=on_cpu)
-    well = framework()
-    assert only(one, NOTHING, well) == ON_THE_CPU
-    assert only(one, TWO, framework(cuda_build=False, gpus=[])) == ON_THE_CPU
-    if on_cpu == "none":
-        assert only(one, ONE, well)[:2] == ("not-applicable", "one GPU")
-        assert only(one, TWO, framework(gpus=[]))[0] == "not-run"
-    else:
-        assert (
-            only(one, ONE, well) == only(one, ([gpu(0), gpu(0, "MIG-a")], ""), well) == ON_THE_CPU
-        )
-        assert only(one, TWO, framework(gpus=[])) == ON_THE_CPU
-    both = ON_THE_CPU if on_cpu == "always" else ("", "", "gpu", "GPU-0,GPU-1")
-    assert only(one, TWO, well) == both
-
-
 def test_memory_is_a_quarter_of_what_is_free_on_the_fullest() -> None:
     chosen = [gpu(0), gpu(1)]
     assert jobs.memory_mib(chosen, nvml(80000, 40000), 1) == 10000
@@ -161,14 +134,3 @@ def test_library_that_a_framework_mapped_comes_first_then_wheels() -> None:
     document = {"loader": {"facts": {"libraries": []}}}
     (without,) = jobs.plan([NCCL], ["nccl"], TWO, {"target": document})
     assert (without.outcome, without.reason) == ("not-applicable", "the target has no libnccl")
-
-
-def test_every_file_of_the_folder_is_a_system() -> None:
-    found = systems.load()
-    assert found and len({(one.module, one.framework) for one in found}) == len(found)
-    assert [one.alone for one in found] == sorted(one.alone for one in found)
-    for one in found:
-        assert one.name == one.name.lower().replace(" ", "-"), "as --only takes it"
-        assert one.document in ("machine", "target") and one.on_cpu in ("", "none", "few", "always")
-        assert one.framework in ("", "tensorflow", "torch", "jax")
-        assert not (one.each_gpu and one.gpus > 1)

@@ -90,18 +90,6 @@ def test_the_seconds_of_ranks_begin_when_all_have_imported_their_framework() -> 
     assert writer.begun == [(2.5, "2.15.1")]
 
 
-def test_ranks_that_failed_before_they_were_ready_begin_nothing_later() -> None:
-    first, second, writer = _Child(over=True), _Child(), _Writer()
-    wait = ranks.RankWait(_ranks(first, second), 100.0, 50.0, writer)
-    wait.look()
-    second.result = _Result()
-    wait.look()
-    assert writer.begun == []
-    wait.report_ready()
-    wait.report_ready()
-    assert writer.begun == [(0.0, None)]
-
-
 def test_the_rank_that_failed_is_named_and_not_one_that_waited_for_it() -> None:
     waited, failed = _ranks(_Child(over=True), _Child(over=True))
     stopped = _Result()

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 from systems import framework, gpu, system
 
-from envcheck import collection
-from envcheck.collector import gpu_work, inside, systems
+from envcheck.collector import gpu_work, systems
 from envcheck.collector.documents import document, snapshot
 from envcheck.collector.kernels import campaign
 from envcheck.collector.main import Request
@@ -156,12 +155,6 @@ class Made:
 def one_run(monkeypatch: pytest.MonkeyPatch, script: Script, **said: Any) -> facts.SystemRun:
     (run,) = Made(monkeypatch, {"made": script}, [system("made", **said)]).runs()
     return run
-
-
-def test_the_bounds_of_the_collector_are_those_of_the_runner() -> None:
-    longest = max(one.deadline for one in systems.load())
-    most = runner.LIMIT + (runner.IMPORT + longest) * campaign.MOST_PATIENCE
-    assert collection.SYSTEMS == inside.SYSTEMS >= most
 
 
 def test_the_outcomes_are_those_of_the_snapshot() -> None:

@@ -51,12 +51,6 @@ def test_engaged() -> None:
     assert "1 cluster, 1 module" in answer.detail and "JAX" not in answer.detail
 
 
-def test_a_jax_that_shows_no_modules_is_judged_by_how_often_python_ran() -> None:
-    shown = trial("jit", calls=2, python_runs=1, difference=0.0)
-    answer = result("ACC-007", jax(NO_JIT, shown))
-    assert answer.outcome == "pass" and "traced once" in answer.detail
-
-
 @pytest.mark.parametrize(
     ("flags", "rest"),
     [
@@ -75,15 +69,6 @@ def test_a_variable_switches_clustering_off(flags: str, rest: str) -> None:
     assert f"TF_XLA_FLAGS={flags.split()[-1]} switches it off" in finding.headline
     assert rest in told(finding)
     assert result("ACC-007", one, **variables(TF_XLA_FLAGS=flags)).outcome == "pass"
-
-
-def test_a_variable_switches_jax_off() -> None:
-    lazy = trial("jit", calls=2, python_runs=2, modules=0, fusions=0, difference=0.0)
-    finding = only(result("ACC-007", jax(NO_JIT, lazy), **variables(JAX_DISABLE_JIT="True")))
-    assert "compiles nothing: JAX_DISABLE_JIT=True switches it off" in finding.headline
-    assert "unset JAX_DISABLE_JIT" in told(finding)
-    finding = only(result("ACC-007", jax(NO_JIT, lazy), **variables(JAX_DISABLE_JIT="0")))
-    assert finding.headline == "XLA is on and compiles nothing: it gives no reason"
 
 
 NO_SM_90 = "ptxas fatal   : Value 'sm_90' is not defined for option 'gpu-name'"
@@ -159,12 +144,6 @@ def test_the_log_names_the_cause(line: str, words: str, commands: str) -> None:
         assert words in finding.headline and finding.headline.startswith("XLA is on and ")
         assert re.search(commands, told(finding))
         assert line[:40] in told(finding)
-
-
-def test_clusters_that_are_marked_and_not_compiled() -> None:
-    lazy = trial("auto-clustering", clusters=1, runs=1, modules=0, fusions=0, difference=0.0)
-    finding = only(result("ACC-008", run(OFF, JIT, lazy)))
-    assert "marks clusters and compiles none of them: it gives no reason" in finding.headline
 
 
 @pytest.mark.parametrize("where", ["off", "jit_compile"])

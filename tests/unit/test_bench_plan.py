@@ -10,7 +10,6 @@ import pytest
 from envcheck.bench.making import BatchTooLarge
 from envcheck.bench.plan import BUDGET, BenchPlan, plan
 from envcheck.bench.request import WHAT, BenchRequest
-from envcheck.exit_codes import Cannot, UsageError
 from envcheck.facts.bench import BenchRow
 
 
@@ -76,34 +75,6 @@ def test_a_batch_that_cannot_fit_is_refused_in_one_sentence_and_one_that_can_is_
     assert {row.batch for row in found.rows} == {64} and len(found.rows) == 4
 
 
-def test_an_unknown_row_is_told_with_the_one_that_was_meant() -> None:
-    with pytest.raises(UsageError, match="no row 'resnet5'; did you mean \"resnet50\""):
-        _plan([], what=["resnet5"])
-    with pytest.raises(UsageError, match="from 1 to 100"):
-        _plan([], repetitions=0)
-
-
-def test_a_target_without_a_framework_cannot() -> None:
-    with pytest.raises(Cannot, match="no framework"):
-        _plan(made.gpus("h100"), made.framework(imported=False))
-
-
-def test_gpus_are_chosen_by_their_index() -> None:
-    found = _plan(made.gpus("h100", 3), what=["mlp"], gpus=[2])
-    assert {tuple(row.gpus) for row in found.rows} == {("0000:03:00.0",)}
-    with pytest.raises(UsageError, match="--gpu 7: there is only 0, 1, 2"):
-        _plan(made.gpus("h100", 3), gpus=[7])
-    with pytest.raises(UsageError, match="--gpu 0: there is no GPU"):
-        _plan([], gpus=[0])
-
-
-def test_a_gpu_in_instances_is_left_out() -> None:
-    found = _plan(made.gpus("h100", mig_enabled=True), what=["mlp"])
-    assert found.on_cpu and found.left_out[0].reason.startswith("MIG is on")
-    with pytest.raises(Cannot, match="MIG is on"):
-        _plan(made.gpus("h100", mig_enabled=True), what=["mlp"], gpus=[0])
-
-
 def test_several_gpus_run_alone_and_then_together() -> None:
     found = _plan(made.gpus("h100", 3), what=["mlp"])
     alone = [row for row in found.rows if row.precision == "amp" and not row.together]
@@ -147,17 +118,6 @@ def test_what_tells_most_takes_five_minutes() -> None:
     alone = [row for row in four.rows if row.precision == "amp" and not row.together]
     assert len({tuple(row.gpus) for row in alone}) == 4
     assert [row for row in four.rows if row.together] and four.seconds <= BUDGET
-
-
-@pytest.mark.parametrize("seconds", [0.5, 12.0])
-def test_a_cpu_ends_within_a_minute_and_says_that_it_is_one(seconds: float) -> None:
-    for version in ("1.15.5", "2.15.1"):
-        slow = made.framework("tensorflow", version, import_seconds=seconds)
-        found = _plan([], slow)
-        assert found.on_cpu and found.rows and found.seconds <= 60
-        assert all(row.small and row.half in ("", "bfloat16") for row in found.rows)
-        assert ("amp" in {row.precision for row in found.rows}) == (version == "2.15.1")
-    assert found.repetition_seconds < 1
 
 
 @pytest.mark.parametrize("product", [*made.PRODUCTS, ""])

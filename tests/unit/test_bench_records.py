@@ -80,19 +80,3 @@ def test_repetitions_are_bounded_and_keep_their_microseconds() -> None:
     found = reader(*[repetition(seconds=0.000125, steps=1)] * 1200)
     assert len(found.repetitions) == records.MOST_REPETITIONS
     assert found.repetitions[0]["seconds"] == 0.000125 and found.rate == pytest.approx(8000)
-
-
-@pytest.mark.parametrize("loss", [float("nan"), float("-inf"), None, "x", [1]])
-def test_a_loss_that_is_no_number_is_null(loss: Any) -> None:
-    assert reader(repetition(loss=loss)).losses == [None]
-
-
-def test_memory_is_a_fact_or_says_why_not() -> None:
-    found = run_of(reader({"memory": {"pool_mib": 10, "tensors_mib": -3, "rude": 1}}))
-    assert found.memory.pool_mib == 10 and not isinstance(found.memory.tensors_mib, int)
-
-
-def test_words_are_made_safe_and_short() -> None:
-    found = reader({"begin": {"import_seconds": 1, "framework_version": "2\x07" * 99}})
-    version = found.run["framework_version"]
-    assert "\x07" not in version and len(version) <= 80

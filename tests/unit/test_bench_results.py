@@ -161,11 +161,6 @@ def test_a_gpu_below_its_peers_is_named() -> None:
     assert scaled.slowest == addresses[2] and scaled.slowest_words.startswith("GPU 2 runs at 93%")
 
 
-def test_an_epoch_of_mnist_is_its_images_by_the_rate() -> None:
-    found = judged(run(6000, what="mnist", model="mnist", image=28)).rows[0]
-    assert found.epoch_seconds == pytest.approx(10.0, rel=0.01)
-
-
 @pytest.mark.parametrize(
     "timed",
     [

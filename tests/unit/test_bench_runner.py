@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from bench_world import GPU, Died, Hangs, World, row
 
-from envcheck.facts.base import Unavailable
 from envcheck.facts.bench import RowRun
 
 
@@ -66,25 +65,6 @@ def test_what_ends_a_row_costs_that_row_alone(
     assert [event["outcome"] for event in last] == [outcome, "ok"]
 
 
-@pytest.mark.parametrize("part", ["evidence", "memory", "loss"])
-def test_what_cannot_be_had_costs_itself_alone(world: World, part: str) -> None:
-    world.acts = {"a": {part: raising(ValueError("no such thing"))}}
-    (run,) = world.run([row("a", gpus=[GPU])])
-    assert run.outcome == "ok" and len(run.repetitions) == 3
-    if part == "evidence":
-        assert run.evidence == {"problem": "ValueError: no such thing"}
-    elif part == "loss":
-        assert run.losses == [None] * 3
-    else:
-        assert isinstance(run.memory.pool_mib, Unavailable)
-
-
-def test_skipped_steps_are_counted(world: World) -> None:
-    world.acts = {"a": {"run": lambda: 2}}
-    (run,) = world.run([row("a")])
-    assert [one.skipped for one in run.repetitions] == [2] * 3
-
-
 def test_a_job_is_a_process_a_gpu_and_ends_with_the_first_that_fails(world: World) -> None:
     job = row("a", gpus=[GPU, "0000:01:00.0"], together="ddp", batch=4)
     (run,) = world.run([job])
@@ -106,13 +86,3 @@ def test_the_users_word_ends_it_and_keeps_what_is_done(world: World) -> None:
     world.acts = {"b": {"evidence": stop}}
     runs = world.run([row("a"), row("b"), row("c")])
     assert outcomes(runs) == {"a": "ok", "b": "interrupted"} and world.bench.interrupted
-
-
-def test_a_row_that_cannot_begin_says_why(world: World) -> None:
-    runs = world.run([row("a"), row("b")], limit=1.0)
-    assert outcomes(runs) == {"a": "ok", "b": "not-run"} and runs[1].reason == "no time left for it"
-    (run,) = world.run([row("a", gpus=["0000:09:00.0"])])
-    assert run.outcome == "not-run" and "0000:09:00.0" in run.reason
-    world.request.scratch = "/nowhere/at/all"
-    (run,) = world.run([row("a")])
-    assert run.outcome == "error" and "no files for its process" in run.reason

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from envcheck.bench.records import BenchResult, RowResult
 from envcheck.facts.base import Unavailable
-from envcheck.facts.bench import Repetition, RowMemory, WarmUp
+from envcheck.facts.bench import RowMemory
 from envcheck.findings.model import Diagnosis
 from envcheck.reports import bench, bench_model
 from envcheck.reports.bench_model import BenchReport
@@ -66,41 +66,6 @@ def test_a_row_has_all_that_the_table_is_for() -> None:
     assert text.startswith("✗ 1 problem: resnet50 amp xla 256: 21 % below 2,790 images/s\n")
     assert "FAIL resnet50 amp xla 256: 21 % below 2,790 images/s\n" in text
     assert "resnet50 amp xla 256: first suspect: thermal slowdown in 38 %" in text
-
-
-def test_no_speed_up_without_a_proof() -> None:
-    row = b.judged(
-        b.ran(b.row(), 2210),
-        proof="not-engaged",
-        proof_words="FP16 products 0 of 53",
-        speed_up=None,
-    )
-    text = shown(row)
-    assert "unproven" in line_with(text, "2,210 ±") or "×" not in line_with(text, "2,210 ±")
-    assert "WARN resnet50 amp xla 256: no speed-up: FP16 products 0 of 53" in text
-
-
-def test_what_a_rate_lacks_is_told() -> None:
-    repetitions = [Repetition(began=n, seconds=1.0, steps=10, skipped=3) for n in range(2)]
-    run = b.ran(b.row(), 1, repetitions=repetitions, warm_up=WarmUp(steps=9, seconds=30.0))
-    text = shown(b.judged(run))
-    assert "skipped 6 of 20 steps" in text
-    assert "only 2 repetitions" in text and "was not steady" in text
-
-
-def test_a_cpu_is_called_one_before_anything_else() -> None:
-    row = b.row("mlp fp32", model="mlp", small=True, gpus=[], image=0, precision="fp32", half="")
-    text = shown(b.judged(b.ran(row, 800), proof="nothing-to-engage"), seconds=40.0)
-    first, second, *_ = text.splitlines()
-    assert first == "✓ 1 row measured: on a CPU, without a reference to compare with"
-    assert second.startswith("On a CPU: small sizes")
-    assert "small" in text and "MFU" not in text
-
-
-def b_gpus() -> list[str]:
-    from h100 import ADDRESSES
-
-    return list(ADDRESSES)
 
 
 @pytest.mark.parametrize("width", (60, 80, 120))

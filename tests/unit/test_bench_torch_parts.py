@@ -10,7 +10,6 @@ import pytest
 
 from envcheck.collector.bench import tf32_bits
 from envcheck.collector.bench.torch import evidence
-from envcheck.collector.bench.torch.precision import skipped
 
 INTERVAL = 2000
 
@@ -27,25 +26,6 @@ def scaler(outcomes: str, state: dict[str, Any] | None = None) -> dict[str, Any]
         if state["_growth_tracker"] == INTERVAL:
             state.update(scale=state["scale"] * 2, _growth_tracker=0)
     return state
-
-
-@pytest.mark.parametrize(
-    ("before", "steps"),
-    [
-        ("", "...."),
-        ("", "s.s.."),
-        ("", "ssss"),
-        ("", "." * INTERVAL),
-        ("", "." * INTERVAL + "s"),
-        ("", "." * INTERVAL + "s" + "." * 10),
-        ("." * (INTERVAL - 1), ".s.........."),
-        ("." * 1500, "." * (2 * INTERVAL)),
-        ("s..", "." * (INTERVAL // 2) + "ss" + "." * (INTERVAL // 2)),
-    ],
-)
-def test_skipped_steps_are_counted_by_the_scale(before: str, steps: str) -> None:
-    state = scaler(before)
-    assert skipped(state, scaler(steps, state), len(steps)) == steps.count("s")
 
 
 FP32, TF32 = tf32_bits.FACTORS, (1.0, *tf32_bits.FACTORS[1:])

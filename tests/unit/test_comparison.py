@@ -11,13 +11,12 @@ import memory_runs
 import msgspec
 import pytest
 from build import document, ok
-from h100 import ABSENT, COUNT, gpu, machine, with_fault
+from h100 import ABSENT, COUNT, machine, with_fault
 from targets import good_target
 from whole import host, whole
 
 from envcheck.attributes.measurements import measurements
 from envcheck.attributes.model import Measurement
-from envcheck.attributes.readers import memory_built_in
 from envcheck.attributes.values import attributes, gpus_of
 from envcheck.facts.base import known
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels, ModeRun, Rate
@@ -82,10 +81,6 @@ def test_variables_of_one_machine_or_one_job_are_no_settings() -> None:
     }
 
 
-def test_memory_that_is_missing_is_seen() -> None:
-    assert memory_built_in(2015 - 64) != memory_built_in(2015)
-
-
 def kernels(**changes: Any) -> Snapshot:
     rate = Rate(timer="clock64", tflops=600.0, spread=1.02)
     values: dict[str, Any] = {
@@ -145,21 +140,6 @@ def test_memory_links_and_pairs() -> None:
     pairs = [one for one in found if one.key == "peers.directly"]
     assert len(pairs) == COUNT * (COUNT - 1) and "GPU 0 to GPU 1" in {one.device for one in pairs}
     assert "links.pinned_both_ways" in keys(found)
-
-
-def test_rows_of_a_bench() -> None:
-    snapshot = load(demos.build("bench"))
-    found = [one for one in figures(snapshot) if one.key.startswith("bench.")]
-    assert "bench.resnet50.keras.fp32.128" in keys(found)
-    first = next(one for one in found if one.key == "bench.resnet50.keras.fp32.128")
-    assert first.unit == "images/s" and first.device == "GPU 0"
-    assert first.spread is not None and first.spread < 0.1 and "TensorFlow 2." in first.under
-    assert not [one for one in found if "parity" in one.key]
-
-
-def test_a_gpu_without_an_index_is_called_by_its_place() -> None:
-    told = of(machine([msgspec.structs.replace(gpu(n), index=ABSENT) for n in range(2)]))
-    assert ("gpus.nvlinks", "GPU 0") in told and ("gpus.nvlinks", "GPU 1") in told
 
 
 def test_a_row_on_a_cpu_has_no_device() -> None:

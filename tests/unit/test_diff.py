@@ -10,7 +10,7 @@ from typing import Any
 import demos
 import msgspec
 import pytest
-from h100 import COUNT, VICTIM, gpu, machine, with_fault
+from h100 import COUNT, gpu, machine, with_fault
 from test_comparison import kernels
 
 from envcheck.attributes.difference import differences
@@ -77,25 +77,6 @@ def test_the_check_that_turned_comes_first() -> None:
     shown = text(report)
     assert "What explains it" in shown
     assert "FAIL GPU-008" in shown and "(was ok)" in shown
-
-
-def test_a_link_that_lost_lanes_is_told_with_its_gpu() -> None:
-    report = of(machine(), with_fault(pcie_width=8))
-    (fact,) = report.facts
-    assert (fact.key, fact.before, fact.after, fact.devices) == (
-        "gpus.pcie_lanes",
-        "16",
-        "8",
-        [f"GPU {VICTIM}"],
-    )
-    assert "PCIe lanes, GPU 3: 16 → 8" in text(report)
-
-
-def test_another_product_is_said_in_the_first_line() -> None:
-    report = of(machine(), machine([gpu(n, name="NVIDIA L4") for n in range(4)]))
-    assert text(report).startswith(
-        "These are different machines: 8 × NVIDIA H100 80GB HBM3, and 4 × NVIDIA L4."
-    )
 
 
 def rated(value: float, spread: float | None = 1.01, **changes: Any) -> Snapshot:

@@ -57,20 +57,6 @@ def test_a_trial_that_failed_could_not_run_and_says_why(system: str) -> None:
 
 
 @EACH
-@pytest.mark.parametrize(
-    ("outcome", "said", "words"),
-    [
-        ("not-applicable", "skipped", "not applicable: "),
-        ("not-run", "could-not-run", "one thing is missing"),
-        ("timeout", "could-not-run", "one thing is missing"),
-    ],
-)
-def test_a_run_without_trials(system: str, outcome: str, said: str, words: str) -> None:
-    result = judged(system, outcome=outcome, reason="one thing is missing")
-    assert words in first(result, said) and "one thing is missing" in result.reason
-
-
-@EACH
 def test_a_wrong_sum_fails(system: str) -> None:
     result = judged(system, well(system, sum=2.0), control(system))
     assert first(result, "fail")
@@ -130,26 +116,6 @@ def test_a_proxy_is_named_where_it_goes_well_without_it(system: str, name: str) 
     first(judged(system, well(system, proxy="http_proxy"), control(system)), "pass")
 
 
-@pytest.mark.parametrize(
-    ("reason", "hint"),
-    [
-        ("OSError: [Errno 28] No space left on device: '/dev/shm/x'", "is /dev/shm too small?"),
-        ("UnavailableError: Connection refused", "does a firewall stand"),
-    ],
-)
-def test_what_is_often_behind_a_failure_is_hinted_at(reason: str, hint: str) -> None:
-    result = judged("multiworker", bad("workers", reason))
-    assert hint in first(result, "could-not-run")
-
-
-def test_a_tf_config_of_the_users_is_mentioned() -> None:
-    for system in ("multiworker", "mirrored", "parameter-servers"):
-        told = well(system, tf_config="worker 0 of 4")
-        assert (
-            "TF_CONFIG is set here (worker 0 of 4)" in judged(system, told, control(system)).detail
-        )
-
-
 def test_mirrored_without_nccl_between_gpus_is_told() -> None:
     given: dict[str, Any] = {"device": "gpu", "gpus": ["0000:01:00.0", "0000:02:00.0"]}
     by_one = well("mirrored", reduction="ReductionToOneDevice", implementation=None)
@@ -204,14 +170,3 @@ def test_horovod_built_with_nccl_and_not_using_it_is_told() -> None:
     silent = well("horovod", nccl=True, operations=None)
     said = first(judged("horovod", silent, control("horovod"), **GPUS), "could-not-run")
     assert "timeline does not name" in said
-
-
-def test_horovods_limit_is_named_with_its_error() -> None:
-    failed = bad("ranks", "ImportError: Extension horovod.tensorflow has not been built")
-    old = judged("horovod", failed).reason
-    new = judged("horovod", failed, framework_version="2.16.1").reason
-    assert "has not been built" in old and "horovod#4290" not in old
-    assert "has not been built" in new and "horovod#4290" in new
-    assert (
-        "4290" not in judged("horovod", failed, framework="torch", framework_version="2.16").reason
-    )

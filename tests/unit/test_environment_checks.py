@@ -25,7 +25,6 @@ from targets import (
     with_variables,
 )
 
-from envcheck.checks.visible import VisibleDevice, choose
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
 from envcheck.facts.host import Host
@@ -82,16 +81,6 @@ def test_cuda_visible_devices(value: str, outcome: str, says: str) -> None:
     assert says in result.detail + "".join(finding.message for finding in result.findings)
 
 
-def test_a_short_uuid_means_the_one_that_begins_so() -> None:
-    devices = [
-        VisibleDevice("", "", uuid, "")
-        for uuid in ("GPU-8932f937-a", "GPU-8932f937-b", "GPU-77777777-c")
-    ]
-    assert choose("GPU-7", devices).chosen == devices[2:]
-    assert choose("GPU-8932f937", devices).chosen == []  # which of the two?
-    assert choose("GPU-8932f937-b", devices).chosen == devices[1:2]
-
-
 def test_a_job_that_slurm_gave_no_gpu() -> None:
     for value in ("", "NoDevFiles"):
         (finding,) = on("ENV-001", CUDA_VISIBLE_DEVICES=value, SLURM_JOB_ID="7").findings
@@ -142,24 +131,6 @@ def test_one_of_several_mig_instances(seen: int | None, gpus: list[Gpu], outcome
         assert "CUDA_VISIBLE_DEVICES='MIG-<uuid-1>' python3" in finding.remedy.commands[1]
         named = of_instances(seen, *gpus, CUDA_VISIBLE_DEVICES="MIG-<uuid-1>")
         assert named.outcome == "pass"
-
-
-def test_two_mig_instances_that_are_named() -> None:
-    both = "MIG-<uuid-1>,MIG-<uuid-2>"
-    (finding,) = of_instances(1, TWO, CUDA_VISIBLE_DEVICES=both).findings
-    assert finding.level == "warn" and "names 2 MIG instances" in finding.message
-    target = good_target(
-        environment=Environment(variables={"CUDA_VISIBLE_DEVICES": both}),
-        tensorflow=tensorflow(gpus=[FrameworkGpu(name="A100")]),
-    )
-    assert judge(snapshot(target, **machine(TWO)), "FRM-002", "framework").outcome == "pass"
-
-
-ENTRY = st.one_of(
-    st.integers(-2, 5).map(str),
-    st.text(max_size=6).filter(lambda text: "," not in text),
-    st.sampled_from(["GPU-<uuid-1>", "GPU-<uuid-2>", "MIG-<uuid-1>", ""]),
-)
 
 
 # ENV-002, ENV-009

@@ -17,7 +17,6 @@ from targets import (
     good_snapshot,
     good_target,
     gpu,
-    interpreter,
     judge,
     machine,
     not_imported,
@@ -113,15 +112,6 @@ def test_known_reasons_of_an_import_failure(words: str, says: str, command: str)
     assert finding.evidence[0].value.startswith(words.splitlines()[0][:40])
 
 
-def test_modules_that_python_3_12_has_no_more() -> None:
-    for module, command in (("distutils.version", ["setuptools"]), ("imp", [])):
-        broken = not_imported(words=f"ModuleNotFoundError: No module named '{module}'")
-        (finding,) = on("FRM-001", broken, interpreter=interpreter(version="3.12.4")).findings
-        assert "Python does not have after 3.11" in finding.message
-        assert finding.remedy is not None
-        assert [one.split()[-1] for one in finding.remedy.commands] == command
-
-
 # FRM-002
 
 
@@ -178,15 +168,6 @@ def test_driver_against_the_builds_cuda(
     assert says in words
 
 
-def test_the_newest_tensorflow_that_the_driver_runs_is_named() -> None:
-    target = good_target(tensorflow=tensorflow(), interpreter=interpreter(version="3.10.13"))
-    a100 = gpu(0, "NVIDIA A100-SXM4-40GB", "8.0")
-    snap = snapshot(target, **machine(a100, driver="470.57.02", cuda="11.4"))
-    (finding,) = judge(snap, "FRM-003", "framework").findings
-    assert finding.remedy is not None
-    assert finding.remedy.commands[-1].endswith("'tensorflow[and-cuda]==2.14.1'")
-
-
 # FRM-004
 
 
@@ -228,11 +209,6 @@ def test_pytorchs_other_wheels_are_named(
     assert finding.remedy.commands[0].endswith(
         f"--index-url https://download.pytorch.org/whl/{index}"
     )
-
-
-def test_ptx_that_is_newer_than_the_driver() -> None:
-    result = with_gpu("NVIDIA B200", "10.0", ["compute_90"], built_cuda="12.9")
-    assert result.outcome == "fail" and "newer than the driver's 12.8" in result.findings[0].message
 
 
 CAPABILITY = st.tuples(st.integers(3, 13), st.integers(0, 9))
@@ -291,19 +267,6 @@ def test_a_cpu_build_on_a_gpu_machine() -> None:
     assert finding.remedy is not None
     assert finding.remedy.commands[-1].endswith(
         "'tensorflow[and-cuda]==2.17.1' --force-reinstall --no-deps"
-    )
-
-
-def test_tensorflow_1_for_gpus_is_nvidias() -> None:
-    first = tensorflow(cuda_build=False, gpus=[], version="1.15.5")
-    (finding,) = on("FRM-005", first).findings
-    assert finding.remedy is not None
-    assert finding.remedy.commands[-1].endswith("nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
-    older = tensorflow(cuda_build=False, gpus=[], version="2.11.0")
-    (finding,) = on("FRM-005", older).findings
-    assert finding.remedy is not None
-    assert finding.remedy.commands[-1].endswith(
-        "-m pip install tensorflow==2.11.0 --force-reinstall"
     )
 
 

@@ -34,16 +34,6 @@ def test_each_setting_finds_the_switch_where_it_belongs() -> None:
     }
 
 
-def test_a_framework_without_a_switch() -> None:
-    told = measured(FakeAdapter(tf32=None)).modes
-    assert told["tf32/switch-on"]["outcome"] == "not-supported"
-    assert told["tf32/switch-on"]["reason"] == "Fake 1.0 has no switch that turns TF32 on"
-    assert told["fp32/switch-off"]["reason"] == "Fake 1.0 has no switch that turns TF32 off"
-    assert told["fp32/default"]["outcome"] == "ok"
-    reference = told["fp32/default"]["rate"]["fp32_tflops"]
-    assert reference["unavailable"] == "not-supported" and "no switch" in reference["detail"]
-
-
 def test_the_override_stands_above_a_switch_that_does_not_move() -> None:
     adapter = FakeAdapter(tf32=True)
     adapter.stubborn = True
@@ -90,13 +80,6 @@ def test_kernel_names_have_stages_of_their_own(
         ("bf16/half", "names"),
     ]  # after all is timed
     assert told.modes["bf16/half"]["hardware"] == {"kernel_names": ["/x/libcupti.so", "12"]}
-
-
-def test_a_reference_that_a_process_died_of_is_not_run_again() -> None:
-    adapter = FakeAdapter()
-    told = measured(adapter, settings=["half"], modes=["fp16"], dead=["fp32/switch-off"])
-    assert told.modes["fp16/half"]["rate"]["fp32_tflops"]["unavailable"] == "lost"
-    assert not [entry for entry in adapter.log if "fp32" in entry]
 
 
 @pytest.mark.parametrize(

@@ -75,29 +75,6 @@ def test_a_mixed_cudnn() -> None:
     assert finding.remedy is not None and "sudo apt remove 'libcudnn*'" in finding.remedy.commands
 
 
-def test_what_the_loader_would_mix_is_a_warning() -> None:
-    found = [
-        system_library("libcudnn", "libcudnn.so.8", "8.9.7"),
-        system_library(
-            "libcudnn_ops_infer",
-            "libcudnn_ops_infer.so.8",
-            "8.6.0",
-            path="/opt/cudnn/lib/libcudnn_ops_infer.so.8",
-            origin="LD_LIBRARY_PATH",
-        ),
-    ]
-    blind = tensorflow(**BLIND)
-    assert on("LIB-002", *found, tensorflow=blind).outcome == "warn"
-    # two majors side by side are two families, not a mixture
-    apart = [
-        found[0],
-        system_library("libcudnn", "libcudnn.so.9", "9.1.0", path="/opt/cudnn/lib/libcudnn.so.9"),
-    ]
-    assert on("LIB-002", *apart, tensorflow=blind).outcome == "pass"
-    # two wheels side by side are what LIB-004 and LIB-005 judge
-    assert on("LIB-002", *good_libraries(), tensorflow=blind).outcome == "skipped"
-
-
 def test_a_wheels_cudnn_that_speaks_with_another_copys_version_is_mixed() -> None:
     """Seen: a libcudnn_graph.so.9 in LD_LIBRARY_PATH before the wheel's own."""
     stray = system_library(
@@ -156,17 +133,6 @@ def test_the_cudnn_that_was_asked_for_is_not_there() -> None:
     assert cudnn("8").outcome == "fail"
 
 
-def test_tensorflow_before_2_14_does_not_look_into_wheels() -> None:
-    eight = wheel_library("libcudnn", "libcudnn.so.8", "8.6.0", "nvidia-cudnn-cu11", "8.6.0.163")
-    (finding,) = cudnn("8", eight, version="2.13.1").findings
-    assert "lies where it does not look" in finding.message
-    assert finding.remedy is not None
-    (command,) = finding.remedy.commands
-    assert command.startswith(f"export LD_LIBRARY_PATH='{SITE}/nvidia/cudnn/lib'$")
-    # NVIDIA's own build does
-    assert cudnn("8", eight, version="1.15.5+nv22.12").outcome == "pass"
-
-
 # LIB-006, LIB-007
 
 REFUSED = (
@@ -200,14 +166,6 @@ def test_a_crash_is_a_warning_unless_a_framework_needs_that_library() -> None:
     assert on("LIB-007", needed).outcome == "pass"  # TensorFlow did load it
 
 
-def test_what_was_not_tried_is_no_pass() -> None:
-    words = "not tried: the others took all the time"
-    late = system_library("libnccl", "libnccl.so.2", path=error(words, "timeout"))
-    assert on("LIB-007", late).outcome == "could-not-run"
-    hung = system_library("libnccl", "libnccl.so.2", path=error("did not come back", "timeout"))
-    assert on("LIB-007", hung, tensorflow=tensorflow(**BLIND)).outcome == "warn"
-
-
 # LIB-008
 
 
@@ -226,12 +184,6 @@ def test_the_log_names_what_is_missing() -> None:
     )
     assert finding.remedy is not None
     assert finding.remedy.commands[0].endswith("-m pip install nvidia-nvjitlink-cu12")
-
-
-def test_without_a_name_in_the_log_the_table_tells() -> None:
-    without = [one for one in good_libraries() if one.name not in ("libcufft", "libcusparse")]
-    (finding,) = missing(["Cannot dlopen some GPU libraries."], *without).findings
-    assert "libcufft.so.11, libcusparse.so.12" in finding.message
 
 
 # LIB-009

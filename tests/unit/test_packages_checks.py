@@ -13,7 +13,6 @@ from targets import (
     dist,
     error,
     failed,
-    good_packages,
     good_snapshot,
     judge,
     not_imported,
@@ -185,15 +184,6 @@ def test_requirements_are_read_for_the_targets_python() -> None:
     assert "cublas" not in finding.message and "triton" not in finding.message
 
 
-def test_a_trouble_with_a_check_of_its_own_is_told_once() -> None:
-    old = dist(
-        "nvidia-tensorflow", "1.15.5+nv23.3", requires=["protobuf<4.0.0,>=3.6.1", "numpy<1.24"]
-    )
-    both = (old, dist("protobuf", "4.24.4"), dist("numpy", "1.26.4"))
-    assert on("PKG-009", *both).outcome == "pass"
-    assert on("PKG-005", *both).outcome == "fail"
-
-
 # PKG-011
 
 
@@ -249,16 +239,6 @@ def test_cuda_libraries_from_wheels_the_system_or_nowhere() -> None:
         == "skipped"
     )
     assert on("PKG-013", package, tensorflow=blind, loader=failed()).outcome == "could-not-run"
-
-
-def test_releases_whose_extra_cannot_be_installed_say_so() -> None:
-    half = good_packages(tensorflow="2.15.0", nvidia_cudnn_cu12="8.9.4.25")
-    blind = tensorflow(gpus=[], libraries=[], version="2.15.0")
-    (finding,) = judge(
-        good_snapshot(packages=half, tensorflow=blind), "PKG-015", "packages"
-    ).findings
-    assert "tensorrt-libs 8.6.1 is not on PyPI" in finding.message
-    assert finding.remedy is not None and "2.15.0.post1" in finding.remedy.commands[0]
 
 
 # versions, markers and names that strangers wrote

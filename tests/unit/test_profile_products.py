@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from h100 import ABSENT, VICTIM, gpu, machine, with_fault
+from h100 import VICTIM, gpu, machine, with_fault
 from judged import told
 from test_comparison import kernels
 from test_diff import rated
 from test_profiles import held
-from whole import host
 
 from envcheck.attributes import profile_reading as reading
 from envcheck.attributes.bounds import fits
@@ -122,9 +121,3 @@ def test_a_mistake_names_its_product_and_its_line(text: str, words: str) -> None
 )
 def test_a_version_with_words_in_it_is_that_one(wanted: str, value: str, good: bool) -> None:
     assert fits(wanted, value, "version") is good
-
-
-def test_none_is_what_is_not_there() -> None:
-    text = '[machine]\nlockdown = "none"\n'
-    assert held(machine(host=host(lockdown=ABSENT)), text)["EXP-001"].outcome == "pass"
-    assert held(machine(host=host(lockdown="integrity")), text)["EXP-001"].outcome == "fail"

@@ -55,17 +55,6 @@ def test_a_machine_fits_its_own_profile(name: str) -> None:
     assert found["EXP-002"].outcome == "pass"
 
 
-def test_what_differs_among_gpus_of_a_name_is_no_key() -> None:
-    text = writing.write(SnapshotView(with_fault(pcie_width=8)), [])
-    assert "# pcie_lanes: not the same on all: " in text
-    assert "pcie_lanes" not in reading.parse(text, "x").tables["gpus"][0]
-
-
-def test_a_machine_of_which_nothing_is_known_has_an_empty_profile() -> None:
-    text = writing.write(SnapshotView(Snapshot(schema=1, redacted=True, machine=document())), [])
-    assert all(line.startswith("#") for line in text.splitlines())
-
-
 PROFILE = """\
 [machine]
 os = ["ubuntu 22.04", "ubuntu 24.04"]
@@ -235,10 +224,3 @@ def test_written_and_held_by_the_commands(
     assert "NVLinks 18 (h100.toml)" in capsys.readouterr().out.replace("\n  ", " ")
     assert run(["doctor", "--from", healthy]) == 0
     assert "Profile" not in capsys.readouterr().out
-
-
-def test_a_profile_of_a_machine_that_is_not_well_says_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run(["collect", "--as-profile", "--from", str(demos.FOLDER / "heat.json")]) == 0
-    assert "this machine is not well (GPU-008)" in capsys.readouterr().err

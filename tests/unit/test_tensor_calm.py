@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 from targets import error
 from tensor_runs import (
@@ -52,17 +51,6 @@ def test_what_a_healthy_gpu_cannot_prove_is_calm_and_says_what_is_missing() -> N
     assert said.judged.mode == "int8" and said.judged.remedy is not None
 
 
-def test_a_chip_of_which_no_table_knows_is_proven_where_bits_and_hardware_say_so() -> None:
-    run = level_run(MACHINES["B200"], "L0", name="NVIDIA X1", compute_capability="13.0")
-    found = cases_of(MACHINES["B200"], run)
-    assert [found[mode, ""].judged.verdict for mode in ("fp32", "tf32", "fp16")] == [
-        *("not engaged", "proven", "proven")
-    ]
-    int8 = found["int8", ""]
-    assert int8.judged.verdict == "indicated" and int8.calm and int8.judged.remedy is None
-    assert "takes the rate as well" in int8.judged.cause
-
-
 def test_what_was_lost_disturbed_or_is_strange_is_not_calm() -> None:
     geforce = MACHINES["RTX 4090"]
     run = without_names(geforce, "L1")
@@ -99,19 +87,3 @@ def test_one_set_of_types_with_strange_bits_is_not_calm() -> None:
     ]
     said = cases_of(blackwell, replaced(run, "fp16", replace(fp16, signatures=strange)))["fp16", ""]
     assert said.judged.verdict == "indicated" and not said.calm
-
-
-@pytest.mark.parametrize(
-    ("name", "hardware"),
-    [
-        ("H100", Hardware(kernel_names=error("in use by another tool", "no-permission"))),
-        ("RTX 4090", Hardware(kernel_names=error("refused", "no-permission"))),
-    ],
-)
-def test_what_would_not_help_is_not_advised(name: str, hardware: Hardware) -> None:
-    """A CUPTI that is there and may not look."""
-    run = level_run(MACHINES[name], "L1")
-    run = replaced(run, "int8", mode_run(MACHINES[name], "L1", "int8", hardware=hardware))
-    said = cases_of(MACHINES[name], run)["int8", ""]
-    assert said.calm and said.judged.remedy is None
-    assert "hardware's own word as well" in said.judged.cause

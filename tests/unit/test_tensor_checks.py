@@ -12,9 +12,7 @@ import whole
 from build import area_checks, ok
 from judged import failing, told
 from msgspec.structs import replace
-from targets import error
 from tensor_runs import (
-    FRAMEWORKS,
     MACHINES,
     level_run,
     micro_kernels,
@@ -113,20 +111,6 @@ def test_a_healthy_machine_gives_no_finding(name: str) -> None:
         assert result.outcome == ("skipped" if lacks else "pass"), (code, told(result))
 
 
-def test_a_pass_says_how_many_and_how_fast() -> None:
-    run = level_run(A100, "L0")
-    second = replace(run, pci_address="0000:02:00.0", index=1)
-    slower = replaced(
-        second, "fp16", mode_run(A100, "L0", "fp16", rate=rate(A100, "L0", "fp16", tflops=200.0))
-    )
-    found = results(snapshot(A100, [run, slower]))
-    assert found["TC-103"].detail == "proven on 2 GPUs, 200 to 265 TFLOP/s"
-    assert found["TC-105"].detail == "proven on 2 GPUs, 530 TOP/s"
-    assert found["TC-101"].detail == "not engaged, as it must be, on 2 GPUs, 16.6 TFLOP/s"
-    detail = results(snapshot(A100))["TC-303"].detail
-    assert "in PyTorch: proven on 1 GPU" in detail and "in JAX: " in detail
-
-
 def test_a_snapshot_without_micro_kernels_is_skipped_with_one_reason() -> None:
     for snap in (whole.whole(), h100.machine(), h100.empty_machine()):
         found = results(snap)
@@ -210,13 +194,6 @@ def test_what_could_not_run(outcome: str, expected: str) -> None:
         assert found.outcome == expected and "why not" in found.reason, told(found)
 
 
-def test_one_gpu_s_gap_leaves_the_others_proven() -> None:
-    bad = ModeRun(mode="fp16", outcome="not-supported", reason="no")
-    other = replace(replaced(level_run(A100, "L0"), "fp16", bad), pci_address="0000:02:00.0")
-    found = results(snapshot(A100, [level_run(A100, "L0"), other]))["TC-103"]
-    assert found.outcome == "pass" and found.unjudged
-
-
 def test_the_same_of_several_gpus_is_one_finding() -> None:
     run = replaced(
         level_run(H100, "L1"), "fp16", mode_run(H100, "L1", "fp16", **cuda_cores("TC-203"))
@@ -225,29 +202,6 @@ def test_the_same_of_several_gpus_is_one_finding() -> None:
     # the second GPU's remedy names another index, and nothing else is told apart
     (finding,) = alone(snapshot(H100, runs), "TC-203").findings
     assert finding.subject.count("GPU ") == 3
-
-
-def test_a_healthy_card_without_kernel_names_gives_no_finding() -> None:
-    """GeForce's TF32 is no faster than its FP32: bits alone speak, for good."""
-    geforce = MACHINES["RTX 4090"]
-    runs = [level_run(geforce, "L0")]
-    for level, framework in (("L1", ""), ("L2", "torch")):
-        run = level_run(geforce, level, framework)  # type: ignore[arg-type]
-        unseen = Hardware(kernel_names=error("no libcupti.so.12", "absent"))
-        runs.append(replace(run, modes=[replace(one, hardware=unseen) for one in run.modes]))
-    found = results(snapshot(geforce, runs))
-    assert {result.outcome for result in found.values()} == {"pass", "skipped"}
-    skipped = [code for code, result in found.items() if result.outcome == "skipped"]
-    assert skipped == ["TC-202", "TC-205", "TC-302"]
-    assert found["TC-202"].reason.startswith(
-        "indicated, not proven: only bits say so; nothing speaks"
-    )
-    assert "no libcupti.so.12" in found["TC-205"].reason
-
-
-def test_instances_of_a_gpu_are_not_called_gpus() -> None:
-    runs = [level_run(A100, "L0", uuid=f"MIG-<uuid-{n}>", multiprocessors=14) for n in (1, 2)]
-    assert "proven on 2 MIG instances" in results(snapshot(A100, runs))["TC-103"].detail
 
 
 @pytest.mark.parametrize("code", ["TC-202", "TC-302"])
@@ -333,14 +287,6 @@ def test_what_explains_a_failure_below_is_told_instead(cause: str, code: str) ->
 def test_a_dead_mode_explains_its_own_gap() -> None:
     found = results(with_mode("TC-103", outcome="timeout", reason="no answer within 3 s"))
     assert found["TC-402"].outcome == "fail" and found["TC-103"].consequence_of == "TC-402"
-
-
-def test_a_framework_without_cuda_is_skipped() -> None:
-    run = LevelRun(level="L2", framework="jax", outcome="not-run", reason="built without CUDA")
-    found = results(snapshot(A100, [run]))
-    assert found["TC-303"].outcome == "skipped"
-    assert found["TC-303"].reason == "FP16 (in JAX): built without CUDA"
-    assert found["TC-303"].unjudged[0].subject == "JAX"
 
 
 # -- TC-401 to TC-404
@@ -440,15 +386,6 @@ def test_a_busy_gpu_is_skipped_with_who_uses_it_and_how_to_run_it() -> None:
 # -- remedies
 
 
-def test_a_gpu_without_an_index_is_not_named_by_one() -> None:
-    tensor = replace(mode_run(H100, "L1", "tf32"), mode="fp32")
-    run = replaced(level_run(H100, "L1", index=error("not told", "absent")), "fp32", tensor)
-    (finding,) = alone(snapshot(H100, [run]), "TC-201").findings
-    assert finding.remedy is not None
-    (command,) = finding.remedy.commands
-    assert command == "envcheck doctor --kernels L1 --target '<home-1>/venv'"
-
-
 def test_what_a_stranger_s_snapshot_says_stays_inside_one_word() -> None:
     bad = "$(HOSTILE) `HOSTILE` '; HOSTILE \n #"
     variables = {"CUBLAS_EMULATE" + bad: "1"}
@@ -468,10 +405,3 @@ def test_what_a_stranger_s_snapshot_says_stays_inside_one_word() -> None:
         parsed = shlex.split(command)
         assert command.isprintable() and not any(word == "HOSTILE" for word in parsed), command
         assert sum("HOSTILE" in word for word in parsed) <= 1
-
-
-def test_every_framework_is_judged() -> None:
-    detail = results(snapshot(H100))["TC-301"].detail
-    assert [detail.count(title) for title in ("TensorFlow", "PyTorch", "JAX")] == [1] * len(
-        FRAMEWORKS
-    )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_runs import MACHINES, MODES, kernels, level_run, opcodes
+from tensor_runs import MACHINES, MODES, level_run
 
 from envcheck.data import table
 from envcheck.facts.base import Unavailable
@@ -24,14 +24,6 @@ HELPER = "_ZN8cublasLt19splitKreduce_kernelILi32EEEvv"
 def line(level: Level = "L1", mode: Mode = "fp16", busy: bool = False, **facts: Any) -> Line:
     run = level_run(A100, level, modes=[], busy=busy)
     return hardware(run, ModeRun(mode=mode, outcome="ok", hardware=Hardware(**facts)))
-
-
-def test_opcodes_of_healthy_kernels() -> None:
-    for machine in MACHINES.values():
-        for mode in MODES:
-            if machine.chip.has(mode):
-                said = by_opcodes(opcodes(machine, mode), mode).says
-                assert said == ("not tensor" if mode == "fp32" else "tensor"), (machine.name, mode)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +71,6 @@ def test_no_count_without_a_tensor_opcode_says_tensor(counts: dict[str, int]) ->
     assert all(by_opcodes(counts, mode).says != "tensor" for mode in MODES)
 
 
-def test_names_of_healthy_runs() -> None:
-    for machine in MACHINES.values():
-        for mode in MODES:
-            says = "not tensor" if mode == "fp32" else "tensor"
-            assert by_names(kernels(machine, mode)).says == says, (machine.name, mode)
-
-
 @pytest.mark.parametrize(
     ("names", "says", "words"),
     [
@@ -115,7 +100,3 @@ def test_without_a_source_it_cannot_tell_and_says_why() -> None:
     assert said.says == "cannot tell" and said.text == "not seen: CUPTI error 35"
     assert line().text == "not seen"
     assert line("L0", opcodes_reason="damaged").text == "not seen: damaged"
-
-
-def test_at_l0_the_names_are_our_own_and_say_nothing() -> None:
-    assert line("L0", kernel_names=[TENSOR]).says == "cannot tell"

@@ -10,7 +10,6 @@ import tensor_runs
 from msgspec.structs import replace
 from targets import error
 from tensor_runs import (
-    FRAMEWORKS,
     MACHINES,
     Machine,
     kernels,
@@ -21,8 +20,7 @@ from tensor_runs import (
     snapshot,
 )
 
-from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
-from envcheck.facts.snapshot import dump, load
+from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Setting
 from envcheck.facts.target import Environment
 from envcheck.tensorcores.judge import cases, judge
 from envcheck.tensorcores.mode_verdict import ModeVerdict
@@ -78,17 +76,6 @@ def test_on_a_healthy_machine_every_mode_that_it_has_is_proven_at_every_level(na
             assert one.tflops and one.peak_tflops and one.share and one.cause == "" == one.reason
 
 
-def test_every_run_is_judged_once_and_says_where_it_ran() -> None:
-    found = judge(snapshot(H100))
-    assert len(found) == 6 + 6 + 3 * 7
-    assert {one.gpu and one.gpu.text for one in found} == {
-        "GPU 0 NVIDIA H100 80GB HBM3 at 0000:01:00.0"
-    }
-    assert {one.library for one in found if one.level == "L1"} == {"libcublas 12.9.1"}
-    assert {one.framework for one in found if one.level == "L2"} == set(FRAMEWORKS)
-    assert sum(one.control for one in found) == 1 + 1 + 3
-
-
 def test_what_plain_products_do_is_told_of_each_framework() -> None:
     said = {
         (one.framework, one.setting): one.verdict
@@ -99,27 +86,6 @@ def test_what_plain_products_do_is_told_of_each_framework() -> None:
     assert said["tensorflow", "override"] == "not engaged"
     assert said["torch", "default"] == "not engaged"
     assert said["jax", "override"] == "proven"  # XLA's own kernels do not read it
-
-
-def test_a_snapshot_without_micro_kernels_gives_no_verdict() -> None:
-    assert judge(snapshot(A100, [])) == []
-
-
-def test_a_mig_instance_is_named() -> None:
-    run = level_run(A100, "L0", uuid="MIG-<uuid-9>", multiprocessors=14)
-    said = judged(run, mode="fp16")
-    assert (
-        said.gpu
-        and said.gpu.text
-        == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0, MIG instance MIG-<uuid-9>"
-    )
-    assert said.verdict == "proven"
-
-
-def test_what_a_run_does_not_say_of_its_gpu_the_driver_s_list_does() -> None:
-    run = level_run(A100, "L0", index=UNSEEN, name=UNSEEN)
-    gpu = judged(run, mode="fp16").gpu
-    assert gpu and gpu.text == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0"
 
 
 # -- the control
@@ -178,11 +144,6 @@ def test_a_control_is_its_own_level_s_gpu_s_and_library_s() -> None:
     }
 
 
-def test_every_control_at_a_place_has_to_hold() -> None:
-    found = judge(snapshot(A100, [engaged_control("L1"), level_run(A100, "L1")]))
-    assert {one.verdict for one in found if one.mode == "fp16"} == {"indicated"}
-
-
 def test_emulation_of_fp32_is_named() -> None:
     variables = {"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}
     control = judged(engaged_control("L1", variables=variables), mode="fp32")
@@ -191,14 +152,6 @@ def test_emulation_of_fp32_is_named() -> None:
     assert control.remedy.commands == ["unset CUBLAS_EMULATE_SINGLE_PRECISION"]
     off = engaged_control("L1", variables={"CUBLAS_EMULATE_SINGLE_PRECISION": "0"})
     assert "EMULATE" not in judged(off, mode="fp32").cause
-
-
-def test_a_framework_whose_switches_do_not_reach_its_products_is_told() -> None:
-    run = engaged_control("L2", "jax")
-    assert judged(run, mode="fp32", setting="control").verdict == "indicated"
-    tensor = mode_run(A100, "L2", "fp32", "control", engaged=True)
-    said = judged(replaced(run, "fp32", tensor, "control"), mode="fp32", setting="control")
-    assert "JAX's own switch" in said.cause
 
 
 def emulated(*, machine: Machine = H100, **changes: Any) -> ModeRun:
@@ -263,26 +216,6 @@ def test_a_clock_that_stands_still_without_a_reason_is_a_doubt_and_no_verdict() 
 # -- verdicts other than proven
 
 
-def test_lines_that_disagree_are_named() -> None:
-    names = Hardware(kernel_names=kernels(A100, "fp16", False))
-    run = replaced(level_run(A100, "L1"), "fp16", mode_run(A100, "L1", "fp16", hardware=names))
-    said = judged(run, mode="fp16")
-    assert said.verdict == "contradiction"
-    assert said.reason == "bits say tensor; rate says tensor; hardware says not tensor"
-    assert said.remedy is not None and said.remedy.commands == [
-        "envcheck doctor --kernels L1 --gpu 0 --target '<home-1>/venv'"
-    ]
-
-
-def test_one_line_alone_indicates() -> None:
-    alone = mode_run(
-        A100, "L1", "fp16", rate=None, rate_reason="not looked at", hardware=Hardware()
-    )
-    said = judged(replaced(level_run(A100, "L1"), "fp16", alone), mode="fp16")
-    assert (said.verdict, said.reason) == ("indicated", "only bits say so")
-    assert said.rate.text == "not measured: not looked at"
-
-
 def test_what_says_so_alone_is_told_in_english_with_and_without_a_control() -> None:
     run = replaced(level_run(A100, "L1"), "fp16", mode_run(A100, "L1", "fp16", signatures=[]))
     alone = replace(next(one for one in run.modes if one.mode == "fp16"), rate=None)
@@ -290,47 +223,6 @@ def test_what_says_so_alone_is_told_in_english_with_and_without_a_control() -> N
     assert judged(run, mode="fp16").reason == "only hardware says so"
     without = replace(run, modes=[one for one in run.modes if one.mode != "fp32"])
     assert judged(without, mode="fp16").reason == "hardware says so, without a control"
-
-
-def test_a_run_of_which_nothing_is_known_cannot_tell() -> None:
-    empty = ModeRun(mode="fp16", outcome="ok")
-    said = judged(replaced(level_run(A100, "L1"), "fp16", empty), mode="fp16")
-    assert said.verdict == "cannot tell" and said.remedy is not None
-
-
-def test_unknown_arithmetic_is_shown_with_its_bits() -> None:
-    strange = [
-        replace(one, outputs=[Output(bits="3F812345", count=9)])
-        for one in tensor_runs.signatures("fp16", A100)
-        if one.output_type == "fp32"
-    ]
-    run = mode_run(A100, "L1", "fp16", signatures=strange)
-    said = judged(replaced(level_run(A100, "L1"), "fp16", run), mode="fp16")
-    assert said.verdict == "indicated" and "3F812345" in said.reason
-    assert "no unit that this version of envcheck knows" in said.cause
-
-
-def test_a_wrong_integer_product_proves_nothing() -> None:
-    (right,) = tensor_runs.signatures("int8", A100)
-    wrong = replace(right, outputs=[Output(bits="00000001", count=9)])
-    run = mode_run(A100, "L1", "int8", signatures=[wrong])
-    said = judged(replaced(level_run(A100, "L1"), "int8", run), mode="int8")
-    assert said.verdict == "indicated" and "00000001" in said.reason
-
-
-def test_results_that_are_wrong_are_not_blamed_on_this_version() -> None:
-    outputs = [Output(bits=bits, count=9) for bits in ("3F812345", "3F800001")]
-    (first, *_) = tensor_runs.signatures("tf32", A100)
-    torn = [replace(first, outputs=outputs, distinct=2)]
-    run = mode_run(A100, "L1", "tf32", signatures=torn)
-    cause = judged(replaced(level_run(A100, "L1"), "tf32", run), mode="tf32").cause
-    assert "in one product, which no known unit does" in cause and "this version" not in cause
-
-
-def test_the_driver_is_told_to_make_no_instruction_only_where_its_instructions_were_seen() -> None:
-    seen, unseen = one_mode("L0", "fp16"), one_mode("L0", "fp16", hardware=Hardware())
-    assert "no Tensor Core instruction" in judged(seen, mode="fp16").cause
-    assert "instruction" not in judged(unseen, mode="fp16").cause
 
 
 def test_a_snapshot_is_judged_once_and_never_taken_for_another() -> None:
@@ -357,11 +249,6 @@ def test_int8_takes_rate_and_hardware_both(missing: str) -> None:
     changes: dict[str, Any] = {"rate": None} if missing == "rate" else {"hardware": Hardware()}
     run = mode_run(A100, "L0", "int8", **changes)
     assert judged(replaced(level_run(A100, "L0"), "int8", run), mode="int8").verdict == "indicated"
-
-
-def test_int8_on_cuda_cores_is_not_engaged() -> None:
-    said = judged(one_mode("L0", "int8"), mode="int8")
-    assert said.verdict == "not engaged"
 
 
 # -- causes of "not engaged"
@@ -556,17 +443,6 @@ def test_a_mode_that_could_not_run(outcome: Any, reason: str, cause: str) -> Non
     assert cause in said.cause and bool(cause) == bool(said.cause) == (said.remedy is not None)
 
 
-def test_a_busy_gpu_that_was_left_alone() -> None:
-    run = level_run(A100, "L0", outcome="busy", reason="its utilization was 98 %", modes=[])
-    found = judge(snapshot(A100, [run]))
-    assert {one.mode for one in found if one.verdict == "could not run"} == {
-        *("fp32", "tf32", "fp16", "bf16", "int8")
-    }
-    assert found[0].reason == "left alone, since it is in use: its utilization was 98 %"
-    assert found[0].remedy is not None
-    assert found[0].remedy.commands == ["envcheck doctor --kernels L0 --gpu 0 --busy-ok"]
-
-
 def test_a_busy_gpu_that_was_not_left_alone_is_never_contradictory_for_its_rate() -> None:
     run = replace(level_run(A100, "L1"), busy=True)
     slow = rate(A100, "L1", "tf32", engaged=False)
@@ -590,15 +466,3 @@ def test_a_level_that_died_as_a_whole_is_judged_mode_by_mode() -> None:
         ("bf16", "half"),
     }
     assert set(said.values()) == {"could not run"}
-
-
-def test_a_framework_that_could_not_run_at_all_has_no_gpu_to_name() -> None:
-    run = LevelRun(level="L2", framework="jax", outcome="not-run", reason="no CUDA")
-    found = judge(snapshot(A100, [run]))
-    assert {one.gpu for one in found} == {None}
-    assert {(one.verdict, one.reason) for one in found} == {("could not run", "no CUDA")}
-
-
-def test_a_snapshot_that_was_written_and_read_again_gives_the_same_verdicts() -> None:
-    before = snapshot(H100)
-    assert judge(load(dump(before))) == judge(before)

@@ -88,11 +88,6 @@ def test_names_are_of_their_class_and_of_no_other(kind: str) -> None:
     assert all(len(classes(name)) <= 1 for name in NAMES[kind])
 
 
-def test_a_name_that_two_classes_claim_is_unknown() -> None:
-    name = "cutlass_80_tensorop_s1688gemm_beside_cutlass_80_simt_sgemm"
-    assert classes(name) == {"tensor", "simt"} and classify(name) == "unknown"
-
-
 def test_every_pattern_has_a_source_and_a_known_class_and_decides_for_some_name() -> None:
     rows = table("kernel_names")
     assert all(row["source"] for row in rows)

@@ -88,19 +88,6 @@ def test_the_direction_is_right_and_the_remedy_changes_something(
             assert asked.specifier == one.specifier  # the very command that PKG-009 prints
 
 
-@pytest.mark.parametrize("words", [NO_BUILDER, "module 'numpy' has no attribute 'whatever'"])
-def test_without_a_known_direction_the_framework_is_installed_anew(words: str) -> None:
-    finding = diagnosed(words, [], numpy="2.0.0", protobuf="5.29.1")
-    assert finding.remedy is not None and "--force-reinstall" in finding.remedy.commands[0]
-    assert "tensorflow==2.18.0" in finding.remedy.commands[0]
-
-
-def test_packages_that_nobody_read_leave_what_the_words_say() -> None:
-    snapshot = good_snapshot(tensorflow=not_imported(words=NO_BUILDER), packages=None)
-    (finding,) = judge(snapshot, "FRM-001", "framework").findings
-    assert "protobuf is too old for it (it needs protobuf>=3.20)" in finding.message
-
-
 @given(words=st.text(max_size=200), has=st.text(max_size=20))
 @settings(max_examples=50, deadline=None)
 def test_foreign_words_and_versions_break_nothing(words: str, has: str) -> None:
