@@ -1,9 +1,9 @@
-"""What the checks on a soak share: its GPUs as subjects, times, rates over the minutes, peers."""
+"""What the checks on a soak share: its GPUs as subjects, times, rates over the minutes."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -11,14 +11,14 @@ from ...facts.soak import Soak, SoakGpu, SoakMinute
 from ...findings.model import SOAK
 from ..gpus import together
 from ..kernel.events import gpu_at
-from ..reading import CannotJudge, CouldNotRun, Gpu, Skip, SnapshotView, facts_of, known
+from ..reading import CannotJudge, CouldNotRun, Gpu, Skip, SnapshotView, facts_of
 from ..verdicts import (
     Cause,
     Evidence,
     Finding,
     Param,
+    Passed,
     Subject,
-    Verdict,
     Verdicts,
     check,
     gpu_subject,
@@ -30,15 +30,11 @@ _WHOLE = 0.5  # of the usual minute: a shorter one is the last, and no figure
 
 
 class Soaked(NamedTuple):
-    """One GPU of a soak that computed something."""
+    """One GPU of a soak that computed something. place: in the soak's list."""
 
     gpu: SoakGpu
-    place: int  # in the soak's list
+    place: int
     subject: Subject
-
-    @property
-    def called(self) -> str:
-        return self.subject.text
 
     @property
     def selected(self) -> str:
@@ -50,22 +46,24 @@ class Soaked(NamedTuple):
         """The GPU as the driver lists it."""
         return gpu_at(view, self.subject.address)
 
-    @property
-    def samples(self) -> int:
-        return sum(minute.samples for minute in self.gpu.minutes)
-
     def need_samples(self, what: str) -> None:
         """Raises CouldNotRun where fewer than half of the minutes in which it computed were sampled."""
         worked = [minute for minute in self.gpu.minutes if minute.products]
         sampled = [minute for minute in worked if minute.samples]
-        if not self.samples or not self.gpu.errors_after or 2 * len(sampled) < len(worked):
+        any_samples = any(minute.samples for minute in self.gpu.minutes)
+        if not any_samples or not self.gpu.errors_after or 2 * len(sampled) < len(worked):
             why = self.gpu.no_samples or self.gpu.reason or "NVML was not sampled"
             raise CouldNotRun(f"{what}: {why}")
+
+    def grown(self, name: str) -> float:
+        """By how much a counter grew from the soak's begin to its end; 0 where it was not read twice."""
+        first, last = self.gpu.errors_before.get(name), self.gpu.errors_after.get(name)
+        return 0.0 if first is None or last is None else max(0.0, last - first)
 
     def evidence(self, view: SnapshotView, field: str, value: object) -> Evidence:
         return view.evidence(f"machine.soak.gpus[{self.place}].{field}", value)
 
-    def found(self, cause: Cause, evidence: Sequence[Evidence], **params: Param) -> Finding:
+    def found(self, cause: Cause, *evidence: Evidence, **params: Param) -> Finding:
         """The cause, on this GPU; "{gpu}" in its commands is what `nvidia-smi -i` takes."""
         commands = [one.format(gpu=self.selected) for one in cause.commands]
         return cause.found([self.subject], evidence, commands=commands, advice=None, **params)
@@ -80,10 +78,9 @@ def soak_of(view: SnapshotView) -> Soak:
 
 def soaked(view: SnapshotView) -> list[Soaked]:
     """The GPUs that computed; raises Skip where there are none."""
-    gpus = soak_of(view).gpus
     found = [
         Soaked(gpu, place, gpu_subject(Gpu(index=gpu.index, name=gpu.name, pci_address=gpu.gpu)))
-        for place, gpu in enumerate(gpus)
+        for place, gpu in enumerate(soak_of(view).gpus)
         if gpu.outcome not in ("busy", "not-run")
     ]
     if not found:
@@ -91,17 +88,18 @@ def soaked(view: SnapshotView) -> list[Soaked]:
     return found
 
 
-Judge = Callable[[SnapshotView, Soaked], Iterable[Verdict]]
+Judge = Callable[[SnapshotView, Soaked], "Finding | str"]
 
 
 def soak_check(code: str, **texts: Any) -> Callable[[Judge], Judge]:
-    """Register a judge of one GPU as a check on all; a missing fact leaves that GPU unjudged."""
+    """Register a judge of one GPU as a check on all: it returns a Finding, or the detail of a pass."""
 
     def register(judge: Judge) -> Judge:
         def verdicts(view: SnapshotView) -> Verdicts:
             for one in soaked(view):
                 try:
-                    yield from judge(view, one)
+                    found = judge(view, one)
+                    yield Passed(found) if isinstance(found, str) else found
                 except CannotJudge as why:
                     yield unjudged(why, [one.subject])
 
@@ -116,14 +114,13 @@ def soak_check(code: str, **texts: Any) -> Callable[[Judge], Judge]:
 
 
 def whole_minutes(gpu: SoakGpu) -> list[SoakMinute]:
-    """Without the last piece of one, in which the rate is nobody's."""
+    """Without the last piece of one, which has no rate."""
     usual = max((minute.seconds for minute in gpu.minutes), default=0.0)
-    ended = gpu.ended
+    end = float("inf") if gpu.ended is None else gpu.ended
     return [
         minute
         for minute in gpu.minutes
-        if minute.seconds >= _WHOLE * usual
-        and (ended is None or minute.began + minute.seconds <= ended)
+        if minute.seconds >= _WHOLE * usual and minute.began + minute.seconds <= end
     ]
 
 
@@ -131,55 +128,9 @@ def rates(gpu: SoakGpu) -> list[float]:
     return [minute.tflops for minute in whole_minutes(gpu) if minute.tflops is not None]
 
 
-def mean_rate(gpu: SoakGpu) -> float | None:
+def median_rate(gpu: SoakGpu) -> float | None:
     found = rates(gpu)
     return statistics.median(found) if found else None
-
-
-def most(values: Iterable[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)
-
-
-def throttled(gpu: SoakGpu) -> dict[str, float] | None:
-    """Reason for held-down clocks: the share of the samples that had it; None where none was read."""
-    read = sum(minute.reason_samples for minute in gpu.minutes)
-    if not read:
-        return None
-    found: dict[str, float] = {}
-    for minute in gpu.minutes:
-        for name, share in minute.throttled.items():
-            found[name] = found.get(name, 0.0) + share * minute.reason_samples / read
-    return found
-
-
-class Apart(NamedTuple):
-    """A GPU whose value is away from its peers' median."""
-
-    one: Soaked
-    value: float
-    usual: float
-    mads: float  # median absolute deviations, scaled; infinite where its peers are equal
-    peers: int
-
-
-def apart(gpus: list[Soaked]) -> Iterator[Apart]:
-    """The rate of each GPU that has another of its name, beside the median of the others."""
-    for one in gpus:
-        mine = mean_rate(one.gpu)
-        others = [
-            rate
-            for other in gpus
-            if other is not one
-            and known(other.gpu.name) == known(one.gpu.name)
-            and (other.gpu.level, other.gpu.mode) == (one.gpu.level, one.gpu.mode)
-            and (rate := mean_rate(other.gpu)) is not None
-        ]
-        if mine is None or not others:
-            continue
-        usual = statistics.median(others)
-        deviation = 1.4826 * statistics.median(abs(other - usual) for other in others)
-        mads = abs(mine - usual) / deviation if deviation else float("inf")
-        yield Apart(one, mine, usual, mads, len(others))
 
 
 def after(seconds: float | None) -> str:
@@ -187,7 +138,6 @@ def after(seconds: float | None) -> str:
     if seconds is None:
         return "at an unknown time"
     whole = round(seconds)
-    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
-    parts = [(days, "d"), (hours, "h"), (minutes, "min")]
+    parts = ((whole // 86400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"))
     words = [f"{number} {unit}" for number, unit in parts if number]
     return f"after {' '.join(words) if words else f'{whole} s'}"

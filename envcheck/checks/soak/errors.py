@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ...data.kernel import xids
-from ...facts.soak import SoakGpu
 from ..driver_state import REPORT
 from ..reading import CouldNotRun, Skip, SnapshotView
-from ..verdicts import Cause, Passed, Remedy, Verdicts
-from .common import Soaked, after, soak_check
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, unjudged
+from .common import Soaked, after, soak_check, soaked
 
 _MEMORY = {
     "ecc_uncorrected": "uncorrectable ECC errors",
@@ -18,37 +17,22 @@ _WAITING = {
     "remap_pending": "rows that wait to be remapped",
     "remap_failed": "rows that could not be remapped",
 }
-_FEW = 10  # corrected errors that a healthy board may see in a night
+_CORRECTED = {"remapped_rows": ("remapped rows", 1), "ecc_corrected": ("corrected errors", 10)}
 
-
-def grown(gpu: SoakGpu, name: str) -> float:
-    """By how much a counter grew from the soak's begin to its end; 0 where it was not read twice."""
-    first, last = gpu.errors_before.get(name), gpu.errors_after.get(name)
-    return 0.0 if first is None or last is None else max(0.0, last - first)
-
-
-_REPEAT = (
-    "Reset the GPU, so that rows are remapped, and repeat the soak; if errors come again, ask for a"
-    " replacement (RMA).",
-    (
-        "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu}",
-        REPORT,
-        "sudo nvidia-smi --gpu-reset -i {gpu}",
-    ),
-)
-BAD_MEMORY = Cause(
+BAD_MEMORY = fail(
     "memory-errors-under-load",
-    "fail",
     "had memory errors under load ({errors})",
     "The memory had errors under load ({errors}): what was computed with that memory may be wrong.",
-    *_REPEAT,
+    "Reset the GPU, so that rows are remapped, and repeat the soak; if errors come again, ask for a"
+    " replacement (RMA).",
+    "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu}",
+    REPORT,
+    "sudo nvidia-smi --gpu-reset -i {gpu}",
 )
-WEAK_MEMORY = Cause(
+WEAK_MEMORY = BAD_MEMORY.variant(
     "corrected-memory-errors-under-load",
-    "warn",
-    "had memory errors under load ({errors})",
-    "The memory had errors under load ({errors}): more of them may follow.",
-    *_REPEAT,
+    severity="warn",
+    sentence="The memory had errors under load ({errors}): more of them may follow.",
 )
 
 
@@ -56,43 +40,38 @@ WEAK_MEMORY = Cause(
     "SOAK-003",
     title="No memory errors occurred",
     causes=(BAD_MEMORY, WEAK_MEMORY),
-    about="Failures are uncorrectable ECC errors, rows remapped for them and retired pages during the soak."
-    " Warnings are rows remapped for corrected errors, and ten corrected errors. A remapping that is"
-    " pending or has failed is a failure whenever it began.",
+    about="Failures are uncorrectable ECC errors, rows remapped for them, retired pages, and a remapping that"
+    " is pending or has failed. Warnings are rows remapped for corrected errors, and ten corrected errors.",
     sources=("docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt",),
 )
-def no_memory_error(view: SnapshotView, one: Soaked) -> Verdicts:
+def no_memory_error(view: SnapshotView, one: Soaked) -> Finding | str:
     one.need_samples("memory errors")
     latest = one.gpu.errors_after
-    read = [name for name in (*_MEMORY, *_WAITING, "ecc_corrected") if name in latest]
-    if not read:
+    if not any(name in latest for name in (*_MEMORY, *_WAITING, "ecc_corrected")):
         raise Skip("NVML counts no memory errors of this GPU")
-    bad = {name: number for name in _MEMORY if (number := grown(one.gpu, name))}
+    bad = {name: number for name in _MEMORY if (number := one.grown(name))}
     bad |= {name: latest[name] for name in _WAITING if latest.get(name)}
-    rows = grown(one.gpu, "remapped_rows")
-    corrected = grown(one.gpu, "ecc_corrected")
-    named = _MEMORY | _WAITING
-    cause, errors = BAD_MEMORY, [f"{named[name]}: {number:g}" for name, number in bad.items()]
-    if not bad and (rows or corrected >= _FEW):
-        cause = WEAK_MEMORY
-        bad = {"remapped_rows": rows} if rows else {"ecc_corrected": corrected}
-        errors = [f"remapped rows: {rows:g}" if rows else f"corrected errors: {corrected:g}"]
-    if bad:
-        shown = [one.evidence(view, f"errors_after.{name}", f"{latest[name]:g}") for name in bad]
-        yield one.found(cause, shown, errors=", ".join(errors))
-    else:
-        yield Passed("")
+    words = _MEMORY | _WAITING
+    cause = BAD_MEMORY if bad else WEAK_MEMORY
+    for name, (called, least) in _CORRECTED.items():
+        if not bad and one.grown(name) >= least:
+            bad, words = {name: one.grown(name)}, {name: called}
+    if not bad:
+        return ""
+    shown = [one.evidence(view, f"errors_after.{name}", f"{latest[name]:g}") for name in bad]
+    errors = ", ".join(f"{words[name]}: {number:g}" for name, number in bad.items())
+    return one.found(cause, *shown, errors=errors)
 
 
-_XID = (
+XID = fail(
+    "xid-under-load",
     "had Xid {xid} under load",
     "Xid {xid} under load {when}{often}: {meaning}.",
 )
-XID = Cause("xid-under-load", "fail", *_XID)
-SUSPECT_XID = Cause("minor-xid-under-load", "warn", *_XID)
+SUSPECT_XID = XID.variant("minor-xid-under-load", severity="warn")
 
 
-@soak_check(
+@check(
     "SOAK-004",
     title="No Xid occurred",
     causes=(XID, SUSPECT_XID),
@@ -100,31 +79,31 @@ SUSPECT_XID = Cause("minor-xid-under-load", "warn", *_XID)
     " too, since the only application was envcheck's own, with products that run on every healthy GPU.",
     sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
 )
-def no_xid(view: SnapshotView, one: Soaked) -> Verdicts:
-    numbers = dict.fromkeys(seen.number for seen in one.gpu.xids)
-    for number in numbers:
-        known_xid = xids().get(number)
-        times = [seen.seconds for seen in one.gpu.xids if seen.number == number]
-        meaning = known_xid.meaning if known_xid else "not in envcheck's table"
-        often = f", {len(times)} times" if len(times) > 1 else ""
-        remedy = (
-            known_xid.remedy
-            if known_xid and known_xid.remedy
-            else "Look it up in NVIDIA's catalog."
-        )
-        yield (
-            SUSPECT_XID if known_xid is not None and known_xid.severity == "warn" else XID
-        ).found(
-            [one.subject],
-            [one.evidence(view, "xids", f"{number} {after(times[0])}")],
-            advice=Remedy(remedy, ["sudo dmesg -T | grep -i xid", REPORT]),
-            xid=number,
-            when=after(times[0]),
-            often=often,
-            meaning=meaning,
-        )
-    if not numbers:
-        one.need_samples("Xids")
-        if not one.gpu.errors_after.get("xid_events"):
-            raise CouldNotRun("Xids: NVML did not report events of this GPU until the end")
-        yield Passed("")
+def no_xid(view: SnapshotView) -> Verdicts:
+    for one in soaked(view):
+        for number in dict.fromkeys(seen.number for seen in one.gpu.xids):
+            yield _xid(view, one, number)
+        if one.gpu.xids:
+            continue
+        try:
+            one.need_samples("Xids")
+            if not one.gpu.errors_after.get("xid_events"):
+                raise CouldNotRun("Xids: NVML did not report events of this GPU until the end")
+            yield Passed("")
+        except CouldNotRun as why:
+            yield unjudged(why, [one.subject])
+
+
+def _xid(view: SnapshotView, one: Soaked, number: int) -> Finding:
+    known = xids().get(number)
+    times = [seen.seconds for seen in one.gpu.xids if seen.number == number]
+    remedy = known.remedy if known and known.remedy else "Look it up in NVIDIA's catalog."
+    return (SUSPECT_XID if known and known.severity == "warn" else XID).found(
+        [one.subject],
+        [one.evidence(view, "xids", f"{number} {after(times[0])}")],
+        advice=Remedy(remedy, ["sudo dmesg -T | grep -i xid", REPORT]),
+        xid=number,
+        when=after(times[0]),
+        often=f", {len(times)} times" if len(times) > 1 else "",
+        meaning=known.meaning if known else "not in envcheck's table",
+    )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ...data.soak_limits import soak_limit
-from ...findings.model import Level
 from ..gpu.heat import COOLING, SHOW_HEAT, WARM_C, memory_limit
 from ..reading import CouldNotRun, NotKnown, Skip, SnapshotView, known
-from ..verdicts import Cause, Passed, Verdicts
-from .common import Soaked, most, soak_check, throttled
+from ..verdicts import Cause, Finding, Level, fail
+from .common import Soaked, soak_check
 from .pace import LOOK
 
 
@@ -49,44 +48,48 @@ _HELD = {
     sources=("nvml.h, nvmlClocksEventReason*", "envcheck/data/soak_limits.csv"),
     follows=("GPU-007", "GPU-008"),
 )
-def not_throttled(view: SnapshotView, one: Soaked) -> Verdicts:
-    one.need_samples("the reasons for held-down clocks")
-    shares = throttled(one.gpu)
-    if shares is None:
-        raise CouldNotRun("the reasons for held-down clocks: NVML did not give them")
-    limit = soak_limit("throttled_share")
-    held = next((name for name in _HELD if shares.get(name, 0.0) >= limit), None)
-    if held is None:
-        yield Passed("")
-    else:
-        shown = one.evidence(view, "minutes", f"{held}: {shares[held]:.1%} of the samples")
-        yield one.found(_HELD[held], [shown], share=shares[held])
+def not_throttled(view: SnapshotView, one: Soaked) -> Finding | str:
+    what = "the reasons for held-down clocks"
+    one.need_samples(what)
+    read = sum(minute.reason_samples for minute in one.gpu.minutes)
+    if not read:
+        raise CouldNotRun(f"{what}: NVML did not give them")
+    for reason, cause in _HELD.items():
+        share = sum(
+            minute.throttled.get(reason, 0.0) * minute.reason_samples for minute in one.gpu.minutes
+        )
+        share /= read
+        if share >= soak_limit("throttled_share"):
+            shown = one.evidence(view, "minutes", f"{reason}: {share:.1%} of the samples")
+            return one.found(cause, shown, share=share)
+    return ""
 
 
-_MEMORY = (
+MEMORY_HOT = fail(
+    "memory-too-hot-under-load",
     "had memory at {celsius:.0f} °C under load",
     "Under load the memory was at {celsius:.0f} °C, and its limit is {limit} °C: from there on it is slowed"
     " down, and memory errors become more likely.",
     COOLING,
-    SHOW_HEAT,
+    *SHOW_HEAT,
 )
-MEMORY_HOT = Cause("memory-too-hot-under-load", "fail", *_MEMORY)
-MEMORY_WARM = Cause("memory-nearly-too-hot-under-load", "warn", *_MEMORY)
+MEMORY_WARM = MEMORY_HOT.variant("memory-nearly-too-hot-under-load", severity="warn")
 
 
 @soak_check(
     "SOAK-010",
     title="The memory stayed cool enough",
     causes=(MEMORY_HOT, MEMORY_WARM),
-    about="The highest temperature of the memory (HBM, GDDR) in the samples of a soak, compared with the"
-    " board's own limit, or with what is known of the generation's memory. At the limit is a failure,"
-    " within 5 degrees of the board's own a warning.",
+    about="The highest temperature of the memory (HBM, GDDR), compared with the board's own limit, or with"
+    " what is known of the generation's memory. At the limit is a failure, within 5 degrees of the board's"
+    " own a warning.",
     sources=("nvml.h, NVML_FI_DEV_MEMORY_TEMP", "envcheck/data: memory_temperatures.csv"),
     follows=("GPU-030",),
 )
-def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Verdicts:
+def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Finding | str:
     one.need_samples("the memory's temperature")
-    hottest = most(minute.memory_temperature_c for minute in one.gpu.minutes)
+    seen = [minute.memory_temperature_c for minute in one.gpu.minutes]
+    hottest = max((celsius for celsius in seen if celsius is not None), default=None)
     if hottest is None:
         raise Skip("NVML has no temperature of this GPU's memory")
     listed = one.listed(view)
@@ -95,12 +98,7 @@ def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Verdicts:
         raise NotKnown(f"how hot this board's memory may be ({hottest:.0f} °C were seen)")
     own = known(listed.memory_temperature_max_c) is not None
     if hottest < limit - (WARM_C if own else 0):
-        yield Passed(f"below {limit} °C")
-        return
-    reached = hottest >= limit
-    yield one.found(
-        MEMORY_HOT if reached else MEMORY_WARM,
-        [one.evidence(view, "minutes", f"{hottest:.0f} °C")],
-        celsius=hottest,
-        limit=limit,
-    )
+        return f"below {limit} °C"
+    cause = MEMORY_HOT if hottest >= limit else MEMORY_WARM
+    shown = one.evidence(view, "minutes", f"{hottest:.0f} °C")
+    return one.found(cause, shown, celsius=hottest, limit=limit)

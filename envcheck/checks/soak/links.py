@@ -6,21 +6,19 @@ from ...data.products import product
 from ...data.soak_limits import soak_limit
 from ..gpu.link import fastest_of, in_virtual_machine, lanes_of, pci_device, widest_of
 from ..reading import NotKnown, Skip, SnapshotView
-from ..verdicts import Cause, Passed, Verdicts
+from ..verdicts import Finding, fail
 from .common import Soaked, soak_check, whole_minutes
-from .errors import grown
 
-_EFFECT = "Under load {what}: data arrives late, or at a part of the link's speed."
-_RESEAT = (
+FELL = fail(
+    "link-fell-under-load",
+    "{what}",
+    "Under load {what}: data arrives late, or at a part of the link's speed.",
     "Reseat the board and its riser or cable, clean the contacts, and repeat the soak.",
-    (
-        "nvidia-smi -q -d PERFORMANCE -i {gpu}",
-        "nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.gen.current --format=csv -i {gpu}",
-    ),
+    "nvidia-smi -q -d PERFORMANCE -i {gpu}",
+    "nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.gen.current --format=csv -i {gpu}",
 )
-FELL = Cause("link-fell-under-load", "fail", "{what}", _EFFECT, *_RESEAT)
-RETRIES = Cause("link-errors-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
-LOW = Cause("link-low-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
+RETRIES = FELL.variant("link-errors-under-load", severity="warn")
+LOW = FELL.variant("link-low-under-load", severity="warn")
 
 
 @soak_check(
@@ -28,12 +26,12 @@ LOW = Cause("link-low-under-load", "warn", "{what}", _EFFECT, *_RESEAT)
     title="The PCIe links kept lanes and generation",
     causes=(FELL, RETRIES, LOW),
     about="A link that lost lanes or fell to a lower generation during the soak is a failure: a contact may"
-    " move as a board warms up. A link below what card and slot support all the time is a warning, and"
-    " so are more than one PCIe replay a minute and any NVLink error.",
+    " move as a board warms up. A link below what card and slot support is a warning, and so are more than"
+    " one PCIe replay a minute and any NVLink error.",
     sources=("nvml.h, nvmlDeviceGetPcieReplayCounter", "envcheck/data/soak_limits.csv"),
     follows=("GPU-010", "GPU-018"),
 )
-def links_held(view: SnapshotView, one: Soaked) -> Verdicts:
+def links_held(view: SnapshotView, one: Soaked) -> Finding | str:
     one.need_samples("the PCIe link")
     # Without the first minute: an idle GPU slows its link down.
     minutes = [minute for minute in whole_minutes(one.gpu) if minute.products][1:]
@@ -44,7 +42,7 @@ def links_held(view: SnapshotView, one: Soaked) -> Verdicts:
     lanes, generation = min(widths), min(generations)
     widest = max([int(one.gpu.errors_before.get("pcie_width", 0)), *widths])
     hours = sum(minute.seconds for minute in one.gpu.minutes) / 3600.0
-    replays, errors = grown(one.gpu, "pcie_replays"), grown(one.gpu, "nvlink_errors")
+    replays, errors = one.grown("pcie_replays"), one.grown("nvlink_errors")
     speed = f"generation {generation} x{lanes}"
     cause, field, shown = FELL, "minutes", speed
     if lanes < widest:
@@ -59,32 +57,22 @@ def links_held(view: SnapshotView, one: Soaked) -> Verdicts:
         field, shown = "errors_after.nvlink_errors", f"{errors:g} more"
     else:
         cause, what = LOW, _short(view, one, lanes, generation)
-    if what:
-        yield one.found(cause, [one.evidence(view, field, shown)], what=what)
-    else:
-        yield Passed(speed)
+    return one.found(cause, one.evidence(view, field, shown), what=what) if what else speed
 
 
 def _short(view: SnapshotView, one: Soaked, lanes: int, generation: int) -> str:
     """What the link lacks of what card and slot have; raises CannotJudge if that is not known."""
-    most_lanes, most_generation = _possible(view, one)
-    short = [f"x{lanes} of x{most_lanes}"] if most_lanes and lanes < most_lanes else []
-    if most_generation and generation < most_generation:
-        short.append(f"generation {generation} of {most_generation}")
-    if not short and not (most_lanes and most_generation):
-        raise NotKnown("what the PCIe link of this GPU and its slot can do")
-    return f"the PCIe link ran at {' and '.join(short)}" if short else ""
-
-
-def _possible(view: SnapshotView, one: Soaked) -> tuple[int | None, int | None]:
-    """(lanes, generation) of card and slot; of the product where the machine does not say it."""
-    sold = product(one.subject.name)
-    gpu = one.listed(view)
+    sold, gpu = product(one.subject.name), one.listed(view)
     if gpu is not None and in_virtual_machine(view, gpu):
         raise Skip("the PCIe link: a virtual machine does not see the slot that the GPU is in")
     slot = None if gpu is None else pci_device(view, gpu)
-    lanes = None if gpu is None else widest_of(lanes_of(gpu, slot), slot)
-    generation = None if gpu is None else fastest_of(gpu, slot)
-    if sold is None:
-        return lanes, generation
-    return lanes or sold.pcie_lanes, generation or sold.pcie_generation
+    most_lanes = None if gpu is None else widest_of(lanes_of(gpu, slot), slot)
+    fastest = None if gpu is None else fastest_of(gpu, slot)
+    if sold is not None:  # of the product where the machine does not say it
+        most_lanes, fastest = most_lanes or sold.pcie_lanes, fastest or sold.pcie_generation
+    short = [f"x{lanes} of x{most_lanes}"] if most_lanes and lanes < most_lanes else []
+    if fastest and generation < fastest:
+        short.append(f"generation {generation} of {fastest}")
+    if not short and not (most_lanes and fastest):
+        raise NotKnown("what the PCIe link of this GPU and its slot can do")
+    return f"the PCIe link ran at {' and '.join(short)}" if short else ""

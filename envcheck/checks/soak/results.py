@@ -137,7 +137,7 @@ def _died(view: SnapshotView, one: Soaked) -> Finding:
     shown += [one.evidence(view, f"log[{n}]", line) for n, line in enumerate(gpu.log[:2])]
     return one.found(
         DIED,
-        shown,
+        *shown,
         how=gpu.outcome if gpu.outcome in ("died", "hung") else "was lost",
         when=after(gpu.ended if gpu.ended is not None else gpu.lost_at),
         why=gpu.reason or f"NVML: {gpu.lost}",
