@@ -69,10 +69,6 @@ def main(argv):
     if not _open_streams():
         return _refuse("standard output is closed: there is nowhere to write the snapshot")
     arguments = _arguments(argv)
-    if arguments.health:
-        from . import health
-
-        return health.run(arguments.request.pynvml)
     if arguments.nvidia_smi:
         look = lambda: ({"machine": _capture(arguments.nvidia_smi)}, [])  # noqa: E731
         return _report(arguments.request, arguments.parent, look)
@@ -230,11 +226,6 @@ def _arguments(argv):
         "--nvidia-smi",
         metavar="FILE",
         help="read this file of nvidia-smi -q (text) or -q -x (XML) output instead",
-    )
-    parser.add_argument(
-        "--health",
-        action="store_true",
-        help="one line and an exit status for a container's health check: 1 where NVML lost its GPUs",
     )
     parser.add_argument("--version", action="version", version="envcheck-collector " + VERSION)
     kernel_options.add_arguments(parser)

@@ -12,6 +12,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
+
+from ..data import rows
+
 Effect = Literal[
     "evidence",  # keeps what a reset or a reboot would wipe out
     "mode",  # sets or shows what a reset then applies
@@ -27,72 +31,6 @@ Effect = Literal[
 # The text of a remedy that gives up a protection says so after these words.
 TRADE = "This gives up a protection: "
 
-# An effect, the programs that have it, and what stands somewhere in their arguments, apart by blanks.
-_EFFECTS: tuple[tuple[Effect, str, str], ...] = (
-    ("evidence", r"nvidia-bug-report\.sh", r""),
-    ("mode", r"nvidia-smi", r"-(e|mig) \d|\.pending"),
-    ("resets", r"nvidia-smi", r"--gpu-reset|-r\b"),
-    ("interrupts", r"modprobe", r"(^| )-r\b"),
-    ("interrupts", r"rmmod", r""),
-    ("interrupts", r"systemctl", r"^(stop|restart) docker"),
-    ("reboots", r"reboot|poweroff|shutdown|halt", r""),
-    ("reboots", r"systemctl", r"^(reboot|poweroff|halt|kexec)"),
-    ("reboots", r"wsl(\.exe)?", r"--shutdown"),
-    ("reboots", r"az", r"^vm (deallocate|restart|stop)"),
-    ("reboots", r"gcloud", r"^compute instances (stop|reset)"),
-    ("reboots", r"ipmitool", r"power (cycle|off|reset|soft)"),
-    ("installs", r"pip3?|uv|python[\d.]*", r"^(-m )?(pip )?(install|download) "),
-    ("installs", r"conda|mamba|micromamba", r"^(install|create) "),
-    ("installs", r"apt|apt-get|dnf|yum|tdnf|zypper|snap|rpm-ostree", r"\b(re)?install\b"),
-    ("installs", r"pacman", r"^-S"),
-    ("installs", r"test", r"^-e "),  # or is seen to be there
-    # nvidia-pyindex is nothing that anything imports.
-    (
-        "uninstalls",
-        r"pip3?|uv|python[\d.]*",
-        r"^(-m )?(pip )?uninstall (?!((-y|--python \S+) )?nvidia-pyindex$)",
-    ),
-    ("uninstalls", r"conda|mamba|micromamba", r"^(remove|uninstall) "),
-    ("uninstalls", r"nvidia-uninstall|nvidia-installer", r""),
-    (
-        "removes",
-        r"apt|apt-get|dnf|yum|tdnf|zypper|snap|rpm-ostree",
-        r"\b(remove|purge|autoremove|erase)\b",
-    ),
-    ("removes", r"pacman|rpm|dpkg", r"^-([RrPe]|-purge|-remove|-erase)"),
-    ("removes", r"apk|dkms", r"^(del|remove)"),
-    (
-        "removes",
-        r"kubectl|docker|podman|helm|lxc",
-        r"(^| )(delete|rmi?|prune|uninstall|reset)( |$)",
-    ),
-    ("removes", r"pip3?|uv|python[\d.]*", r"^(-m )?(pip )?cache (purge|clean)"),
-    ("removes", r"rm|rmdir|shred|truncate|dd|wipefs|mkfs\S*|umount", r""),
-    ("removes", r"find", r" -delete"),
-    ("lowers", r"nvidia-smi", r"-(e|mig|pm) 0\b"),
-    ("lowers", r"setpci", r"ACS[+.\da-fwx]*=0"),
-    ("lowers", r"chmod", r"\b\d?\d\d[2367]\b|[oa+][+=]?[rx]*w"),
-    ("lowers", r"setenforce|setsebool", r"\b(0|on|1|permissive)$"),
-    ("lowers", r"aa-(disable|complain|teardown)", r""),
-    ("lowers", r"mokutil", r"--disable-validation"),
-    ("lowers", r"az|gcloud", r"--enable-secure-boot false|--no-shielded-secure-boot"),
-    ("lowers", r"docker|podman", r"--privileged|label=disable|=unconfined"),
-    ("lowers", r"mount", r"remount,(\w+,)?(exec|suid|dev)\b"),
-    ("lowers", r"sysctl", r"(ptrace_scope|_disabled|_clone|kptr_restrict|paranoid)=-?\d"),
-    ("lowers", r"pip3?|uv|python[\d.]*", r"--trusted-host|--allow-insecure-host"),
-    ("lowers", r"zypper|dnf|yum|tdnf", r"no-?gpg-?check|auto-import-keys|sslverify="),
-    ("lowers", r"apt|apt-get", r"--allow-unauthenticated|--allow-insecure"),
-    ("lowers", r"apt-key", r"^add"),
-    ("lowers", r"curl|wget", r"(^| )-k\b|--insecure|--no-check-certificate"),
-    (
-        "lowers",
-        r"grubby",
-        r"iommu=(off|pt)|mitigations=off|acs_override|remove-args=module\.sig_enforce",
-    ),
-)
-_COMPILED = tuple(
-    (effect, re.compile(program), re.compile(rest, re.I)) for effect, program, rest in _EFFECTS
-)
 # Effects that no remedy begins with.
 _NEVER_FIRST = frozenset(("interrupts", "resets", "reboots", "uninstalls", "removes", "lowers"))
 
@@ -111,6 +49,14 @@ _PLACEHOLDER = re.compile(
     r"(?<![\w.-])(PID|POD|NAME|NODE|IMAGE|GROUP|CONTAINER|DIRECTORY|PACKAGE|COMMAND|URL|FILE|MIG-UUID)"
     r"(?![\w:?}=-])|/path/(on|to)/|\.\.\.(?!\w)"
 )
+
+
+class CommandEffect(msgspec.Struct, frozen=True):
+    """Programs, and what stands somewhere in their arguments (apart by blanks): two regular expressions."""
+
+    effect: Effect
+    program: str
+    arguments: str
 
 
 class SimpleCommand(NamedTuple):
@@ -150,9 +96,9 @@ def simple_commands(command: str) -> list[SimpleCommand]:
 def _simple_command(words: list[str], guarded: bool) -> SimpleCommand:
     program, arguments = words[0].rpartition("/")[2], " ".join(words[1:])
     effects = frozenset(
-        effect
-        for effect, name, rest in _COMPILED
-        if name.fullmatch(program) and rest.search(arguments)
+        row.effect
+        for row in rows("command_effects", CommandEffect)
+        if re.fullmatch(row.program, program) and re.search(row.arguments, arguments, re.IGNORECASE)
     )
     return SimpleCommand(program, arguments, guarded, effects)
 

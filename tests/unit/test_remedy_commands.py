@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from test_repeats import machines
 
 import envcheck
 from envcheck.checks.engine import diagnose
-from envcheck.findings import commands as commands_module
+from envcheck.data import table
 from envcheck.findings.commands import TRADE, fill_in, refusal, simple_commands
 from envcheck.findings.remedy import NOT_PRINTED, Remedy
 
@@ -202,12 +201,11 @@ KEYS = ("what", "on", "words", "check", "cause")
 
 
 def rows() -> Iterator[tuple[str, list[str]]]:
-    for table in ("system_commands.csv", "engine_errors.csv", "framework_messages.csv"):
-        with (PACKAGE / "data" / table).open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                listed = [part.strip() for part in (row["commands"] or "").split(";;")]
-                about = " ".join(row[key] for key in KEYS if key in row)
-                yield about, [part for part in listed if part]
+    for name in ("system_commands", "engine_errors", "framework_messages"):
+        for row in table(name):
+            listed = [part.strip() for part in (row["commands"] or "").split(";;")]
+            about = " ".join(row[key] for key in KEYS if key in row)
+            yield about, [part for part in listed if part]
 
 
 # Those that a check prints after something else, or only with the sentence of what is given up.
@@ -233,10 +231,11 @@ def test_each_effect_is_tried() -> None:
     for command in listed:
         if command != "echo 'x":
             seen |= {effect for one in simple_commands(command) for effect in one.effects}
-    assert seen == {effect for effect, _program, _rest in commands_module._EFFECTS}
+    assert seen == {row["effect"] for row in table("command_effects")}
 
 
 def test_each_pattern_is_linear() -> None:
-    for _effect, program, rest in commands_module._EFFECTS:
+    for row in table("command_effects"):
+        program, rest = row["program"], row["arguments"]
         assert not superlinear(Use("commands", program, 0, "fullmatch"))
         assert not superlinear(Use("commands", rest, 2, "search"))
