@@ -1,8 +1,4 @@
-"""Reads tar archives that anybody may have written: what is no file's content is bounded before it is read.
-
-Python's tarfile reads a header of any size into memory (pax headers, long names, maps of sparse files). It
-asks this file object for it, which counts.
-"""
+"""Reads tar archives that anybody may have written: only files' content is unbounded."""
 
 from __future__ import annotations
 

@@ -11,11 +11,7 @@ VARIABLE = "ENVCHECK_COMMAND"
 
 
 def envcheck_command() -> str:
-    """The words that start this envcheck, quoted for a shell.
-
-    "envcheck" where PATH leads to this one, what setup.sh says of itself, else the script's own path, or
-    the interpreter's with "-m envcheck".
-    """
+    """The words that start this envcheck, quoted for a shell."""
     import shutil  # here, as pathlib: together they cost `--help` a tenth of its time
     from pathlib import Path
 

@@ -59,11 +59,7 @@ def _read(decode: Callable[[], T]) -> T:
 
 
 def render(value: object) -> str:
-    """JSON text: in the structs' own order, indented by two, a newline at the end; safe on a terminal.
-
-    Halves of surrogate pairs (of a file name that is not UTF-8), which JSON has no place for, become
-    their escapes.
-    """
+    """JSON text: in the structs' own order, indented by two, a newline at the end; safe on a terminal."""
     return safe_text.json_text(msgspec.json.format(_encoded(value), indent=2).decode()) + "\n"
 
 

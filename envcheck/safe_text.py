@@ -1,10 +1,4 @@
-"""Foreign text made safe to show: the one place that knows how.
-
-What a Snapshot, a lock, an index, a registry or a file name says may hold escape sequences, marks that turn
-the writing direction round, characters without a width, line ends and halves of surrogate pairs. Shown as
-they are, they move the cursor, hide words or forge lines of ours. Each of them becomes its escape ("\\x1b",
-"\\u202e"), so that a reader sees what was there. Pure, and linear in the length of the text.
-"""
+"""Foreign text made safe to show: the one place that knows how."""
 
 from __future__ import annotations
 

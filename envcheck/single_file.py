@@ -1,9 +1,4 @@
-"""Builds the collector into one file: for machines with nothing but a Python.
-
-A ``.pyz`` is a zip that Python runs (`python3 envcheck-collector.pyz`). A ``.py`` is the same zip inside a
-plain script, which also works where only standard input reaches the machine
-(`ssh HOST python3 - < envcheck-collector.py`).
-"""
+"""Builds the collector into one file: for machines with nothing but a Python."""
 
 from __future__ import annotations
 

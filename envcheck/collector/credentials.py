@@ -1,9 +1,4 @@
-"""Knows credentials where it sees them, and takes them out before anything keeps them.
-
-``strip`` is for settings, and tells whether there were any; ``mask`` is the net under everything else.
-Both are linear in the length of the text, whatever it says: no pattern looks at a character from more than a
-few places.
-"""
+"""Knows credentials where it sees them, and takes them out before anything keeps them."""
 
 import re
 

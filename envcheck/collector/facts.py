@@ -82,10 +82,7 @@ def dumps(document):
 
 
 def plain(text):
-    """A string as JSON can hold it: bytes that Python could not decode are tried as UTF-8 once more.
-
-    In the C locale, Python up to 3.6 decodes nothing but ASCII.
-    """
+    """A string as JSON can hold it: bytes that Python could not decode are tried as UTF-8 once more."""
     try:
         text.encode("utf-8")
         return text

@@ -1,8 +1,4 @@
-"""Other packages' probes: files of the standard library of Python 3.6, run as envcheck's own probes are.
-
-envcheck's own processes never import such a file: its constants are read from its source, and its
-``collect(context)`` runs in a process of its own. What it returns stands under ``extensions``.
-"""
+"""Other packages' probes: files of the standard library of Python 3.6, run as envcheck's own probes are."""
 
 import ast
 import importlib

@@ -1,7 +1,4 @@
-"""What the framework probes share: the import, what it mapped, and what it logged about GPUs.
-
-Imports no framework itself: parents use ``about_gpus`` from here.
-"""
+"""What the framework probes share: the import, what it mapped, and what it logged about GPUs."""
 
 import contextlib
 import importlib
@@ -63,10 +60,7 @@ def collect(context, name, describe):
 
 
 def load(name):
-    """Import a framework so that it leaves the GPU's memory alone: (module, None), or (None, why not).
-
-    Why not is "TypeName: message".
-    """
+    """Import a framework so that it leaves the GPU's memory alone: (module, None), or (None, why not)."""
     os.environ.update(_SETTINGS)
     for variable in _FLOODING:
         os.environ.pop(variable, None)

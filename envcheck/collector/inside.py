@@ -1,9 +1,4 @@
-"""Looks into a container: the same collector goes in as one file, through the engine's standard input.
-
-Nothing is written inside. What comes back are a worker's messages, marked with a cookie, so that nothing
-that the image's entrypoint, its shell or a library prints is taken for one. They are unredacted, and so one
-set of tokens serves both documents.
-"""
+"""Looks into a container: the same collector goes in as one file, through the engine's standard input."""
 
 import binascii
 import json

@@ -115,10 +115,7 @@ def _report(request, parent, look):
 
 
 def _open_streams():
-    """Put /dev/null where standard streams are closed, so that no other file gets their number.
-
-    Whether there is a standard output to write to.
-    """
+    """Put /dev/null where standard streams are closed, so that no other file gets their number."""
     number = -1
     while number < 2:  # it takes the lowest number that is free
         number = os.open(os.devnull, os.O_RDWR)

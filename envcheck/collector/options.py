@@ -42,10 +42,7 @@ def names():
 
 
 def add_arguments(parser, near=None):
-    """--level, and what chooses among kernels and GPUs; the group of the rarer ones.
-
-    near(word, choices): words about the choice that a misspelt one is nearest to.
-    """
+    """--level, and what chooses among kernels and GPUs; the group of the rarer ones."""
     parser.add_argument(
         "--level",
         choices=LOOKS,

@@ -1,9 +1,4 @@
-"""Takes out of a document what should not leave the machine: one value, one token, everywhere.
-
-Credentials are removed and forgotten. Host name, user name, home directories, serial numbers and UUIDs
-become tokens; ``values`` tells what each token stands for, so that a live report can show the real
-thing. Tokens match none of the patterns: redacting twice changes nothing.
-"""
+"""Takes out of a document what should not leave the machine: one value, one token, everywhere."""
 
 import re
 from urllib.parse import unquote

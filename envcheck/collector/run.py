@@ -32,10 +32,7 @@ class Run(object):
     """
 
     def __init__(self, request, on_progress=None, on_event=None):
-        """request: main.Request. on_progress(names of what runs, done, total) may raise to stop.
-
-        on_event(record): what the work reports on its way.
-        """
+        """request: main.Request. on_progress(names of what runs, done, total) may raise to stop."""
         self.request = request
         self.documents = {"machine": document("live", "machine"), "target": None}
         self.python = {"machine": PythonCommand("machine", isolated(), "/"), "target": None}

@@ -1,8 +1,4 @@
-"""A framework's first steps on a GPU, each tried once: one compiled operation, and small convolutions.
-
-They run in a worker of their own, one after the other, and each is announced before it begins: a crash or a
-hang costs the trials and nothing that the framework has reported so far.
-"""
+"""A framework's first steps on a GPU, each tried once: one compiled operation, and small convolutions."""
 
 import sys
 

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-import re
+import msgspec
+from packaging.version import Version
 
-from . import table
+from . import rows
+from .versions import release_of
+
+
+class CdiVersions(msgspec.Struct, frozen=True):
+    """The releases of an engine from ``first`` on: the newest version that they are known to accept, and the
+    oldest that they are known to reject."""
+
+    engine: str
+    first: Version
+    below: Version | None = None
+    accepts: Version | None = None
+    rejects: Version | None = None
 
 
 def rejected_from(engine: str, version: str) -> str | None:
     """The oldest CDI version that this release is known to reject ("0.7.0"); None where none is known."""
     row = _row(engine, version)
-    return (row["rejects"] or None) if row else None
+    return None if row is None or row.rejects is None else str(row.rejects)
 
 
 def rejects(engine: str, version: str, cdi: str) -> bool | None:
     """Whether this release rejects a specification of version ``cdi``; None where that is not known."""
-    row, asked = _row(engine, version), _key(cdi)
-    if row is None or not asked:
+    row, asked = _row(engine, version), release_of(cdi)
+    if row is None or asked is None:
         return None
-    if row["rejects"] and asked >= _key(row["rejects"]):
+    if row.rejects is not None and asked >= row.rejects:
         return True
-    if row["accepts"] and asked <= _key(row["accepts"]):
-        return False
-    return None
+    return False if row.accepts is not None and asked <= row.accepts else None
 
 
-def _row(engine: str, version: str) -> dict[str, str] | None:
-    key = _key(version)
-    for row in table("cdi_versions"):
-        first, below = _key(row["first"]), _key(row["below"])
-        if row["engine"] == engine and key and first <= key and (not below or key < below):
+def _row(engine: str, version: str) -> CdiVersions | None:
+    found = release_of(version)
+    for row in rows("cdi_versions", CdiVersions) if found is not None else ():
+        within = row.first <= found and (row.below is None or found < row.below)
+        if row.engine == engine and within:
             return row
     return None
-
-
-def _key(version: str) -> tuple[int, ...]:
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
-    return tuple(int(part or 0) for part in found.groups()) if found else ()

@@ -1,8 +1,4 @@
-"""Which CUDA a driver runs: NVIDIA's table of toolkit drivers and of minor-version compatibility.
-
-The table, ``cuda_driver.csv``, holds Linux drivers and judges wheels and plain environments. Containers
-bring a compat libcuda of their own and are judged by what their release says instead.
-"""
+"""Which CUDA a driver runs: NVIDIA's table of toolkit drivers and of minor-version compatibility."""
 
 from __future__ import annotations
 
@@ -119,10 +115,7 @@ def driver_fits(cuda: str, driver: str) -> DriverFit:
 
 @lru_cache(maxsize=256)
 def newest_cuda_for(driver: str) -> CudaRow | None:
-    """The newest CUDA whose toolkit's own driver is not newer than this one: what it runs natively.
-
-    None for a driver older than the table, or one whose version cannot be read.
-    """
+    """The newest CUDA whose toolkit's own driver is not newer than this one: what it runs natively."""
     version = parse_version(driver)
     if version is None:
         return None
@@ -172,10 +165,7 @@ def _reaches(driver: Version, *minima: str) -> bool:
 
 
 def _may_reach(driver: Version, row: CudaRow) -> bool:
-    """Whether the row leaves it open that the driver runs its CUDA.
-
-    Where the toolkit's own driver is not known, that of an earlier update bounds it from below.
-    """
+    """Whether the row leaves it open that the driver runs its CUDA."""
     if row.toolkit_driver:
         return _reaches(driver, row.toolkit_driver, row.compat_driver)
     earlier = [

@@ -23,10 +23,7 @@ def model(name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def capability_of(name: str, architecture: str = "") -> tuple[str, str]:
-    """("9.0", the table that says so) of a product's name, else of an architecture that has but one.
-
-    ("", "") where neither tells.
-    """
+    """("9.0", the table that says so) of a product's name, else of an architecture that has but one."""
     of_name = {
         row["compute_capability"] for row in table("gpus") if model(row["gpu"]) == model(name)
     }

@@ -1,8 +1,4 @@
-"""What the registry holds under NVIDIA's and TensorFlow's names, and how those names are made.
-
-Sources: pypi_nvidia_names.csv (placeholders, stubs, real versions), nvtf_deps.csv and nvidia-tensorflow's
-own names.
-"""
+"""What the registry holds under NVIDIA's and TensorFlow's names, and how those names are made."""
 
 from __future__ import annotations
 

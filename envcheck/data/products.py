@@ -1,8 +1,4 @@
-"""The GPUs that the tables know, a row a product (``products.csv``): names, class, memory, NVLinks, power.
-
-The key of a product, such as "H100 SXM5 80GB", is the column ``gpu`` of every table about GPUs; how the
-driver calls it stands in this one alone.
-"""
+"""The GPUs that the tables know, a row a product (``products.csv``): names, class, memory, NVLinks, power."""
 
 from __future__ import annotations
 
@@ -58,11 +54,7 @@ def product(name: str) -> Product | None:
 
 @lru_cache(maxsize=64)
 def is_data_centre(name: str) -> bool | None:
-    """Whether it is a data-centre GPU, which alone may run a newer libcuda than its driver's.
-
-    By its product, else by its series (``data_centre_gpus.csv``, whose first row that matches decides);
-    None where no source says.
-    """
+    """Whether it is a data-centre GPU, which alone may run a newer libcuda than its driver's."""
     found = named(name)
     if found is not None:
         answer: str = found.data_centre

@@ -1,8 +1,4 @@
-"""NVIDIA's monthly TensorFlow releases, 20.06 to 25.02, and what is known of their wheels' dependencies.
-
-Sources: releases.csv (each month's TensorFlow container or wheel; ``cell_sources`` says which cell
-comes from where) and nvtf_deps.csv. An empty cell means that no source was seen.
-"""
+"""NVIDIA's monthly TensorFlow releases, 20.06 to 25.02, and what is known of their wheels' dependencies."""
 
 from __future__ import annotations
 

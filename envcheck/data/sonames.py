@@ -1,14 +1,14 @@
-"""Which file names (SONAMEs) a CUDA version's libraries have: what a framework asks the loader for.
-
-Source: cuda_sonames.csv, from the wheels' files and from loader messages that users reported.
-"""
+"""Which file names (SONAMEs) a CUDA version's libraries have: what a framework asks the loader for."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
-from . import table
+import msgspec
+from packaging.version import Version
+
+from . import rows
+from .versions import release_of
 
 # The distribution's component that carries each library (nvidia-COMPONENT-cuNN).
 COMPONENT = {
@@ -27,30 +27,26 @@ COMPONENT = {
 }
 
 
+class Soname(msgspec.Struct, frozen=True):
+    cuda_first: Version
+    cuda_last: Version
+    library: str
+    soname: str
+
+
 def component_of(library: str) -> str | None:
     """The wheel component of a library name ("libcudnn_ops") or SONAME ("libcudnn.so.8"), or None."""
     name = library.partition(".so")[0]
-    if name.startswith("libcudnn"):
-        name = "libcudnn"
-    if name.startswith("libnvrtc"):
-        name = "libnvrtc"
-    return COMPONENT.get(name)
+    whole = next((one for one in ("libcudnn", "libnvrtc") if name.startswith(one)), name)
+    return COMPONENT.get(whole)
 
 
 @cache
 def sonames(cuda: str) -> dict[str, str]:
     """{"libcublas": "libcublas.so.12", ...} of a CUDA version such as "12.5.1"; {} where not known."""
-    key = _key(cuda)
-    if key is None:
+    version = release_of(cuda)
+    if version is None:
         return {}
-    found = {}
-    for row in table("cuda_sonames"):
-        first, last = _key(row["cuda_first"]), _key(row["cuda_last"])
-        if first is not None and last is not None and first <= key <= last:
-            found[row["library"]] = row["soname"]
-    return found
-
-
-def _key(cuda: str) -> tuple[int, int] | None:
-    found = re.match(r"(\d+)\.(\d+)", cuda)
-    return (int(found[1]), int(found[2])) if found else None
+    minor = Version(f"{version.major}.{version.minor}")
+    every = rows("cuda_sonames", Soname)
+    return {row.library: row.soname for row in every if row.cuda_first <= minor <= row.cuda_last}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from packaging.version import Version
@@ -16,3 +17,9 @@ def parse_version(text: str | Version) -> Version | None:
         return Version(text)
     except ValueError:  # no version, or a number with too many digits to be read
         return None
+
+
+def release_of(text: str) -> Version | None:
+    """The release that a version begins with, whatever a packager appended: "4.9.4-rhel" is 4.9.4."""
+    found = re.match(r"\d{1,9}(\.\d{1,9})*", text)
+    return Version(found[0]) if found else None

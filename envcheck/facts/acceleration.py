@@ -1,8 +1,4 @@
-"""Facts about acceleration systems and memory: what ran with each switched on, and in a control without it.
-
-Nothing here is judged. A system is AMP, XLA, NCCL, …; each ran in a process of its own, in the target's
-interpreter, or in envcheck's own where it needs nothing but the driver.
-"""
+"""Facts about acceleration systems and memory: what ran with each switched on, and without it."""
 
 from __future__ import annotations
 

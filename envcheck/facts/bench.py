@@ -1,7 +1,4 @@
-"""Facts of `envcheck bench`: what was trained, how fast, with which memory.
-
-Nothing here is judged. A row is one model in one framework and one mode, in a process of its own.
-"""
+"""Facts of `envcheck bench`: what was trained, how fast, with which memory."""
 
 from __future__ import annotations
 

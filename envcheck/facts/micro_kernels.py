@@ -1,8 +1,4 @@
-"""Facts that the micro-kernels found: what matrix products gave, how fast, and on which hardware.
-
-Nothing here is judged. Inputs are recorded next to outputs, as bit patterns, so that what they must give
-can be derived by whoever reads the Snapshot.
-"""
+"""Facts that the micro-kernels found: what matrix products gave, how fast, and on which hardware."""
 
 from __future__ import annotations
 

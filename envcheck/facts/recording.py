@@ -26,10 +26,7 @@ class _RecordedDocument(Document, frozen=True, kw_only=True):
 
 @contextmanager
 def recorded(snapshot: Snapshot) -> Iterator[tuple[Snapshot, set[str]]]:
-    """An equal Snapshot, and the sections of it that are read until the end of the block.
-
-    It is a new object, so that what was kept of another one counts as read, too.
-    """
+    """An equal Snapshot, and the sections of it that are read until the end of the block."""
     read: set[str] = set()
     documents = {name: _recording(getattr(snapshot, name)) for name in ("machine", "target")}
     _recordings.append(read)

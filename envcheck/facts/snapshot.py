@@ -1,7 +1,4 @@
-"""The Snapshot: everything that envcheck knows about a machine, typed, versioned and validated.
-
-The collector writes it (as plain JSON, without these types); everything else reads it.
-"""
+"""The Snapshot: everything that envcheck knows about a machine, typed, versioned and validated."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Facts of `envcheck soak`: what all GPUs computed for how long, and what happened on the way.
-
-Nothing here is judged. Times are seconds since the soak began.
-"""
+"""Facts of `envcheck soak`: what all GPUs computed for how long, and what happened on the way."""
 
 from __future__ import annotations
 

@@ -120,10 +120,7 @@ class SnapshotView:
 
     @cached_property
     def gpus(self) -> list[Gpu]:
-        """The GPUs that the driver knows: NVML's facts, completed by nvidia-smi's (same PCI address).
-
-        Raises CannotJudge where neither could be asked; an empty list is a driver without a GPU.
-        """
+        """The GPUs that the driver knows: NVML's facts, completed by nvidia-smi's (same PCI address)."""
         return driver_gpus(self.machine)
 
     @cached_property
@@ -205,10 +202,7 @@ def is_container(document: Document | None) -> bool:
 
 
 def driver_gpus(document: Document) -> list[Gpu]:
-    """The GPUs of a document's driver: NVML's facts, completed by nvidia-smi's (same PCI address).
-
-    Raises CannotJudge where neither could be asked; an empty list is a driver without a GPU.
-    """
+    """The GPUs of a document's driver: NVML's facts, completed by nvidia-smi's (same PCI address)."""
     nvml = _gpu_list(document.nvml)
     smi = _gpu_list(document.nvidia_smi)
     if nvml is None and smi is None:

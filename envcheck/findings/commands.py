@@ -1,9 +1,4 @@
-"""What a remedy's commands do to a machine, and which of them are never printed.
-
-Commands are pasted by somebody who trusts them. So the steps that cannot be taken back have an order:
-evidence before a reset, a reset before a reboot, and nothing is uninstalled before its replacement is there.
-``refusal`` finds what breaks it; a Remedy then prints no command at all.
-"""
+"""What a remedy's commands do to a machine, and which of them are never printed."""
 
 from __future__ import annotations
 
@@ -74,10 +69,7 @@ def fill_in(name: str, what: str) -> str:
 
 
 def simple_commands(command: str) -> list[SimpleCommand]:
-    """The simple commands of a line; raises ValueError where no POSIX shell can read it.
-
-    A script within quotes (for sh -c, an image's definition) is a word, and not looked into.
-    """
+    """The simple commands of a line; raises ValueError where no POSIX shell can read it."""
     lexer = shlex.shlex(_ELSEWHERE.sub("", command), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     found: list[SimpleCommand] = []

@@ -12,11 +12,7 @@ NOT_PRINTED = "(No command is printed, since "
 
 
 class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What to do, in one sentence, and the commands to paste (none where none would help).
-
-    Commands that destroy something before it can be replaced or known, that switch a protection off, or that
-    have a word left to fill in are not kept, and the text says why (findings/commands.py).
-    """
+    """What to do, in one sentence, and the commands to paste (none where none would help)."""
 
     text: str
     commands: list[str] = []

@@ -6,10 +6,7 @@ import shlex
 
 
 def word(text: str) -> str:
-    """``text`` as one word that a shell takes as it stands, and no program for an option.
-
-    What does not print (a new line, an escape sequence) becomes "?": such a name cannot be pasted.
-    """
+    """``text`` as one word that a shell takes as it stands, and no program for an option."""
     printed = "".join(letter if letter.isprintable() else "?" for letter in text)
     return shlex.quote(f"./{printed}" if printed.startswith("-") else printed)
 

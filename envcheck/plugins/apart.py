@@ -1,8 +1,4 @@
-"""Runs another package's code in a process of its own: whatever it does there costs its own answers alone.
-
-The process reads a PluginTask, and forks before the package is imported (`inside`). What is printed there,
-also by C code, is no part of the answer, and neither its end, nor a signal, nor a hang reaches this process.
-"""
+"""Runs another package's code in a process of its own: whatever it does there costs its own answers alone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The process that runs another package's code for `apart`, and nothing else.
-
-A job is a function of envcheck's: it takes what was asked and the question's data, and returns a function
-that is called for each item, in a forked child. That one imports the package, and returns what JSON can hold.
-"""
+"""The process that runs another package's code for `apart`, and nothing else."""
 
 from __future__ import annotations
 

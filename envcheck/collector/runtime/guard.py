@@ -1,8 +1,4 @@
-"""Two processes that watch each other: one does the work, the other cleans up should it be killed.
-
-What the worker starts is the worker's to end. Where it cannot (kill -9, the kernel's out-of-memory
-killer), its descendants become the guard's children. A guard that is killed is missed by the worker.
-"""
+"""Two processes that watch each other: one does the work, the other cleans up should it be killed."""
 
 import os
 import signal

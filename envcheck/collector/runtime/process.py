@@ -1,9 +1,4 @@
-"""Starts processes, and always comes back: the only module in envcheck that starts one.
-
-A child gets a session of its own and writes into files instead of pipes, so that a grandchild that
-keeps its output open can delay nobody. At its deadline the whole group is killed; a child that does
-not even die by SIGKILL is stuck in the kernel, is left behind, and is named in the result.
-"""
+"""Starts processes, and always comes back: the only module in envcheck that starts one."""
 
 import errno
 import os
@@ -188,10 +183,7 @@ class Child(object):
         return self._new_lines("stderr", self._stderr).decode("utf-8", "replace").splitlines()
 
     def new_stdout(self):
-        """What the child has written to stdout since the last call (bytes).
-
-        Whole lines while it runs; once it has ended, all the rest.
-        """
+        """What the child has written to stdout since the last call (bytes)."""
         if self.result is None:
             return self._new_lines("stdout", self._stdout)
         rest = self.result.stdout[self._seen["stdout"] :]
@@ -302,10 +294,7 @@ def stop_all(children):
 
 
 def keep_statuses():
-    """See to it that dead children wait to be asked for their status, and keep their process ids.
-
-    They do not where SIGCHLD is ignored, and that is inherited.
-    """
+    """See to it that dead children wait to be asked for their status, and keep their process ids."""
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         try:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)

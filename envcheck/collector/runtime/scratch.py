@@ -1,7 +1,4 @@
-"""An empty directory to work in, made for one collection.
-
-This process holds a lock on it, so that `envcheck prune` knows what the dead have left.
-"""
+"""An empty directory to work in, made for one collection."""
 
 _locks = {}
 

@@ -1,8 +1,4 @@
-"""Keeps a user's PYTHONPATH from lending the collector its modules, and leaves it to the target.
-
-What lies there (an old typing.py, somebody's json.py) comes before the standard library. The collector
-must not run on it; a framework that the target imports must, as it would for its user.
-"""
+"""Keeps a user's PYTHONPATH from lending the collector its modules, and leaves it to the target."""
 
 import os
 import sys
@@ -11,11 +7,7 @@ _PACKAGE = "envcheck"
 
 
 class hidden(object):  # noqa: N801  (used as `with hidden():`)
-    """While it lasts, PYTHONPATH's directories are not on sys.path.
-
-    What has been imported meanwhile and is found in one of them too is forgotten at the end: the next
-    to import it gets what the user would.
-    """
+    """While it lasts, PYTHONPATH's directories are not on sys.path."""
 
     def __enter__(self):
         self._path = list(sys.path)

@@ -69,10 +69,7 @@ _TEXTS = ("implementation", "executable", "prefix", "base_prefix", "machine")
 
 
 def parse(stdout):
-    """The answer (dict) in what the script printed (bytes). Raises ValueError where there is none.
-
-    Of an interpreter older than 3.6 it holds the version alone.
-    """
+    """The answer (dict) in what the script printed (bytes). Raises ValueError where there is none."""
     found = [
         message["result"]
         for message in messages.read(stdout[-_SANE:].splitlines())

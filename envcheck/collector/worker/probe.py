@@ -51,10 +51,7 @@ def work(params, tell):
 
 
 def _stand_in():
-    """Fork, and go on in the child: this process is the only parent that another package's probe can kill.
-
-    It ends as the child does, and the collector names the probe that it stands for.
-    """
+    """Fork, and go on in the child: this process is the only parent that another package's probe can kill."""
     tie = orphans.tie(os.getpid())
     pid = os.fork()
     if pid == 0:
