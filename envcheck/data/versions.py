@@ -21,5 +21,5 @@ def parse_version(text: str | Version) -> Version | None:
 
 def release_of(text: str) -> Version | None:
     """The release that a version begins with, whatever a packager appended: "4.9.4-rhel" is 4.9.4."""
-    found = re.match(r"\d{1,9}(\.\d{1,9})*", text)
+    found = re.match(r"[0-9]{1,9}(\.[0-9]{1,9})*", text)
     return Version(found[0]) if found else None
