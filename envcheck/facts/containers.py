@@ -60,19 +60,15 @@ class Kubernetes(Facts, frozen=True, kw_only=True):
 
     distribution: str  # "kubelet", "k3s", "rke2", "k0s", "microk8s"
     engine: Maybe[str] = NOT_COLLECTED  # "containerd", "cri-o", "docker"
-    # of containerd and CRI-O, as configured
+    # of containerd, as configured
     config: Maybe[str] = NOT_COLLECTED
     runtimes: Maybe[list[str]] = NOT_COLLECTED
     nvidia_runtimes: Maybe[list[str]] = NOT_COLLECTED  # those whose program is NVIDIA's
-    missing_programs: list[str] = []  # NVIDIA's runtimes that are configured and not there
     unread: list[UnreadRuntime] = []
-    hooks: list[str] = []  # CRI-O: files that make it call NVIDIA's hook
     default_runtime: Maybe[str] = NOT_COLLECTED
     cgroup_driver: Maybe[str] = NOT_COLLECTED
     cdi_enabled: Maybe[bool] = NOT_COLLECTED
     cdi_spec_dirs: Maybe[list[str]] = NOT_COLLECTED
-    # of the kubelet
-    cpu_manager_policy: Maybe[str] = NOT_COLLECTED  # "none", "static"
     # NVIDIA's device plugin names the devices itself: the kubelet's changes then leave them.
     passes_devices: Maybe[bool] = NOT_COLLECTED
     offered: Maybe[list[OfferedDevices]] = NOT_COLLECTED  # NVIDIA's, by device plugins
@@ -91,7 +87,5 @@ class Containers(Facts, frozen=True, kw_only=True):
     toolkit_config: Maybe[str] = NOT_COLLECTED  # path of config.toml
     toolkit_mode: Maybe[str] = NOT_COLLECTED  # "auto", "legacy", "cdi"
     toolkit_no_cgroups: Maybe[bool] = NOT_COLLECTED
-    toolkit_ldconfig: Maybe[str] = NOT_COLLECTED  # "@/sbin/ldconfig": @ for the host's
-    toolkit_ldconfig_there: Maybe[bool] = NOT_COLLECTED
     cdi_specs: Maybe[list[CdiSpec]] = NOT_COLLECTED
     kubernetes: Kubernetes | None = None  # where a kubelet is seen to run

@@ -47,7 +47,6 @@ class Gpu(Facts, frozen=True, kw_only=True):
     board_part_number: Maybe[str] = NOT_COLLECTED
     gsp_firmware: Maybe[str] = NOT_COLLECTED
     gsp_enabled: Maybe[bool] = NOT_COLLECTED
-    gsp_default: Maybe[bool] = NOT_COLLECTED  # whether this GPU runs it unless set otherwise
     inforom_valid: Maybe[bool] = NOT_COLLECTED  # its checksums, when it was last read
     driver_model: Maybe[str] = NOT_COLLECTED  # Windows: "WDDM", "TCC", "MCDM"
     virtualization: Maybe[str] = (
@@ -115,9 +114,6 @@ class Gpu(Facts, frozen=True, kw_only=True):
     power_default_limit_w: Maybe[float] = NOT_COLLECTED
     power_min_limit_w: Maybe[float] = NOT_COLLECTED
     power_max_limit_w: Maybe[float] = NOT_COLLECTED
-    # of the module: GPU, CPU and what is beside them (Grace)
-    module_power_limit_w: Maybe[float] = NOT_COLLECTED
-    module_power_default_limit_w: Maybe[float] = NOT_COLLECTED
     # clocks, MHz
     clock_sm_mhz: Maybe[int] = NOT_COLLECTED
     clock_memory_mhz: Maybe[int] = NOT_COLLECTED
@@ -133,8 +129,6 @@ class Gpu(Facts, frozen=True, kw_only=True):
     # "sync_boost", "sw_thermal_slowdown", "display_clocks_setting"
     clock_event_reasons: Maybe[list[str]] = NOT_COLLECTED
     # For how long each has held the clocks down since the driver was loaded, microseconds
-    slowdown_sw_power_cap_us: Maybe[int] = NOT_COLLECTED
-    slowdown_sync_boost_us: Maybe[int] = NOT_COLLECTED
     slowdown_sw_thermal_us: Maybe[int] = NOT_COLLECTED
     slowdown_hw_thermal_us: Maybe[int] = NOT_COLLECTED
     slowdown_hw_power_brake_us: Maybe[int] = NOT_COLLECTED

@@ -48,7 +48,6 @@ class Host(Facts, frozen=True, kw_only=True):
     cgroup_pids_limit: Maybe[int] = NOT_COLLECTED  # processes and threads; absent: no limit
     numa_nodes: Maybe[int] = NOT_COLLECTED
     shm_total_mib: Maybe[int] = NOT_COLLECTED
-    shm_free_mib: Maybe[int] = NOT_COLLECTED
     memlock_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
     memlock_hard_kib: Maybe[int] = NOT_COLLECTED  # what this user may raise it to; -1: unlimited
     stack_hard_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
@@ -62,9 +61,5 @@ class Host(Facts, frozen=True, kw_only=True):
     secure_boot: Maybe[bool] = NOT_COLLECTED
     lockdown: Maybe[str] = NOT_COLLECTED  # "none", "integrity", "confidentiality"
     selinux: Maybe[str] = NOT_COLLECTED  # "enforcing", "permissive", "disabled"
-    selinux_label: Maybe[str] = (
-        NOT_COLLECTED  # this process's, "system_u:system_r:container_t:s0:c1,c2"
-    )
     rdma_devices: Maybe[list[str]] = NOT_COLLECTED  # /sys/class/infiniband
-    rdma_nodes: Maybe[list[str]] = NOT_COLLECTED  # /dev/infiniband: what programs open
     disks: list[Disk] = []

@@ -118,8 +118,6 @@ class Kernel(Facts, frozen=True, kw_only=True):
     kernels_installed: Maybe[list[str]] = NOT_COLLECTED  # /lib/modules/*
     device_nodes: Maybe[list[DeviceNode]] = NOT_COLLECTED
     driver_files: Maybe[list[DriverFile]] = NOT_COLLECTED
-    # Of those, what has no bytes: an engine mounts the host's over such, and images keep them.
-    empty_driver_files: Maybe[list[str]] = NOT_COLLECTED
     driver_packages: Maybe[list[DriverPackage]] = NOT_COLLECTED
     runfile_installer: Maybe[str] = NOT_COLLECTED  # path of its uninstaller; absent: not used
     blacklisted: Maybe[list[str]] = NOT_COLLECTED  # module names in modprobe.d and the command line

@@ -176,7 +176,6 @@ def gpu(product: Product, index: int, branch: int, **changes: Any) -> Gpu:
         facts |= {"tpc_repair_pending": False, "unrepairable_memory": False}
     if branch >= 560:
         facts |= {name: 0 for name in _EVERYTHING if name.startswith("slowdown_")}
-        facts["slowdown_sw_power_cap_us"] = 48_211_903
     return Gpu(**(facts | changes))
 
 
@@ -464,7 +463,6 @@ def contained(product: Product, branch: int = _USUAL, runs: str = "docker") -> S
         driver_files=[
             replace(h100.file(name, version), mounted=True) for name in ("libcuda", "libnvidia-ml")
         ],
-        empty_driver_files=[],
     )
     variables = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
     return machine(
@@ -490,7 +488,6 @@ def kubernetes_node(product: Product, branch: int = _USUAL, count: int = 8) -> S
         cgroup_driver="systemd",
         cdi_enabled=True,
         cdi_spec_dirs=["/etc/cdi", "/var/run/cdi"],
-        cpu_manager_policy="none",
         passes_devices=True,
         offered=[OfferedDevices(resource="nvidia.com/gpu", count=count)],
     )
@@ -598,7 +595,7 @@ def odd() -> Iterator[tuple[str, Snapshot]]:
     working = {
         "utilization_percent": 100, "performance_state": "P0", "clock_sm_mhz": 1755,
         "power_draw_w": 692.0, "clock_event_reasons": ["sw_power_cap"], "temperature_c": 66,
-        "memory_temperature_c": 84, "slowdown_sw_power_cap_us": 90_000_000_000,
+        "memory_temperature_c": 84,
     }  # fmt: skip
     at_work = [gpu(busy, n, _USUAL, **working) for n in range(8)]
     yield "eight GPUs under full load", machine(busy, gpus=at_work, count=8)

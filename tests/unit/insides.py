@@ -72,7 +72,6 @@ def host(**changes: Any) -> Host:
         "shm_total_mib": 8192,
         "memlock_kib": -1,
         "cgroup_pids_limit": ABSENT,
-        "rdma_nodes": ["uverbs0"],
         "wsl": False,
     }
     return Host(**(facts | changes))
@@ -97,9 +96,7 @@ def both(
     }
     around: dict[str, Any] = {
         **machine(*GPUS, driver=DRIVER),
-        "host": Host(
-            container=ABSENT, wsl=False, rdma_devices=["mlx5_0"], rdma_nodes=["rdma_cm", "uverbs0"]
-        ),
+        "host": Host(container=ABSENT, wsl=False, rdma_devices=["mlx5_0"]),
         "kernel": Kernel(driver_version=DRIVER, device_nodes=nodes()),
         "cuda": cuda(*GPUS),
         "containers": Containers(engines=[PODMAN], cdi_specs=[SPEC]),

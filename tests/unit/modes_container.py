@@ -18,7 +18,6 @@ def selinux() -> Snapshot:
     confined = in_container(
         container="podman",
         selinux="enforcing",
-        selinux_label="system_u:system_r:container_t:s0:c1,c2",
     )
     return whole(
         host=confined,
@@ -74,7 +73,7 @@ def no_runtime() -> Snapshot:
 
 def small_container() -> Snapshot:
     return whole(
-        host=in_container(shm_total_mib=64, shm_free_mib=64, memlock_kib=64),
+        host=in_container(shm_total_mib=64, memlock_kib=64),
         kernel=kernel(services=[]),
         containers=None,
     )

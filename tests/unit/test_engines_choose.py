@@ -183,7 +183,7 @@ def test_rdma_devices_are_those_of_the_moment_of_the_start(
 ) -> None:
     rdma = tmp_path / "infiniband"
     monkeypatch.setattr(starting, "_RDMA", str(rdma))
-    start = begun(taken(only(PODMAN)), rdma_nodes=ABSENT)
+    start = begun(taken(only(PODMAN)))
     assert starting.with_devices(start).devices == []
     rdma.mkdir()
     assert start.devices == [] and starting.with_devices(start).devices == [str(rdma)]

@@ -61,7 +61,6 @@ DEBIAN = Host(
     secure_boot=ABSENT,
     lockdown="none",
     selinux=ABSENT,
-    selinux_label=ABSENT,
     rdma_devices=ABSENT,
     disks=DISKS,
 )

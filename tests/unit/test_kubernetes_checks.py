@@ -35,7 +35,6 @@ NODE = Kubernetes(
     default_runtime="nvidia",
     cgroup_driver="systemd",
     cdi_enabled=ABSENT,
-    cpu_manager_policy="none",
     passes_devices=False,
     offered=[OfferedDevices(resource="nvidia.com/gpu", count=8)],
 )
@@ -85,7 +84,7 @@ def test_nodes_that_are_well(name: str) -> None:
 
 
 def test_what_only_root_may_read_is_no_finding() -> None:
-    node = replace(NODE, offered=ROOT, cpu_manager_policy=ROOT, passes_devices=ROOT)
+    node = replace(NODE, offered=ROOT, passes_devices=ROOT)
     assert set(outcomes(node)) <= {"pass", "skipped", "could-not-run"}
     hidden = replace(NODE, runtimes=ROOT, nvidia_runtimes=ROOT)
     assert not results(hidden)["CTR-009"].findings

@@ -75,7 +75,6 @@ def host(**changes: Any) -> Host:
         "cgroup_cpu_limit": ABSENT,
         "numa_nodes": 2,
         "shm_total_mib": 1_031_500,
-        "shm_free_mib": 1_031_500,
         "memlock_kib": 66_016_000,
         "open_files": 1024,
         "container": ABSENT,
@@ -84,7 +83,6 @@ def host(**changes: Any) -> Host:
         "secure_boot": False,
         "lockdown": "none",
         "selinux": ABSENT,
-        "selinux_label": ABSENT,
         "rdma_devices": [f"mlx5_{n}" for n in range(8)],
         "disks": [
             disk("<home-1>", "home"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...facts.containers import Kubernetes
 from .. import containers as shared
-from ..reading import SnapshotView, Unavailable, known, need
+from ..reading import Skip, SnapshotView, Unavailable, known, need
 from ..system_commands import on_system
 from ..verdicts import Passed, Remedy, Verdict, Verdicts, about, check, warn, word
 
@@ -37,7 +37,7 @@ NO_RUNTIME = DEFAULT.variant(
     "CTR-009",
     title="Kubernetes' engine starts containers with NVIDIA's runtime",
     causes=[DEFAULT, NO_RUNTIME],
-    about="containerd and CRI-O start a pod's containers with a runtime that their configuration names. If"
+    about="containerd starts a pod's containers with a runtime that its configuration names. If"
     " none of them is NVIDIA's, no driver is mounted into a pod and the node offers 0 GPUs. docker"
     " starts pods only with its default runtime.",
     sources=["k8s-device-plugin#23, #107, #406; gpu-operator#1285; k3s documentation, Advanced"],
@@ -50,6 +50,8 @@ def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
     if engine == "docker":
         yield _docker(view)
         return
+    if engine == "cri-o":
+        raise Skip("not applicable: CRI-O's configuration is not read")
     need(node.runtimes, f"the runtimes of {engine}")
     nvidia = need(node.nvidia_runtimes, f"NVIDIA's runtimes in {engine}")
     default = known(node.default_runtime) or ""
@@ -86,8 +88,6 @@ def _docker(view: SnapshotView) -> Verdict:
 
 def _other_way(view: SnapshotView, node: Kubernetes) -> str:
     """How GPUs come into pods without NVIDIA's runtime; "" where nothing shows that they do."""
-    if node.hooks:
-        return f"NVIDIA's OCI hook, {node.hooks[0]}"
     if sum(one.count for one in known(node.offered) or []):
         return "the kubelet has GPUs to hand out, by CDI"
     if isinstance(node.offered, Unavailable) and node.offered.unavailable == "not-supported":
@@ -111,14 +111,12 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
     if name == "microk8s":
         enable = "sudo microk8s enable nvidia"
         return Remedy("Let MicroK8s configure its containerd.", [*commands, enable])
-    runtime = "crio" if engine == "cri-o" else "containerd"
-    usual = config.startswith(("/etc/containerd/", "/etc/crio/"))
-    where = "" if usual else f" --config={word(config)}"
-    configure = f"sudo nvidia-ctk runtime configure --runtime={runtime}{where} --set-as-default"
+    where = "" if config.startswith("/etc/containerd/") else f" --config={word(config)}"
+    configure = f"sudo nvidia-ctk runtime configure --runtime={engine}{where} --set-as-default"
     return Remedy(
         "Configure NVIDIA's runtime for this engine. As the default it serves the device plugin and every"
         " pod; without --set-as-default both need a RuntimeClass, and runtimeClassName: nvidia.",
-        [*commands, configure, f"sudo systemctl restart {runtime}", _PLUGIN],
+        [*commands, configure, f"sudo systemctl restart {engine}", _PLUGIN],
     )
 
 

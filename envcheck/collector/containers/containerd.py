@@ -49,14 +49,13 @@ def put(facts, context, processes, distribution):
             if _nvidia(toml.table(hidden, "containerd", "runtimes")):
                 unread.append({"path": name, "reason": "section", "section": other})
     unread += _not_imported(context, path, [name for name, _document in files])
-    _put(facts, context, section, runtimes, unread)
+    _put(facts, section, runtimes, unread)
 
 
-def _put(facts, context, section, runtimes, unread):
+def _put(facts, section, runtimes, unread):
     nvidia = _nvidia(runtimes)
     facts.put("runtimes", sorted(runtimes))
     facts.put("nvidia_runtimes", sorted(nvidia))
-    facts.put("missing_programs", sorted(_missing(context, nvidia.values())))
     facts.put("unread", unread)
     default = section.get("default_runtime_name")
     facts.put("default_runtime", default if isinstance(default, str) and default else "runc")
@@ -133,14 +132,6 @@ def _nvidia(runtimes):
         if isinstance(program, str) and NVIDIA in os.path.basename(program):
             found[name] = program
     return found
-
-
-def _missing(context, programs):
-    return {
-        program
-        for program in programs
-        if program.startswith("/") and not os.path.exists(context.path(program))
-    }
 
 
 def _not_imported(context, path, read):

@@ -5,7 +5,7 @@ import os
 import re
 
 from ..facts import Facts, from_error, unavailable
-from . import containerd, crio
+from . import containerd
 from .processes import option, running
 
 # The programs that are, or contain, a kubelet, and the distribution that they belong to.
@@ -20,7 +20,6 @@ PLUGIN = "nvidia-device-plugin"[:15]  # as /proc/PID/comm has it
 BESIDE = ("rke2", "k0s", "containerd", "crio", "dockerd", "cri-dockerd", PLUGIN)
 FOLDER = "/var/lib/kubelet"
 CHECKPOINT = FOLDER + "/device-plugins/kubelet_internal_checkpoint"
-CPU_MANAGER = FOLDER + "/cpu_manager_state"
 DRA = FOLDER + "/plugins/gpu.nvidia.com"
 _ENDPOINT = re.compile(r"^containerRuntimeEndpoint:\s*[\"']?([^\s\"']+)", re.M)
 
@@ -40,11 +39,8 @@ def put(facts, context):
     node.put("engine", engine)
     if engine == "containerd":
         containerd.put(node, context, programs.get("containerd", []), distribution)
-    elif engine == "cri-o":
-        crio.put(node, context)
     if PLUGIN in programs:
         node.attempt("passes_devices", "", _passes_devices, context, programs[PLUGIN][0])
-    node.attempt("cpu_manager_policy", CPU_MANAGER, _policy, context)
     node.attempt("offered", CHECKPOINT, _offered, context)
     facts.put("kubernetes", node.values, "/proc, the engine's configuration and " + FOLDER)
 
@@ -93,13 +89,8 @@ def _passes_devices(context, plugin):
     return "cdi" in strategies
 
 
-def _policy(context):
-    found = json.loads(context.read(CPU_MANAGER))
-    return str(found["policyName"])
-
-
 def _offered(context):
-    """How many devices of each of NVIDIA's resources the kubelet was strategies of by device plugins."""
+    """How many devices of each of NVIDIA's resources device plugins registered."""
     if os.path.isdir(context.path(DRA)):
         return unavailable("not-supported", "NVIDIA's DRA driver hands out the GPUs")
     try:

@@ -25,7 +25,7 @@ LINKS = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 def put(facts, context):
     """The driver's libraries where the loader looks, and where its links of version 1 lead."""
-    found, empty = {}, set()
+    found = {}
     try:
         table = mounts.read(context)
     except OSError:
@@ -38,12 +38,11 @@ def put(facts, context):
                 match = LIBRARY.match(name)
                 if name in LINKS:
                     match = LIBRARY.match(os.path.basename(real))
-                if not os.path.isfile(real):
+                # An engine mounts the host's over empty ones, which images keep.
+                if not os.path.isfile(real) or os.path.getsize(real) == 0:
                     continue
                 inside = _inside(context, real)
-                if os.path.getsize(real) == 0:
-                    empty.add(inside)
-                elif match and real not in found:
+                if match and real not in found:
                     found[real] = {
                         "path": _inside(context, path),
                         "library": match.group(1),
@@ -54,7 +53,6 @@ def put(facts, context):
                         else _is_mounted(table, inside),
                     }
     facts.put("driver_files", [found[real] for real in sorted(found)], SOURCE)
-    facts.put("empty_driver_files", sorted(empty), SOURCE)
 
 
 def _is_mounted(table, path):

@@ -54,18 +54,14 @@ def put_resources(facts, context):
         limit = resource.getrlimit(getattr(resource, "RLIMIT_" + kind))[hard]
         limit = -1 if limit == resource.RLIM_INFINITY else limit // unit
         facts.put(name, limit, "getrlimit(RLIMIT_%s)" % kind)
-    for name, field in (("shm_total_mib", "f_blocks"), ("shm_free_mib", "f_bavail")):
-        facts.attempt(name, "statvfs of /dev/shm", _shared_memory, context, field)
-    for name, folder in (
-        ("rdma_devices", "/sys/class/infiniband"),
-        ("rdma_nodes", "/dev/infiniband"),
-    ):
-        facts.attempt(name, folder, lambda: sorted(os.listdir(context.path(folder))))  # noqa: B023
+    facts.attempt("shm_total_mib", "statvfs of /dev/shm", _shared_memory, context)
+    folder = "/sys/class/infiniband"
+    facts.attempt("rdma_devices", folder, lambda: sorted(os.listdir(context.path(folder))))
 
 
-def _shared_memory(context, field):
+def _shared_memory(context):
     stat = os.statvfs(context.path("/dev/shm"))
-    return getattr(stat, field) * stat.f_frsize // MIB
+    return stat.f_blocks * stat.f_frsize // MIB
 
 
 _CGROUP = ("cgroup_version", "cgroup_memory_limit_mib", "cgroup_cpu_limit", "cgroup_pids_limit")

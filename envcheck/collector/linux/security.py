@@ -1,6 +1,5 @@
 """What keeps kernel modules and containers in check: Secure Boot, lockdown, SELinux."""
 
-import errno
 import os
 import re
 
@@ -57,16 +56,3 @@ def _put_selinux(facts, context):
             facts.put("selinux", "disabled", SELINUX)
         else:
             facts.put("selinux", from_error(error), SELINUX)
-    source = "/proc/self/attr/current"
-    try:
-        label = context.read(source).strip("\0\n ")
-    except OSError as error:
-        if error.errno == errno.EINVAL:  # no security module gives labels
-            facts.missing("selinux_label", "absent", str(error), source)
-        else:
-            facts.put("selinux_label", from_error(error), source)
-        return
-    if label.count(":") >= 3:  # user:role:type:level; AppArmor's labels have another form
-        facts.put("selinux_label", label, source)
-    else:
-        facts.missing("selinux_label", "absent", "no SELinux label: " + label[:80], source)

@@ -135,15 +135,12 @@ class Binding(object):
         """A new structure of the module's; NotThere where it has none of that name."""
         return self.call(name)
 
-    def field(self, handle, name, scope=None):
-        """A field value (NVML_FI_*) by the constant's name, of one scope where it has several.
-
-        Raises the field's own error.
-        """
+    def field(self, handle, name):
+        """A field value (NVML_FI_*) by the constant's name. Raises the field's own error."""
         number = self.constant(name)
         if number is None:
             raise NotThere("not-supported", "this pynvml has no %s" % name)
-        return self.field_number(handle, number if scope is None else (number, scope))
+        return self.field_number(handle, number)
 
     def field_number(self, handle, number):
         answer = self.call("nvmlDeviceGetFieldValues", handle, [number])[0]

@@ -74,7 +74,7 @@ FUNCTIONS = (
     ("inforom", "InforomImageVersion", (), text),
     ("board_part_number", "BoardPartNumber", (), text),
     ("gsp_firmware", "GspFirmwareVersion", (), text),
-    ("gsp_enabled gsp_default", "GspFirmwareMode", (), each_bool),
+    ("gsp_enabled", "GspFirmwareMode", (), lambda modes: bool(modes[0])),
     ("driver_model", "CurrentDriverModel", (), word(w.DRIVER_MODELS)),
     ("virtualization", "VirtualizationMode", (), word(w.VIRTUALIZATION)),
     ("addressing_mode", "AddressingMode", (), word(w.ADDRESSING_MODES)),
@@ -151,8 +151,6 @@ FIELD_VALUES = (
     ("memory_temperature_c", "NVML_FI_DEV_MEMORY_TEMP", above_zero),
     ("reset_required", "NVML_FI_DEV_RESET_STATUS", bool),
     ("drain_and_reset_recommended", "NVML_FI_DEV_DRAIN_AND_RESET_STATUS", bool),
-    ("slowdown_sw_power_cap_us", "NVML_FI_DEV_PERF_POLICY_POWER", microseconds),
-    ("slowdown_sync_boost_us", "NVML_FI_DEV_PERF_POLICY_SYNC_BOOST", microseconds),
     ("recovery_action", "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", recovery_action),
 )
 
@@ -217,13 +215,6 @@ def _slowdown(nvml, handle, number):
         return reason_fact(error)
 
 
-def module_power(nvml, handle):
-    """The module's power limit and its default."""
-    scope = nvml.constant("NVML_POWER_SCOPE_MODULE")
-    names = ("NVML_FI_DEV_POWER_CURRENT_LIMIT", "NVML_FI_DEV_POWER_DEFAULT_LIMIT")
-    return tuple(watts(nvml.field(handle, name, scope)) for name in names)
-
-
 # (fields, where from, function of the binding and the handle that returns as many values)
 GROUPS = (
     ("memory_total_mib memory_used_mib memory_free_mib", "nvmlDeviceGetMemoryInfo", memory),
@@ -238,11 +229,6 @@ GROUPS = (
         "slowdown_sw_thermal_us slowdown_hw_thermal_us slowdown_hw_power_brake_us",
         "nvmlDeviceGetFieldValues",
         slowdowns,
-    ),
-    (
-        "module_power_limit_w module_power_default_limit_w",
-        "nvmlDeviceGetFieldValues",
-        module_power,
     ),
     ("vgpu_licence", "nvmlDeviceGetGridLicensableFeatures", lists.vgpu_licence),
     ("mig_instances", "nvmlDeviceGetMigDeviceHandleByIndex", lists.mig_instances),

@@ -287,7 +287,7 @@ def _oci_hooks(context):
 
 
 def _put_config(facts, context):
-    names = ("config", "mode", "no_cgroups", "ldconfig", "ldconfig_there")
+    names = ("config", "mode", "no_cgroups")
     try:
         settings = toml.loads(context.read(CONFIG))
     except (OSError, ValueError) as error:
@@ -295,12 +295,9 @@ def _put_config(facts, context):
     else:
         unset = unavailable("absent", "not set")
         cli = toml.table(settings, "nvidia-container-cli")
-        cgroups, ldconfig = cli.get("no-cgroups"), str(cli.get("ldconfig") or "")
-        there = unavailable("absent", "no path of the host's")
-        if ldconfig.startswith("@/"):  # without the @ it is a path of the container's
-            there = os.path.exists(context.path(ldconfig[1:]))
+        cgroups = cli.get("no-cgroups")
         mode = str(toml.table(settings, "nvidia-container-runtime").get("mode") or "") or unset
         no_cgroups = unset if cgroups is None else str(cgroups).lower() == "true"
-        values = [CONFIG, mode, no_cgroups, ldconfig or unset, there]
+        values = [CONFIG, mode, no_cgroups]
     for name, value in zip(names, values):
         facts.put("toolkit_" + name, value, CONFIG)

@@ -156,10 +156,6 @@ _GROUPS = {
         ("power_draw_w", v.watts, "power_draw|average_power_draw", "Power Draw|Average Power Draw"),
         ("power_draw_w", v.watts, "instant_power_draw", "Instantaneous Power Draw"),
     ),
-    ("module_power_readings/", "Module Power Readings/"): (
-        ("module_power_limit_w", v.watts, "current_power_limit", "Current Power Limit"),
-        ("module_power_default_limit_w", v.watts, "default_power_limit", "Default Power Limit"),
-    ),
     ("clocks/", "Clocks/"): (
         ("clock_sm_mhz", v.count, "sm_clock", "SM"),
         ("clock_memory_mhz", v.count, "mem_clock", "Memory"),
@@ -181,8 +177,6 @@ _GROUPS = {
         "clocks_event_reasons_counters/clocks_event_reasons_counters_",
         "Clocks Event Reasons Counters/",
     ): (
-        ("slowdown_sw_power_cap_us", v.count, "sw_power_cap", "SW Power Capping|SW Power Cap"),
-        ("slowdown_sync_boost_us", v.count, "sync_boost", "Sync Boost"),
         ("slowdown_sw_thermal_us", v.count, "sw_therm_slowdown", "SW Thermal Slowdown"),
         ("slowdown_hw_thermal_us", v.count, "hw_therm_slowdown", "HW Thermal Slowdown"),
         ("slowdown_hw_power_brake_us", v.count, "hw_power_brake", "HW Power Braking"),
