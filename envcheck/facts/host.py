@@ -18,7 +18,6 @@ class Disk(Facts, frozen=True, kw_only=True):
     free_mib: Maybe[int] = NOT_COLLECTED  # for this user, reserved blocks not counted
     total_mib: Maybe[int] = NOT_COLLECTED
     free_inodes: Maybe[int] = NOT_COLLECTED  # absent where the file system has no fixed number
-    quota_free_mib: Maybe[int] = NOT_COLLECTED  # absent where this user has no quota
     writable: Maybe[bool] = NOT_COLLECTED  # by this user, at the nearest directory that exists
 
 

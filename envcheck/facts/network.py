@@ -67,4 +67,3 @@ class Network(Facts, frozen=True, kw_only=True):
     rdma_providers: Maybe[list[str]] = NOT_COLLECTED  # libibverbs' drivers: "mlx5", "efa"
     settings: Maybe[list[NetworkSetting]] = NOT_COLLECTED
     nodes: Maybe[int] = NOT_COLLECTED  # of the job that this runs in, by its variables
-    own_name: Maybe[Literal["loopback", "address"]] = NOT_COLLECTED  # what /etc/hosts calls it

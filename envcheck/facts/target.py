@@ -31,7 +31,6 @@ class Distribution(Facts, frozen=True, kw_only=True):
     summary: str = ""
     installer: Maybe[str] = NOT_COLLECTED
     requires: Maybe[list[str]] = NOT_COLLECTED  # Requires-Dist, as written
-    wheel_tags: Maybe[list[str]] = NOT_COLLECTED
     files: Maybe[int] = NOT_COLLECTED  # files in RECORD; absent where there is none
     missing: list[str] = []  # the first 20 of RECORD's files that are not on disk
     missing_count: int = 0

@@ -82,12 +82,7 @@ def _disks(snapshot: Snapshot) -> list[Disk]:
 
 
 def _with_disk(space: DiskSpace, disk: Disk) -> DiskSpace:
-    free = [space.free_mib, known(disk.quota_free_mib)]
-    return msgspec.structs.replace(
-        space,
-        network=known(disk.network),
-        free_mib=min((mib for mib in free if mib is not None), default=None),
-    )
+    return msgspec.structs.replace(space, network=known(disk.network))
 
 
 def _nearest(path: Path) -> Path:

@@ -199,11 +199,10 @@ def hidden(value: str) -> Snapshot:
 def wheel_too_new() -> Snapshot:
     """A wheel for glibc 2.29 that somebody unpacked on Ubuntu 18.04."""
     words = "ImportError: /lib/x86_64-linux-gnu/libm.so.6: version `GLIBC_2.29' not found"
-    tags = ["cp38-cp38-manylinux_2_29_x86_64"]
     return whole(
         good_target(
             interpreter=interpreter(version="3.8.18", libc="glibc 2.27"),
-            packages=packages(dist("nvidia-tensorflow", "1.15.5+nv21.10", wheel_tags=tags)),
+            packages=packages(dist("nvidia-tensorflow", "1.15.5+nv21.10")),
             tensorflow=not_imported(words=words),
             loader=Loader(),
         ),

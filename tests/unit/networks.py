@@ -71,7 +71,6 @@ def network(**changes: Any) -> Network:
         "rdma_providers": [],
         "settings": [],
         "nodes": ABSENT,
-        "own_name": "loopback",  # as Debian and Ubuntu have it
     }
     return Network(**(facts | changes))
 
@@ -114,7 +113,7 @@ def desktop(**changes: Any) -> Network:
 
 def container(**changes: Any) -> Network:
     facts: dict[str, Any] = {"interfaces": [LO, interface("eth0", 33, "virtual")]}
-    return network(**({"own_name": "address"} | facts | changes))
+    return network(**(facts | changes))
 
 
 def plain_server(**changes: Any) -> Network:

@@ -132,7 +132,6 @@ def dist(name: str, version: str, **facts: Any) -> Distribution:
         "version": version,
         "location": SITE,
         "files": 10,
-        "wheel_tags": ["py3-none-manylinux2014_x86_64"],
         "requires": [],
     }
     return Distribution(**(given | facts))

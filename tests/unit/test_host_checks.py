@@ -29,7 +29,6 @@ def disk(path: str, *roles: str, **facts: Any) -> Disk:
         "free_mib": 100_000,
         "total_mib": 200_000,
         "free_inodes": 5_000_000,
-        "quota_free_mib": ABSENT,
         "writable": True,
     }
     return Disk(path=path, roles=list(roles), **{**healthy, **facts})

@@ -176,44 +176,6 @@ def test_a_hung_mount_keeps_what_the_table_knows(
     assert temporary["noexec"]["unavailable"] == "timeout"
 
 
-QUOTA = """Disk quotas for user ada (uid 1000):
-     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
-/home 9437184*  8388608 10485760 1700000000 120 0 0 0
-/with space 1024 0 0 0 1 0 0 0
-/soft 0 2048 0 0 1 0 0 0
-"""
-
-
-def test_quota_output() -> None:
-    assert host_disk.parse_quotas(QUOTA) == {"/home": 1024, "/soft": 2}
-
-
-class Answer:
-    ok = True
-    outcome = "exited"
-    stdout = QUOTA.replace("/home ", "/with space ").encode()
-
-
-def test_quota_is_asked_where_the_mount_keeps_them(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree.environ.update({"PATH": "/fake/bin", "XDG_CACHE_HOME": "/with space/cache"})
-    tree.write("/proc/self/mountinfo", MOUNTINFO)
-    tree.write("/fake/bin/quota").chmod(0o755)
-    (tree.root / "with space").mkdir()
-    asked: list[list[str]] = []
-
-    def run(self: Context, argv: list[str], deadline: float) -> Answer:
-        asked.append(argv)
-        return Answer()
-
-    monkeypatch.setattr(Context, "run", run)
-    disks = host_disk.disks(tree.context(), "/home/ada")
-    assert disk_of(disks, "cache")["quota_free_mib"] == 1024
-    assert disk_of(disks, "home")["quota_free_mib"]["unavailable"] == "absent"
-    assert [argv[0] for argv in asked] == [str(tree.root / "fake/bin/quota")]
-
-
 # cgroups and limits
 
 

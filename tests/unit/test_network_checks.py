@@ -143,7 +143,7 @@ def bridged(**changes: Any) -> Network:
 
 
 def test_a_bridge_before_the_adapter_in_a_job_of_two_machines() -> None:
-    result = judge(bridged(own_name="address"), "NET-002")
+    result = judge(bridged(), "NET-002")
     assert "br-0123456789ab first" in result.findings[0].message
     assert "export NCCL_SOCKET_IFNAME=eth0" in commands(result)
 
@@ -153,12 +153,11 @@ def test_a_bridge_before_the_adapter_in_a_job_of_two_machines() -> None:
     [
         bridged(nodes=ABSENT),
         bridged(nodes=1),
-        bridged(own_name="address", settings=[setting("NCCL_SOCKET_IFNAME", "eth")]),
+        bridged(settings=[setting("NCCL_SOCKET_IFNAME", "eth")]),
         bridged(
-            own_name="address",
             interfaces=[interface("br0", 1, "bridge", members=["eth0"]), LO, ETH0],
         ),
-        networks.infiniband(nodes=4, own_name="address"),
+        networks.infiniband(nodes=4),
     ],
 )
 def test_the_first_interface_leads_to_the_others(found: Network) -> None:

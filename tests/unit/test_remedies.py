@@ -120,7 +120,7 @@ def broken_packages() -> Snapshot:
             dist("tensorflow-cpu", "2.16.1", requires=["nvidia-nccl-cu12>=2.19"]),
             dist("tensorflow", "2.14.0", shadowed=True, location="/usr/lib/python3/dist-packages"),
             dist("nvidia-tensorrt", "99.0.0"),
-            dist("horovod", "0.28.1", wheel_tags=["cp27-cp27mu-linux_x86_64"]),
+            dist("horovod", "0.28.1"),
             dist("nvidia-cudnn-cu11", "8.9.2.26"),
             dist("nvidia-cudnn-cu12", "9.3.0.75"),
             dist("numpy", "2.1.0"),

@@ -46,7 +46,6 @@ def disk(path: str, *roles: str, **facts: Any) -> Disk:
         "free_mib": 900_000,
         "total_mib": 1_800_000,
         "free_inodes": 90_000_000,
-        "quota_free_mib": ABSENT,
         "writable": True,
     }
     return Disk(path=path, roles=list(roles), **(healthy | facts))

@@ -18,13 +18,13 @@ FULL_INODES = 1_000
 FULL = fail(
     "disk-full",
     "too little disk space",
-    "{where} is full, {mib} MiB {free}: every program that writes there fails.",
+    "{where} is full, {mib} MiB free: every program that writes there fails.",
     "Make room, or send environments, caches and temporary files to a larger disk.",
 )
 TIGHT = FULL.variant(
     "little-disk-space",
     severity="warn",
-    sentence="{where} has {gb} {free}: installing TensorFlow with its CUDA libraries takes up to {needed}"
+    sentence="{where} has {gb} free: installing TensorFlow with its CUDA libraries takes up to {needed}"
     " there and would stop with 'No space left on device'.",
 )
 NO_INODES = fail(
@@ -58,29 +58,24 @@ def room(view: SnapshotView) -> Verdicts:
 
 def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk, held = group[0], roles(*group)
-    field, kind = "free_mib", "free"
     free = need(disk.free_mib, f"free space of {disk.path}")
-    quota = known(disk.quota_free_mib)
-    if quota is not None and quota < free:
-        field, kind, free = "quota_free_mib", "of this user's quota left", quota
     needed = ENVIRONMENT_MIB if "environments" in held else 0
     # Installers keep the wheels in their cache or among the temporary files, not in both.
     needed += WHEELS_MIB if "cache" in held or "temporary" in held else 0
     needed *= not framework_installed(view)
     if free >= max(needed, FULL_MIB):
-        yield Passed(f"{mount(disk)} has {gigabytes(free)} {kind}")
+        yield Passed(f"{mount(disk)} has {gigabytes(free)} free")
         return
     moved = [places.VARIABLES[role] for role in held if role in places.VARIABLES]
     larger = fill_in("DIRECTORY", "one on a larger disk")
     export = [f"export {name}={larger}" for name in moved]
     yield (FULL if free < FULL_MIB else TIGHT).found(
         about_file(mount(disk)),
-        [evidence(view, disk, field)],
+        [evidence(view, disk, "free_mib")],
         commands=[f"df -h {word(mount(disk))}", "python3 -m pip cache purge", *export],
         where=places.called(group),
         mib=free,
         gb=gigabytes(free),
-        free=kind,
         needed=gigabytes(needed),
     )
 

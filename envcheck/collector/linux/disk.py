@@ -4,12 +4,10 @@ import errno
 import os
 
 from .. import facts
-from ..runtime import forked, programs
+from ..runtime import forked
 from . import mounts
 
 STATVFS_DEADLINE = 1.5  # seconds for all directories together, which are looked at side by side
-QUOTA_DEADLINE = 1.0
-OTHER_QUOTAS = {"lustre": "lfs quota", "gpfs": "mmlsquota", "beegfs": "beegfs-ctl --getquota"}
 SOURCE = "statvfs, " + mounts.TABLE
 
 
@@ -50,9 +48,8 @@ def disks(context, home):
         mount, reason = _mount(context, table, path, outcome, seen)
         _put_mount(disk, mount, trouble or reason)
         _put_space(disk, mount, outcome, seen)
-        records.append((disk, mount))
-    _put_quotas(context, records)
-    return [disk.values for disk, _mount in records]
+        records.append(disk.values)
+    return records
 
 
 def _mount(context, table, path, outcome, seen):
@@ -121,58 +118,3 @@ def _put_space(disk, mount, outcome, seen):
     if mount is not None:  # the table knows these two without asking the file system
         disk.put("noexec", "noexec" in mount.options)
         disk.put("read_only", "ro" in mount.options)
-
-
-def _put_quotas(context, records):
-    asked = None
-    for disk, mount in records:
-        if mount is not None and mount.filesystem in OTHER_QUOTAS:
-            detail = "asked with another program: " + OTHER_QUOTAS[mount.filesystem]
-            disk.missing("quota_free_mib", "not-supported", detail)
-        elif mount is None or not (mount.quotas or mount.filesystem in ("nfs", "nfs4")):
-            disk.missing("quota_free_mib", "absent", "mounted without quotas")
-        else:
-            asked = asked or _ask_quotas(context)
-            disk.put("quota_free_mib", _quota_at(asked, mount.point))
-
-
-def _ask_quotas(context):
-    """{"quotas": MiB by mount point}, or the unavailable fact that stands for all of them."""
-    program = programs.find(context, "quota")
-    if program is None:
-        return facts.unavailable("absent", "no program named quota to ask")
-    result = context.run(
-        [context.path(program), "-u", "-w", "-p", "--show-mntpoint", "--hide-device"],
-        QUOTA_DEADLINE,
-    )
-    if result.outcome == "timeout":
-        return facts.unavailable("timeout", "quota " + result.describe())
-    text = result.stdout.decode("utf-8", "replace")
-    if not text.strip() and not result.ok:
-        return facts.unavailable("error", "quota %s: %s" % (result.describe(), result.tail(1)))
-    return {"quotas": parse_quotas(text)}
-
-
-def _quota_at(asked, point):
-    if facts.is_unavailable(asked):
-        return asked
-    free = asked["quotas"].get(point)
-    return facts.unavailable("absent", "no quota here") if free is None else free
-
-
-def parse_quotas(text):
-    """MiB that the user may still write, by mount point, of `quota -w -p --show-mntpoint --hide-device`.
-
-    A line ends in eight columns: blocks (KiB), quota, limit, grace, files, quota, limit, grace; an
-    asterisk marks a number above its quota, and 0 stands for no limit.
-    """
-    free = {}
-    for line in text.splitlines():
-        words = line.split()
-        numbers = [word.rstrip("*") for word in words[-8:]]
-        if len(words) < 9 or not all(number.isdecimal() for number in numbers):
-            continue
-        used, quota, limit = (int(number) for number in numbers[:3])
-        if limit or quota:
-            free[" ".join(words[:-8])] = max(0, (limit or quota) - used) // 1024
-    return free

@@ -42,14 +42,6 @@ class Mount(object):
         """Does something outside of the kernel answer for it?"""
         return self.network is not False or self.filesystem.startswith("fuse")
 
-    @property
-    def quotas(self):
-        """Are quotas kept here, as far as the options tell?"""
-        return any(
-            "quota" in option.partition("=")[0] and not option.startswith("no")
-            for option in self.options
-        )
-
 
 def read(context):
     """The mounts, in the order in which they were made. Raises OSError."""

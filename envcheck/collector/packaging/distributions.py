@@ -83,19 +83,14 @@ def find(sys_path, relevant=RELEVANT):
         if not place or place in seen:
             continue
         seen.add(place)
-        here = [
-            part for part in _in_directory(entry, sys_path) if relevant.match(normalize(part.name))
-        ]
+        here = [part for part in _in_directory(entry) if relevant.match(normalize(part.name))]
         for distribution in sorted(here, key=lambda part: (part.normalized, part.version)):
             _read_headers(distribution)
             found.append(distribution)
     return found
 
 
-def _in_directory(entry, sys_path):
-    if entry.endswith(".egg") and os.path.isdir(os.path.join(entry, "EGG-INFO")):
-        name, version = _split_egg(os.path.basename(entry)[:-4])
-        yield Distribution(name, version, entry, os.path.join(entry, "EGG-INFO"))
+def _in_directory(entry):
     for filename in files.names(entry):  # none in a zip, or a directory that is not there
         home = os.path.join(entry, filename)
         stem, _dot, kind = filename.rpartition(".")
@@ -107,25 +102,6 @@ def _in_directory(entry, sys_path):
         elif kind == "egg-info":
             name, version = _split_egg(stem)
             yield Distribution(name, version, entry, home)
-        elif kind == "egg-link":
-            for distribution in _linked(home, sys_path):
-                yield distribution
-
-
-def _linked(link, sys_path):
-    """What an .egg-link points to, where that directory is not on sys.path itself."""
-    try:
-        lines = os.fsdecode(files.read(link, 65536)).splitlines()
-        place = os.path.join(os.path.dirname(link), lines[0].strip())
-        names = os.listdir(place)
-    except (OSError, IndexError, ValueError):
-        return
-    if os.path.realpath(place) in {os.path.realpath(entry) for entry in sys_path if entry}:
-        return
-    for filename in names:
-        if filename.endswith(".egg-info"):
-            name, version = _split_egg(filename[:-9])
-            yield Distribution(name, version, place, os.path.join(place, filename))
 
 
 def _split_egg(stem):
@@ -172,63 +148,23 @@ def parse_headers(text):
 
 
 def requirements(distribution):
-    """Its Requires-Dist, as written; for an egg-info from requires.txt. Raises OSError without metadata."""
+    """Its Requires-Dist, as written. Raises OSError without metadata."""
     if distribution.problem is not None:
         raise distribution.problem
-    stated = distribution.values("requires-dist")
-    if stated or distribution.home.endswith(".dist-info") or not os.path.isdir(distribution.home):
-        return stated
-    try:
-        return parse_requires(distribution.file("requires.txt"))
-    except FileNotFoundError:
-        return []
-
-
-def parse_requires(text):
-    """The lines of an egg-info's requires.txt as requirements, its [extra:marker] sections as markers."""
-    found = []
-    marker = ""
-    for line in text.splitlines():
-        line = line.strip()
-        if line.startswith("[") and line.endswith("]"):
-            extra, _colon, condition = line[1:-1].partition(":")
-            parts = (
-                ["(%s)" % condition] if condition and extra else [condition] if condition else []
-            )
-            parts += ["extra == '%s'" % extra] if extra else []
-            marker = " and ".join(parts)
-        elif line and not line.startswith("#"):
-            found.append("%s ; %s" % (line, marker) if marker else line)
-    return found
+    return distribution.values("requires-dist")
 
 
 def recorded(distribution, about=None):
-    """Yields (path as recorded, its hash or "") for each file of the distribution.
+    """Yields (path as recorded, its hash or "") for each file of the distribution, from RECORD.
 
-    From RECORD, or from a pip-made egg-info's installed-files.txt. about: only lines that hold this text.
-    Raises OSError where there is neither, ValueError where RECORD is no CSV.
+    about: only lines that hold this text. Raises OSError where there is none, ValueError where it is no CSV.
     """
-    if distribution.home.endswith(".dist-info"):
-        path = os.path.join(distribution.home, "RECORD")
-        with _text(path, newline="") as file:
-            lines = file if about is None else (line for line in file if about in line)
-            try:
-                for row in csv.reader(lines):
-                    if row and row[0]:
-                        yield row[0], row[1] if len(row) > 1 else ""
-            except csv.Error as error:
-                raise ValueError("RECORD: %s" % error)
-        return
-    path = os.path.join(distribution.home, "installed-files.txt")
-    base = os.path.relpath(distribution.home, distribution.location)
-    with _text(path) as file:
-        for line in file:
-            line = line.rstrip("\n")
-            if line and (about is None or about in line):
-                yield os.path.normpath(os.path.join(base, line)), ""
-
-
-def _text(path, newline=None):
-    return io.TextIOWrapper(
-        files.open_regular(path), encoding="utf-8", errors="surrogateescape", newline=newline
-    )
+    raw = files.open_regular(os.path.join(distribution.home, "RECORD"))
+    with io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        lines = file if about is None else (line for line in file if about in line)
+        try:
+            for row in csv.reader(lines):
+                if row and row[0]:
+                    yield row[0], row[1] if len(row) > 1 else ""
+        except csv.Error as error:
+            raise ValueError("RECORD: %s" % error)

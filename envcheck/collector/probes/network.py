@@ -8,7 +8,6 @@ DOCUMENT = "machine"
 IN_CONTAINER = True
 DEADLINE = 5
 
-HOSTS = "/etc/hosts"
 SYSTEM_FILE = "/etc/nccl.conf"
 ENVIRONMENT = "environment"
 NAMES = frozenset(
@@ -37,7 +36,6 @@ def collect(context):
     facts.attempt("rdma_providers", "the loader's folders", rdma.providers, context)
     facts.attempt("settings", "environment, nccl.conf", settings, context)
     facts.put("nodes", nodes(context.environ), "the job's variables")
-    facts.attempt("own_name", HOSTS, own_name, context)
     return facts
 
 
@@ -72,15 +70,3 @@ def nodes(environ):
         if all(count.isdecimal() and int(count) for count in counts):
             return -(-int(counts[0]) // int(counts[1]))
     return unavailable("absent", "no variable of a job's")
-
-
-def own_name(context):
-    """Whether /etc/hosts gives this machine's name an address of the loopback interface. Raises OSError."""
-    name = context.read("/proc/sys/kernel/hostname").strip()
-    if not name:
-        return unavailable("absent", "no name")
-    for line in context.read(HOSTS).splitlines():
-        address, *names = line.partition("#")[0].split() or [""]
-        if name in names:
-            return "loopback" if address.startswith("127.") or address == "::1" else "address"
-    return unavailable("absent", "not in %s" % HOSTS)

@@ -51,7 +51,6 @@ def describe(distribution, shadowed):
     for name, function in (
         ("installer", lambda one: one.file("INSTALLER").strip()[:100]),
         ("requires", distributions.requirements),
-        ("wheel_tags", _wheel_tags),
     ):
         try:
             fact[name] = function(distribution)
@@ -88,11 +87,6 @@ def check_files(distribution):
         except ValueError:
             missing.append(path)  # no file can have such a name
     return count, missing
-
-
-def _wheel_tags(distribution):
-    headers = distributions.parse_headers(distribution.file("WHEEL"))
-    return [value for key, value in headers if key == "tag"]
 
 
 def horovod_extensions(found):
