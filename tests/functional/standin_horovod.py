@@ -67,14 +67,6 @@ class DistributedOptimizer(object):
             parameter.grad = allreduce(parameter.grad)
         self._optimizer.step()
 """
-_MPIRUN = """#!{python}
-import os, subprocess, sys
-assert sys.argv[1] == "-np", sys.argv
-number = int(sys.argv[2])
-environ = lambda rank: dict(os.environ, OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_SIZE=str(number))
-ranks = [subprocess.Popen(sys.argv[3:], env=environ(rank)) for rank in range(number)]
-sys.exit(max(one.wait() for one in ranks))
-"""
 
 
 def make(folder: Path, gloo: bool = True, operation: str = "GLOO_ALLREDUCE") -> Path:
@@ -84,12 +76,4 @@ def make(folder: Path, gloo: bool = True, operation: str = "GLOO_ALLREDUCE") -> 
     (home / "__init__.py").write_text('__version__ = "0.28.1"\n')
     (home / "tensorflow.py").write_text(_MISSING)
     (home / "torch.py").write_text(_TORCH.format(gloo=gloo, operation=operation))
-    return folder
-
-
-def mpirun(folder: Path, python: str) -> Path:
-    """A folder for PATH, whose mpirun starts ranks on this machine."""
-    folder.mkdir()
-    (folder / "mpirun").write_text(_MPIRUN.format(python=python))
-    (folder / "mpirun").chmod(0o755)
     return folder

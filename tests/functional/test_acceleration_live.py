@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -241,13 +240,6 @@ TWO = (
 )
 
 
-def test_ranks_end_with_their_system_s_process(made: Made, clean: dict[str, str]) -> None:
-    rank = "    " + AWAY + "; time.sleep(600)"
-    body = TWO.format(more="None").replace("2.5", "600")
-    run = bad(made(body, rank=rank), clean)
-    assert (run.outcome, timeless(run.reason)) == ("timeout", "no answer within N s")
-
-
 @pytest.mark.parametrize("dies", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
 def test_ranks_end_with_a_system_that_dies_beneath_them(
     made: Made, clean: dict[str, str], dies: str
@@ -291,33 +283,6 @@ def test_whoever_is_ended_leaves_no_system_behind(
     assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
     if number == signal.SIGKILL:  # its scratch directories are swept by `envcheck prune`
         wait_for(lambda: not list((tmp_path / "tmp").iterdir()))
-
-
-def test_control_c_of_a_deep_doctor(made: Made, clean: dict[str, str], tmp_path: Path) -> None:
-    """The real XLA check asks for "xla": the stand-in that answers to it hangs."""
-    root = made("    pass", deadline=120.0, rank=RANKS_HANG, xla=HANGS)
-    env = clean | {"MARK": str(tmp_path / "rank"), "PYTHONPATH": str(root), "TERM": "xterm"}
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [PYTHON, "-m", "envcheck", "doctor", "--only", "xla"],
-        cwd=root, env=env, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
-    )  # fmt: skip
-    os.close(follower)
-    assert wait_for(lambda: len(list(tmp_path.glob("rank?"))) == 3 or process.poll() is not None)
-    assert process.poll() is None
-    time.sleep(0.5)  # until the line that tells what runs was drawn once more
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 130
-    written = b""
-    try:
-        while chunk := os.read(leader, 65536):
-            written += chunk
-    except OSError:
-        pass  # a terminal whose other side is closed
-    os.close(leader)
-    assert b"Traceback" not in written and b"xla" in written
-    assert written.rstrip().endswith(b"envcheck: interrupted")
-    assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
 
 
 def test_systems_run_out_of_a_zip_and_from_standard_input(

@@ -122,26 +122,6 @@ def test_what_nccl_warns_of_is_told_with_its_error(libraries: Path, tmp_path: Pa
     assert set(told.trials) == {"all-reduce", "one rank"}
 
 
-def test_multicast_that_fails_is_taken_away(libraries: Path, tmp_path: Path) -> None:
-    warning = "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401"
-    told = ran(libraries, tmp_path, SHIM_NCCL="fail-nvls", SHIM_WARN=warning, SHIM_NVLS="1")
-    assert told.trials["all-reduce"]["outcome"] == "error"
-    assert told.evidence("NCCL_NVLS_ENABLE=0")["wrong"] == 0
-    assert "NCCL_P2P_DISABLE=1" not in told.trials
-
-
-@pytest.mark.parametrize(
-    ("visible", "why"),
-    [("0", "one GPU"), ("MIG-1,MIG-2", "MIG instances: NCCL joins whole GPUs")],
-)
-def test_what_it_is_not_for_is_not_applicable(
-    libraries: Path, tmp_path: Path, visible: str, why: str
-) -> None:
-    told = ran(libraries, tmp_path, CUDA_VISIBLE_DEVICES=visible)
-    assert (told.run["outcome"], told.run["reason"]) == ("not-applicable", why)
-    assert not told.trials
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("shim", "state", "words"),

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import pythons
 from processes import stretched, wait_for
 
 from envcheck.collector.probes import containers
@@ -57,15 +56,6 @@ def test_this_host() -> None:
     else:  # in a chroot the mount that holds it may be out of sight
         assert target.mount_point.unavailable == "absent"
         assert not any(str(ROOT).startswith(point) for point in mount_points())
-
-
-def test_the_containers_are_the_same_to_python_3_6() -> None:
-    def but_for_room(seen: Containers) -> Containers:  # others write to the same disk
-        engines = [msgspec.structs.replace(one, storage_free_mib=0) for one in seen.engines]
-        return msgspec.structs.replace(seen, engines=engines)
-
-    then, now = run("containers", pythons.need(6)), run("containers")
-    assert but_for_room(then) == but_for_room(now)
 
 
 def program(folder: Path, name: str, text: str) -> None:

@@ -164,18 +164,6 @@ def test_between_the_clocks_is_the_loop_and_nothing_is_taken_out_of_it(
     }
 
 
-def test_fp8_by_mma_on_hopper_is_seen_to_be_unpacked(
-    assembled: Callable[[Product, str], Path],
-) -> None:
-    """Why FP8 has kernels of its own on 9.0 and none on 10.x."""
-    product = ptx.products("fp8", (8, 9))[0]
-    for chip in ("sm_90", "sm_100"):
-        made = cubin.opcodes(assembled(product, chip).read_bytes())
-        rate = made["rate"]
-        assert rate["F2FP"] and "QMMA" not in rate
-        assert rate["HMMA"] < ptx_rate.shape(product.instructions[0]).repeats  # it collapses, too
-
-
 def test_warpgroups_multiply_one_after_the_other_without_waiting(
     assembled: Callable[[Product, str], Path],
 ) -> None:

@@ -176,14 +176,6 @@ def test_a_start_that_fails_is_not_tried_again() -> None:
     assert not trial.attempt.fatal
 
 
-def test_every_mode_may_die_and_none_twice() -> None:
-    modes = ["fp32", "tf32", "fp16"]
-    scripts = [([begin(0, mode)], (0.5, -11)) for mode in modes]
-    trial = Trial(job(modes=" ".join(modes)), *scripts)
-    assert trial.outcomes == dict.fromkeys(modes, "crashed")
-    assert (trial.run["restarts"], trial.run["outcome"]) == (2, "ok")
-
-
 def test_cupti_may_cost_the_names_and_nothing_else() -> None:
     first = [told(0, "fp32", hardware={"opcodes": {"FFMA": 3}}), told(0, "fp16")]
     trial = Trial(job(), ([*first, begin(0, "fp32", "names")], (1.0, -11)))
@@ -347,24 +339,6 @@ def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
     assert (first.outcome, second.outcome) == ("not-run", "ok")
     assert first.reason == "L0 GPU 0 had no answer within 60 s"
     assert stage.section().facts.runs[0].outcome == "timeout"
-
-
-def test_the_snapshot_keeps_no_uuid_and_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/margaret")
-    uuid = "12345678-1234-1234-1234-123456789abc"
-    stage = Stage(gpus=1, target=True, levels=["L1"])
-    device = Device({"index": 0, "uuid": "GPU-" + uuid}, "GPU-" + uuid, "0000:01:00.0")
-    stage.chosen = ([device], "")
-    path = "/home/margaret/env/libcublas.so.12"
-    found = [facts(0, library=path), told(0, "fp32", reason=f"GPU-{uuid} of {path}"), (0.0, DONE)]
-    stage.script = lambda call: (found, (0.0, 0))
-    stage.go()
-    whole, values = collected.snapshot(stage.documents)
-    (run,) = whole["target"]["micro_kernels"]["facts"]["runs"]
-    token = next(token for token, value in values.items() if value == uuid)
-    assert run["uuid"] == "GPU-" + token
-    assert run["library"].startswith("<home-") and run["library"].endswith("/env/libcublas.so.12")
-    assert uuid not in json.dumps(whole) and "margaret" not in json.dumps(whole)
 
 
 @pytest.mark.parametrize(

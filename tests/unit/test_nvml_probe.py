@@ -180,14 +180,6 @@ def test_one_failing_function_costs_its_own_facts_alone() -> None:
     assert gpu.ecc_enabled is True
 
 
-def test_a_library_without_a_function_loses_its_facts_alone() -> None:
-    needed = {"nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"}
-    for name in set(FUNCTIONS) - needed:
-        assert len(gpus(collect(lacks=(name,)))) == 2, name
-    gpu = gpus(collect(lacks=tuple(set(FUNCTIONS) - needed - {"nvmlDeviceGetName"})))[0]
-    assert gpu.name == "NVIDIA H100 80GB HBM3" and reason(gpu.power_draw_w) == "not-supported"
-
-
 def test_a_pynvml_that_knows_almost_nothing() -> None:
     kept = ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetName")
     module = nvml_face.module([])
@@ -372,14 +364,6 @@ def test_an_old_driver_counts_heat_alone() -> None:
     assert reason(first(*rows, driver="580.82.07").slowdown_sw_thermal_us) == "not-supported"
 
 
-def test_sram_errors_each_by_itself() -> None:
-    sram = {**two().gpu(0).sram, "vol_parity": 1, "agg_parity": 2, "vol_secded": 3, "agg_secded": 4}
-    gpu = first(sram=sram, sram_exceeded=True)
-    assert gpu.sram_threshold_exceeded is True
-    assert (gpu.sram_parity_volatile, gpu.sram_parity_aggregate) == (1, 2)
-    assert (gpu.sram_secded_volatile, gpu.sram_secded_aggregate) == (3, 4)
-
-
 def test_an_inforom_that_is_corrupt_or_cannot_be_asked_for() -> None:
     assert first(inforom_valid=False).inforom_valid is False
     assert reason(first(inforom=None).inforom_valid) == "not-supported"
@@ -397,13 +381,6 @@ def test_vgpu_licence() -> None:
     assert licence(2, True, status=0) == "Licensed"
     assert reason(licence(0, False, status=0)) == "absent"  # a physical GPU needs none
     assert reason(first().vgpu_licence) == "not-supported"
-
-
-@pytest.mark.parametrize(
-    ("number", "expected"), [(0, "None"), (1, "Reset"), (4, "Drain and Reset"), (42, "action 42")]
-)
-def test_recovery_action(number: int, expected: str) -> None:
-    assert first(recovery_action=number).recovery_action == expected
 
 
 def test_sensors_that_read_as_nothing() -> None:

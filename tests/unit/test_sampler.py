@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
+import pynvml
 import pytest
 
 from envcheck.collector.facts import is_unavailable
@@ -47,7 +49,8 @@ def nvmlDeviceGetTemperature(handle, sensor):
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> str:
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(sys.modules, "pynvml", pynvml)  # put back afterwards
     file = tmp_path / "pynvml.py"
     file.write_text(PYNVML)
     return str(file)

@@ -79,17 +79,6 @@ def test_a_lost_gpu_is_no_missing_value(code: int, function: str) -> None:
         getattr(asked(module), function)()
 
 
-def test_what_changes_slowly_is_asked_for_once_a_second() -> None:
-    clock = Clock()
-    module = Answers(nvmlDeviceGetMemoryInfo=lambda *_: Struct(used=5 << 20))
-    one = asked(module, clock)
-    values = []
-    for _sample in range(21):
-        values.append(value(one, "memory_used_mib"))
-        clock.now += 0.1
-    assert values.count(5) == module.asked["nvmlDeviceGetMemoryInfo"] <= 3
-
-
 def test_the_links_rate_is_that_of_its_counter() -> None:
     clock = Clock()
     number = [0]

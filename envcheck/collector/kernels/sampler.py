@@ -25,22 +25,24 @@ _CALLS = {
 class Sampler(object):
     """Never raises: what cannot be had becomes an unavailable fact."""
 
+    calls = _CALLS
+
     def __init__(self, pynvml_path, pci_address, uuid):
         self._device = None
         self._missing = {}  # quantity: the reason, after which it is not asked for again
         try:
             self._device = open_device(pynvml_path, pci_address, uuid)
         except Exception as error:
-            self._missing = {name: reason_fact(error) for name in _CALLS}
+            self._missing = {name: reason_fact(error) for name in self.calls}
         self.reset()
 
     def reset(self):
         """Forget the samples, not the reasons why there are none."""
-        self._seen = {name: [] for name in _CALLS}
+        self._seen = {name: [] for name in self.calls}
 
     def sample(self):
         """Take one sample of everything: some milliseconds on some GPUs."""
-        names = [name for name in _CALLS if name not in self._missing]
+        names = [name for name in self.calls if name not in self._missing]
         if not names:
             return
         try:
@@ -57,7 +59,7 @@ class Sampler(object):
         """{name: value, or unavailable}."""
         sample = {}
         for name in names:
-            functions, arguments = _CALLS[name]
+            functions, arguments = self.calls[name]
             try:
                 sample[name] = int(
                     self._device.nvml.first(functions, self._device.handle, *arguments)

@@ -3,7 +3,7 @@
 import time
 
 from ....kernels import timing
-from ....kernels.nvml_device import open_device, within
+from ....kernels.sampler import Sampler
 from ....kernels.summaries import median, spread
 
 GIGA = 1e9
@@ -12,7 +12,7 @@ _LIMIT = 1.5  # seconds, however slow it is
 _WARM_UP = (0.05, 0.25)  # seconds at least and at most
 _RISING = 1.03  # times the speed before
 _BOTH_RUNS = 5
-_ASK = 2.0  # seconds for NVML
+_SAMPLES = 3
 
 
 def measured(device, work, size, watch=None, seconds=SECONDS):
@@ -75,46 +75,25 @@ def both_ways(device, there, back, size):
 
 def watch(params, device):
     """A LinkWatch of this device."""
-    return LinkWatch(params, device.address, device.identity(device.cuda.uuid))
+    return LinkWatch(params.get("pynvml"), device.address, device.identity(device.cuda.uuid))
 
 
-class LinkWatch(object):
+class LinkWatch(Sampler):
     """Asks NVML a few times while something runs: the PCIe link, and the clocks. Never raises."""
 
-    def __init__(self, params, address, uuid):
-        self._seen = {}
-        self._asked = 0
-        self._device = None
-        try:
-            self._device = open_device(params.get("pynvml"), address, uuid)
-        except Exception:
-            return  # without NVML there is nothing to tell
+    calls = {
+        "pcie_gen": (("nvmlDeviceGetCurrPcieLinkGeneration",), ()),
+        "pcie_width": (("nvmlDeviceGetCurrPcieLinkWidth",), ()),
+        "sm_mhz": (("nvmlDeviceGetClockInfo",), (1,)),
+        "memory_mhz": (("nvmlDeviceGetClockInfo",), (2,)),
+    }
 
     def sample(self):
-        if self._device is None or self._asked >= 3:
-            return
-        self._asked += 1
-        try:
-            within(_ASK, self._ask)
-        except Exception:
-            self._device = None
-
-    def _ask(self):
-        nvml, handle = self._device.nvml, self._device.handle
-        for name, function, more in (
-            ("pcie_gen", "nvmlDeviceGetCurrPcieLinkGeneration", ()),
-            ("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth", ()),
-            ("sm_mhz", "nvmlDeviceGetClockInfo", (1,)),
-            ("memory_mhz", "nvmlDeviceGetClockInfo", (2,)),
-        ):
-            try:
-                value = int(nvml.call(function, handle, *more))
-            except Exception:
-                continue  # this GPU, or this driver, does not tell
-            self._seen[name] = max(value, self._seen.get(name, 0))
+        if max(map(len, self._seen.values())) < _SAMPLES:
+            Sampler.sample(self)
 
     def taken(self, *names):
-        """What was seen of these; and begin anew."""
-        values = {name: self._seen[name] for name in names if name in self._seen}
-        self._seen, self._asked = {}, 0
+        """The highest that was seen of each of these; and begin anew."""
+        values = {name: max(self._seen[name]) for name in names if self._seen[name]}
+        self.reset()
         return values
