@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .. import json_text
 from ..exit_codes import CouldNotLook, ExitCode, UsageError
-from . import bench_request, files, kernels, messages, sources
+from . import bench_request, files, kernels, messages, options, sources
+from .options import flag, option
 from .parser import Parser
 from .style import style_for
+from .values import number
 
 if TYPE_CHECKING:
     from ..bench.plan import BenchPlan
@@ -25,73 +27,44 @@ rows: resnet50, mnist, bert, unet, mlp
 
 examples:
   envcheck bench                       the most informative rows (5 minutes)
-  envcheck bench resnet50              ResNet-50 v1.5: FP32, TF32, AMP, XLA
   envcheck bench resnet50 --plan       its rows and their minutes; runs nothing
   envcheck bench --target ~/venvs/tf --gpu 0,2
   envcheck bench --format html --output bench.html --save good.json
-  envcheck bench --baseline good.json  compared with that run"""
-
-MORE = """\
+  envcheck bench --baseline good.json  compared with that run
   envcheck bench --from bench.json     a result from another machine
-  envcheck bench bert mnist -v         two kinds of rows, with all details
-  envcheck bench --target image:REF    in a container
 
 exit codes: 0 nothing is slower than it should be, 1 something is, 2 wrong
 usage or unreadable input, 3 nothing can run here, 4 nothing could be measured,
 130 interrupted: the finished rows are shown"""
 
-MOST_ROUNDS = 100
-MOST_BATCH = 1 << 20
-
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
-    parser.add_argument(
-        "what",
-        nargs="*",
-        metavar="WHAT",
-        help="rows to run (default: those that fit into five minutes)",
-    )
+    parser.epilog = EPILOG
+    words = "rows to run (default: those that fit into five minutes)"
+    option(parser, "what", "WHAT", words, nargs="*")
     where = parser.add_mutually_exclusive_group()
-    sources.add_target(where)
-    where.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE",
-        help="show the bench in this Snapshot (- is standard input)",
-    )
-    sources.add_container(parser)
+    options.add_target(where)
+    options.add_from(where, "show the bench in this Snapshot")
+    options.add_container(parser)
     kernels.add_gpus(parser)
-    parser.add_argument(
-        "--batch", metavar="N", type=bench_request.number(1, MOST_BATCH), help="batch size per GPU"
-    )
-    parser.add_argument(
-        "--baseline", metavar="FILE", help="also compare with the bench in this Snapshot"
-    )
-    parser.add_argument(
-        "--rounds",
-        metavar="N",
-        type=bench_request.number(1, MOST_ROUNDS),
-        help="repetitions of each row (default: 5)",
-    )
-    parser.add_argument(
-        "--plan", action="store_true", help="show rows, batches and minutes; run nothing"
-    )
-    files.add_format(parser, json="for programs", html="one page with plots")
-    files.add_detail(parser, "evidence, and the machine in full")
-    files.add_output(parser)
-    files.add_save(parser)
-    files.add_exit(parser)
-    parser.rare("--engine", "--entrypoint", "--busy-ok", "--rounds", "--fail-on", "--exit-zero")
+    option(parser, "--batch", "N", "batch size per GPU", type=number(1, 1 << 20))
+    option(parser, "--baseline", "FILE", "also compare with the bench in this Snapshot")
+    option(parser, "--rounds", "N", "repetitions of each row (default: 5)", type=number(1, 100))
+    flag(parser, "--plan", "show rows, batches and minutes; run nothing")
+    options.add_format(parser, json="for programs", html="one page with plots")
+    options.add_detail(parser, "evidence, and the machine in full")
+    options.add_output(parser)
+    options.add_save(parser)
+    options.add_exit(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..bench.results import results
+    from ..checks.engine import diagnose
+    from ..reports import bench_model
 
     request = bench_request.request(arguments)
-    bench_request.check_files(arguments)
     if arguments.source is not None:
-        bench_request.refuse(arguments, "--from", "with --from nothing is run", ("--plan",))
         collected = sources.read_snapshot(arguments.source)
     baseline = None if arguments.baseline is None else bench_request.baseline(arguments.baseline)
     if arguments.source is None:
@@ -105,14 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
         if baseline is not None:
             refuse_other(baseline, plan.rows, seen)
         collected = _measure(arguments, request, plan, seen)
-    if arguments.save is not None:
-        from ..facts import snapshot as snapshots
-
-        files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
+    files.save(arguments, collected.snapshot)
     found = results(collected.snapshot, baseline)
     if found is None:
         raise _nothing(collected.snapshot, arguments.source)
-    report = _report(collected.snapshot, found)
+    diagnosis = diagnose(collected.snapshot, [bench_model.AREA])
+    report = bench_model.build(collected.snapshot, found, diagnosis)
     files.write(arguments.output, _rendered(arguments, collected, found, report))
     if arguments.source is None and report.interrupted:
         return ExitCode.INTERRUPTED
@@ -151,7 +122,7 @@ def _measure(
 
     bench = BenchWork(
         asked=request.what,
-        options=bench_request.options(arguments),
+        options=bench_request.run_options(arguments),
         rows=plan.rows,
         repetitions=request.repetitions,
         seconds=plan.repetition_seconds,
@@ -183,13 +154,6 @@ def _nothing(snapshot: Snapshot, source: str | None) -> Exception:
     probe = None if snapshot.target is None else snapshot.target.bench
     why = "" if probe is None else f": {probe.reason or probe.outcome}"
     return CouldNotLook(f"nothing came of the bench{why}")
-
-
-def _report(snapshot: Snapshot, found: BenchResult) -> BenchReport:
-    from ..checks.engine import diagnose
-    from ..reports import bench_model
-
-    return bench_model.build(snapshot, found, diagnose(snapshot, [bench_model.AREA]))
 
 
 def _rendered(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..exit_codes import UsageError
-from . import files, sources
+from . import files, options, sources
 
 if TYPE_CHECKING:
     from ..bench.baseline import Baseline
     from ..bench.request import BenchRequest
 
+_RUNNING = ("--gpu", "--busy-ok", "--batch", "--rounds")  # how rows are run
+
 
 def request(arguments: argparse.Namespace) -> BenchRequest:
-    """What was asked for; raises UsageError before anything is looked at."""
+    """Raises UsageError."""
     from ..bench.request import BenchRequest, checked
 
+    _refuse_combinations(arguments)
     return checked(
         BenchRequest(
             what=arguments.what,
@@ -28,43 +30,34 @@ def request(arguments: argparse.Namespace) -> BenchRequest:
     )
 
 
-def check_files(arguments: argparse.Namespace) -> None:
+def _refuse_combinations(arguments: argparse.Namespace) -> None:
     if arguments.plan:
-        others = ("--save", "--baseline")
-        refuse(arguments, "--plan", "with --plan nothing is run", others, running=False)
+        _refuse(arguments, "--plan", ("--save", "--baseline"))
         if arguments.format == "html":
             raise UsageError("--plan and --format html cannot be used together: text or json")
-    given = None if arguments.source == "-" else arguments.source
+    if arguments.source is not None:
+        if arguments.what:
+            _refuse_one(arguments.what[0], "--from")
+        _refuse(arguments, "--from", (*_RUNNING, "--plan"))
+        options.refuse_container(arguments, "--from")
     if arguments.baseline == "-" == arguments.source:
         raise UsageError("--from - and --baseline - name the same standard input")
-    output = arguments.output or "-"
-    places = {"--from": given, "--output": output, "--save": arguments.save}
-    files.check_distinct(places)
-    if arguments.baseline != arguments.source:
-        files.check_distinct({**places, "--baseline": arguments.baseline})
-    files.check_writable(output)
-    files.check_writable(arguments.save, "--save")
+    inputs = ("source",) if arguments.baseline == arguments.source else ("source", "baseline")
+    files.check_places(arguments, *inputs)
 
 
-_RUNNING = ("--gpu", "--busy-ok", "--batch", "--rounds")
+def _refuse(arguments: argparse.Namespace, other: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        if _value(arguments, name) not in (None, False):
+            _refuse_one(name, other)
 
 
-def refuse(
-    arguments: argparse.Namespace,
-    other: str,
-    why: str,
-    more: tuple[str, ...],
-    *,
-    running: bool = True,
-) -> None:
-    """Raise UsageError for what says how something is run, beside an option with which nothing is."""
-    if running and arguments.what:
-        raise UsageError(f"{arguments.what[0]} and {other} cannot be used together: {why}")
-    for option in (*(_RUNNING if running else ()), *more):
-        if getattr(arguments, option[2:].replace("-", "_")) not in (None, False):
-            raise UsageError(f"{option} and {other} cannot be used together: {why}")
-    if running:
-        sources.refuse_container(arguments, other)
+def _refuse_one(name: str, other: str) -> None:
+    raise UsageError(f"{name} and {other} cannot be used together: with {other} nothing is run")
+
+
+def _value(arguments: argparse.Namespace, name: str) -> object:
+    return getattr(arguments, name[2:].replace("-", "_"))
 
 
 def baseline(path: str) -> Baseline:
@@ -77,26 +70,13 @@ def baseline(path: str) -> Baseline:
     return baseline_file.read(data, path)
 
 
-def options(arguments: argparse.Namespace) -> list[str]:
+def run_options(arguments: argparse.Namespace) -> list[str]:
     """Those that say how rows are run, as somebody would type them again."""
     found: list[str] = []
-    for option in _RUNNING:
-        value = getattr(arguments, option[2:].replace("-", "_"))
+    for name in _RUNNING:
+        value = _value(arguments, name)
         if value not in (None, False):
-            found.append(option)
+            found.append(name)
             if value is not True:
                 found.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
     return found
-
-
-def number(least: int, most: int) -> Callable[[str], int]:
-    """The type of an option that takes a number."""
-
-    def converted(text: str) -> int:
-        if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(
-                f"{text[:20]!r} is not a number from {least} to {most:,}"
-            )
-        return int(text)
-
-    return converted

@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
-from . import environments, files, selection, sources, stacks
+from . import files, options, selection, sources, stacks
+from .options import option
 from .parser import Parser
 from .style import style_of
-from .terminal import Terminal, add_quiet
+from .terminal import Terminal
 
 if TYPE_CHECKING:
     from ..install.export.destinations import Destinations
@@ -18,44 +19,24 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   envcheck bundle tensorflow --output /media/usb/tensorflow
-  envcheck bundle tensorflow-cpu --output tensorflow-cpu.tar"""
-
-MORE = """\
+  envcheck bundle tensorflow-cpu --output tensorflow-cpu.tar
 on the machine without a network (unpack a tar first):
   sh setup.sh
-  venv/bin/envcheck install --offline .
-exit codes: 0 written, 2 wrong usage or unreadable input, 3 this machine
-cannot, 4 an index, a registry or this machine could not be read,
-130 interrupted"""
+  venv/bin/envcheck install --offline ."""
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
+    parser.epilog = EPILOG
     selection.add_arguments(parser)
-    parser.add_argument(
-        "--for",
-        dest="machines",
-        action="append",
-        default=[],
-        metavar="MACHINE.json",
-        help="for the machine of this Snapshot; repeatable (default: machines like this one)",
-    )
-    parser.add_argument(
-        "--for-python",
-        action="append",
-        default=[],
-        metavar="VERSION",
-        help="packages for this Python, such as 3.11 (default: the newest that the release has wheels for;"
-        " included)",
-    )
-    parser.add_argument(
-        "--output",
-        metavar="PLACE",
-        help="a new directory, or a file whose name ends in .tar (required)",
-    )
-    environments.add_yes(parser, asks=False)
-    parser.rare("--yes")
-    add_quiet(parser)
+    words = "for the machine of this Snapshot; repeatable (default: machines like this one)"
+    repeated = {"action": "append", "default": []}
+    option(parser, "--for", "MACHINE.json", words, dest="machines", **repeated)
+    words = "packages for this Python, such as 3.11 (default: the newest that the release has wheels for)"
+    option(parser, "--for-python", "VERSION", words, **repeated)
+    words = "a new directory, or a file whose name ends in .tar (required)"
+    option(parser, "--output", "PLACE", words)
+    options.add_yes(parser, asks=False)
+    options.add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
-from . import files, kernels, messages, sources
+from . import files, kernels, messages, options, sources
+from .options import flag, option
 from .parser import Parser
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ EPILOG = """\
 examples:
   envcheck collect --output machine.json
   envcheck collect --target ~/venvs/tf --output machine.json
-  envcheck collect --target image:REF --output machine.json
   envcheck collect --nvidia-smi their.txt --output machine.json
   envcheck collect --as-profile --output h100.toml
 then, here or elsewhere:
@@ -26,53 +26,36 @@ then, here or elsewhere:
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     where = parser.add_mutually_exclusive_group()
-    sources.add_target(where)
-    where.add_argument(
-        "--nvidia-smi",
-        metavar="FILE",
-        help="convert saved output of nvidia-smi: -q, -q -x, or an error",
-    )
-    where.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE",
-        help="with --as-profile: use the Snapshot in this file (- is standard input)",
-    )
-    parser.add_argument(
-        "--as-profile",
-        action="store_true",
-        help="write the machine as a profile, for envcheck doctor --expect",
-    )
-    sources.add_container(parser)
-    sources.add_deadline(parser)
-    files.add_output(parser)
+    options.add_target(where)
+    words = "convert saved output of nvidia-smi: -q, -q -x, or an error"
+    option(where, "--nvidia-smi", "FILE", words)
+    options.add_from(where, "with --as-profile: use the Snapshot in this file")
+    words = "write the machine as a profile, for envcheck doctor --expect"
+    flag(parser, "--as-profile", words)
+    options.add_container(parser)
+    options.add_deadline(parser)
+    options.add_output(parser)
     kernels.add_arguments(parser)
-    parser.add_argument(
-        "--no-redact",
-        action="store_true",
-        help="keep names, serial numbers, UUIDs and home paths (credentials are never kept)",
-    )
-    parser.rare("--engine", "--entrypoint", "--deadline")
+    words = "keep names, serial numbers, UUIDs and home paths (credentials are never kept)"
+    flag(parser, "--no-redact", words)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..facts import snapshot as snapshots
 
     wanted = kernels.wanted(arguments)
-    files.check_writable(arguments.output)
+    files.check_places(arguments, "source", "nvidia_smi")
+    for name, given in (("--from", arguments.source), ("--nvidia-smi", arguments.nvidia_smi)):
+        if given is not None:
+            kernels.refuse(arguments, name)
+            options.refuse_container(arguments, name)
     if arguments.source is not None:
         if not arguments.as_profile:
             raise UsageError(
                 "--from requires --as-profile: without it, collect would only copy the file"
             )
-        kernels.refuse(arguments, "--from")
-        sources.refuse_container(arguments, "--from")
-        given = None if arguments.source == "-" else arguments.source
-        files.check_distinct({"--from": given, "--output": arguments.output})
         collected = sources.read_snapshot(arguments.source)
     elif arguments.nvidia_smi is not None:
-        kernels.refuse(arguments, "--nvidia-smi")
-        sources.refuse_container(arguments, "--nvidia-smi")
         collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
     else:
         collected = sources.live(
@@ -92,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _profile(snapshot: Snapshot) -> str:
-    """The profile; says so where the machine is none that others should be held against."""
+    """The profile; a warning where the machine is not healthy."""
     from ..attributes import profile_writing as writing
     from ..checks.engine import diagnose
     from ..checks.expected.gpus import proven_formats
@@ -101,8 +84,8 @@ def _profile(snapshot: Snapshot) -> str:
     failed = [result.code for result in diagnose(snapshot).results if result.outcome == "fail"]
     if failed:
         messages.say(
-            f"this machine is not well ({', '.join(failed[:6])}), and the profile has it as it is:"
-            " envcheck doctor tells what is wrong"
+            f"this machine is not healthy ({', '.join(failed[:6])}), and the profile has it as it is:"
+            " envcheck doctor shows what is wrong"
         )
     view = SnapshotView(snapshot)
     proven = [set[str](modes) for modes in proven_formats(view).values()]

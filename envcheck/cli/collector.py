@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..exit_codes import ExitCode, UsageError
 from . import files, messages
+from .options import option
 
 EPILOG = """\
 on the other machine:
@@ -20,12 +21,8 @@ then here:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        default="envcheck-collector.pyz",
-        help="a name ending in .pyz or .py (default: %(default)s)",
-    )
+    words = "a name ending in .pyz or .py (default: %(default)s)"
+    option(parser, "--output", "FILE", words, default="envcheck-collector.pyz")
 
 
 def run(arguments: argparse.Namespace) -> int:

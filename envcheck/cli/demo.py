@@ -8,15 +8,21 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
-from .files import add_report, write
+from .files import write
+from .options import add_report, option
 from .style import style_of
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
 NAMES = (
-    *("healthy", "heat", "driver-update", "blind-tensorflow", "silent-systems"),
-    *("bench", "odd-machine"),
+    "healthy",
+    "heat",
+    "driver-update",
+    "blind-tensorflow",
+    "silent-systems",
+    "bench",
+    "odd-machine",
 )
 _OF_BENCH = ("text", "json", "html")
 BENCH = "bench"  # the one that is shown by the command of that name
@@ -27,23 +33,16 @@ examples:
   envcheck demo                             the simulated machines, a line each
   envcheck demo heat                        the doctor's report on one
   envcheck demo healthy --format json       the same, as JSON
-  envcheck demo bench --format html --output bench.html
   envcheck demo fleet                       many machines, and the outliers
   envcheck demo heat --save machine.json    also write its Snapshot
-  envcheck doctor --from machine.json       the same report from the Snapshot
 
 exit code: 0 whatever is found (`envcheck doctor --from` has its own)"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "name",
-        nargs="?",
-        choices=(*NAMES, FLEET),
-        metavar="NAME",
-        help=f"{', '.join(NAMES)}, {FLEET}; default: list them",
-    )
+    words = f"{', '.join(NAMES)}, {FLEET}; default: list them"
+    option(parser, "name", "NAME", words, nargs="?", choices=(*NAMES, FLEET))
     add_report(parser)
 
 
@@ -60,15 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--format {arguments.format}: a bench is shown as {', '.join(_OF_BENCH)}")
     with as_file(_packaged(arguments.name)) as path:
         command = "bench" if arguments.name == BENCH else "doctor"
-        as_command = build_parser([command]).parse_args(
-            [command, "--exit-zero", "--from", str(path)]
-        )
-        shown = as_command.run
-        options = {
-            name: value for name, value in vars(arguments).items() if hasattr(as_command, name)
-        }
-        vars(as_command).update(options)
-        return int(shown(as_command))
+        argv = [command, "--exit-zero", "--from", str(path)]
+        as_command = build_parser([command]).parse_args(argv)
+        for name in ("format", "verbose", "quiet", "output", "save"):
+            setattr(as_command, name, getattr(arguments, name))
+        return int(as_command.run(as_command))
 
 
 def _fleet(arguments: argparse.Namespace) -> int:
@@ -98,9 +93,8 @@ def _fleet(arguments: argparse.Namespace) -> int:
                 raise UsageError(f"--save {kept}: this directory is not empty")
         with nullcontext(kept) if kept is not None else scratch.directory() as directory:
             folder = FleetFolder(directory)
-            simulated.write(
-                folder, {name: _packaged(name).read_bytes() for name in simulated.DEMOS}
-            )
+            demos = {name: _packaged(name).read_bytes() for name in simulated.DEMOS}
+            simulated.write(folder, demos)
             arguments.exit_zero, arguments.fail_on = True, "fail"
             return shown.show(folder, folder.members(), arguments)
     except OSError as error:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from .. import json_text, plugins
 from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
-from . import files, kernels, labels, sources
+from . import files, kernels, options, sources
+from .options import option
 from .parser import Parser
 from .style import style_for
 
@@ -28,63 +29,30 @@ examples:
   envcheck doctor                      this machine, and the active environment
   envcheck doctor --from machine.json  a Snapshot that somebody sent
   envcheck doctor --level deep         and AMP, XLA, NCCL, …: do they engage?
-  envcheck doctor --only driver gpu    only two areas (or codes)"""
-
-MORE = """\
+  envcheck doctor --only driver gpu    only two areas (or codes, or systems)
   envcheck doctor --target image:REF   a fresh container, compared with the host
-  envcheck doctor --target container:ID  a running container
-  envcheck doctor --expect h100.toml   compared with a profile
   envcheck doctor --gpu 0 --kernels L0  one GPU's Tensor Cores, driver alone
-  envcheck doctor --only xla nccl      only two acceleration systems
-  envcheck doctor --format markdown    a block to paste into a ticket
   envcheck doctor --format junit --output report.xml --fail-on warn
-  envcheck doctor --format openmetrics --output gpu.prom --label host=gpu07
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 4 none failed, but one that applies could not run"""
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more, parser.meant = EPILOG, MORE, _meant
+    parser.epilog, parser.meant = EPILOG, _meant
     where = parser.add_mutually_exclusive_group()
-    sources.add_target(where)
-    where.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE",
-        help="diagnose the Snapshot in this file (- is standard input)",
-    )
-    parser.add_argument(
-        "--expect",
-        metavar="FILE",
-        help="also compare the machine with this profile (envcheck collect --as-profile writes one)",
-    )
-    files.add_report(parser)
-    parser.add_argument(
-        "--label",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="with --format openmetrics: add this label to every metric: host=gpu07",
-    )
-    sources.add_container(parser)
-    sources.add_deadline(parser)
+    options.add_target(where)
+    options.add_from(where, "diagnose the Snapshot in this file")
+    words = "also compare the machine with this profile (envcheck collect --as-profile writes one)"
+    option(parser, "--expect", "FILE", words)
+    options.add_report(parser)
+    options.add_container(parser)
+    options.add_deadline(parser)
     kernels.add_arguments(parser)
     for name, what in (("--only", "run only"), ("--skip", "do not run")):
-        parser.add_argument(
-            name,
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="CHECK",
-            help=f"{what} these: DRV-002, driver (an area), xla",
-        )
-    files.add_exit(parser)
-    parser.rare(
-        *("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero"),
-        *("--expect", "--label"),
-    )
+        words = f"{what} these: DRV-002, driver (an area), xla"
+        option(parser, name, "CHECK", words, nargs="+", action="extend", default=[])
+    options.add_exit(parser)
 
 
 def _meant(word: str) -> str:
@@ -101,9 +69,6 @@ def _meant(word: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.label and arguments.format != "openmetrics":
-        raise UsageError("--label goes with --format openmetrics")
-    labels.read(arguments.label)
     only, skip = _selection(arguments.only), _selection(arguments.skip)
     profile = None
     if arguments.expect is not None:
@@ -112,15 +77,9 @@ def run(arguments: argparse.Namespace) -> int:
         profile = profiles.read(arguments.expect)
     if arguments.source is not None:
         kernels.refuse(arguments, "--from")
-        sources.refuse_container(arguments, "--from")
+        options.refuse_container(arguments, "--from")
     wanted = kernels.wanted(arguments, only, skip)
-    given = None if arguments.source == "-" else arguments.source
-    output, save = arguments.output or "-", arguments.save
-    files.check_distinct(
-        {"--from": given, "--expect": arguments.expect, "--output": output, "--save": save}
-    )
-    files.check_writable(output)
-    files.check_writable(save, "--save")
+    files.check_places(arguments, "source", "expect")
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
     else:
@@ -135,10 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
             meanwhile=lambda: _load(arguments.format),
         )
         collected = _chosen(look, only, skip, profile) if only or skip else look()
-    if arguments.save is not None:
-        from ..facts import snapshot as snapshots
-
-        files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
+    files.save(arguments, collected.snapshot)
     if plugins.entry_points("envcheck.stacks"):
         from ..install.catalogue import load
 
@@ -175,43 +131,45 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
     from ..reports.model import build
 
     report = build(collected.snapshot, diagnosis)
-    if arguments.format == "json":
-        return json_text.render(report)
-    if arguments.format == "junit":
-        from ..reports import junit
+    match arguments.format:
+        case "text":
+            return _text(arguments, collected, report)
+        case "json":
+            return json_text.render(report)
+        case "junit":
+            from ..reports import junit
 
-        return junit.render(report, warnings_fail=arguments.fail_on == "warn")
-    if arguments.format == "openmetrics":
-        from ..reports import openmetrics
+            return junit.render(report, warnings_fail=arguments.fail_on == "warn")
+        case "openmetrics":
+            from ..reports import openmetrics
 
-        return openmetrics.render(report, labels.read(arguments.label))
-    if arguments.format == "markdown":
-        from ..reports import markdown
+            return openmetrics.render(report)
+        case "markdown":
+            from ..reports import markdown
 
-        return markdown.render(report, collected.snapshot)
-    if arguments.format == "html":
-        from ..reports import machine_page
+            return markdown.render(report, collected.snapshot)
+        case "html":
+            from ..reports import machine_page
 
-        return machine_page.render(report, collected.snapshot)
-    if arguments.format != "text":
-        from ..reports import foreign
+            return machine_page.render(report, collected.snapshot)
+        case _:
+            from ..reports import foreign
 
-        return foreign.render(arguments.format, report)
-    return _text(arguments, collected, report)
+            return foreign.render(arguments.format, report)
 
 
 def _text(arguments: argparse.Namespace, collected: Collected, report: Report) -> str:
     from ..invocation import in_place
     from ..reports import terminal
 
-    style = style_for(arguments.output)
+    style = style_for(arguments.output)._asdict()
     elsewhere = arguments.source is not None
     if arguments.quiet:
-        return terminal.brief(report, collected.snapshot, **style._asdict())
+        return terminal.brief(report, collected.snapshot, **style)
     return terminal.render(
         report,
         collected.snapshot,
-        **style._asdict(),
+        **style,
         restore=collected.restore,
         in_place=in_place,
         elsewhere=elsewhere,
@@ -248,9 +206,9 @@ def _selection(words: list[str]) -> list[str]:
             chosen += sorted({check.code for name in of_it for check in systems[name]})
         else:
             near = did_you_mean(word, [*areas(), *systems, *codes])
+            known = "" if near else ": there are " + ", ".join([*areas(), *systems])
             raise UsageError(
-                f"{word}: not a code, an area or an acceleration system{near}"
-                f"{'' if near else ': there are ' + ', '.join([*areas(), *systems])}",
+                f"{word}: not a code, an area or an acceleration system{near}{known}",
                 hint="envcheck explain lists all codes",
             )
     return chosen

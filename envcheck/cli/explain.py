@@ -12,6 +12,7 @@ from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
 from . import files
 from .commands import lines_in_place
+from .options import option
 from .style import style_of
 
 _LONG = 60  # characters of what was asked that an error repeats
@@ -30,13 +31,8 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="WORD",
-        help="a check's code, an area, a page (tensor-cores, stack-file) or words to search for"
-        " (default: all codes)",
-    )
+    words = "a check's code, an area, a page (tensor-cores, stack-file) or words to search for"
+    option(parser, "words", "WORD", f"{words} (default: all codes)", nargs="*")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,79 +15,27 @@ from ..exit_codes import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output", metavar="FILE", help="write to this file instead of standard output"
-    )
+    from ..facts.snapshot import Snapshot
 
 
-def add_format(parser: argparse._ActionsContainer, **others: str) -> argparse.Action:
-    """--format: text, or one of the others, each with what the help says of it."""
-    *first, last = [f"{name} ({what})" for name, what in others.items()]
-    choices = ", ".join(["text (default: for people)", *first])
-    return parser.add_argument(
-        "--format",
-        type=lambda word: {"terminal": "text"}.get(word, word),  # its name until 0.1
-        choices=("text", *others),
-        default="text",
-        metavar="FORMAT",
-        help=f"{choices} or {last}",
-    )
+def check_places(arguments: argparse.Namespace, *inputs: str) -> None:
+    """Refuse --output and --save that cannot be written, or that name an input (inputs: of arguments)."""
+    places = {}
+    for name in inputs:
+        given = getattr(arguments, name)
+        places["--from" if name == "source" else f"--{name}"] = None if given == "-" else given
+    output, save = arguments.output or "-", getattr(arguments, "save", None)
+    check_distinct({**places, "--output": output, "--save": save})
+    check_writable(output)
+    check_writable(save, "--save")
 
 
-class _Formats(tuple[str, ...]):
-    """The names of report formats; of other packages', which are asked for only where need be, too."""
+def save(arguments: argparse.Namespace, snapshot: Snapshot) -> None:
+    """What --save asks for."""
+    if arguments.save is not None:
+        from ..facts import snapshot as snapshots
 
-    def __contains__(self, name: object) -> bool:
-        from .. import plugins  # which takes longer to import than the rest of --help
-
-        return name in tuple(self) or any(
-            name == entry.name for entry in plugins.entry_points("envcheck.reports")
-        )
-
-
-def add_report(parser: argparse.ArgumentParser, **others: str) -> None:
-    """What the doctor's report looks like and where it goes. others: further formats."""
-    of_doctor = {
-        "json": "for programs",
-        "junit": "for CI servers",
-        "markdown": "for a ticket",
-        "openmetrics": "for Prometheus",
-        "html": "a page",
-    }
-    action = add_format(parser, **of_doctor, **others)
-    action.choices = _Formats(action.choices or ())
-    add_detail(parser, "all evidence, all areas, and what was skipped")
-    add_output(parser)
-    add_save(parser)
-
-
-def add_detail(parser: argparse.ArgumentParser, everything: str) -> None:
-    """-v and -q. ``everything``: what the first of them shows."""
-    detail = parser.add_mutually_exclusive_group()
-    detail.add_argument("-v", "--verbose", action="store_true", help=everything)
-    detail.add_argument("-q", "--quiet", action="store_true", help="the verdict alone, no progress")
-
-
-def add_save(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--save", metavar="FILE", help="also write the Snapshot")
-
-
-def add_exit(parser: argparse.ArgumentParser) -> None:
-    """What a verdict makes of the exit code."""
-    parser.add_argument(
-        "--fail-on",
-        choices=("warn", "fail"),
-        default="fail",
-        metavar="WHAT",
-        help="exit with 1 on a fail (default) or on a warn",
-    )
-    parser.add_argument(
-        "--exit-zero",
-        action="store_true",
-        help="exit with 0 whatever is found",
-    )
+        write(arguments.save, snapshots.dump(snapshot), "--save")
 
 
 def check_writable(output: str | None, option: str = "--output") -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import json_text
 from ..exit_codes import EnvcheckError, ExitCode, UsageError
-from . import environments, files, messages, selection, sources, stacks, terminal
+from . import files, messages, options, questions, selection, stacks, terminal
+from .options import flag, option
 from .parser import Parser
 from .style import style_of
 
@@ -27,60 +28,32 @@ examples:
   envcheck install tensorflow-cpu      for a machine without a GPU
   envcheck install nvidia-tf1 23.03    this release
   envcheck install ngc-tf2             NVIDIA's newest container that fits
-  envcheck run python train.py         then: a command in it"""
-
-MORE = """\
-  envcheck install tensorflow --upgrade --yes
-  envcheck install --image registry.example/team/tf:1
   envcheck install --offline /media/usb/bundle
-  envcheck install --mode container --offline /media/usb/ngc.tar
-  envcheck install tensorflow --dockerfile DIR"""
+  envcheck install tensorflow --dockerfile DIR
+  envcheck run python train.py         then: a command in it"""
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
+    parser.epilog = EPILOG
     groups = selection.add_arguments(parser)
-    groups.container.add_argument(
-        "--engine",
-        choices=("podman", "docker"),
-        help="container engine (default: one that works on this machine)",
-    )
-    parser.add_argument(
-        "--offline",
-        metavar="BUNDLE",
-        help="install this bundle, without a network",
-    )
-    parser.add_argument(
-        "--path",
-        metavar="DIR",
-        help="target directory (default: ~/.local/share/envcheck/envs/STACK)",
-    )
-    environments.add_other_owner(parser)
-    parser.add_argument(
-        "--plan", "--dry-run", action="store_true", help="show what would happen, and stop"
-    )
-    parser.add_argument(
-        "--dockerfile",
-        metavar="DIR",
-        help="write a Dockerfile and everything that it needs into DIR instead of installing",
-    )
-    parser.add_argument(
-        "--upgrade",
-        action="store_true",
-        help="resolve again, and install newer versions",
-    )
-    parser.add_argument(
-        "--fresh",
-        action="store_true",
-        help="reinstall the locked versions",
-    )
-    environments.add_yes(parser)
-    sources.add_deadline(parser, "each probe of the doctor that verifies it")
-    terminal.add_amount(parser, verbose="a plan with every package and step")
-    environments.add_wait(parser, 600.0)
-    files.add_format(parser, json="for programs")
-    rare = "--deadline --engine --wait --dockerfile --allow-other-owner"
-    parser.rare(*rare.split())
+    words = "container engine (default: one that works on this machine)"
+    groups.container.add_argument("--engine", choices=("podman", "docker"), help=words)
+    option(parser, "--offline", "BUNDLE", "install this bundle, without a network")
+    words = "target directory (default: ~/.local/share/envcheck/envs/STACK)"
+    option(parser, "--path", "DIR", words)
+    options.add_other_owner(parser)
+    flag(parser, "--plan --dry-run", "show what would happen, and stop")
+    words = "write a Dockerfile and everything that it needs into DIR instead of installing"
+    option(parser, "--dockerfile", "DIR", words)
+    flag(parser, "--upgrade", "resolve again, and install newer versions")
+    flag(parser, "--fresh", "reinstall the locked versions")
+    options.add_yes(parser)
+    options.add_deadline(parser, "each probe of the doctor that verifies it")
+    amount = parser.add_mutually_exclusive_group()
+    flag(amount, "-v --verbose", "show a plan with every package and step")
+    options.add_quiet(amount)
+    options.add_wait(parser, 600.0)
+    options.add_format(parser, json="for programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         from ..install import pipeline
         from ..install.request import InstallOptions
 
-        options = InstallOptions(
+        wanted = InstallOptions(
             until="plan" if arguments.plan else "installed",
             upgrade=arguments.upgrade,
             fresh=arguments.fresh,
@@ -100,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
             deadline=arguments.deadline,
         )
         if arguments.dockerfile is not None:
-            return _context(arguments, request, options, shown)
-        outcome = pipeline.install(request, options, shown)
+            return _context(arguments, request, wanted, shown)
+        outcome = pipeline.install(request, wanted, shown)
         shown.clear()
         files.write(None, _render(arguments, outcome))
         return ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
@@ -110,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _context(
     arguments: argparse.Namespace,
     request: Request,
-    options: InstallOptions,
+    wanted: InstallOptions,
     shown: terminal.Terminal,
 ) -> int:
     """A directory that an image of a wheel stack is built from."""
@@ -118,7 +91,7 @@ def _context(
     from ..install.export import build_context
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
-    opened = pipeline.opened_wheels(request, options, shown)
+    opened = pipeline.opened_wheels(request, wanted, shown)
     names = build_context.make(opened, request, folder, shown)
     shown.clear()
     files.write(None, "".join(f"{folder / name}\n" for name in names))
@@ -145,8 +118,8 @@ _APART = (
 def _refuse_combinations(arguments: argparse.Namespace) -> None:
     selection.refuse_other_mode(arguments)
     selection.refuse_lock(arguments)
-    for option, others, why in _APART:
-        selection.refuse_together(arguments, option, others, why)
+    for name, others, why in _APART:
+        selection.refuse_together(arguments, name, others, why)
     if arguments.dockerfile and arguments.format == "json":
         raise UsageError("--dockerfile and --format json cannot be used together: it is one text")
 
@@ -175,7 +148,7 @@ class _InstallTerminal(terminal.Terminal):
         style = style_of(sys.stderr)
         text = plan_text.render(plan, **style._asdict(), alone=False, verbose=self._verbose)
         messages.show(f"{text}\n")
-        return not asking or environments.answered("Go on? [Y/n] ", default=True)
+        return not asking or questions.answered("Go on? [Y/n] ", default=True)
 
 
 def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:

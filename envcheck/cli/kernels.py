@@ -19,7 +19,6 @@ add_gpus = options.add_gpus
 
 def add_arguments(parser: Parser) -> None:
     options.add_arguments(parser, did_you_mean)
-    parser.rare("--kernels", "--gpu", "--modes", "--busy-ok")
 
 
 def refuse(arguments: argparse.Namespace, other: str) -> None:

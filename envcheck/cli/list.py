@@ -6,7 +6,7 @@ import argparse
 
 from .. import json_text
 from ..exit_codes import ExitCode
-from . import files
+from . import files, options
 from .commands import lines_in_place
 from .style import style_for
 
@@ -18,8 +18,8 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    files.add_format(parser, json="for programs")
-    files.add_output(parser)
+    options.add_format(parser, json="for programs")
+    options.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,17 +19,14 @@ from . import messages
 from .commands import COMMANDS, HEADINGS
 from .parser import Parser
 
-_MIB = 1 << 20
-
 EPILOG = """\
 start here:
   envcheck doctor                  this machine, and the active environment
   envcheck releases                what can be installed on it
   envcheck install                 what fits best, verified by the doctor
   envcheck run python train.py     a command in it
-  envcheck COMMAND --help          the options of a command"""
+  envcheck COMMAND --help          the options of a command
 
-MORE = """\
 exit codes:
   0  healthy or done             4  envcheck could not look
   1  problems were found         5  failed, and everything is as it was before
@@ -64,20 +61,27 @@ def run(argv: Sequence[str]) -> int:
             messages.hint(error.hint)
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes a sentence and a code
+        code = _explained(error)
         in_its_place = argv[:1] and argv[0] in ("run", "shell")  # other codes are the command's own
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            messages.say(f"{error.filename}: this name is too long for a file")
-            return ExitCode.NOT_STARTED if in_its_place else ExitCode.USAGE
-        if os.environ.get("ENVCHECK_DEBUG"):
-            messages.trace()
-        if (limited := limit_explained(error)) is not None:
-            messages.say(limited[0])
-            messages.hint(limited[1])
-            _await_threads()
-            return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
-        messages.say(f"internal error: {type(error).__name__}: {error}")
-        messages.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
-        return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
+        return ExitCode.NOT_STARTED if in_its_place else code
+
+
+def _explained(error: Exception) -> ExitCode:
+    """Say what an unexpected error means; the exit code."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        messages.say(f"{error.filename}: this name is too long for a file")
+        return ExitCode.USAGE
+    if os.environ.get("ENVCHECK_DEBUG"):
+        messages.trace()
+    sentence = f"internal error: {type(error).__name__}: {error}"
+    hint = "please report it, with what it prints under ENVCHECK_DEBUG=1"
+    limited = limit_explained(error)
+    sentence, hint = limited or (sentence, hint)
+    messages.say(sentence)
+    messages.hint(hint)
+    if limited:
+        _await_threads()
+    return ExitCode.COULD_NOT_LOOK
 
 
 def _await_threads() -> None:
@@ -97,7 +101,6 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
         epilog=EPILOG,
         allow_abbrev=False,  # of a command's options it would say which are ambiguous among its own
     )
-    parser.more = MORE
     parser.add_argument(
         "-V",
         "--version",
@@ -138,29 +141,15 @@ def limit_explained(error: BaseException) -> tuple[str, str] | None:
     """(sentence, hint) of an error that a limit is to blame for; None for any other."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EMFILE, errno.ENFILE):
-        files = _limit(resource.RLIMIT_NOFILE)
-        if number == errno.ENFILE or files is None:
-            return "this machine has too many open files", "close other programs, and try again"
-        return (
-            f"envcheck may open only {files} files at once, and needs more",
-            "raise the limit for this shell: ulimit -n 1024",
-        )
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        words = "envcheck needs more open files than it may have"
+        return f"{words} ({most})", "raise the limit for this shell: ulimit -n 1024"
     no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
     no_mapping = isinstance(error, ImportError) and "failed to map" in str(error)
     if isinstance(error, MemoryError) or number == errno.ENOMEM or no_thread or no_mapping:
-        memory = _limit(resource.RLIMIT_AS)
-        if memory is None:
-            return (
-                "there is not enough memory left" + ", or not one thread" * no_thread,
-                "close other programs, and try again",
-            )
-        return (
-            f"envcheck may use only {memory // _MIB} MiB of memory, and needs more",
-            "lift the limit for this shell: ulimit -v unlimited",
-        )
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return "there is not enough memory or threads", "close other programs, and try again"
+        words = f"envcheck may use only {limit >> 20} MiB of memory, and needs more"
+        return words, "lift the limit for this shell: ulimit -v unlimited"
     return None
-
-
-def _limit(what: int) -> int | None:
-    soft = resource.getrlimit(what)[0]
-    return None if soft == resource.RLIM_INFINITY else soft

@@ -6,8 +6,7 @@ import argparse
 import functools
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from .. import safe_text
@@ -36,8 +35,7 @@ _STYLES = {
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser for a terminal of any width, coloured where somebody reads it.
 
-    ``more`` is the part of the epilog that --help-all alone shows. An option that does not exist is this
-    parser's error, not its parent's: the hint then names the right help.
+    An unknown option is this parser's error, not its parent's: the hint then names the right help.
     """
 
     usage_error = ExitCode.USAGE  # the exit code for a command line that cannot be read
@@ -46,24 +44,13 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", _shaped(_Plain))
         if sys.version_info >= (3, 14):
             options.setdefault("color", False)  # its own: rich does it here
-        super().__init__(**options, add_help=False)
-        self.more = ""
-        self.rest = (
-            ""  # the name under which everything after "--" is found, where others' options follow
-        )
+        super().__init__(**options)
+        # The name under which everything after "--" is found, where others' options follow.
+        self.rest = ""
         # What the user may have meant by a word too many: a command line, or "".
         self.meant: Callable[[str], str] = lambda word: ""
-        self._hidden: list[argparse.Action] = []
-        self._rare: list[argparse.Action] = []
+        self._commands: argparse.Action | None = None
         self._positionals.title = "arguments"
-        self.add_argument("-h", "--help", action=_Help, help="show this help and exit")
-        self._help_all = self.add_argument(
-            "--help-all", action=_Help, help="show all options and examples, and exit"
-        )
-
-    def rare(self, *options: str) -> None:
-        """Leave these options to --help-all."""
-        self._rare += [self._option_string_actions[option] for option in options]
 
     def show_commands(
         self,
@@ -71,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         headings: Mapping[str, Collection[str]],
     ) -> None:
         """Let the help list the commands under these headings."""
-        self._hidden.append(commands)
+        self._commands = commands
         entries = {entry.dest: entry for entry in commands._choices_actions}
         for heading, names in headings.items():
             group = self.add_argument_group(heading)
@@ -79,28 +66,24 @@ class Parser(argparse.ArgumentParser):
         self._action_groups.remove(self._optionals)
         self._action_groups.append(self._optionals)  # last
 
-    def print_help(self, file: Any = None, everything: bool = False) -> None:
+    def print_help(self, file: Any = None) -> None:
         """Write the help; in colour where both it and standard output go to a terminal."""
         if style_of(file or sys.stdout).colour and style_of(sys.stdout).colour:
             self.formatter_class = _shaped(_coloured())
-        text = self.format_help_all() if everything else self.format_help()
-        self._print_message(text, file or sys.stdout)
+        self._print_message(self.format_help(), file or sys.stdout)
 
     def format_help(self) -> str:
-        """What most people use."""
-        has_more = self._rare or self.more
-        with self._without(self._rare if has_more else [self._help_all]):
-            return super().format_help()
-
-    def format_help_all(self) -> str:
-        """Every option, and all of the epilog."""
-        epilog = self.epilog
-        self.epilog = "\n".join(filter(None, (epilog, self.more)))
+        """With usage in one line; commands are listed under their headings alone."""
+        self.usage = self.usage or self._short_usage()
+        commands = self._commands
+        about = commands.help if commands else None
+        if commands:
+            commands.help = argparse.SUPPRESS
         try:
-            with self._without([self._help_all]):
-                return super().format_help()
+            return super().format_help()
         finally:
-            self.epilog = epilog
+            if commands:
+                commands.help = about
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words, rest = args, []
@@ -123,28 +106,7 @@ class Parser(argparse.ArgumentParser):
             message = f"{option}={value}: there is no such option"
             if choices:
                 message = f'{option} "{value}": not one of {", ".join(choices)}'
-        self._stop(message, f"{self.prog} --help-all" if ignored else f"{self.prog} --help")
-
-    @contextmanager
-    def _without(self, hidden: Sequence[argparse.Action]) -> Iterator[None]:
-        """Help of one line of usage, and without these, nor the headings that are theirs alone."""
-        hidden = [*hidden, *self._hidden]
-        shown = self.usage, [action.help for action in hidden]
-        groups = [group for group in self._action_groups if set(group._group_actions) <= {*hidden}]
-        about = [group.description for group in groups]
-        self.usage = self.usage or self._short_usage()
-        for action in hidden:
-            action.help = argparse.SUPPRESS
-        for group in groups:
-            group.description = None
-        try:
-            yield
-        finally:
-            self.usage = shown[0]
-            for action, text in zip(hidden, shown[1], strict=True):
-                action.help = text
-            for group, description in zip(groups, about, strict=True):
-                group.description = description
+        self._stop(message, f"{self.prog} --help")
 
     def _short_usage(self) -> str:
         """ "envcheck install [STACK] [options]" """
@@ -188,37 +150,6 @@ class Parser(argparse.ArgumentParser):
             files.write(None, message)
         else:
             super()._print_message(message, file)
-
-
-def seconds(least: float, most: float) -> Callable[[str], float]:
-    """The type of an option that takes a number of seconds."""
-
-    def converted(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = -1.0
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a number of seconds from {least:g} to {most:g}"
-            )
-        return value
-
-    return converted
-
-
-class _Help(argparse.Action):
-    """--help and --help-all."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
-        super().__init__(
-            option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help
-        )
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> NoReturn:
-        parser.print_help(everything=option == "--help-all")
-        parser.exit()
-        raise AssertionError("it has exited")
 
 
 class _Plain(argparse.RawDescriptionHelpFormatter):

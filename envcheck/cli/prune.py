@@ -7,9 +7,11 @@ import sys
 
 from .. import json_text
 from ..exit_codes import ExitCode
-from . import environments, files, messages
+from . import files, messages, options
 from .commands import lines_in_place
+from .options import option
 from .style import style_of
+from .values import number
 
 EPILOG = """\
 examples:
@@ -21,17 +23,12 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    environments.add_name(parser, "default: all of them")
-    parser.add_argument(
-        "--keep",
-        type=_number,
-        default=1,
-        metavar="N",
-        help="versions to keep beside the one in use (default: 1, for a rollback)",
-    )
-    environments.add_other_owner(parser)
-    environments.add_agreement(parser)
-    files.add_format(parser, json="for programs")
+    options.add_name(parser, "default: all of them")
+    words = "versions to keep beside the one in use (default: 1, for a rollback)"
+    option(parser, "--keep", "N", words, type=number(0, 9999), default=1)
+    options.add_other_owner(parser)
+    options.add_agreement(parser)
+    options.add_format(parser, json="for programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,9 +51,3 @@ def run(arguments: argparse.Namespace) -> int:
         text = lines_in_place(report.pruned(done, **style_of(sys.stdout)._asdict()))
     files.write(None, text)
     return ExitCode.HEALTHY
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or len(text) > 4:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of versions")
-    return int(text)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from .. import json_text
 from ..exit_codes import Cannot, ExitCode, UsageError
-from . import files, sources, stacks
+from . import files, options, sources, stacks
 from .commands import lines_in_place
+from .options import flag, option
 from .parser import Parser
 from .style import style_for
 
@@ -37,20 +38,13 @@ _IF_ANSWERS = "it is taken if its index answers, else the next that fits"
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     stacks.add_arguments(parser, "all that --mode has")
-    parser.add_argument("--all", action="store_true", help="show the older releases, too")
-    parser.rare("--stack")
+    flag(parser, "--all", "show the older releases, too")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--python", metavar="PYTHON", default="", help="judge for this version or interpreter"
-    )
-    where.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE",
-        help="judge the machine of the Snapshot in this file (- is standard input)",
-    )
-    files.add_format(parser, json="for programs")
-    files.add_output(parser)
+    words = "judge for this version or interpreter"
+    option(where, "--python", "PYTHON", words, default="")
+    options.add_from(where, "judge the machine of the Snapshot in this file")
+    options.add_format(parser, json="for programs")
+    options.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

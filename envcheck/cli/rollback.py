@@ -6,8 +6,9 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files, messages
+from . import files, messages, options
 from .commands import lines_in_place
+from .options import option
 from .style import style_of
 
 EPILOG = """\
@@ -18,16 +19,12 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    environments.add_name(parser)
-    parser.add_argument(
-        "--to",
-        metavar="VERSION",
-        default="",
-        help="this version; the start of its name is enough",
-    )
-    environments.add_agreement(parser)
-    environments.add_wait(parser)
-    environments.add_other_owner(parser)
+    options.add_name(parser)
+    words = "this version; the start of its name is enough"
+    option(parser, "--to", "VERSION", words, default="")
+    options.add_agreement(parser)
+    options.add_wait(parser)
+    options.add_other_owner(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import argparse
 from ..exit_codes import NotStarted
 from ..install.start import container, wheel
 from . import starting
+from .options import option
 from .parser import Parser
 
 EPILOG = """\
@@ -14,26 +15,22 @@ examples:
   envcheck run python train.py                what was installed last
   envcheck run --name ngc-tf1 -- nvidia-smi -L
   envcheck run -v /data:/data:ro -e NCCL_DEBUG=INFO python train.py
-  envcheck run --engine-arg=-p8888:8888 jupyter lab --ip=0.0.0.0"""
+  envcheck run --engine-arg=-p8888:8888 jupyter lab --ip=0.0.0.0
 
-MORE = f"""\
 In a container: the working directory is mounted at its own path, files belong
 to you, and the command is not started where GPUs do not arrive. In a virtual
-environment it gets what activation sets; envcheck doctor says whether the GPUs
-are healthy. CUDA_VISIBLE_DEVICES chooses among the GPUs in both.
-{starting.CODES}"""
+environment it gets what activation sets. CUDA_VISIBLE_DEVICES chooses among
+the GPUs in both.
+
+"""
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
+    parser.epilog = EPILOG + starting.CODES
     parser.usage = "envcheck run [options] [--] COMMAND [ARGUMENT ...]"
     starting.add_arguments(parser)
-    parser.add_argument(
-        "words",
-        nargs=argparse.REMAINDER,
-        metavar="COMMAND",
-        help="the command and its arguments; options after it belong to it",
-    )
+    words = "the command and its arguments; options after it belong to it"
+    option(parser, "words", "COMMAND", words, nargs=argparse.REMAINDER)
 
 
 def run(arguments: argparse.Namespace) -> int:

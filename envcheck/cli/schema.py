@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 
 import msgspec
 
 from ..exit_codes import ExitCode
-from . import files
+from . import files, options
+from .options import option
+
+_SCHEMAS = {
+    "snapshot": "..facts.snapshot",
+    "report": "..reports.model",
+    "bench": "..reports.bench_model",
+    "fleet": "..fleet.reports.as_json",
+    "diff": "..reports.diff_model",
+}
 
 EPILOG = """\
 examples:
@@ -20,39 +30,14 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "which",
-        nargs="?",
-        choices=("snapshot", "report", "bench", "fleet", "diff"),
-        default="snapshot",
-        metavar="WHICH",
-        help="snapshot (default), report, bench, fleet or diff",
-    )
-    files.add_output(parser)
+    words = "snapshot (default), report, bench, fleet or diff"
+    option(parser, "which", "WHICH", words, nargs="?", choices=[*_SCHEMAS], default="snapshot")
+    options.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
-    if arguments.which == "snapshot":
-        from ..facts import snapshot
-
-        schema = snapshot.schema()
-    elif arguments.which == "bench":
-        from ..reports import bench_model
-
-        schema = bench_model.schema()
-    elif arguments.which == "fleet":
-        from ..fleet.reports import as_json
-
-        schema = as_json.schema()
-    elif arguments.which == "diff":
-        from ..reports import diff_model
-
-        schema = diff_model.schema()
-    else:
-        from ..reports import model
-
-        schema = model.schema()
+    schema = importlib.import_module(_SCHEMAS[arguments.which], __package__).schema()
     text = msgspec.json.format(msgspec.json.encode(schema, order="deterministic"), indent=2)
     files.write(arguments.output, text + b"\n")
     return ExitCode.HEALTHY

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..exit_codes import UsageError
 from . import stacks
+from .options import flag, option
+from .parser import Parser
+from .values import number
 
 if TYPE_CHECKING:
     from ..install.request import Request
-    from .parser import Parser
 
 
 class Groups(NamedTuple):
@@ -25,72 +27,28 @@ class Groups(NamedTuple):
 def add_arguments(parser: Parser) -> Groups:
     """What says what is to be installed; more options of one mode go into its group."""
     stacks.add_arguments(parser)
-    parser.add_argument(
-        "named_release",
-        nargs="?",
-        metavar="RELEASE",
-        help="such as 2.20.0 or 23.03 (default: the newest that fits)",
-    )
-    parser.add_argument(
-        "--release",
-        "--version",
-        metavar="RELEASE",
-        help="same as the RELEASE argument",
-    )
-    parser.add_argument(
-        "--python",
-        metavar="PYTHON",
-        help="a version (3.11) or an interpreter's path",
-    )
-    parser.add_argument(
-        "--image",
-        metavar="REF",
-        help="your own container image, REGISTRY/NAME:TAG",
-    )
-    parser.add_argument(
-        "--allow-no-gpu",
-        action="store_true",
-        help="install a GPU build without a GPU (unverified)",
-    )
-    parser.add_argument(
-        "--allow-insecure",
-        action="append",
-        default=[],
-        metavar="HOST",
-        help="host of an index or registry that may use plain http or an unverified certificate",
-    )
-    parser.add_argument(
-        "--jobs", type=_jobs, default=8, metavar="N", help="downloads at a time (default: 8)"
-    )
+    words = "such as 2.20.0 or 23.03 (default: the newest that fits)"
+    option(parser, "named_release", "RELEASE", words, nargs="?")
+    option(parser, "--release", "RELEASE", "same as the RELEASE argument")
+    option(parser, "--python", "PYTHON", "a version (3.11) or an interpreter's path")
+    option(parser, "--image", "REF", "your own container image, REGISTRY/NAME:TAG")
+    flag(parser, "--allow-no-gpu", "install a GPU build without a GPU (unverified)")
+    words = "host of an index or registry that may use plain http or an unverified certificate"
+    repeated = {"action": "append", "default": []}
+    option(parser, "--allow-insecure", "HOST", words, **repeated)
+    words = "downloads at a time (default: 8)"
+    option(parser, "--jobs", "N", words, type=number(1, 64), default=8)
     groups = Groups(
         parser.add_argument_group("for --mode wheel"),
         parser.add_argument_group("for --mode container"),
     )
-    _add_wheel_arguments(groups.wheel)
-    parser.rare(
-        "--mode",
-        "--stack",
-        "--release",
-        "--image",
-        "--allow-insecure",
-        "--jobs",
-        "--lock",
-        "--index",
+    words = "install exactly this pylock.toml, made by envcheck"
+    option(groups.wheel, "--lock", "FILE", words)
+    words = (
+        "use this index instead of the public one, or of the stack's index of that name; repeatable"
     )
+    option(groups.wheel, "--index", "[NAME=]URL", words, **repeated)
     return groups
-
-
-def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--lock", metavar="FILE", help="install exactly this pylock.toml, made by envcheck"
-    )
-    group.add_argument(
-        "--index",
-        action="append",
-        default=[],
-        metavar="[NAME=]URL",
-        help="use this index instead of the public one, or of the stack's index of that name; repeatable",
-    )
 
 
 # What says something to one mode alone.
@@ -103,17 +61,13 @@ def refuse_other_mode(arguments: argparse.Namespace) -> None:
     other, options = (
         ("wheel", _OF_WHEELS) if arguments.mode == "container" else ("container", _OF_CONTAINERS)
     )
-    for option in options.split():
-        if _given(arguments, option):
+    for name in options.split():
+        if _given(arguments, name):
             raise UsageError(
-                f"{option} is for --mode {other}", hint=f"leave it out, or use --mode {other}"
+                f"{name} is for --mode {other}", hint=f"leave it out, or use --mode {other}"
             )
 
 
-def _jobs(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 64):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 64")
-    return int(text)
 
 
 def request_of(arguments: argparse.Namespace) -> Request:

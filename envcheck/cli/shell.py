@@ -15,14 +15,13 @@ examples:
   envcheck shell                   in what was installed last
   envcheck shell --name nvidia-tf1
 In a virtual environment this is your own $SHELL (bash and fish read their rc
-files first); in a container bash, or sh if there is no bash."""
+files first); in a container bash, or sh if there is no bash.
 
-MORE = f"""\
-{starting.CODES}"""
+"""
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
+    parser.epilog = EPILOG + starting.CODES
     starting.add_arguments(parser)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..exit_codes import Cannot, CouldNotLook, ExitCode, UsageError
-from . import files, messages, sources
-from .durations import duration
+from . import files, kernels, messages, options, sources
+from .options import flag, option
 from .parser import Parser
+from .values import duration
 
 if TYPE_CHECKING:
     from ..collection import Collected
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ..reports.results import ReportedResult
     from .soak_output import SoakOutput
 
-LEAST, MOST = "30s", "30d"
 MINUTES = 1440  # records of a soak at most
 _BEYOND = 600.0  # seconds for the processes to begin and to end
 
@@ -29,10 +29,7 @@ examples:
   envcheck soak --for 12h --fail-fast  a night; ends at the first failure
   envcheck soak --for 1h --gpu 3       one GPU, by nvidia-smi's index
   envcheck soak --for 10m --format json  JSON, a line a minute
-  envcheck soak --for 2d --format html --output soak.html --save soak.json"""
-
-MORE = """\
-  envcheck soak --for 1h --target DIR  by that environment's cuBLAS
+  envcheck soak --for 2d --format html --output soak.html --save soak.json
   envcheck soak --from soak.json       the result of an earlier soak
 
 exit codes: 0 nothing failed, 1 something did, 2 wrong usage, 3 no GPU can be
@@ -40,56 +37,21 @@ used, 4 it could not be judged, 130 ended by Ctrl-C (the result so far is shown)
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
+    parser.epilog = EPILOG
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
-        "--for",
-        dest="seconds",
-        metavar="TIME",
-        type=duration(LEAST, MOST),
-        help="how long: 90s, 30m, 12h, 2d, 1h30m",
-    )
-    what.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE",
-        help="show the result of the soak in this Snapshot (- is standard input)",
-    )
-    parser.add_argument(
-        "--gpu",
-        metavar="N",
-        type=_index,
-        action="append",
-        default=[],
-        help="this GPU, by nvidia-smi's index; more than once for several (default: all)",
-    )
-    parser.add_argument(
-        "--target",
-        metavar="WHERE",
-        help="use the cuBLAS of this environment (default: the active environment's, else that of the one"
-        " installed last, else the driver alone)",
-    )
-    parser.add_argument("--busy-ok", action="store_true", help="also on GPUs that are in use")
-    parser.add_argument(
-        "--fail-fast", action="store_true", help="end at the first minute in which something failed"
-    )
-    parser.add_argument(
-        "--every",
-        metavar="TIME",
-        type=duration("1s", "1h"),
-        help="time between two lines (default: 1m, and longer in a soak of more than a day)",
-    )
-    files.add_format(
-        parser, json="a line a minute, and one at the end", html="a page with plots, at the end"
-    )
-    files.add_output(parser)
-    parser.add_argument("--save", metavar="FILE", help="also write the Snapshot")
-
-
-def _index(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 5):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a GPU's number in nvidia-smi: write 0")
-    return int(text)
+    words = "how long: 90s, 30m, 12h, 2d, 1h30m"
+    option(what, "--for", "TIME", words, dest="seconds", type=duration("30s", "30d"))
+    options.add_from(what, "show the result of the soak in this Snapshot")
+    kernels.add_gpus(parser)
+    words = "use the cuBLAS of this environment (default: the active environment's, else that of"
+    option(parser, "--target", "WHERE", f"{words} the one installed last, else the driver alone)")
+    flag(parser, "--fail-fast", "end at the first minute in which something failed")
+    words = "time between two lines (default: 1m, and longer in a soak of more than a day)"
+    option(parser, "--every", "TIME", words, type=duration("1s", "1h"))
+    with_time = "a line a minute, and one at the end"
+    options.add_format(parser, json=with_time, html="a page with plots, at the end")
+    options.add_output(parser)
+    options.add_save(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,10 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         if output.failed and arguments.fail_fast:
             collected.snapshot = _failed_fast(collected.snapshot)
     snapshot = collected.snapshot
-    if arguments.save is not None:
-        from ..facts import snapshot as snapshots
-
-        output.keep(lambda: files.write(arguments.save, snapshots.dump(snapshot), "--save"))
+    output.keep(lambda: files.save(arguments, snapshot))
     soak = _of(snapshot, arguments.source)
     results = _judged(snapshot)
     output.keep(lambda: output.end(soak, results, collected.restore))
@@ -133,11 +92,7 @@ def _check(arguments: argparse.Namespace) -> None:
             f"--target {target}: a soak runs on the machine itself, not in a container",
             hint="leave out --target: the soak then needs only the driver",
         )
-    places = {"--output": arguments.output or "-", "--save": arguments.save}
-    source = None if arguments.source == "-" else arguments.source
-    files.check_distinct({"--from": source, **places})
-    files.check_writable(arguments.output)
-    files.check_writable(arguments.save, "--save")
+    files.check_places(arguments, "source")
 
 
 def _soak(arguments: argparse.Namespace, output: SoakOutput) -> Collected:
@@ -148,7 +103,7 @@ def _soak(arguments: argparse.Namespace, output: SoakOutput) -> Collected:
     _refuse_without_gpus(seen)
     soak = SoakWork(
         seconds=arguments.seconds,
-        gpus=sorted(set(arguments.gpu)),
+        gpus=sorted(set(arguments.gpu or [])),
         busy_ok=arguments.busy_ok,
         cublas=target is not None,
         required=arguments.target is not None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import os
 import sys
@@ -16,51 +15,9 @@ from ..collection import Collected, Inside, Kernels
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from ..facts.snapshot import Snapshot
-from ..install.engine import ENGINES
 from . import messages
-from .parser import seconds
 
 OF_NVIDIA_SMI = (b"nvidia", b"nvml", b"gpu", b"no devices were found")
-
-
-def add_target(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--target",
-        metavar="WHERE",
-        help="check this environment or interpreter, image:REF or container:ID (default: the active"
-        " environment, else the one installed last)",
-    )
-
-
-def add_container(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--engine",
-        choices=ENGINES,
-        help="engine of --target image:REF or container:ID (default: the one that has it)",
-    )
-    parser.add_argument(
-        "--entrypoint",
-        metavar="PROGRAM",
-        help="entrypoint of --target image:REF, instead of the image's own; --entrypoint= for none",
-    )
-
-
-def refuse_container(arguments: argparse.Namespace, option: str) -> None:
-    """Raises UsageError for what add_container added, beside an option with which nothing is started."""
-    for name in ("engine", "entrypoint"):
-        if getattr(arguments, name) is not None:
-            raise UsageError(
-                f"--{name} and {option} cannot be used together: with {option} nothing is started"
-            )
-
-
-def add_deadline(parser: argparse._ActionsContainer, what: str = "each probe") -> None:
-    parser.add_argument(
-        "--deadline",
-        type=seconds(0.1, 3600),
-        metavar="SECONDS",
-        help=f"time limit for {what} (default: its own, and longer if CPUs are busy)",
-    )
 
 
 def live(

@@ -6,6 +6,7 @@ import argparse
 
 from ..exit_codes import UsageError
 from . import messages
+from .options import option
 from .parser import Parser
 
 # What else people call a stack.
@@ -14,19 +15,14 @@ _ALIASES = {"tensorflow-gpu": "tensorflow", "pytorch": "torch", "pytorch-cpu": "
 
 def add_arguments(parser: Parser, without: str = "what fits best") -> None:
     """Which stack, by its name alone or by options; ``without`` says what it is where none is named."""
-    parser.add_argument(
-        "named",
-        nargs="?",
-        metavar="STACK",
-        help="tensorflow, tensorflow-cpu, nvidia-tf1, torch, jax …, ngc-tf2, ngc-torch … (containers), or a"
-        f" TOML file of your own (default: {without})",
+    words = (
+        "tensorflow, tensorflow-cpu, nvidia-tf1, torch, jax …, ngc-tf2, ngc-torch … (containers)"
     )
-    parser.add_argument("--stack", metavar="STACK", help="same as the STACK argument")
-    parser.add_argument(
-        "--mode",
-        choices=("wheel", "container"),
-        help="wheel (a virtual environment) or container, if no STACK is named (default: wheel)",
-    )
+    words += f", or a TOML file of your own (default: {without})"
+    option(parser, "named", "STACK", words, nargs="?")
+    option(parser, "--stack", "STACK", "same as the STACK argument")
+    words = "wheel (a virtual environment) or container, if no STACK is named (default: wheel)"
+    parser.add_argument("--mode", choices=("wheel", "container"), help=words)
 
 
 def settle(arguments: argparse.Namespace) -> None:

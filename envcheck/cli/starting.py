@@ -12,6 +12,7 @@ from ..install.start import options as start_options
 from ..install.start.options import Options
 from ..install.transaction import lock
 from ..install.transaction.layout import Version
+from .options import flag, option
 from .parser import Parser
 
 CODES = """\
@@ -25,48 +26,23 @@ def add_arguments(parser: Parser) -> None:
     parser.usage_error = ExitCode.NOT_STARTED
     which = parser.add_argument_group("environment (default: the one installed last)")
     named = which.add_mutually_exclusive_group()
-    named.add_argument("--name", metavar="NAME", default="", help="its name in `envcheck list`")
-    named.add_argument("--path", metavar="DIR", default="", help="its directory")
-    which.add_argument(
-        "--version",
-        metavar="VERSION",
-        default="",
-        help="a version, or the start of its name (default: the one in use)",
-    )
+    option(named, "--name", "NAME", "its name in `envcheck list`", default="")
+    option(named, "--path", "DIR", "its directory", default="")
+    words = "a version, or the start of its name (default: the one in use)"
+    option(which, "--version", "VERSION", words, default="")
     how = parser.add_argument_group("start")
-    how.add_argument(
-        "--env",
-        "-e",
-        action="append",
-        type=start_options.variable,
-        default=[],
-        metavar="NAME[=VALUE]",
-        help="set a variable; without a value, a container gets the one it has here",
-    )
+    words = "set a variable; without a value, a container gets the one it has here"
+    repeated = {"action": "append", "default": []}
+    variable = start_options.variable
+    option(how, "--env -e", "NAME[=VALUE]", words, type=variable, **repeated)
     inside = parser.add_argument_group("containers only")
-    inside.add_argument(
-        "--volume",
-        "-v",
-        action="append",
-        type=start_options.mount,
-        default=[],
-        metavar="FROM:TO[:ro]",
-        help="also mount this (the working directory always is)",
-    )
-    inside.add_argument(
-        "--entrypoint",
-        metavar="PROGRAM",
-        help="instead of the image's own entrypoint; --entrypoint= for none",
-    )
-    inside.add_argument(
-        "--engine-arg",
-        action="append",
-        default=[],
-        metavar="ARGUMENT",
-        help="an option of the engine: --engine-arg=-p8888:8888, --engine-arg=--shm-size=8g",
-    )
-    inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
-    parser.rare("--entrypoint", "--no-gpu")
+    words = "also mount this (the working directory always is)"
+    option(inside, "--volume -v", "FROM:TO[:ro]", words, type=start_options.mount, **repeated)
+    words = "instead of the image's own entrypoint; --entrypoint= for none"
+    option(inside, "--entrypoint", "PROGRAM", words)
+    words = "an option of the engine: --engine-arg=-p8888:8888, --engine-arg=--shm-size=8g"
+    option(inside, "--engine-arg", "ARGUMENT", words, **repeated)
+    flag(inside, "--no-gpu", "without GPUs")
 
 
 def options(arguments: argparse.Namespace) -> Options:

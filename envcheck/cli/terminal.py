@@ -6,7 +6,6 @@ each task is a line when it begins, and a long download a line a minute.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import threading
 import time
@@ -22,20 +21,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Terminal")
 
 _A_LINE_EVERY = 60.0  # seconds, of a download where nobody sees the line that moves
-
-
-def add_amount(parser: argparse._ActionsContainer, verbose: str) -> None:
-    """-v and -q. verbose: what the first one adds."""
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-v", "--verbose", action="store_true", help=f"say more: {verbose}")
-    add_quiet(amount)
-
-
-def add_quiet(parser: argparse._ActionsContainer) -> None:
-    """-q."""
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="only the result, questions and errors"
-    )
 
 
 class Terminal:

@@ -6,8 +6,9 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files, messages
+from . import files, messages, options, questions
 from .commands import lines_in_place
+from .options import option
 from .style import style_of
 
 EPILOG = """\
@@ -20,17 +21,12 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    environments.add_name(parser)
-    parser.add_argument(
-        "--version",
-        metavar="VERSION",
-        dest="only",
-        default="",
-        help="this version only; the start of its name is enough",
-    )
-    environments.add_agreement(parser, asks=True)
-    environments.add_wait(parser)
-    environments.add_other_owner(parser)
+    options.add_name(parser)
+    words = "this version only; the start of its name is enough"
+    option(parser, "--version", "VERSION", words, dest="only", default="")
+    options.add_agreement(parser, asks=True)
+    options.add_wait(parser)
+    options.add_other_owner(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             files.write(None, f"Would be removed: {what}\n")
             return ExitCode.HEALTHY
         asked = f"Remove {what}? [y/N] "
-        if not environments.agreed(asked):
+        if not questions.agreed(asked):
             messages.say("nothing was removed")
             return ExitCode.INTERRUPTED
     done = uninstall.uninstall(root, only, wait=arguments.wait, tell=messages.say)

@@ -33,17 +33,15 @@ class Family(NamedTuple):
 
 
 class _Families(Collector):
-    def __init__(self, families: Iterable[Family], labels: Mapping[str, str]) -> None:
+    def __init__(self, families: Iterable[Family]) -> None:
         self._families = families
-        self._labels = labels
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for family in self._families:
             metric = GaugeMetricFamily(f"envcheck_{family.name}", family.help, unit=family.unit)
             # A parser refuses the same labels a second time.
             values = {
-                tuple(_clean({**sample.labels, **self._labels}).items()): sample.value
-                for sample in family.samples
+                tuple(_clean(sample.labels).items()): sample.value for sample in family.samples
             }
             for labels, value in values.items():
                 metric.add_sample(metric.name, dict(labels), value)
@@ -51,10 +49,10 @@ class _Families(Collector):
                 yield metric
 
 
-def render(families: Iterable[Family], labels: Mapping[str, str] | None = None) -> str:
-    """The text. Families without a sample are omitted. labels: of every sample."""
+def render(families: Iterable[Family]) -> str:
+    """The text. Families without a sample are omitted."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(list(families), labels or {}))
+    registry.register(_Families(list(families)))
     return generate_latest(registry).decode()  # type: ignore[no-any-return,no-untyped-call]
 
 

@@ -19,9 +19,8 @@ from .results import ReportedResult
 from .verdict import Status
 
 
-def render(report: Report, labels: Mapping[str, str] | None = None) -> str:
-    """labels: of every sample, as the user asked for them (``host``)."""
-    return metrics.render(_families(report), labels)
+def render(report: Report) -> str:
+    return metrics.render(_families(report))
 
 
 def _families(report: Report) -> Iterator[Family]:

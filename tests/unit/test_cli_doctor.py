@@ -25,13 +25,6 @@ def printed(capsys: pytest.CaptureFixture[str], machine: str, *options: str) -> 
     return capsys.readouterr().out
 
 
-def test_text_is_what_terminal_was(capsys: pytest.CaptureFixture[str], machine: str) -> None:
-    text = printed(capsys, machine)
-    assert text == printed(capsys, machine, "--format", "text")
-    assert text == printed(capsys, machine, "--format", "terminal")
-    assert text.startswith(f"✗ {VERDICT}\n")
-
-
 def test_less_and_more(capsys: pytest.CaptureFixture[str], machine: str) -> None:
     assert printed(capsys, machine, "-q") == f"✗ {VERDICT}\n"
     text, full = printed(capsys, machine), printed(capsys, machine, "-v")

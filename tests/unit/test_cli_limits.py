@@ -16,7 +16,7 @@ from envcheck.install.catalogue import schema
 DIGITS = f"x = {'9' * 5000}\n"
 
 
-def said(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int) -> str:
+def explained(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int) -> str:
     monkeypatch.setattr(resource, "getrlimit", lambda what: (limit, limit))
     found = limit_explained(error)
     return " | ".join(found) if found else ""
@@ -25,11 +25,15 @@ def said(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int) -> s
 @pytest.mark.parametrize(
     ("error", "limit", "sentence"),
     [
-        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), 16, "may open only 16 files at once"),
-        (OSError(errno.ENFILE, ""), 16, "this machine has too many open files"),
+        (
+            OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+            16,
+            "more open files than it may have (16)",
+        ),
+        (OSError(errno.ENFILE, ""), 16, "more open files"),
         (MemoryError(), 400 << 20, "may use only 400 MiB of memory"),
-        (OSError(errno.ENOMEM, ""), resource.RLIM_INFINITY, "there is not enough memory left |"),
-        (RuntimeError("can't start new thread"), resource.RLIM_INFINITY, "or not one thread"),
+        (OSError(errno.ENOMEM, ""), resource.RLIM_INFINITY, "not enough memory or threads |"),
+        (RuntimeError("can't start new thread"), resource.RLIM_INFINITY, "memory or threads"),
         (
             ImportError("x.so: failed to map segment from shared object"),
             1 << 20,
@@ -40,14 +44,14 @@ def said(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int) -> s
 def test_a_limit_is_named(
     error: BaseException, limit: int, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sentence in said(error, monkeypatch, limit)
+    assert sentence in explained(error, monkeypatch, limit)
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EACCES, ""), RuntimeError("x"), ValueError("x")])
 def test_another_error_is_none_of_a_limit(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert said(error, monkeypatch, 16) == ""
+    assert explained(error, monkeypatch, 16) == ""
 
 
 def test_a_number_of_5000_digits_is_a_sentence() -> None:

@@ -16,7 +16,7 @@ from envcheck.cli.parser import Parser
 from envcheck.exit_codes import ExitCode
 
 
-def told(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     with pytest.raises(SystemExit) as stop:
         run(argv)
     assert stop.value.code == 0
@@ -28,37 +28,21 @@ def test_help_fits_80_columns_and_help_is_a_command(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = told(capsys, command, "--help")
+    text = printed(capsys, command, "--help")
     assert max(map(len, text.splitlines())) <= 80
     assert f"envcheck {command}" in text.partition("\n\n")[2], "an example beside the usage"
-    assert told(capsys, "help", command) == text
+    assert printed(capsys, "help", command) == text
 
 
-@pytest.mark.parametrize(
-    ("command", "most"),
-    [
-        ("doctor", 32),
-        ("install", 35),
-        *((c, 35) for c in COMMANDS if c not in ("doctor", "install")),
-    ],
-)
-def test_help_is_short_and_the_rest_is_in_help_all(
-    command: str, most: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_usage_in_one_line_and_every_option(
+    command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    short, whole = told(capsys, command, "--help"), told(capsys, command, "--help-all")
-    assert len(short.splitlines()) <= most
-    assert short.startswith(f"usage: envcheck {command} ")
-    assert not re.search(r"\[--?[a-z]", short.splitlines()[0]), "one line, not each option"
-    assert max(map(len, whole.splitlines())) <= 80
-    options = {
-        option.partition("=")[0]
-        for option in parser_of(command)._option_string_actions
-        if option != "--help-all"
-    }
-    assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole))
-    assert ("--help-all" in short) is (short != whole), "where there is more, it is said"
-    assert "--help-all" not in whole
+    text = printed(capsys, command, "--help")
+    assert text.startswith(f"usage: envcheck {command} ")
+    assert not re.search(r"\[--?[a-z]", text.splitlines()[0]), "one line, not each option"
+    options = {name.partition("=")[0] for name in parser_of(command)._option_string_actions}
+    assert options <= set(re.findall(r"--?[a-z][a-z-]*", text))
 
 
 def parser_of(command: str) -> Parser:
@@ -69,17 +53,13 @@ def parser_of(command: str) -> Parser:
     return found
 
 
-class STYLE:
-    colour = True
-
-
 def test_the_examples_in_the_help_are_commands(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.path.exists", lambda _path: True)  # what they mount
     examples = []
     for command in COMMANDS:
-        epilog = told(capsys, command, "--help")
+        epilog = printed(capsys, command, "--help")
         examples += re.findall(r"^  (envcheck [^>\n]*?)(?:  | >|$)", epilog, re.MULTILINE)
     assert len(examples) > 10
     for example in examples:
@@ -109,7 +89,7 @@ def test_control_c_waits_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
     ("option", "value"),
     [("-v", "/x"), ("-e", "=1")],
 )
-def test_a_bad_value_is_told_whatever_is_installed(
+def test_a_bad_value_is_reported_whatever_is_installed(
     option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["run", option, value, "true"]) == ExitCode.NOT_STARTED

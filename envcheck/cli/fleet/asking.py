@@ -13,7 +13,9 @@ import msgspec
 from ...exit_codes import UsageError
 from ...findings import shell
 from .. import kernels, messages
-from ..parser import Parser, seconds
+from ..options import flag, option
+from ..parser import Parser
+from ..values import seconds
 from . import inventory, nodes
 
 if TYPE_CHECKING:
@@ -29,23 +31,13 @@ def add_arguments(parser: Parser) -> None:
     inventory.add_arguments(parser)
     nodes.add_arguments(parser)
     look = parser.add_argument_group("what is collected")
-    look.add_argument(
-        "--target",
-        metavar="PATH",
-        help="also check this environment or interpreter, at the same path on all machines",
-    )
-    look.add_argument(
-        "--deadline",
-        type=seconds(1, 86400),
-        metavar="SECONDS",
-        help="time limit for a machine once it is reached (default: 120 with --level quick,"
-        " else 1500, or 2700 with deep)",
-    )
-    look.add_argument(
-        "--no-redact",
-        action="store_true",
-        help="keep host names, serial numbers, UUIDs and home paths, so that commands can be pasted",
-    )
+    words = "also check this environment or interpreter, at the same path on all machines"
+    option(look, "--target", "PATH", words)
+    words = "time limit for a machine once it is reached (default: 120 with --level quick, else"
+    words += " 1500, or 2700 with deep)"
+    option(look, "--deadline", "SECONDS", words, type=seconds(1, 86400))
+    words = "keep host names, serial numbers, UUIDs and home paths, so that commands can be pasted"
+    flag(look, "--no-redact", words)
     kernels.add_arguments(parser)
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ...exit_codes import ExitCode
-from .. import terminal
+from ..options import add_quiet, option
 from ..parser import Parser
 from . import asking
 
@@ -24,15 +24,10 @@ then:
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "directory",
-        metavar="DIR",
-        nargs="?",
-        default=DIRECTORY,
-        help="directory for the Snapshots, NAME.json each (default: fleet)",
-    )
+    words = "directory for the Snapshots, NAME.json each (default: fleet)"
+    option(parser, "directory", "DIR", words, nargs="?", default=DIRECTORY)
     asking.add_arguments(parser)
-    terminal.add_quiet(parser)
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

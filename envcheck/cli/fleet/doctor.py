@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from ...exit_codes import UsageError
-from .. import files
+from .. import options
+from ..options import option
 from ..parser import Parser
 from . import asking, shown
 from .collect import DIRECTORY
@@ -15,33 +16,23 @@ EPILOG = """\
 examples:
   envcheck fleet doctor -i hosts.ini           collect, then report what is wrong
   envcheck fleet doctor -i hosts.ini --limit gpu07    collect from one again, judge all
+  envcheck fleet doctor -i hosts.ini --format html --output fleet-pages/
   envcheck fleet doctor                        judge the Snapshots in fleet/
   envcheck fleet doctor snapshots/ -v          NAME.json of each machine, from any source
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 4 none failed, but a machine did not answer or checks could not run"""
 
-MORE = """\
-  envcheck fleet doctor -i hosts.ini snapshots/ --level quick --forks 50
-  envcheck fleet doctor -i hosts.ini --expect h100.toml --fail-on warn
-  envcheck fleet doctor -i hosts.ini --format html --output fleet-pages/"""
-
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
-    parser.add_argument(
-        "directory",
-        metavar="DIR",
-        nargs="?",
-        default=DIRECTORY,
-        help="directory of the Snapshots, NAME.json each (default: fleet); without -i or --slurm, those in it"
-        " are judged",
+    parser.epilog = EPILOG
+    words = (
+        "directory of the Snapshots, NAME.json each (default: fleet); without -i or --slurm, those"
     )
+    option(parser, "directory", "DIR", f"{words} in it are judged", nargs="?", default=DIRECTORY)
     asking.add_arguments(parser)
     shown.add_arguments(parser)
-    shown.add_profile(parser)
-    files.add_exit(parser)
-    parser.rare("--expect", "--exit-zero", "--deadline", "--forks", "--become", "--target")
+    options.add_exit(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

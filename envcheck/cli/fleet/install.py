@@ -13,9 +13,10 @@ from ... import json_text
 from ...exit_codes import Cannot, ExitCode, UsageError
 from ...install.engine import ENGINES
 from .. import files, messages, selection, stacks
+from ..options import add_quiet, flag
 from ..parser import Parser
 from ..style import style_of
-from ..terminal import Terminal, add_quiet
+from ..terminal import Terminal
 from . import inventory, rollout_options
 
 if TYPE_CHECKING:
@@ -29,9 +30,8 @@ examples:
   envcheck fleet install tensorflow -i hosts.ini --plan   which machines get what
   envcheck fleet install tensorflow -i hosts.ini          one, a tenth, the rest
   envcheck fleet install torch -i hosts.ini --waves 2,50% --max-fail 5%
-  envcheck fleet install ngc-tf2 -i hosts.ini             NVIDIA's container"""
+  envcheck fleet install ngc-tf2 -i hosts.ini             NVIDIA's container
 
-MORE = """\
 Packages are fetched once, on this machine, and copied to the others through
 Ansible's connection. Each installation is a transaction: the doctor verifies
 it, or the machine is as before. The same command, run again, continues with
@@ -42,21 +42,15 @@ exit codes: that of the worst machine: 0 all done, 3 some cannot (excluded),
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
+    parser.epilog = EPILOG
     groups = selection.add_arguments(parser)
-    groups.container.add_argument(
-        "--engine",
-        choices=ENGINES,
-        help="container engine on the machines (default: one that works there)",
-    )
+    words = "container engine on the machines (default: one that works there)"
+    groups.container.add_argument("--engine", choices=ENGINES, help=words)
     inventory.add_arguments(parser)
-    parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
-    parser.add_argument(
-        "--upgrade", action="store_true", help="resolve again, and install newer versions"
-    )
+    flag(parser, "--plan", "show what would happen, and stop")
+    flag(parser, "--upgrade", "resolve again, and install newer versions")
     rollout_options.add_arguments(parser)
     add_quiet(parser)
-    parser.rare("--engine", "--python", "--image", "--allow-no-gpu")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...exit_codes import UsageError
+from ..options import flag, option
 from ..parser import Parser
+from ..values import number
 
 if TYPE_CHECKING:
     from ...fleet.engines.ansible import Inventory
@@ -20,26 +22,12 @@ def add_arguments(parser: Parser) -> None:
         "Your inventory, ansible.cfg, connection, become and vault settings apply as they are.\n"
         "Arguments after -- go to ansible-playbook: -- -u admin --ask-become-pass",
     )
-    group.add_argument(
-        "-i",
-        "--inventory",
-        action="append",
-        metavar="INVENTORY",
-        help="an inventory file, directory or script, or a list: gpu1,gpu2, (repeatable)",
-    )
-    group.add_argument(
-        "-l", "--limit", metavar="PATTERN", help="only the machines that match: gpu01,gpu02"
-    )
-    group.add_argument(
-        "-f",
-        "--forks",
-        type=_count,
-        metavar="N",
-        help="machines at a time (default: ansible.cfg's, else 5; 32 with --slurm)",
-    )
-    group.add_argument(
-        "-b", "--become", action="store_true", help="run as root on the machines (ansible --become)"
-    )
+    words = "an inventory file, directory or script, or a list: gpu1,gpu2, (repeatable)"
+    option(group, "-i --inventory", "INVENTORY", words, action="append")
+    option(group, "-l --limit", "PATTERN", "only the machines that match: gpu01,gpu02")
+    words = "machines at a time (default: ansible.cfg's, else 5; 32 with --slurm)"
+    option(group, "-f --forks", "N", words, type=number(1, 9999))
+    flag(group, "-b --become", "run as root on the machines (ansible --become)")
     parser.rest = "further"
 
 
@@ -66,9 +54,3 @@ def wanted(arguments: argparse.Namespace) -> Inventory | None:
         become=arguments.become,
         further=arguments.further,
     )
-
-
-def _count(text: str) -> int:
-    if not (text.isdecimal() and 0 < int(text) < 10000):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 9999")
-    return int(text)

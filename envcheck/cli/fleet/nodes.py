@@ -6,7 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ...exit_codes import UsageError
-from ..parser import Parser, seconds
+from ..options import flag, option
+from ..parser import Parser
+from ..values import seconds
 
 if TYPE_CHECKING:
     from ...fleet.engines.slurm import SlurmQuestion
@@ -19,21 +21,11 @@ def add_arguments(parser: Parser) -> None:
         "srun starts a job for each node, with all GPUs of the node. Arguments after --\n"
         "go to srun: -- -p a100 --reservation=maint --exclusive",
     )
-    group.add_argument(
-        "--slurm", action="store_true", help="collect from the nodes of this Slurm cluster"
-    )
-    group.add_argument(
-        "--nodes",
-        metavar="LIST",
-        help="only these nodes: gpu[01-16,20] (default: all of the partition, else of the cluster)",
-    )
-    group.add_argument(
-        "--immediate",
-        metavar="SECONDS",
-        type=seconds(1, 86400),
-        help="a node that Slurm does not allocate within this time is reported as busy (default: 15)",
-    )
-    parser.rare("--immediate")
+    flag(group, "--slurm", "collect from the nodes of this Slurm cluster")
+    words = "only these nodes: gpu[01-16,20] (default: all of the partition, else of the cluster)"
+    option(group, "--nodes", "LIST", words)
+    words = "a node that Slurm does not allocate within this time is reported as busy (default: 15)"
+    option(group, "--immediate", "SECONDS", words, type=seconds(1, 86400))
 
 
 def wanted(arguments: argparse.Namespace) -> SlurmQuestion | None:

@@ -6,6 +6,7 @@ import argparse
 
 from ...exit_codes import ExitCode
 from .. import files
+from ..options import option
 from ..parser import Parser
 from . import inventory, rollout_options
 
@@ -20,13 +21,8 @@ unchanged and reports that. A second run never moves to a newer version."""
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "environment",
-        nargs="?",
-        default="",
-        metavar="NAME",
-        help="only if the last roll-out was of this environment",
-    )
+    words = "only if the last roll-out was of this environment"
+    option(parser, "environment", "NAME", words, nargs="?", default="")
     inventory.add_arguments(parser)
     rollout_options.add_arguments(parser)
 

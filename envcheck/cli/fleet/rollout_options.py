@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from ... import json_text
 from ...exit_codes import Cannot, ExitCode, UsageError
-from .. import environments, files, messages
-from ..durations import duration
+from .. import files, messages, options, questions
+from ..options import option
 from ..parser import Parser
 from ..style import style_of
+from ..values import duration
 from . import inventory
 
 if TYPE_CHECKING:
@@ -25,34 +26,20 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     group = parser.add_argument_group("roll-out")
-    group.add_argument(
-        "--waves",
-        default="1,10%,100%",
-        metavar="LIST",
-        help="machines per wave, as in Ansible's serial: numbers or percentages (default: 1,10%%,100%%)",
+    words = (
+        "machines per wave, as in Ansible's serial: numbers or percentages (default: 1,10%%,100%%)"
     )
-    group.add_argument(
-        "--max-fail",
-        default="0",
-        metavar="N|N%",
-        help="how many may fail; after more, no further machine is started (default: 0)",
+    option(group, "--waves", "LIST", words, default="1,10%,100%")
+    words = "how many may fail; after more, no further machine is started (default: 0)"
+    option(group, "--max-fail", "N|N%", words, default="0")
+    words = "time limit for one machine (default: 2h)"
+    option(group, "--deadline", "TIME", words, type=duration("1m", "7d"), default=7200.0)
+    options.add_yes(group)
+    words = (
+        "directory for the plan, bundles and logs, from which the next run continues (default: in"
     )
-    group.add_argument(
-        "--deadline",
-        type=duration("1m", "7d"),
-        default=7200.0,
-        metavar="TIME",
-        help="time limit for one machine (default: 2h)",
-    )
-    group.add_argument("--yes", "-y", action="store_true", help="do not ask")
-    group.add_argument(
-        "--keep",
-        metavar="DIR",
-        help="directory for the plan, bundles and logs (default: in envcheck's state directory); the next run"
-        " continues from there",
-    )
-    files.add_format(parser, json="for programs")
-    parser.rare("--deadline", "--keep")
+    option(group, "--keep", "DIR", f"{words} envcheck's state directory)")
+    options.add_format(parser, json="for programs")
 
 
 def machines_of(arguments: argparse.Namespace) -> Inventory:
@@ -83,7 +70,7 @@ def kept(arguments: argparse.Namespace, what: str, inputs: bytes) -> Path:
 def agreed(arguments: argparse.Namespace, question: str) -> bool:
     """Asks where somebody is there to answer."""
     asking = not arguments.yes and sys.stdin.isatty() and sys.stderr.isatty()
-    return not asking or environments.answered(f"{question} [Y/n] ", default=True)
+    return not asking or questions.answered(f"{question} [Y/n] ", default=True)
 
 
 def carry_out(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ...exit_codes import ExitCode, UsageError
 from ...findings import shell
-from .. import files
+from .. import files, options
+from ..options import option
 from ..style import style_for
 
 if TYPE_CHECKING:
@@ -27,15 +28,10 @@ FORMATS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    files.add_format(parser, **FORMATS)
-    files.add_detail(parser, "all names, and a line for each machine")
-    files.add_output(parser)
-
-
-def add_profile(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--expect", metavar="FILE", help="also compare each machine with this profile"
-    )
+    options.add_format(parser, **FORMATS)
+    options.add_detail(parser, "all names, and a line for each machine")
+    options.add_output(parser)
+    option(parser, "--expect", "FILE", "also compare each machine with this profile")
 
 
 def check(arguments: argparse.Namespace) -> None:

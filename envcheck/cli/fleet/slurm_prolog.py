@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 from ...exit_codes import ExitCode, UsageError
-from .. import files
-from ..parser import Parser, seconds
+from .. import files, options
+from ..options import option
+from ..parser import Parser
+from ..values import seconds
 
 EPILOG = """\
 examples:
@@ -22,30 +24,17 @@ and, after a drained node is repaired:
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--envcheck",
-        metavar="PATH",
-        help="where envcheck is on the nodes (default: where it is here)",
-    )
+    words = "where envcheck is on the nodes (default: where it is here)"
+    option(parser, "--envcheck", "PATH", words)
     add_limit(parser)
-    parser.add_argument(
-        "--deadline",
-        type=seconds(1, 600),
-        default=25.0,
-        metavar="SECONDS",
-        help="time limit of the doctor (default: 25)",
-    )
-    files.add_output(parser)
+    words = "time limit of the doctor (default: 25)"
+    option(parser, "--deadline", "SECONDS", words, type=seconds(1, 600), default=25.0)
+    options.add_output(parser)
 
 
-def add_limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--limit",
-        type=_percent,
-        default=5.0,
-        metavar="PERCENT",
-        help="share of the nodes with GPUs that it may drain within an hour (default: 5, at least one node)",
-    )
+def add_limit(parser: Parser) -> None:
+    words = "share of the nodes with GPUs that it may drain within an hour (default: 5, at least one node)"
+    option(parser, "--limit", "PERCENT", words, type=_percent, default=5.0)
 
 
 def run(arguments: argparse.Namespace) -> int:
