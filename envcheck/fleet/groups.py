@@ -76,7 +76,6 @@ def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:
         headline=shown.headline,
         machines=names,
         hosts=hosts.folded(names),
-        limit=hosts.limit(names),
         message=shown.message,
         remedy=shown.remedy,
         commands=shown.commands,

@@ -1,4 +1,4 @@
-"""Lists of host names: folded as Slurm and clush write them, "gpu[01-16,20]", and as Ansible reads them."""
+"""Lists of host names: folded as Slurm and clush write them, "gpu[01-16,20]"."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from ..findings import shell
 _PLAIN = re.compile(r"[A-Za-z0-9@%+=:._/-]+")
 # The last number of a name. With more digits it is no number of a machine, and Slurm overflows.
 _LAST_NUMBER = re.compile(r"(.*?)(?<![0-9])([0-9]{1,9})([^0-9]*)")
-# What stands for itself, and for nothing else, in one of Ansible's host patterns.
-_LITERAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def folded(names: Iterable[str]) -> str:
@@ -27,16 +25,6 @@ def folded(names: Iterable[str]) -> str:
         _quoted(before) if after is None else f"{before}{_ranges(numbers)}{after}"
         for (before, after), numbers in groups.items()
     )
-
-
-def limit(names: Iterable[str]) -> str:
-    """The names for Ansible's --limit, which reads no folded ones: "gpu01,gpu02".
-
-    "" where a name would mean something else there: "*" and "[…]" are patterns, "!" excludes, "@" names a
-    file.
-    """
-    listed = natural(set(names))
-    return ",".join(listed) if all(_LITERAL.fullmatch(name) for name in listed) else ""
 
 
 def natural(names: Iterable[str]) -> list[str]:

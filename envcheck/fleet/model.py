@@ -61,9 +61,8 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Machines with the same problem.
 
-    hosts: the machines folded, "gpu[01-16,20]"; limit: for Ansible's --limit, "gpu01,gpu02", "" where a name
-    means something else there. of_one: the machine whose message, remedy and commands are shown, where those
-    of the others differ.
+    hosts: the machines folded, "gpu[01-16,20]". of_one: the machine whose message, remedy and commands are
+    shown, where those of the others differ.
     """
 
     code: str
@@ -73,7 +72,6 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     headline: str
     machines: list[str]
     hosts: str
-    limit: str = ""
     message: str = ""
     remedy: str = ""
     commands: list[str] = []
@@ -165,13 +163,12 @@ class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
-    """Machines that did not answer, for the same reason. limit: as of a ProblemGroup."""
+    """Machines that did not answer, for the same reason."""
 
     outcome: Outcome
     reason: str
     machines: list[str]
     hosts: str
-    limit: str = ""
 
 
 class FleetCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,7 +61,6 @@ def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:
             reason=group[0].reason,
             machines=[machine.name for machine in group],
             hosts=hosts.folded(machine.name for machine in group),
-            limit=hosts.limit(machine.name for machine in group),
         )
         for group in found.values()
     ]

@@ -59,7 +59,7 @@ def group(machines: Sequence[str], code: str = "DRV-002", **changes: Any) -> Pro
     of = problem(code)
     told: dict[str, Any] = {"level": "fail", "title": of.title, "headline": of.headline}
     told |= {"message": of.message, "remedy": of.remedy, "commands": of.commands}
-    told |= {"hosts": ",".join(machines), "limit": ",".join(machines)}
+    told |= {"hosts": ",".join(machines)}
     return ProblemGroup(code=code, machines=list(machines), **(told | changes))
 
 
@@ -92,7 +92,6 @@ def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResu
             reason="No route to host",
             machines=silent,
             hosts=",".join(silent),
-            limit=",".join(silent),
         )
         for _ in silent[:1]
     ]

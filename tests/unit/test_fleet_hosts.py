@@ -79,9 +79,3 @@ def test_a_shell_reads_the_names_and_nothing_else(listed: list[str]) -> None:
     assert all(shell.word(name) in text for name in odd) and "\n" not in text and "\x1b" not in text
     plain = ",".join(one for one in bare.split(",") if one)
     assert sorted(unfolded(plain)) == sorted({*listed} - odd - {""})
-
-
-def test_ansible_gets_names_without_ranges() -> None:
-    assert hosts.limit(["gpu10", "gpu2", "gpu2"]) == "gpu2,gpu10"
-    for name in ("gpu*", "!gpu1", "@file", "gpu[1]", "a b", "", "~x", "&g", "a:b"):
-        assert hosts.limit(["gpu1", name]) == ""

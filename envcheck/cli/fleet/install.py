@@ -11,7 +11,6 @@ import msgspec
 
 from ... import json_text
 from ...exit_codes import Cannot, ExitCode, UsageError
-from ...install.engine import ENGINES
 from .. import files, messages, selection, stacks
 from ..options import add_quiet, flag
 from ..parser import Parser
@@ -30,7 +29,6 @@ examples:
   envcheck fleet install tensorflow -i hosts.ini --plan   which machines get what
   envcheck fleet install tensorflow -i hosts.ini          one, a tenth, the rest
   envcheck fleet install torch -i hosts.ini --waves 2,50% --max-fail 5%
-  envcheck fleet install ngc-tf2 -i hosts.ini             NVIDIA's container
 
 Packages are fetched once, on this machine, and copied to the others through
 Ansible's connection. Each installation is a transaction: the doctor verifies
@@ -43,9 +41,7 @@ exit codes: that of the worst machine: 0 all done, 3 some cannot (excluded),
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    groups = selection.add_arguments(parser)
-    words = "container engine on the machines (default: one that works there)"
-    groups.container.add_argument("--engine", choices=ENGINES, help=words)
+    selection.add_arguments(parser)
     inventory.add_arguments(parser)
     flag(parser, "--plan", "show what would happen, and stop")
     flag(parser, "--upgrade", "resolve again, and install newer versions")
@@ -63,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = selection.request_of(arguments)
     named = rollout_options.machines_of(arguments)
     inputs = msgspec.json.encode([msgspec.to_builtins(request), named.sources])
-    folder = rollout_options.kept(arguments, request.flavour or _named(request), inputs)
+    folder = rollout_options.kept(arguments, Path(request.stack).stem or request.mode, inputs)
     with ending_raises(), Terminal(quiet=arguments.quiet) as shown:
         bundled, plan = _planned(arguments, request, named, folder, shown, waved, max_fail)
     if bundled is None:
@@ -80,6 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse(arguments: argparse.Namespace) -> None:
+    if arguments.mode == "container":
+        raise UsageError(
+            "fleet install installs wheels, not containers",
+            hint="on each machine: ansible -i INVENTORY all -a 'envcheck install STACK --yes'",
+        )
     selection.refuse_other_mode(arguments)
     if arguments.lock:
         raise UsageError(
@@ -167,7 +168,3 @@ def _tree(bundled: list[Bundled]) -> dict[str, Any]:
             for one in bundled
         }
     }
-
-
-def _named(request: Request) -> str:
-    return Path(request.stack).stem or request.mode

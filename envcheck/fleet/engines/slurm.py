@@ -205,15 +205,6 @@ def unfolded(tools: SlurmTools, nodes: str) -> list[str]:
     return list(dict.fromkeys(tools.says(tools.scontrol, "show", "hostnames", nodes).split()))
 
 
-def switches(tools: SlurmTools) -> dict[str, list[str]]:
-    """{node: its switches}; nothing where Slurm knows of none."""
-    try:
-        text = tools.says(tools.scontrol, "show", "topology")
-        return slurm_nodes.switches(text, lambda nodes: unfolded(tools, nodes))
-    except CouldNotLook:
-        return {}
-
-
 def refuse_ours(options: Sequence[str]) -> None:
     for word in options:
         if not word.startswith("-") or word == "-":

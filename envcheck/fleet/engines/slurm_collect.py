@@ -36,7 +36,7 @@ def collect(
     slurm.refuse_ours(question.options)
     tools = slurm.find(environ)
     nodes = slurm.chosen(tools, question)
-    run = _SlurmRun(Members(folder, asked, on_outcome), question, slurm.switches(tools))
+    run = _SlurmRun(Members(folder, asked, on_outcome), question)
     with run.members.roster("slurm"):
         asking = run.sort_out(nodes)
         say(f"asking {len(asking)} of {len(nodes)} nodes by {tools.version()}")
@@ -45,10 +45,8 @@ def collect(
 
 
 class _SlurmRun:
-    def __init__(
-        self, members: Members, question: SlurmQuestion, at: Mapping[str, Sequence[str]]
-    ) -> None:
-        self.members, self._question, self._at = members, question, at
+    def __init__(self, members: Members, question: SlurmQuestion) -> None:
+        self.members, self._question = members, question
         self._cookie = secrets.token_hex(16)
 
     def sort_out(self, nodes: Sequence[SlurmNodeState]) -> list[SlurmNodeState]:
@@ -102,13 +100,10 @@ class _SlurmRun:
         if found is not None:
             self._put(node, *found)
         else:
-            self.members.keep(node.name, self._groups(node), relayed.output)
-
-    def _groups(self, node: SlurmNodeState) -> list[tuple[str, str]]:
-        return slurm_nodes.groups(node, self._at)
+            self.members.keep(node.name, slurm_nodes.groups(node), relayed.output)
 
     def _put(self, node: SlurmNodeState, outcome: Outcome, reason: str) -> None:
-        self.members.put(node.name, self._groups(node), outcome, reason)
+        self.members.put(node.name, slurm_nodes.groups(node), outcome, reason)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What Slurm says of its nodes, read: states and reasons, partitions and switches. Pure.
+"""What Slurm says of its nodes, read: states and reasons, partitions and features. Pure.
 
 Of sinfo and scontrol the plain forms are read, with a format of our own: every version has them. Their JSON
 differs from version to version (scontrol 22.05 has none), and says no more of what is needed here.
@@ -7,7 +7,7 @@ differs from version to version (scontrol 22.05 has none), and says no more of w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ... import safe_text
@@ -109,34 +109,7 @@ def closed(node: SlurmNodeState) -> tuple[Outcome, str] | None:
     return outcome, f"Slurm has it as {state}" + (f": {words}" if words else "")
 
 
-def switches(text: str, unfolded: Callable[[str], list[str]]) -> dict[str, list[str]]:
-    """{node: switches or blocks that it is at}: of `scontrol show topology`, the lowest level.
-
-    unfolded: the names in a host list.
-    """
-    found: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        fields = _pairs(line)
-        name = fields.get("SwitchName") or fields.get("BlockName")
-        if name and fields.get("Level", "0") == "0":
-            for node in unfolded(fields["Nodes"]) if "Nodes" in fields else ():
-                found.setdefault(node, []).append(name)
-    return found
-
-
-def _pairs(line: str) -> dict[str, str]:
-    words = (word.partition("=") for word in line.split())
-    pairs: dict[str, str] = {}
-    for key, equals, value in words:
-        if equals and value != "(null)":
-            pairs.setdefault(key, value)
-    return pairs
-
-
-def groups(node: SlurmNodeState, at: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Its place, as a Member's groups have it. at: of ``switches``."""
-    return [
-        *(("partition", name) for name in node.partitions),
-        *(("switch", name) for name in at.get(node.name, [])),
-        *(("feature", name) for name in node.features),
-    ]
+def groups(node: SlurmNodeState) -> list[tuple[str, str]]:
+    """Its place, as a Member's groups have it."""
+    partitions = [("partition", name) for name in node.partitions]
+    return [*partitions, *(("feature", name) for name in node.features)]

@@ -14,7 +14,6 @@ from . import words
 
 GROUPS = ROWS = 20  # of each list, unless -v asks for all
 _NAMES = 60  # characters of a list of names
-_LIMIT = 240  # characters of a list for --limit
 
 # A machine's state in a word, and its style; worst first.
 STATES: dict[str, tuple[str, Outcome]] = {
@@ -53,8 +52,6 @@ def _problems(result: FleetResult, verbose: bool) -> Iterator[Block]:
     for group in shown:
         yield Heading(headline(group))
         yield Note([(_names(group.machines, verbose), "code")], 1)
-        if len(group.machines) > 1 and group.limit and (verbose or len(group.limit) < _LIMIT):
-            yield Note([(f"--limit {group.limit}", "")], 1)
         if group.message:
             about = f"On {group.of_one}: " if group.of_one else ""
             yield Note([(about + group.message, "")], 1)
@@ -92,10 +89,6 @@ def _outliers(result: FleetResult, verbose: bool) -> Iterator[Block]:
 def _unanswered(result: FleetResult, verbose: bool) -> Iterator[Block]:
     rows = [(one.machines, words.silence(one.outcome, one.reason)) for one in result.unanswered]
     yield from _table(rows, verbose)
-    limits = [one.limit for one in result.unanswered]
-    limit = ",".join(limits) if all(limits) else ""
-    if "," in limit and (verbose or len(limit) < _LIMIT):
-        yield Note([(f"--limit {limit}", "")], 1)
 
 
 def _blind(result: FleetResult, verbose: bool) -> Iterator[Block]:

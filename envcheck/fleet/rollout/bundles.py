@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from ... import __version__
 from ...install import pylock
-from ...install.bundle.index import LOCK, NAME, BundleIndex
+from ...install.bundle.index import LOCK, NAME
 from ...install.export.bundle_parts import index_of, stack_text
 from ...install.export.elsewhere import ElsewhereShop
-from ...install.fit.models import Choice
 from ...install.lockfile import Lockfile
 from ...install.request import Request
 from ...install.transaction import record
@@ -23,17 +21,13 @@ from .planning import Fitting
 
 
 class Bundled(NamedTuple):
-    """A group with its bundle's place, and the words of `envcheck install` there."""
+    """A group with its bundle's place, and the words of `envcheck install` there (BUNDLE: that place)."""
 
     fitting: Fitting
     group: FitGroup
     place: Path
-    lock: Lockfile | None
+    lock: Lockfile
     arguments: list[str]
-
-    @property
-    def written(self) -> bool:
-        return (self.place / NAME).is_file()
 
 
 def prepare(
@@ -52,81 +46,37 @@ def prepare(
     place = folder / _key(fitting, request)
     if upgrade:
         shutil.rmtree(place, ignore_errors=True)
-    lock = None
-    if request.mode == "wheel":
-        there = place / LOCK
-        lock = pylock.read(there) if there.is_file() else shop.lock(_wheels(fitting))
-    files = lock.files if lock else []
-    group = msgspec.structs.replace(
-        fitting.group, files=len(files), size=sum(file.size or 0 for file in files)
-    )
-    return Bundled(fitting, group, place, lock, _arguments(fitting, request))
+    written = place / LOCK
+    lock = pylock.read(written) if written.is_file() else shop.lock(fitting.choice)
+    size = sum(file.size or 0 for file in lock.files)
+    group = msgspec.structs.replace(fitting.group, files=len(lock.files), size=size)
+    arguments = ["--mode", "wheel", "--offline", "BUNDLE"]
+    arguments += ["--allow-no-gpu"] if request.allow_no_gpu else []
+    return Bundled(fitting, group, place, lock, arguments)
 
 
 def write(bundled: Bundled, shop: ElsewhereShop) -> None:
     """Fetch and write it, where it is not there yet. Raises EnvcheckError."""
-    if bundled.written:
+    if (bundled.place / NAME).is_file():
         return
     bundled.place.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bundled.place, ignore_errors=True)
     fitting, lock = bundled.fitting, bundled.lock
-    if lock is not None:
-        text = stack_text(_wheels(fitting))
-        index = index_of(lock)
-        shop.write(bundled.place, index, fitting.runners, lock, text)
-    else:
-        shop.write(bundled.place, _index_of_image(bundled.group), fitting.runners)
+    text = stack_text(fitting.choice)
+    shop.write(bundled.place, index_of(lock), fitting.runners, lock, text)
 
 
 def _key(fitting: Fitting, request: Request) -> str:
     group = fitting.group
-    tags = {minor: one.tags[:1] for minor, one in fitting.runners.items()}
     interpreter = fitting.choice.candidate.interpreter
     inputs = msgspec.json.encode(
         [
             record.inputs(request),
             record.public(request),
-            [group.stack, group.release, group.python, group.architecture, group.image],
-            tags,
+            [group.stack, group.release, group.python, group.architecture],
+            {minor: one.tags[:1] for minor, one in fitting.runners.items()},
             interpreter.tags[:1] if interpreter else [],
         ]
     )
     name = group.stack.replace("/", "-")
     return f"{name}-{group.release}-{hashlib.sha256(inputs).hexdigest()[:12]}"
-
-
-def _wheels(fitting: Fitting) -> Choice:
-    choice = fitting.choice
-    assert choice.candidate.interpreter is not None, "an image has none"
-    return choice  # type: ignore[return-value]  # with an interpreter it is one of wheels
-
-
-def _index_of_image(group: FitGroup) -> BundleIndex:
-    return BundleIndex(
-        envcheck=__version__,
-        mode="container",
-        stack=group.stack,
-        release=group.release,
-        image=group.image,
-        architecture=group.architecture,
-        created_at="",
-        pythons=[],
-        files={},
-    )
-
-
-def _arguments(fitting: Fitting, request: Request) -> list[str]:
-    """BUNDLE stands for its place on the machine."""
-    words = ["--mode", request.mode]
-    if request.mode == "container":
-        group = fitting.group
-        named = (
-            ["--image", request.image]
-            if request.image
-            else [group.stack, "--release", group.release]
-        )
-        words += named + (["--engine", request.engine] if request.engine else [])
-        words += [word for host in request.allow_insecure for word in ("--allow-insecure", host)]
-    else:
-        words += ["--offline", "BUNDLE"]
-    return words + (["--allow-no-gpu"] if request.allow_no_gpu else [])

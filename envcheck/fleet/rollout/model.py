@@ -23,7 +23,6 @@ class FitGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     release: str
     python: str = ""  # "3.11"
     architecture: str = ""
-    image: str = ""  # of the container mode
     machines: list[str]
     hosts: str  # the same, folded
     runners: list[str] = []  # minor versions that envcheck itself runs with there

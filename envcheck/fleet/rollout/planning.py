@@ -13,10 +13,9 @@ from ... import safe_text
 from ...exit_codes import Cannot, EnvcheckError, ExitCode
 from ...facts.snapshot import Snapshot
 from ...install.catalogue.model import Stack
-from ...install.engines import choose as engine_choice
 from ...install.fit import select
 from ...install.fit.disk_space import space_of_snapshot
-from ...install.fit.models import Choice, ImageChoice
+from ...install.fit.models import Choice
 from ...install.pythons.interpreter import Interpreter, number
 from ...install.pythons.probe import answer_in
 from ...install.request import Request
@@ -43,14 +42,14 @@ class Fitting(NamedTuple):
     """
 
     group: FitGroup
-    choice: Choice | ImageChoice
+    choice: Choice
     runners: dict[str, Interpreter]
     python: dict[str, str]
 
 
 class _Fit(NamedTuple):
     name: str
-    choice: Choice | ImageChoice
+    choice: Choice
     runner: Interpreter
     architecture: str
 
@@ -119,10 +118,6 @@ def _judge(
     if machine.snapshot is None:
         raise Cannot(machine.reason)
     runner = _runner(machine, own_python)
-    if request.mode == "container":
-        image = select.choose_image(request, machine.snapshot)
-        engine_choice.choose(request.engine, machine.snapshot)
-        return _Fit(machine.name, image, runner, runner.architecture)
     choice = select.choose(
         request,
         machine.snapshot,
@@ -158,15 +153,9 @@ def _runner(machine: Surveyed, own_python: str) -> Interpreter:
 
 
 def _group_key(fit: _Fit) -> tuple[str, ...]:
-    release = fit.choice.candidate.release.release
-    if isinstance(fit.choice.candidate.interpreter, Interpreter):
-        return (
-            fit.choice.stack.name,
-            release,
-            fit.choice.candidate.interpreter.minor,
-            fit.architecture,
-        )
-    return (fit.choice.stack.name, release, fit.architecture)
+    candidate = fit.choice.candidate
+    python = candidate.interpreter.minor if candidate.interpreter else ""
+    return (fit.choice.stack.name, candidate.release.release, python, fit.architecture)
 
 
 def _fitting(name: str, fits: list[_Fit]) -> Fitting:
@@ -183,7 +172,6 @@ def _fitting(name: str, fits: list[_Fit]) -> Fitting:
         release=candidate.release.release,
         python=candidate.interpreter.minor if candidate.interpreter else "",
         architecture=first.architecture,
-        image=getattr(candidate.release, "reference", ""),
         machines=names,
         hosts=hosts.folded(names),
         runners=sorted(runners, key=number),

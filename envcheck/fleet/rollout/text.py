@@ -45,7 +45,7 @@ def render_plan(plan: PlannedRollout, *, width: int, colour: bool, utf8: bool) -
     page = Page(width=width, colour=colour, utf8=utf8)
     page.paragraph((f"{machines(len(plan.machines))} get something:", "heading"))
     for group in plan.groups:
-        what = group.image or f"{group.stack} {group.release}, Python {group.python}"
+        what = f"{group.stack} {group.release}, Python {group.python}"
         page.blank()
         page.paragraph((f"{machines(len(group.machines))}: ", ""), (what, "heading"))
         page.entry("hosts", group.hosts, KEY)
