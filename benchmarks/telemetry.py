@@ -15,10 +15,9 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPOSITORY / "tests" / "functional"))
+sys.path.insert(0, str(REPOSITORY / "tests"))
 
-import gpu_nvml_shims  # type: ignore[import-not-found]  # noqa: E402
-import probing  # type: ignore[import-not-found]  # noqa: E402
+from world import folder as standin  # type: ignore[import-not-found]  # noqa: E402
 
 from envcheck import nvidia_ml_py  # noqa: E402
 from envcheck.collector.runtime import process  # noqa: E402
@@ -43,9 +42,10 @@ def main() -> None:
         env = dict(os.environ)
         addresses = [one for one in given.real.split(",") if one]
         if not addresses:
-            probing.compile_library(gpu_nvml_shims.NVML, Path(folder), "libnvidia-ml.so.1")
-            env |= {"LD_LIBRARY_PATH": folder, "SHIM_COUNT": str(given.gpus)}
-            addresses = [f"0000:{0x83 + place:02X}:00.0" for place in range(given.gpus)]
+            machine = standin.h200(given.gpus)
+            standin.put(Path(folder), ["libnvidia-ml.so.1"])
+            env |= standin.variables(folder, standin.describe(machine, Path(folder)))
+            addresses = [gpu.address for gpu in machine.gpus]
 
         def start(argv: list[str], deadline: float, cwd: str, _env: None) -> process.Child:
             return process.Child(argv, deadline, cwd=cwd, env=env, tied=True)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pythons
-from processes import PATIENCE
 
 from envcheck.collector.kernels.records import PartReport
 from envcheck.collector.runtime import process
@@ -66,20 +62,3 @@ class Reported(PartReport):  # type: ignore[misc]  # untyped
 
     def new_stdout(self) -> bytes:
         return self.stdout
-
-
-def compile_library(source: str, folder: Path, name: str) -> Path:
-    """A shared library out of C, in ``folder``; skips the test where there is no C compiler."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler to make the stand-in library with")
-    folder.mkdir(exist_ok=True)
-    code = folder / (name + ".c")
-    code.write_text(source)
-    made = folder / name
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(made), str(code)],
-        check=True,
-        timeout=PATIENCE,
-    )
-    return made

@@ -1,6 +1,6 @@
 """Stand-in GPUs for containers: character devices and stub libraries, wired in by CDI.
 
-The devices are /dev/null's under the names of NVIDIA's, the libraries are shims.py's. Nothing computes.
+The devices are /dev/null's under the names of NVIDIA's, the libraries those of tests/world/c.
 The specification's kind is the tests' own, so that a real one on this machine is left alone.
 """
 
@@ -14,13 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import probing
 import pytest
-import shims
+from world import folder as loose
 
 # podman 4.3 knows two folders by heart, and a test's own would be neither.
 FOLDER = Path("/run/cdi")
-LIBRARIES = {"libcuda.so.1": shims.CUDA, "libnvidia-ml.so.1": shims.NVML}
 INSIDE = "/usr/local/nvidia/lib64"
 NULL = {"type": "c", "major": 1, "minor": 3}
 
@@ -31,6 +29,7 @@ class StandinCdi:
 
     kind: str
     path: Path
+    host: dict[str, str]  # variables of a process of the host that has the same GPUs
 
     def device(self, name: str) -> list[str]:
         """The engine's arguments."""
@@ -42,15 +41,15 @@ def standin_cdi(folder: Path) -> Iterator[StandinCdi]:
     """Two stand-in GPUs; skips the test where the specification cannot be put where podman looks."""
     if os.geteuid():
         pytest.skip("a CDI specification of the tests' own needs root")
-    for name, source in LIBRARIES.items():
-        probing.compile_library(source, folder, name)
+    loose.put(folder)
+    host = loose.variables(folder, loose.describe(loose.h200(2), folder / "made"))
     vendor = f"envcheck.test-{secrets.token_hex(4)}"
     made_here = not FOLDER.exists()
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{vendor}.json"
     try:
         path.write_text(json.dumps(_specification(f"{vendor}/gpu", folder)))
-        yield StandinCdi(f"{vendor}/gpu", path)
+        yield StandinCdi(f"{vendor}/gpu", path, host)
     finally:
         path.unlink(missing_ok=True)
         if made_here:
@@ -64,8 +63,9 @@ def _specification(kind: str, libraries: Path) -> dict[str, object]:
             "containerPath": f"{INSIDE}/{name}",
             "options": ["ro", "nosuid", "nodev", "bind"],
         }
-        for name in LIBRARIES
+        for name in loose.DRIVER
     ]
+    mounts.append({**mounts[0], "hostPath": str(libraries / "made"), "containerPath": "/.made"})
     devices = [
         {"name": "0", "containerEdits": {"deviceNodes": _nodes(0), "mounts": mounts}},
         {"name": "1", "containerEdits": {"deviceNodes": _nodes(1), "mounts": mounts}},

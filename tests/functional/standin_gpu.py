@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import cublas_shims
 from processes import PATIENCE
+from world import folder as loose
 
 TORCH = Path(__file__).with_name("standin_torch.py")
 
@@ -17,15 +17,15 @@ class Machine:
     """libraries: for LD_LIBRARY_PATH. target: the environment's folder, its framework a stand-in."""
 
     def __init__(self, folder: Path) -> None:
-        self.libraries = cublas_shims.build(folder / "libraries")
+        self.libraries = loose.put(folder / "libraries", loose.COMPUTING)
+        self.descriptions = folder
         self.target = make_target(folder / "target")
 
-    def environment(self, **shim: str) -> dict[str, str]:
+    def environment(self, gpus: int = 1, **shim: str) -> dict[str, str]:
         """Of a process on this machine, beside what ``cli.environment`` gives."""
+        description = loose.describe(loose.h200(gpus), self.descriptions / str(gpus))
         return {
-            "LD_LIBRARY_PATH": str(self.libraries),
-            "SHIM_CUBINS": str(self.libraries / "cubins"),
-            "SHIM_NAME": "NVIDIA H200",
+            **loose.variables(self.libraries, description),
             "SHIM_FAST": "950",
             "SHIM_SLOW": "20000",  # percent: time to take samples in
             **shim,

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import certificates
-import cublas_shims
 import image_registry
 import pytest
 from cli import environment
@@ -27,6 +26,7 @@ from image_registry import Registry
 from installing import Home
 from podman import PodmanWorld
 from processes import PATIENCE
+from world import folder as loose
 
 KEY = "nvapi-standin-0123456789"  # what NGC_API_KEY has to be
 LOGIN = base64.b64encode(f"$oauthtoken:{KEY}".encode()).decode()  # the same in an auth file
@@ -51,19 +51,15 @@ class Machine:
     @property
     def gpu(self) -> dict[str, str]:
         """The variables by which the shims are a GPU on the host; the specification has them for inside."""
-        return {"LD_LIBRARY_PATH": str(self.libraries), **_shims(str(self.libraries))}
+        return _shims(str(self.libraries))
 
     def wire(self, version: str = "0.5.0") -> None:
         """Write the specification of the stand-in GPU."""
         self.cdi.parent.mkdir(exist_ok=True)
-        names = [
-            path.name
-            for path in self.libraries.iterdir()
-            if ".so" in path.name and path.suffix != ".c"
-        ]
-        mounts = [_mount(self.libraries / name, f"{INSIDE}/{name}") for name in [*names, "cubins"]]
+        names = [path.name for path in self.libraries.iterdir()]
+        mounts = [_mount(self.libraries / name, f"{INSIDE}/{name}") for name in names]
         node = {"path": "/dev/nvidia0", "hostPath": NULL}
-        inside = {"LD_LIBRARY_PATH": INSIDE, **_shims(INSIDE)}
+        inside = _shims(INSIDE)
         edits = {
             "deviceNodes": [{"path": "/dev/nvidiactl", "hostPath": NULL}],
             "env": [f"{name}={value}" for name, value in inside.items()],
@@ -114,12 +110,8 @@ class Machine:
 
 
 def _shims(folder: str) -> dict[str, str]:
-    return {
-        "SHIM_CUBINS": f"{folder}/cubins",
-        "SHIM_FAST": "950",
-        "SHIM_NAME": "NVIDIA H200",
-        "SHIM_SLOW": "0",
-    }
+    """The libraries' variables, where they and the description are in this folder."""
+    return {**loose.variables(folder, folder), "SHIM_FAST": "950"}
 
 
 def _mount(source: Path, place: str) -> dict[str, object]:
@@ -141,7 +133,8 @@ def machine(folder: Path) -> Iterator[Machine]:
     shutil.copytree("/etc", etc, symlinks=True, ignore=shutil.ignore_patterns("cdi"))
     (etc / "hosts").write_text(f"127.0.0.1 localhost\n{ADDRESS} nvcr.io\n")
     made = certificates.make(folder / "tls", "DNS:nvcr.io", f"IP:{ADDRESS}")
-    libraries = cublas_shims.build(folder / "libraries")
+    libraries = loose.put(folder / "libraries", loose.COMPUTING)
+    loose.describe(loose.h200(), libraries)
     with image_registry.serve_registry(
         folder / "registry", tls=made, address=ADDRESS, port=443, htpasswd=("$oauthtoken", KEY)
     ) as registry:

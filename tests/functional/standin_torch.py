@@ -1,7 +1,7 @@
 """A stand-in for PyTorch, of two or three square matrices: what envcheck asks of the real one, and no more.
 
 It is copied as ``torch/__init__.py`` into a target. Its products go through the libcublas that the loader
-finds, its memory and times through libcuda; both are the shims of ``cublas_shims``.
+finds, its memory and times through libcuda; both are those of tests/world/c.
 """
 
 import ctypes

@@ -10,6 +10,8 @@ import probing
 import pytest
 from real_targets import real_target
 from system_records import Reported, command
+from world.libraries import built
+from world.machine import Library
 
 from envcheck.collector.runtime import process
 
@@ -78,9 +80,11 @@ def load_dali_tf_plugin():
 
 
 @pytest.mark.parametrize(
-    "source", ["int of_no_other;", "int of(void); int it(void) { return of(); }"]
+    "library", [Library("empty"), Library("versioned", ("NEEDS=of",))], ids=["whole", "misses"]
 )
-def test_a_plugin_loads_into_tensorflow_or_misses_a_symbol(tmp_path: Path, source: str) -> None:
+def test_a_plugin_loads_into_tensorflow_or_misses_a_symbol(
+    tmp_path: Path, library: Library
+) -> None:
     """Real TensorFlow and DALI; of the plugin a stand-in."""
     folder = tmp_path / "path"
     plugin = folder / "nvidia/dali_tf_plugin"
@@ -89,7 +93,7 @@ def test_a_plugin_loads_into_tensorflow_or_misses_a_symbol(tmp_path: Path, sourc
     (folder / "nvidia/__init__.py").write_text(extends)
     (plugin / "__init__.py").write_text("")
     (plugin / "dali_tf_plugin.py").write_text(PLUGIN)
-    probing.compile_library(source, plugin, "libdali_tf_current.so")
+    (plugin / "libdali_tf_current.so").symlink_to(built(library))
     for package in next(real_target("dali").glob("lib/python*/site-packages")).iterdir():
         if package.name in ("makefun", "nvtx", "optree", "libcst"):
             (folder / package.name).symlink_to(package)
@@ -99,7 +103,7 @@ def test_a_plugin_loads_into_tensorflow_or_misses_a_symbol(tmp_path: Path, sourc
                     (folder / "nvidia" / part.name).symlink_to(part)
     told = heard(real_target("tensorflow-2.15") / "bin/python", tmp_path, "tensorflow", folder)
     (trial,) = told.trials
-    if "of(void)" in source:
+    if library.defines:
         assert trial["outcome"] == "error"
         assert "undefined symbol: of" in trial["reason"]
     else:

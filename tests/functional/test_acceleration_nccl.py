@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nccl_shims
 import probing
 import pytest
 from cli import environment
 from processes import PATIENCE
 from system_records import Reported, command
+from world import folder as loose
 
 from envcheck.collector.runtime import process
 
@@ -24,7 +24,8 @@ Trials = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return nccl_shims.build(tmp_path_factory.mktemp("shims") / "libraries")
+    made = loose.put(tmp_path_factory.mktemp("libraries"), ["libcuda.so.1", "libnccl.so.2"])
+    return loose.describe(loose.h200(2), made)
 
 
 class Ran:
@@ -53,7 +54,7 @@ def ran(libraries: Path, folder: Path, seconds: float = 40.0, **shim: str) -> Ra
     shim = {"CUDA_VISIBLE_DEVICES": "0,1", "SHIM_FOLDER": str(folder), **shim}
     argv = command(sys.executable, "nccl", params)
     ended = process.run(
-        argv, 120, env={**clean, "LD_LIBRARY_PATH": str(libraries), **shim}, cwd=str(work)
+        argv, 120, env=clean | loose.variables(libraries, libraries) | shim, cwd=str(work)
     )
     heard = Reported(ended.stdout)
     assert heard.done, ended.tail(20)
@@ -138,7 +139,7 @@ def test_the_doctor_runs_it_on_two_gpus_and_says_what_it_saw(
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(target)], check=True, timeout=PATIENCE
     )
-    shim = {"LD_LIBRARY_PATH": str(libraries), "SHIM_FOLDER": str(tmp_path), **shim}
+    shim = loose.variables(libraries, libraries) | {"SHIM_FOLDER": str(tmp_path)} | shim
     env = {k: v for k, v in environment(**shim).items() if not k.startswith(("CUDA", "NCCL"))}
     arguments = ["doctor", "--target", str(target), "--only", "nccl", "--format", "json"]
     done = subprocess.run(

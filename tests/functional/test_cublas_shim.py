@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import cublas_shims
 import msgspec
 import probing
 import pytest
+from world import folder as loose
 
 from envcheck.collector.runtime import process
 from envcheck.facts.base import Unavailable
@@ -39,7 +39,8 @@ TENSOR = {"S1": "3F800001", "S1n": "BF800001", "C1": "40000001", "C1n": "C000000
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cublas_shims.build(tmp_path_factory.mktemp("gpu"))
+    made = loose.put(tmp_path_factory.mktemp("gpu"), loose.COMPUTING)
+    return loose.describe(loose.h200(), made)
 
 
 class Ended:
@@ -67,7 +68,8 @@ def command(minor: int, params: dict[str, Any]) -> list[str]:
 def environ(folder: Path, variables: dict[str, str]) -> dict[str, str]:
     taken = ("CUDA", "CUBLAS", "NVIDIA", "LD_", "SHIM_")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(taken)}
-    return {**clean, "LD_LIBRARY_PATH": str(folder), **variables}
+    description = variables.pop("SHIM_MACHINE", str(folder))
+    return {**clean, **loose.variables(folder, description), "SHIM_SLOW": "20", **variables}
 
 
 def run(
@@ -114,7 +116,7 @@ def test_a_healthy_gpu(folder: Path, minor: int) -> None:
     assert (ended.code, ended.heard.done) == (0, True), ended.stderr
     assert ended.outcomes() == dict.fromkeys(ALL, "ok")
     told = ended.run
-    assert (told.name, told.compute_capability, told.multiprocessors) == ("NVIDIA Shim", "9.0", 132)
+    assert (told.name, told.compute_capability, told.multiprocessors) == ("NVIDIA H200", "9.0", 132)
     assert told.library == str(folder.resolve() / "libcublas.so.12")
     assert (told.library_version, told.variables) == ("12.9.1", {})
 
@@ -156,7 +158,7 @@ def test_a_healthy_gpu(folder: Path, minor: int) -> None:
 
 
 def test_older_cublas(folder: Path) -> None:
-    ended = run(folder, SHIM_CUBLAS="100202", SHIM_CAPABILITY="90")
+    ended = run(folder, SHIM_CUBLAS="100202")
     missing = {mode for mode, outcome in ended.outcomes().items() if outcome == "not-supported"}
     assert missing == {"tf32", "bf16", "fp8"}
     assert ended.mode("tf32").reason == "cuBLAS 10.2.2 has no TF32"
@@ -176,19 +178,22 @@ def test_libraries_by_path(folder: Path, tmp_path: Path) -> None:
         shutil.copy(folder / name, tmp_path / "driver")
     for name in ("libcublas.so.12", "libcublasLt.so.12", "libcupti.so.12"):
         shutil.copy(folder / name, tmp_path / "wheel")
+    described = str(folder)
     paths: dict[str, str | None] = {
         name: str(tmp_path / f"wheel/{name}.so.12") for name in PARAMS["libraries"]
     }
-    ended = run(tmp_path / "driver", {"modes": ["fp8"], "libraries": paths})
+    ended = run(tmp_path / "driver", {"modes": ["fp8"], "libraries": paths}, SHIM_MACHINE=described)
     assert ended.run.library == paths["libcublas"]
     assert ended.mode("fp8").hardware.kernel_names == ["nvjet_qqss_shim"]
     beside = run(
-        tmp_path / "driver", {"modes": ["fp8"], "libraries": {**paths, "libcublasLt": None}}
+        tmp_path / "driver",
+        {"modes": ["fp8"], "libraries": {**paths, "libcublasLt": None}},
+        SHIM_MACHINE=described,
     )
     assert beside.outcomes() == {"fp8": "ok"}
 
     paths["libcublas"] = str(tmp_path / "none/libcublas.so.12")
-    ended = run(tmp_path / "driver", {"libraries": paths})
+    ended = run(tmp_path / "driver", {"libraries": paths}, SHIM_MACHINE=described)
     assert ended.outcomes() == dict.fromkeys(ALL, "not-supported")
     assert "there is no cuBLAS: " in ended.mode("fp32").reason
     assert why(ended.run.library) == (

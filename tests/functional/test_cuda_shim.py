@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import probing
 import pytest
-import shims
+from world import folder
+from world.libraries import built
+from world.machine import Library
 
 from envcheck.collector.facts import dumps
 from envcheck.facts.base import Unavailable
@@ -19,14 +21,17 @@ THIS = sys.version_info[1]
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return probing.compile_library(shims.CUDA, tmp_path_factory.mktemp("cuda"), "libcuda.so.1")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder.put(tmp_path_factory.mktemp("cuda"), ["libcuda.so.1"])
 
 
-def asked(folder: Path, minor: int = THIS, **environment: str) -> CudaDriver:
-    answer = probing.facts(
-        probing.interpreter(minor), "cuda", {}, LD_LIBRARY_PATH=str(folder), **environment
-    )
+def facts_of(
+    libraries: Path, minor: int = THIS, init: str = "0 -", **environment: str
+) -> CudaDriver:
+    machine = folder.h200(2)
+    machine.cuda_init = init
+    variables = folder.variables(libraries, folder.describe(machine, libraries))
+    answer = probing.facts(probing.interpreter(minor), "cuda", {}, **variables, **environment)
     assert "without CUDA_VISIBLE_DEVICES" in answer["sources"]["*"]
     return msgspec.json.decode(dumps(answer["facts"]).encode(), type=CudaDriver)
 
@@ -37,20 +42,20 @@ def why(fact: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("minor", [THIS, 6])
-def test_a_machine_with_two_devices(library: Path, minor: int) -> None:
-    facts = asked(library.parent, minor, SHIM_CHATTY="1")
+def test_a_machine_with_two_devices(libraries: Path, minor: int) -> None:
+    facts = facts_of(libraries, minor, SHIM_CHATTY="1")
     assert (facts.init_code, facts.init_name) == (0, "CUDA_SUCCESS")
-    assert (facts.driver_api_version, facts.device_count) == ("12.2", 2)
+    assert (facts.driver_api_version, facts.device_count) == ("12.8", 2)
     assert isinstance(facts.devices, list)
     assert [(d.ordinal, d.name, d.pci_address, d.compute_capability) for d in facts.devices] == [
-        (0, "NVIDIA H100", "0000:0a:00.0", "9.0"),
-        (1, "NVIDIA H200", "0000:0b:00.0", "9.0"),
+        (0, "NVIDIA H200", "0000:83:00.0", "9.0"),
+        (1, "NVIDIA H200", "0000:84:00.0", "9.0"),
     ]
-    assert facts.devices[0].uuid == "GPU-ab0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a"
+    assert facts.devices[1].uuid == "GPU-abababab-abab-abab-abab-ababababab" + "ac"
 
 
-def test_the_user_s_choice_of_devices_hides_none(library: Path) -> None:
-    assert asked(library.parent, CUDA_VISIBLE_DEVICES="").device_count == 2
+def test_the_user_s_choice_of_devices_hides_none(libraries: Path) -> None:
+    assert facts_of(libraries, CUDA_VISIBLE_DEVICES="").device_count == 2
 
 
 @pytest.mark.parametrize(
@@ -58,27 +63,26 @@ def test_the_user_s_choice_of_devices_hides_none(library: Path) -> None:
     [(999, "CUDA_ERROR_UNKNOWN"), (802, "CUDA_ERROR_SYSTEM_NOT_READY"), (34, "CUDA_ERROR_STUB_LIBRARY"),
      (4242, "CUresult 4242")],
 )  # fmt: skip
-def test_a_failing_cuinit(library: Path, code: int, name: str) -> None:
-    facts = asked(library.parent, SHIM_INIT=str(code))
-    assert (facts.init_code, facts.init_name, facts.driver_api_version) == (code, name, "12.2")
+def test_a_failing_cuinit(libraries: Path, code: int, name: str) -> None:
+    facts = facts_of(libraries, init=f"{code} -")
+    assert (facts.init_code, facts.init_name, facts.driver_api_version) == (code, name, "12.8")
     assert why(facts.device_count) == why(facts.devices) == ("error", f"cuInit: {name} ({code})")
 
 
 def test_a_libcuda_of_an_old_driver(tmp_path: Path) -> None:
-    probing.compile_library("#define OLD\n" + shims.CUDA, tmp_path, "libcuda.so.1")
-    facts = asked(tmp_path)
+    (tmp_path / "libcuda.so.1").symlink_to(built(Library("cuda", ("OLD",))))
+    facts = facts_of(tmp_path)
     assert isinstance(facts.devices, list)
     assert str(facts.devices[0].uuid).startswith("GPU-ab")
-    assert asked(tmp_path, SHIM_INIT="803").init_name == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+    assert facts_of(tmp_path, init="803 -").init_name == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
 
 
 def test_a_library_that_is_no_libcuda(tmp_path: Path) -> None:
-    probing.compile_library("int nothing;", tmp_path, "libcuda.so.1")
-    facts = asked(tmp_path)
+    facts = facts_of(folder.put(tmp_path, ["libcuda.so.1"], source="empty"))
     assert why(facts.init_code) == ("error", "cuInit: this libcuda does not have it")
     assert why(facts.driver_api_version)[0] == "not-supported"
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/libcuda.so.1").write_text("not an ELF file")
-    facts = asked(tmp_path / "broken")
+    facts = facts_of(tmp_path / "broken")
     assert why(facts.library_path)[0] == "error"
     assert "libcuda.so.1" in str(facts.load_error)

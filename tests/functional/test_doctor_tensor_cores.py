@@ -64,16 +64,18 @@ class Report:
 
 @pytest.fixture(scope="module")
 def doctor(machine: Machine) -> Callable[..., Report]:
-    def run(*arguments: str, **shim: str) -> Report:
-        return Report(plain(machine, "--format", "json", *arguments, **shim))
+    def run(*arguments: str, gpus: int = 1, **shim: str) -> Report:
+        return Report(plain(machine, "--format", "json", *arguments, gpus=gpus, **shim))
 
     return run
 
 
-def plain(machine: Machine, *arguments: str, **shim: str) -> subprocess.CompletedProcess[bytes]:
+def plain(
+    machine: Machine, *arguments: str, gpus: int = 1, **shim: str
+) -> subprocess.CompletedProcess[bytes]:
     only = () if "--only" in arguments else ("--only", "tensorcores")
     where = ("--target", str(machine.target))
-    return envcheck("doctor", *where, *arguments, *only, **machine.environment(**shim))
+    return envcheck("doctor", *where, *arguments, *only, **machine.environment(gpus, **shim))
 
 
 # -- a healthy GPU
@@ -131,16 +133,16 @@ def test_the_table_for_people_fits_80_columns(
 def test_two_gpus_run_side_by_side_and_one_alone_where_it_is_asked_for(
     doctor: Callable[..., Report], machine: Machine
 ) -> None:
-    both = doctor("--kernels", "L0,L1", "--modes", "bf16", SHIM_COUNT="2", **QUICK)
+    both = doctor("--kernels", "L0,L1", "--modes", "bf16", gpus=2, **QUICK)
     for gpu in ("GPU 0", "GPU 1"):
         for level in ("L0", "L1"):
             assert both.verdicts(level, gpu) == {"fp32": "not engaged", "bf16": "proven"}
-    one = doctor("--kernels", "L0", "--modes", "bf16", "--gpu", "1", SHIM_COUNT="2", **QUICK)
+    one = doctor("--kernels", "L0", "--modes", "bf16", "--gpu", "1", gpus=2, **QUICK)
     (subject,) = {judged["gpu"]["text"] for judged in one.judged}
     assert subject == "GPU 1 NVIDIA H200 at 0000:84:00.0"
-    hidden = doctor("--kernels", "L0", "--modes", "bf16", CUDA_VISIBLE_DEVICES="1", SHIM_COUNT="2")
+    hidden = doctor("--kernels", "L0", "--modes", "bf16", CUDA_VISIBLE_DEVICES="1", gpus=2)
     assert {judged["gpu"]["text"] for judged in hidden.judged} == {subject}
-    wrong = plain(machine, "--gpu", "0,5", SHIM_COUNT="2")
+    wrong = plain(machine, "--gpu", "0,5", gpus=2)
     assert refused(wrong).endswith("--gpu 5: nvidia-smi lists no such GPU (there are: 0, 1)")
 
 

@@ -107,21 +107,13 @@ def boundary(
     world: PodmanWorld, cdi: StandinCdi, *options: str, variables: str = INSIDE
 ) -> dict[str, Any]:
     """What the checks say of a running container that was started with these options."""
-    libraries = json.loads(cdi.path.read_text())["devices"][0]["containerEdits"]["mounts"][0]
     name = "envcheck-test-gpus"
     image = world.image("base")
     world.podman(
         "run", "-d", "--name", name, "-e", f"LD_LIBRARY_PATH={variables}", *options, image, "sleep", "600"
     )  # fmt: skip
     try:
-        done = doctor(
-            world,
-            "--target",
-            f"container:{name}",
-            "--format",
-            "json",
-            LD_LIBRARY_PATH=str(Path(libraries["hostPath"]).parent),
-        )
+        done = doctor(world, "--target", f"container:{name}", "--format", "json", **cdi.host)
     finally:
         world.podman("rm", "--force", "--time", "0", name)
     assert done.returncode in (0, 1, 4), done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import probing
 import pytest
-import shims
+from world import folder
 
 from envcheck.collector.facts import dumps
 from envcheck.facts.base import Unavailable
@@ -21,22 +21,42 @@ pynvml = pytest.importorskip("pynvml")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("nvml")
-    probing.compile_library(shims.NVML, made, "libnvidia-ml.so.1")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = folder.put(tmp_path_factory.mktemp("nvml"), ["libnvidia-ml.so.1"])
+    machine = folder.h200(2)
+    one, other = machine.gpus
+    one.change(
+        used_mib=7,
+        dram_corrected=(0, 1),
+        dram_uncorrected=(0, (1 << 33) + 1),
+        sram_exceeded=True,
+        retired=(3, 0, True),
+        remap=(1, 2, True, False),
+        repair=(True, False),
+        recovery_action=1,
+        licence=True,
+        licence_expiry={
+            "year": 2026,
+            "month": 7,
+            "day": 7,
+            "hour": 16,
+            "min": 1,
+            "sec": 44,
+            "status": 2,
+        },
+        processes=[(42, 512)],
+    )
+    one.links[0]["errors"] = {"crc": 2}
+    other.change(mig=(True, True), mig_instances=[{"gi": 5, "uuid": "1", "sms": 16, "mib": 9984}])
+    machine.p2p = 5
+    folder.describe(machine, made)
     return made
 
 
-def asked(folder: Path, minor: int = THIS, path: str = pynvml.__file__, **environment: str) -> Nvml:
-    answer = probing.facts(
-        probing.interpreter(minor),
-        "nvml",
-        {"pynvml": path},
-        LD_LIBRARY_PATH=str(folder),
-        **environment,
-    )
-    listed = isinstance(answer["facts"]["gpus"], list)
-    assert answer["sources"].get("gpus.uuid") == ("nvmlDeviceGetUUID" if listed else None)
+def facts_of(libraries: Path, minor: int = THIS, path: str = pynvml.__file__) -> Nvml:
+    python, variables = probing.interpreter(minor), folder.variables(libraries, libraries)
+    answer = probing.facts(python, "nvml", {"pynvml": path}, **variables)
+    assert answer["sources"]["gpus.uuid"] == "nvmlDeviceGetUUID"
     return msgspec.json.decode(dumps(answer["facts"]).encode(), type=Nvml)
 
 
@@ -46,15 +66,19 @@ def why(fact: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("minor", [THIS, 6])
-def test_structures_travel_through_the_real_binding(folder: Path, minor: int) -> None:
-    facts = asked(folder, minor, SHIM_RECOVERY="1")
-    assert (facts.init_code, facts.driver_version, facts.cuda_version) == (0, "590.48.01", "13.1")
-    assert facts.library_path == str(folder.resolve() / "libnvidia-ml.so.1")
+def test_structures_travel_through_the_real_binding(libraries: Path, minor: int) -> None:
+    facts = facts_of(libraries, minor)
+    assert (facts.init_code, facts.driver_version, facts.cuda_version) == (0, "570.86.15", "12.8")
+    assert facts.library_path == str(libraries.resolve() / "libnvidia-ml.so.1")
     assert isinstance(facts.gpus, list)
     one, other = facts.gpus
     assert (one.pci_address, other.pci_address) == ("0000:83:00.0", "0000:84:00.0")
     assert (one.name, one.architecture, one.compute_capability) == ("NVIDIA H200", "Hopper", "9.0")
-    assert (one.memory_total_mib, one.memory_used_mib, one.memory_free_mib) == (143771, 7, 143150)
+    assert (one.memory_total_mib, one.memory_used_mib, one.memory_free_mib) == (
+        143771,
+        7,
+        143771 - 551 - 7,
+    )
     assert (one.ecc_corrected_aggregate, one.ecc_uncorrected_aggregate) == (1, (1 << 33) + 1)
     assert one.sram_threshold_exceeded is True
     assert (one.retired_single_bit, one.retired_double_bit) == (3, 0)
@@ -66,13 +90,12 @@ def test_structures_travel_through_the_real_binding(folder: Path, minor: int) ->
         "Success",
         "Healthy",
     )
-    assert (one.memory_temperature_c, one.recovery_action) == (32, "Reset")
-    assert why(one.reset_required)[0] == "not-supported"
-    assert one.gsp_firmware == "590.48.01"
+    assert (one.memory_temperature_c, one.recovery_action) == (41, "Reset")
+    assert one.gsp_firmware == "570.86.15"
     assert one.vgpu_licence == "Licensed (Expiry: 2026-7-7 16:1:44 GMT)"
     assert isinstance(one.processes, list)
     assert [(p.pid, p.kind, p.name, p.memory_mib) for p in one.processes] == [
-        (42, "C", "python", 512)
+        (42, "C", "/usr/bin/python3", 512)
     ]
     assert isinstance(one.nvlinks, list)
     assert [link.link for link in one.nvlinks] == list(range(18))
@@ -86,9 +109,9 @@ def test_structures_travel_through_the_real_binding(folder: Path, minor: int) ->
 
 
 @pytest.mark.parametrize("minor", [THIS, 6])
-def test_a_pynvml_inside_a_zip(folder: Path, tmp_path: Path, minor: int) -> None:
+def test_a_pynvml_inside_a_zip(libraries: Path, tmp_path: Path, minor: int) -> None:
     with zipfile.ZipFile(tmp_path / "collector.pyz", "w") as archive:
         archive.write(pynvml.__file__, "envcheck/collector/vendor/pynvml.py")
     inside = str(tmp_path / "collector.pyz/envcheck/collector/vendor/pynvml.py")
-    facts = asked(folder, minor, path=inside)
+    facts = facts_of(libraries, minor, inside)
     assert facts.init_code == 0

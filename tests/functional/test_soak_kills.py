@@ -13,12 +13,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import gpu_nvml_shims
-import probing
 import pytest
-import transfer_shims
 from cli import PYTHON, environment
 from processes import PATIENCE, running, wait_for
+from world import folder
 
 from envcheck import scratch
 
@@ -26,21 +24,19 @@ pytestmark = pytest.mark.drill
 
 KILLS = 66  # of envcheck itself, of its collector, and of a GPU's process, in turn
 AT_ONCE = 3
+SMALL = 4 * 128  # cores: four multiprocessors
 LONGEST = 120.0  # seconds until nothing may be left, on however busy a machine
 
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lib")
-    probing.compile_library(transfer_shims.CUDA, folder, "libcuda.so.1")
-    probing.compile_library(gpu_nvml_shims.NVML, folder, "libnvidia-ml.so.1")
-    return folder
+    return folder.put(tmp_path_factory.mktemp("lib"))
 
 
 def begun(libraries: Path, home: Path, *arguments: str | Path) -> subprocess.Popen[bytes]:
     (home / "tmp").mkdir(parents=True, exist_ok=True)
     env = environment(HOME=str(home), TMPDIR=str(home / "tmp"))
-    env |= {"LD_LIBRARY_PATH": str(libraries), "SHIM_COUNT": "2", "SHIM_SMS": "4"}
+    env |= folder.variables(libraries, folder.describe(folder.h200(2, cores=SMALL), home / "gpus"))
     env |= {"SHIM_OOM_MIB": "128"}  # two GPUs' memory is the host's here
     argv = [PYTHON, "-m", "envcheck", "soak", *map(str, arguments)]
     return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,6 +1,6 @@
 """`envcheck soak` from the command line to the kernels' launches, on stand-ins for libcuda and NVML.
 
-No GPU is in here: products take made-up time, and are C (``transfer_shims``); the PTX is run by
+No GPU is in here: products take made-up time, and are C (tests/world/c); the PTX is run by
 tests/unit/test_soak_ptx.py.
 """
 
@@ -16,12 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gpu_nvml_shims
-import probing
 import pytest
-import transfer_shims
 from cli import PYTHON, environment
 from processes import PATIENCE, lines, running, wait_for
+from world import folder
 
 from envcheck.facts.snapshot import load
 from envcheck.facts.soak import Soak
@@ -33,10 +31,7 @@ Soaked = Callable[..., tuple[int, Soak, str]]
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lib")
-    probing.compile_library(transfer_shims.CUDA, folder, "libcuda.so.1")
-    probing.compile_library(gpu_nvml_shims.NVML, folder, "libnvidia-ml.so.1")
-    return folder
+    return folder.put(tmp_path_factory.mktemp("lib"))
 
 
 class Begun:
@@ -72,13 +67,14 @@ Begin = Callable[..., Begun]
 def begin(libraries: Path, tmp_path: Path) -> Iterator[Begin]:
     begun: list[Begun] = []
 
-    def start(*arguments: str | Path, moves: str = "", gpus: int = 2, **shim: object) -> Begun:
+    def start(*arguments: str | Path, gpus: int = 2, used: bool = False, **shim: object) -> Begun:
         (tmp_path / "tmp").mkdir(exist_ok=True)
-        (tmp_path / "moves").write_text(moves)
+        machine = folder.h200(gpus, cores=4 * 128)
+        if used:
+            machine.gpu(0).change(processes=[(4242, 20480)])
         knobs = {f"SHIM_{name.upper()}": str(value) for name, value in shim.items()}
         env = environment(HOME=str(tmp_path), TMPDIR=str(tmp_path / "tmp"))
-        env |= {"LD_LIBRARY_PATH": str(libraries), "SHIM_COUNT": str(gpus), "SHIM_SMS": "4"}
-        env |= {"SHIM_MOVES": str(tmp_path / "moves"), **knobs}
+        env |= folder.variables(libraries, folder.describe(machine, tmp_path / "gpus")) | knobs
         argv = [PYTHON, "-m", "envcheck", "soak", *map(str, arguments)]
         child = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         begun.append(Begun(child, tmp_path))
@@ -117,7 +113,7 @@ def test_a_flipped_bit_ends_it_and_is_told_with_gpu_place_and_words(failed_fast:
     assert (seen.what, seen.product, seen.words, seen.unit) == ("product", 40, 1, 40 + 41 % 8)
     assert int(seen.found, 16) ^ int(seen.wanted, 16) == 1 << 5
     assert "FAIL: 1 wrong result" in told and "SOAK-001" in told
-    assert "FAIL: GPU 1 NVIDIA Shim at 0000:84:00.0 computed wrong results under load: 1" in told
+    assert "FAIL: GPU 1 NVIDIA H200 at 0000:84:00.0 computed wrong results under load: 1" in told
 
 
 def test_a_multiprocessor_that_is_always_wrong_is_found_at_the_first(failed_fast: Soaked) -> None:
@@ -211,10 +207,10 @@ def test_a_killed_process_of_one_gpu_is_that_gpus_death(begin: Begin) -> None:
 
 
 def test_a_gpu_in_use_is_left_alone_and_taken_where_that_is_wanted(begin: Begin) -> None:
-    one = begin("--for", "30s", "--gpu", "0", used_by=1)
+    one = begin("--for", "30s", "--gpu", "0", used=True)
     told = one.rest()
     assert one.child.returncode == 3 and "is using it" in told
-    other = begin("--for", "20m", "--every", "1s", "--gpu", "0", "--busy-ok", used_by=1)
+    other = begin("--for", "20m", "--every", "1s", "--gpu", "0", "--busy-ok", used=True)
     assert "GPU 0" in other.until("0:0")
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gpu_nvml_shims
-import probing
 import pytest
 from processes import PATIENCE
+from world import folder
 
 from envcheck import nvidia_ml_py
 from envcheck.collector.runtime import process
@@ -23,9 +22,7 @@ Opened = Callable[..., Telemetry]
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("nvml")
-    probing.compile_library(gpu_nvml_shims.NVML, folder, "libnvidia-ml.so.1")
-    return folder
+    return folder.put(tmp_path_factory.mktemp("nvml"))
 
 
 @pytest.fixture
@@ -33,11 +30,10 @@ def opened(libraries: Path, tmp_path: Path) -> Iterator[Opened]:
     made: list[Telemetry] = []
 
     def start(*moves: str, library: Path = libraries, **more: Any) -> Telemetry:
-        """moves: rows of SHIM_MOVES."""
-        (tmp_path / "moves").write_text("\n".join(moves))
-        env = {name: value for name, value in os.environ.items() if not name.startswith("SHIM_")}
-        env |= {"LD_LIBRARY_PATH": str(library), "SHIM_COUNT": "2"}
-        env |= {"SHIM_MOVES": str(tmp_path / "moves")}
+        """moves: rows of NVML's answers that come first, as c/nvml.c describes them."""
+        machine = folder.h200(2)
+        machine.nvml_first = [*moves]
+        env = os.environ | folder.variables(library, folder.describe(machine, tmp_path))
 
         def child(argv: list[str], deadline: float, cwd: str, _env: None) -> process.Child:
             return process.Child(argv, deadline, cwd=cwd, env=env, tied=True)
@@ -77,13 +73,15 @@ def errors_of(found: list[Event], gpu: str) -> dict[str, float]:
 
 
 def column(one: Telemetry, gpu: str, name: str) -> list[float]:
-    told = [row for row in one.between(0, time.monotonic()) if row["gpu"] == gpu]
-    return [value for value in told[0]["values"][name] if value is not None] if told else []
+    rows = [row for row in one.between(0, time.monotonic()) if row["gpu"] == gpu]
+    return [value for value in rows[0]["values"][name] if value is not None] if rows else []
 
 
 def test_what_moves_is_sampled_of_each_gpu(opened: Opened) -> None:
     one = opened(
-        "0 sm_clock +0 1980", "0 sm_clock +1 1200", "0 temperature +1 88", "0 power +1 300000"
+        folder.later(0, 1, "ClockInfo", 1200, "1"),
+        folder.later(0, 1, "Temperature", 88, "0"),
+        folder.later(0, 1, "PowerUsage", 300_000),
     )
     until(one, lambda: 1200 in column(one, GPUS[0], "sm_clock_mhz"))
     until(one, lambda: 88 in column(one, GPUS[0], "temperature_c"))
@@ -96,7 +94,12 @@ def test_what_moves_is_sampled_of_each_gpu(opened: Opened) -> None:
 
 
 def test_errors_come_when_they_change_and_xids_when_they_happen(opened: Opened) -> None:
-    one = opened("1 corrected +1.5 3", "1 replays +1.5 12", "1 xid +1.5 63", "1 xid +1.6 94")
+    one = opened(
+        folder.later(1, 1.5, "TotalEccErrors", 3, "0,0", "Q"),
+        folder.later(1, 1.5, "PcieReplayCounter", 12),
+        "2 xid 63 0 seconds=1.5",
+        "2 xid 94 0 seconds=1.6",
+    )
     found: list[Event] = []
     until(one, lambda: errors_of(found, GPUS[1]), found)
     first = errors_of(found, GPUS[1])
@@ -113,7 +116,7 @@ def test_errors_come_when_they_change_and_xids_when_they_happen(opened: Opened) 
 
 def test_a_lost_gpu_comes_with_its_time_and_the_other_goes_on(opened: Opened) -> None:
     began = time.monotonic()
-    one = opened("0 lost +1 1")
+    one = opened("1 * * 15 seconds=1")
     found: list[Event] = []
     until(one, lambda: [one for one in found if one[0] == "lost"], found)
     ((_kind, gpu, when, why),) = [one for one in found if one[0] == "lost"]
@@ -123,7 +126,7 @@ def test_a_lost_gpu_comes_with_its_time_and_the_other_goes_on(opened: Opened) ->
 
 
 def test_a_call_that_hangs_costs_that_gpus_samples_alone(opened: Opened) -> None:
-    one = opened("0 hang +1 1")
+    one = opened("1 * * 0 seconds=1,hang")
     until(one, lambda: all(one._samples[gpu] for gpu in GPUS))
 
     def behind() -> bool:

@@ -1,6 +1,6 @@
 """Memory, links and peers as they run, in their own processes, on a stand-in libcuda that really copies.
 
-No GPU is in here: rates are made up, and the kernels are those of ``transfer_shims``, in C.
+No GPU is in here: rates are made up, and the kernels are those of tests/world/c/patterns.c.
 """
 
 from __future__ import annotations
@@ -13,27 +13,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gpu_nvml_shims
 import probing
 import pytest
-import transfer_shims
 from cli import envcheck
 from processes import lines
 from system_records import Reported, command
+from world import folder
 
 from envcheck.collector.systems.shared.transfers import host_memory
 
 # Slow enough that few copies are made in the time of a measurement.
-RATES = {"DTOD": 20, "H2D": 5, "D2H": 4, "PAGEABLE": 2, "REGISTERED": 3, "PEER": 6, "STAGED": 3}
+RATES = {"DTOD": 20, "H2D": 5, "D2H": 4, "PAGEABLE": 2, "PEER": 6, "STAGED": 3}
 QUICK = {f"SHIM_{name}": str(rate) for name, rate in RATES.items()}
 Told = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("libcuda")
-    probing.compile_library(transfer_shims.CUDA, folder, "libcuda.so.1")
-    return folder
+    return folder.put(tmp_path_factory.mktemp("libraries"))
 
 
 class Ran:
@@ -55,15 +52,21 @@ Runs = Callable[..., Ran]
 
 
 @pytest.fixture
-def ran(libraries: Path) -> Runs:
-    def start(module: str, mib: int | None = 24, until: str = "", **shim: object) -> Ran:
+def ran(libraries: Path, tmp_path: Path) -> Runs:
+    def start(
+        module: str, mib: int | None = 24, until: str = "", gpus: int = 1, **shim: object
+    ) -> Ran:
         """until: the stage in which it hangs; then it is ended."""
         params = {"root": str(probing.REPOSITORY), "device": "gpu", "gpus": [], "memory_mib": mib}
         params |= {"seconds": 30.0, "pynvml": None}
         argv = command(sys.executable, module, params)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "SHIM_"))}
         knobs = {f"SHIM_{name.upper()}": str(value) for name, value in shim.items()}
-        env = {**env, "LD_LIBRARY_PATH": str(libraries), **QUICK, **knobs}
+        env |= (
+            folder.variables(libraries, folder.describe(folder.h200(gpus), tmp_path))
+            | QUICK
+            | knobs
+        )
         child = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         stdout = b""
         with child:
@@ -162,7 +165,7 @@ ONE, OTHER = "0000:83:00.0", "0000:84:00.0"
 
 
 def test_peers_that_are_well(ran: Runs) -> None:
-    told = ran("peers", count=3)
+    told = ran("peers", gpus=3)
     assert told.done and len(told.trials) == 9
     assert {one["outcome"] for one in told.trials.values()} == {"ok"}
     direct, host = f"directly {ONE} to {OTHER}", f"by way of the host {ONE} to {OTHER}"
@@ -173,21 +176,21 @@ def test_peers_that_are_well(ran: Runs) -> None:
 
 @pytest.mark.parametrize("how", ["peer", "load"])
 def test_direct_access_that_damages_data(ran: Runs, how: str) -> None:
-    told = ran("peers", count=2, wrong=how)
+    told = ran("peers", gpus=2, wrong=how)
     direct = told[f"directly {OTHER} to {ONE}"]
     assert (direct["wrong"], direct["wrong_read"]) == ((2, 0) if how == "peer" else (0, 1))
     assert told[f"by way of the host {ONE} to {OTHER}"]["wrong"] == 0
 
 
 def test_no_direct_access(ran: Runs) -> None:
-    told = ran("peers", count=2, no_peer=1)
+    told = ran("peers", gpus=2, no_peer=1)
     assert told.trials[f"directly {ONE} to {OTHER}"]["outcome"] == "not-supported"
     assert told[f"by way of the host {ONE} to {OTHER}"]["GB/s"] > 0
 
 
 def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:
-    assert ran("peers", count=1).run["reason"] == "CUDA lists one GPU"
-    assert "MIG instances" in ran("peers", count=2, mig=1).run["reason"]
+    assert ran("peers", gpus=1).run["reason"] == "CUDA lists one GPU"
+    assert "MIG instances" in ran("peers", gpus=2, mig=1).run["reason"]
 
 
 # -- by the doctor
@@ -196,9 +199,10 @@ def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:
 def test_the_doctor_fails_a_gpu_whose_memory_is_wrong_and_a_replay_says_the_same(
     libraries: Path, tmp_path: Path
 ) -> None:
-    probing.compile_library(gpu_nvml_shims.NVML, libraries, "libnvidia-ml.so.1")
     saved = tmp_path / "machine.json"
-    shim = {**QUICK, "LD_LIBRARY_PATH": str(libraries), "SHIM_WRONG": "memory"}
+    unknown = folder.h200(name="NVIDIA Stand-in")  # no table knows its rate
+    machine = folder.variables(libraries, folder.describe(unknown, tmp_path))
+    shim = machine | QUICK | {"SHIM_WRONG": "memory"}
     asked = ("--only", "memory", "--format", "json")
     ended = envcheck("doctor", *asked, "--level", "deep", "--save", str(saved), **shim)
     told = json.loads(ended.stdout)

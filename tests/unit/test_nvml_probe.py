@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from world import nvml_face, smi
 from world.bases import BASES
 from world.machine import Machine, nvml_rows
-from world.nvml_library import SIGNATURES
+from world.nvml_library import LETTERS
 
 from envcheck.collector.facts import dumps
 from envcheck.collector.nvml import binding as nvml_binding
@@ -28,7 +28,7 @@ from envcheck.collector.smi.document import read_file
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, Nvml
 
-FUNCTIONS = [line.split()[0] for line in SIGNATURES.split("\n") if line]
+FUNCTIONS = list(LETTERS)
 
 
 @pytest.fixture(autouse=True)

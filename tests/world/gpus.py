@@ -220,7 +220,12 @@ def rows(one: Gpu) -> list[str]:
 
     domain, bus, rest = one.address.split(":")
     device = rest.partition(".")[0]
-    found.append(_row(0, "nvmlDeviceGetHandleByIndex_v2", str(one.index), struct.pack("=Q", h)))
+    for by, key in (
+        ("Index_v2", str(one.index)),
+        ("PciBusId_v2", one.address),
+        ("UUID", f"GPU-{one.uuid}"),
+    ):
+        found.append(_row(0, f"nvmlDeviceGetHandleBy{by}", key, struct.pack("=Q", h)))
     say(
         "nvmlDeviceGetPciInfo_v3",
         _structure(
@@ -581,7 +586,7 @@ def system_rows(
         _row(0, "nvmlSystemGetDriverVersion", "-", _text(driver)),
         _row(0, "nvmlSystemGetCudaDriverVersion_v2", "-", _word(cuda[0] * 1000 + cuda[1] * 10)),
         _row(0, "nvmlDeviceGetCount_v2", "-", _word(count)),
-        "0 nvmlSystemGetProcessName * 0 - " + _text("/usr/bin/python3").hex(),  # type: ignore[union-attr]
+        "0 nvmlSystemGetProcessName * 0 - " + _text("/usr/bin/python3 train.py").hex(),  # type: ignore[union-attr]
     ]
 
 

@@ -1,4 +1,4 @@
-"""Compiles the stand-in libraries, each once for all machines of a run."""
+"""Compiles the stand-in libraries (c/), each once for all machines of a run."""
 
 from __future__ import annotations
 
@@ -10,40 +10,21 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from .cuda_library import CUDA
 from .machine import Library
-from .nvml_library import source as nvml_source
+from .nvml_library import functions
 
-# A library that says a version the way cuDNN, cuBLAS, NCCL and the CUDA runtime do.
-_VERSIONED = r"""
-#include <stddef.h>
-#ifdef VALUE
-size_t VALUE(void) { return NUMBER; }
-#endif
-#ifdef POINTER
-int POINTER(int *number) { *number = NUMBER; return 0; }
-#endif
-#ifdef PROPERTY
-int PROPERTY(int kind, int *value)
-{
-    static const int numbers[] = {MAJOR, MINOR, PATCH};
-    *value = numbers[kind];
-    return 0;
+C = Path(__file__).with_name("c")
+# "cuda" lists devices and no more; "computing cuda" has memory and runs kernels, too.
+SOURCES = {
+    "cuda": ("devices.c",),
+    "computing cuda": ("devices.c", "memory.c", "patterns.c", "programs.c"),
+    "cublas": ("cublas.c", "cublaslt.c", "product.c"),
+    "cupti": ("cupti.c",),
+    "nccl": ("nccl.c",),
+    "nvml": ("nvml.c",),
+    "versioned": ("versioned.c",),
+    "empty": ("empty.c",),
 }
-#endif
-#ifdef PAIR
-int PAIR(int *major, int *minor) { *major = MAJOR; *minor = MINOR; return 0; }
-#endif
-#ifdef CRASH
-__attribute__((constructor)) static void crash(void) { __builtin_trap(); }
-#endif
-#ifdef NEEDS
-void *NEEDS(void);
-void *user(void) { return NEEDS(); }
-#endif
-int stand_in_library;
-"""
-SOURCES = {"cuda": lambda: CUDA, "nvml": nvml_source, "versioned": lambda: _VERSIONED}
 
 
 class NoCompiler(Exception):
@@ -65,24 +46,11 @@ def built(library: Library) -> Path:
     if compiler is None:
         raise NoCompiler("there is no C compiler to make the stand-in libraries with")
     folder = Path(tempfile.mkdtemp(dir=_folder()))
-    code, made = folder / "library.c", folder / "library.so"
-    code.write_text(SOURCES[library.source]())
+    (folder / "nvml_functions.h").write_text(functions())
+    made = folder / "library.so"
     flags = [f"-D{define}" for define in library.defines if not define.startswith("-")]
     flags += [define for define in library.defines if define.startswith("-")]
-    subprocess.run(
-        [
-            compiler,
-            "-shared",
-            "-fPIC",
-            "-O1",
-            "-Wall",
-            "-Werror",
-            *flags,
-            "-o",
-            str(made),
-            str(code),
-        ],
-        check=True,
-        timeout=900,
-    )
+    always = ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I", str(folder)]
+    sources = [str(C / name) for name in SOURCES[library.source]]
+    subprocess.run([compiler, *always, *flags, "-o", str(made), *sources], check=True, timeout=900)
     return made

@@ -33,7 +33,7 @@ class File:
 
 @dataclass(frozen=True)
 class Library:
-    """A shared library made of C; ``source`` is a name of libraries.SOURCES with its definitions."""
+    """A shared library made of C; ``source`` is a name of libraries.SOURCES."""
 
     source: str
     defines: tuple[str, ...] = ()
@@ -276,27 +276,31 @@ def _device_nodes(m: Machine) -> dict[str, Content]:
 
 
 def nvml_rows(m: Machine) -> list[str]:
-    """What NVML answers: rows as nvml_library describes them."""
+    """What NVML answers: rows as c/nvml.c describes them."""
     rows = m.nvml_first + nvml.system_rows(m.driver, m.cuda, len(m.gpus), m.nvml_version)
     for gpu in m.gpus:
         rows += nvml.rows(gpu)
     return rows + nvml.pair_rows(m.gpus, m.pair_level, m.p2p)
 
 
+def cuda_rows(m: Machine) -> list[str]:
+    """What libcuda answers: rows as c/devices.c describes them."""
+    devices = [gpu for gpu in m.gpus if gpu.cuda and gpu.index not in m.hidden_from_cuda]
+    rows = [f"init {m.cuda_init}", f"version {m.cuda[0] * 1000 + m.cuda[1] * 10}"]
+    for g in devices:
+        major, minor = g.capability
+        rows.append(f"device {g.name}|{g.address}|{g.uuid}|{major}|{minor}|{g.cores // 128}")
+    return rows
+
+
 def _answers(m: Machine) -> dict[str, Content]:
     """What the stand-ins of NVML, CUDA and nvidia-smi read, and the kernel's log."""
-    devices = [gpu for gpu in m.gpus if gpu.cuda and gpu.index not in m.hidden_from_cuda]
-    lines = [f"init {m.cuda_init}", f"version {m.cuda[0] * 1000 + m.cuda[1] * 10}"]
-    lines += [
-        f"device {g.name}|{g.address}|{g.uuid.replace('-', '')}|{g.capability[0]}|{g.capability[1]}|0"
-        for g in devices
-    ]
     listed = m.gpus if m.smi_gpus is None else [m.gpus[n] for n in m.smi_gpus]
     out = smi.document(m.driver, m.cuda, listed) if m.smi_out is None else m.smi_out
     script = m.smi_script or f"cat /.made/smi\nexit {m.smi_code}"
     log = "".join(f"6,{n},{(n + 5) * 1000000},-;{line}\n" for n, line in enumerate([*BOOT, *m.log]))
     return {
-        "/.made/cuda": "\n".join(lines) + "\n",
+        "/.made/cuda": "\n".join(cuda_rows(m)) + "\n",
         "/.made/nvml": "\n".join(nvml_rows(m)) + "\n",
         "/.made/smi": out,
         "/usr/bin/nvidia-smi": f"#!/bin/sh\n{script}\n",

@@ -11,15 +11,14 @@ from typing import Any
 from envcheck.collector.nvml.binding import load
 from envcheck.nvidia_ml_py import file
 
-from .nvml_library import SIGNATURES
+from .nvml_library import LETTERS
 
-LETTERS = dict(line.partition(" ")[::2] for line in SIGNATURES.split("\n") if line)
 ALIASES = {"nvmlInitWithFlags": "nvmlInit", "nvmlInit_v2": "nvmlInit"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One of gpus.rows(): see nvml_library."""
+    """One of gpus.rows(): see c/nvml.c."""
 
     handle: str
     name: str
@@ -82,6 +81,8 @@ class Library:
             one = arguments.pop(0)
             if letter == "h" and place == 0:
                 handle = _handle(one)
+            elif letter == "t":
+                keys.append(one.value.decode())
             elif letter in "hk":
                 keys.append(_handle(one) if letter == "h" else int(getattr(one, "value", one)))
             else:

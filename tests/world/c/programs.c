@@ -1,19 +1,11 @@
-"""C source: the part of ``gpu_shims``' libcuda that takes PTX and does what a Hopper would make of it.
+/* Of libcuda: takes PTX and does what a Hopper would make of it. Signature kernels compute their tiles, rate
+   kernels write clocks; the others are in patterns.c.
 
-Signature kernels compute their tiles, rate kernels write clocks. SHIM_SIMT="fp16,tf32" names modes that run
-on CUDA cores all the same, SHIM_CUBINS a folder with a program for each mode.
-"""
+   SHIM_SIMT="fp16,tf32": modes that run on CUDA cores all the same. The folder "cubins" of the description has
+   what the driver's compiler makes of each mode's rate kernel. */
+#include "arithmetic.h"
+#include "cuda.h"
 
-from __future__ import annotations
-
-from pathlib import Path
-
-from build_cubin import cubin
-from shim_arithmetic import ARITHMETIC
-
-PROGRAMS = (
-    ARITHMETIC
-    + r"""
 /* What the collector multiplies with on this chip. rate: FMA a clock and multiprocessor; fma: of a warp in
    one iteration of the rate kernel. */
 static const struct mode {
@@ -27,47 +19,33 @@ static const struct mode {
     {"bf16", ".bf16.bf16", BF16, 2, 16, 16, 25, 1250, 64 * 2048},
     {"fp16", ".f16.f16", FP16, 2, 16, 16, 25, 1250, 64 * 2048},
     {"fp32", "fma.rn.f32", FP32, 4, 16, 1, 0, 123, 4096},
+    {"none", "", 0, 0, 0, 0, 0, 0, 0}, /* a program that multiplies nothing */
 };
-static const struct mode *loaded; /* of the program that was linked or loaded last */
-static char *linked;
-static size_t linked_size;
+static const struct mode *loaded; /* of the program that was linked last */
+static char *program, cubin[1 << 16];
+static size_t cubin_size;
 
-static const struct mode *mode_of(const char *ptx)
-{
-    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (strstr(ptx, modes[i].mark))
-            return modes + i;
-    return 0;
-}
 static int on_tensor_cores(void) { return loaded->kept && !listed("SHIM_SIMT", loaded->name); }
 
-int cuLinkCreate_v2(unsigned count, int *options, void **values, void **state)
-{
-    *state = &linked;
-    return dead;
-}
+int cuLinkCreate_v2(unsigned count, int *options, void **values, void **state) { *state = &dead; return dead; }
 int cuLinkAddData_v2(void *state, int kind, void *data, size_t size, const char *name, unsigned count,
                      int *options, void **values)
 {
-    char path[4096];
+    char path[64];
     FILE *file;
-    if (kind != 1 || size != strlen(data) + 1 || !(loaded = mode_of(data)))
+    if (kind != 1 || size != strlen(data) + 1)
         return 218;
-    snprintf(path, sizeof path, "%s/%s", getenv("SHIM_CUBINS"), on_tensor_cores() ? loaded->name : "fp32");
-    linked = realloc(linked, 1 << 20);
-    linked_size = 0;
-    if ((file = fopen(path, "rb"))) {
-        linked_size = fread(linked, 1, 1 << 20, file);
+    program = strdup(data);
+    for (loaded = modes; !strstr(program, loaded->mark);)
+        loaded++;
+    snprintf(path, sizeof path, "cubins/%s", on_tensor_cores() ? loaded->name : "fp32");
+    if ((file = open_description(path))) {
+        cubin_size = fread(cubin, 1, sizeof cubin, file);
         fclose(file);
     }
-    return linked_size ? dead : 1;
+    return cubin_size ? dead : 1;
 }
-int cuLinkComplete(void *state, void **cubin, size_t *size)
-{
-    *cubin = linked;
-    *size = linked_size;
-    return dead;
-}
+int cuLinkComplete(void *state, void **image, size_t *size) { *image = cubin; *size = cubin_size; return dead; }
 int cuLinkDestroy(void *state) { return dead; }
 int cuModuleLoadData(void **module, const void *image)
 {
@@ -76,17 +54,14 @@ int cuModuleLoadData(void **module, const void *image)
 }
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
+    char entry[80];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
     *function = strdup(name);
-    return dead;
+    return strstr(program, entry) ? dead : 500;
 }
 int cuFuncGetAttribute(int *value, int attribute, void *function) { *value = 0; return dead; }
 int cuFuncSetAttribute(void *function, int attribute, int value) { return dead; }
 
-static double to_half(double value)
-{
-    double last = value ? ldexp(1, exponent_of(value) - 10) : 1;
-    return rint(value / last) * last;
-}
 /* A row times a column, k elements each, onto c. */
 static double row_by_column(double c, const char *row, const char *column, int k, int half)
 {
@@ -120,41 +95,29 @@ static void tiles(int count, const char *A, const char *B, const char *C, char *
             store(D, at, output, row_by_column(c, A + i * length, column, k, output == FP16));
         }
 }
-static void clocks(uint64_t *row, unsigned blocks, unsigned warps, unsigned iterations)
+static void clocks(uint64_t *row, unsigned blocks, unsigned warps, unsigned iterations, void *stream)
 {
     double rate = on_tensor_cores() || !loaded->kept ? loaded->rate : 123;
     uint64_t ticks = iterations * loaded->fma * warps / rate;
-    double seconds = ticks / (1e6 * from("SHIM_MHZ", 1755));
     for (unsigned i = 0; i < blocks * warps; i++, row += 3) {
         row[0] = 1ull << 40;
         row[1] = row[0] + ticks;
         row[2] = i / warps;
     }
-    work += seconds;
-    recorded += seconds; /* no time passes on the host */
+    takes(stream, ticks / 1755e6);
 }
 int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
     char **pointers[4];
+    if (run_pattern(function, (size_t)gx * bx, gx, stream, arguments))
+        return dead;
     for (int i = 0; i < 4; i++)
         pointers[i] = arguments[i];
     if (!strcmp(function, "rate"))
-        clocks((uint64_t *)*pointers[1], gx, bx / 32, *(unsigned *)arguments[3]);
+        clocks((uint64_t *)*pointers[1], gx, bx / 32, *(unsigned *)arguments[3], stream);
     else
         tiles(gx, *pointers[0], *pointers[1], *pointers[2], *pointers[3], *(unsigned *)arguments[4],
               strstr(function, "int32") ? INT32 : strstr(function, "fp16") ? FP16 : FP32);
     return dead;
 }
-"""
-)
-
-# Opcodes of each mode's rate kernel, as envcheck.collector.kernels.cubin reads them.
-_OPCODES = {"fp32": 0x223, "tf32": 0x23C, "fp16": 0x23C, "bf16": 0x23C, "int8": 0x237, "fp8": 0xDF3}
-
-
-def write_cubins(folder: Path) -> None:
-    """What the driver's compiler makes of each mode's PTX, for SHIM_CUBINS."""
-    folder.mkdir()
-    for mode, opcode in _OPCODES.items():
-        (folder / mode).write_bytes(cubin({"rate": [opcode] * 64}))

@@ -1,12 +1,11 @@
-"""C source: how a chain of fused multiply-adds and a Hopper Tensor Core add, in double precision.
+/* How a chain of fused multiply-adds and a Hopper Tensor Core add, in double precision. */
+#pragma once
+#include "machine.h"
 
-Every shim library that computes has this in it: libcuda's kernels, libcublas and libcublasLt.
-"""
+enum { FP32 = 0, FP16 = 2, INT8 = 3, INT32 = 10, BF16 = 14, E4M3 = 28 }; /* cudaDataType */
+enum { EXACT, TO_NEAREST, TRUNCATED };                                   /* how FP32 becomes TF32 */
 
-ARITHMETIC = r"""
-enum { FP32 = 0, FP16 = 2, INT8 = 3, INT32 = 10, BF16 = 14, E4M3 = 28 };
-
-static double small_float(unsigned bits, int exponent_bits, int fraction_bits)
+SHARED double small_float(unsigned bits, int exponent_bits, int fraction_bits)
 {
     int bias = (1 << (exponent_bits - 1)) - 1;
     int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
@@ -16,8 +15,7 @@ static double small_float(unsigned bits, int exponent_bits, int fraction_bits)
                             : ldexp(fraction, 1 - bias - fraction_bits);
     return sign ? -value : value;
 }
-enum { EXACT, TO_NEAREST, TRUNCATED }; /* how an FP32 element becomes TF32 */
-static double element(const void *matrix, size_t i, int type, int tf32)
+SHARED double element(const void *matrix, size_t i, int type, int tf32)
 {
     uint32_t word;
     float value;
@@ -26,6 +24,7 @@ static double element(const void *matrix, size_t i, int type, int tf32)
     case BF16: word = (uint32_t)((const uint16_t *)matrix)[i] << 16; break;
     case E4M3: return small_float(((const uint8_t *)matrix)[i], 4, 3);
     case INT8: return ((const int8_t *)matrix)[i];
+    case INT32: return ((const int32_t *)matrix)[i];
     default:
         word = ((const uint32_t *)matrix)[i];
         if (tf32)
@@ -34,14 +33,14 @@ static double element(const void *matrix, size_t i, int type, int tf32)
     memcpy(&value, &word, 4);
     return value;
 }
-static int exponent_of(double value) { return value ? ilogb(value) : -9999; }
-static double truncated(double value, int exponent, int kept)
+SHARED int exponent_of(double value) { return value ? ilogb(value) : -9999; }
+SHARED double truncated(double value, int exponent, int kept)
 {
     double last = ldexp(1, exponent - kept);
     return trunc(value / last) * last;
 }
 /* c + sum of the products of one block, as a Tensor Core adds them, before it rounds. */
-static double block_sum(double c, const double *a, const double *b, int count, int kept)
+SHARED double block_sum(double c, const double *a, const double *b, int count, int kept)
 {
     int largest = exponent_of(c);
     double sum;
@@ -56,33 +55,31 @@ static double block_sum(double c, const double *a, const double *b, int count, i
         sum += truncated(a[i] * b[i], largest, kept);
     return sum;
 }
-static double block(double c, const double *a, const double *b, int count, int kept)
+SHARED double block(double c, const double *a, const double *b, int count, int kept)
 {
     double sum = block_sum(c, a, b, count, kept);
     return sum ? truncated(sum, exponent_of(sum), kept < 23 ? kept : 23) : 0;
 }
-static void store(void *matrix, size_t i, int type, double value)
+SHARED double to_half(double value)
+{
+    double last = value ? ldexp(1, exponent_of(value) - 10) : 1;
+    return rint(value / last) * last;
+}
+SHARED void store(void *matrix, size_t i, int type, double value)
 {
     float single = value;
     uint32_t word;
-    if (type == INT32) {
-        ((int32_t *)matrix)[i] = value;
-        return;
-    }
-    if (type == FP32) {
-        ((float *)matrix)[i] = single;
-        return;
-    }
-    if (single && type == FP16) { /* normal numbers alone come here */
-        int exponent = ilogbf(single);
-        double last = ldexp(1, exponent - 10);
-        int fraction = (int)rint(fabs(single) / last);
-        ((uint16_t *)matrix)[i] = (single < 0 ? 0x8000 : 0) + ((exponent + 14) << 10) + fraction;
-        return;
-    }
     memcpy(&word, &single, 4);
-    if (type == BF16)
-        word += 0x7FFF + (word >> 16 & 1);
-    ((uint16_t *)matrix)[i] = type == BF16 ? word >> 16 : 0;
+    if (type == INT32)
+        ((int32_t *)matrix)[i] = value;
+    else if (type == FP32)
+        ((float *)matrix)[i] = single;
+    else if (type == BF16)
+        ((uint16_t *)matrix)[i] = (word + 0x7FFF + (word >> 16 & 1)) >> 16;
+    else if (!single)
+        ((uint16_t *)matrix)[i] = 0;
+    else { /* normal numbers alone come here */
+        int exponent = ilogbf(single), fraction = rint(fabs(single) / ldexp(1, exponent - 10));
+        ((uint16_t *)matrix)[i] = (single < 0 ? 0x8000 : 0) + ((exponent + 14) << 10) + fraction;
+    }
 }
-"""

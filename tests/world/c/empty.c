@@ -1,0 +1,2 @@
+/* A library that has none of the functions that its name promises. */
+int nothing;
