@@ -17,7 +17,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
-from world import folder as standin  # type: ignore[import-not-found]  # noqa: E402
+from world import folder as standin  # noqa: E402
 
 from envcheck import nvidia_ml_py  # noqa: E402
 from envcheck.collector.runtime import process  # noqa: E402

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import gpus as nvml
+from . import nvml_rows as nvml
 from . import smi
 from .gpus import Gpu
 from .kernel_tree import extended_space, kernel_module, modinfo
