@@ -14,8 +14,8 @@ EPILOG = """\
 examples:
   envcheck shell                   in what was installed last
   envcheck shell --name nvidia-tf1
-In a virtual environment this is your own $SHELL (bash and fish read their rc
-files first); in a container bash, or sh if there is no bash.
+In a virtual environment this is your own $SHELL (bash reads its rc
+file first); in a container bash, or sh if there is no bash.
 
 """
 
@@ -31,6 +31,5 @@ def run(arguments: argparse.Namespace) -> NoReturn:
         version = starting.version(arguments)
         if version.is_container:
             container.run(version, container.SHELL, options)
-        starting.refuse_of_containers(options, version)
         wheel.run_shell(version, options, interactive=sys.stdin.isatty())
     raise AssertionError("it became another program")

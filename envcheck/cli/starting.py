@@ -12,7 +12,7 @@ from ..install.start import options as start_options
 from ..install.start.options import Options
 from ..install.transaction import lock
 from ..install.transaction.layout import Version
-from .options import flag, option
+from .options import option
 from .parser import Parser
 
 CODES = """\
@@ -38,11 +38,8 @@ def add_arguments(parser: Parser) -> None:
     inside = parser.add_argument_group("containers only")
     words = "also mount this (the working directory always is)"
     option(inside, "--volume -v", "FROM:TO[:ro]", words, type=start_options.mount, **repeated)
-    words = "instead of the image's own entrypoint; --entrypoint= for none"
-    option(inside, "--entrypoint", "PROGRAM", words)
     words = "an option of the engine: --engine-arg=-p8888:8888, --engine-arg=--shm-size=8g"
     option(inside, "--engine-arg", "ARGUMENT", words, **repeated)
-    flag(inside, "--no-gpu", "without GPUs")
 
 
 def options(arguments: argparse.Namespace) -> Options:
@@ -60,12 +57,6 @@ def version(arguments: argparse.Namespace) -> Version:
 def find(arguments: argparse.Namespace) -> Version:
     """The one that is meant. Raises NotStarted, UsageError."""
     return finding.find(arguments.name or arguments.path, arguments.version)
-
-
-def refuse_of_containers(options: Options, version: Version) -> None:
-    """Raises NotStarted for an option that an environment of wheels has no use for."""
-    why = f"{version.id} is an environment of wheels, and this is for containers"
-    options.refuse(why, *(name for name in Options._fields if name != "env"))
 
 
 @contextmanager

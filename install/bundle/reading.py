@@ -15,7 +15,7 @@ from .. import durable, pylock
 from ..downloads import Downloads
 from ..lockfile import LockedFile, Lockfile
 from . import index
-from .index import BundleFile, BundleIndex
+from .index import BundleIndex
 
 _CHUNK = 1 << 20
 _LARGEST_TEXT = 16 * 1024 * 1024  # bytes of an index, lock or stack
@@ -39,16 +39,8 @@ class Bundle:
         if self.index.mode != "wheel":
             raise self._wrong("this holds a container image: install it with --mode container")
 
-    def __enter__(self) -> Bundle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is kept open."""
-
-    def locks(self) -> dict[str, Lockfile]:
-        """Version of Python → what is installed for it: one."""
-        lock = pylock.parse(self._text(index.LOCK), f"{self.place}: {index.LOCK}")
-        return {lock.python: lock}
+    def lock(self) -> Lockfile:
+        return pylock.parse(self._text(index.LOCK), f"{self.place}: {index.LOCK}")
 
     @property
     def stack_text(self) -> str:
@@ -57,7 +49,14 @@ class Bundle:
     def check(self, lock: Lockfile) -> None:
         """Whether the lock's files are in it, as its index tells."""
         for file in lock.files:
-            self._check_listed(file)
+            name = f"{index.FILES}/{file.name}"
+            listed = self.index.files.get(name)
+            if listed is None:
+                raise self._wrong(f"its lock needs {file.name}, which is not in it")
+            if listed.sha256 != file.sha256:
+                raise self._damaged(name, f"sha256 {file.sha256}", listed.sha256)
+            if file.size not in (None, listed.size):
+                raise self._damaged(name, f"{file.size} bytes", listed.size)
 
     def adopt(self, lock: Lockfile, downloads: Downloads) -> None:
         """Put the lock's files into the downloads, each verified; those that are there already stay."""
@@ -66,33 +65,21 @@ class Bundle:
             if not downloads.has(file):
                 self._adopt_one(file, downloads)
 
-    def _check_listed(self, file: LockedFile) -> None:
-        name = f"{index.FILES}/{file.name}"
-        listed = self.index.files.get(name)
-        if listed is None:
-            raise self._wrong(f"its lock needs {file.name}, which is not in it")
-        if listed.sha256 != file.sha256:
-            raise self._damaged(name, file.sha256, listed.sha256)
-        if file.size not in (None, listed.size):
-            raise self._of_other_size(name, file.size, listed.size)
-
     def _adopt_one(self, file: LockedFile, downloads: Downloads) -> None:
         """Hashed while it is copied: a link would let an edit of the bundle change the cache."""
         name = f"{index.FILES}/{file.name}"
-        with (
-            downloads.disk_errors(file.name, file.size or 0),
-            self._source(name, self.index.files[name]) as source,
-        ):
+        with downloads.disk_errors(file.name, file.size or 0), self._source(name) as source:
             found = downloads.add(file, iter(lambda: source.read(_CHUNK), b""))
         if found != file.sha256:
-            raise self._damaged(name, file.sha256, found)
+            raise self._damaged(name, f"sha256 {file.sha256}", found)
 
     def _text(self, name: str) -> str:
         listed = self.index.files.get(name)
-        data = self._small(name, listed)
-        found = hashlib.sha256(data).hexdigest()
-        if listed is None or listed.sha256 != found:
-            raise self._damaged(name, listed.sha256 if listed else "no hash at all", found)
+        if listed is None:
+            raise self._wrong(f"not a bundle: it lists no {name}")
+        data = self._small(name)
+        if listed.sha256 != (found := hashlib.sha256(data).hexdigest()):
+            raise self._damaged(name, f"sha256 {listed.sha256}", found)
         try:
             return data.decode()
         except UnicodeDecodeError:
@@ -112,37 +99,32 @@ class Bundle:
         except ValueError as error:
             raise self._wrong(f"not a bundle: {index.NAME}: {error}") from None
 
-    def _small(self, name: str, listed: BundleFile | None = None) -> bytes:
-        with self._source(name, listed) as source:
+    def _small(self, name: str) -> bytes:
+        with self._source(name) as source:
             data = source.read(_LARGEST_TEXT + 1)
         if len(data) > _LARGEST_TEXT:
             raise self._wrong(f"not a bundle: {name} has more than {_LARGEST_TEXT >> 20} MiB")
         return data
 
-    def _source(self, name: str, listed: BundleFile | None = None) -> BinaryIO:
+    def _source(self, name: str) -> BinaryIO:
         """A regular file of the size that is listed, so that nothing endless is read."""
         try:
             data = os.fdopen(durable.opened(Path(self.place) / name, os.O_RDONLY), "rb")
         except OSError as error:
             raise self._wrong(f"not a bundle: {name}: {error.strerror}") from None
         size = os.fstat(data.fileno()).st_size
+        listed = self.index.files.get(name) if name != index.NAME else None
         if listed is not None and size != listed.size:
             data.close()
-            raise self._of_other_size(name, listed.size, size)
+            raise self._damaged(name, f"{listed.size} bytes", size)
         return data
-
-    def _of_other_size(self, name: str, wanted: int | None, found: int) -> UsageError:
-        return UsageError(
-            f"{self.place}: {name} is damaged: it should have {wanted} bytes, and has {found}",
-            _COPY_AGAIN,
-        )
 
     def _wrong(self, what: str) -> UsageError:
         return UsageError(f"{self.place}: {what}", _HINT)
 
-    def _damaged(self, name: str, wanted: str, found: str) -> UsageError:
+    def _damaged(self, name: str, wanted: str, found: str | int) -> UsageError:
         return UsageError(
-            f"{self.place}: {name} is damaged: it should have sha256 {wanted}, and has {found}",
+            f"{self.place}: {name} is damaged: it should have {wanted}, and has {found}",
             _COPY_AGAIN,
         )
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ..fit.disk_space import DiskSpace
 from ..fit.models import ImageChoice
 from ..registry.image import Image
-from .models import DiskNeed, ImagePlan, Step
+from .models import ImagePlan, Step
 from .shared import (
     ELSEWHERE,
     DiskUse,
@@ -23,21 +21,6 @@ from .shared import (
 # podman 4.3.1; tensorflow[and-cuda]'s wheels grow by 1.94.
 UNPACKED_PER_COMPRESSED = 2.2
 
-# What an engine writes where. Podman copies layers to its temporary directory first, docker to its own
-# storage. envcheck has these in the directory.
-_WRITES: dict[
-    str, tuple[tuple[Literal["directory", "storage"], str, Literal["in", "out"]], ...]
-] = {
-    "podman": (
-        ("storage", "podman's storage", "out"),
-        ("directory", "podman's copies of layers", "in"),
-    ),
-    "docker": (
-        ("storage", "docker's storage", "out"),
-        ("storage", "docker's copies of layers", "in"),
-    ),
-}
-
 
 class ImagePlanInputs(PlanInputs, frozen=True, kw_only=True):
     """What planning needs to know beyond the choice and the lock."""
@@ -45,9 +28,7 @@ class ImagePlanInputs(PlanInputs, frozen=True, kw_only=True):
     engine: str  # with its version, "podman 4.3.1"
     wiring: str  # how the GPUs get in; "" where none is wired
     place: DiskSpace  # of the directory
-    storage: DiskSpace | None = (
-        None  # of the engine; None: it cannot be looked at, and is not asked
-    )
+    storage: DiskSpace | None = None  # of the engine; None: it cannot be looked at
     held: bool = False  # the engine has the image already: nothing is fetched
 
     @property
@@ -64,8 +45,7 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
     """Everything that will happen. Raises Cannot for a place that cannot be used, or has too little space."""
     check_writable(here.place, "the container's versions", ELSEWHERE)
     layers = {blob.sha256: blob.size for blob in image.layers}  # each counts once
-    compressed, unpacked = sum(layers.values()), unpacked_bytes(image)
-    to_fetch = 0 if here.held else compressed
+    compressed = sum(layers.values())
     release = choice.candidate.release
     contents = {
         choice.stack.framework or "TensorFlow": release.framework,
@@ -82,8 +62,11 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
         directory=here.directory,
         version=here.version,
         steps=_steps(choice, image, len(layers), here),
-        disk_needs=_disk_needs(to_fetch, 0 if here.held else unpacked, here),
-        download_bytes=to_fetch,
+        disk_needs=disk_needs(
+            [] if here.held else _disk_uses(compressed, unpacked_bytes(image), here),
+            f"unused images and containers may go (`{here.engine_name} system prune` says which)",
+        ),
+        download_bytes=0 if here.held else compressed,
         in_store_bytes=0,
         engine=here.engine,
         reference=image.reference,
@@ -91,26 +74,27 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
         manifest=image.manifest.digest,
         layers=len(layers),
         compressed_bytes=compressed,
-        unpacked_bytes=unpacked,
+        unpacked_bytes=unpacked_bytes(image),
         wiring=here.wiring,
         user=image.user,
         contents=contents if any(contents.values()) else {},
     )
 
 
-def _disk_needs(compressed: int, unpacked: int, here: ImagePlanInputs) -> list[DiskNeed]:
-    uses = []
-    for where, what, amount in _WRITES.get(here.engine_name, ()):
-        place = here.place if where == "directory" else here.storage
-        if place is not None:
-            size = unpacked if amount == "out" else compressed
-            uses.append(DiskUse(place, what, size, estimated=amount == "out"))
-    return disk_needs(
-        uses,
-        f"unused images and containers may go (`{here.engine_name} system prune` says which)"
-        if here.engine_name in ("podman", "docker")
-        else "envcheck prune removes old versions and unused files; --path DIR names another place",
+def _disk_uses(compressed: int, unpacked: int, here: ImagePlanInputs) -> list[DiskUse]:
+    """Podman copies layers to its temporary directory first, which envcheck has in the directory; docker to
+    its own storage."""
+    name = here.engine_name
+    copies = here.place if name == "podman" else here.storage
+    uses = (
+        (here.storage, "storage", unpacked, True),
+        (copies, "copies of layers", compressed, False),
     )
+    return [
+        DiskUse(place, f"{name}'s {what}", size, estimated)
+        for place, what, size, estimated in uses
+        if place is not None
+    ]
 
 
 def _steps(choice: ImageChoice, image: Image, layers: int, here: ImagePlanInputs) -> list[Step]:

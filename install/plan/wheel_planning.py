@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..fit.disk_space import DiskSpace
 from ..fit.models import Choice
-from ..lockfile import Lockfile
+from ..lockfile import LockedPackage, Lockfile
 from ..pythons.interpreter import listed
-from .models import DiskNeed, PlannedPackage, Step, WheelPlan
+from .models import PlannedPackage, Step, WheelPlan
 from .shared import (
     ELSEWHERE,
     MIB,
@@ -42,129 +44,117 @@ class WheelPlanInputs(PlanInputs, frozen=True, kw_only=True):
         return self.environment.device != self.cache.device
 
 
+class _Sizes(NamedTuple):
+    """Bytes of a lock's files."""
+
+    cached: int
+    to_fetch: int
+    unknown: int  # files to fetch whose size the index does not say
+    unpacked: int
+
+    @classmethod
+    def of(cls, choice: Choice, lock: Lockfile, cached: frozenset[str]) -> _Sizes:
+        release = choice.candidate.release
+        missing = [file.size for file in lock.files if file.sha256 not in cached]
+        there = sum(file.size or 0 for file in lock.files if file.sha256 in cached)
+        to_fetch = sum(size or 0 for size in missing)
+        if None in missing:
+            to_fetch = max(to_fetch, release.download_mib * MIB - there)
+        unpacked = release.installed_mib * MIB or round((there + to_fetch) * UNPACKED_PER_FETCHED)
+        return cls(there, to_fetch, missing.count(None), unpacked)
+
+
 def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
     """Everything that will happen. Raises Cannot for a place that cannot be used, or has too little space."""
-    _check_places(here)
-    sums = _Sums(choice, lock, here)
+    check_writable(here.environment, "the environment", ELSEWHERE)
+    check_writable(here.cache, "the cache", "XDG_CACHE_HOME=DIR names another cache")
+    sizes = _Sizes.of(choice, lock, here.cached)
     interpreter = choice.candidate.interpreter
     return WheelPlan(
         stack=lock.stack,
         release=lock.release,
         title=choice.stack.title,
         reasons=reasons(choice),
-        notes=_notes(choice, lock, sums, here),
+        notes=_notes(choice, lock, here),
         directory=here.directory,
         version=here.version,
         python=interpreter.version if interpreter else choice.candidate.python_to_get,
         interpreter=interpreter.path if interpreter else "",
         installer=here.installer,
-        steps=_steps(choice, lock, sums, here),
+        steps=_steps(choice, lock, here),
         packages=_packages(lock, here.cached),
         provided=dict(lock.provided),
-        disk_needs=_disk_needs(sums, here),
-        download_bytes=sums.to_fetch,
-        in_store_bytes=sums.cached,
-        sizes_unknown=sums.unknown,
+        disk_needs=disk_needs(
+            _disk_uses(choice, sizes, here),
+            "envcheck prune removes old versions and unused files; --path DIR puts the environment and"
+            " XDG_CACHE_HOME=DIR the cache on another file system",
+        ),
+        download_bytes=sizes.to_fetch,
+        in_store_bytes=sizes.cached,
+        sizes_unknown=sizes.unknown,
     )
 
 
-class _Sums:
-    """Bytes: what is to be fetched, what is there, and what becomes of both."""
-
-    def __init__(self, choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> None:
-        release = choice.candidate.release
-        missing = [file for file in lock.files if file.sha256 not in here.cached]
-        self.files = len(missing)
-        self.cached = sum(file.size or 0 for file in lock.files if file not in missing)
-        self.unknown = sum(file.size is None for file in missing)
-        self.to_fetch = sum(file.size or 0 for file in missing)
-        if self.unknown:
-            self.to_fetch = max(self.to_fetch, release.download_mib * MIB - self.cached)
-        self.guessed = bool(self.unknown) and not release.download_mib
-        self.estimated = bool(self.unknown) or not release.installed_mib
-        fetched = self.cached + self.to_fetch
-        self.unpacked = release.installed_mib * MIB or round(fetched * UNPACKED_PER_FETCHED)
-        # What uv has not unpacked before.
-        self.to_unpack = round(self.unpacked * (self.to_fetch / fetched if fetched else 0.0))
-
-
-def _check_places(here: WheelPlanInputs) -> None:
-    """Raises Cannot for the first place that cannot be written to."""
-    check_writable(here.environment, "the environment", ELSEWHERE)
-    check_writable(here.cache, "the cache", "XDG_CACHE_HOME=DIR names another cache")
-
-
-def _disk_needs(sums: _Sums, here: WheelPlanInputs) -> list[DiskNeed]:
-    own = OWN_MIB * MIB + round(sums.unpacked * OWN_SHARE)
-    uses = [(here.cache, "uv's unpacked wheels", sums.to_unpack)]
+def _disk_uses(choice: Choice, sizes: _Sizes, here: WheelPlanInputs) -> list[DiskUse]:
+    estimated = bool(sizes.unknown) or not choice.candidate.release.installed_mib
+    share = sizes.to_fetch / (sizes.cached + sizes.to_fetch) if sizes.to_fetch else 0.0
+    own = OWN_MIB * MIB + round(sizes.unpacked * OWN_SHARE)
+    own += sizes.unpacked if here.copied else 0
+    uses = [DiskUse(here.cache, "uv's unpacked wheels", round(sizes.unpacked * share), estimated)]
     if here.offline:
-        uses.append((here.cache, "fetched files", sums.to_fetch))
-    copied = sums.unpacked if here.copied else 0
-    uses.append((here.environment, "the environment", own + copied))
-    return disk_needs(
-        [DiskUse(*use, sums.estimated) for use in uses],
-        "envcheck prune removes old versions and unused files; --path DIR puts the environment and"
-        " XDG_CACHE_HOME=DIR the cache on another file system",
-    )
+        uses.append(DiskUse(here.cache, "fetched files", sizes.to_fetch, estimated))
+    return [*uses, DiskUse(here.environment, "the environment", own, estimated)]
 
 
-def _notes(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -> list[str]:
+def _notes(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> list[str]:
     notes = [*choice.candidate.notes, *here.remarks]
     if here.copied:
         notes.append(
             "the environment and the cache are on different file systems: files are copied and not"
             " hard-linked, and the room for both is counted"
         )
-    notes += [
+    built = [package for package in lock.packages if package.file.kind == "sdist"]
+    return notes + [
         f"{package.name} {package.version} has no wheel and is built here from its sdist"
-        for package in lock.packages
-        if package.file.kind == "sdist"
+        for package in built
     ]
-    if sums.guessed:
-        notes.append(
-            f"the index does not say the size of {number(sums.unknown, 'file')}: what is to be fetched,"
-            " and the room for it, are lower bounds"
-        )
-    return notes
 
 
-def _steps(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -> list[Step]:
-    candidate = choice.candidate
+def _steps(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> list[Step]:
+    candidate, files = choice.candidate, lock.files
     python, steps = candidate.python_to_get, []
     if candidate.interpreter is not None:
         python = candidate.interpreter.version
     else:
         steps.append(Step(name="python", sentence=f"get Python {python} with uv, for this user"))
-    whence = "copy {} from the bundle" if here.offline else "fetch {}"
-    fetch = whence.format(number(sums.files, "file")) + ", verified by sha256"
-    if not sums.files:
-        fetch = f"nothing to fetch: all {len(lock.files)} files are in the cache"
+    missing = number(sum(file.sha256 not in here.cached for file in files), "file")
+    fetch = f"copy {missing} from the bundle" if here.offline else f"fetch {missing}"
+    fetch += ", verified by sha256"
+    if all(file.sha256 in here.cached for file in files):
+        fetch = f"nothing to fetch: all {len(files)} files are in the cache"
+    configure = ["write its own pip.conf"]
+    if choice.stack.environment:
+        configure.append("have activation set " + ", ".join(sorted(choice.stack.environment)))
+    if lock.provided:
+        configure.append("provide what " + ", ".join(sorted(lock.provided)) + " would")
     packages = number(len(lock.packages), "package")
     return [
         *steps,
         Step(name="create", sentence=f"create a virtual environment of Python {python}"),
         Step(name="fetch", sentence=fetch),
         Step(name="install", sentence=f"install {packages} with uv"),
-        Step(name="configure", sentence=_configure(choice, lock)),
+        Step(name="configure", sentence=listed(configure)),
         *verify_and_swap(choice.stack.must_pass, "on it"),
     ]
-
-
-def _configure(choice: Choice, lock: Lockfile) -> str:
-    parts = ["write its own pip.conf"]
-    if choice.stack.environment:
-        parts.append("have activation set " + ", ".join(sorted(choice.stack.environment)))
-    if lock.provided:
-        parts.append("provide what " + ", ".join(sorted(lock.provided)) + " would")
-    return listed(parts)
 
 
 def _packages(lock: Lockfile, cached: frozenset[str]) -> list[PlannedPackage]:
     """Largest first; those of unknown size after them."""
     installed = {package.file.sha256 for package in lock.packages}
     tools = [package for package in lock.building if package.file.sha256 not in installed]
-    planned = [
-        PlannedPackage(
+
+    def planned(package: LockedPackage) -> PlannedPackage:
+        return PlannedPackage(
             name=package.name,
             version=package.version,
             file=package.file.name,
@@ -174,6 +164,6 @@ def _packages(lock: Lockfile, cached: frozenset[str]) -> list[PlannedPackage]:
             in_store=package.file.sha256 in cached,
             building=package in tools,
         )
-        for package in [*lock.packages, *tools]
-    ]
-    return sorted(planned, key=lambda package: (-(package.size or 0), package.name))
+
+    found = map(planned, [*lock.packages, *tools])
+    return sorted(found, key=lambda package: (-(package.size or 0), package.name))

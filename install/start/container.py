@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
-
-import msgspec
+from typing import NoReturn
 
 from ... import safe_text
 from ...exit_codes import NotFound, NotStarted
-from ..engine import Start, Wiring
 from ..engines import command as engine_commands
 from ..engines import starting
 from ..engines.command import Here
@@ -20,35 +17,20 @@ from . import start_file
 from .exec import become
 from .options import Options
 
-_NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
-
 # bash where the image has it.
 SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
 
 
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
     """Become the engine, which starts the command. Raises NotStarted, NotExecutable, UsageError."""
-    start = with_options(start_file.read(version.start), options)
-    here = where(options)
+    start = starting.with_devices(start_file.read(version.start))
     try:
-        become(engine_commands.argv(start, command, here), os.environ)
+        become(engine_commands.argv(start, command, where(options)), os.environ)
     except NotFound:
         raise NotStarted(
             f"{start.program}: {start.engine}, which {version.id} was installed with, no longer exists",
             hint=f"install {start.engine} again, or have envcheck install look for another engine",
         ) from None
-
-
-def with_options(start: Start, options: Options) -> Start:
-    """The start with the options of the user in place of what was installed. Raises NotStarted, UsageError,
-    Cannot, CouldNotLook."""
-    start = starting.with_devices(start)
-    changes: dict[str, Any] = {}
-    if options.no_gpu:
-        changes |= {"wiring": _NO_GPU, "gpus": 0}
-    if options.entrypoint is not None:
-        changes["entrypoint"] = options.entrypoint
-    return msgspec.structs.replace(start, **changes)
 
 
 def where(options: Options) -> Here:

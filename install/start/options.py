@@ -15,16 +15,7 @@ class Options(NamedTuple):
 
     env: Sequence[tuple[str, str | None]] = ()  # None: as the caller has it
     volume: Sequence[Mount] = ()
-    no_gpu: bool = False
-    entrypoint: str | None = None  # "": none
     engine_arg: Sequence[str] = ()
-
-    def refuse(self, why: str, *names: str) -> None:
-        """Raises NotStarted for the first of these options ("gpus") that was given."""
-        for name in names:
-            value = getattr(self, name)
-            if value or (name == "entrypoint" and value is not None):
-                raise NotStarted(f"--{name.replace('_', '-')}: {why}")
 
     def own_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Of a process of this machine, which has the caller's variables already."""

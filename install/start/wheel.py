@@ -1,7 +1,7 @@
 """Starting a command, or the user's own shell, in an environment of wheels: with what activation sets.
 
-bash and fish read the user's rc files first and activate the environment after them, so that a PATH that they
-set undoes nothing; another shell starts with the variables alone.
+bash reads the user's rc file first and activates the environment after it, so that a PATH that it sets undoes
+nothing; another shell starts with the variables alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..wheels import activation, child_env
 from .exec import become
 from .options import Options
 
-_FILES = Path(__file__).parent / "shell"
+_RC_FILE = Path(__file__).parent / "shell" / "bash.sh"
 
 
 class Shell(NamedTuple):
@@ -29,19 +29,15 @@ class Shell(NamedTuple):
 
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
     """Become the command. Raises NotStarted, NotExecutable, NotFound."""
-    check(version)
+    _check(version, options)
+    become(command, {**activated(version, os.environ), **options.own_variables(os.environ)})
+
+
+def run_shell(version: Version, options: Options, *, interactive: bool) -> NoReturn:
+    """Become the user's shell. Raises NotStarted, NotFound, NotExecutable."""
+    _check(version, options)
     theirs = options.own_variables(os.environ)
-    become(command, {**activated(version, os.environ), **theirs})
-
-
-def check(version: Version) -> None:
-    """Raises NotStarted for an environment without its Python: a command would take another one."""
-    if not os.access(version.python, os.X_OK):
-        raise NotStarted(
-            f"{version.directory}: this environment is broken: {version.python.name} is not in its bin/,"
-            " or the interpreter that it leads to is gone",
-            hint="envcheck list shows its state; envcheck install builds it again",
-        )
+    become(*shell(version, {**os.environ, **theirs}, interactive=interactive))
 
 
 def activated(version: Version, environ: Mapping[str, str]) -> dict[str, str]:
@@ -54,24 +50,25 @@ def activated(version: Version, environ: Mapping[str, str]) -> dict[str, str]:
     return changed
 
 
-def run_shell(version: Version, options: Options, *, interactive: bool) -> NoReturn:
-    """Become the user's shell. Raises NotStarted, NotFound, NotExecutable."""
-    check(version)
-    theirs = options.own_variables(os.environ)
-    become(*shell(version, {**os.environ, **theirs}, interactive=interactive))
-
-
 def shell(version: Version, environ: Mapping[str, str], *, interactive: bool) -> Shell:
     """The shell that $SHELL names. interactive: somebody types into it."""
     program = environ.get("SHELL") or "/bin/sh"
     activate = version.directory / "bin" / "activate"
-    name = Path(program).name
-    if not interactive or not activate.is_file():
-        return Shell([program], activated(version, environ))
-    if name == "fish":
-        read_it = "source " + activation.fish_quoted(f"{activate}.fish")
-        return Shell([program, "--init-command", read_it], dict(environ))
-    if name == "bash":
+    if interactive and activate.is_file() and Path(program).name == "bash":
         own = {**environ, "ENVCHECK_ACTIVATE": str(activate)}
-        return Shell([program, "--rcfile", str(_FILES / "bash.sh")], own)
+        return Shell([program, "--rcfile", str(_RC_FILE)], own)
     return Shell([program], activated(version, environ))
+
+
+def _check(version: Version, options: Options) -> None:
+    """Raises NotStarted for an environment without its Python, where a command would take another one, and
+    for an option that only containers have a use for."""
+    for name in ("volume", "engine-arg"):
+        if getattr(options, name.replace("-", "_")):
+            raise NotStarted(f"--{name}: {version.id} is an environment of wheels, not a container")
+    if not os.access(version.python, os.X_OK):
+        raise NotStarted(
+            f"{version.directory}: this environment is broken: {version.python.name} is not in its bin/,"
+            " or the interpreter that it leads to is gone",
+            hint="envcheck list shows its state; envcheck install builds it again",
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,8 +11,7 @@ from ...exit_codes import Cannot, CouldNotLook
 from .. import pylock
 from ..fit.models import Choice
 from ..lockfile import Lockfile
-from ..plan.models import StepName, WheelPlan
-from ..progress import Meter
+from ..plan.models import WheelPlan
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
@@ -19,6 +19,9 @@ from ..transaction.interfaces import Artifact, Stage
 from ..transaction.layout import Version
 from ..transaction.record import Built
 from . import environment, installing, uv
+
+if TYPE_CHECKING:
+    from ..mode import Reporter
 
 
 class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,16 +32,23 @@ class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
     public: str
 
 
-class WheelBuilder(msgspec.Struct, kw_only=True):
+class WheelBuilder:
     """The transaction's Builder for a locked environment."""
 
-    resolved: ResolvedWheels
-    request: Request
-    plan: WheelPlan
-    source: installing.FileSource
-    meter: Meter
-    step: Callable[[StepName], None]
-    _python: Interpreter | None = None
+    def __init__(
+        self,
+        resolved: ResolvedWheels,
+        request: Request,
+        plan: WheelPlan,
+        source: installing.FileSource,
+        reporter: Reporter,
+    ) -> None:
+        self._resolved = resolved
+        self._request = request
+        self._plan = plan
+        self._source = source
+        self._reporter = reporter
+        self._python: Interpreter | None = None
 
     def stages(self) -> Sequence[Stage]:
         return [
@@ -53,32 +63,36 @@ class WheelBuilder(msgspec.Struct, kw_only=True):
         return Built(
             python=self._python.version,
             interpreter=self._python.path,
-            installer=self.plan.installer,
+            installer=self._plan.installer,
         )
 
     def _get_python(self, version: Version) -> None:
-        candidate = self.resolved.choice.candidate
+        candidate = self._resolved.choice.candidate
         self._python = candidate.interpreter
         if self._python is None:
-            self.step("python")
-            self._python = get_python(candidate.python_to_get, self.request)
+            self._reporter.step("python")
+            self._python = get_python(candidate.python_to_get, self._request)
 
     def _create(self, version: Version) -> None:
         assert self._python is not None, "the stage before"
-        self.step("create")
-        environment.create(version.directory, self._python, prompt=self.resolved.lock.stack)
+        self._reporter.step("create")
+        environment.create(version.directory, self._python, prompt=self._resolved.lock.stack)
 
     def _install(self, version: Version) -> None:
-        self.step("fetch")
-        resolved, packages = self.resolved, self.plan.packages
-        sizes = {one.name: one.size or 0 for one in packages if not one.in_store}
-        progress = installing.FetchProgress(sizes, self.meter, lambda: self.step("install"))
-        lock, stack = resolved.lock, resolved.choice.stack
-        installing.install(version.directory, lock, stack, self.source, progress)
+        self._reporter.step("fetch")
+        target = installing.InstallTarget(version.directory, self._source, self._seen)
+        installing.install(target, self._resolved.lock, self._resolved.choice.stack)
+
+    def _seen(self, lines: list[str]) -> None:
+        """uv's own progress."""
+        if any(line.startswith("Prepared ") for line in lines):
+            self._reporter.step("install")
+        elif lines:
+            self._reporter.progress(lines[-1].strip())
 
     def _configure(self, version: Version) -> None:
-        self.step("configure")
-        resolved = self.resolved
+        self._reporter.step("configure")
+        resolved = self._resolved
         environment.configure(
             version.directory, resolved.choice.stack, resolved.lock, resolved.public
         )

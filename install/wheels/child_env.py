@@ -12,15 +12,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .. import places
-from ..network.pip_settings import Setting, pip_settings
+from ..network.pip_settings import pip_settings
 
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LD_LIBRARY_PATH")
+_FIXED = {
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "NO_COLOR": "1",
+    "NETRC": os.devnull,
+    "PIP_CONFIG_FILE": os.devnull,
+    "PYTHONNOUSERSITE": "1",
+}
 
-_OF_THE_NETWORK = (
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
-    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
-)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_OF_THE_NETWORK = (*_PROXIES, *map(str.lower, _PROXIES), "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 # How a compiler that stands beside the system's is found (environment modules, Spack, conda's own).
 _OF_COMPILERS = (
@@ -35,17 +40,14 @@ _OF_COMPILERS = (
 )
 
 
-def plain(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def plain() -> dict[str, str]:
     """What every one of them gets."""
-    return {
-        **_picked(_KEPT, environ),
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "NO_COLOR": "1",
-        "NETRC": os.devnull,
-        "PIP_CONFIG_FILE": os.devnull,
-        "PYTHONNOUSERSITE": "1",
-    }
+    return _picked(_KEPT, os.environ) | _FIXED
+
+
+def building() -> dict[str, str]:
+    """What a build gets beside that: where this machine's compilers and libraries are."""
+    return _picked(_OF_COMPILERS, os.environ)
 
 
 def online(scratch: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -54,15 +56,20 @@ def online(scratch: Path, environ: Mapping[str, str] | None = None) -> dict[str,
     scratch: a folder for a file with all certificates that are trusted.
     """
     source: Mapping[str, str] = os.environ if environ is None else environ
-    kept = {name: source[name] for name in _OF_THE_NETWORK if source.get(name)}
+    kept = _picked(_OF_THE_NETWORK, source)
     for name in ("NO_PROXY", "no_proxy"):  # no proxy knows this machine's own addresses
         kept[name] = ",".join([*filter(None, [source.get(name)]), "127.0.0.1", "localhost", "::1"])
     settings = pip_settings(source)
     if "proxy" in settings:
         kept |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), settings["proxy"].value)
-    if bundles := _named_bundles(source, settings):
+    named = [source.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")]
+    named += [settings["cert"].value] if "cert" in settings else []
+    system = source.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile or ""
+    # The system's certificates and those set for pip, requests and curl, where there are any of these.
+    if {name for name in named if name and Path(name).is_file()} - {system}:
+        bundles = [Path(name) for name in dict.fromkeys([system, *named]) if name]
         path = scratch / "certificates.pem"
-        path.write_bytes(b"\n".join(bundle.read_bytes() for bundle in bundles))
+        path.write_bytes(b"\n".join(one.read_bytes() for one in bundles if one.is_file()))
         kept["SSL_CERT_FILE"] = str(path)
     netrc = source.get("NETRC") or str(Path(source.get("HOME") or places.home()) / ".netrc")
     # uv makes its store of credentials, with a lock, where there is none: not in this user's home.
@@ -70,27 +77,10 @@ def online(scratch: Path, environ: Mapping[str, str] | None = None) -> dict[str,
     return {**own, "NETRC": netrc, **kept}
 
 
-def _named_bundles(source: Mapping[str, str], settings: Mapping[str, Setting]) -> list[Path]:
-    """The system's certificates and those set for pip, requests and curl; none without these."""
-    named = [source.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")]
-    named += [settings["cert"].value] if "cert" in settings else []
-    files = [Path(name) for name in dict.fromkeys(named) if name and Path(name).is_file()]
-    system = source.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile or ""
-    if not files or all(str(file) == system for file in files):
-        return []
-    return [*([Path(system)] if Path(system).is_file() else []), *files]
-
-
-def building(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a build gets beside that: where this machine's compilers and libraries are."""
-    return _picked(_OF_COMPILERS, environ)
-
-
 def bin_first(directory: Path, environment: Mapping[str, str]) -> str:
     """A PATH on which the environment's own programs come first."""
     return os.pathsep.join([str(directory / "bin"), environment.get("PATH", os.defpath)])
 
 
-def _picked(names: tuple[str, ...], environ: Mapping[str, str] | None) -> dict[str, str]:
-    source = os.environ if environ is None else environ
-    return {name: source[name] for name in names if name in source}
+def _picked(names: tuple[str, ...], source: Mapping[str, str]) -> dict[str, str]:
+    return {name: source[name] for name in names if source.get(name)}

@@ -12,7 +12,6 @@ import hashlib
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 from ..downloads import read
@@ -38,12 +37,13 @@ def differing(site: Path, before: set[str], *, linked: bool) -> list[str]:
     minds.
     """
     hashes: dict[str, set[str]] = {}  # one wheel may overwrite another's file
-    wrong: set[str] = set()
     suspects: set[str] = set()
+    wrong: set[str] = set()
     for record in site.glob("*.dist-info/RECORD"):
         times = []
-        for path, digest in _entries(record).items():
-            hashes.setdefault(path, set()).add(digest)
+        for row in filter(None, csv.reader(record.read_text("utf-8", "replace").splitlines())):
+            path = os.path.normpath(site / row[0])
+            hashes.setdefault(path, set()).add(row[1] if row[1:] else "")
             try:
                 status = os.lstat(path)
             except OSError:
@@ -52,39 +52,22 @@ def differing(site: Path, before: set[str], *, linked: bool) -> list[str]:
             times.append((status.st_mtime, path))
             if not stat.S_ISREG(status.st_mode):
                 wrong.add(path)
-        suspects |= _changed_later(times) if linked else set()
-    with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
-        wanted = sorted(suspects - wrong)
-        same = pool.map(lambda path: "" in hashes[path] or _sha256(path) in hashes[path], wanted)
-        wrong |= {path for path, is_same in zip(wanted, same, strict=True) if not is_same}
+        # A wheel is unpacked one file after the other: what comes after a pause was written later.
+        times.sort()
+        gaps = [n for n in range(1, len(times)) if times[n][0] - times[n - 1][0] > _PAUSE]
+        if linked and gaps:
+            suspects.update(path for _, path in times[gaps[0] :])
+    wanted = [path for path in sorted(suspects - wrong) if "" not in hashes[path]]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        sums = zip(wanted, pool.map(_sha256, wanted), strict=True)
+        wrong |= {path for path, checksum in sums if checksum not in hashes[path]}
     extra = files(site) - hashes.keys() - {f"{site}/.lock"}
     return sorted((wrong | extra) - before)
-
-
-def _entries(record: Path) -> dict[str, str]:
-    """The files of a wheel, each with "sha256=…"; "" where its RECORD has none."""
-    site, found = str(record.parent.parent), {}
-    for row in csv.reader(record.read_text("utf-8", "replace").splitlines()):
-        if row:
-            path = f"{site}/{row[0]}"
-            digest = row[1] if len(row) > 1 else ""
-            found[os.path.normpath(path) if ".." in path else path] = digest
-    return found
-
-
-def _changed_later(times: list[tuple[float, str]]) -> set[str]:
-    """Files that are newer than their wheel's unpacking, which writes one after the other."""
-    times.sort()
-    for number in range(1, len(times)):
-        if times[number][0] - times[number - 1][0] > _PAUSE:
-            return {path for _, path in times[number:]}
-    return set()
 
 
 def _sha256(path: str) -> str:
     """As a RECORD has it."""
     found = hashlib.sha256()
-    with suppress(OSError):
-        for piece in read(Path(path)):
-            found.update(piece)
+    for piece in read(Path(path)):
+        found.update(piece)
     return "sha256=" + base64.urlsafe_b64encode(found.digest()).decode().rstrip("=")

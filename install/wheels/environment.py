@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ... import scratch
 from ...exit_codes import PutBack
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
-from ..pythons.interpreter import Interpreter
+from ..pythons.interpreter import Interpreter, number
 from . import activation, child_env, logs, pip_conf
 
 _DEADLINE = 300.0  # seconds; a slow network file system takes its time for a few hundred files
@@ -28,20 +26,26 @@ def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> No
     message; what it had made until then is left to the caller.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
-    minor = tuple(int(part) for part in interpreter.minor.split("."))
-    if minor >= _VIRTUALENV_FROM:
-        with scratch.directory() as folder:
-            command = _virtualenv(directory, interpreter, folder, prompt)
-            result = _run(directory, "virtualenv.log", command)
-    else:
-        argv: list[str | Path] = [interpreter.path, "-I", "-m", "venv", "--without-pip"]
-        argv += ["--prompt", prompt] if prompt else []
-        argv += [directory]
-        result = _run(directory, "venv.log", argv)
+    own: list[str | Path] = [interpreter.path, "-I", "-m", "venv", "--without-pip"]
+    with scratch.directory() as folder:
+        if number(interpreter.minor) >= _VIRTUALENV_FROM:
+            # A cache of its own: what the user's remembers of interpreters may be out of date.
+            own = [sys.executable, "-I", "-m", "virtualenv", "--with-traceback"]
+            own += ["--python", interpreter.path, "--app-data", folder / "app-data"]
+            own += ["--no-seed", "--no-download", "--no-periodic-update", "--no-vcs-ignore"]
+        own += ["--prompt", prompt] if prompt else []
+        result = logs.run(
+            [*own, directory],
+            log=logs.path(directory, "venv.log"),
+            env={**child_env.plain(), "VIRTUALENV_CONFIG_FILE": os.devnull},
+            deadline=_DEADLINE,
+        )
     if not result.ok or not (directory / "bin" / "python").exists():
+        exited = result.outcome == "exited" and result.code >= 0
+        lines: list[str] = result.tail(1).splitlines() if exited else []
         raise PutBack(
             f"no virtual environment of {interpreter.path} could be made in {directory}: "
-            f"{_failure(result)}",
+            + (lines[-1].strip() if lines else f"it {result.describe()}"),
             hint=""
             if interpreter.has_venv
             else f"install the venv module of Python {interpreter.minor}",
@@ -56,26 +60,3 @@ def configure(directory: Path, stack: Stack, lock: Lockfile, public: str) -> Non
     """
     pip_conf.write(directory, stack, lock, public)
     activation.write(directory, stack.environment)
-
-
-def _virtualenv(
-    directory: Path, interpreter: Interpreter, folder: Path, prompt: str
-) -> list[str | Path]:
-    """With a cache of its own: what the user's remembers of interpreters may be out of date."""
-    argv: list[str | Path] = [sys.executable, "-I", "-m", "virtualenv", "--with-traceback"]
-    argv += ["--python", interpreter.path, "--app-data", folder / "app-data"]
-    argv += ["--no-seed", "--no-download", "--no-periodic-update", "--no-vcs-ignore"]
-    argv += ["--prompt", prompt] if prompt else []
-    return [*argv, directory]
-
-
-def _run(directory: Path, log: str, argv: Sequence[str | Path]) -> Any:
-    env = {**child_env.plain(), "VIRTUALENV_CONFIG_FILE": os.devnull}
-    return logs.run(argv, log=logs.path(directory, log), env=env, deadline=_DEADLINE)
-
-
-def _failure(result: Any) -> str:
-    if result.outcome != "exited" or result.code < 0:
-        return f"it {result.describe()}"
-    lines: list[str] = result.tail(1).splitlines()
-    return lines[-1].strip() if lines else f"it {result.describe()}"

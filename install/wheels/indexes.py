@@ -81,7 +81,7 @@ class Indexes:
         Raises CouldNotLook where the index does not answer.
         """
         name = canonicalize_name(Requirement(self.stack.requirement.format(version="0")).name)
-        return _lacks(self.url(self.stack.index_of(name)), name, self.session)
+        return self._lacks(self.url(self.stack.index_of(name)), name)
 
     def ask(self, url: str) -> None:
         """Ask for what uv could not get. Raises CouldNotLook with why; else uv may try again."""
@@ -99,8 +99,7 @@ class Indexes:
         hint = ""
         for url in urls:
             try:
-                patience = _HURRIED if len(urls) > 1 else {}
-                lacks = _lacks(url, self._probed(name), self.session, **patience)
+                lacks = self._lacks(url, self._probed(name), **(_HURRIED if urls[1:] else {}))
             except CouldNotLook as error:
                 lacks, hint = str(error), hint or error.hint
             if not lacks:
@@ -121,33 +120,30 @@ class Indexes:
             return distribution
         return next((one for one in own.packages if not set(one) & set("*?[")), "")
 
+    def _lacks(self, url: str, project: str, **patience: Any) -> str:
+        """Why this is not the right index, when it is asked for a project; "" for a page that names files.
+
+        Raises CouldNotLook where it does not answer.
+        """
+        shown = self.session.public(url)
+        try:
+            page = f"{url.rstrip('/')}/{project}/" if project else url
+            with self.session.get(page, headers=_ACCEPT, **patience) as response:
+                has_files = b".whl" in response.content or b".tar.gz" in response.content
+        except CouldNotLook as error:
+            if getattr(error, "status", None) == 404:
+                return f"{shown} has no {project or 'package index (404)'}"
+            why = str(error)
+            named = (urlsplit(url).hostname or url) in why
+            raise CouldNotLook(why if named else f"{shown}: {why}", error.hint) from None
+        return "" if has_files or not project else f"{shown} has no file of {project}"
+
     def _ways_out(self, hint: str) -> str:
         """What mends it, where that is known, and what can be had instead."""
         stacks = [f"--stack {name}, " for name in self.stack.otherwise]
         mends = f"{hint.rstrip('.')}. " if hint else ""
         ways = f"another address of it (--index NAME=URL), {''.join(stacks)}or NVIDIA's container"
         return f"{mends}Alternatives: {ways}."
-
-
-def _lacks(url: str, project: str, session: Session, **patience: Any) -> str:
-    """Why this is not the right index, when it is asked for a project; "" for a page that names files.
-
-    Raises CouldNotLook where it does not answer.
-    """
-    shown = session.public(url)
-    try:
-        page = f"{url.rstrip('/')}/{project}/" if project else url
-        with session.get(page, headers=_ACCEPT, **patience) as response:
-            has_files = b".whl" in response.content or b".tar.gz" in response.content
-    except CouldNotLook as error:
-        if getattr(error, "status", None) == 404:
-            return (
-                f"{shown} has no {project}" if project else f"{shown} is not a package index (404)"
-            )
-        named = urlsplit(url).hostname or url
-        why = str(error)
-        raise CouldNotLook(why if named in why else f"{shown}: {why}", error.hint) from None
-    return "" if has_files or not project else f"{shown} has no file of {project}"
 
 
 def _asked(stack: Stack, indexes: list[str]) -> dict[str, list[str]]:
@@ -157,7 +153,7 @@ def _asked(stack: Stack, indexes: list[str]) -> dict[str, list[str]]:
     for text in indexes:
         named = not text.startswith(("https://", "http://"))
         name, _, url = text.partition("=") if named else (PUBLIC, "", text)
-        if named and name not in (PUBLIC, *known):
+        if name not in (PUBLIC, *known):
             has = f"Its indexes are {', '.join(known)}" if known else "It has no index of its own"
             raise UsageError(
                 f"--index {typed(text)}: the stack {stack.name} has no index named {typed(name)}",

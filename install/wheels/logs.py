@@ -12,13 +12,6 @@ from .. import processes
 OWN = ".envcheck"  # the folder in an environment that is envcheck's
 
 
-def work(directory: Path) -> Path:
-    """The environment's own folder of envcheck's, made where it is missing."""
-    folder = directory / OWN
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 def path(directory: Path, name: str) -> Path:
     return directory / OWN / "logs" / name
 

@@ -19,7 +19,6 @@ from ..fit.models import Choice
 from ..lockfile import Lockfile
 from ..plan import wheel_planning
 from ..plan.models import WheelPlan
-from ..progress import Meter
 from ..request import InstallOptions, Request
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class WheelMode:
-    """Holds what the stages share: the look at the machine, the connections, the store."""
+    """Holds what the stages share: the look at the machine, the connections, the downloads."""
 
     def __init__(
         self,
@@ -52,13 +51,15 @@ class WheelMode:
         self._options = options
         self._reporter = reporter
         self._bundle: Bundle | None = None
+        self._lock: Lockfile | None = None
+        self._where = str(by_lock or request.lock)  # what errors call the lock
         if request.offline:
             from ..bundle.reading import Bundle
 
-            self._bundle = exits.enter_context(Bundle(request.offline))
-        self._lock, self._where = _given(request, by_lock)
-        # Version of Python → what the bundle holds for it.
-        self._bundled = self._bundle.locks() if self._bundle is not None else {}
+            self._bundle = Bundle(request.offline)
+            self._lock, self._where = self._bundle.lock(), f"{request.offline}: its lock"
+        elif by_lock or request.lock:
+            self._lock = pylock.read(by_lock or Path(request.lock))
         reporter.say("looking at this machine")
         collected = survey.collecting()
         # Which takes longer to import than all the rest: meanwhile the collector runs.
@@ -70,19 +71,16 @@ class WheelMode:
         self._made: dict[str, Indexes] = {}
 
     def _by_lock(self) -> Request:
-        """The request, as the lock that is given makes it. Which of a bundle's locks it is, the Pythons that
-        are here decide."""
+        """The request, as the lock that is given makes it; whether a bundle's fits, the Pythons that are here
+        decide."""
         request, lock = self.request, self._lock
-        if self._bundled:
-            lock = next(iter(self._bundled.values()))
-            return msgspec.structs.replace(request, stack=lock.stack, release=lock.release)
         if lock is None:
             return request
         return msgspec.structs.replace(
             request,
-            stack=request.stack or lock.stack,
+            stack=lock.stack if self._bundle else request.stack or lock.stack,
             release=lock.release,
-            python=request.python or lock.python,
+            python=request.python or ("" if self._bundle else lock.python),
         )
 
     def _indexes(self, stack: Stack) -> Indexes | None:
@@ -96,8 +94,8 @@ class WheelMode:
 
     def fit(self) -> Choice:
         machine, load = self.machine, None
-        if self._bundle is not None:
-            bundled = _stack_of(self._bundle, list(self._bundled))
+        if self._bundle is not None and self._lock is not None:
+            bundled = _stack_of(self._bundle, self._lock.python)
 
             def load(name: str) -> Stack:
                 return bundled
@@ -115,61 +113,49 @@ class WheelMode:
             space=space_at(self.request.path or places.environments(), machine.snapshot),
             load=load,
         )
-        if self._bundled:
-            assert choice.candidate.interpreter is not None, "without a network none is got"
-            minor = choice.candidate.interpreter.minor
-            self._lock, self._where = self._bundled[minor], f"{self.request.offline}: its lock"
         if self._lock is not None:
             given_lock.check(self._lock, choice, self._where)
         return choice
 
     def resolve(self, choice: Choice) -> ResolvedWheels:
-        indexes = self._indexes(choice.stack)
-        lock = self._locked(choice, indexes)
-        public = self.machine.public
+        indexes, lock, public = self._indexes(choice.stack), self._lock, self.machine.public
+        if lock is None:
+            assert indexes is not None, "only a bundle does without"
+            from .resolve import resolve
+
+            self._reporter.say(f"resolving {choice.stack.name} {choice.candidate.release.release}")
+            lock = resolve(choice, indexes)
+        if self._bundle is not None:
+            self._bundle.check(lock)
+        else:
+            for file in lock.files:
+                self.session.permit(file.url)
         return ResolvedWheels(
             choice=choice,
             lock=lock,
             public=self.session.public(public.url) if public else public_of(choice.stack, lock),
         )
 
-    def _locked(self, choice: Choice, indexes: Indexes | None) -> Lockfile:
-        lock = self._lock
-        if lock is not None and self._bundle is not None:
-            self._bundle.check(lock)
-            return lock
-        assert indexes is not None, "only a bundle does without"
-        if lock is None:
-            from .resolve import resolve
-
-            self._reporter.say(f"resolving {choice.stack.name} {choice.candidate.release.release}")
-            lock = resolve(choice, indexes)
-        for file in lock.files:
-            self.session.permit(file.url)
-        return lock
-
     def plan(self, resolved: ResolvedWheels) -> WheelPlan:
         lock, choice = resolved.lock, resolved.choice
-        digest = pylock.digest(lock)
         root = layout.root_of(self.request, choice.stack.name)
         directory = str(root.path)
-        version = layout.version_id(lock.release, f"py{lock.python}", digest)
+        version = layout.version_id(lock.release, f"py{lock.python}", pylock.digest(lock))
         validate.check_path(directory, version, self.request)
         guard.look(root)
         sdists.check_programs(lock, choice.stack)
         indexes = self._indexes(choice.stack)
-        snapshot = self.machine.snapshot
         here = wheel_planning.WheelPlanInputs(
             directory=directory,
             version=layout.free_id(root, version),
             installer=uv.described(),
-            environment=space_at(directory, snapshot),
-            cache=space_at(places.uv_cache(), snapshot),
+            environment=space_at(directory, self.machine.snapshot),
+            cache=space_at(places.uv_cache(), self.machine.snapshot),
             cached=self._cached(lock),
             remarks=indexes.remarks if indexes else [],
             offline=self._bundle is not None,
         )
-        return wheel_planning.plan(choice, resolved.lock, here)
+        return wheel_planning.plan(choice, lock, here)
 
     def artifact(self, resolved: ResolvedWheels) -> Artifact:
         return artifact(resolved.lock)
@@ -179,25 +165,18 @@ class WheelMode:
         if self._bundle is not None:
             self._reporter.say(f"verifying the {len(resolved.lock.files)} files of the bundle")
             self._bundle.adopt(resolved.lock, self._files)
-        indexes = self._indexes(resolved.choice.stack)
-        return WheelBuilder(
-            resolved=resolved,
-            request=self.request,
-            plan=plan,
-            source=FileSource(self._files, indexes),
-            meter=Meter(self._reporter.progress),
-            step=self._reporter.step,
-        )
+        source = FileSource(self._files, self._indexes(resolved.choice.stack))
+        return WheelBuilder(resolved, self.request, plan, source, self._reporter)
 
     def _cached(self, lock: Lockfile) -> frozenset[str]:
         """The sha256 of files that are not fetched: uv has unpacked their version, or they are downloaded."""
         unpacked = uv_cache.packages()
-        names = {
+        return frozenset(
             package.file.sha256
-            for package in lock.packages
-            if package.version.replace("-", "_") in unpacked.get(package.name, ())
-        }
-        return frozenset(names | {file.sha256 for file in lock.files if self._files.has(file)})
+            for package in [*lock.packages, *lock.building]
+            if package.version.replace("-", "_").lower() in unpacked.get(package.name, ())
+            or self._files.has(package.file)
+        )
 
     def verify_options(self, resolved: ResolvedWheels) -> VerifyOptions:
         stack = resolved.choice.stack
@@ -216,18 +195,10 @@ class WheelMode:
         return VerifyOptions(look, stack.must_pass, without_gpu)
 
 
-def _stack_of(bundle: Bundle, minors: list[str]) -> Stack:
-    """The stack of a bundle, whose releases are for the Pythons that the bundle has locks for."""
+def _stack_of(bundle: Bundle, minor: str) -> Stack:
+    """The stack of a bundle, whose releases are for the Python that the bundle has a lock for."""
     from ..catalogue.schema import read
 
     stack = read(bundle.stack_text, f"{bundle.place}: stack.toml")
-    releases = [msgspec.structs.replace(release, python=minors) for release in stack.releases]
+    releases = [msgspec.structs.replace(release, python=[minor]) for release in stack.releases]
     return msgspec.structs.replace(stack, releases=releases)
-
-
-def _given(request: Request, by_lock: Path | None) -> tuple[Lockfile | None, str]:
-    """The lock that is installed, and what errors call it; None: it is made. Raises UsageError."""
-    if by_lock or request.lock:
-        path = by_lock or Path(request.lock)
-        return pylock.read(path), str(path)
-    return None, ""

@@ -37,7 +37,12 @@ def check(pins: Iterable[Pin], indexes: Indexes) -> None:
 def check_file(pin: Pin, file: LockedFile, stack: Stack) -> None:
     """Raises Cannot for the file of another package, and for a source distribution that the stack does not
     name: building it runs its code."""
-    if not _is_of(file.name, pin):
+    if file.kind == "wheel":
+        own = canonicalize_name(file.name.partition("-")[0]) == pin.name
+    else:
+        stem = file.name.removesuffix(".tar.gz").removesuffix(".zip")
+        own = canonicalize_name(stem).startswith(f"{pin.name}-")
+    if not own:
         raise Cannot(f"the index offers {file.name} as a file of {pin.name} {pin.version}")
     if file.kind == "sdist":
         sdists.allowed(pin.name, pin.version, file, stack)
@@ -57,28 +62,12 @@ def _refusal(pin: Pin, indexes: Indexes) -> str:
             f"{known} has no {pin.name} that fits, and {shown(pin.index)} offers {pin.version} under that"
             f" name; {pin.name} is taken from no other index"
         )
-    return _placeholder(pin, owner)
-
-
-def _placeholder(pin: Pin, owner: str) -> str:
-    """Why this version is no software; "" for software."""
     version = Version(pin.version)
-    known = packages.placeholder(pin.name, pin.version)
+    known_as = packages.placeholder(pin.name, pin.version)
     # Under every name that NVIDIA held, the table's or not, this was the placeholder's number.
-    numbered = (
-        pin.name.startswith("nvidia-") and version.base_version == "0.0.1" and version.is_devrelease
-    )
-    if known is None and not numbered:
+    numbered = version.base_version == "0.0.1" and version.is_devrelease
+    if known_as is None and not (numbered and pin.name.startswith("nvidia-")):
         return ""
     kind = "not NVIDIA's software" if version.major == 99 and owner == PUBLIC else "a placeholder"
-    why = known.why if known else "it only holds the name"
+    why = known_as.why if known_as else "it only holds the name"
     return f"{pin.name} {pin.version} is {kind}: {why}"
-
-
-def _is_of(filename: str, pin: Pin) -> bool:
-    """Whether a file's name begins with the package's own."""
-    name = filename.partition("-")[0] if filename.endswith(".whl") else ""
-    if name:
-        return canonicalize_name(name) == pin.name
-    stem = filename.removesuffix(".tar.gz").removesuffix(".zip")
-    return canonicalize_name(stem).startswith(f"{pin.name}-")

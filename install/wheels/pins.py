@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,8 +15,8 @@ from ..pythons.interpreter import Interpreter
 
 PROJECT = "envcheck-resolution"  # what uv calls the requirements
 
-# The newest glibc levels that uv's --python-platform knows, below 2.28 there is one.
-_LEVELS = (17, 28, *range(31, 41))
+# The glibc levels that uv's --python-platform knows, the newest first.
+_LEVELS = (*range(40, 30, -1), 28, 17)
 
 _MANYLINUX = re.compile(r"manylinux_(2_\d+)_")
 
@@ -66,9 +65,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def options(self) -> list[str]:
         if self.interpreter is not None and Path(self.interpreter.path).is_absolute():
             return ["--python", self.interpreter.path]
+        found = re.fullmatch(r"2\.(\d+)", self.glibc)
+        level = next((n for n in _LEVELS if found and n <= int(found[1])), None)
         given = ["--python", sys.executable, "--python-version", self.minor]
-        level = _level(self.glibc)
-        return [*given, *(["--python-platform", f"{self.architecture}-{level}"] if level else [])]
+        platform_ = f"{self.architecture}-manylinux_2_{level}"
+        return [*given, *(["--python-platform", platform_] if level else [])]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,9 +89,3 @@ class NoSolution(Exception):
         super().__init__(explanation)
         self.whole = whole
         self.hints = hints
-
-
-def _level(glibc: str) -> str:
-    found = re.fullmatch(r"2\.(\d+)", glibc)
-    fitting: Sequence[int] = [n for n in _LEVELS if found and n <= int(found[1])]
-    return f"manylinux_2_{fitting[-1]}" if fitting else ""

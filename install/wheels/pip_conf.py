@@ -5,7 +5,7 @@ pip may add and change packages. A constraint file refuses what a dependency of 
 - another version of the framework (``===``: ``==1.0`` lets "1.0+anything" in), or another distribution;
 - another version of a package from the stack's own index: pip takes the highest of all indexes;
 - a version that the catalogue knows to break the release, such as a protobuf that is too new for it;
-- a name that nobody holds on the public registry, or a version there that only holds a name.
+- a name of the stack's own index that nobody holds on the public registry.
 """
 
 from __future__ import annotations
@@ -18,40 +18,21 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ...data import packages
-from ..catalogue.model import PUBLIC, Stack
+from ..catalogue.model import PUBLIC, Release, Stack
 from ..lockfile import Lockfile
 from ..network import addresses
 from . import logs
-
-CONSTRAINTS = "constraints.txt"  # in the environment's own folder of envcheck's
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _HEAD = """\
 # Written by envcheck: what pip does not change here. To change one of these, too, for one command:
-#   PIP_CONSTRAINT=/dev/null {python} -m pip install PACKAGE"""
-_OTHERS = "# Other distributions of TensorFlow would install their files over this one's."
-_BOUND = "# With other versions this release does not work, by envcheck's catalogue."
-_EMPTY = "# Versions on the public registry that only hold a name."
-_FREE = """\
-# Names of {indexes} that have no owner on the public registry. To install one anyway:
-#   {alone}"""
-# pip's other settings, --isolated included, would leave the second index where it is.
-_ALONE = "PIP_CONFIG_FILE=/dev/null python -m pip install --no-deps --index-url {url} NAME"
-
+#   PIP_CONSTRAINT=/dev/null {python} -m pip install PACKAGE
+"""
 _CONF = """\
 # Written by envcheck for this environment alone. The constraints say what pip does not change.
 [global]
 constraint = {constraints}
-"""
-_CONF_PUBLIC = """\
-# What is locked came from here.
-index-url = {index}
-"""
-_CONF_OWN = """\
-# pip asks these beside its index, and takes the highest version of all. Another package of theirs alone:
-#   {alone}
-extra-index-url =
 """
 
 
@@ -60,25 +41,24 @@ def write(directory: Path, stack: Stack, lock: Lockfile, public: str) -> None:
 
     public: the URL of the index that pip and uv are configured with, without credentials.
     """
-    constraints = logs.work(directory) / CONSTRAINTS
+    constraints = directory / logs.OWN / "constraints.txt"
+    constraints.parent.mkdir(parents=True, exist_ok=True)
     python = shlex.quote(str(directory / "bin" / "python"))
-    constraints.write_text(constraints_text(stack, lock, python), encoding="utf-8")
-    conf = text(constraints, replaced_public(stack, lock, public), own_indexes(stack, lock))
-    (directory / "pip.conf").write_text(conf, encoding="utf-8")
+    lines = constraints_of(stack, lock)
+    constraints.write_text(
+        _HEAD.format(python=python) + "".join(f"{one}\n" for one in lines), "utf-8"
+    )
+    # Another index stood in the place of the configured one, and does here, too.
+    used = public_of(stack, lock)
+    replaced = used if _is_safe(used) and used.rstrip("/") != public.rstrip("/") else ""
+    (directory / "pip.conf").write_text(
+        text(constraints, replaced, own_indexes(stack, lock)), "utf-8"
+    )
 
 
 def public_of(stack: Stack, lock: Lockfile) -> str:
     """The public index that a lock was made with; "" where all is from the stack's own."""
     return next((p.index for p in lock.packages if stack.index_of(p.name) == PUBLIC), "")
-
-
-def replaced_public(stack: Stack, lock: Lockfile, public: str) -> str:
-    """The index that stood in the configured public one's place; "" where that one itself did.
-
-    In the environment it takes its place too: beside it, it would be one more index to be confused with.
-    """
-    used = public_of(stack, lock)
-    return used if _is_safe(used) and used.rstrip("/") != public.rstrip("/") else ""
 
 
 def own_indexes(stack: Stack, lock: Lockfile) -> list[str]:
@@ -90,69 +70,45 @@ def own_indexes(stack: Stack, lock: Lockfile) -> list[str]:
     return [index for index in found if _is_safe(index)]
 
 
-def constraints_text(stack: Stack, lock: Lockfile, python: str = "python") -> str:
-    """What may not change; what is refused; the catalogue's bounds. python: in the comment's command."""
+def constraints_of(stack: Stack, lock: Lockfile) -> list[str]:
+    """What may not change, what is refused, and the catalogue's bounds."""
+    releases = [release for release in stack.releases if release.release == lock.release]
     framework = canonicalize_name(stack.distribution)
     locked = {package.name: package.version for package in lock.packages}
-    asked = {framework, *_beside(stack, lock.release)}
-    kept = {n: v for n, v in locked.items() if n in asked or stack.index_of(n) != PUBLIC}
-    others = packages.TENSORFLOWS - set(locked) if framework in packages.TENSORFLOWS else set()
-    refused = {name for name in others if stack.index_of(name) == PUBLIC}
-    empty = {
-        name: versions
-        for name, versions in packages.placeholders().items()
-        if name not in {*locked, *others} and stack.index_of(name) == PUBLIC
-    }
-    parts = [
-        (_HEAD.format(python=python), [f"{name}==={version}" for name, version in kept.items()]),
-        (_OTHERS, [f"{name}<0" for name in refused]),
-        (_BOUND, _bounds(stack, lock.release, set(kept))),
-        (_EMPTY, [f"{name}!={',!='.join(versions)}" for name, versions in empty.items()]),
-    ]
-    if own := own_indexes(stack, lock):
+    asked = {framework, *_names(releases)}
+    kept = {n for n in locked if n in asked or stack.index_of(n) != PUBLIC}
+    # Other distributions of TensorFlow would install their files over this one's.
+    refused = packages.TENSORFLOWS - set(locked) if framework in packages.TENSORFLOWS else set()
+    refused = {name for name in refused if stack.index_of(name) == PUBLIC}
+    if own_indexes(stack, lock):
         free = [n for n in packages.unregistered() if n not in locked]
-        alone = _ALONE.format(url=shlex.quote(own[0]))
-        parts.append(
-            (
-                _FREE.format(indexes=" and ".join(own), alone=alone),
-                [f"{name}<0" for name in free if stack.index_of(name) != PUBLIC],
-            )
-        )
-    return "".join(
-        f"{line}\n" for title, lines in parts if lines for line in (title, *sorted(lines))
-    )
-
-
-def _beside(stack: Stack, release: str) -> set[str]:
-    """What the release asks for by name beside the framework: another one, with `--with`."""
-    found = (one for one in stack.releases if one.release == release)
-    lines = (line for one in found for line in one.extra_requirements)
-    return {canonicalize_name(Requirement(line).name) for line in lines}
+        refused |= {name for name in free if stack.index_of(name) != PUBLIC}
+    bounds = [*stack.constraints, *(line for release in releases for line in release.constraints)]
+    return [
+        *(f"{name}==={locked[name]}" for name in sorted(kept)),
+        *(f"{name}<0" for name in sorted(refused)),
+        *(line for line in dict.fromkeys(bounds) if _is_bound(Requirement(line), kept)),
+    ]
 
 
 def text(constraints: Path, index: str, own: list[str]) -> str:
     """index: in the place of the configured one; "" leaves that. own: beside it."""
     # As a URL: pip separates the files of this setting at white space.
     found = _CONF.format(constraints=constraints.absolute().as_uri())
-    if index:
-        found += _CONF_PUBLIC.format(index=index)
-    if own:
-        found += _CONF_OWN.format(alone=_ALONE.format(url=shlex.quote(own[0])))
-        found += "".join(f"    {one}\n" for one in own)
-    return found
+    found += f"index-url = {index}\n" if index else ""
+    # pip asks these beside its index, and takes the highest version of all.
+    return found + ("extra-index-url =\n" + "".join(f"    {one}\n" for one in own) if own else "")
 
 
-def _bounds(stack: Stack, release: str, pinned: set[str]) -> list[str]:
-    """The catalogue's constraints on packages that are not pinned."""
-    of_release = [r.constraints for r in stack.releases if r.release == release]
-    lines = dict.fromkeys([*stack.constraints, *(one for found in of_release for one in found)])
-    bounds = {line: Requirement(line) for line in lines}
-    # pip takes no constraint with an extra.
-    return [
-        line
-        for line, bound in bounds.items()
-        if not bound.extras and canonicalize_name(bound.name) not in pinned
-    ]
+def _names(releases: list[Release]) -> set[str]:
+    """What the releases ask for by name beside the framework."""
+    lines = (line for release in releases for line in release.extra_requirements)
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
+def _is_bound(bound: Requirement, pinned: set[str]) -> bool:
+    """Whether it bounds what is not pinned; pip takes no constraint with an extra."""
+    return not bound.extras and canonicalize_name(bound.name) not in pinned
 
 
 def _is_safe(index: str) -> bool:

@@ -20,7 +20,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from ...exit_codes import Cannot, CouldNotLook
-from ..catalogue.model import Sdist, Stack
+from ..catalogue.model import Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
@@ -48,23 +48,25 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
             hint="install it (python3 -m pip install uv), or bring a lock or bundle that another "
             "machine made (--lock, --offline)",
         )
-    stack, candidate = choice.stack, choice.candidate
+    stack, candidate, release = choice.stack, choice.candidate, choice.candidate.release
     target = Target.of(candidate.python_to_get, candidate.interpreter)
-    bounds = constraints(choice)
-    likely = [Requirement(line).name for line in candidate.release.constraints]
+    likely = [Requirement(line).name for line in release.constraints]
+    bounds = [*stack.constraints, *release.constraints]
+    wanted = [stack.requirement.format(version=release.version), *release.extra_requirements]
     try:
-        wanted = requirements(choice, target.minor)
+        wanted += seed(target.minor)  # this Python's pip
         pins = resolution.solve(wanted, bounds, target, indexes, likely=likely)
         packages = _locked(pins, indexes, target)
         building = _building(packages, stack, target, indexes)
     except NoSolution as error:
         why = indexes.lacks() or error
-        release = candidate.release.release
-        sentence = f"{stack.name} {release} cannot be resolved for Python {target.minor}: {why}"
-        raise Cannot(sentence, hint=" ".join(error.hints)) from None
+        raise Cannot(
+            f"{stack.name} {release.release} cannot be resolved for Python {target.minor}: {why}",
+            hint=" ".join(error.hints),
+        ) from None
     return Lockfile(
         stack=stack.name,
-        release=candidate.release.release,
+        release=release.release,
         python=target.minor,
         architecture=target.architecture,
         packages=packages,
@@ -73,18 +75,6 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
         gpu=stack.gpu,
         created_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-
-
-def requirements(choice: Choice, minor: str) -> list[str]:
-    """What the environment is asked to hold: the stack, the release's extras, and this Python's pip."""
-    release = choice.candidate.release
-    wanted = choice.stack.requirement.format(version=release.version)
-    return [wanted, *release.extra_requirements, *seed(minor)]
-
-
-def constraints(choice: Choice) -> list[str]:
-    """The catalogue's pins: the stack's, and the release's."""
-    return [*choice.stack.constraints, *choice.candidate.release.constraints]
 
 
 def best_file(files: Iterable[OfferedFile], select: Selector) -> OfferedFile | None:
@@ -139,11 +129,11 @@ def _hashed(file: OfferedFile, session: Session) -> LockedFile:
     """The file with its sha256: where its index gives another hash or none, it is fetched once.
 
     Nothing vouches for the first file but the connection to the index; from then on, the lock does. Raises
-    CouldNotLook where it has not the hash that the index gives.
+    CouldNotLook where it has not the hash or the size that the index gives.
     """
-    known = {name: getattr(file, name) for name in LockedFile.__struct_fields__}
+    locked = LockedFile(name=file.name, url=file.url, sha256=file.sha256, size=file.size)
     if file.sha256:
-        return LockedFile(**known)
+        return locked
     algorithm, _, expected = file.other_hash.partition("=")
     sums = [hashlib.sha256(), *([hashlib.new(algorithm)] if algorithm else [])]
     size = 0
@@ -152,16 +142,13 @@ def _hashed(file: OfferedFile, session: Session) -> LockedFile:
             size += len(piece)
             for checksum in sums:
                 checksum.update(piece)
-    if file.size not in (None, size):
-        raise CouldNotLook(
-            f"{session.public(file.url)} has {size} bytes, and its index says {file.size}"
-        )
-    if algorithm and sums[1].hexdigest() != expected:
-        raise CouldNotLook(
-            f"{session.public(file.url)} has the {algorithm} {sums[1].hexdigest()}, "
-            f"and its index says {expected}"
-        )
-    return msgspec.structs.replace(LockedFile(**known), sha256=sums[0].hexdigest(), size=size)
+    found = [(f"{size} bytes", f"{file.size if file.size is not None else size} bytes")]
+    if algorithm:
+        found.append((f"the {algorithm} {sums[1].hexdigest()}", f"the {algorithm} {expected}"))
+    for has, says in found:
+        if has != says:
+            raise CouldNotLook(f"{session.public(file.url)} has {has}, and its index says {says}")
+    return msgspec.structs.replace(locked, sha256=sums[0].hexdigest(), size=size)
 
 
 def _size(file: LockedFile, indexes: Indexes) -> int | None:
@@ -174,15 +161,13 @@ def _size(file: LockedFile, indexes: Indexes) -> int | None:
 
 
 def _building(
-    packages: Sequence[LockedPackage],
-    stack: Stack,
-    target: Target,
-    indexes: Indexes,
+    packages: Sequence[LockedPackage], stack: Stack, target: Target, indexes: Indexes
 ) -> list[LockedPackage]:
     """What the sdists among them are built with, each file once."""
+    allowed = {sdist.sha256: sdist for sdist in stack.sdists}
     found: dict[str, LockedPackage] = {}
     for package in packages:
-        sdist = _sdist(package, stack)
+        sdist = allowed.get(package.file.sha256)
         if sdist is None or not sdist.build.requires:
             continue
         pins = resolution.solve(sdist.build.requires, [], target, indexes)
@@ -190,10 +175,3 @@ def _building(
             needed_by = tool.needed_by or [package.name]
             found[tool.file.sha256] = msgspec.structs.replace(tool, needed_by=needed_by)
     return sorted(found.values(), key=lambda tool: (tool.name, Version(tool.version)))
-
-
-def _sdist(package: LockedPackage, stack: Stack) -> Sdist | None:
-    if package.file.kind == "wheel":
-        return None
-    hashes = {sdist.sha256: sdist for sdist in stack.sdists}
-    return hashes.get(package.file.sha256)

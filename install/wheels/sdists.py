@@ -20,12 +20,8 @@ from . import child_env
 _ALLOWING = "a stack file of your own can allow it, by name, version and sha256, under [[sdists]]"
 
 _LINES = 6  # of a build's last words that an error shows
-# What uv and pip put before a build's own lines, and what they print themselves.
-_FRAME = re.compile(r"^\s*(?:DEBUG |[│╰─>]+)\s*")
-_OF_INSTALLERS = (
-    *("hint:", "note:", "help:", "[", "cause:", "Caused by", "ERROR: Failed"),
-    *("error: Failed to build", "error: subprocess-exited", "error: metadata-generation"),
-)
+_FRAME = re.compile(r"^\s*(?:DEBUG |[│╰─>]+)\s*")  # what uv puts before a build's own lines
+_OF_UV = ("hint:", "note:", "help:", "[", "cause:", "Caused by", "error: Failed to build")
 _ERROR = re.compile(r"[Ee]rror:|ERROR|\bfatal\b|CMake Error")
 
 
@@ -122,6 +118,6 @@ def failure(job: Job, result: Any, log: Path) -> PutBack:
 def last_words(output: str) -> str:
     """The error that a build's output ends with, in one line."""
     lines = [_FRAME.sub("", line).strip() for line in output.splitlines()]
-    lines = [line for line in lines if line and not line.startswith(_OF_INSTALLERS)]
+    lines = [line for line in lines if line and not line.startswith(_OF_UV)]
     errors = [line for line in lines if _ERROR.search(line)]
     return " / ".join(dict.fromkeys((errors or lines)[-_LINES:])) or "it printed nothing"

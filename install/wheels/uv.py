@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,13 @@ _PYTHON_DEADLINE = 1800.0  # seconds for 30 MB
 
 _RETRIES = "1"  # what uv cannot get, envcheck's own session asks for again, and says why
 
-# What decides from where and through what uv downloads a Python: the user's own word.
-_OF_THE_USER = ("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_")
+# What decides from where and through what uv downloads a Python, and where it keeps it.
+_OF_THE_USER = (
+    *("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_"),
+    *("XDG_DATA_HOME", "XDG_CACHE_HOME"),
+)
 
-# "× No solution found …", "╰─▶ Because …" of older ones; "error: …", "  cause: …" of newer ones.
+# What a line begins with: "× No solution found …", "╰─▶ Because …", "error: …", "  cause: …".
 _DECORATION = re.compile(r"^\s*(?:[×│╰├─▶>]+\s*)*(?:error:|cause:|Caused by:?)?\s*")
 # Of a paragraph of a long explanation to another one, and the markers of requirements.
 _REFERENCE = re.compile(
@@ -97,16 +100,9 @@ def get_python(minor: str, environ: Mapping[str, str] | None = None) -> None:
     Raises CouldNotLook with uv's words. Certificates: those of the machine, as for all of envcheck.
     """
     source: Mapping[str, str] = os.environ if environ is None else environ
-    if binary() is None:
-        raise CouldNotLook(
-            f"Python {minor} is not here, and there is no uv that could get it",
-            hint=f"install Python {minor}, or uv (python3 -m pip install uv)",
-        )
-    kept = {k: v for k, v in source.items() if k.upper().startswith(_OF_THE_USER)}
-    homes = {k: source[k] for k in ("XDG_DATA_HOME", "XDG_CACHE_HOME") if k in source}
+    kept = {name: source[name] for name in source if name.upper().startswith(_OF_THE_USER)}
     argv = [*program(), "--no-config", "--system-certs", "python", "install", "--no-bin", minor]
-    env = {**child_env.plain(), **homes, **kept}
-    result = processes.run(argv, deadline=_PYTHON_DEADLINE, env=env)
+    result = processes.run(argv, deadline=_PYTHON_DEADLINE, env={**child_env.plain(), **kept})
     if not result.ok:
         raise CouldNotLook(
             f"uv could not get Python {minor}: {sentence(result)}",
@@ -120,9 +116,9 @@ def sentence(result: Any) -> str:
         return (
             "it did not get enough memory (free shows what is there, ulimit -v this shell's limit)"
         )
-    if result.outcome != "exited" or result.code < 0:
-        return f"it {result.describe()}"
-    return explanation(result.stderr.decode("utf-8", "replace")) or f"it {result.describe()}"
+    exited = result.outcome == "exited" and result.code >= 0
+    words = explanation(result.stderr.decode("utf-8", "replace")) if exited else ""
+    return words or f"it {result.describe()}"
 
 
 def explanation(stderr: str) -> str:
@@ -145,13 +141,12 @@ def hints(stderr: str) -> list[str]:
     return [" ".join(hint.split()) for hint in found if "`--" not in hint and "`uv" not in hint]
 
 
-def _candidates() -> list[Path]:
-    found = []
+def _candidates() -> Iterator[Path]:
     try:
         from uv import find_uv_bin
 
-        found.append(Path(find_uv_bin()))
+        yield Path(find_uv_bin())
     except (ImportError, FileNotFoundError):
         pass
-    on_path = shutil.which("uv")
-    return [*found, *([Path(on_path).absolute()] if on_path else [])]
+    if on_path := shutil.which("uv"):
+        yield Path(on_path).absolute()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import places, processes
-from . import child_env, uv
+from . import uv
 
 _DEADLINE = 600.0  # seconds; a slow network file system takes its time for 100,000 files
 
@@ -21,7 +21,7 @@ def packages() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for folder in places.uv_cache().glob("archive-v*/*/*.dist-info"):
         name, _, version = folder.name.removesuffix(".dist-info").partition("-")
-        found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), set()).add(version)
+        found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), set()).add(_in_a_name(version))
     return found
 
 
@@ -34,11 +34,7 @@ def superfluous(kept: Iterable[tuple[str, str]]) -> list[str]:
     versions: dict[str, set[str]] = {}
     for name, version in kept:
         versions.setdefault(name, set()).add(_in_a_name(version))
-    return sorted(
-        name
-        for name, there in packages().items()
-        if {_in_a_name(version) for version in there} - versions.get(name, set())
-    )
+    return sorted(name for name, there in packages().items() if there - versions.get(name, set()))
 
 
 def clean(names: list[str]) -> str:
@@ -46,16 +42,13 @@ def clean(names: list[str]) -> str:
 
     From the main thread.
     """
-    binary = uv.binary()
-    if binary is None or not places.uv_cache().is_dir():
+    if uv.binary() is None or not places.uv_cache().is_dir():
         return "" if not names else "there is no uv that could clean its cache"
     for arguments in ([["clean", *names]] if names else []) + [["prune"]]:
-        env = {**child_env.plain(), "UV_CACHE_DIR": str(places.uv_cache())}
-        argv: list[str | Path] = [binary, "--no-config", "--color", "never", "cache", *arguments]
-        result = processes.run(argv, deadline=_DEADLINE, env=env, cwd=Path("/"))
+        argv = [*uv.program(), "--no-config", "cache", *arguments]
+        result = processes.run(argv, deadline=_DEADLINE, env=uv.settings(), cwd=Path("/"))
         if not result.ok:
-            text = " ".join(result.tail(1).split())
-            return f"uv cache {arguments[0]} {result.describe()}" + (f": {text}" if text else "")
+            return f"uv cache {arguments[0]} failed: {uv.sentence(result)}"
     return ""
 
 

@@ -7,7 +7,7 @@ nothing else. Nothing is built: what a named sdist needs is passed to uv, and ev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -76,19 +76,11 @@ def parse(output: str) -> list[Pin]:
             pins[-1] = msgspec.structs.replace(pins[-1], index=source["index"])
             continue
         pinned, _, via = line.partition("# via ")
-        found = _PIN.match(pinned.strip())
-        if found is None:
-            continue
-        needed_by = [one.split()[0] for one in via.split(",") if one.strip()]
-        names: list[str] = [canonicalize_name(one) for one in needed_by if one[0] != "-"]
-        pins.append(
-            Pin(
-                name=canonicalize_name(found["name"]),
-                version=found["version"],
-                index="",
-                needed_by=names,
-            )
-        )
+        if found := _PIN.match(pinned.strip()):
+            name, version = canonicalize_name(found["name"]), found["version"]
+            needed_by = [one.split()[0] for one in via.split(",") if one.strip()]
+            names: list[str] = [canonicalize_name(one) for one in needed_by if one[0] != "-"]
+            pins.append(Pin(name=name, version=version, index="", needed_by=names))
     return sorted(pins, key=lambda pin: pin.name)
 
 
@@ -97,19 +89,17 @@ def parse_files(text: str) -> dict[str, list[OfferedFile]]:
     found: dict[str, list[OfferedFile]] = {}
     for package in tomli.loads(text)["packages"]:
         listed = [*package.get("wheels", []), *filter(None, [package.get("sdist")])]
-        found[package["name"]] = [_file(one) for one in listed]
+        for entry in listed:
+            url, hashes = entry["url"].partition("#")[0], dict(entry.get("hashes", {}))
+            file = OfferedFile(
+                name=entry.get("name") or unquote(urlsplit(url).path.rpartition("/")[2]),
+                url=url,
+                sha256=hashes.pop("sha256", ""),
+                other_hash=next((f"{kind}={value}" for kind, value in sorted(hashes.items())), ""),
+                size=entry.get("size"),
+            )
+            found.setdefault(package["name"], []).append(file)
     return found
-
-
-def _file(entry: Mapping[str, Any]) -> OfferedFile:
-    url, hashes = entry["url"].partition("#")[0], dict(entry.get("hashes", {}))
-    return OfferedFile(
-        name=entry.get("name") or unquote(urlsplit(url).path.rpartition("/")[2]),
-        url=url,
-        sha256=hashes.pop("sha256", ""),
-        other_hash=next((f"{kind}={value}" for kind, value in sorted(hashes.items())), ""),
-        size=entry.get("size"),
-    )
 
 
 def _run(question: Question, target: Target, indexes: Indexes, options: Sequence[str]) -> str:
@@ -156,40 +146,34 @@ def _project(question: Question, indexes: Indexes) -> dict[str, Any]:
     wanted = [*question.requirements, *question.direct]
     names = {canonicalize_name(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in wanted}
     own = {name: at for name in sorted(names) if (at := indexes.stack.index_of(name)) != PUBLIC}
-    tables = [
-        {"name": _uv_name(name, indexes), "url": indexes.public_url(name), "explicit": True}
-        for name in indexes.names
-        if name in own.values()
-    ]
+    used = [name for name in indexes.names if name in own.values()]
     sources = {name: {"index": _uv_name(at, indexes)} for name, at in own.items()}
     return {
         "project": {"name": PROJECT, "version": "0", "dependencies": wanted},
-        "tool": {"uv": {"index": tables, "sources": sources}},
+        "tool": {
+            "uv": {
+                "index": [_index(name, indexes) | {"explicit": True} for name in used],
+                "sources": sources,
+            }
+        },
     }
 
 
 def _settings(question: Question, indexes: Indexes) -> dict[str, Any]:
     """uv.toml: the public index, and what named sdists ask for, so that none is built for that."""
-    public = {
-        "name": _uv_name(PUBLIC, indexes),
-        "url": indexes.public_url(PUBLIC),
-        "default": True,
-    }
     metadata = [
         {"name": sdist.name, "version": sdist.version, "requires-dist": sdist.requires_dist}
         for sdist in question.sdists
     ]
-    return {"index": [public], **({"dependency-metadata": metadata} if metadata else {})}
+    public = [_index(PUBLIC, indexes) | {"default": True}]
+    return {"index": public, **({"dependency-metadata": metadata} if metadata else {})}
 
 
 def index_settings(indexes: Indexes | None) -> str:
     """A uv.toml with all indexes, whose credentials are for the files on their hosts, too."""
     if indexes is None:
         return ""
-    tables = [
-        {"name": _uv_name(name, indexes), "url": indexes.public_url(name)} for name in indexes.names
-    ]
-    return tomli_w.dumps({"index": tables})
+    return tomli_w.dumps({"index": [_index(name, indexes) for name in indexes.names]})
 
 
 def access(indexes: Indexes) -> dict[str, str]:
@@ -201,6 +185,10 @@ def access(indexes: Indexes) -> dict[str, str]:
             variable = f"UV_INDEX_{_uv_name(name, indexes).upper()}"
             env |= {f"{variable}_USERNAME": pair[0], f"{variable}_PASSWORD": pair[1]}
     return env
+
+
+def _index(name: str, indexes: Indexes) -> dict[str, Any]:
+    return {"name": _uv_name(name, indexes), "url": indexes.public_url(name)}
 
 
 def _uv_name(name: str, indexes: Indexes) -> str:
@@ -217,10 +205,12 @@ def _unreachable(whole: str, indexes: Indexes) -> str:
     return ""
 
 
-def _placeholders() -> Iterable[str]:
+def _placeholders() -> list[str]:
     """Versions that hold a name and are not the software. uv takes no pre-release unasked, and a constraint
     that names one would ask."""
-    for name, versions in packages.placeholders().items():
-        final = [version for version in versions if not Version(version).is_prerelease]
-        if final:
-            yield f"{name}!={',!='.join(final)}"
+    return [
+        f"{name}!={version}"
+        for name, versions in packages.placeholders().items()
+        for version in versions
+        if not Version(version).is_prerelease
+    ]

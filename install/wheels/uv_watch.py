@@ -1,7 +1,7 @@
 """Ends a uv that reads the answers of indexes for ever, or into more memory than they can need.
 
 uv itself has neither limit: a page of 1 GiB (1 MB of gzip) takes it 2.5 GiB, and a page that sends a byte now
-and then never ends. uv still does all the asking; only its process is watched here.
+and then never ends.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from ...exit_codes import CouldNotLook
 from .. import processes
 
 MEMORY = 1 << 30  # bytes; resolving tensorflow[and-cuda] was seen to take 73 MiB
-SILENCE = (
-    240.0  # seconds in which it has to write LEAST bytes: each page and wheel goes to its cache
-)
+SILENCE = 240.0  # seconds in which it has to write LEAST bytes: what it reads goes to its cache
 LEAST = 64 * 1024  # bytes: less is what its threads write to wake each other
 
 _PAUSE = 0.05  # seconds between two looks
@@ -23,7 +21,7 @@ _STOPPED = 5.0  # seconds: after a longer pause, this process was stopped, and u
 
 
 class Watch:
-    """Called again and again with its process id. Raises CouldNotLook.
+    """Called again and again with uv's process id. Raises CouldNotLook.
 
     whose: the indexes that it asks, for people.
     """

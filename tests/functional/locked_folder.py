@@ -17,7 +17,6 @@ from wheel_maker import sha256
 from envcheck.install.catalogue.model import Stack
 from envcheck.install.downloads import Downloads, read
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
-from envcheck.install.progress import Meter
 from envcheck.install.wheels import installing
 
 INDEX = "https://index.example/simple/"
@@ -30,9 +29,8 @@ def install(directory: Path, lock: Lockfile, stack: Stack, folder: Path | None =
         path = Path(unquote(urlsplit(package.file.url).path))
         if folder is not None or package.file.kind == "sdist":
             downloads.add(package.file, read(path))
-    progress = installing.FetchProgress({}, Meter(lambda words: None))
-    source = installing.FileSource(downloads, None)
-    installing.install(directory, lock, stack, source, progress)
+    target = installing.InstallTarget(directory, installing.FileSource(downloads, None))
+    installing.install(target, lock, stack)
 
 
 def lock_of(folder: Path, python: str, building: Iterable[str] = ()) -> Lockfile:

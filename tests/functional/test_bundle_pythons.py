@@ -93,11 +93,6 @@ def test_without_options_it_is_for_the_newest_python_that_the_release_has_wheels
     assert "none in it: it has to be there" in told and "uv could not get Python 3.14" in told
 
 
-def test_for_a_named_python_it_is_the_newest_release_for_that(shop: Demo, tmp_path: Path) -> None:
-    _, _, index = bundled(shop, Home(tmp_path), "--for-python", "3.11")
-    assert (index["release"], index["python"]) == ("1.0", "3.11")
-
-
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

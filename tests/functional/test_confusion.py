@@ -18,10 +18,9 @@ from index_server import Index, serve
 from index_site import Offer
 from processes import PATIENCE
 from resolving import choice, isolate, locked, stack, versions
-from wheel_maker import sdist, sha256, wheel
+from wheel_maker import sdist, wheel
 
-from envcheck.exit_codes import Cannot, CouldNotLook
-from envcheck.install.catalogue.model import Sdist
+from envcheck.exit_codes import Cannot
 from envcheck.install.wheels import origin, uv_compile
 
 _autouse = pytest.fixture(autouse=True)(isolate)
@@ -120,16 +119,6 @@ def test_a_name_that_nobody_registered_is_not_taken_from_who_did(tmp_path: Path)
         assert not there.public.asked("/files/nvidia_cublas_cu117-11.10.1.25-py3-none-any.whl?")
 
 
-def test_what_the_stack_asks_for_itself_is_taken_from_no_other_index(tmp_path: Path) -> None:
-    with fight(tmp_path) as there:
-        wheel(tmp_path / "public", "nvidia-only-there", "1.0")
-        there.public.refresh()
-        with pytest.raises(CouldNotLook, match="has no nvidia-only-there"):
-            locked(
-                choice(stack("nvidia-only-there=={version}", there.nvidia.url)), there.public.url
-            )
-
-
 @pytest.mark.parametrize("source", [False, True], ids=["wheel", "sdist"])
 def test_a_stack_without_nvidias_index_refuses_the_placeholder(
     tmp_path: Path, source: bool
@@ -177,21 +166,6 @@ def test_the_users_further_indexes_do_not_count(
             choice(stack("nvidia-tensorflow=={version}", there.nvidia.url)), there.public.url
         )
         assert versions(lock)["nvidia-tensorrt"] == "8.5.1" and versions(lock)["six"] == "1.16.0"
-
-
-def test_an_sdist_with_other_bytes_is_refused_and_nothing_of_it_runs(tmp_path: Path) -> None:
-    with fight(tmp_path) as there:
-        path = sdist(tmp_path / "public", "gast", "0.2.2", setup=attack(there.mark))
-        there.public.refresh()
-        named = Sdist(name="gast", version="0.2.2", sha256=sha256(path), why="", source="")
-        lock = locked(choice(stack("gast==0.2.2", sdists=[named])), there.public.url)
-        assert lock.packages[0].file.sha256 == named.sha256
-        other = msgspec.structs.replace(named, sha256="0" * 64)
-        with pytest.raises(Cannot, match="the stack allows the one with 0000"):
-            locked(choice(stack("gast==0.2.2", sdists=[other])), there.public.url)
-        with pytest.raises(Cannot, match="gast"):
-            locked(choice(stack("gast==0.2.2")), there.public.url)
-        assert not there.mark.exists()
 
 
 @pytest.mark.parametrize("name", ["nvidia-tensorrt", "six"])

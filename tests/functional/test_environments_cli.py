@@ -13,7 +13,6 @@ import pytest
 from cli import PYTHON, envcheck, environment, refused
 from processes import PATIENCE
 from transaction_parts import (
-    MINOR,
     DyingJournal,
     in_child,
     install,
@@ -61,23 +60,6 @@ def said(*arguments: str | Path, code: int = 0) -> str:
 def everything(root: Path) -> set[Path]:
     """All of a root but the trace of the lock's holder, who was killed."""
     return set(root.rglob("*")) - {Root(root).lock}
-
-
-def test_list_names_versions_sizes_and_what_is_in_use(root: Path, tmp_path: Path) -> None:
-    one, two = install(root, "1"), install(root, "2")
-    elsewhere = tmp_path / "else where"
-    install(elsewhere, "1")
-    text = said("list")
-    assert f"where       {root}/current -> {two.version}" in text.replace("\n              ", " ")
-    assert f"version     {one.version}: tiny 1, Python {MINOR}.0, 1 package, " in text
-    assert f". '{elsewhere}/current/bin/activate'" in text
-    found = listed()
-    assert set(found) == {"tiny", str(elsewhere)}
-    tiny = found["tiny"]
-    assert (tiny["status"], tiny["current"]) == ("installed", two.version)  # type: ignore[index]
-    versions = tiny["versions"]  # type: ignore[index]
-    assert {v["version"]: v["in_use"] for v in versions} == {one.version: False, two.version: True}
-    assert all(v["bytes_total"] > 0 and v["status"] == "verified" for v in versions)
 
 
 def test_list_tells_what_is_not_as_it_should_be(root: Path) -> None:

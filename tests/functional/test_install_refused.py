@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cli import PYTHON, environment
-from demo_stack import Demo, demo, sentence, stack_file
+from demo_stack import Demo, demo, sentence
 from installing import Home
 from processes import PATIENCE
 
@@ -63,22 +63,6 @@ def tree(folder: Path) -> list[str]:
 def test_wrong_usage(home: Home, arguments: list[str], word: str) -> None:
     result = home.envcheck("install", *arguments)
     assert word in sentence(result, 2)
-
-
-def test_a_stack_file_with_an_error_names_the_key(home: Home, tmp_path: Path) -> None:
-    file = stack_file(tmp_path / "mine.toml", "2.0", more="gpuu = true")
-    assert f'{file}: gpuu: "gpuu" is no key here' in sentence(
-        home.envcheck("install", "--stack", file), 2
-    )
-
-
-def test_a_path_that_is_not_ours(home: Home, shop: Demo, tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
-    (theirs / "thesis.txt").write_text("all of it")
-    result = home.envcheck("install", *shop.selection, "--path", theirs)
-    assert "was not made by envcheck" in sentence(result, 2)
-    assert tree(theirs) == ["thesis.txt"]
 
 
 def test_no_disk(home: Home, shop: Demo) -> None:

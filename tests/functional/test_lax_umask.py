@@ -66,9 +66,3 @@ def test_a_command_keeps_the_user_s_umask(tmp_path: Path) -> None:
         run = home.envcheck("run", "sh", "-c", f"umask; : > {tmp_path}/made")
     assert run.stdout.strip() == b"0000", run.stderr.decode()
     assert mode(tmp_path / "made") == 0o666
-
-
-def test_a_group_that_shares_a_directory_keeps_its_right_to_write(tmp_path: Path) -> None:
-    os.umask(0o002)
-    envcheck("collector", "--output", tmp_path / "collector.py")
-    assert mode(tmp_path / "collector.py") == 0o775

@@ -68,15 +68,3 @@ def test_a_start_in_which_something_is_missing_is_refused(
     assert done.returncode == 125 and words in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith(b"envcheck: ")
     assert not list(two_gpus.work.iterdir())
-
-
-def test_both_named_one_by_one_arrive(two_gpus: Installed, cdi: StandinCdi) -> None:
-    both = [*cdi.device("0"), *cdi.device("1")]
-    assert two_gpus.change(wiring=wired(both)).run("true").returncode == 0
-
-
-def test_a_device_that_the_engine_does_not_know_is_the_engine_s_failure(
-    two_gpus: Installed, cdi: StandinCdi
-) -> None:
-    done = two_gpus.change(wiring=wired(cdi.device("9"))).run("true")
-    assert done.returncode in (125, 126) and cdi.kind.encode() in done.stderr

@@ -161,21 +161,6 @@ def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.Mo
     assert Journal(Root(root).journal).entries()[-1].step == "done"
 
 
-def test_the_disk_full_after_the_swap_is_told_of_and_repaired_later(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(root: Root) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "/state")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(roots, "remember", full)
-        done = install(root, "1")
-    assert len(done.notes) == 1 and "(/state: No space left on device)" in done.notes[0]
-    assert runs(root) == "1" and roots.last() is None
-    install(root, "2")
-    assert [entry.step for entry in Journal(Root(root).journal).entries()].count("done") == 2
-
-
 def test_back_and_forward(root: Path) -> None:
     one, two = install(root, "1"), install(root, "2")
     assert rollback(Root(root)).version == one.version and runs(root) == "1"

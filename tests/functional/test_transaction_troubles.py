@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from transaction_parts import TinyBuilder, install, runs
 
-from envcheck.exit_codes import Cannot, CouldNotLook, PutBack, UsageError
+from envcheck.exit_codes import Cannot, PutBack, UsageError
 from envcheck.install import places
 from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.journal import Journal
@@ -35,18 +35,6 @@ def test_a_state_that_cannot_be_written_keeps_nothing_from_being_done(root: Path
     assert runs(root) == "1"
     done = uninstall(Root(root))
     assert len(done.versions) == 2 and not root.exists()
-
-
-def test_what_a_log_is_said_to_hold_is_found_where_it_went(root: Path) -> None:
-    class Saying(TinyBuilder):
-        def install(self, directory: Path) -> None:
-            log = directory / ".envcheck" / "logs" / "install.log"
-            log.write_text("all of it")
-            raise CouldNotLook("it broke", hint=f"the whole log is in {log}")
-
-    with pytest.raises(PutBack) as failed:
-        install(root, "1", builder=Saying("1"))
-    assert Path(failed.value.hint.partition(" is in ")[2]).read_text() == "all of it"
 
 
 def test_a_full_disk_is_named_with_its_file_and_what_to_do(

@@ -62,8 +62,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def adopt(place: Path) -> Downloads:
     downloads = Downloads()
-    with Bundle(str(place)) as read:
-        read.adopt(LOCK, downloads)
+    Bundle(str(place)).adopt(LOCK, downloads)
     return downloads
 
 
@@ -94,8 +93,7 @@ def test_a_file_that_is_none(
     make(bundle / name)
     with pytest.raises(UsageError, match=words) as refused:
         adopt(bundle)
-        with Bundle(str(bundle)) as read:
-            read.locks()
+        Bundle(str(bundle)).lock()
     assert Path(name).name in str(refused.value)
     assert name == "pylock.toml" or not list((bundle.parent / "store").rglob("*.whl"))
 
@@ -124,6 +122,6 @@ def test_a_file_of_another_size_than_the_lock_says_is_refused_before_it_is_copie
     (package,) = LOCK.packages
     file = msgspec.structs.replace(package.file, size=6)
     lock = msgspec.structs.replace(LOCK, packages=[msgspec.structs.replace(package, file=file)])
-    with Bundle(str(bundle)) as read, pytest.raises(UsageError, match="should have 6 bytes, and"):
-        read.adopt(lock, Downloads())
+    with pytest.raises(UsageError, match="should have 6 bytes, and"):
+        Bundle(str(bundle)).adopt(lock, Downloads())
     assert not (bundle.parent / "store").exists()

@@ -88,12 +88,6 @@ def file(name: str, sha256: str = "a" * 64) -> LockedFile:
     return LockedFile(name=name, url=f"https://x.example/{name}", sha256=sha256)
 
 
-def test_the_named_sdist_passes_and_so_does_every_wheel() -> None:
-    origin.check_file(pin("gast", "0.2.2"), file("gast-0.2.2.tar.gz"), STACK)
-    origin.check_file(pin("gast", "0.3.3"), file("gast-0.3.3-py3-none-any.whl"), STACK)
-    origin.check_file(pin("my-lib", "1.0"), file("My_Lib-1.0-1-py3-none-any.whl"), STACK)
-
-
 @pytest.mark.parametrize(
     ("name", "version", "sha256", "why"),
     [

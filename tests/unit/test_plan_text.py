@@ -9,7 +9,7 @@ from planned import MIB, NVIDIA, cached, lock, package, planned
 
 from envcheck import json_text
 from envcheck.install.plan.models import WheelPlan
-from envcheck.install.reports import installed, plan_text
+from envcheck.install.reports import plan_text
 from envcheck.install.reports.installed import Envelope, Failure, InstalledEnvironment
 
 
@@ -113,15 +113,3 @@ def environment() -> InstalledEnvironment:
         unproven=["FRM-002"],
         kept=["22.12-py3.8-01234567"],
     )
-
-
-def test_the_last_words_are_commands_to_paste() -> None:
-    told = installed.render(environment())
-    lines = told.splitlines()
-    assert ". '/data/my envs/nvidia-tf1/current/bin/activate'" in lines
-    assert "envcheck doctor" in lines
-    assert "nvidia-pyindex: the index" in told
-    assert "Healthy: 60 checks passed." in told
-    assert "FRM-002" in told
-    assert "22.12-py3.8-01234567" in told
-    assert "Installed and verified" in told

@@ -58,24 +58,6 @@ def test_one_line_is_rewritten_and_gone_at_the_end() -> None:
     assert "\n" not in stream.getvalue() and "\x1b[?25l" not in stream.getvalue()
 
 
-def test_it_says_for_how_long_it_has_worked(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: clock[-1])
-    stream = Terminal()
-    shown = []
-    with Progress(stream) as progress:
-        progress.update(["nvidia_smi"], 8, 9)
-        for now in (100.9, 103.1, 165.0):  # without another word from whoever works
-            clock.append(now)
-            progress.draw()
-            shown.append(screen(stream.getvalue()))
-    assert shown == [
-        "8 of 9 done, looking at nvidia-smi",
-        "8 of 9 done, looking at nvidia-smi (3 s)",
-        "8 of 9 done, looking at nvidia-smi (1 min 5 s)",
-    ]
-
-
 def test_a_thread_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("TERM", "xterm")

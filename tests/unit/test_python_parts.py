@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from targets import ABSENT, dist, good_snapshot, judge, packages
 
-from envcheck.checks.framework.gpus import version
 from envcheck.collector.packaging import dali, distributions
 from envcheck.collector.probes import packages as probe
 from envcheck.data.packages import TENSORFLOWS
@@ -77,28 +76,6 @@ def test_a_part_of_another_release(parts: list[tuple[str, str]], wrong: str) -> 
     result = jax("0.6.2", *parts)
     assert result.outcome == "fail" and wrong in result.findings[0].message
     assert "jax" in commands(result) and "==0.6.2" in commands(result)
-
-
-def test_no_plugin_is_newer_than_jaxlib() -> None:
-    loose = ["jaxlib<=0.9.0.1,>=0.9.0", 'jax-cuda12-plugin>=0.9.0; extra == "cuda12"']
-    newer = [("jaxlib", "0.9.0.1"), ("jax-cuda12-plugin", "0.9.2"), ("jax-cuda12-pjrt", "0.9.2")]
-    result = jax("0.9.0.1", *newer, requires=loose)
-    assert "jax-cuda12-plugin 0.9.2 and jax-cuda12-pjrt 0.9.2 do not" in result.findings[0].message
-
-
-@pytest.mark.parametrize(
-    ("library", "number", "says"),
-    [
-        ("cuDNN", 8907, "8.9.7"),
-        ("cuDNN", 9100, "9.1.0"),
-        ("cuDNN", 90100, "9.1.0"),
-        ("cuBLAS", 120103, "12.1.3"),
-        ("cuFFT", 11002, "11.0.2"),
-        ("CUDA", 12010, "12.1"),
-    ],
-)
-def test_versions_as_headers_write_them(library: str, number: int, says: str) -> None:
-    assert version(library, number) == says
 
 
 # PKG-018, PKG-019

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from envcheck.exit_codes import NotStarted, UsageError
+from envcheck.exit_codes import UsageError
 from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines.command import Mount, argv
 from envcheck.install.start import container, start_file
@@ -31,16 +31,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_a_gpu_there_is_no_wiring_and_no_check(here: Path) -> None:
-    options = Options(no_gpu=True)
-    wished = container.with_options(start(), options)
-    words = argv(wished, ["true"], container.where(options))
-    assert "--device" not in words and words[-2:] == ["sha256:0", "true"]
-    assert "NVIDIA_VISIBLE_DEVICES=void" in words
-    with_gpus = argv(start(), ["true"], container.where(Options()))
-    assert "--device" in with_gpus and any("/dev/nvidia" in word for word in with_gpus)
-
-
 def test_the_callers_own_words_reach_the_engine(here: Path) -> None:
     (here / "data set").mkdir()
     options = Options(
@@ -48,11 +38,10 @@ def test_the_callers_own_words_reach_the_engine(here: Path) -> None:
         volume=[mount("data set:/data:ro")],
         engine_arg=["--shm-size=2048m", "--network=host"],
     )
-    wished = container.with_options(start(), options)
     found = container.where(options)
     assert found.mounts == [Mount(source=f"{here}/data set", target="/data", read_only=True)]
     assert (found.cwd, found.uid, found.gid) == (str(here), os.getuid(), os.getgid())
-    words = argv(wished, ["true"], found)
+    words = argv(start(), ["true"], found)
     assert {"--shm-size=2048m", "--network=host", "A=b=c", "TOKEN"} <= set(words)
 
 
@@ -69,15 +58,6 @@ def test_a_volume(here: Path, word: str, wanted: Mount) -> None:
     (here / "a:b").mkdir()
     source = wanted.source.replace("HERE", str(here))
     assert mount(word) == msgspec.structs.replace(wanted, source=source)
-
-
-def test_variables() -> None:
-    assert [variable(word) for word in ("A=1", "B", "C=")] == [("A", "1"), ("B", None), ("C", "")]
-    options = Options(env=[variable(word) for word in ("A=1", "B", "C")])
-    assert options.own_variables({"B": "2"}) == {"A": "1", "B": "2"}
-    for word in ("=1", ""):
-        with pytest.raises(NotStarted):
-            variable(word)
 
 
 def test_a_working_directory_of_the_system_s_is_not_mounted_and_told(

@@ -44,29 +44,18 @@ def test_a_command_gets_what_activation_sets(version: Version) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("shell", "word"),
-    [
-        ("/bin/bash", "--rcfile"),
-        ("/usr/bin/fish", "--init-command"),
-    ],
-)
-def test_a_shell_is_activated_after_the_users_own_files(
-    version: Version, shell: str, word: str
-) -> None:
-    caller = {"SHELL": shell, "PATH": "/usr/bin", "ENV": "/mine"}
+def test_bash_is_activated_after_the_users_own_files(version: Version) -> None:
+    caller = {"SHELL": "/bin/bash", "PATH": "/usr/bin", "ENV": "/mine"}
     found = wheel.shell(version, caller, interactive=True)
-    assert found.argv[0] == shell
-    assert word in found.argv
+    assert found.argv[:2] == ["/bin/bash", "--rcfile"]
     assert found.environment["PATH"] == "/usr/bin", (
         "it is the activation's, and `deactivate` undoes it"
     )
-    told = " ".join([*found.argv, *found.environment.values()])
-    assert f"{version.directory}/bin/activate" in told
+    assert found.environment["ENVCHECK_ACTIVATE"] == f"{version.directory}/bin/activate"
 
 
 def test_another_shell_or_one_without_a_terminal_gets_the_variables(version: Version) -> None:
-    for shell, interactive in (("/bin/tcsh", True), ("/bin/bash", False), ("", False)):
+    for shell, interactive in (("/usr/bin/fish", True), ("/bin/bash", False), ("", False)):
         caller = {"SHELL": shell, "PATH": "/usr/bin"}
         found = wheel.shell(version, caller, interactive=interactive)
         assert found.argv == [shell or "/bin/sh"]

@@ -18,7 +18,6 @@ from envcheck.install.transaction import (
     existing,
     file_list,
     guard,
-    layout,
     record,
     recovery,
     removal,
@@ -86,14 +85,6 @@ def versioned(root: Root, version_id: str, at: str = "2026-11-21T17:00:00Z") -> 
 # Which directory is ours
 
 
-def test_what_is_not_there_or_empty_can_be_claimed(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for path in (tmp_path / "new" / "deep", tmp_path / "empty"):
-        assert not guard.look(Root(path))
-        guard.claim(Root(path))
-        assert guard.look(Root(path)) and guard.is_root(path)
-
-
 def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "new")
@@ -112,25 +103,7 @@ def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
             guard.look(Root(path))
 
 
-def test_a_version_s_name() -> None:
-    assert layout.version_id("23.03", "py3.8", "0123456789abcdef") == "23.03-py3.8-01234567"
-    assert layout.version_id("../a b", "py3.8", "0" * 64) == "a-b-py3.8-00000000"
-    assert layout.is_id(A) and layout.is_id(A + "-2")
-    for name in ("current", ".envcheck", "../" + A, "lib", A + "/x", A + "-"):
-        assert not layout.is_id(name)
-
-
 # The journal
-
-
-def test_the_journal_gives_back_what_was_appended(root: Root) -> None:
-    journal = Journal(root.journal)
-    assert journal.entries() == []
-    journal.append(A, "begun", lock="x")
-    journal.append(A, "done")
-    first, second = journal.entries()
-    assert (first.version, first.step, first.details) == (A, "begun", {"lock": "x"})
-    assert second.step == "done" and second.time.endswith("Z")
 
 
 @pytest.mark.parametrize("torn", ['{"time":"2026', "\0\0\0\0", '{"time":"x","version":"y"}'])
@@ -175,9 +148,6 @@ def test_a_version_is_compared_with_its_manifest(root: Root) -> None:
         "lib/b.py, lib/c.py were changed",
         "lib/new.py was added",
     ]
-
-
-# Activation
 
 
 # Recovery

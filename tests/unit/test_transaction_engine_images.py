@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from test_transaction import noted, versioned
 
-from envcheck.exit_codes import CouldNotLook, EnvcheckError, NotPutBack
+from envcheck.exit_codes import EnvcheckError, NotPutBack
 from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
 from envcheck.install.request import Request
@@ -123,16 +123,6 @@ def test_an_image_s_version_needs_no_python(root: Root, engines: Asked) -> None:
     assert not existing.condition(version).usable, "nobody can tell where its image is"
 
 
-def test_an_unreadable_record_of_it_is_a_difference(root: Root, engines: Asked) -> None:
-    version = imaged(root)
-    version.held.write_text("{")
-    assert engine_images.of(version) is None
-    assert "does not say what an engine holds" in engine_images.trouble(version)
-    with pytest.raises(NotPutBack, match="which image an engine holds") as left:
-        removal.discard(root, version)
-    assert str(version.held) in left.value.hint and version.directory.is_dir()
-
-
 # Holding and letting go
 
 
@@ -171,14 +161,6 @@ def test_the_engine_lets_go_before_the_directory_goes(root: Root, engines: Asked
     engines.refusal = None
     removal.discard(root, version)
     assert engines.released == [HELD.tag] and not version.directory.exists()
-
-
-def test_no_engine_is_asked_for_wheels(root: Root, engines: Asked) -> None:
-    engines.refusal = CouldNotLook("it was asked")
-    version = versioned(root, WHEEL)
-    assert existing.condition(version).usable
-    removal.discard(root, version)
-    assert not version.directory.exists()
 
 
 def test_a_name_that_another_root_has_too_is_kept(
