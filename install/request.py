@@ -18,7 +18,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     offline: str = ""  # a bundle
     lock: str = ""  # a pylock.toml to install as it stands
     allow_no_gpu: bool = False
-    allow_other_owner: bool = False  # of the directory in ``path``
     allow_insecure: list[str] = []  # indexes that may be plain http or unverified, by host name
     mode: Literal["wheel", "container"] = "wheel"
     # Of the container mode alone:

@@ -41,7 +41,6 @@ def add_arguments(parser: Parser) -> None:
     option(parser, "--offline", "BUNDLE", "install this bundle, without a network")
     words = "target directory (default: ~/.local/share/envcheck/envs/STACK)"
     option(parser, "--path", "DIR", words)
-    options.add_other_owner(parser)
     flag(parser, "--plan --dry-run", "show what would happen, and stop")
     words = "write a Dockerfile and everything that it needs into DIR instead of installing"
     option(parser, "--dockerfile", "DIR", words)

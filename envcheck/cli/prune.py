@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_name(parser, "default: all of them")
     words = "versions to keep beside the one in use (default: 1, for a rollback)"
     option(parser, "--keep", "N", words, type=number(0, 9999), default=1)
-    options.add_other_owner(parser)
     options.add_agreement(parser)
     options.add_format(parser, json="for programs")
 
@@ -38,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     chosen = None
     if arguments.name:
-        chosen = [roots.find(arguments.name, any_owner=arguments.allow_other_owner)]
+        chosen = [roots.find(arguments.name)]
     done = prune(
         chosen,
         keep=arguments.keep,

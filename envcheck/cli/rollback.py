@@ -24,7 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--to", "VERSION", words, default="")
     options.add_agreement(parser)
     options.add_wait(parser)
-    options.add_other_owner(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..install.transaction import roots
     from ..install.transaction.current import destination, rollback
 
-    root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
+    root = roots.find(arguments.name)
     to = roots.version_id(root, arguments.to)
     if arguments.dry_run:
         before, chosen = destination(root, to)

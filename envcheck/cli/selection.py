@@ -90,7 +90,6 @@ def request_of(arguments: argparse.Namespace) -> Request:
         offline=_absolute(getattr(arguments, "offline", None), "--offline"),
         lock=_absolute(arguments.lock, "--lock"),
         allow_no_gpu=arguments.allow_no_gpu,
-        allow_other_owner=getattr(arguments, "allow_other_owner", False),
         allow_insecure=arguments.allow_insecure,
         mode=arguments.mode,
         flavour=flavour,  # type: ignore[arg-type]  # one of the catalogue's

@@ -26,14 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--version", "VERSION", words, dest="only", default="")
     options.add_agreement(parser, asks=True)
     options.add_wait(parser)
-    options.add_other_owner(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..install.reports import environments as report
     from ..install.transaction import roots, uninstall
 
-    root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
+    root = roots.find(arguments.name)
     only = roots.version_id(root, arguments.only)
     chosen = uninstall.check(root, only)
     if arguments.dry_run or not arguments.yes:

@@ -49,7 +49,7 @@ def execute(
     Raises UsageError and Cannot where the root is not ours or cannot be locked: nothing was touched.
     Then PutBack, NotPutBack; KeyboardInterrupt and SystemExit after everything was undone.
     """
-    root = Root(Path(plan.directory), any_owner=request.allow_other_owner)
+    root = Root(Path(plan.directory))
     journal = journal or Journal(root.journal)
     guard.look(root)
     first = not os.path.lexists(root.own)

@@ -21,7 +21,6 @@ from .layout import OWN, Root, now
 LAYOUT = 1
 
 _MODE = 0o775  # of what a root is made with, whatever umask allows
-_OPTION = "--allow-other-owner works in it anyway"
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -115,7 +114,7 @@ def opened(root: Root) -> Iterator[tuple[int, int]]:
     """
     with directory(root.path) as top, directory(root.own.name, top) as own:
         for path, handle in ((root.path, top), (root.own, own)):
-            _check_owner(path, os.fstat(handle), root)
+            _check_owner(path, os.fstat(handle))
         yield top, own
 
 
@@ -152,21 +151,19 @@ def _check_kinds(root: Root) -> None:
 def _check_owners(root: Root) -> None:
     for path in (root.path, root.own):
         with suppress(FileNotFoundError, NotADirectoryError):
-            _check_owner(path, path.lstat(), root)
+            _check_owner(path, path.lstat())
 
 
-def _check_owner(path: Path, status: os.stat_result, root: Root) -> None:
-    if root.any_owner:
-        return
+def _check_owner(path: Path, status: os.stat_result) -> None:
     if status.st_uid not in (os.geteuid(), 0):
         raise UnsafeRoot(
             f"{path}: belongs to user {status.st_uid}, who may have prepared what lies in it",
-            hint=f"name a directory of your own; {_OPTION}",
+            hint="name a directory of your own, or make it yours (chown)",
         )
     if status.st_mode & stat.S_IWOTH:
         raise UnsafeRoot(
             f"{path}: every user may write to it, and may have prepared what lies in it",
-            hint=f"chmod o-w {word(str(path))}; {_OPTION}",
+            hint=f"chmod o-w {word(str(path))}",
         )
 
 

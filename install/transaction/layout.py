@@ -57,11 +57,10 @@ class Version:
 
 
 class Root:
-    """The directory of one environment's versions. any_owner: it may belong to another user."""
+    """The directory of one environment's versions."""
 
-    def __init__(self, path: Path, *, any_owner: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.any_owner = any_owner
         self.own = path / OWN
         self.owner = self.own / "owner.json"
         self.lock = self.own / "lock"  # its text says who holds it
@@ -130,8 +129,7 @@ def free_id(root: Root, wanted: str) -> str:
 
 def root_of(request: Request, stack: str) -> Root:
     """Where an environment of that stack goes: the request's path, or its own under the environments."""
-    path = Path(request.path) if request.path else places.environments() / stack
-    return Root(path, any_owner=request.allow_other_owner)
+    return Root(Path(request.path) if request.path else places.environments() / stack)
 
 
 def now() -> str:

@@ -10,14 +10,12 @@ from typing import Literal
 
 import msgspec
 
-from ... import __version__, data
+from ... import __version__
 from .. import durable
 from ..request import Request
 from .layout import Version, VersionId
 
 SCHEMA = 1
-_CATALOGUE = Path(__file__).parent.parent / "catalogue"
-_DATA = Path(data.__file__).parent
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,16 +76,13 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def inputs(request: Request) -> str:
-    """A digest of what a request's meaning rests on: envcheck, its catalogue, and the files it names.
+    """A digest of what a request's meaning rests on: envcheck's version, and the files that it names.
 
     Raises OSError for a file that no longer exists.
     """
     digest = hashlib.sha256(__version__.encode())
     named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []
-    named += [request.lock] if request.lock else []
-    tables = sorted({*_DATA.glob("releases*.csv"), *_DATA.glob("containers.csv")})
-    ours = [*sorted(_CATALOGUE.rglob("*.toml")), *tables]
-    for path in [*ours, *map(Path, named)]:
+    for path in map(Path, [*named, *([request.lock] if request.lock else [])]):
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode() + content)
     if request.offline:

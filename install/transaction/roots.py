@@ -64,7 +64,7 @@ def last() -> str | None:
     return prefix if safe else None
 
 
-def find(word: str, *, any_owner: bool = False) -> Root:
+def find(word: str) -> Root:
     """The root of a name, or of a path (also of ``current`` or a version in it); without a word the only one
     there is. Raises UsageError."""
     roots = known()
@@ -82,7 +82,7 @@ def find(word: str, *, any_owner: bool = False) -> Root:
             f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
             hint="envcheck list shows all of them",
         )
-    return Root(found[0], any_owner=any_owner)
+    return Root(found[0])
 
 
 def version_id(root: Root, word: str) -> str:
