@@ -62,14 +62,6 @@ def text(lock: Lockfile) -> str:
     return tomli_w.dumps({**_pylock(lock, lock.packages).to_dict(), "tool": {CREATOR: ours}})
 
 
-def write(lock: Lockfile, path: Path) -> None:
-    """Raises UsageError where the file cannot be written."""
-    try:
-        path.write_text(text(lock), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: the lock cannot be written: {error.strerror}") from None
-
-
 def read(path: Path) -> Lockfile:
     """The lock that ``text`` wrote.
 

@@ -138,11 +138,6 @@ def add_wait(parser: Container, default: float | None = None) -> None:
     option(parser, "--wait", "SECONDS", words, type=seconds(0, 86400), default=default)
 
 
-def add_other_owner(parser: Container) -> None:
-    words = "use the directory even if it belongs to another user, or every user may write to it"
-    flag(parser, "--allow-other-owner", words)
-
-
 def add_yes(parser: Container, *, asks: bool = True) -> None:
     """asks: whether the command does, without it; the others take the option, so that scripts may give it."""
     about = "do not ask" if asks else "no effect: this command does not ask (accepted for scripts)"

@@ -117,7 +117,7 @@ def _listed(flavour: Flavour) -> Iterator[ImageRelease]:
 def _release(reference: str, row: Mapping[str, str]) -> ImageRelease:
     same = ("release", "framework", "python", "ubuntu", "cuda", "min_driver", "source")
     return ImageRelease(
-        **{name: row[name] for name in same},  # type: ignore[arg-type]  # all texts
+        **{name: row[name] for name in same},
         reference=reference,
         compat_branches=months.branches(row["compat_driver_branches"]),
         min_capability=row["min_cc"],

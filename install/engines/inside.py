@@ -101,14 +101,14 @@ def of_container(container: str, engine: str = "") -> Inside:
             f"container {container}: {' and '.join(one[0] for one in found)} both have one of that name",
             f"name its id: {', '.join(f'{one[2][:12]} ({one[0]})' for one in found)}",
         )
-    for name, program, identity, state in found:
+    for engine, program, identity, state in found:
         if state == "running":
             # By its id: the name may be given to another container meanwhile.
             argv = [program, "exec", "-i", identity]
             return Inside(location=f"container:{container}", argv=argv)
         raise UsageError(
-            f"container {container} does not run: {name} reports that it is {state}",
-            f"{name} {'unpause' if state == 'paused' else 'start'} {word(container)}",
+            f"container {container} does not run: {engine} reports that it is {state}",
+            f"{engine} {'unpause' if state == 'paused' else 'start'} {word(container)}",
         )
     if failed:
         raise failed[0]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import tomli_w
 
-from .. import pylock, survey
+from ... import __version__
+from .. import places, pylock, survey
 from ..bundle import writing
-from ..bundle.index import FILES, LOCK, PYTHON, STACK, BundleIndex
+from ..bundle.index import FILES, LOCK, PYTHON, STACK, BundleFile, BundleIndex
 from ..bundle.writing import Content
 from ..catalogue.model import Stack
 from ..downloads import Downloads
 from ..fit import select
 from ..fit.models import Choice
-from ..lockfile import Lockfile
+from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
 from ..network.session import Session
 from ..progress import Meter
@@ -25,7 +28,7 @@ from ..reports.amounts import size
 from ..request import Request
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
-from . import bundle_parts, destinations, own_requirements, own_wheel
+from . import destinations, own_requirements, own_wheel
 from .own_python import OwnPython
 
 
@@ -91,7 +94,7 @@ class ElsewhereShop:
         files = lock.files if lock and carried else []
         wanted = [*files, *own_requirements.files(own)]
         missing = [file for file in wanted if not self._downloads.has(file)]
-        bundle_parts.check_room(output, wanted, missing)
+        _check_room(output, wanted, missing)
         total = size(sum(file.size or 0 for file in wanted))
         self._reporter.say(f"fetching {len(wanted)} files, {total}")
         self._downloads.fetch(wanted, Meter(self._reporter.progress))
@@ -106,8 +109,53 @@ class ElsewhereShop:
         index = msgspec.structs.replace(
             index, carries=python.name if python else "", pythons=list(own)
         )
-        return bundle_parts.write(output, index, contents, self._reporter)
+        listed = {name: BundleFile(c.sha256, c.size) for name, c in sorted(contents.items())}
+        index = msgspec.structs.replace(index, files=listed)
+        self._reporter.say(f"writing {output}")
+        writing.write(output, index, contents)
+        return index
 
     def _indexes(self, stack: Stack) -> Indexes:
         request = select.meant_for(stack, self._request)
         return Indexes(stack, request, self._public, self._session)
+
+
+def index_of(lock: Lockfile) -> BundleIndex:
+    """Without the files, and without envcheck itself."""
+    return BundleIndex(
+        envcheck=__version__,
+        stack=lock.stack,
+        release=lock.release,
+        python=lock.python,
+        architecture=lock.architecture,
+        created_at=lock.created_at,
+        pythons=[],
+        files={},
+    )
+
+
+def _check_room(output: Path, files: Sequence[LockedFile], missing: Sequence[LockedFile]) -> None:
+    """Raises Cannot. While it is written, a file exists twice: downloaded, and in the bundle."""
+    needed = sum(file.size or 0 for file in files)
+    root = places.downloads()
+    cache = next(folder for folder in (root, *root.parents) if folder.is_dir())
+    if cache.stat().st_dev == output.parent.stat().st_dev:
+        needed += sum(file.size or 0 for file in missing)
+    writing.check_room(output, needed)
+
+
+def stack_text(choice: Choice) -> str:
+    """The stack as TOML, as it was chosen from: of its releases the one, for this Python."""
+    interpreter, release = choice.candidate.interpreter, choice.candidate.release
+    if interpreter:
+        release = msgspec.structs.replace(release, python=[interpreter.minor])
+    stack = msgspec.structs.replace(choice.stack, releases=[release])
+    filled: dict[str, Any] = _filled(msgspec.to_builtins(stack))
+    return tomli_w.dumps(filled)
+
+
+def _filled(value: Any) -> Any:
+    """Without what says nothing: "", 0, [] and {}. What is false stays, and says so."""
+    if isinstance(value, dict):
+        return {key: _filled(one) for key, one in value.items() if one or one is False}
+    return [_filled(one) for one in value] if isinstance(value, list) else value

@@ -19,7 +19,7 @@ from ..fit.models import Choice
 from ..mode import Reporter
 from ..request import Request
 from ..wheels import given_lock
-from . import bundle_parts, elsewhere, own_python, own_requirements
+from . import elsewhere, own_python, own_requirements
 from .destinations import Destinations
 from .own_python import OwnPython
 
@@ -62,10 +62,10 @@ def _of_wheels(
         interpreters = [*wanted.of_envcheck(), wanted.with_python(lock.python)]
         return shop.write(
             output,
-            bundle_parts.index_of(lock),
+            elsewhere.index_of(lock),
             own_requirements.runners(interpreters, shop.own_python),
             lock,
-            bundle_parts.stack_text(choice),
+            elsewhere.stack_text(choice),
             python=python,
         )
 

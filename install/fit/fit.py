@@ -7,7 +7,7 @@ from typing import Any
 
 from ...data.versions import parse_version
 from ...facts.snapshot import Snapshot
-from ..catalogue.containers import ImageRelease, ImageStack
+from ..catalogue.containers import ImageStack
 from ..catalogue.model import Stack
 from ..pythons.interpreter import Interpreter, listed
 from ..request import Request
@@ -61,14 +61,6 @@ def fit_images(stack: ImageStack, snapshot: Snapshot, *, allow_no_gpu: bool = Fa
         _cpu(stack.cpu_flags, candidate, machine)
         image_rules.judge(stack, candidate, machine, allow_no_gpu)
     return ImageFit(stack=stack, candidates=candidates)
-
-
-def notes_of(stack: ImageStack, release: ImageRelease, snapshot: Snapshot) -> list[str]:
-    """The notes on an image that its user has named: nothing is refused then."""
-    fit = fit_images(stack, snapshot, allow_no_gpu=True)
-    judged = next(one for one in fit.candidates if one.release == release)
-    against = [f"{release.release} {refusal.sentence}." for refusal in judged.refusals]
-    return [*against, *judged.notes]
 
 
 def _release(candidate: Candidate) -> None:

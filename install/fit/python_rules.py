@@ -53,7 +53,7 @@ def judge(
         candidate.note(f"No Python {candidate.python_to_get} is installed: uv downloads it.")
     else:
         there = _there(versions, machine, interpreters, asked, request)
-        hint = _way_out(max(versions, key=number), obtainable, request)
+        hint = _way_out(max(versions, key=number), request)
         candidate.refuse("python", f"needs Python {listed(versions, 'or')}, and {there}", hint)
 
 
@@ -88,23 +88,13 @@ def _there(
     return f"this machine has {listed(minors) if minors else 'none'}"
 
 
-def _way_out(newest: str, obtainable: Sequence[str], request: Request) -> str:
+def _way_out(newest: str, request: Request) -> str:
     """How to come by a Python that uv does not get."""
     if request.python:
         return "without --python, envcheck looks for one that fits"
     if request.offline:
-        return (
-            f"install Python {newest} with the system's packages, or name one:"
-            f" --python /path/to/python{newest}"
-        )
-    if not obtainable:
-        return (
-            f"uv would get Python {newest}, but its settings forbid that (UV_OFFLINE,"
-            f" UV_PYTHON_DOWNLOADS, UV_PYTHON_PREFERENCE or uv.toml): uv python install {newest}, or name"
-            f" one: --python /path/to/python{newest}"
-        )
+        return f"install Python {newest} with the system's packages, or name one with --python"
     return (
-        f"uv has no Python {newest}, but conda has: conda create --yes --prefix ~/python{newest}"
-        f" python={newest}, then --python ~/python{newest}/bin/python; or pyenv install {newest},"
-        " which envcheck finds"
+        f"conda and pyenv have Python {newest}: conda create --yes --prefix ~/python{newest}"
+        f" python={newest}, then --python ~/python{newest}/bin/python"
     )

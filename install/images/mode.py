@@ -18,7 +18,7 @@ from ..catalogue import containers
 from ..engines import choose as engine_choice
 from ..engines import engine_storage, inside
 from ..engines.choose import EngineChoice
-from ..fit import image_config
+from ..fit import image_driver
 from ..fit.disk_space import DiskSpace, space_at
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
@@ -95,8 +95,7 @@ class ImageMode:
             other = engine_choice.choose(self.request.engine, self.snapshot, needed)
             held = other.name != engine.name and engine_storage.has(held_as(other, image))
             engine = other
-        image_config.check_driver(image, self.snapshot)
-        choice = image_config.with_notes(self._recognised(choice, image), image, self.snapshot)
+        image_driver.check_driver(image, self.snapshot)
         return ResolvedImage(
             choice=choice,
             image=image,
@@ -105,15 +104,6 @@ class ImageMode:
             options=PullOptions() if client is None else client.options(engine.name, image),
             archive=self._archive,
         )
-
-    def _recognised(self, choice: ImageChoice, image: Image) -> ImageChoice:
-        """NVIDIA's release, where its digest alone was named and its configuration says which it is."""
-        tagged = image_config.nvidia_reference(image)
-        own = choice.stack.name == containers.OWN
-        if not (own and tagged and reference.parse(tagged).name == image.name):
-            return choice
-        pinned = f"{tagged}@{image.digest}"
-        return choose_image(msgspec.structs.replace(self.request, image=pinned), self.snapshot)
 
     def plan(self, resolved: ResolvedImage) -> ImagePlan:
         choice, image, engine = resolved.choice, resolved.image, resolved.engine

@@ -33,8 +33,7 @@ _PROXIES = (
 class HttpError(CouldNotLook):
     """A request that failed. again: a later attempt may succeed.
 
-    status, headers, url: of the answer; None and nothing where there was none. reason: the server's own
-    words.
+    status, headers, url: of the answer; None and nothing where there was none.
     """
 
     def __init__(
@@ -46,14 +45,12 @@ class HttpError(CouldNotLook):
         headers: Mapping[str, str] | None = None,
         url: str = "",
         again: bool = False,
-        reason: str = "",
     ) -> None:
         super().__init__(sentence, hint)
         self.status = status
         self.headers = headers or {}
         self.url = url
         self.again = again
-        self.reason = reason
 
     @property
     def wait(self) -> float:
@@ -130,17 +127,15 @@ def of_exception(url: str, error: BaseException) -> HttpError:
 
 
 def of_status(
-    url: str, status: int, headers: Mapping[str, str], *, credentials: str = "", reason: str = ""
+    url: str, status: int, headers: Mapping[str, str], *, credentials: str = ""
 ) -> HttpError:
     """The error of an answer. credentials: what to do where it is about them."""
     error = HttpError(
         f"{addresses.host(url)} answers {status} {responses.get(status, '')}".rstrip()
-        + f": {addresses.shown(url)}"
-        + (f" (it says: {reason})" if reason else ""),
+        + f": {addresses.shown(url)}",
         status=status,
         headers=headers,
         url=addresses.shown(url),
-        reason=reason,
         again=status in _LATER or 505 <= status < 511,
     )
     if status in (401, 403):

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urljoin, urlsplit
 
-import msgspec
 import requests
 
-from ... import __version__, json_text
-from ...safe_text import one_line
+from ... import __version__
 from . import addresses, errors, transport, trust
 from .credentials import Credentials
 from .errors import HttpError
@@ -28,7 +26,6 @@ ATTEMPTS = 3
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MOST_REDIRECTS = 10
-_LARGEST_REFUSAL = 1 << 16  # bytes
 
 T = TypeVar("T")
 
@@ -178,12 +175,9 @@ class Session:
         """Raises HttpError for a status that is an error."""
         if answer.status_code < 300 or answer.status_code == 304:
             return answer
-        reason = _refusal(answer)
         answer.close()
         hint = self._credentials.hint(answer.url) if answer.status_code in (401, 403) else ""
-        raise errors.of_status(
-            answer.url, answer.status_code, answer.headers, credentials=hint, reason=reason
-        )
+        raise errors.of_status(answer.url, answer.status_code, answer.headers, credentials=hint)
 
     def _transport(self, url: str) -> Transport:
         verified = not self.is_insecure(url)
@@ -197,30 +191,6 @@ class Session:
                 context = trust.verifying([cert]) if verified else trust.unverified()
                 self._transports[verified] = Transport(context, proxy)
             return self._transports[verified]
-
-
-class _OneError(msgspec.Struct):
-    message: str = ""
-    code: str = ""
-
-
-class _Refusal(msgspec.Struct):
-    errors: list[_OneError] = []
-    message: str = ""
-    details: str = ""
-
-
-def _refusal(answer: requests.Response) -> str:
-    """A registry's or an index's reason in JSON: {"errors": [{"message": …}]}."""
-    if "json" not in _kind(answer):
-        return ""
-    try:
-        transport.read(answer, _LARGEST_REFUSAL)
-        found = json_text.read(answer.content, _Refusal)
-    except (HttpError, ValueError):
-        return ""
-    words = [one.message or one.code for one in found.errors] or [found.message or found.details]
-    return one_line("; ".join(dict.fromkeys(filter(None, words)))).rstrip(".")
 
 
 def _kind(answer: requests.Response) -> str:

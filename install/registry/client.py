@@ -93,7 +93,7 @@ class RegistryClient:
             return self._registry(reference.registry).get(reference.repository, kind, wanted)
         except HttpError as error:
             if error.status == 404 and kind == "manifests":
-                raise _unknown(reference, wanted, error.reason) from None
+                raise _unknown(reference, wanted) from None
             if reference.registry in str(error):
                 raise
             # The host that failed may be one that the registry redirects to.
@@ -206,11 +206,10 @@ class _Token(msgspec.Struct):
     access_token: str | None = None
 
 
-def _unknown(reference: Reference, wanted: str, reason: str) -> UsageError:
+def _unknown(reference: Reference, wanted: str) -> UsageError:
     kind = "digest" if wanted.startswith("sha256:") else "tag"
-    reasons = f" ({reason})" if reason else ""
     return UsageError(
-        f"{reference.registry} has no {kind} {wanted} of {reference.repository}{reasons}",
+        f"{reference.registry} has no {kind} {wanted} of {reference.repository}",
         "the name or the tag is mistyped, or it was removed; envcheck releases --mode container lists"
         " NVIDIA's",
     )

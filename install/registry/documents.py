@@ -83,10 +83,8 @@ class ImageManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Run(msgspec.Struct, rename="pascal"):
     entrypoint: list[str] | None = None
-    cmd: list[str] | None = None
     user: str | None = None
     env: list[str] | None = None
-    labels: dict[str, str] | None = None
 
 
 class _RootFs(msgspec.Struct):
@@ -96,7 +94,6 @@ class _RootFs(msgspec.Struct):
 class _Config(msgspec.Struct):
     architecture: str = ""
     os: str = ""
-    created: str | None = None
     config: _Run | None = None
     rootfs: _RootFs | None = None
 
@@ -184,12 +181,9 @@ def image_of(
         architecture=parsed.architecture,
         manifest_text=manifest.text,
         config_text=config.decode(),
-        created_at=parsed.created or "",
         entrypoint=run.entrypoint or [],
-        command=run.cmd or [],
         user=run.user or "",
         environment={text.partition("=")[0]: text.partition("=")[2] for text in run.env or []},
-        labels=run.labels or {},
     )
 
 

@@ -35,12 +35,9 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     architecture: str  # as images name it: "amd64"
     manifest_text: str  # the exact bytes
     config_text: str
-    created_at: str = ""
     entrypoint: list[str] = []
-    command: list[str] = []
     user: str = ""
     environment: dict[str, str] = {}
-    labels: dict[str, str] = {}
 
     @property
     def platform(self) -> str:

@@ -65,7 +65,7 @@ def test_an_image_is_described_to_the_byte(plain: Registry, style: str) -> None:
     assert texts == (pushed.body, pushed.config)
     assert [blob.digest for blob in image.layers] == [digest_of(blob) for blob in LAYERS]
     assert image.download_bytes == sum(map(len, LAYERS))
-    assert image.architecture == "amd64" and image.created_at == "2026-01-02T03:04:05Z"
+    assert image.architecture == "amd64"
     assert (image.entrypoint, image.user) == (["/entry"], "1000")
     assert image.environment == {"A": "1", "B": "x=y"}
     assert image.pinned == f"{plain.host}/team/{style}@{pushed.digest}"

@@ -11,8 +11,7 @@ import msgspec
 
 from ...install import pylock
 from ...install.bundle.index import LOCK, NAME
-from ...install.export.bundle_parts import index_of, stack_text
-from ...install.export.elsewhere import ElsewhereShop
+from ...install.export.elsewhere import ElsewhereShop, index_of, stack_text
 from ...install.lockfile import Lockfile
 from ...install.request import Request
 from ...install.transaction import record

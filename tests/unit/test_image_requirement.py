@@ -8,7 +8,7 @@ from image_planned import image
 
 from envcheck.exit_codes import Cannot
 from envcheck.facts.snapshot import Snapshot
-from envcheck.install.fit import image_config
+from envcheck.install.fit import image_driver
 
 OLD = m.machine(["A100"], "470.82.01")
 NEW = m.machine(["H100"], "535.54.03")
@@ -35,7 +35,7 @@ def test_what_an_image_requires_of_the_driver_by_name_is_refused(
 ) -> None:
     own = image(environment={"NVIDIA_REQUIRE_CUDA": require, **more})
     with pytest.raises(Cannot, match="requires another driver") as caught:
-        image_config.check_driver(own, snapshot)
+        image_driver.check_driver(own, snapshot)
     assert "update the driver" in caught.value.hint
 
 
@@ -57,4 +57,4 @@ def test_what_is_met_or_not_known_is_not_refused(
     snapshot: Snapshot, require: str, more: dict[str, str]
 ) -> None:
     own = image(environment={"NVIDIA_REQUIRE_CUDA": require, **more})
-    image_config.check_driver(own, snapshot)
+    image_driver.check_driver(own, snapshot)

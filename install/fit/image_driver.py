@@ -1,56 +1,25 @@
-"""What an image's own variables say that it needs: an image of one's own, a mirrored or derived one.
+"""What an image's own variable NVIDIA_REQUIRE_CUDA says that it needs.
 
-Sources: CUDA_VERSION, NVIDIA_REQUIRE_CUDA and NVIDIA_TENSORFLOW_VERSION, as NVIDIA's container toolkit
-documents them.
+Source: NVIDIA's container toolkit, which documents it.
 """
 
 from __future__ import annotations
 
 import re
 
-import msgspec
 from packaging.specifiers import Specifier
 
 from ...data.products import is_data_centre
 from ...data.versions import parse_version
 from ...exit_codes import Cannot
 from ...facts.snapshot import Snapshot
-from ..catalogue import containers
 from ..registry.image import Image
-from .fit import notes_of
 from .gpu_rules import UPDATE
 from .machine import machine_of
-from .models import FitMachine, ImageChoice
+from .models import FitMachine
 
-NOT_KNOWN = "What it needs of the driver and of the GPUs is not known."
 _CONDITION = re.compile(r"(cuda|driver)([<>]=?\d{1,9}(?:\.\d{1,9}){0,3})")
 _SHOWN = 200  # characters of what an image requires
-
-
-def with_notes(choice: ImageChoice, image: Image, snapshot: Snapshot) -> ImageChoice:
-    """The choice, with the notes on NVIDIA's image where it is one of NVIDIA's under another name."""
-    found = containers.by_reference(nvidia_reference(image))
-    if choice.stack.name != containers.OWN or found is None:
-        return choice
-    stack, release = found
-    notes = [
-        f"It is, or is made from, NVIDIA's {stack.name} {release.release}.",
-        *notes_of(stack, release, snapshot),
-        *(note for note in choice.candidate.notes if note != NOT_KNOWN),
-    ]
-    candidate = msgspec.structs.replace(choice.candidate, notes=notes)
-    return msgspec.structs.replace(choice, candidate=candidate)
-
-
-def nvidia_reference(image: Image) -> str:
-    """What NVIDIA calls the image by its own variables: nvcr.io/nvidia/tensorflow:25.02-tf2-py3; "" for
-    one of others."""
-    for repository in ("tensorflow", "pytorch"):
-        version = image.environment.get(f"NVIDIA_{repository.upper()}_VERSION", "")
-        tagged = f"nvcr.io/nvidia/{repository}:{version}-py3"
-        if containers.by_reference(tagged):
-            return tagged
-    return ""
 
 
 def check_driver(image: Image, snapshot: Snapshot) -> None:
