@@ -1,4 +1,4 @@
-"""A package index on loopback with real HTTP semantics: nginx where it is installed, else the same in Python.
+"""A package index on loopback with real HTTP semantics: ranges, entity tags, negotiation, accounts, TLS.
 
 with serve(folder_of_wheels, tmp_path / "index") as index:
     index.url          # "http://127.0.0.1:PORT/simple/"
@@ -8,29 +8,24 @@ with serve(folder_of_wheels, tmp_path / "index") as index:
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
-import os
-import shutil
-import socket
+import re
 import ssl
-import subprocess
+import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Protocol
-from urllib.parse import quote, unquote
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 from certificates import Certificates
 from index_site import JSON_TYPE, Offer, Site
-from processes import PATIENCE
-from python_server import Log, PythonServer
 
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+CHUNK = 1 << 16
+TYPES = {".html": "text/html", ".json": JSON_TYPE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +38,7 @@ class Access:
     rate: int = 0  # bytes per second and connection for files; 0: as fast as it goes
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
     method: str
     path: str
@@ -54,21 +49,16 @@ class Request:
     agent: str
 
 
-class Server(Protocol):
-    def stop(self) -> None: ...
-
-
 class Index:
     """A running index."""
 
-    def __init__(self, site: Site, access: Access, port: int, log: Path) -> None:
+    def __init__(self, site: Site, access: Access, server: _Server) -> None:
         self.site = site
         self.access = access
-        self.port = port
-        self._log = log
-        self._fences = 0
+        self._server = server
+        self.port: int = server.server_address[1]
         scheme = "https" if access.tls else "http"
-        self.origin = f"{scheme}://127.0.0.1:{port}"
+        self.origin = f"{scheme}://127.0.0.1:{self.port}"
         self.url = f"{self.origin}/simple/"
 
     @property
@@ -81,18 +71,8 @@ class Index:
         self.site.write()
 
     def requests(self) -> list[Request]:
-        """Everything asked so far, in order of completion."""
-        self._fences += 1
-        fence = f"/fence/{self._fences}"
-        _ask(f"{self.origin}{fence}", self.access.tls)
-        limit = time.monotonic() + PATIENCE
-        while time.monotonic() < limit:
-            lines = self._log.read_text().splitlines()
-            told = [_request(line) for line in lines if line.endswith("}")]
-            if any(request.path == fence for request in told):
-                return [request for request in told if not request.path.startswith("/fence/")]
-            time.sleep(0.01)
-        raise AssertionError("the index does not write its log")
+        """Everything that is or was answered so far."""
+        return list(self._server.answered)
 
     def asked(self, part: str) -> list[Request]:
         """Those whose path contains ``part``."""
@@ -101,172 +81,129 @@ class Index:
 
 @contextmanager
 def serve(
-    files: Path,
-    folder: Path,
-    *,
-    offer: Offer | None = None,
-    access: Access | None = None,
-    nginx: bool | None = None,
+    files: Path, folder: Path, *, offer: Offer | None = None, access: Access | None = None
 ) -> Iterator[Index]:
-    """Serve the wheels and sdists in ``files``; ``folder`` is for the index's own files.
-
-    nginx: None takes it where it is installed.
-    """
+    """Serve the wheels and sdists in ``files``; ``folder`` is for the index's own files."""
     offer, access = offer or Offer(), access or Access()
     site = Site(files, folder / "site", offer)
     site.write()
-    log = folder / "access.log"
-    log.touch()
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
-        port: int = listening.getsockname()[1]
-        server = _start(nginx, listening, site, access, log)
-        try:
-            index = Index(site, access, port, log)
-            _ask(f"{index.origin}/fence/0", access.tls)
-            yield index
-        finally:
-            server.stop()
-
-
-def _request(line: str) -> Request:
-    record = json.loads(line)
-    return Request(**{**record, "path": unquote(record["path"].partition("?")[0])})
-
-
-def _start(
-    nginx: bool | None, listening: socket.socket, site: Site, access: Access, log: Path
-) -> Server:
-    if nginx is None:
-        nginx = NGINX is not None
-    if nginx:
-        return NginxServer(listening, site, access, log)
-    account = f"{access.user}:{access.password}" if access.user else ""
-    answers_json = site.offer.json
-    return PythonServer(
-        listening, site.root, Log(log), account, access.tls, access.rate, answers_json
-    )
-
-
-def _ask(url: str, tls: Certificates | None) -> None:
-    """One request that is no part of the test; any answer is good."""
-    context = ssl.create_default_context(cafile=str(tls.authority)) if tls else None
-    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
-    if context is not None:
-        handlers.append(urllib.request.HTTPSHandler(context=context))
-    opener = urllib.request.build_opener(*handlers)
+    server = _Server(site, access)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
     try:
-        opener.open(url, timeout=PATIENCE).close()
-    except urllib.error.HTTPError as error:
-        error.close()
+        yield Index(site, access, server)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.socket.close()
 
 
-CONFIGURATION = """
-daemon off;
-worker_processes 1;
-{user}
-pid nginx.pid;
-error_log error.log warn;
-events {{ worker_connections 256; }}
-http {{
-    client_body_temp_path temporary; proxy_temp_path temporary; fastcgi_temp_path temporary;
-    uwsgi_temp_path temporary; scgi_temp_path temporary;
-    log_format told escape=json
-        '{{"method":"$request_method","path":"$request_uri","status":$status,"sent":$body_bytes_sent,'
-        '"range":"$http_range","accept":"$http_accept","agent":"$http_user_agent"}}';
-    access_log "{log}" told;
-    sendfile on;
-    types {{ text/html html; {json_type} json; application/octet-stream whl gz zip metadata; }}
-    map $http_accept $page {{ default index.html; {map} }}
-    server {{
-        listen 127.0.0.1:{port}{ssl};
-        {certificates}
-        root {root};
-        absolute_redirect off;
-        location /fence/ {{ return 204; }}
-        location /simple/ {{
-            {auth}
-            add_header Vary Accept;
-            rewrite ^(?<place>.*)/$ $place/$page break;
-            if (-d $request_filename) {{ return 301 $uri/; }}
-        }}
-        location /files/ {{ {auth} {rate} }}
-    }}
-}}
-"""
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
 
-
-class NginxServer:
-    """nginx with one worker, with a configuration of its own, on a socket that is already bound."""
-
-    def __init__(self, listening: socket.socket, site: Site, access: Access, log: Path) -> None:
-        assert NGINX is not None
-        folder = log.parent
-        configuration = folder / "nginx.conf"
-        configuration.write_text(self._configuration(folder, listening, site, access, log))
-        number = listening.fileno()
-        # It ends with the tests, also where they are killed.
-        setpriv = shutil.which("setpriv")
-        tied = [setpriv, "--pdeathsig", "TERM"] if setpriv else []
-        self._process = subprocess.Popen(
-            [
-                *tied,
-                NGINX,
-                "-p",
-                str(folder),
-                "-c",
-                str(configuration),
-                "-e",
-                str(folder / "error.log"),
-            ],
-            # How nginx takes over the listening sockets of the one before it.
-            env={"NGINX": f"{number};", "PATH": os.environ.get("PATH", "")},
-            pass_fds=[number],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        self._wait_until_it_runs(folder / "nginx.pid")
-
-    def _wait_until_it_runs(self, pid: Path) -> None:
-        """It writes its number once its configuration is accepted."""
-        limit = time.monotonic() + PATIENCE
-        while not pid.exists():
-            if self._process.poll() is not None or time.monotonic() > limit:
-                self.stop()
-                raise AssertionError((pid.parent / "error.log").read_text())
-            time.sleep(0.005)
-
-    @staticmethod
-    def _configuration(
-        folder: Path, listening: socket.socket, site: Site, access: Access, log: Path
-    ) -> str:
-        certificates = auth = ""
+    def __init__(self, site: Site, access: Access) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.site = site
+        self.rate = access.rate
+        account = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
+        self.login = f"Basic {account}" if access.user else ""
+        self.answered: list[Request] = []
         if access.tls:
-            certificates = f'ssl_certificate "{access.tls.certificate}";'
-            certificates += f' ssl_certificate_key "{access.tls.key}";'
-        if access.user:
-            hashed = base64.b64encode(hashlib.sha1(access.password.encode()).digest()).decode()
-            (folder / "accounts").write_text(f"{access.user}:{{SHA}}{hashed}\n")
-            auth = f'auth_basic "index"; auth_basic_user_file "{folder}/accounts";'
-        pattern = JSON_TYPE.replace(".", r"\.").replace("+", r"\+")
-        return CONFIGURATION.format(
-            # Its default worker may not read a test's folder.
-            user="user root;" if os.geteuid() == 0 else "",
-            log=log,
-            root=f'"{site.root}"',
-            port=listening.getsockname()[1],
-            ssl=" ssl" if access.tls else "",
-            certificates=certificates,
-            auth=auth,
-            rate=f"limit_rate {access.rate};" if access.rate else "",
-            json_type=JSON_TYPE,
-            map=f'"~{pattern}" index.json;' if site.offer.json else "",
-        )
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(access.tls.certificate, access.tls.key)
+            self.socket = context.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
 
-    def stop(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+    def handle_error(self, request: object, client_address: object) -> None:  # type: ignore[override]
+        """A client that goes away, or trusts no certificate."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        if self.server.login and self.headers.get("Authorization") != self.server.login:
+            self._head(401, {"WWW-Authenticate": 'Basic realm="index"'})
+            return
+        if path.startswith("/simple/") and path.endswith("/"):
+            as_json = self.server.site.offer.json and JSON_TYPE in self.headers.get("Accept", "")
+            path += "index.json" if as_json else "index.html"
+        file = self.server.site.root / path.lstrip("/")
+        if ".." in file.parts or not file.exists():
+            self._head(404)
+        elif file.is_dir():
+            self._head(301, {"Location": path + "/"})
+        else:
+            self._send(file)
+
+    def _head(self, status: int, headers: dict[str, str] | None = None) -> Request:
+        """The answer without its body; the request is noted before the client knows."""
+        given = (self.headers.get(name, "") for name in ("Range", "Accept", "User-Agent"))
+        noted = Request(self.command, unquote(urlsplit(self.path).path), status, 0, *given)
+        self.server.answered.append(noted)
+        self.send_response(status)
+        for name, value in {"Content-Length": "0", **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        return noted
+
+    def _send(self, file: Path) -> None:
+        state = file.stat()
+        tag = f'"{int(state.st_mtime):x}-{state.st_size:x}"'
+        if self.headers.get("If-None-Match") == tag:
+            self._head(304, {"ETag": tag})
+            return
+        part = self._part(state.st_size, tag)
+        if part is None:
+            self._head(416, {"Content-Range": f"bytes */{state.st_size}"})
+            return
+        first, end, status = part
+        headers = {
+            "Content-Type": TYPES.get(file.suffix, "application/octet-stream"),
+            "Content-Length": str(end - first),
+            "ETag": tag,
+            "Last-Modified": formatdate(state.st_mtime, usegmt=True),
+            "Accept-Ranges": "bytes",
+            "Vary": "Accept",
+        }
+        if status == 206:
+            headers["Content-Range"] = f"bytes {first}-{end - 1}/{state.st_size}"
+        noted = self._head(status, headers)
+        if self.command != "HEAD":
+            self._copy(noted, file, first, end)
+
+    def _part(self, size: int, tag: str) -> tuple[int, int, int] | None:
+        """(first byte, byte after the last, status); None: no such range. One range alone is honoured."""
+        match = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if match is None or self.headers.get("If-Range", tag) != tag:
+            return 0, size, 200
+        start, last = match.groups()
+        if not start:
+            if not last or not int(last):
+                return None
+            return max(0, size - int(last)), size, 206
+        end = min(size, int(last) + 1) if last else size
+        return (int(start), end, 206) if int(start) < end else None
+
+    def _copy(self, noted: Request, file: Path, first: int, end: int) -> None:
+        rate = self.server.rate if file.parent.name == "files" else 0
+        size = min(CHUNK, max(1, rate // 20)) if rate else CHUNK
+        with file.open("rb") as source:
+            source.seek(first)
+            while first < end:
+                chunk = source.read(min(size, end - first))
+                noted.sent += len(chunk)
+                self.wfile.write(chunk)
+                first += len(chunk)
+                if rate:
+                    time.sleep(len(chunk) / rate)

@@ -16,14 +16,10 @@ import certificates
 import pytest
 import uv
 from cli import environment
-from index_server import NGINX, Access, Index, serve
+from index_server import Access, Index, serve
 from index_site import JSON_TYPE, Offer
 from wheel_maker import sdist, sha256, wheel
 
-BOTH = [
-    pytest.param(True, id="nginx", marks=pytest.mark.skipif(not NGINX, reason="nginx is missing")),
-    pytest.param(False, id="python"),
-]
 BIG = 300_000
 
 
@@ -39,9 +35,9 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=BOTH)
-def index(request: pytest.FixtureRequest, files: Path, tmp_path: Path) -> Iterator[Index]:
-    with serve(files, tmp_path / "an index", nginx=request.param) as served:
+@pytest.fixture
+def index(files: Path, tmp_path: Path) -> Iterator[Index]:
+    with serve(files, tmp_path / "an index") as served:
         yield served
 
 
@@ -128,11 +124,10 @@ def test_what_comes_and_goes_is_seen_after_a_refresh(index: Index, files: Path) 
     assert [ask(page)[0] for page in pages] == [200, 404]
 
 
-@pytest.mark.parametrize("nginx", BOTH)
-def test_an_index_that_tells_little(nginx: bool, files: Path, tmp_path: Path) -> None:
+def test_an_index_that_tells_little(files: Path, tmp_path: Path) -> None:
     yanked = {"demo_lib-3.0-py3-none-any.whl": "it is <broken>"}
     offer = Offer(json=False, metadata=False, hashes=False, yanked=yanked)
-    with serve(files, tmp_path / "index", offer=offer, nginx=nginx) as index:
+    with serve(files, tmp_path / "index", offer=offer) as index:
         _, headers, body = ask(f"{index.url}demo-lib/", Accept=JSON_TYPE)
         assert headers["content-type"].startswith("text/html")
         assert b"sha256" not in body and b"metadata" not in body
@@ -140,10 +135,9 @@ def test_an_index_that_tells_little(nginx: bool, files: Path, tmp_path: Path) ->
         assert ask(f"{index.origin}/files/demo_lib-2.1-py3-none-any.whl.metadata")[0] == 404
 
 
-@pytest.mark.parametrize("nginx", BOTH)
-def test_an_account_is_asked_for(nginx: bool, files: Path, tmp_path: Path) -> None:
+def test_an_account_is_asked_for(files: Path, tmp_path: Path) -> None:
     access = Access(user="someone", password="a secret:/@")
-    with serve(files, tmp_path / "index", access=access, nginx=nginx) as index:
+    with serve(files, tmp_path / "index", access=access) as index:
         status, headers, _ = ask(f"{index.url}demo-lib/")
         assert (status, headers["www-authenticate"]) == (401, 'Basic realm="index"')
         assert ask(f"{index.origin}/files/demo_lib-3.0-py3-none-any.whl")[0] == 401
@@ -152,10 +146,9 @@ def test_an_account_is_asked_for(nginx: bool, files: Path, tmp_path: Path) -> No
         install(tmp_path, index.url_with_credentials, "demo-lib")
 
 
-@pytest.mark.parametrize("nginx", BOTH)
-def test_tls_with_an_authority_of_its_own(nginx: bool, files: Path, tmp_path: Path) -> None:
+def test_tls_with_an_authority_of_its_own(files: Path, tmp_path: Path) -> None:
     tls = certificates.make(tmp_path / "tls")
-    with serve(files, tmp_path / "index", access=Access(tls=tls), nginx=nginx) as index:
+    with serve(files, tmp_path / "index", access=Access(tls=tls)) as index:
         assert index.url.startswith("https://")
         with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
             ask(f"{index.url}demo-lib/")
