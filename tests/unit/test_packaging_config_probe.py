@@ -123,7 +123,9 @@ def test_the_small_toml_reader_agrees_with_the_real_one(
     tomllib = pytest.importorskip("tomllib")
     top.pop("tables", None)
     # JSON's strings, numbers, booleans and arrays are TOML's too, astral characters unescaped.
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in top.items()]
+    lines = [
+        f"{key} = {json.dumps(value, ensure_ascii=False, indent=1)}" for key, value in top.items()
+    ]
     for table in tables:
         lines.append("[[tables]]  # one more")
         lines += [

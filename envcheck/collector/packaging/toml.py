@@ -123,6 +123,7 @@ class Reader(object):
 
     def _array(self, depth):
         values = []
+        self.at = _BLANK.match(self.text, self.at).end()
         while not self._is("]"):
             values.append(self._value(depth + 1))
             if not self._is(","):
