@@ -4,14 +4,13 @@ with BadServer() as server:
     url = server.file("/files/a.whl", data)
     server.behave("/files/a.whl", Way(cut_after=20_000), Way(status=503))
     ...
-``users`` are accounts that it asks for; ``gate`` gives the WWW-Authenticate header of a 401. Requests in
-absolute form (a client that uses it as its proxy) are served by their path too, and what they named stands in
-``seen``. ``BadServer(tls=(certificate, key))`` speaks TLS.
+``gate`` gives the WWW-Authenticate header of a 401. Requests in absolute form (a client that uses it as its
+proxy) are served by their path too, and what they named stands in ``seen``.
+``BadServer(tls=(certificate, key))`` speaks TLS.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import socket
 import ssl
@@ -70,7 +69,6 @@ class BadServer:
     """A context manager; ``url`` has no slash at the end."""
 
     def __init__(self, *, tls: tuple[Path, Path] | None = None) -> None:
-        self.users: dict[str, str] = {}
         self.gate: Callable[[Seen], str] = lambda seen: ""
         self.closing = threading.Event()
         self._files: dict[str, _File] = {}
@@ -181,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         seen = Seen(urlsplit(self.path).path, self.path, headers)
         bad = self.server.bad
-        wanted = bad.gate(seen) or ("" if self._allowed(headers) else 'Basic realm="tests"')
+        wanted = bad.gate(seen)
         found = bad._next(seen, refused=bool(wanted))
         if wanted:
             self._say(401, {"WWW-Authenticate": wanted})
@@ -192,14 +190,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
     do_CONNECT = do_GET
-
-    def _allowed(self, headers: dict[str, str]) -> bool:
-        users = self.server.bad.users
-        given = headers.get("authorization", "").removeprefix("Basic ")
-        known = {
-            base64.b64encode(f"{user}:{word}".encode()).decode() for user, word in users.items()
-        }
-        return not users or given in known
 
     def _say(
         self, status: int, headers: dict[str, str], content: bytes | None = None, kind: str = ""

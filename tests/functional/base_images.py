@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Protocol
 
 import base_files
-import pythons
 from base_files import MINOR, USER, Files
 from standin_bench import write_torch
 
@@ -74,24 +73,6 @@ def _python35() -> Kind:
     return Kind(lines, {"as35.py": _AS35, "python3": _PYTHON35})
 
 
-def _python27() -> Kind:
-    """A real Python that is too old, under the names that one looks for; skips where there is none."""
-    python = Path(pythons.need(7, major=2)).resolve()
-    library = python.parents[1] / "lib/python2.7"
-    folders = ("collections", "encodings", "importlib", "json", "lib-dynload")
-    modules = [*library.glob("*.py"), *(library / f for f in folders if (library / f).is_dir())]
-    shared = [p for p in base_files.libraries([python]) if p.name.startswith("libpython")]
-    files: Files = {"python2.7": python, **{f"lib/{p.name}": p for p in [*modules, *shared]}}
-    lines = [
-        f"RUN rm -r /usr/local/bin/* {LIBRARY}",
-        "COPY python2.7 /usr/local/bin/python2.7",
-        "COPY lib /usr/local/lib/python2.7",
-        "RUN cd /usr/local/bin && ln -s python2.7 python && ln -s python2.7 python3",
-        *(f"RUN mv /usr/local/lib/python2.7/{p.name} /usr/local/lib && ldconfig" for p in shared),
-    ]
-    return Kind(lines, files)
-
-
 def _tensorflow() -> Kind:
     """The stand-in for NVIDIA's TensorFlow 1.15 of 23.03, with what it imports."""
     info = "nvidia_tensorflow-1.15.5+nv23.3.dist-info"
@@ -122,7 +103,6 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "base": Kind,
     "no-python": lambda: Kind([f"RUN rm -r /usr/local/bin {LIBRARY}"]),
     "python35": _python35,
-    "python27": _python27,
     "arm64": Kind,  # says so in its configuration, and holds nothing
     "banner": lambda: _script(
         "banner", '#!/bin/sh\necho "== a banner =="\necho\nexec "$@"\n', 'ENTRYPOINT ["/banner"]'

@@ -8,18 +8,18 @@ import random
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from bad_server import Way
+from leftovers import unmount_below
 from processes import PATIENCE
 from test_install_container_troubles import (  # noqa: F401 - fixtures, too
     SIZE,
     Place,
     archive,
-    fill,
     place,
-    small,
     world,
 )
 
@@ -29,6 +29,32 @@ pytestmark = pytest.mark.drill
 
 ROUNDS = 60  # kills; each run ends with a whole installation
 FULL = 10  # disks
+
+
+def fill(folder: Path) -> None:
+    with (folder / "fill").open("wb") as file, suppress(OSError):
+        while True:
+            file.write(bytes(1 << 20))
+            file.flush()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Callable[[], Path]]:
+    """Makes a file system on which an installation has room, and not much more."""
+    folder = tmp_path / "small"
+
+    def make() -> Path:
+        folder.mkdir()
+        argv = ["mount", "-t", "tmpfs", "-o", "size=256m", "envcheck-test", folder]
+        made = subprocess.run(argv, capture_output=True, check=False)
+        if made.returncode:
+            pytest.skip(f"no file system can be mounted here: {made.stderr.decode().strip()}")
+        return folder
+
+    try:
+        yield make
+    finally:
+        unmount_below(folder)
 
 
 @pytest.fixture
@@ -61,7 +87,7 @@ def test_killed_at_random_moments_of_a_pull(settled: Place) -> None:
 
 def test_storages_that_fill_up_at_random_moments(
     settled: Place,
-    small: Callable[[], Path],  # noqa: F811
+    small: Callable[[], Path],
 ) -> None:
     folder, chance, ends = small(), random.Random(21), []
     own = settled.home.folder / "storage.conf"
@@ -83,15 +109,14 @@ def test_storages_that_fill_up_at_random_moments(
         else:
             assert process.returncode == ExitCode.PUT_BACK, said
             assert not left or b"the image stays in podman" in said, (said, left)
-        done = settled.home.envcheck("prune", **(settled.world.variables | changes))
+        done = settled.envcheck("prune", **changes)
         assert done.returncode == 0, done.stderr
         left = settled.world.podman("images", "--all", "--quiet", **changes).stdout
         assert not left, "with room again, what is left goes"
     print(f"{len(ends)} disks were full; exit codes {sorted(ends)}")
     settled.server.behave(settled.layer)
-    assert settled.install(**changes).returncode == 0
-    variables = settled.world.variables | changes
-    assert settled.home.envcheck("uninstall", "--yes", **variables).returncode == 0
+    assert settled.installed(**changes).returncode == 0
+    assert settled.envcheck("uninstall", "--yes", **changes).returncode == 0
 
 
 def _is_whole(place: Place, before: set[str]) -> None:  # noqa: F811
@@ -99,19 +124,17 @@ def _is_whole(place: Place, before: set[str]) -> None:  # noqa: F811
     assert before <= place.world.images()
     ran = place.world.podman("run", "--rm", "localhost/mine:1", "true", code=None)
     assert ran.returncode == 0, ran.stderr
-    listed = place.home.envcheck("list", **place.world.variables)
+    listed = place.envcheck("list")
     assert listed.returncode == 0, listed.stderr
 
 
 def _comes_through(place: Place, before: set[str]) -> None:  # noqa: F811
     """A whole installation runs, and with it everything goes again, what was kept for none included."""
     place.server.behave(place.layer)
-    done = place.install()
+    done = place.installed()
     assert done.returncode == 0, done.stderr
-    ran: subprocess.CompletedProcess[bytes] = place.home.envcheck(
-        "run", "--", "true", **place.world.variables
-    )
+    ran = place.envcheck("run", "--", "true")
     assert ran.returncode == 0, ran.stderr
     place.uninstall()
-    assert place.home.envcheck("prune", **place.world.variables).returncode == 0
-    assert place.is_clean(before)
+    assert place.envcheck("prune").returncode == 0
+    assert place.nothing_is_left(before)

@@ -14,21 +14,18 @@ import podman
 import pytest
 from cli import environment
 from image_registry import Registry, serve_registry
+from install_site import Site
 from installing import Home
 from podman import PodmanWorld
 from processes import PATIENCE
 
 from envcheck.exit_codes import ExitCode
 
-ENVCHECK = [sys.executable, "-m", "envcheck"]
-
 
 @dataclass
-class Site:
-    """A user with a podman and a registry; ``makers`` is the podman that the images are made in."""
+class Served(Site):
+    """With a registry; ``makers`` is the podman that the images are made in."""
 
-    home: Home
-    world: PodmanWorld
     registry: Registry
     makers: PodmanWorld
     folder: Path  # for archives
@@ -43,37 +40,6 @@ class Site:
         if not archive.exists():
             self.makers.save(self.makers.image(kind), archive)
         return archive
-
-    @property
-    def variables(self) -> dict[str, str]:
-        return self.home.variables | self.world.variables
-
-    def envcheck(
-        self, *arguments: str | Path, **changes: str
-    ) -> subprocess.CompletedProcess[bytes]:
-        return self.home.envcheck(*arguments, **(self.world.variables | changes))
-
-    def install(self, *arguments: str | Path, **changes: str) -> dict[str, Any]:
-        """The JSON of an installation, whatever it has come to."""
-        done = self.envcheck(
-            "install", "--mode", "container", *arguments, "--yes", "--format", "json", **changes
-        )
-        told: dict[str, Any] = json.loads(done.stdout)
-        assert told["exit_code"] == done.returncode, done.stderr.decode()
-        assert b"Traceback" not in done.stderr
-        return told
-
-    def nothing_is_left(self, before: set[str]) -> bool:
-        """No image, container or environment of an installation that failed."""
-        versions = [version for one in self.environments() for version in one["versions"]]
-        litter = [*self.home.temporary.iterdir(), *(self.world.folder / "tmp").iterdir()]
-        alone = self.world.images() == before and not self.world.containers()
-        return alone and not versions and not litter
-
-    def environments(self) -> list[dict[str, Any]]:
-        told = self.envcheck("list", "--format", "json")
-        found: list[dict[str, Any]] = json.loads(told.stdout)["environments"]
-        return found
 
 
 @pytest.fixture(scope="module")
@@ -101,18 +67,18 @@ def site(
     world: PodmanWorld,
     podman_world: PodmanWorld,
     archives: Path,
-) -> Iterator[Site]:
+) -> Iterator[Served]:
     """Whatever a test has installed is gone at its end, and leaves nothing."""
     before = world.images()
-    made = Site(Home(tmp_path / "home"), world, registry_at, podman_world, archives)
+    made = Served(Home(tmp_path / "home"), world, registry_at, podman_world, archives)
     yield made
     for one in made.environments():
         if one["versions"]:
-            assert made.envcheck("uninstall", one["directory"], "--yes").returncode == 0
+            made.uninstall(one["directory"])
     assert made.nothing_is_left(before)
 
 
-def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Site) -> None:
+def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Served) -> None:
     before = site.world.images()
     reference = site.push("tensorflow")
     told = site.install("--image", reference)
@@ -148,7 +114,7 @@ def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Si
     ran = site.envcheck("run", "--", "python3", "-c", "import tensorflow")
     assert ran.returncode == 0, ran.stderr
 
-    assert site.envcheck("uninstall", "--yes").returncode == 0
+    site.uninstall()
     assert site.nothing_is_left(before)
 
 
@@ -162,7 +128,7 @@ def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Si
     ],
 )
 def test_images_that_cannot_be_used_are_put_back(
-    site: Site, kind: str, code: int, words: str
+    site: Served, kind: str, code: int, words: str
 ) -> None:
     before = site.world.images()
     reference = site.push(kind)
@@ -173,7 +139,7 @@ def test_images_that_cannot_be_used_are_put_back(
     assert site.nothing_is_left(before)
 
 
-def _kept_until_prune(site: Site, reference: str, before: set[str]) -> None:
+def _kept_until_prune(site: Served, reference: str, before: set[str]) -> None:
     """A verification that failed costs no second pull; `prune` names the image and removes it."""
     (kept,) = site.world.images() - before
     asked = len(site.registry.requests())
@@ -187,13 +153,13 @@ def _kept_until_prune(site: Site, reference: str, before: set[str]) -> None:
     assert site.envcheck("prune").returncode == 0
 
 
-def test_an_image_that_was_there_before_stays(site: Site) -> None:
+def test_an_image_that_was_there_before_stays(site: Served) -> None:
     reference = site.push("user")
     site.world.podman("pull", "--quiet", "--tls-verify=false", reference)
     before = site.world.images()
     told = site.install("--image", reference)
     assert told["result"] == "installed", told
-    assert site.envcheck("uninstall", "--yes").returncode == 0
+    site.uninstall()
     assert site.world.images() == before
     site.world.podman("rmi", reference)
 
@@ -213,7 +179,7 @@ def test_an_image_that_was_there_before_stays(site: Site) -> None:
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_touched(
-    site: Site, arguments: tuple[str, ...], code: int, words: str
+    site: Served, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     before = site.world.images()
     site.push("base")
@@ -222,7 +188,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_touched(
     assert site.nothing_is_left(before)
 
 
-def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
+def test_a_version_whose_image_is_gone_is_no_way_back(site: Served) -> None:
     """Somebody removed it with the engine: it is said, and an installation brings it back."""
     reference = site.push("base", "lost")
     first = site.install("--image", reference)["environment"]["version"]
@@ -249,38 +215,32 @@ def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
     assert f"the image {reference}" in " ".join(said.split()) and "image lost" not in said
 
 
-def test_installed_from_an_archive_without_a_network(site: Site) -> None:
+def test_installed_from_an_archive_without_a_network(site: Served) -> None:
     """An OCI archive of podman's, installed where no registry answers."""
     result = _alone(site, "--offline", str(site.save("tensorflow")))
     assert result["result"] == "installed", result
     assert site.envcheck("run", "--", "true").returncode == 0
-    assert site.envcheck("uninstall", "--yes").returncode == 0
+    site.uninstall()
 
 
-def _alone(site: Site, *arguments: str) -> dict[str, Any]:
+def _alone(site: Served, *arguments: str) -> dict[str, Any]:
     """In a network namespace that has loopback alone."""
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up 2>/dev/null; exec "$@"', "sh"]
-    argv = [
-        *alone,
-        *ENVCHECK,
-        "install",
-        "--mode",
-        "container",
-        *arguments,
-        "--yes",
-        "--format",
-        "json",
-    ]
+    words = ["install", "--mode", "container", *arguments, "--yes", "--format", "json"]
     done = subprocess.run(
-        argv, env=environment(**site.variables), capture_output=True, timeout=PATIENCE, check=False
+        [*alone, sys.executable, "-m", "envcheck", *words],
+        env=environment(**site.variables),
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
     )
     if b"unshare" in done.stderr and not done.stdout:
         pytest.skip(f"no network namespace can be made: {done.stderr.decode().strip()}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
-def test_an_image_of_two_environments_is_fetched_once_and_goes_with_the_last(site: Site) -> None:
+def test_an_image_of_two_environments_is_fetched_once_and_goes_with_the_last(site: Served) -> None:
     before = site.world.images()
     reference, other = site.push("user", "twice"), site.home.folder / "other"
     assert site.install("--image", reference)["result"] == "installed"
@@ -288,8 +248,8 @@ def test_an_image_of_two_environments_is_fetched_once_and_goes_with_the_last(sit
     assert site.install("--image", reference, "--path", other)["result"] == "installed"
     blobs = [one for one in site.registry.requests()[asked:] if "/blobs/" in one.path]
     assert len(blobs) <= 1, "its configuration alone"
-    assert site.envcheck("uninstall", "image-team-user", "--yes").returncode == 0
+    site.uninstall("image-team-user")
     ran = site.envcheck("run", "--path", other, "--", "true")
     assert ran.returncode == 0, ran.stderr
-    assert site.envcheck("uninstall", "--yes").returncode == 0
+    site.uninstall()
     assert site.nothing_is_left(before)

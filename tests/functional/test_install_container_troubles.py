@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ import pytest
 import standin_image
 from bad_server import BadServer, Way
 from cli import environment
+from install_site import Site
 from installing import Home
-from leftovers import unmount_below
 from podman import PodmanWorld
 from processes import PATIENCE
 
@@ -31,11 +30,9 @@ LATER = {"Retry-After": "3600"}
 
 
 @dataclass
-class Place:
-    """A user, and an image at a server that misbehaves. layer: the path of the one that podman lacks."""
+class Place(Site):
+    """With an image at a server that misbehaves. layer: the path of the one that podman lacks."""
 
-    home: Home
-    world: PodmanWorld
     server: BadServer
     layer: str
 
@@ -45,13 +42,10 @@ class Place:
         words = ["install", "--mode", "container", "--image", name, "--yes"]
         return [sys.executable, "-m", "envcheck", *words]
 
-    def variables(self, changes: dict[str, str]) -> dict[str, str]:
-        return environment(**(self.home.variables | self.world.variables | changes))
-
-    def install(self, **changes: str) -> subprocess.CompletedProcess[bytes]:
+    def installed(self, **changes: str) -> subprocess.CompletedProcess[bytes]:
         with self.begun(0, **changes) as process:
-            said = process.communicate(timeout=PATIENCE)
-        return subprocess.CompletedProcess(self.argv, process.returncode, *said)
+            output = process.communicate(timeout=PATIENCE)
+        return subprocess.CompletedProcess(self.argv, process.returncode, *output)
 
     @contextmanager
     def begun(self, most: int, **changes: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -59,7 +53,7 @@ class Place:
         sent = self.server.sent(self.layer)
         with subprocess.Popen(
             self.argv,
-            env=self.variables(changes),
+            env=environment(**(self.variables | changes)),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -71,22 +65,6 @@ class Place:
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-
-    def is_clean(self, before: set[str]) -> bool:
-        """Nothing half-done: no image, container, version or temporary file."""
-        told = self.home.envcheck("list", "--format", "json", **self.world.variables)
-        environments = json.loads(told.stdout)["environments"]
-        temporary = [*self.home.temporary.iterdir(), *(self.world.folder / "tmp").iterdir()]
-        return (
-            self.world.images() == before
-            and not self.world.containers()
-            and not any(one["versions"] for one in environments)
-            and not temporary
-        )
-
-    def uninstall(self) -> None:
-        done = self.home.envcheck("uninstall", "--yes", **self.world.variables)
-        assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +111,9 @@ def test_what_a_registry_answers_for_a_tag(
 ) -> None:
     before = place.world.images()
     place.server.behave(TAG, Way(status=status, headers=headers, times=None))
-    done = place.install()
+    done = place.installed()
     _is_one_sentence(done, code, sentence, hint)
-    assert place.is_clean(before)
+    assert place.nothing_is_left(before)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -148,39 +126,13 @@ def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: sign
         said = process.communicate(timeout=PATIENCE)[1].decode()
     if how != signal.SIGKILL:
         assert process.returncode == 128 + how and "Traceback" not in said
-        assert place.is_clean(before)
+        assert place.nothing_is_left(before)
     place.server.behave(place.layer)
     assert len(place.server.seen(TAG)) == 1
-    done = place.install()
+    done = place.installed()
     assert done.returncode == 0, done.stderr
     place.uninstall()
-    assert place.is_clean(before)
-
-
-def fill(folder: Path) -> None:
-    with (folder / "fill").open("wb") as file, suppress(OSError):
-        while True:
-            file.write(bytes(1 << 20))
-            file.flush()
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Callable[[], Path]]:
-    """Makes a file system on which an installation has room, and not much more."""
-    folder = tmp_path / "small"
-
-    def make() -> Path:
-        folder.mkdir()
-        argv = ["mount", "-t", "tmpfs", "-o", "size=256m", "envcheck-test", folder]
-        made = subprocess.run(argv, capture_output=True, check=False)
-        if made.returncode:
-            pytest.skip(f"no file system can be mounted here: {made.stderr.decode().strip()}")
-        return folder
-
-    try:
-        yield make
-    finally:
-        unmount_below(folder)
+    assert place.nothing_is_left(before)
 
 
 def _is_one_sentence(

@@ -1,24 +1,26 @@
 """`envcheck install` without a stack's name on a machine "with a GPU": chosen, installed, and verified there.
 
-The GPU is a stand-in (``standin_gpu``), and so are NVIDIA's index and the TensorFlow in its wheels
-(``nvidia_index``): one that sees the GPU, and one that does not.
+The GPU is a stand-in (``standin_gpu``), and so are NVIDIA's index and the TensorFlow in its wheel: one that
+sees the GPU, and one that does not.
 """
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import nvidia_index
 import pytest
 import registry
 from index_server import serve
 from installing import Home
 from pythons import need
 from standin_gpu import Machine
+from wheel_maker import wheel
+
+from envcheck.install.catalogue.load import seed
 
 pytestmark = pytest.mark.slow
 
+STANDINS = Path(__file__).parent / "standin_tensorflow"
 SEES_IT = """\
 class _Device:
     name = "/device:GPU:0"
@@ -38,33 +40,53 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     return Machine(tmp_path_factory.mktemp("machine"))
 
 
+def write_indexes(nvidia: Path, public: Path, *, sees: bool) -> None:
+    """NVIDIA's with the wheel of 23.03, the public one with what it imports and the real pip."""
+    modules = {
+        f"tensorflow/{path.relative_to(STANDINS)}": path.read_text().replace("UPSTREAM", "1.15.5")
+        for path in sorted(STANDINS.rglob("*.py"))
+    }
+    if sees:
+        modules["tensorflow/python/client/device_lib.py"] = SEES_IT
+    wheel(
+        nvidia,
+        "nvidia-tensorflow",
+        "1.15.5+nv23.03",
+        inside="1.15.5+nv23.3",
+        tags="cp38-cp38-linux_x86_64",
+        requires=["protobuf"],
+        extras={"horovod": []},
+        modules=modules,
+    )
+    for version in ("3.20.3", "4.24.4"):
+        module = {"google/protobuf/__init__.py": f'__version__ = "{version}"\n'}
+        wheel(public, "protobuf", version, modules=module)
+    registry.fetch(public, *(f"{p.replace('==', '-')}-py3-none-any.whl" for p in seed("3.8")))
+
+
 @pytest.mark.parametrize("sees", [True, False])
 def test_what_is_chosen_for_a_gpu_is_installed_where_tensorflow_sees_it(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sees: bool
+    machine: Machine, tmp_path: Path, sees: bool
 ) -> None:
-    python = need(8)
-    code = tmp_path / "tensorflow"
-    shutil.copytree(nvidia_index.STANDINS, code)
-    if sees:
-        (code / "python" / "client" / "device_lib.py").write_text(SEES_IT)
-    monkeypatch.setattr(nvidia_index, "STANDINS", code)
-    recipe = nvidia_index.build(tmp_path / "indexes", ("23.03",))
-    nvidia_index.add(recipe, *registry.fetch(tmp_path / "real", *nvidia_index.real_files()))
-    home = Home(tmp_path / "home")
-    with serve(recipe.nvidia, tmp_path / "n") as nvidia, serve(recipe.public, tmp_path / "p") as it:
+    python, home = need(8), Home(tmp_path / "home")
+    own, others = tmp_path / "nvidia", tmp_path / "public"
+    write_indexes(own, others, sees=sees)
+    with serve(own, tmp_path / "n") as nvidia, serve(others, tmp_path / "p") as public:
         done = home.envcheck(
             "install", "--mode", "wheel", "--yes", "--python", python,
-            "--index", f"nvidia={nvidia.url}", "--index", it.url,
+            "--index", f"nvidia={nvidia.url}", "--index", public.url,
             **machine.environment(SHIM_SLOW="0"),
         )  # fmt: skip
-    said, told = done.stderr.decode(), done.stdout.decode()
-    assert "23.03 is the newest release of nvidia-tf1" in " ".join(said.split())
+    progress, result = done.stderr.decode(), done.stdout.decode()
+    assert "23.03 is the newest release of nvidia-tf1" in " ".join(progress.split())
     prefix = home.root("nvidia-tf1") / "current"
     if not sees:
-        assert done.returncode == 5 and not prefix.exists(), said
-        assert "FRM-002: TensorFlow sees none of the 1 GPU that CUDA sees" in said
+        assert done.returncode == 5 and not prefix.exists(), progress
+        assert "FRM-002: TensorFlow sees none of the 1 GPU that CUDA sees" in progress
         return
-    assert done.returncode == 0, said
-    assert "Installed and verified: nvidia-tf1 23.03" in told and prefix.is_dir()
+    assert done.returncode == 0, progress
+    assert "Installed and verified: nvidia-tf1 23.03" in result and prefix.is_dir()
+    assert "3.20.3" in str(list(prefix.glob("lib/python3.8/site-packages/protobuf*.dist-info")))
     looked = home.envcheck("doctor", "--level=quick", **machine.environment())
-    assert "Framework     OK       tensorflow 1.15.5+standin sees 1 GPU" in looked.stdout.decode()
+    assert looked.returncode == 0, looked.stdout.decode()
+    assert "tensorflow 1.15.5+standin" in looked.stdout.decode()

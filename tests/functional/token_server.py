@@ -1,4 +1,4 @@
-"""A registry's token server on loopback: bearer tokens by scope, for a while, for who knows the password.
+"""A registry's token server on loopback: bearer tokens for who knows the password.
 
 with TokenServer(account=("user", "word")) as tokens:
     bad_server.gate = tokens.gate          # a registry that asks for its tokens
@@ -10,7 +10,6 @@ import base64
 import json
 import secrets
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -20,15 +19,13 @@ from bad_server import Seen
 
 
 class TokenServer:
-    """account: None gives everybody a token. lasts: seconds, of a token."""
+    """account: None gives everybody a token."""
 
-    def __init__(self, account: tuple[str, str] | None = None, *, lasts: float = 300) -> None:
+    def __init__(self, account: tuple[str, str] | None = None) -> None:
         self.account = account
-        self.lasts = lasts
-        self.status = 200  # of its answers
         self.body: bytes | None = None  # in the place of a token
         self.asked: list[dict[str, str]] = []  # the query, and "authorization"
-        self.issued: dict[str, float] = {}  # token: until when it is good
+        self.issued: set[str] = set()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._http.daemon_threads = True
         self._http.tokens = self  # type: ignore[attr-defined]
@@ -49,20 +46,9 @@ class TokenServer:
 
     def gate(self, seen: Seen) -> str:
         """For a BadServer: "" for who brings a token that is good now, else the challenge."""
-        token = seen.headers.get("authorization", "").removeprefix("Bearer ")
-        if self.issued.get(token, 0.0) > time.monotonic():
+        if seen.headers.get("authorization", "").removeprefix("Bearer ") in self.issued:
             return ""
         return f'Bearer realm="{self.url}",service="tests",scope="repository:x:pull,push"'
-
-    def expire(self) -> None:
-        """No token that was given is good any more, whatever was said of it."""
-        self.issued.clear()
-
-    def token(self, *scopes: str) -> str:
-        """One that is good for scopes like "repository:team/small:pull"."""
-        found = secrets.token_hex(16)
-        self.issued[found] = time.monotonic() + self.lasts
-        return found
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -78,13 +64,13 @@ class _Handler(BaseHTTPRequestHandler):
         tokens.asked.append({**query, "authorization": given})
         account = tokens.account
         wanted = base64.b64encode(":".join(account).encode()).decode() if account else ""
-        status, body = tokens.status, tokens.body
+        status, body = 200, tokens.body
         if account and given != f"Basic {wanted}":
             status, body = 401, b"{}"
         elif body is None:
-            scopes = [query["scope"]] if "scope" in query else []
-            answer = {"token": tokens.token(*scopes), "expires_in": tokens.lasts}
-            body = json.dumps(answer).encode()
+            token = secrets.token_hex(16)
+            tokens.issued.add(token)
+            body = json.dumps({"token": token}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
