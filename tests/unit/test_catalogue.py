@@ -10,20 +10,6 @@ from envcheck.checks.registry import all_checks
 from envcheck.install.catalogue.load import load, names
 
 
-def test_the_stacks_in_the_order_in_which_they_are_preferred() -> None:
-    assert names() == [
-        "jax",
-        "jax-cpu",
-        "jax-cuda12",
-        "nvidia-tf1",
-        "tensorflow",
-        "tensorflow-cpu",
-        "tensorflow1",
-        "torch",
-        "torch-cpu",
-    ]
-
-
 @pytest.mark.parametrize("name", names())
 def test_a_stack_is_called_as_its_file_and_refers_to_what_there_is(name: str) -> None:
     stack = load(name)

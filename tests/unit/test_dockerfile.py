@@ -39,15 +39,6 @@ def lists(locked: Lockfile, whose: Stack | None = None) -> dict[str, Requirement
     return {one.name: one for one in of_lock(whose or stack(), locked)}
 
 
-def test_every_package_has_its_version_and_hash_once() -> None:
-    locked = lock(*lock().packages, GAST, building=[SETUPTOOLS])
-    stated = [line for one in lists(locked).values() for line in one.lines]
-    assert sorted(stated) == sorted(
-        f"{p.name}=={p.version} --hash=sha256:{p.file.sha256}"
-        for p in [*locked.packages, *locked.building]
-    )
-
-
 def test_every_list_is_copied_and_installed_with_hashes() -> None:
     locked = lock(*lock().packages, GAST, building=[SETUPTOOLS])
     told = text(locked)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from envcheck.install.reports import environments, installed
-from envcheck.install.request import Request
+from envcheck.install.reports import environments
 from envcheck.install.transaction.listing import EnvironmentState, Listing, VersionState
-from envcheck.install.transaction.record import Health, Installed, Record
 from envcheck.install.transaction.uninstall import Uninstalled
 
 
@@ -56,41 +54,6 @@ def listed(**changes: object) -> Listing:
         mode="container",
     )
     return Listing(2, [msgspec.structs.replace(whole, **changes)])
-
-
-def done() -> Installed:
-    record = Record(
-        schema=1,
-        version="23.03-tf1-1f0c9a2b",
-        stack="ngc-tf1",
-        release="23.03",
-        title="NVIDIA's TensorFlow 1 container",
-        request=Request(mode="container"),
-        inputs="",
-        mode="container",
-        lock=DIGEST.removeprefix("sha256:"),
-        versions={},
-        engine="podman",
-        image=IMAGE,
-        image_digest=DIGEST,
-        image_bytes=13 * 1024**3,
-        wiring="by CDI (/etc/cdi/nvidia.yaml)",
-        envcheck="0",
-        created_at="",
-        verified_at="",
-        bytes_total=0,
-        bytes_shared=0,
-        health=Health(verdict="Healthy: 60 checks passed."),
-    )
-    return Installed(
-        directory="/data/envs/ngc-tf1",
-        version="23.03-tf1-1f0c9a2b",
-        prefix="/data/envs/ngc-tf1/current",
-        already=False,
-        before="23.02-tf1-00000000",
-        record=record,
-        notes=["memlock is left as podman sets it"],
-    )
 
 
 def flat(text: str) -> str:
@@ -144,16 +107,3 @@ def test_what_was_removed_names_the_images() -> None:
     assert "image nvcr.io/nvidia/tensorflow@sha256:1f0c in podman" in text
     assert "left nvcr.io/nvidia/tensorflow@sha256:0000 in podman (there before, or of" in text
     assert "freed" not in text, "what an image shares with others, its engine alone knows"
-
-
-def test_the_last_words_on_a_container() -> None:
-    told = installed.render(installed.environment_of(done(), {}))
-    lines = [line.strip() for line in told.splitlines()]
-    assert lines[0] == "Installed and verified: ngc-tf1 23.03"
-    assert f"image       {IMAGE}" in lines and f"digest      {DIGEST}" in lines
-    assert "engine      podman" in lines
-    assert "GPUs        by CDI (/etc/cdi/nvidia.yaml)" in lines
-    assert "note        memlock is left as podman sets it" in lines
-    assert "kept        23.02-tf1-00000000 (envcheck rollback goes back to it)" in lines
-    assert lines[-3:] == ["envcheck run python3", "envcheck shell", "envcheck doctor"]
-    assert "activate" not in told and "python      " not in told

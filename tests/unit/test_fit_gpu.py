@@ -71,7 +71,7 @@ def test_without_a_gpu() -> None:
     allowed = m.judged(m.tensorflow(), m.without_gpu(), allow_no_gpu=True).candidates[1]
     assert allowed.fits
     assert "nothing that needs one can be verified" in allowed.notes[0]
-    assert m.judged(m.tensorflow_cpu(), m.without_gpu()).candidates[0].fits
+    assert m.judged(m.tensorflow_cpu(), m.without_gpu()).candidates[1].fits
 
 
 def test_a_gpu_without_a_driver() -> None:

@@ -101,16 +101,6 @@ def test_exceptions_become_sentences_without_secrets(error: Exception, said: str
     assert found.exit_code == ExitCode.COULD_NOT_LOOK
 
 
-@pytest.mark.parametrize(
-    ("status", "again"), [(404, False), (403, False), (429, True), (500, True), (503, True)]
-)
-def test_statuses(status: int, again: bool) -> None:
-    found = errors.of_status(SECRET, status, {})
-    assert (found.status, found.again) == (status, again)
-    assert str(found).startswith(f"index.example:8443 answers {status} ")
-    assert str(found).endswith(": https://index.example:8443/simple/")
-
-
 def test_credentials_hold_for_one_host() -> None:
     known = Credentials({})
     known.learn("https://user:word@index.example/simple/")

@@ -7,24 +7,10 @@ import pytest
 from envcheck.data import table
 from envcheck.data.products import is_data_centre
 from envcheck.data.releases import month_key
-from envcheck.install.catalogue.containers import ImageRelease, flavours, stack
+from envcheck.install.catalogue.containers import stack
 
 ROWS = {row["release"]: row for row in table("releases")}
 LISTED = {(row["stack"], row["release"]): row for row in table("containers")}
-
-
-def release(flavour: str, month: str) -> ImageRelease:
-    (found,) = [one for one in stack(flavour).releases if one.release == month]  # type: ignore[arg-type]
-    return found
-
-
-def own_row(flavour: str, month: str) -> dict[str, str]:
-    """What a table says of a container itself, by the same names whichever table it is."""
-    if (flavour, month) in LISTED:
-        row = LISTED[flavour, month]
-        return {**row, "reference": f"nvcr.io/nvidia/{row['tag']}"}
-    row = ROWS[month]
-    return {**row, "reference": row[f"tag_{flavour}"], "framework": row[f"{flavour}_upstream"]}
 
 
 @pytest.mark.parametrize(
@@ -47,19 +33,6 @@ def test_a_flavour_has_every_month_with_a_tag_newest_first(
     assert "21.01" not in names, "no container was released in that month"
     monthly = {name for name, row in ROWS.items() if row.get(f"tag_{flavour}")}
     assert set(names) == monthly | {name for of, name in LISTED if of == flavour}
-
-
-def test_every_value_is_the_table_s_own() -> None:
-    for of in flavours():
-        for one in of.releases:
-            row = own_row(of.flavour, one.release)
-            assert one.reference == row["reference"]
-            assert one.framework == row["framework"]
-            assert ";".join(one.compat_branches) == row["compat_driver_branches"]
-            told = (one.min_driver, one.min_capability, one.cuda, one.python, one.ubuntu)
-            columns = ("min_driver", "min_cc", "cuda", "python", "ubuntu")
-            assert told == tuple(row[column] for column in columns), one.release
-            assert one.source.startswith(("releases", "docs.nvidia.com", "github.com/NVIDIA"))
 
 
 @pytest.mark.parametrize(

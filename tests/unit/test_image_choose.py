@@ -40,14 +40,6 @@ def test_the_flavour_whose_newest_that_fits_is_the_newest() -> None:
     assert all(one.refusals for one in choice.newer_refused)
 
 
-@pytest.mark.parametrize("release", ["22.10", "22.10-tf1-py3"])
-def test_a_release_can_be_named(release: str) -> None:
-    choice = chosen(release=release, flavour="tf1")
-    assert choice.candidate.release.reference == "nvcr.io/nvidia/tensorflow:22.10-tf1-py3"
-    assert choice.reasons == ["22.10 of ngc-tf1 was named"]
-    assert choice.newer_refused == []
-
-
 def test_a_release_of_both_flavours_takes_the_living_one_and_says_so() -> None:
     choice = chosen(release="22.10")
     assert choice.stack.name == "ngc-tf2"
@@ -87,12 +79,6 @@ def test_bad_words_are_one_sentence(wish: dict[str, str], words: str, hint: str)
     assert hint in caught.value.hint
     if "image" not in wish:  # and where that is not asked first
         assert words in str(refused(UsageError, **wish))
-
-
-def test_where_nothing_can_be_done_wheels_are_named() -> None:
-    error = refused(Cannot, m.machine(["K80"], "470.82.01"))
-    assert "needs compute capability 6.0 or newer, and Tesla K80 has 3.7" in str(error)
-    assert error.hint == "`envcheck releases` shows which wheels fit"
 
 
 @pytest.mark.parametrize("digest", ["", "@sha256:" + "a" * 64])

@@ -90,14 +90,6 @@ def test_a_geforce_may_not_use_the_compat_libcuda() -> None:
     assert one(judged(["RTX 3090"], "470.82.01"), "21.10").fits
 
 
-def test_a_driver_that_no_source_names_is_never_chosen_and_can_be_named() -> None:
-    candidate = one(judged(["A100"], "580.65.06"), "25.02")
-    assert kinds(candidate) == ["not-known"]
-    taken = candidate.named()
-    assert taken.fits
-    assert taken.notes[0] == "25.02 needs a driver, and no source says which version."
-
-
 def windows(supports: str) -> Snapshot:
     gpus = [h100.gpu(0)]
     version = {"driver_version": "537.13", "cuda_version": supports or whole.ABSENT}

@@ -41,12 +41,6 @@ def opened(*indexes: str, stack: Stack = STACK, session: Session | None = None) 
     return Indexes(stack, Request(indexes=list(indexes)), PUBLIC, session)  # type: ignore[arg-type]
 
 
-def test_a_claimed_name_belongs_to_its_index_alone() -> None:
-    for name in ("nvidia-tensorrt", "nvidia-cublas-cu117", "tensorrt"):
-        assert STACK.index_of(name) == "nvidia"
-    assert STACK.index_of("dali-tf") == "extra"
-
-
 def test_a_named_index_replaces_the_catalogues_addresses() -> None:
     session = Session({"https://b.example/nvidia-tensorflow/": PAGE})
     there = opened("nvidia=https://a.example/x=1/", "nvidia=https://b.example", session=session)

@@ -65,14 +65,6 @@ def test_a_proxy_for_another_address_of_this_machine() -> None:
     assert loopback.proxy({**environ, "no_proxy": "192.0.2.7"}, "192.0.2.7") == ""
 
 
-def test_ports_are_different_and_free() -> None:
-    ports = loopback.free_ports(8)
-    assert len(set(ports)) == 8
-    for port in ports:
-        with socket.socket() as one:
-            one.bind((loopback.HOST, port))
-
-
 def test_a_loopback_that_lets_nobody_through_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     loopback.need()
 

@@ -71,21 +71,6 @@ def test_the_most_particular_namespace_counts(home: Home, repository: str, user:
 
 
 @pytest.mark.parametrize(
-    ("key", "registry"),
-    [
-        ("https://index.docker.io/v1/", "docker.io"),
-        ("https://nvcr.io", "nvcr.io"),
-        ("localhost:5000", "localhost:5000"),
-    ],
-)
-def test_a_registry_s_other_names(home: Home, key: str, registry: str) -> None:
-    home.write(".docker/config.json", {"auths": {key: auth("user", "w")}, "HttpHeaders": {}})
-    found = home.of(registry, "nvidia/tensorflow")
-    assert found is not None and found[0] == "user"
-    assert home.of("another.io") is None
-
-
-@pytest.mark.parametrize(
     "content",
     [
         "{", "[]", '{"auths": 1}', '{"auths": {"nvcr.io": {"auth": 7}}}', "\x00", '"' + "x" * (2 << 20),
