@@ -110,8 +110,6 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "exits": lambda: _script(
         "exits", "#!/bin/sh\necho no licence >&2\nexit 3\n", 'ENTRYPOINT ["/exits"]'
     ),
-    "python-entrypoint": lambda: Kind(['ENTRYPOINT ["python3"]']),
-    "no-shell": lambda: Kind(["RUN rm /bin/sh"]),
     "tensorflow": _tensorflow,
     "torch": _torch,
     "user": lambda: Kind([f"USER {USER}:{USER}", "WORKDIR /home/worker"]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,9 +11,8 @@ from engine_images import held, served
 from podman import PodmanWorld
 
 from envcheck import collection
-from envcheck.exit_codes import UsageError
 from envcheck.facts.base import known
-from envcheck.install.engines import command, inside, starting
+from envcheck.install.engines import command, starting
 from envcheck.install.engines.choose import choose
 
 
@@ -52,29 +49,3 @@ def test_what_may_be_set_is_what_a_start_can_have(
     asked = [limit in start.ulimits for limit in ("memlock", "stack")]
     assert asked[0] is (done.stdout.split()[0] == "unlimited")
     assert bool(start.remarks) is not (all(asked) and start.init)
-
-
-def test_a_container_is_found_in_the_engine_that_runs_it(
-    podman_world: PodmanWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(monkeypatch, podman_world)
-    program = shutil.which("podman")
-    assert program
-    name = f"envcheck-test-{os.getpid()}"
-    podman_world.podman(
-        "create", "--network=none", f"--name={name}", podman_world.image("base"), "sleep", "60"
-    )
-    try:
-        with pytest.raises(
-            UsageError, match=f"{name} does not run: podman reports that it is created"
-        ):
-            inside.of_container(name, "podman")
-        podman_world.podman("start", name)
-        found = inside.of_container(name, "podman").argv
-        assert found[:2] == [program, "exec"] and len(found[-1]) == 64
-        done = subprocess.run([*found, "cat"], input=b"into it", capture_output=True, check=False)
-        assert (done.returncode, done.stdout) == (0, b"into it")
-    finally:
-        podman_world.podman("rm", "--force", "--time", "0", name)
-    with pytest.raises(UsageError, match="no such container in podman"):
-        inside.of_container(name, "podman")

@@ -13,7 +13,6 @@ import certificates
 import pytest
 from bad_server import CAPTIVE, BadServer, Way
 
-from envcheck.install.network import transport
 from envcheck.install.network.errors import HttpError
 from envcheck.install.network.session import Session
 
@@ -71,13 +70,6 @@ def test_a_page_that_is_cut_is_asked_for_again(server: BadServer, session: Sessi
     with session.get(server.url + "/page") as answer:
         assert (answer.status_code, answer.content) == (200, BODY)
     assert len(server.seen()) == 3
-
-
-def test_a_long_body_that_is_cut_is_an_error_of_ours(server: BadServer, session: Session) -> None:
-    server.file("/w.whl", bytes(3_000_000))
-    server.behave("/w.whl", Way(cut_after=100, times=None))
-    with pytest.raises(HttpError, match="cut the connection"):
-        list(transport.pieces(session.get(server.url + "/w.whl", file=True)))
 
 
 def test_redirects_leave_credentials_behind(
@@ -200,15 +192,6 @@ def test_a_certificate_that_nobody_vouches_for(tls: tuple[BadServer, Path]) -> N
     assert not server.seen()
     with Session(["127.0.0.1"], pause=QUICK) as allowing:
         assert allowing.get(server.url + "/page").content == BODY
-
-
-def test_requests_own_list_is_not_trusted_beside_the_system_s(
-    tls: tuple[BadServer, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server, authority = tls
-    monkeypatch.setattr("requests.adapters.DEFAULT_CA_BUNDLE_PATH", str(authority))
-    with Session(pause=QUICK) as session:
-        assert "cannot be trusted" in str(error_of(session, server.url + "/page"))
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])

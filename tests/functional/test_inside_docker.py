@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cli import envcheck, refused
+from cli import envcheck
 from docker_daemon import DockerDaemon
 
 
@@ -25,11 +25,6 @@ def collected(world: DockerDaemon, target: str) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr.decode()
     snapshot: dict[str, Any] = json.loads(done.stdout)
     return snapshot
-
-
-def refusal(world: DockerDaemon, target: str) -> str:
-    arguments = ("--level=quick", "--engine", "docker", "--target", target)
-    return refused(envcheck("doctor", *arguments, **world.variables))
 
 
 def test_a_fresh_container_of_an_image(docker_daemon: DockerDaemon) -> None:
@@ -51,14 +46,3 @@ def test_a_running_container(docker_daemon: DockerDaemon) -> None:
         docker_daemon.docker("rm", "--force", name)
     assert target["location"] == f"container:{name}"
     assert target["host"]["facts"]["shm_total_mib"] == 64
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("no-python", "there is no Python in it"),
-        ("exits", "its entrypoint ended with status 3 and did not run the command"),
-    ],
-)
-def test_what_cannot_be_looked_into(docker_daemon: DockerDaemon, kind: str, words: str) -> None:
-    assert words in refusal(docker_daemon, f"image:{docker_daemon.image(kind)}")

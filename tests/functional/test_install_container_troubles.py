@@ -99,11 +99,8 @@ def place(tmp_path: Path, world: PodmanWorld, archive: Path) -> Iterator[Place]:
     ("status", "headers", "code", "sentence", "hint"),
     [
         (401, {}, ExitCode.COULD_NOT_LOOK, "answers 401", "podman login"),
-        (403, {}, ExitCode.COULD_NOT_LOOK, "answers 403", "podman login"),
         (404, {}, ExitCode.USAGE, "has no tag 1 of team/image", "mistyped"),
-        (429, LATER, ExitCode.COULD_NOT_LOOK, "answers 429", "3600 s"),
         (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "3600 s"),
-        (500, {}, ExitCode.COULD_NOT_LOOK, "answers 500", "try again later"),
     ],
 )
 def test_what_a_registry_answers_for_a_tag(

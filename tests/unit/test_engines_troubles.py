@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from envcheck.install.engines.client import explained
-from envcheck.install.engines.engine_storage import Stored, read_inspected
 
 # (engine, what it printed, a word of the hint)
 SAID = [
@@ -41,12 +40,3 @@ def test_words_that_nobody_knows_are_the_engines_own_last_ones_and_safe() -> Non
     sentence, hint = explained("podman", said)
     assert "went wrong" in sentence and sentence.isprintable() and not hint
     assert explained("podman", "") == ("no output", "")
-
-
-def test_what_an_engine_prints_of_an_image() -> None:
-    podman = '[{"Id": "03dd", "RepoTags": ["localhost/base:1"], "RepoDigests": null}]'
-    docker = '[{"Id": "sha256:03dd", "RepoTags": [], "RepoDigests": ["a@sha256:1"]}]'
-    assert read_inspected(podman.encode()) == Stored(id="sha256:03dd", tags=["localhost/base:1"])
-    assert read_inspected(docker.encode()) == Stored(id="sha256:03dd", digests=["a@sha256:1"])
-    for nothing in ("[]", "", "{}", "[1]"):
-        assert read_inspected(nothing.encode()) is None

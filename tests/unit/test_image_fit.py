@@ -81,15 +81,6 @@ def test_every_row_is_judged_by_its_own_columns(gpu: str, driver: str) -> None:
             assert refusal.overridable is (refusal.kind == "not-known")
 
 
-def test_a_geforce_may_not_use_the_compat_libcuda() -> None:
-    candidate = one(judged(["RTX 3090"], "450.80.02"), "21.10")
-    assert sentence(candidate) == (
-        "needs driver 470 or newer, and this machine has 450.80.02: its compat libcuda for branch 450.51"
-        " is for data-centre GPUs alone, and NVIDIA GeForce RTX 3090 is none"
-    )
-    assert one(judged(["RTX 3090"], "470.82.01"), "21.10").fits
-
-
 def windows(supports: str) -> Snapshot:
     gpus = [h100.gpu(0)]
     version = {"driver_version": "537.13", "cuda_version": supports or whole.ABSENT}

@@ -52,13 +52,6 @@ def test_each_reason_has_its_remedy(line: str, message: str, command: str) -> No
     assert message in told and command in told and f"less {PATH}" in told
 
 
-def test_a_log_without_a_known_reason_is_shown() -> None:
-    logs = [BuildLog(path=PATH, kernel=NOW, lines=["make: *** [all] Error 2"])]
-    result = judged(build_logs=logs)
-    assert "its log says why" in words(result) and "dkms autoinstall" in words(result)
-    assert any("Error 2" in item.value for item in result.findings[0].evidence)
-
-
 def test_headers_that_are_there_are_not_installed_again() -> None:
     assert "linux-headers" not in words(judged())
     told = words(judged(headers=[RELEASE]))
