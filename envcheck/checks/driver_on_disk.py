@@ -15,8 +15,13 @@ from .verdicts import Evidence, Remedy, word
 MODPROBE = "sudo modprobe nvidia"
 # In the order in which they let go of each other.
 UNLOAD = [
-    *("nvidia_peermem", "nvidia_fs", "gdrdrv"),
-    *("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia"),
+    "nvidia_peermem",
+    "nvidia_fs",
+    "gdrdrv",
+    "nvidia_uvm",
+    "nvidia_drm",
+    "nvidia_modeset",
+    "nvidia",
 ]
 LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
 NOT_THE_DRIVER = ("nvidia-fs", "nvidia-peermem", "nvidia-p2p")  # of NVIDIA's DKMS modules
@@ -234,24 +239,17 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
         return Remedy(text, [HOLDERS, REBOOT, *hold])
     if libraries and not fits and (on_disk or known(kernel.module_files) == []):
         return finish(view, kernel, libraries)
-    unsure = " Where neither helps, the upgrade stopped half-way: let the package manager finish it first."
-    running = [name for name in _SERVICES if _may_run(view, name)]
+    services = [(name, service(view, name)) for name in _SERVICES]
+    running = " ".join(name for name, one in services if one and known(one.running))
+    stop, start = ([f"sudo systemctl {do} {running}"] * bool(running) for do in ("stop", "start"))
     return Remedy(
-        f"Stop what uses the GPUs and reload the modules, or reboot{then}{'' if fits else unsure}",
+        f"Stop what uses the GPUs and reload the modules, or reboot{then} Where neither helps, the upgrade"
+        " stopped half-way: let the package manager finish it first.",
         [
-            HOLDERS,
-            *(f"sudo systemctl stop {name}" for name in running),
-            reload_modules(kernel),
-            *(f"sudo systemctl start {name}" for name in running),
-            f"{REBOOT}  # where the modules are in use",
-            *hold,
+            *(HOLDERS, *stop, reload_modules(kernel), *start),
+            *(f"{REBOOT}  # where the modules are in use", *hold),
         ],
     )
-
-
-def _may_run(view: SnapshotView, name: str) -> bool:
-    found = service(view, name)
-    return name == _SERVICES[0] if found is None else known(found.running) is True
 
 
 def _hold(view: SnapshotView, kernel: Kernel) -> list[str]:
@@ -295,7 +293,6 @@ def _stopped_by(
     """What stopped an upgrade, as a sentence, and the commands that mend that."""
     runfile, packages = known(kernel.runfile_installer), packages_of(kernel)
     held = [package.name for package in packages if known(package.held)]
-    half = [package.name for package in packages if known(package.state) not in ("installed", None)]
     commands = on_system(view, "finish-upgrade")
     if runfile and packages:
         return (
@@ -303,20 +300,13 @@ def _stopped_by(
             " by the latter, once the packages bring a kernel module of their own.",
             replace_runfile(view, runfile, [package.name for package in packages]),
         )
-    if runfile:
-        return " Install NVIDIA's driver again, as a whole.", commands
     if held and len(held) < len(packages):
         why = f" {', '.join(held[:4])}: held back, while the others were upgraded."
         return why, [*on_system(view, "unhold", names=held), *commands]
-    if half:
-        return f" Half installed: {', '.join(half[:4])}.", commands
     if modules and not any(upstream(package.version) in libraries for package in modules):
         if modules[0].manager == "dpkg":  # elsewhere packages have no branch in their names
             flavour = f"flavour-{known(kernel.driver_flavour) or 'open'}"
             commands = on_system(view, flavour, branch=branch(libraries[0])) or commands
-        names = ", ".join(f"{package.name} {package.version}" for package in modules[:2])
-        return (
-            f" The module's package is {names}: another package has pulled in newer libraries.",
-            commands,
-        )
+        why = f" The module's package is {modules[0].name} {modules[0].version}: another package has pulled"
+        return f"{why} in newer libraries.", commands
     return "", commands

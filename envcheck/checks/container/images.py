@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from ...facts.gpu import NvidiaSmi
-from ...facts.kernel import DriverFile
+from ...facts.gpu import CudaDriver, NvidiaSmi, Nvml
+from ...facts.kernel import DriverFile, Kernel
 from ..driver_on_disk import driver_files, upstream
-from ..reading import (
-    CudaDriver,
-    Kernel,
-    Nvml,
-    Skip,
-    SnapshotView,
-    fact,
-    facts_of,
-    facts_or,
-    known,
-    need,
-)
+from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, known, need
 from ..verdicts import Evidence, Passed, Remedy, Verdicts, about_file, check, fail, word, words
 
 # They boot a system of their own, in which the driver's libraries may well be installed.

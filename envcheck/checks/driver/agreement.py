@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.gpu import NvidiaSmi
+from ...facts.gpu import Gpu, NvidiaSmi, Nvml
+from ...facts.kernel import Kernel
+from ...facts.pci import PciDevice
+from ...findings.subjects import about_device, gpu_subject, joined
 from ..driver_state import NO_GPUS, container, on_wsl
 from ..gpus import plural
 from ..nvidia_devices import kept_closed
 from ..reading import (
     CannotJudge,
-    Gpu,
-    Kernel,
-    Nvml,
-    PciDevice,
     Skip,
     SnapshotView,
     facts_of,
@@ -23,20 +22,7 @@ from ..reading import (
     need,
     show,
 )
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Passed,
-    Verdicts,
-    about_device,
-    check,
-    fail,
-    gpu_subject,
-    joined,
-    unjudged,
-    warn,
-    word,
-)
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check, fail, unjudged, warn, word
 
 # What does not change from one moment to the next, and the difference that rounding may make.
 _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}

@@ -9,7 +9,7 @@ from packaging.version import Version
 from ...data import cuda as tables
 from ...data.versions import parse_version
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
-from ..reading import CudaDriver, Kernel, NotKnown, SnapshotView, fact, facts_or, known, need
+from ..reading import NotKnown, SnapshotView, fact, known, need
 from ..system_commands import on_system
 from ..verdicts import Evidence, Passed, Verdicts, check, warn
 
@@ -74,10 +74,7 @@ def _supports(view: SnapshotView, driver: str) -> str:
         cuda = f"CUDA {claim[0]}, as it reports itself" if claim else f"at least {cuda}"
     majors = [m for m in tables.compatible_majors(driver) if m >= newest.version.major]
     more = f"; any {majors[-1]}.x by minor-version compatibility" if majors else ""
-    packages = known(facts_or(view.machine.kernel, Kernel).driver_packages) or []
-    compat = [package.name for package in packages if package.name.startswith("cuda-compat")]
-    installed = f"; {', '.join(compat)} installed (forward compatibility)" if compat else ""
-    return f"{driver} supports {cuda}{more}{installed}"
+    return f"{driver} supports {cuda}{more}"
 
 
 def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
@@ -88,11 +85,7 @@ def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
             yield value, view.evidence(f"machine.{path}")
 
 
-def _forward_compatible(view: SnapshotView) -> bool:
-    """Whether a libcuda newer than the driver was seen to start, or may be expected to."""
-    code = known(facts_or(view.machine.cuda, CudaDriver).init_code)
-    if code is not None:
-        return code == 0
+def _all_for_data_centres(view: SnapshotView) -> bool:
     brands = {known(gpu.brand) for gpu in view.gpus}
     return bool(brands) and brands <= set(DATA_CENTRE_BRANDS)
 
@@ -111,9 +104,9 @@ def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Verdicts:
         theirs = branch(rows[0].toolkit_driver) if rows else ""
         if not theirs or theirs == own or rows[0].minor == newest.minor:
             continue
-        newer = int(theirs) > int(own)
-        if newer and _forward_compatible(view):
-            continue
+        newer, code = int(theirs) > int(own), fact(view.machine.cuda, "init_code")
+        if newer and (code == 0 or (code is None and _all_for_data_centres(view))):
+            continue  # a libcuda that was seen to start, or may be expected to
         find = ["ldconfig -p | grep libcuda.so.1", "echo $LD_LIBRARY_PATH"]
         yield (NEWER if newer else OLDER).found(
             evidence=[evidence, view.evidence(path)],

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
+from ...facts.gpu import CudaDriver, Nvml
+from ...facts.kernel import Kernel
 from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
 from ..driver_state import NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
-from ..reading import (
-    CudaDriver,
-    Kernel,
-    Nvml,
-    Skip,
-    SnapshotView,
-    facts_of,
-    facts_or,
-    is_absent,
-    known,
-    need,
-)
+from ..gpus import plural
+from ..reading import Skip, SnapshotView, facts_of, facts_or, is_absent, known, need
 from ..system_commands import in_engine
 from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, word
 from .error_codes import CUDA, causes
 from .hang import silent
 
-_USUAL = re.compile(r"/usr/lib(64|/x86_64-linux-gnu|/aarch64-linux-gnu)?\Z")
 _SENTENCE = "cuInit fails with {code} ({name}): {meaning}; no framework can use a GPU."
 _CODES = causes(CUDA, "CUDA does not start", _SENTENCE)
-_OTHER = fail(
-    "other-error",
-    "CUDA does not start",
-    "cuInit fails with {code} ({name}), which envcheck's table does not have; no framework can use a GPU.",
-    CUDA[999].remedy,
-    *CUDA[999].commands,
-)
 _NODE_LOST = fail(
     "container-lost-device-node",
     "CUDA does not start",
@@ -63,7 +45,7 @@ _SILENT = fail(
 @check(
     "DRV-004",
     title="CUDA starts (cuInit)",
-    causes=[*_CODES.values(), _OTHER, _NODE_LOST, _NO_LIBCUDA, _CRASHES, _SILENT],
+    causes=[*_CODES.values(), _NODE_LOST, _NO_LIBCUDA, _CRASHES, _SILENT],
     about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML"
     " do not use it, so they may work while CUDA does not.",
     sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2; pytorch#35710; numba#9732"],
@@ -91,16 +73,14 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
     gpus = known(facts_or(view.machine.nvml, Nvml).gpus) or []
     if code == 0:
         version, count = known(cuda.driver_api_version), known(cuda.device_count)
-        parts = [f"driver API {version}"] if version else []
-        parts += [] if count is None else [f"{count} device{'' if count == 1 else 's'}"]
-        yield Passed(", ".join(parts) or "cuInit succeeds")
+        yield Passed(f"driver API {version or '?'}, {plural(count or 0, 'device')}")
     elif code == 100 and gpus and all(known(gpu.compute_mode) == "Prohibited" for gpu in gpus):
         raise Skip("the compute mode of every GPU keeps CUDA out (GPU-014)")
     else:
-        row = CUDA.get(code)
+        row = CUDA.get(code, CUDA[999])
         evidence = [view.evidence("machine.cuda.init_code")]
-        name = row.name if row else known(cuda.init_name) or f"CUDA error {code}"
-        cause, advice = _CODES[row.key] if row else _OTHER, None
+        name = CUDA[code].name if code in CUDA else known(cuda.init_name) or "unknown"
+        cause, advice = _CODES[row.key], None
         if code == 999 and container(view):
             cause, advice = _NODE_LOST, lost_gpus(view)
         yield cause.found((), evidence, advice=advice, code=code, name=name)
@@ -134,7 +114,6 @@ def _show_the_loader(folder: str) -> tuple[str, list[str]]:
         text = "Name the directory to programs that were not built for NixOS, in the shell or with nix-ld."
         return text, [f"export LD_LIBRARY_PATH={word(folder)}:$LD_LIBRARY_PATH"]
     name = f"echo {word(folder)} | sudo tee /etc/ld.so.conf.d/nvidia-driver.conf && sudo ldconfig"
-    again = "sudo ldconfig && ldconfig -p | grep libcuda"
-    return "Write the loader's cache again, with its links.", [
-        again if _USUAL.match(folder) else name
-    ]
+    usual = folder.startswith("/usr/lib")
+    command = "sudo ldconfig && ldconfig -p | grep libcuda" if usual else name
+    return "Write the loader's cache again, with its links.", [command]

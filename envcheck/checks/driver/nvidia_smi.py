@@ -5,21 +5,11 @@ from __future__ import annotations
 import re
 
 from ...facts.gpu import NvidiaSmi
+from ...findings.subjects import about_device_at, about_file
 from ..driver_state import NO_GPUS, NVRM_LOG, driver_libraries
 from ..on_the_bus import NVIDIA_DEVICES
-from ..reading import Probe, Skip, SnapshotView, Unavailable, facts_of, is_absent, known, need
-from ..verdicts import (
-    Finding,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    about_device_at,
-    about_file,
-    check,
-    fail,
-    warn,
-)
+from ..reading import Skip, SnapshotView, Unavailable, facts_of, is_absent, known, need
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, warn
 from .error_codes import NVIDIA_SMI, NVML, causes
 from .hang import silent, stuck_in
 from .nvml import nvml_code
@@ -58,7 +48,6 @@ _FAILS_ALONE = _FAILS.variant(
     sentence="nvidia-smi {what}, though NVML answers: scripts that call it will fail.",
 )
 _PRINTED = causes(NVML, _BROKEN, "nvidia-smi printed an error and no GPUs: {meaning}.")
-_PRINTED_OTHER = _FAILS.variant("other-error", sentence="nvidia-smi printed an error and no GPUs.")
 _NOT_THERE = fail(
     "nvidia-smi-not-there",
     "there was no nvidia-smi",
@@ -80,22 +69,12 @@ _SILENT = warn(
     "See where it hangs, and whether another program has its name.",
     *("type -a nvidia-smi", "timeout 60 strace -f nvidia-smi -L", NVRM_LOG),
 )
-_NONSENSE = warn(
-    "not-nvidia-smi",
-    "nvidia-smi prints something else",
-    "nvidia-smi reports success and prints something that is not its document: scripts read nonsense.",
-    "See whether another program has its name.",
-    "type -a nvidia-smi",
-)
 
 
 @check(
     "DRV-003",
     title="nvidia-smi answers",
-    causes=[
-        *(*_PRINTED.values(), _PRINTED_OTHER, _NOT_THERE, _MISSING, _SILENT),
-        *(_NONSENSE, _FAILS, _FAILS_ALONE),
-    ],
+    causes=[*_PRINTED.values(), _NOT_THERE, _MISSING, _SILENT, _FAILS, _FAILS_ALONE],
     about="People and scripts use nvidia-smi first. If it is missing or broken while NVML works, training"
     " is not affected, but scripts, health checks and container tools are: a warning.",
     sources=["nvidia-smi(1), RETURN VALUE"],
@@ -104,39 +83,42 @@ _NONSENSE = warn(
 def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
     works, probe = nvml_code(view) == 0, view.machine.nvidia_smi
     if works and probe is not None and silent(probe):
-        yield _silent(view, probe, NvidiaSmi())
+        late = f"nvidia-smi gave no answer within {probe.seconds:.0f} s"
+        yield _SILENT.found(evidence=[view.evidence("machine.nvidia_smi", probe.reason)], late=late)
         return
     smi = facts_of(probe, "nvidia-smi")
     if view.machine.origin == "nvidia-smi":
         yield _printed(view, smi)
         return
     if is_absent(smi.path) and works:
-        evidence = [
-            view.evidence(f"machine.{one}") for one in ("nvidia_smi.path", "nvml.init_code")
-        ]
+        paths = ("machine.nvidia_smi.path", "machine.nvml.init_code")
+        evidence = [view.evidence(path) for path in paths]
         yield _MISSING.found(evidence=evidence, commands=driver_libraries(view))
         return
     path = need(smi.path, "nvidia-smi")
     late = isinstance(smi.exit_code, Unavailable) and smi.exit_code.unavailable == "timeout"
-    if late and works and probe is not None and not stuck_in(probe):
-        yield _silent(view, probe, smi)
+    message = known(smi.message)
+    if late and works and not stuck_in(probe):
+        evidence = [view.evidence("machine.nvidia_smi.message")]
+        yield _SILENT.found(about_file(path), evidence, late=message or "nvidia-smi hangs")
         return
     code = need(smi.exit_code, "nvidia-smi's answer")
-    if code != 0:
-        meaning = NVIDIA_SMI[code].meaning if code in NVIDIA_SMI else "no documented meaning"
-        what = f"died by signal {-code}" if code < 0 else f"exits with {code} ({meaning})"
-        fields = ["exit_code"] + ["message"] * bool(known(smi.message))
-        evidence = [view.evidence(f"machine.nvidia_smi.{field}") for field in fields]
-        cause = _FAILS_ALONE if works and code not in _FAULTS else _FAILS
-        yield cause.found(about_file(path), evidence, what=what, code=code)
-    elif known(smi.form) is None and known(smi.gpus) is None:
-        evidence = [view.evidence("machine.nvidia_smi.message")]
-        yield _NONSENSE.found(about_file(path), evidence)
-    else:
+    if code == 0 and (known(smi.form) is not None or known(smi.gpus) is not None):
         yield Passed(path if known(smi.schema) is None else f"{path}, schema {known(smi.schema)}")
+        return
+    meaning = NVIDIA_SMI[code].meaning if code in NVIDIA_SMI else "no documented meaning"
+    what = f"died by signal {-code}" if code < 0 else f"exits with {code} ({meaning})"
+    if code == 0:
+        what = (
+            "prints something that is not its document (see whether another program has its name)"
+        )
+    fields = ["exit_code"] + ["message"] * bool(message)
+    evidence = [view.evidence(f"machine.nvidia_smi.{field}") for field in fields]
+    cause = _FAILS_ALONE if works and code not in _FAULTS else _FAILS
+    yield cause.found(about_file(path), evidence, what=what, code=code)
 
 
-def _printed(view: SnapshotView, smi: NvidiaSmi) -> Verdict:
+def _printed(view: SnapshotView, smi: NvidiaSmi) -> Finding:
     """Judges a document that was sent: nvidia-smi was not run here."""
     text = known(smi.message)
     if text is None or known(smi.form) is not None:
@@ -145,18 +127,10 @@ def _printed(view: SnapshotView, smi: NvidiaSmi) -> Verdict:
     if is_absent(smi.path):
         return _NOT_THERE.found(evidence=evidence)
     codes = (code for printed, code in _PRINTED_CODES.items() if printed in text.lower())
-    code = next(codes, None)
-    cause = _PRINTED_OTHER if code is None else _PRINTED[NVML[code].key]
+    code = next(codes, 999)
     handle = _HANDLE.search(text)
     address = f"{int(handle[1], 16):04x}:{handle[2].lower()}" if handle else None
-    return cause.found(about_device_at("gpu", address), evidence, code=code)
-
-
-def _silent(view: SnapshotView, probe: Probe[NvidiaSmi], smi: NvidiaSmi) -> Finding:
-    """By nvidia-smi's own deadline, or by that of the process which waited for it."""
-    late = known(smi.message) or f"nvidia-smi gave no answer within {probe.seconds:.0f} s"
-    evidence = [view.evidence("machine.nvidia_smi", known(smi.message) or probe.reason)]
-    return _SILENT.found(about_file(known(smi.path)), evidence, late=late)
+    return _PRINTED[NVML[code].key].found(about_device_at("gpu", address), evidence, code=code)
 
 
 CUT = warn(

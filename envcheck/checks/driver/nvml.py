@@ -20,25 +20,11 @@ from .hang import died, silent, stuck_in
 _CODES = causes(
     NVML, "NVML does not answer", "NVML does not start: {meaning}; no tool can see the GPUs."
 )
-_OTHER = fail(
-    "other-error",
-    "NVML does not answer",
-    "NVML does not start: {error}; no tool can see the GPUs.",
-    NVML[999].remedy,
-    *NVML[999].commands,
-)
 _LOST = fail(
     "container-lost-gpus",
     "the container has lost its GPUs",
     "NVML does not start: the device nodes are in this container, and opening them fails, as where it has"
     " lost its GPUs; no tool can see the GPUs.",
-)
-_HANGS = fail(
-    "nvml-hangs",
-    "NVML hangs in the kernel",
-    "NVML hangs in the kernel: no tool can see the GPUs.",
-    "See DRV-010.",
-    *(HOLDERS, REBOOT),
 )
 _CRASHES = fail(
     "nvml-crashes",
@@ -47,6 +33,13 @@ _CRASHES = fail(
     "See whether nvidia-smi comes back, and what the kernel's log says about a GPU; where nothing helps,"
     " reboot, and if it stays so install the driver again.",
     *("time nvidia-smi -L", NVRM_LOG, REBOOT),
+)
+_HANGS = _CRASHES.variant(
+    "nvml-hangs",
+    headline="NVML hangs in the kernel",
+    sentence="NVML hangs in the kernel: no tool can see the GPUs.",
+    remedy="See DRV-010.",
+    commands=(HOLDERS, REBOOT),
 )
 _SILENT = _CRASHES.variant(
     "nvml-silent",
@@ -58,7 +51,7 @@ _SILENT = _CRASHES.variant(
 @check(
     "DRV-001",
     title="NVML answers",
-    causes=[*_CODES.values(), _OTHER, _LOST, _HANGS, _CRASHES, _SILENT],
+    causes=[*_CODES.values(), _LOST, _HANGS, _CRASHES, _SILENT],
     about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver. Where it"
     " does not start, no tool can list a GPU, and CUDA usually does not start either.",
     sources=["nvml.h, nvmlReturn_t; nvidia-container-toolkit#33, #48, #1227"],
@@ -88,13 +81,12 @@ def nvml_code(view: SnapshotView) -> int | None:
 
 
 def _does_not_start(view: SnapshotView, code: int, error: str | None) -> Verdict:
-    row = NVML.get(code)
-    name = row.name if row else f"NVML error {code}"
-    evidence = [view.evidence("machine.nvml.init_code", f"{code} ({name})")]
+    row, name = NVML.get(code, NVML[999]), error or f"NVML error {code}"
+    shown = NVML[code].name if code in NVML else name
+    evidence = [view.evidence("machine.nvml.init_code", f"{code} ({shown})")]
     if error:
         evidence.append(view.evidence("machine.nvml.init_error"))
-    cause, advice = _CODES[row.key] if row else _OTHER, None
-    commands = list(row.commands) if row else None
+    cause, advice, commands = _CODES[row.key], None, list(row.commands)
     if container(view):
         advice = start_with_gpus(
             view,
@@ -103,7 +95,6 @@ def _does_not_start(view: SnapshotView, code: int, error: str | None) -> Verdict
         )
     if container(view) and code == 999 and device_node(view, "/dev/nvidiactl"):
         cause, advice = _LOST, lost_gpus(view)
-    if code == 12 and commands is not None:
+    if code == 12:
         commands += driver_libraries(view)
-    shown = error or "an error without a name"
-    return cause.found((), evidence, commands=commands, advice=advice, error=shown, code=code)
+    return cause.found((), evidence, commands=commands, advice=advice, code=code)

@@ -5,57 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...facts.kernel import DeviceNode
+from ...findings.subjects import Subject, about_file
 from .. import driver_on_disk as disk
 from ..container_start import start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
-from ..reading import CudaDriver, Gpu, Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
+from ..reading import CudaDriver, Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
 from ..system_commands import on_system
-from ..verdicts import (
-    Cause,
-    Finding,
-    Passed,
-    Remedy,
-    Subject,
-    Verdicts,
-    about_file,
-    about_gpu,
-    check,
-    fail,
-    fill_in,
-    warn,
-    word,
-)
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, check, fail, word
 
-# How a container's user gets a group of the host's.
-_IMAGE = fill_in("IMAGE", "your image")
-_GROUPS = {
-    "docker": f"docker run --gpus all --group-add {{group}} {_IMAGE}",
-    "podman": f"podman run --group-add keep-groups --device nvidia.com/gpu=all {_IMAGE}",
-    "kubernetes": "kubectl explain pod.spec.securityContext.supplementalGroups   # {group}",
-}
 _CONTROL = "/dev/nvidiactl"
 _UVM = "/dev/nvidia-uvm"
 _NO_DEVICE = 100
-_OF_A_GROUP = (
-    '"options nvidia NVreg_DeviceFileMode=0660'
-    ' NVreg_DeviceFileGID=$(getent group video | cut -d: -f3)"'
-)
 _AGAIN = "Start the container again, with the GPUs: few engines add nodes to a running one."
-_MAKE = "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot."
 
-LACKING = fail(
-    "gpu-node-missing",
-    "has no device node",
-    "There is no {paths}: CUDA does not find the GPU.",
-    _MAKE,
-)
 NO_NODES = fail(
     "nodes-missing",
     "the driver's device nodes are missing",
     "There is no {path}: no program reaches the driver, though its module is loaded.",
-    _MAKE,
+    "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
     "sudo nvidia-modprobe -c 0 -u",
     "sudo systemctl enable --now nvidia-persistenced",
 )
@@ -64,10 +33,10 @@ CLOSED = fail(
     "the GPUs' device nodes are closed to this user",
     "This user may not read and write the driver's device nodes: no program of this user finds a GPU.",
 )
-SOME_CLOSED = warn(
+SOME_CLOSED = CLOSED.variant(
     "some-nodes-closed",
-    "some GPUs' device nodes are closed to this user",
-    "This user may not read and write some GPUs' device nodes: programs of this user do not find those GPUs.",
+    severity="warn",
+    sentence="This user may not read and write some GPUs' device nodes, and does not find those GPUs.",
 )
 CGROUP = fail(
     "device-cgroup",
@@ -80,7 +49,7 @@ CGROUP = fail(
 @check(
     "KRN-006",
     title="The device nodes exist, and this user may use them",
-    causes=[LACKING, NO_NODES, CLOSED, SOME_CLOSED, CGROUP],
+    causes=[NO_NODES, CLOSED, SOME_CLOSED, CGROUP],
     about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU, which are made"
     " when the driver is first used; in a container, when it is started.",
     sources=["nvidia-container-toolkit#33; NVIDIA driver README, device node access"],
@@ -102,15 +71,6 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
         path = "/dev/nvidia0" if control else _CONTROL
         evidence = [view.evidence("machine.kernel.device_nodes")]
         yield NO_NODES.found(about_file(path), evidence, advice=_again(view), path=path)
-    elif lacking := _lacking(view, listed, {node.path for node in gpus}):
-        paths = ", ".join(lacking)
-        yield LACKING.found(
-            [subject for gpu in lacking.values() for subject in about_gpu(gpu)],
-            [view.evidence("machine.kernel.device_nodes", f"no {paths}")],
-            advice=_again(view),
-            commands=[f"sudo nvidia-modprobe -c {path[11:]}" for path in lacking],
-            paths=paths,
-        )
     elif closed and not _confined(view) and all(map(open_to_all, closed)):
         if control[0] not in closed and len(closed) < len(gpus):
             free = f"{len(gpus) - len(closed)} of {len(gpus)} GPUs are open to this process"
@@ -128,18 +88,6 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
 def _again(view: SnapshotView) -> Remedy | None:
     """In a container, what gives it its nodes."""
     return start_with_gpus(view, _AGAIN) if container(view) else None
-
-
-def _lacking(view: SnapshotView, listed: list[Gpu], paths: set[str]) -> dict[str, Gpu]:
-    """The GPUs that NVML lists and CUDA does not find, by the node that they lack."""
-    devices = known(facts_or(view.machine.cuda, CudaDriver).devices)
-    seen = {known(device.pci_address) for device in devices or []}
-    nodes = {
-        f"/dev/nvidia{known(gpu.minor_number)}": gpu
-        for gpu in listed
-        if known(gpu.minor_number) is not None and known(gpu.pci_address) not in (None, *seen)
-    }
-    return {path: gpu for path, gpu in nodes.items() if devices is not None and path not in paths}
 
 
 def _modes(nodes: Iterable[DeviceNode]) -> str:
@@ -170,7 +118,7 @@ def _through_the_cgroup(view: SnapshotView) -> Remedy:
 
 
 def _open(view: SnapshotView, node: DeviceNode) -> Remedy:
-    kind, group = container(view) or "", word(node.group)
+    group = word(node.group)
     if _confined(view):
         return Remedy(
             f"SELinux keeps containers off devices: allow it on the host. {DEVICES_FOR_CONTAINERS}",
@@ -178,21 +126,18 @@ def _open(view: SnapshotView, node: DeviceNode) -> Remedy:
         )
     if open_to_all(node):
         return _through_the_cgroup(view)
+    if container(view):
+        text = f"Start the container with the nodes' group, {node.group}, for its user."
+        return Remedy(
+            text, [f"# docker run --group-add {group} …, podman run --group-add keep-groups …"]
+        )
     if node.group not in ("root", "0") and node.mode[-2:-1] in ("6", "7"):
-        if kind in _GROUPS:
-            text = f"Start the container with the nodes' group, {node.group}, for its user."
-            return Remedy(text, [_GROUPS[kind].replace("{group}", group)])
         text = f"Add the user to the group {node.group}, and log in again."
         return Remedy(text, [f'sudo usermod -aG {group} "$USER"', f"newgrp {group}"])
     return Remedy(
-        "Give the nodes to a group, now and at each boot (NVreg_DeviceFileGID), and let the user be in it;"
-        " log in again. The driver's own default is a node that everybody may open.",
-        [
-            "grep -rn NVreg_DeviceFile /etc/modprobe.d",
-            f"echo {_OF_A_GROUP} | sudo tee /etc/modprobe.d/nvidia-nodes.conf",
-            f"sudo chgrp video {word(node.path)} && sudo chmod 0660 {word(node.path)}",
-            'sudo usermod -aG video "$USER"',
-        ],
+        "Find what closes the nodes (NVreg_DeviceFileMode and NVreg_DeviceFileGID), give them to a group that"
+        " the user is in, and reboot. The driver's own default is a node that everybody may open.",
+        ["grep -rn NVreg_DeviceFile /etc/modprobe.d", f"ls -l {word(node.path)}"],
     )
 
 

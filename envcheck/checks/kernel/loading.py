@@ -6,6 +6,7 @@ import re
 
 from ...data.kernel import flavour_for
 from ...data.system_commands import system_commands
+from ...findings.subjects import Subject, about_device, about_device_at
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
 from ..driver_state import REBOOT, branch, then_reboot
@@ -18,10 +19,7 @@ from ..verdicts import (
     Finding,
     Passed,
     Remedy,
-    Subject,
     Verdicts,
-    about_device,
-    about_device_at,
     check,
     fail,
     unjudged,
@@ -135,9 +133,8 @@ def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[Kerne
     cause = next(filter(None, map(_load_error, events)), NOT_LOADED)
     advice, commands = None, None
     if any(event.kind == "module-rejected" for event in events):
-        host = devices.host_facts(view)
         evidence += [view.evidence("machine.host.secure_boot")] if view.machine.host else []
-        enforced = known(host.secure_boot) is False
+        enforced = known(devices.host_facts(view).secure_boot) is False
         cause = ENFORCED if enforced else SECURE_BOOT
         advice = _allow_unsigned(view) if enforced else _enrol(view, kernel)
     elif cause in (OTHER_KERNEL, SYMBOLS):
@@ -166,32 +163,25 @@ def _allow_unsigned(view: SnapshotView) -> Remedy:
 
 
 def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
-    host = devices.host_facts(view)
     number = branch(known(kernel.driver_version) or disk.installed_version(kernel))
     if number and "open" in {known(file.flavour) for file in disk.module_files(kernel)}:
         number += "-open"
     signed = on_system(view, "signed-modules", branch=number) if number else []
-    cloud = known(host.cloud)
+    cloud = known(devices.host_facts(view).cloud)
     if cloud:  # which shows no screen on which a key is enrolled
-        off = system_commands("secure-boot-off", [cloud])
-        how = "Start the machine from an image, or with settings, without Secure Boot."
-        if signed:
-            how = "Install modules that the distribution has signed, instead of DKMS's."
-        elif off:
-            how = (
-                f"Switch Secure Boot off in the machine's settings. {TRADE}without Secure Boot the machine"
-                " starts whatever stands on its disk, signed or not."
-            )
-        name = {"azure": "Azure", "google": "Google Cloud", "amazon": "AWS"}.get(cloud, cloud)
-        text = f"{name} has no console for the screen on which a key is enrolled. {how}"
-        return Remedy(text, ["mokutil --sb-state", *(signed or off)])
+        off = [] if signed else system_commands("secure-boot-off", [cloud])
+        return Remedy(
+            "A cloud has no console for the screen on which a key is enrolled: install modules that the"
+            " distribution has signed, or start the machine without Secure Boot."
+            f" {TRADE}without it the machine starts whatever stands on its disk, signed or not.",
+            ["mokutil --sb-state", *signed, *off],
+        )
     akmods = any(text.startswith("akmod") for text in disk.driver_packages(kernel))
     key = system_commands("mok-key", ["akmods"]) if akmods else on_system(view, "mok-key")
-    console = " (on the virtual machine's own console)" if known(host.hypervisor) else ""
     return Remedy(
         "Enrol the key that the module is signed with (the machine owner key), so that Secure Boot lets it"
-        f" in: choose a password, reboot, and take 'Enroll MOK' on the screen that comes up once{console}."
-        + (" Or install modules that the distribution has signed." if signed else ""),
+        " in: choose a password, reboot, and take 'Enroll MOK' on the console's screen. Or install modules"
+        " that the distribution has signed.",
         ["mokutil --sb-state", *key, REBOOT, disk.MODPROBE, *signed],
     )
 

@@ -11,7 +11,7 @@ from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, list
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import CannotJudge, KernelEvent, SnapshotView, known, need
 from ..system_commands import on_system
-from ..verdicts import Cause, Finding, Passed, Verdicts, about_device_at, check, fail, word
+from ..verdicts import Finding, Passed, Verdicts, about_device_at, check, fail, word
 from .events import address_of_event, subjects_at
 
 _BAD_REGION = "PCI I/O region"
@@ -47,31 +47,15 @@ NOT_STARTED = fail(
 )
 
 
-def _unsupported(key: str, why: str, install: str) -> Cause:
-    return fail(
-        key,
-        "is not supported by {driver}",
-        f"This GPU is not supported by {{driver}}: {why}. Nothing can use it.",
-        f"{install} If the list of this release has it, the GPU may have been asleep when the driver"
-        " looked: boot with pcie_port_pm=off.",
-    )
-
-
-LEGACY = _unsupported(
-    "needs-legacy-branch",
-    "it is supported by the legacy branch {legacy} alone",
-    "Install the driver of branch {branch} instead of this one.",
-)
-TOO_OLD = _unsupported(
-    "driver-too-old-for-gpu",
-    "it is too old for this GPU",
-    "Install a newer driver, whose list of supported products has this GPU.",
-)
-UNSUPPORTED = _unsupported(
+UNSUPPORTED = fail(
     "gpu-not-supported",
-    "the GPU is newer than it, or so old that a legacy branch alone supports it",
-    "Install a driver whose list of supported products has this GPU: a newer one, or a legacy branch.",
+    "is not supported by {driver}",
+    "This GPU is not supported by {driver}: {why}. Nothing can use it.",
+    "{install} If the list of this release has it, the GPU may have been asleep when the driver looked:"
+    " boot with pcie_port_pm=off.",
 )
+LEGACY = UNSUPPORTED.variant("needs-legacy-branch")
+TOO_OLD = UNSUPPORTED.variant("driver-too-old-for-gpu")
 
 
 @check(
@@ -117,19 +101,23 @@ def _not_supported(view: SnapshotView, address: str, event: KernelEvent) -> Find
     release, legacy, device = (pattern.search(event.text) for pattern in patterns)
     driver = release[1] if release else known(kernel.driver_version) or installed_version(kernel)
     row = flavour_for(device[1].lower()) if device else None
-    number = legacy[1].partition(".")[0] if legacy else None
     cause, commands = UNSUPPORTED, on_system(view, "update-driver")
-    if number:
+    why = "the GPU is newer than it, or so old that a legacy branch alone supports it"
+    install = "Install a driver whose list of supported products has this GPU."
+    if legacy:
+        number = legacy[1].partition(".")[0]
         cause, commands = LEGACY, on_system(view, "legacy-driver", branch=number)
+        why = f"it is supported by the legacy branch {legacy[1]} alone"
+        install = f"Install the driver of branch {number} instead of this one."
     elif row is not None and row.flavour != _BEFORE_TURING:
-        cause = TOO_OLD
+        cause, why, install = TOO_OLD, "it is too old for this GPU", "Install a newer driver."
     return cause.found(
         subjects_at(view, address or None),
         [event_evidence(view, event)],
         commands=[NVIDIA_DEVICES, *commands, REBOOT],
         driver=f"driver {driver}" if driver else "this release of the driver",
-        branch=number,
-        legacy=legacy[1] if legacy else None,
+        why=why,
+        install=install,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ...facts.kernel import Kernel
+from ...facts.pci import PciDevice
+from ...findings.subjects import about_device, about_device_at
 from .. import nvidia_devices as devices
 from ..driver_state import REBOOT, REPORT, on_wsl, then_reboot
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import (
     CannotJudge,
-    Kernel,
-    PciDevice,
     Skip,
     SnapshotView,
     Unavailable,
@@ -19,19 +20,7 @@ from ..reading import (
     need,
 )
 from ..system_commands import on_system
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Params,
-    Passed,
-    Verdicts,
-    about_device,
-    about_device_at,
-    check,
-    fail,
-    unjudged,
-    warn,
-)
+from ..verdicts import Evidence, Finding, Params, Passed, Verdicts, check, fail, unjudged, warn
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = ("nouveau", "nova_core")

@@ -6,25 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ...facts.gpu import GpuPair
+from ...findings.subjects import about_device
 from ..driver_state import REBOOT
 from ..gpu.link import under_load
 from ..nvidia_devices import device_evidence, host_facts, is_virtual, pci_gpus
 from ..on_the_bus import link_state
 from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
-from ..verdicts import (
-    TRADE,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    about_device,
-    check,
-    fail,
-    unjudged,
-    warn,
-    word,
-)
+from ..verdicts import TRADE, Passed, Remedy, Verdict, Verdicts, check, fail, unjudged, warn, word
 
 # Ways between two GPUs that pass only PCIe switches, and those by one processor's root ports.
 BELOW_SWITCHES = ("PIX", "PXB")
