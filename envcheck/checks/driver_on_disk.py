@@ -303,6 +303,9 @@ def _stopped_by(
     if held and len(held) < len(packages):
         why = f" {', '.join(held[:4])}: held back, while the others were upgraded."
         return why, [*on_system(view, "unhold", names=held), *commands]
+    half = [package.name for package in packages if known(package.state) not in ("installed", None)]
+    if half:
+        return f" Half installed: {', '.join(half[:4])}.", commands
     if modules and not any(upstream(package.version) in libraries for package in modules):
         if modules[0].manager == "dpkg":  # elsewhere packages have no branch in their names
             flavour = f"flavour-{known(kernel.driver_flavour) or 'open'}"

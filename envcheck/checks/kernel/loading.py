@@ -171,8 +171,8 @@ def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
     if cloud:  # which shows no screen on which a key is enrolled
         off = [] if signed else system_commands("secure-boot-off", [cloud])
         return Remedy(
-            "A cloud has no console for the screen on which a key is enrolled: install modules that the"
-            " distribution has signed, or start the machine without Secure Boot."
+            f"{cloud.title()} has no console for the screen on which a key is enrolled: install modules that"
+            " the distribution has signed, or start the machine without Secure Boot."
             f" {TRADE}without it the machine starts whatever stands on its disk, signed or not.",
             ["mokutil --sb-state", *signed, *off],
         )
