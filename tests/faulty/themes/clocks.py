@@ -6,7 +6,6 @@ from world.gpus import Gpu, busy
 from world.machine import Machine
 
 from ..model import Collection
-from .pcie import all_or_each
 
 FAULTS = Collection("clocks, power, heat")
 add = FAULTS.add
@@ -65,19 +64,6 @@ add(
     also=NEW,
 )
 add(
-    "the GPUs of a machine are all slowed down for heat",
-    "a100-mig",
-    lambda m: (
-        at_work(m),
-        [
-            g.change(reasons=["hw_slowdown", "hw_thermal_slowdown"], temperature=90, clock_sm=300)
-            for g in m.gpus
-        ],
-    ),
-    ("GPU-00[78]", all_or_each(4), r"therm|heat|hot", COOLING),
-    also="GPU-00[78]|GPU-02[7-9]|GPU-03[0-4]",
-)
-add(
     "GPU 2 is near its shutdown temperature",
     "h100",
     _one(2, temperature=91, margin=-4, reasons=["sw_thermal_slowdown"]),
@@ -105,12 +91,6 @@ add(
     _counted(5, hw_thermal_slowdown=3_600_000_000_000),
     (f"GPU-00[78]|{NEW}", r"GPU 5\b", r"therm|heat|hot", COOLING),
 )
-add(
-    "the power brake was pulled for ten minutes",
-    "h100",
-    _counted(1, hw_power_brake_slowdown=600_000_000_000),
-    (f"GPU-008|{NEW}", r"GPU 1\b", r"power.?brake", POWER),
-)
 
 
 def _application_clocks(m: Machine) -> None:
@@ -130,33 +110,10 @@ add(
     ),
 )
 add(
-    "application clocks of an idle machine are set low",
-    "a100-mig",
-    lambda m: m.gpu(2).change(app_sm=705, reasons=["applications_clocks_setting"]),
-    (
-        f"GPU-008|{NEW}",
-        r"GPU 2\b",
-        r"705|application",
-        r"nvidia-smi.*(-rac|-ac|reset-applications-clocks|-rgc)",
-    ),
-)
-for index, limit in ((3, 400), (0, 200)):
-    add(
-        f"GPU {index} may draw {limit} W of 700",
-        "h100",
-        lambda m, i=index, w=limit: m.gpu(i).change(limit_mw=w * 1000),
-        (
-            "GPU-009|GPU-02[1-6]",
-            rf"GPU {index}\b",
-            rf"{limit}",
-            r"nvidia-smi.*-pl|power-limit|default",
-        ),
-    )
-add(
-    "all GPUs may draw 250 W of 450",
-    "rtx4090",
-    lambda m: [g.change(limit_mw=250000) for g in m.gpus],
-    ("GPU-009", all_or_each(2), r"250", r"nvidia-smi.*-pl|default"),
+    "GPU 3 may draw 400 W of 700",
+    "h100",
+    lambda m: m.gpu(3).change(limit_mw=400 * 1000),
+    ("GPU-009|GPU-02[1-6]", "GPU 3\\b", "400", "nvidia-smi.*-pl|power-limit|default"),
 )
 add(
     "the default power limit of one GPU is lower than its peers'",

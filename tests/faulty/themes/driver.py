@@ -81,11 +81,6 @@ def _without_uvm(m: Machine) -> None:
     m.cuda_init = "999 -"
 
 
-def _node_missing(m: Machine, index: int) -> None:
-    m.write(f"/dev/nvidia{index}", None)
-    m.hidden_from_cuda = [index]
-
-
 def _forbidden(m: Machine) -> None:
     m.user = True
     for name in (
@@ -192,14 +187,13 @@ def _no_userland(m: Machine) -> None:
 
 
 add = FAULTS.add
-for base in ("h100", "t4"):
-    add(
-        f"the module is not loaded ({base})",
-        base,
-        without_module,
-        ("KRN-001", "", r"not loaded", r"modprobe nvidia"),
-        also="PCI-003",
-    )
+add(
+    "the module is not loaded (h100)",
+    "h100",
+    without_module,
+    ("KRN-001", "", "not loaded", "modprobe nvidia"),
+    also="PCI-003",
+)
 add(
     "nouveau holds all GPUs",
     "h100",
@@ -218,12 +212,6 @@ add(
     lambda m: _vfio(m, 2),
     ("PCI-002", r"0000:3a:00\.0", r"vfio", r"vfio|driver_override|unbind|driverctl"),
     also="KRN-011|GPU-0(19|2[1-6])",
-)
-add(
-    "vfio-pci holds the second of two cards",
-    "rtx4090",
-    lambda m: _vfio(m, 1),
-    ("PCI-002", r"0000:02:00\.0", r"vfio", r"vfio|driver_override|unbind|driverctl"),
 )
 for name, line in (
     ("Secure Boot: the key is unavailable", "Loading of module with unavailable key is rejected"),
@@ -277,37 +265,11 @@ add(
     also="KRN-005|KRN-012|DRV-002",
 )
 add(
-    "a library older than the module",
-    "t4",
-    lambda m: mismatch(m, "535.230.02", "550.144.03"),
-    (
-        "DRV-002",
-        "",
-        r"550\.144\.03.*535\.230\.02|535\.230\.02.*550\.144\.03",
-        r"apt|install|remove",
-    ),
-    also="KRN-005|KRN-012",
+    "nvidia-uvm is not loaded (h100)",
+    "h100",
+    _without_uvm,
+    ("KRN-007", "", "nvidia.uvm", "nvidia-modprobe|modprobe nvidia.uvm"),
 )
-for base in ("h100", "t4"):
-    add(
-        f"nvidia-uvm is not loaded ({base})",
-        base,
-        _without_uvm,
-        ("KRN-007", "", r"nvidia.uvm", r"nvidia-modprobe|modprobe nvidia.uvm"),
-    )
-for index in (2, 7):
-    add(
-        f"/dev/nvidia{index} is not there",
-        "h100",
-        lambda m, i=index: _node_missing(m, i),
-        (
-            "KRN-006",
-            rf"/dev/nvidia{index}|GPU {index}\b",
-            rf"/dev/nvidia{index}",
-            r"nvidia-modprobe|mknod",
-        ),
-        also="DRV-007",
-    )
 add(
     "this user may not use the device nodes",
     "t4",
@@ -345,19 +307,13 @@ add(
     ),
     also="PCI-003|KRN-005",
 )
-for index in (5, 0):
-    add(
-        f"the driver could not start GPU {index}",
-        "h100",
-        lambda m, i=index: _not_initialised(m, i),
-        (
-            "KRN-013",
-            {5: r"0000:ab:00\.0", 0: r"0000:18:00\.0"}[index],
-            r"RmInitAdapter|not start|could not",
-            r"reset|reboot|power|reseat",
-        ),
-        also="DRV-007|GPU-001",
-    )
+add(
+    "the driver could not start GPU 5",
+    "h100",
+    lambda m: _not_initialised(m, 5),
+    ("KRN-013", "0000:ab:00\\.0", "RmInitAdapter|not start|could not", "reset|reboot|power|reseat"),
+    also="DRV-007|GPU-001",
+)
 add(
     "modprobe.d keeps the module out",
     "t4",

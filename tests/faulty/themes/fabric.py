@@ -56,18 +56,12 @@ def fabric(
     m.gpu(index).change(fabric=(state, status, mask, summary if parts else 1))
 
 
-for index, links in ((3, (4, 5)), (0, (17,)), (6, tuple(range(9)))):
-    add(
-        f"{len(links)} of 18 NVLinks of GPU {index} are down",
-        "h100",
-        lambda m, i=index, n=links: down(m, i, *n),
-        (
-            "GPU-013|GPU-02[1-6]",
-            rf"GPU {index}\b",
-            rf"\b{len(links)}\b|{18 - len(links)}",
-            rf"{RESET}|{RMA}|{MANAGER}",
-        ),
-    )
+add(
+    "2 of 18 NVLinks of GPU 3 are down",
+    "h100",
+    lambda m: down(m, 3, *(4, 5)),
+    ("GPU-013|GPU-02[1-6]", "GPU 3\\b", "\\b2\\b|16", f"{RESET}|{RMA}|{MANAGER}"),
+)
 
 
 def _all_down_in_vm(m: Machine) -> None:
@@ -110,16 +104,6 @@ add(
 )
 
 
-def _sixteen(m: Machine) -> None:
-    m.gpu(2).change(links=m.gpu(2).links[:16])
-
-
-add(
-    "GPU 2 has 16 NVLinks, its peers 18",
-    "h100",
-    _sixteen,
-    (LINKS, r"GPU 2\b", r"\b16\b", rf"{RESET}|{RMA}"),
-)
 add(
     "CRC errors on one link",
     "h100",
@@ -177,18 +161,7 @@ add(
 )
 CAUSES = (
     ("no partition", 3, {"configuration": 4}, r"partition", rf"{MANAGER}|partition"),
-    ("too few NVLinks", 6, {"configuration": 5}, r"NVLink", rf"{RESET}|{RMA}|{MANAGER}"),
-    ("an invalid state of the GPU", 1, {"configuration": 8}, r"state", RESET),
-    ("firmware that does not fit", 0, {"configuration": 6}, r"firmware", r"firmware"),
-    (
-        "a wrong place in the chassis",
-        2,
-        {"configuration": 7},
-        r"location|place|slot",
-        r"slot|location|place|chassis|tray",
-    ),
     ("an unhealthy route", 4, {"route": 1}, r"route", rf"{RESET}|{RMA}|{MANAGER}"),
-    ("timeouts of access", 5, {"timeout": 1}, r"timeout|access", rf"{RESET}|{RMA}|{MANAGER}"),
 )
 for name, index, parts, cause, remedy in CAUSES:
     add(

@@ -41,15 +41,6 @@ XIDS = (
         RESET,
     ),
     (
-        "62: the controller stopped",
-        "h100",
-        6,
-        62,
-        "0000(0000) 00000000 00000000",
-        r"Xid 62",
-        rf"{RESET}|{RMA}",
-    ),
-    (
         "64: a row could not be remapped",
         "h100",
         4,
@@ -69,24 +60,6 @@ XIDS = (
         rf"NVLink|{RESET}|{RMA}",
     ),
     (
-        "92: many single-bit errors",
-        "t4",
-        0,
-        92,
-        "pid='<unknown>', name=<unknown>, High single-bit ECC error rate",
-        r"Xid 92",
-        r"ecc|nvidia-smi|reset|RMA|watch",
-    ),
-    (
-        "94: a contained memory error",
-        "a100-mig",
-        2,
-        94,
-        "pid=7194, name=python3, Contained: SM (0x1). RST: No, D-RST: No",
-        r"Xid 94",
-        r"restart|reset|drain",
-    ),
-    (
         "95: an uncontained memory error",
         "h100",
         7,
@@ -94,15 +67,6 @@ XIDS = (
         "pid='<unknown>', name=<unknown>, Uncontained: FBHUB. RST: Yes",
         r"Xid 95",
         RESET,
-    ),
-    (
-        "109: a context switch timed out",
-        "rtx4090",
-        1,
-        109,
-        "pid=3321, name=python3, Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x1c005",
-        r"Xid 109",
-        rf"{RESET}|restart|driver",
     ),
     (
         "119: the GSP does not answer",
@@ -113,43 +77,6 @@ XIDS = (
         "response from GPU5 GSP! Expected function 76 (GSP_RM_CONTROL) (0x20802a02 0x8).",
         r"Xid 119",
         RESET,
-    ),
-    (
-        "120: the GSP crashed",
-        "a100-mig",
-        1,
-        120,
-        "pid=2111, name=nvc:[driver], GSP task exception: load access fault",
-        r"Xid 120",
-        RESET,
-    ),
-    (
-        "140: an ECC error in no place that is known",
-        "h100",
-        0,
-        140,
-        "pid='<unknown>', name=<unknown>, An uncorrectable ECC "
-        "error detected (possible firmware handling failure) DRAM:-1840691460, LTC:0, MMU:0, PCIE:0",
-        r"Xid 140",
-        RESET,
-    ),
-    (
-        "149: an NVLink error by its netir",
-        "h100",
-        1,
-        149,
-        "NETIR_LINK_EVT  Fatal   XC0 i0 Link 06 (0x00000002 0x00000000)",
-        r"Xid 149",
-        rf"{RESET}|NVLink|{RMA}",
-    ),
-    (
-        "167: a fatal PCIe timeout",
-        "h100",
-        2,
-        167,
-        "PCIE_FATAL_TIMEOUT",
-        r"Xid 167",
-        rf"{RESET}|{RMA}|reseat|power",
     ),
     (
         "one that nobody knows",
@@ -195,17 +122,13 @@ def _recovery(m: Machine, index: int, action: int, words: str) -> None:
     m.gpu(index).change(recovery_action=action)
 
 
-for name, index, action, words, remedy in (
-    ("reboot", 3, 2, "Node Reboot Required", r"reboot"),
-    ("reset", 6, 1, "GPU Reset Required", r"gpu-reset|reset"),
-):
-    add(
-        f"Xid 154: the driver asks for a {name}",
-        "h100",
-        lambda m, i=index, a=action, w=words: _recovery(m, i, a, w),
-        ("KRN-0(08|1[3-6])|GPU-006", at("h100", index), name, remedy),
-        also="GPU-006|KRN-008",
-    )
+add(
+    "Xid 154: the driver asks for a reset",
+    "h100",
+    lambda m: _recovery(m, 6, 1, "GPU Reset Required"),
+    ("KRN-0(08|1[3-6])|GPU-006", at("h100", 6), "reset", "gpu-reset|reset"),
+    also="GPU-006|KRN-008",
+)
 
 
 def _two(m: Machine) -> None:
@@ -263,18 +186,16 @@ def _in_file(m: Machine, path: str, line: str) -> None:
     m.write(path, text)
 
 
-for path in ("/var/log/kern.log", "/var/log/messages"):
-    add(
-        f"Xid 79 in {path}, where /dev/kmsg is closed",
-        "h100",
-        lambda m, path=path: _in_file(
-            m,
-            path,
-            "NVRM: Xid (PCI:0000:9a:00): 79, pid='<unknown>', name=<unknown>, GPU has "
-            "fallen off the bus.",
-        ),
-        ("KRN-008|PCI-004", r"GPU 4\b|0000:9a:00", r"Xid 79|fallen off", r"reboot|power"),
-    )
+add(
+    "Xid 79 in /var/log/kern.log, where /dev/kmsg is closed",
+    "h100",
+    lambda m: _in_file(
+        m,
+        "/var/log/kern.log",
+        "NVRM: Xid (PCI:0000:9a:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+    ),
+    ("KRN-008|PCI-004", "GPU 4\\b|0000:9a:00", "Xid 79|fallen off", "reboot|power"),
+)
 
 
 def _journal(m: Machine) -> None:

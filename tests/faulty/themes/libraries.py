@@ -73,18 +73,6 @@ add(
     also=f"{SEES_NONE}|LIB-005|PKG-0(15|09)",
 )
 add(
-    "cuDNN 9.1 under a TensorFlow that was built with 9.3",
-    "t4",
-    _tf(wheels={**env.CUDA_12_5, "cudnn": "9.1.0.70"}),
-    (
-        "LIB-0(05|1[123])|PKG-0(15|09)|FRM-0(0[8-9]|1[0-2])",
-        r"",
-        r"9\.1",
-        r"nvidia-cudnn-cu12|and-cuda",
-    ),
-    also="LIB-005|PKG-0(15|09)",
-)
-add(
     "cuSPARSE's wheel is missing",
     "h100",
     _tf(wheels=_without("cusparse")),
@@ -131,7 +119,6 @@ add(
 )
 for value, cause in (
     ("", r"empty|hides|no GPU|\"\"|''"),
-    ("-1", r"-1"),
     ("9", r"\b9\b"),
     ("GPU-deadbeef-0000-0000-0000-000000000000", r"deadbeef|<uuid"),
 ):
@@ -151,26 +138,6 @@ add(
 )
 
 
-def _numpy_breaks(packages: Packages) -> None:
-    packages["numpy"] = replace(
-        packages["numpy"], version="1.23.5", files={"numpy/__init__.py": "__version__ = '1.23.5'\n"}
-    )
-    text = packages["tensorflow"].files["tensorflow/__init__.py"]
-    assert isinstance(text, str)
-    packages["tensorflow"].files["tensorflow/__init__.py"] = text.replace(
-        "\nimport ctypes",
-        "\nraise AttributeError(\"module 'numpy' has no attribute 'dtypes'\")\nimport ctypes",
-        1,
-    )
-
-
-add(
-    "numpy 1.23 under a TensorFlow that wants more",
-    "t4",
-    _tf(_numpy_breaks),
-    ("PKG-0(09|14)|FRM-001", r"", r"numpy.*1\.23\.5|1\.23\.5.*numpy|numpy", r"numpy"),
-    also="PKG-0(09|14)|FRM-001",
-)
 add(
     "protobuf 6 under TensorFlow 2.18",
     "h100",
@@ -231,17 +198,6 @@ add(
         r"reinstall|nvidia-cufft-cu12|install",
     ),
     also="LIB-00[67]|FRM-00[127]",
-)
-add(
-    "a damaged library",
-    "rtx4090",
-    _tf(
-        lambda p: p["nvidia-cusolver-cu12"].files.update(
-            {"nvidia/cusolver/lib/libcusolver.so.11": "not an ELF file"}
-        )
-    ),
-    ("LIB-00[68]|PKG-001", r"cusolver|", r"libcusolver\.so\.11", r"reinstall"),
-    also="LIB-00[68]|FRM-002|PKG-001",
 )
 add(
     "NVIDIA's wheels of two CUDA majors",
@@ -321,17 +277,13 @@ add(
     ("PKG-0\\d\\d|FRM-0(0[89]|1[0-2])", r"", r"tf.keras.*2\.16", r"tf.keras"),
     also="PKG-009",
 )
-for name, value, code in (
-    ("NVIDIA_TF32_OVERRIDE", "0", "ENV-004"),
-    ("CUDA_LAUNCH_BLOCKING", "1", "ENV-005"),
-):
-    add(
-        f"{name}={value}",
-        "h100",
-        _tf(**{name: value}),
-        (code, r"", name, rf"unset {name}"),
-        also="FRM-00[24]",
-    )
+add(
+    "NVIDIA_TF32_OVERRIDE=0",
+    "h100",
+    _tf(NVIDIA_TF32_OVERRIDE="0"),
+    ("ENV-004", "", "NVIDIA_TF32_OVERRIDE", "unset NVIDIA_TF32_OVERRIDE"),
+    also="FRM-00[24]",
+)
 
 
 def _preload(m: Machine) -> None:

@@ -6,7 +6,6 @@ from world.machine import Machine
 
 from ..model import Collection
 from .kernel_log import RESET, RMA
-from .pcie import all_or_each
 
 FAULTS = Collection("memory and ECC")
 add = FAULTS.add
@@ -16,24 +15,17 @@ def sram(m: Machine, index: int, **values: int) -> None:
     m.gpu(index).change(sram={**m.gpu(index).sram, **values})
 
 
-for index, count in ((3, 1), (7, 12)):
-    add(
-        f"{count} uncorrectable DRAM errors on GPU {index}",
-        "h100",
-        lambda m, i=index, n=count: m.gpu(i).change(dram_uncorrected=(n, n)),
-        ("GPU-002", rf"GPU {index}\b", rf"\b{count}\b", rf"{RESET}|{RMA}"),
-    )
+add(
+    "12 uncorrectable DRAM errors on GPU 7",
+    "h100",
+    lambda m: m.gpu(7).change(dram_uncorrected=(12, 12)),
+    ("GPU-002", "GPU 7\\b", "\\b12\\b", f"{RESET}|{RMA}"),
+)
 add(
     "uncorrectable SRAM errors by parity",
     "h100",
     lambda m: sram(m, 2, vol_parity=3, agg_parity=3, sm=3),
     ("GPU-002|GPU-02[7-9]|GPU-03[0-4]", r"GPU 2\b", r"\b3\b", rf"{RESET}|{RMA}"),
-)
-add(
-    "uncorrectable SRAM errors by SEC-DED",
-    "h100",
-    lambda m: sram(m, 5, vol_secded=2, agg_secded=2, l2=2),
-    ("GPU-002|GPU-02[7-9]|GPU-03[0-4]", r"GPU 5\b", r"\b2\b", rf"{RESET}|{RMA}"),
 )
 
 
@@ -55,18 +47,11 @@ add(
     ("GPU-002", r"GPU 0\b", r"\b1\b", rf"{RESET}|reboot|{RMA}"),
 )
 add(
-    "uncorrectable errors on all GPUs",
-    "a100-mig",
-    lambda m: [gpu.change(dram_uncorrected=(2, 2)) for gpu in m.gpus],
-    ("GPU-002", all_or_each(4), r"\b2\b", rf"{RESET}|{RMA}"),
+    "a remapped row waits for a reset on GPU 3",
+    "h100",
+    lambda m: m.gpu(3).change(remap=(0, 1, True, False)),
+    ("GPU-003", "GPU 3\\b", "pending|remap|reset", RESET),
 )
-for index in (3, 0):
-    add(
-        f"a remapped row waits for a reset on GPU {index}",
-        "h100",
-        lambda m, i=index: m.gpu(i).change(remap=(0, 1, True, False)),
-        ("GPU-003", rf"GPU {index}\b", r"pending|remap|reset", RESET),
-    )
 add(
     "a row could not be remapped",
     "a100-mig",
@@ -121,12 +106,6 @@ add(
     "h100",
     lambda m: m.gpu(2).change(reset_required=True, recovery_action=1),
     ("GPU-006", r"GPU 2\b", r"reset", r"gpu-reset|reset"),
-)
-add(
-    "the driver asks to drain and reset GPU 0",
-    "h100",
-    lambda m: m.gpu(0).change(recovery_action=4),
-    ("GPU-006", r"GPU 0\b", r"drain", r"reset|drain"),
 )
 add(
     "the driver asks for a reboot",

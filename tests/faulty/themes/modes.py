@@ -17,14 +17,13 @@ def _no_instances(m: Machine, index: int) -> None:
     m.hidden_from_cuda.append(index)
 
 
-for base, index in (("a100-mig", 2), ("h100", 4)):
-    add(
-        f"MIG is on and GPU {index} has no instance ({base})",
-        base,
-        lambda m, i=index: _no_instances(m, i),
-        ("GPU-011", rf"GPU {index}\b", r"instance", r"nvidia-smi mig|-mig 0"),
-        also="DRV-007",
-    )
+add(
+    "MIG is on and GPU 2 has no instance (a100-mig)",
+    "a100-mig",
+    lambda m: _no_instances(m, 2),
+    ("GPU-011", "GPU 2\\b", "instance", "nvidia-smi mig|-mig 0"),
+    also="DRV-007",
+)
 
 
 def _all_without(m: Machine) -> None:
@@ -45,22 +44,15 @@ add(
     lambda m: m.gpu(0).change(mig=(True, False)),
     ("GPU-011|GPU-02\\d|GPU-006", r"GPU 0\b", r"MIG", r"reset|-mig"),
 )
+
+
 add(
-    "MIG comes on with the next reset",
+    "compute mode Prohibited on GPU 3 (h100)",
     "h100",
-    lambda m: m.gpu(1).change(mig=(False, True)),
-    ("GPU-011|GPU-02\\d|GPU-006", r"GPU 1\b", r"MIG", r"reset|-mig"),
+    lambda m: (m.gpu(3).change(compute_mode=2), m.hidden_from_cuda.append(3)),
+    ("GPU-014", "GPU 3\\b", "Prohibited", "nvidia-smi.*(-c|compute-mode)"),
+    also="DRV-007",
 )
-
-
-for base, index, mode, word in (("h100", 3, 2, "Prohibited"), ("rtx4090", 1, 2, "Prohibited")):
-    add(
-        f"compute mode {word} on GPU {index} ({base})",
-        base,
-        lambda m, i=index, n=mode: (m.gpu(i).change(compute_mode=n), m.hidden_from_cuda.append(i)),
-        ("GPU-014", rf"GPU {index}\b", word, r"nvidia-smi.*(-c|compute-mode)"),
-        also="DRV-007",
-    )
 
 
 def _taken(m: Machine) -> None:
@@ -117,18 +109,4 @@ add(
     "t4",
     _vgpu,
     ("GPU-017", r"GPU 0\b", r"licen[cs]e", r"gridd|token|licen[cs]e"),
-)
-
-
-def _all_hidden(m: Machine) -> None:
-    for gpu in m.gpus:
-        gpu.change(compute_mode=2)
-    m.cuda_init = "100 -"
-
-
-add(
-    "compute mode Prohibited on all GPUs",
-    "h100",
-    _all_hidden,
-    ("GPU-014", all_or_each(8), r"Prohibited", r"nvidia-smi.*(-c|compute-mode)"),
 )

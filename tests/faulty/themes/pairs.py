@@ -9,9 +9,8 @@ from ..model import Collection
 from .containers import docker
 from .driver import _without_uvm, mismatch, without_module
 from .fabric import down, no_manager
-from .kernel_log import RESET, RMA, xid
+from .kernel_log import RESET, RMA
 from .libraries import _tf, _without
-from .memory import sram
 from .pcie import lost
 
 FAULTS = Collection("pairs")
@@ -58,41 +57,6 @@ add(
     also=ALSO,
 )
 add(
-    "a row waits for a reset on GPU 0, 8 of 16 lanes on GPU 5",
-    "h100",
-    both(
-        lambda m: m.gpu(0).change(remap=(0, 1, True, False)),
-        lambda m: (m.gpu(5).change(pcie=(5, 8)), m.of(5).files.update(current_link_width="8")),
-    ),
-    ("GPU-003", r"GPU 0\b", r"pending|remap|reset", RESET),
-    (
-        "PCI-00[58]|GPU-010",
-        r"GPU 5\b",
-        r"x8\b|\b8 (of|lane)|lanes?\D{0,9}8\b",
-        r"reseat|slot|riser|card",
-    ),
-    also=ALSO,
-)
-add(
-    "SRAM errors and Xid 48 of two other GPUs",
-    "h100",
-    both(
-        lambda m: sram(m, 3, vol_secded=2, agg_secded=2),
-        lambda m: xid(m, 4, 48, "pid='<unknown>', Double Bit ECC Error"),
-    ),
-    ("GPU-0(02|2\\d|3[0-4])", r"GPU 3\b", r"\b2\b", rf"{RESET}|{RMA}"),
-    ("KRN-008", r"GPU 4\b", r"Xid 48", RESET),
-    also=ALSO,
-)
-add(
-    "a low power limit and ECC off, on two GPUs",
-    "h100",
-    both(lambda m: m.gpu(1).change(limit_mw=350000), lambda m: m.gpu(2).change(ecc=(False, False))),
-    ("GPU-009|GPU-02[1-6]", r"GPU 1\b", r"350", r"nvidia-smi.*-pl|default"),
-    ("GPU-02\\d", r"GPU 2\b", r"ECC", r"nvidia-smi.*(-e|ecc)"),
-    also=ALSO,
-)
-add(
     "no uvm, and docker without the toolkit",
     "rtx4090",
     both(_without_uvm, lambda m: docker(m, toolkit=None, Runtimes={"runc": {}})),
@@ -132,23 +96,6 @@ add(
     both(no_manager, _tf(wheels=_without("cudnn"))),
     ("KRN-011", r"", r"fabric.?manager", r"systemctl.*nvidia-fabricmanager"),
     ("LIB-0\\d\\d|PKG-0\\d\\d|FRM-002", r"", r"", r""),
-    order=True,
-)
-add(
-    "no module, which hides that the CUDA wheels are missing",
-    "t4",
-    both(without_module, _tf(wheels={})),
-    ("KRN-001", r"", r"not loaded", r"modprobe"),
-    ("LIB-0\\d\\d|PKG-0\\d\\d|FRM-00[25]", r"", r"", r""),
-    order=True,
-    also="PCI-003",
-)
-add(
-    "a hidden GPU list, which hides that the wheels are missing",
-    "rtx4090",
-    both(_tf(wheels={}, CUDA_VISIBLE_DEVICES="-1")),
-    ("ENV-001", r"", r"-1", r"unset CUDA_VISIBLE_DEVICES"),
-    ("LIB-0\\d\\d|PKG-0\\d\\d|FRM-00[25]", r"", r"", r""),
     order=True,
 )
 add(

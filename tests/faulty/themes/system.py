@@ -26,12 +26,6 @@ add(
     _mount("/tmp", "size=4m,mode=1777"),
     ("HOST-005", r"/tmp", r"free|full|space|MiB", r"df|du|TMPDIR|space"),
 )
-add(
-    "the home directory's disk has no inodes left",
-    "h100",
-    _mount("/root", "size=80g,mode=700,nr_inodes=30"),
-    ("HOST-005|HOST-006", r"/root|<home", r"inode|files", r"inode|files|delete|df -i"),
-)
 
 
 def _shm(size: str):  # type: ignore[no-untyped-def]
@@ -64,12 +58,6 @@ add(
     "h100",
     _limits(RLIMIT_NOFILE=64),
     ("HOST-009", r"", r"\b64\b|open files", r"ulimit|nofile"),
-)
-add(
-    "256 open files a process",
-    "t4",
-    _limits(RLIMIT_NOFILE=256),
-    ("HOST-009", r"", r"\b256\b|open files", r"ulimit|nofile"),
 )
 
 
