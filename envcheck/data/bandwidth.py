@@ -9,7 +9,6 @@ import msgspec
 
 from . import rows, table
 from .gpu_names import model
-from .products import named
 
 # GB/s of one PCIe lane by generation, after encoding (8b/10b, 128b/130b, flits of 242 in 256 bytes):
 # PCI Express Base Specification.
@@ -19,13 +18,9 @@ NVLINK = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 50.0}
 
 
 class PassLine(msgspec.Struct, frozen=True):
-    """GB/s below which somebody calls a GPU slow, and who.
+    """GB/s below which somebody calls the memory of a GPU slow, and who."""
 
-    what: "memory", of a PCI id; "peer": copies between two such GPUs that NVSwitches join, of a product.
-    """
-
-    what: str
-    gpu: str  # the key of products.csv; of memory, as DCGM calls it
+    gpu: str  # as DCGM calls it
     device_id: str  # "10de:2330"
     gb_s: float
     source: str
@@ -54,13 +49,5 @@ def _gigabytes(name: str) -> set[str]:
 def memory_line(device_id: str) -> PassLine | None:
     """The pass line of a GPU's memory by its PCI ids ("10de:2330"), the lowest where there are several."""
     every = rows("bandwidth_reference", PassLine)
-    found = (row for row in every if row.what == "memory" and row.device_id == device_id.lower())
-    return min(found, key=lambda row: row.gb_s, default=None)
-
-
-def peer_line(name: str) -> PassLine | None:
-    """The pass line of copies between two such GPUs that NVSwitches join."""
-    key = getattr(named(name), "gpu", "")
-    every = rows("bandwidth_reference", PassLine)
-    found = (row for row in every if row.what == "peer" and row.gpu == key)
+    found = (row for row in every if row.device_id == device_id.lower())
     return min(found, key=lambda row: row.gb_s, default=None)

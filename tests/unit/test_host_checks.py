@@ -152,15 +152,6 @@ def test_a_target_with_a_framework_needs_no_more_room() -> None:
     assert judge("HOST-005", full, target=target).outcome == "fail"
 
 
-def test_few_inodes() -> None:
-    host = replace(DEBIAN, disks=[replace(d, free_inodes=20_000) for d in DISKS])
-    assert judge("HOST-005", host).outcome == "warn"
-    host = replace(DEBIAN, disks=[replace(d, free_inodes=10) for d in DISKS])
-    assert judge("HOST-005", host).outcome == "fail"
-    btrfs = replace(DEBIAN, disks=[replace(d, free_inodes=ABSENT) for d in DISKS])
-    assert judge("HOST-005", btrfs).outcome == "pass"
-
-
 def test_a_network_home_alone_is_no_finding() -> None:
     host = with_disk("home", mount_point="/home", filesystem="nfs4", network=True)
     assert judge("HOST-007", host).outcome == "pass"

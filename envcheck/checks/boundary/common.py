@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from ...data.releases import by_month
 from ...facts.kernel import DeviceNode
 from ..containers import CDI_GENERATE, docker_uses_cdi, nvidia_specs
 from ..nvidia_devices import GPU_NODE
@@ -13,7 +11,6 @@ from ..reading import CannotJudge, Skip, SnapshotView, fact
 from ..verdicts import Cause, Evidence, Finding, Remedy, about, fill_in, word
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
-_MONTH = re.compile(r"[:/](\d\d\.\d\d)-tf[12]")
 
 
 def engine(view: SnapshotView) -> str:
@@ -41,13 +38,6 @@ def nodes(view: SnapshotView) -> list[DeviceNode] | None:
     """The GPUs' own device nodes inside; None where nobody looked."""
     found: list[DeviceNode] | None = fact(view.inside.kernel, "device_nodes")
     return None if found is None else [node for node in found if GPU_NODE.match(node.path)]
-
-
-def release_branches(view: SnapshotView) -> tuple[str, ...]:
-    """The driver branches of the image's compat libraries, by its release; () where not known."""
-    month = _MONTH.search(view.inside.location)
-    release = None if month is None else by_month(month[1])
-    return () if release is None else release.compat_branches
 
 
 def inside(

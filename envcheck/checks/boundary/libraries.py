@@ -10,7 +10,7 @@ from ..driver.libcuda import COMPAT, STUB_ERROR, STUBS, library_version
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS
 from ..reading import CouldNotRun, CudaDriver, Skip, SnapshotView, fact, facts_of, known
 from ..verdicts import Cause, Finding, Param, Passed, Remedy, Verdict, Verdicts, about, check, fail
-from .common import image, inside, need_host_gpus, nodes, release_branches, start_commands
+from .common import image, inside, need_host_gpus, nodes, start_commands
 
 _MISFIT = (803, 804)  # cuInit: the library does not go with the driver; this GPU may not do that
 _UNKNOWN = 999  # NVML's Unknown Error, CUDA_ERROR_UNKNOWN
@@ -116,10 +116,7 @@ def _why_not(view: SnapshotView, code: int, module: str | None) -> str:
     brands = {known(gpu.brand) for gpu in view.gpus}
     if code == 804 or not brands & {*DATA_CENTRE_BRANDS, None}:
         return "forward compatibility is for data-centre GPUs only"
-    branches = release_branches(view)
-    made_for = f" ({', '.join(branches)})" if branches else ""
-    driver = f"driver {module}" if module else "this driver"
-    return f"{driver} is not of a branch that it was made for{made_for}"
+    return f"driver {module or 'of this version'} is not of a branch that it was made for"
 
 
 def _unfit(view: SnapshotView, cause: Cause, **params: Param) -> Finding:

@@ -80,13 +80,8 @@ def _remedy(
     if packages:
         purge = "apt-get purge -y" if packages[0].manager == "dpkg" else "rpm -e --nodeps"
         removal = f"{purge} {words([package.name for package in packages[:12]])}"
-    for_good = [
-        f"{removal} && ldconfig   # in the container",
-        f"# in its Dockerfile: RUN {removal}",
-    ]
-    if kind == "apptainer":
-        for_good = [f"# in the image's definition, %post: {removal}"]
-    for_good.insert(0, f"ls -l {real}")
+    where = "the image's definition, %post:" if kind == "apptainer" else "its Dockerfile: RUN"
+    for_good = [f"ls -l {real}", f"# in {where} {removal}"]
     target = view.snapshot.target
     variables = fact(target.environment, "variables") if target is not None else None
     path = (variables or {}).get("LD_LIBRARY_PATH", "")

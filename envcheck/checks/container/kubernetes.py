@@ -108,9 +108,6 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
             " and the device plugin, then ask for it by runtimeClassName: nvidia.",
             [*commands, restart, grep, f"{_PLUGIN} --set runtimeClassName=nvidia"],
         )
-    if name == "microk8s":
-        enable = "sudo microk8s enable nvidia"
-        return Remedy("Let MicroK8s configure its containerd.", [*commands, enable])
     where = "" if config.startswith("/etc/containerd/") else f" --config={word(config)}"
     configure = f"sudo nvidia-ctk runtime configure --runtime={engine}{where} --set-as-default"
     return Remedy(

@@ -12,8 +12,6 @@ from .places import evidence, framework_installed, gigabytes, mount, roles
 ENVIRONMENT_MIB = 6066
 WHEELS_MIB = 3129
 FULL_MIB = 100  # below it, a disk counts as full
-ENVIRONMENT_INODES = 50_000
-FULL_INODES = 1_000
 
 FULL = fail(
     "disk-full",
@@ -27,20 +25,12 @@ TIGHT = FULL.variant(
     sentence="{where} has {gb} free: installing TensorFlow with its CUDA libraries takes up to {needed}"
     " there and would stop with 'No space left on device'.",
 )
-NO_INODES = fail(
-    "no-inodes",
-    "too few free inodes",
-    "{where} has {inodes} free inodes: there is no room for an environment's tens of thousands of files,"
-    " however many bytes are free.",
-    "Remove directories with many small files, or use another file system.",
-)
-FEW_INODES = NO_INODES.variant("few-inodes", severity="warn")
 
 
 @check(
     "HOST-005",
     title="Enough disk space for environments and caches",
-    causes=(FULL, TIGHT, NO_INODES, FEW_INODES),
+    causes=(FULL, TIGHT),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
     " GB, in the installer's cache or among the temporary files.",
     sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
@@ -51,7 +41,6 @@ def room(view: SnapshotView) -> Verdicts:
     for group in places.by_mount(disks):
         try:
             yield from _space(view, group)
-            yield from _inodes(view, group)
         except CannotJudge as why:
             yield unjudged(why, about_file(mount(group[0])))
 
@@ -77,20 +66,4 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
         mib=free,
         gb=gigabytes(free),
         needed=gigabytes(needed),
-    )
-
-
-def _inodes(view: SnapshotView, group: list[Disk]) -> Verdicts:
-    disk = group[0]
-    free = known(disk.free_inodes)
-    installing = "environments" in roles(*group) and not framework_installed(view)
-    if free is None or free >= (ENVIRONMENT_INODES if installing else FULL_INODES):
-        return
-    at = word(mount(disk))
-    yield (NO_INODES if free < FULL_INODES else FEW_INODES).found(
-        about_file(mount(disk)),
-        [evidence(view, disk, "free_inodes")],
-        commands=[f"df -i {at}", f"sudo du --inodes -x -d 3 {at} | sort -n | tail"],
-        where=places.called(group),
-        inodes=free,
     )

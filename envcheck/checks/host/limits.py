@@ -23,12 +23,12 @@ SMALL_ON_HOST = warn(
     "Make it larger, and remove the size where it is set: its line of /etc/fstab, for example.",
     *("sudo mount -o remount,size=50% /dev/shm", "grep /dev/shm /etc/fstab"),
 )
-SMALL_IN_CONTAINER = warn(
+SMALL_IN_CONTAINER = SMALL_ON_HOST.variant(
     "small-shared-memory-in-container",
-    "/dev/shm is too small",
-    "/dev/shm has {mib} MiB in this container: NCCL and data loaders with workers need more, and die"
+    sentence="/dev/shm has {mib} MiB in this container: NCCL and data loaders with workers need more, and die"
     " or hang.",
-    "Start the container with more shared memory; it cannot be enlarged from inside.",
+    remedy="Start the container with more shared memory; it cannot be enlarged from inside.",
+    commands=(),
 )
 
 

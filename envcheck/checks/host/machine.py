@@ -157,21 +157,15 @@ def c_library(view: SnapshotView) -> Verdicts:
 LITTLE_MEMORY = warn(
     "little-memory",
     "too little memory",
-    "Only {memory} of memory: a framework with the CUDA libraries may be killed while it loads.",
-    "Train on a machine with more memory, or with smaller batches and prefetch buffers.",
-)
-LOW_LIMIT = LITTLE_MEMORY.variant(
-    "low-memory-limit",
-    sentence="Only {memory} of memory (limited by its control group): a framework with the CUDA libraries may"
-    " be killed while it loads.",
-    remedy="Give the container or job more memory.",
+    "Only {memory} of memory{limited}: a framework with the CUDA libraries may be killed while it loads.",
+    "Give the container or job more memory, or train with smaller batches and prefetch buffers.",
 )
 
 
 @check(
     "HOST-004",
     title="Enough memory for a training process",
-    causes=(LITTLE_MEMORY, LOW_LIMIT),
+    causes=(LITTLE_MEMORY,),
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
     " reaches the GPU.",
     sources=["Linux kernel documentation, cgroup v1 and v2 memory controllers"],
@@ -182,14 +176,15 @@ def memory(view: SnapshotView) -> Verdicts:
     limit = known(host.cgroup_memory_limit_mib)
     limited = limit is not None and limit < total
     effective = min(total, total if limit is None else limit)
+    bound = " (limited by its control group)" if limited else ""
     if effective >= LEAST_MEMORY_MIB:
-        bound = " (limited by its control group)" if limited else ""
         yield Passed(f"{gigabytes(effective)}{bound}")
         return
     fields = ["memory_total_mib", "cgroup_memory_limit_mib"][: 1 + limited]
     engine = in_engine(view, "memory") if known(host.container) else []
-    yield (LOW_LIMIT if limited else LITTLE_MEMORY).found(
+    yield LITTLE_MEMORY.found(
         evidence=[view.evidence(f"machine.host.{field}") for field in fields],
         commands=[*engine, "sbatch --mem 32G SCRIPT"] if limited else [],
         memory=gigabytes(effective),
+        limited=bound,
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...data.bandwidth import PCIE_LANE
 from ..acceleration.common import NOTHING_RUNS, number
-from ..gpu.link import in_virtual_machine, lacks, pci_device
+from ..gpu.link import pci_device
 from ..on_the_bus import link_state
 from ..reading import SnapshotView, known
 from ..verdicts import Params, Passed, Verdicts, check, fail, warn
@@ -124,13 +124,6 @@ def _slow(one: Measured, least: float, runs: list[tuple[Measured, float]]) -> tu
         link = None  # NVLink-C2C, or a link that a virtual machine makes up
     if link is not None and least < _LINK * link.carries:
         return f"its link, {link.text}, carries {gb_s(link.carries)}", link.carries
-    if link is not None and link.seen and one.gpu is not None:
-        short = lacks(one.view, one.gpu, link.width, link.generation)
-        if short and not in_virtual_machine(one.view, one.gpu):
-            return (
-                f"its link came up with {' and '.join(short)}, {gb_s(link.carries)}",
-                link.carries,
-            )
     if peers is not None and least < _PEERS * peers[0]:
         return f"its {peers[1]} peers reach {gb_s(peers[0])}", peers[0]
     return "", 0

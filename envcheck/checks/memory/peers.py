@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import NamedTuple
 
-from ...data.bandwidth import NVLINK, PCIE_LANE, peer_line
+from ...data.bandwidth import NVLINK, PCIE_LANE
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
 from ..acceleration.common import NOTHING_RUNS, Seen, died, each_run, failed, number
@@ -19,9 +18,7 @@ from .common import ABSENT, called, gb_s, spread_of, words, words_of
 
 DIRECTLY, BY_HOST = "directly ", "by way of the host "
 _NVLINK = 0.5  # of what the NVLinks of one GPU carry
-_AZURE = 0.75  # of what Azure asks for
 _PCIE = 0.4  # of what the slower link carries, below one PCIe switch
-_PAIRS = 0.5  # of what most pairs of their kind reach
 _SHOWN = 4
 
 
@@ -92,9 +89,7 @@ def gpu_to_gpu(view: SnapshotView) -> Verdicts:
         staged = [pair for pair in pairs_of(view, seen, BY_HOST) if pair.rate]
         slow: dict[str, list[PeerCopy]] = {}
         for pair in direct:
-            kind = _kind(pair)
-            same = [one for one in direct if kind and one is not pair and _kind(one) == kind]
-            if why := _slow(pair, same):
+            if why := _slow(pair):
                 slow.setdefault(why, []).append(pair)
         for why, pairs in slow.items():
             trials, rate = [pair.trial for pair in pairs], gb_s(min(pair.rate for pair in pairs))
@@ -127,21 +122,17 @@ def _subjects(pairs: list[PeerCopy]) -> list[Subject]:
     return list({subject.text: subject for subject in found}.values())
 
 
-def _slow(pair: PeerCopy, same: list[PeerCopy]) -> str:
-    """What the pair falls short of; "" where it does not. same: the others of its kind."""
+def _slow(pair: PeerCopy) -> str:
+    """What the pair falls short of; "" where it does not."""
     one, other = pair.one, pair.other
     if one is None or other is None or on_wsl(pair.view) or is_vgpu(one) or is_vgpu(other):
         return ""
-    wires, line = _switched(one, other), peer_line(known(one.name) or "")
+    wires = _switched(one, other)
     if pair.rate < _NVLINK * wires:
         return f"while the NVLinks of each carry {gb_s(wires)}"
-    if wires and line is not None and pair.rate < line.gb_s * _AZURE:
-        return f"while Azure passes such pairs from {gb_s(line.gb_s)} on"
     carries = min(_pcie(one), _pcie(other))
     if not _linked(one) and pair.level in BELOW_SWITCHES and pair.rate < _PCIE * carries:
         return f"while their PCIe switch and links carry {gb_s(carries)}"
-    if len(same) > 2 and pair.rate < _PAIRS * (usual := median(peer.rate for peer in same)):
-        return f"while {len(same)} pairs that are joined in the same way reach {gb_s(usual)}"
     return ""
 
 
@@ -161,20 +152,6 @@ def _switched(one: Gpu, other: Gpu) -> float:
 def _pcie(gpu: Gpu) -> float:
     generation, width = known(gpu.pcie_gen_max) or 0, known(gpu.pcie_width) or 0
     return PCIE_LANE.get(generation, 0) * width
-
-
-def _kind(pair: PeerCopy) -> tuple[str, ...]:
-    """Pairs of one kind are joined in the same way; () where that is not known.
-
-    NVLinks without a switch join some pairs by more wires than others: no two of them are equal.
-    """
-    one, other = pair.one, pair.other
-    if one is None or other is None:
-        return ()
-    names = known(one.name) or "", known(other.name) or ""
-    if _linked(one) and _linked(other):
-        return ("nvswitch", names[0]) if _switched(one, other) else ()
-    return (pair.level, *names) if pair.level else ()
 
 
 DAMAGED = fail(

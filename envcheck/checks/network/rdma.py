@@ -8,33 +8,22 @@ from ..driver_state import NO_GPUS
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, known, need
 from ..system_commands import on_system
-from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check
+from ..verdicts import Passed, Remedy, Verdicts, about, check, warn
 from .common import for_data_centres, named, network, serving_ports, setting
 
-# The kernel's driver, and libibverbs' for it.
-_PROVIDERS = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re"}
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
 _DMABUF_KERNEL = (5, 12)
-_OVER_TCP = "NCCL cannot use {ports}, and uses TCP."
-NO_LIBRARY = Cause(
+NO_LIBRARY = warn(
     "libibverbs-missing",
-    "warn",
-    headline="libibverbs is missing",
-    sentence="libibverbs.so.1 is not {where}: " + _OVER_TCP,
-)
-NO_PROVIDER = Cause(
-    "libibverbs-driver-missing",
-    "warn",
-    headline="libibverbs has no driver for the adapters",
-    sentence="libibverbs is {where}, and its driver for {missing} is not ('no userspace device-specific"
-    " driver found'): " + _OVER_TCP,
+    "libibverbs is missing",
+    "libibverbs.so.1 is not {where}: NCCL cannot use {ports}, and uses TCP.",
 )
 
 
 @check(
     "NET-005",
     title="Programs can reach the RDMA adapters",
-    causes=[NO_LIBRARY, NO_PROVIDER],
+    causes=[NO_LIBRARY],
     about="NCCL loads libibverbs.so.1 when it starts, which loads a driver for the adapter. Most images"
     " have neither, and NCCL then uses TCP without a message. Judged if an active port serves GPUs.",
     sources=("horovod#476", "nccl-tests#41", "rdma-core, libibverbs: providers"),
@@ -62,37 +51,18 @@ def libraries(view: SnapshotView) -> Verdicts:
             ports=named(ports),
         )
         return
-    found = need(library, "libibverbs")
-    has = need(facts.rdma_providers, "libibverbs' drivers")
-    wanted = {_PROVIDERS.get(known(device.driver) or "") for device, _ in ports} - {None}
-    missing = sorted(name for name in wanted if name and name not in has)
-    if missing and not has and not found.startswith(("/lib", "/usr/lib")):
-        raise Skip(f"where {found} looks for its drivers is not known")
-    if not missing:
-        yield Passed(found)
-        return
-    yield NO_PROVIDER.found(
-        about("library", f"lib{missing[0]}"),
-        [view.evidence("seen.network.rdma_providers"), rdma],
-        advice=advice,
-        where=where,
-        missing=", ".join(missing),
-        ports=named(ports),
-    )
+    yield Passed(need(library, "libibverbs"))
 
 
-NO_GPUDIRECT = Cause(
+NO_GPUDIRECT = warn(
     "gpudirect-unavailable",
-    "warn",
-    headline="GPUDirect RDMA is not available",
-    sentence="nvidia_peermem is not loaded, and DMA-BUF is not available here ({kernel}, {flavour} modules):"
+    "GPUDirect RDMA is not available",
+    "nvidia_peermem is not loaded, and DMA-BUF is not available here ({kernel}, {flavour} modules):"
     " what {ports} send and receive is copied through the host's memory.",
-    remedy="Load it, now and at each boot. If it fails with 'Invalid argument', the driver was installed"
+    "Load it, now and at each boot. If it fails with 'Invalid argument', the driver was installed"
     " before the RDMA stack (MOFED, DOCA): install the driver again.",
-    commands=[
-        "sudo modprobe nvidia-peermem",
-        "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
-    ],
+    "sudo modprobe nvidia-peermem",
+    "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
 )
 
 

@@ -40,45 +40,27 @@ NO_INTERFACE = Cause(
     headline="a setting names a network interface that is not here",
     sentence="{setting} means no network interface that could be used here ({why}): {then}.",
 )
-LOOPBACK = Cause(
-    "loopback-first",
-    "warn",
-    headline="NCCL takes the loopback interface",
-    sentence="{setting} does not exclude the loopback interface, and NCCL takes that first: processes on"
-    " other machines cannot reach it, and all of them hang.",
-)
-NO_ADAPTER = Cause(
-    "adapter-not-here",
-    "warn",
-    headline="a setting names an RDMA adapter that is not here",
-    sentence="{setting} means no RDMA adapter of this machine, which has {adapters}: NCCL goes over TCP,"
-    " several times slower.",
-)
 
 
 @check(
     "NET-001",
-    title="Settings name network interfaces and adapters that are here",
-    causes=[NO_INTERFACE, LOOPBACK, NO_ADAPTER],
-    about="NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and similar variables select the network interface,"
-    " NCCL_IB_HCA the RDMA adapter; with a name from another machine there is none to use. NCCL's are"
-    " prefixes (= for a whole name, ^ for all others), read from the environment, /etc/nccl.conf and"
-    " the user's file.",
+    title="Settings name network interfaces that are here",
+    causes=[NO_INTERFACE],
+    about="NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME select the network interface; with a name from another"
+    " machine there is none to use. NCCL's are prefixes (= for a whole name, ^ for all others), read from"
+    " the environment, /etc/nccl.conf and the user's file.",
     sources=(common.NCCL_GUIDE, "horovod#700", "NCCL 2.28, socket.cc: find or fail"),
 )
 def named_interfaces(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     settings = {one.name: one for one in need(facts.settings, "NCCL's settings") if one.value}
     interfaces = need(facts.interfaces, "the network interfaces")
-    judged = [settings[name] for name in (*_READERS, "NCCL_IB_HCA") if name in settings]
+    judged = [settings[name] for name in _READERS if name in settings]
     if not judged:
         raise Skip("no variable names an interface")
     found: list[Finding] = []
     for one in judged:
-        if one.name in _READERS:
-            found += _interface(view, one, interfaces)
-        else:
-            found += _adapter(view, one, facts)
+        found += _interface(view, one, interfaces)
     yield from found
     if not found:
         yield Passed(", ".join(map(common.in_words, judged)))
@@ -90,7 +72,6 @@ def _interface(
     meaning, then = _READERS[one.name]
     is_meant = meaning(one.value)
     meant = [interface for interface in interfaces if is_meant(interface.name)]
-    unmeant = one.value.startswith("^") or common.spans_machines(common.network(view))
     good = common.best(interfaces)
     value = "" if good is None else good.name
     others = [each.name for each in interfaces if known(each.kind) != "loopback"]
@@ -107,24 +88,6 @@ def _interface(
         advice = common.change_setting(one, text, value)
         yield NO_INTERFACE.found(
             subjects, evidence, advice=advice, setting=setting, why=why, then=then
-        )
-    elif one.name == _SOCKET and known(meant[0].kind) == "loopback" and value and unmeant:
-        advice = common.change_setting(one, "Name the interface, or exclude lo too", value)
-        yield LOOPBACK.found(subjects, evidence, advice=advice, setting=setting)
-
-
-def _adapter(view: SnapshotView, one: NetworkSetting, facts: Network) -> Iterator[Finding]:
-    adapters = [device.name for device in known(facts.rdma) or []]
-    listed = ",".join(part.partition(":")[0] for part in one.value.split(","))
-    if not any(map(matches(listed), adapters)):
-        text = "Take it away: NCCL then uses every adapter that is here"
-        shown = view.evidence("seen.network.rdma", ", ".join(adapters))
-        yield NO_ADAPTER.found(
-            common.about_setting(one),
-            [common.setting_evidence(view, one), shown],
-            advice=common.change_setting(one, text),
-            setting=common.in_words(one),
-            adapters=", ".join(adapters) or "no RDMA adapter",
         )
 
 
