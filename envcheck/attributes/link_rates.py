@@ -15,10 +15,7 @@ from .model import Measurement
 _GB_S = "GB/s"
 _BUS = re.compile(r"bus_(\d{1,6})_mib")
 _PAIR = re.compile(r"(directly|by way of the host) ([0-9A-Fa-f:.]{4,32}) to ([0-9A-Fa-f:.]{4,32})")
-_MEMORY = {
-    "copy": "copies within the memory",
-    "read": "reads of the memory",
-}
+_MEMORY = {"copy": "copies within the memory", "read": "reads of the memory"}
 
 
 def link_rates(

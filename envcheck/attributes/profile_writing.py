@@ -153,12 +153,7 @@ def is_writable(value: str, kind: Kind) -> bool:
 
 
 def _devices(
-    section: str,
-    about: str,
-    keys: Iterable[Key],
-    found: MachineValues,
-    folded: Folded,
-    prefix: str,
+    section: str, about: str, keys: Iterable[Key], found: MachineValues, folded: Folded, prefix: str
 ) -> Iterator[str]:
     """A table for each name; where machines do not have the same devices, a comment."""
     whole = {name: of.get("", "") for name, of in found.of(f"{section}.{COUNT}").items()}

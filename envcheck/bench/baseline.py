@@ -26,10 +26,7 @@ def held_against(rows: list[RowResult], baseline: Baseline) -> dict[str, Referen
     pairs = [(one, _match(one, baseline.rows)) for one in rows]
     found = {
         one.run.row.name: ReferenceRate(
-            rate=other.rate.median,
-            kind="baseline",
-            about=other.run.row.name,
-            source=baseline.name,
+            rate=other.rate.median, kind="baseline", about=other.run.row.name, source=baseline.name
         )
         for one, other in pairs
         if other is not None and other.rate is not None

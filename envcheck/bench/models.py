@@ -10,13 +10,7 @@ from ..facts.bench import BenchRow
 
 TRAINING = 3  # times the operations of going forward: backward, each product has two
 # MiB that a sample of a small row takes on a CPU, about: in 32 bits, by the model.
-_SMALL = {
-    "resnet50": 2.0,
-    "mnist": 0.3,
-    "bert-base": 0.5,
-    "unet-2d": 1.0,
-    "mlp": 0.02,
-}
+_SMALL = {"resnet50": 2.0, "mnist": 0.3, "bert-base": 0.5, "unet-2d": 1.0, "mlp": 0.02}
 _OVERHEAD_MIB = (
     1200  # of a framework's process on a GPU: its context, workspaces of cuDNN and cuBLAS
 )

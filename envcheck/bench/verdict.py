@@ -28,9 +28,7 @@ def judged(rate: RowRate, references: list[ReferenceRate]) -> RowVerdict:
     order = ["fail", "warn", "pass", ""]
     found = [_against(rate, one) for one in references if one.rate > 0]
     return min(
-        found,
-        key=lambda one: (order.index(one.verdict), one.share or 0.0),
-        default=NOT_JUDGED,
+        found, key=lambda one: (order.index(one.verdict), one.share or 0.0), default=NOT_JUDGED
     )
 
 

@@ -120,9 +120,7 @@ def h100(index: int = 0, tflops: float = 1.0) -> list[ModeVerdict]:
     ]
     return [
         msgspec.structs.replace(
-            row,
-            gpu=gpu(index),
-            tflops=None if row.tflops is None else row.tflops * tflops,
+            row, gpu=gpu(index), tflops=None if row.tflops is None else row.tflops * tflops
         )
         for row in rows
     ]

@@ -30,10 +30,7 @@ FRAGMENTS: dict[tuple[int, int, int], tuple[Layout, Layout]] = {
         lambda i, g, t: (g + 8 * (i // 2 % 2), 2 * t + i % 2 + 8 * (i >= 4)),
         lambda i, g, t: (2 * t + i % 2 + 8 * (i >= 2), g),
     ),
-    (16, 8, 2): (
-        lambda i, g, t: (g + 8 * (i >= 2), 2 * t + i % 2),
-        lambda i, g, t: (2 * t + i, g),
-    ),
+    (16, 8, 2): (lambda i, g, t: (g + 8 * (i >= 2), 2 * t + i % 2), lambda i, g, t: (2 * t + i, g)),
     (16, 8, 4): (
         lambda i, g, t: (g + 8 * (i % 2), t + 4 * (i >= 2)),
         lambda i, g, t: (t + 4 * i, g),

@@ -70,10 +70,7 @@ def test_images_as_they_must_be_are_engaged() -> None:
     [
         ((trial(png_difference=2.0),), "DALI's CPU pipeline gives wrong images"),
         ((trial("gpu", jpeg_difference=14.0), control()), "DALI's GPU pipeline gives wrong images"),
-        (
-            (trial("gpu", type="TensorListCPU"), control()),
-            "DALI's GPU pipeline does not run",
-        ),
+        ((trial("gpu", type="TensorListCPU"), control()), "DALI's GPU pipeline does not run"),
         (
             (trial("gpu", "error", "RuntimeError: nvJPEG failed"), control()),
             "DALI's GPU pipeline does not run, its CPU pipeline does",

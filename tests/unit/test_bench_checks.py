@@ -131,8 +131,7 @@ def test_amp_that_does_nothing_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "words"),
-    [("crashed", "crashed"), ("timeout", "hung"), ("error", "failed")],
+    ("outcome", "words"), [("crashed", "crashed"), ("timeout", "hung"), ("error", "failed")]
 )
 def test_a_row_that_died_is_a_failure_with_its_last_words(outcome: Any, words: str) -> None:
     dead = msgspec.structs.replace(run(0, "dead"), outcome=outcome, reason="signal 11")

@@ -28,13 +28,7 @@ from targets import (
 )
 
 from envcheck.checks.fitness import code_for, newest_tensorflow
-from envcheck.checks.framework.causes import (
-    IMPORT,
-    NO_GPU,
-    SIGNALS,
-    explain,
-    wheel_of,
-)
+from envcheck.checks.framework.causes import IMPORT, NO_GPU, SIGNALS, explain, wheel_of
 from envcheck.facts.base import Probe
 from envcheck.facts.target import Environment, Framework, FrameworkGpu, Loader
 from envcheck.facts.view import SnapshotView
@@ -142,9 +136,7 @@ def test_what_the_user_hides_is_not_missed() -> None:
 def with_driver(driver: str, cuda: str, framework: Framework) -> CheckResult:
     target = good_target(tensorflow=framework)
     return judge(
-        snapshot(target, **machine(gpu(), driver=driver, cuda=cuda)),
-        "FRM-003",
-        "framework",
+        snapshot(target, **machine(gpu(), driver=driver, cuda=cuda)), "FRM-003", "framework"
     )
 
 

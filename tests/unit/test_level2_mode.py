@@ -60,9 +60,7 @@ def test_timing_alternates_with_fp32_and_is_told_in_full() -> None:
     assert rate["fp32_tflops"] == pytest.approx(rate["tflops"] / 4)
 
 
-def test_kernel_names_have_stages_of_their_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_kernel_names_have_stages_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     class Names:
         def __init__(self, path: str, major: int) -> None:
             self.found = [path, str(major)]

@@ -131,11 +131,7 @@ def test_numpy_against_tensorflow(
 
 @pytest.mark.parametrize(
     ("version", "module", "outcome"),
-    [
-        ("11.5.3", "11.5.3", "warn"),
-        ("11.5.3", "12.575.51", "pass"),
-        ("12.0.0", ABSENT, "pass"),
-    ],
+    [("11.5.3", "11.5.3", "warn"), ("11.5.3", "12.575.51", "pass"), ("12.0.0", ABSENT, "pass")],
 )
 def test_an_old_pynvml_over_nvidia_ml_py(version: str, module: Any, outcome: str) -> None:
     binding = dist("nvidia-ml-py", "12.575.51")

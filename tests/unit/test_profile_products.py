@@ -88,10 +88,7 @@ def test_a_figure_below_its_bound_is_told_with_its_gpu_and_what_is_usual() -> No
             "[[products]]\n[products.driver]\nversion = '5'",
             "lab.toml: products[0].name: it must be its GPUs",
         ),
-        (
-            PRODUCTS + 'ecc = "on"',
-            "lab.toml: products[1].gpus[0].ecc: it must be true or false",
-        ),
+        (PRODUCTS + 'ecc = "on"', "lab.toml: products[1].gpus[0].ecc: it must be true or false"),
         (PRODUCTS + "[products.gpuz]", 'products[1].gpuz: there is no section "gpuz"'),
         ("products = 3", "products: it must be a table: [[products]]"),
         ('[[products]]\nname = "a"\n[[products.driver]]', "it must be a table: [products.driver]"),

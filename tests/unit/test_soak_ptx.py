@@ -83,11 +83,7 @@ class ProductMachine(WideMachine):
             super().step(operation, parts, guard)
 
 
-def multiplied(
-    product: ptx.Product,
-    iterations: int,
-    block: int = 1,
-) -> tuple[SoakShape, Any, int]:
+def multiplied(product: ptx.Product, iterations: int, block: int = 1) -> tuple[SoakShape, Any, int]:
     """A block's result as the PTX makes it, and the multiprocessor that it wrote down."""
     made = SoakShape(product.instructions[0])
     made.iterations = iterations

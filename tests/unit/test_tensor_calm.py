@@ -6,16 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 from targets import error
-from tensor_runs import (
-    MACHINES,
-    Machine,
-    kernels,
-    level_run,
-    mode_run,
-    rate,
-    replaced,
-    snapshot,
-)
+from tensor_runs import MACHINES, Machine, kernels, level_run, mode_run, rate, replaced, snapshot
 
 from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
 from envcheck.tensorcores.judge import Case, cases

@@ -12,15 +12,7 @@ import whole
 from build import area_checks, ok
 from judged import failing, told
 from msgspec.structs import replace
-from tensor_runs import (
-    MACHINES,
-    level_run,
-    micro_kernels,
-    mode_run,
-    rate,
-    replaced,
-    snapshot,
-)
+from tensor_runs import MACHINES, level_run, micro_kernels, mode_run, rate, replaced, snapshot
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import Check, areas

@@ -9,16 +9,7 @@ import pytest
 import tensor_runs
 from msgspec.structs import replace
 from targets import error
-from tensor_runs import (
-    MACHINES,
-    Machine,
-    kernels,
-    level_run,
-    mode_run,
-    rate,
-    replaced,
-    snapshot,
-)
+from tensor_runs import MACHINES, Machine, kernels, level_run, mode_run, rate, replaced, snapshot
 
 from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Setting
 from envcheck.facts.target import Environment

@@ -109,11 +109,7 @@ def level0(core: Candidate, input_type: str) -> list[Signature]:
 
 @pytest.mark.parametrize(
     ("capability", "mode", "input_type"),
-    [
-        ("7.0", "fp16", "fp16"),
-        ("8.0", "tf32", "fp32"),
-        ("9.0", "bf16", "bf16"),
-    ],
+    [("7.0", "fp16", "fp16"), ("8.0", "tf32", "fp32"), ("9.0", "bf16", "bf16")],
 )
 def test_level_0_reads_with_its_vectors_of_widths(
     capability: str, mode: Mode, input_type: str

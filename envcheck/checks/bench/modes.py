@@ -78,9 +78,9 @@ def _mode(one: RowResult) -> str:
     title="Rows run to their end",
     causes=_DIED.values(),
     about=(
-        "A row whose process crashed, hung or ended with an error is a failure, with its last message."
-        " Not failures: a mode that the version or GPU does not have, too little memory for a batch, a row"
-        " that the user stopped. A GPU that another process uses could not be measured."
+        "A row whose process crashed, hung or ended with an error is a failure, with its last message. Not"
+        " failures: a mode that the version or GPU does not have, too little memory for a batch, a row that"
+        " the user stopped."
     ),
     sources=("envcheck bench: a process a row, with deadlines of its own",),
     follows=(*NOTHING_RUNS, *HELD_BACK, "FRM-006", "FRM-010", "ACC-007", "ACC-008"),

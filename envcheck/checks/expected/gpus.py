@@ -13,17 +13,7 @@ from ..driver_state import HOLDERS, NO_GPUS
 from ..gpus import address_of, together
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, known
-from ..verdicts import (
-    Finding,
-    Passed,
-    Subject,
-    Unjudged,
-    Verdicts,
-    about_gpu,
-    check,
-    fail,
-    word,
-)
+from ..verdicts import Finding, Passed, Subject, Unjudged, Verdicts, about_gpu, check, fail, word
 from .common import (
     CHANGE,
     DEVICE_DIFFERS,
@@ -83,7 +73,7 @@ UNPROVEN = fail(
     title="The GPUs are those that the profile says",
     causes=[DIFFERS, STRANGER],
     about="How many GPUs of which names a profile wants. One that is missing, or one of a name that the"
-    " profile does not have, is a failure. A name's words are enough: H100 is any H100.",
+    " profile does not have, is a failure.",
     sources=("the profile",),
     follows=(*NO_GPUS, "GPU-001", "PCI-004"),
 )

@@ -24,10 +24,8 @@ UNKNOWN_PRODUCT = fail(
     "EXP-012",
     title="The profile knows machines like this one",
     causes=[UNKNOWN_PRODUCT],
-    about="A profile may have several products ([[products]], each with a name as `8 × NVIDIA H100 80GB"
-    " HBM3`). A machine is compared with the tables of its own product, or of the only product"
-    " with other counts of the same GPUs. A machine of no product in the file was compared only with what"
-    " the profile says of all machines.",
+    about="A profile may have several products ([[products]]), each named by its GPUs. A machine is compared"
+    " with the tables of its own product, or of the only product with other counts of the same GPUs.",
     sources=("the profile",),
     follows=NO_GPUS,
 )

@@ -11,16 +11,7 @@ from ...attributes.wanted_rates import RATES, WantedRate, wanted_rate
 from ..driver_state import NO_GPUS
 from ..gpus import together
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Passed,
-    Subject,
-    Verdicts,
-    about_gpu,
-    check,
-    fail,
-)
+from ..verdicts import Evidence, Finding, Passed, Subject, Verdicts, about_gpu, check, fail
 from .common import CHANGE, place, wanted_tables
 
 # By what a measurement's key begins with: where its facts are, and what shows them.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ...data import table
 from ...data.sonames import component_of
 from ..reading import Framework, SnapshotView, known
 from ..system_commands import on_system
 from ..target import about_framework, pip, pip_install, title_of
-from ..verdicts import Cause, Evidence, Finding, Param, Remedy, fail, word
+from ..verdicts import Cause, Evidence, Finding, Param, Remedy, Subject, fail, word
 
 
 class KnownMessage(NamedTuple):
@@ -40,6 +40,26 @@ class Explained(NamedTuple):
     def found(self, facts: Framework, evidence: Iterable[Evidence], **params: Param) -> Finding:
         given = {"framework": title_of(facts), **self.params, **params}
         return Finding(self.cause, given, about_framework(facts), list(evidence), self.advice)
+
+
+def found(
+    view: SnapshotView,
+    cause: Cause,
+    facts: Framework,
+    *evidence: str | Evidence,
+    subjects: Sequence[Subject] = (),
+    **params: Any,
+) -> Finding:
+    """The cause, found on a framework; evidence: fields of its facts, or others beside them.
+
+    {framework} and {version} of its templates are filled in.
+    """
+    shown = [
+        view.evidence(f"target.{facts.name}.{one}") if isinstance(one, str) else one
+        for one in evidence
+    ]
+    given = {"framework": title_of(facts), "version": known(facts.version) or "", **params}
+    return cause.found([*about_framework(facts), *subjects], shown, **given)
 
 
 def import_fails(key: str, says: str, remedy: str = "", source: str = "") -> Cause:

@@ -13,15 +13,7 @@ from ...data.xla_tools import XlaSearch, xla_search
 from ...facts.target import CompilerTool
 from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, NotKnown, Skip, SnapshotView, known, need
-from ..target import (
-    about_framework,
-    framework_version,
-    per_framework,
-    pip_install,
-    sees_gpus,
-    title_of,
-    variables,
-)
+from ..target import framework_version, per_framework, pip_install, sees_gpus, title_of, variables
 from ..verdicts import (
     Evidence,
     Passed,
@@ -34,6 +26,7 @@ from ..verdicts import (
     warn,
     word,
 )
+from .causes import found
 from .trials import lines_of, ran
 
 _LACKS = re.compile(
@@ -89,10 +82,7 @@ def version_of_tool(tool: CompilerTool) -> Version | None:
     return parse_version(known(tool.version) or "")
 
 
-_LACKING = (
-    "XLA finds no {missing}",
-    "XLA in {framework} {version} finds no {missing}: {effect}.",
-)
+_LACKING = ("XLA finds no {missing}", "XLA in {framework} {version} finds no {missing}: {effect}.")
 NOT_FOUND = fail("compiler-tools-missing", *_LACKING)
 NOT_FOUND_WHEN_ASKED = warn("compiler-tools-missing-on-demand", *_LACKING)
 _OLD = (
@@ -116,10 +106,7 @@ PTXAS_TOO_OLD_WHEN_ASKED = warn("ptxas-too-old-on-demand", *_OLD)
         "tensorflow#58681, #56927, #35423, #33375; jax#989, #6799, #10083, #25344, #25718, #25853",
         "xla, cuda_root_path.cc, nvptx_libdevice_path.cc (xla_tools.csv)",
     ),
-    follows=(
-        *NO_GPUS_THERE,
-        *("FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007"),
-    ),
+    follows=(*NO_GPUS_THERE, *("FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")),
 )
 @per_framework()
 def tools_found(view: SnapshotView, facts: Framework) -> Verdicts:
@@ -148,12 +135,13 @@ def _missing(view: SnapshotView, facts: Framework, tools: XlaTools) -> Verdict:
     searched = tools.search.ptxas if tools.missing == ["ptxas"] else tools.search.libdevice
     aside = [one.path for one in tools.all if one.place == "aside"][:3]
     shown = f"none in {', '.join(searched)}" + (f"; aside: {', '.join(aside)}" if aside else "")
-    return (NOT_FOUND if fails else NOT_FOUND_WHEN_ASKED).found(
-        about_framework(facts),
-        [view.evidence(f"target.{facts.name}.compiler_tools", shown), *_log(facts, logged)],
+    return found(
+        view,
+        NOT_FOUND if fails else NOT_FOUND_WHEN_ASKED,
+        facts,
+        view.evidence(f"target.{facts.name}.compiler_tools", shown),
+        *_log(facts, logged),
         advice=bring_tools(view, facts, tools),
-        framework=title,
-        version=known(facts.version) or "",
         missing=missing,
         effect=effect,
     )
@@ -172,16 +160,15 @@ def _version(view: SnapshotView, facts: Framework, tools: XlaTools) -> Verdict:
     needed = _needed(facts, tools.search)
     if not logged and version.release[: len(needed.release)] >= needed.release:
         return Passed(f"{title}: {paths}, of CUDA {version}")
-    return (PTXAS_TOO_OLD if facts.name == "jax" or logged else PTXAS_TOO_OLD_WHEN_ASKED).found(
-        about_framework(facts) + about_file(taken.path),
-        [
-            view.evidence(f"target.{facts.name}.compiler_tools", f"{taken.path}: {version}"),
-            view.evidence(f"target.{facts.name}.built_cuda"),
-            *_log(facts, logged),
-        ],
+    return found(
+        view,
+        PTXAS_TOO_OLD if facts.name == "jax" or logged else PTXAS_TOO_OLD_WHEN_ASKED,
+        facts,
+        view.evidence(f"target.{facts.name}.compiler_tools", f"{taken.path}: {version}"),
+        "built_cuda",
+        *_log(facts, logged),
+        subjects=about_file(taken.path),
         advice=newer_ptxas(view, facts, tools, taken, needed),
-        framework=title,
-        version=known(facts.version) or "",
         path=taken.path,
         ptxas=str(version),
         needed=str(needed),

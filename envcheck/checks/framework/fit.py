@@ -10,15 +10,10 @@ from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl
 from ..fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from ..reading import Framework, NotKnown, Skip, SnapshotView, fact, known, need
 from ..system_commands import on_system
-from ..target import (
-    about_framework,
-    per_framework,
-    pip_install,
-    python_version,
-    title_of,
-)
+from ..target import per_framework, pip_install, python_version, title_of
 from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check, fail, warn
 from ..visible import VisibleDevice, capabilities, visible
+from .causes import found
 from .trials import ran
 
 DRIVER_TOO_OLD = fail(
@@ -58,13 +53,14 @@ def driver_runs_it(view: SnapshotView, facts: Framework) -> Verdicts:
         how = "" if fit.how == "native" else " by minor-version compatibility"
         yield Passed(f"{title}: CUDA {built} on driver {driver}{how}")
         return
-    yield DRIVER_TOO_OLD.found(
-        about_framework(facts),
-        [view.evidence(f"target.{facts.name}.built_cuda"), view.evidence(path)],
+    yield found(
+        view,
+        DRIVER_TOO_OLD,
+        facts,
+        "built_cuda",
+        view.evidence(path),
         advice=_older_or_newer(view, facts, driver, fit.needs),
         driver=driver,
-        framework=title,
-        version=known(facts.version) or "",
         built=built,
         needed=fit.needs,
     )
@@ -95,31 +91,33 @@ def _older_or_newer(view: SnapshotView, facts: Framework, driver: str, needed: s
 
 
 _LACKS_CODE = "the framework has no code for a GPU"
-_FOR = "for {gpu} (compute capability {capability})"
-_NONE = "{framework} {version} has no code " + _FOR + "; {why}: no kernel runs there."
-_NO_MACHINE_CODE = "{framework} {version} has no machine code " + _FOR
-_INVALID = (
-    ", and what the driver would compile does not run there: kernels stop with CUDA_ERROR_INVALID_PTX or"
-    " INVALID_HANDLE."
-)
-_NEWER = ", and its PTX is of CUDA {cuda}, newer than the driver's {driver_cuda}: no kernel runs."
-_FIRST = ": the driver compiles its {ptx} first, so the first start takes tens of minutes."
-_UPDATE = "Update the driver, or use a build with code for this GPU."
-NO_CODE = fail("no-code", _LACKS_CODE, _NONE)
+_NONE = "{framework} {version} has no machine code for {gpu} (compute capability {capability})"
+NO_CODE = fail("no-code", _LACKS_CODE, f"{_NONE} and no PTX; {{why}}: no kernel runs there.")
 PTX_FAILS = fail(
-    "ptx-does-not-run", "{framework} {version} does not run on {gpu}", _NO_MACHINE_CODE + _INVALID
+    "ptx-does-not-run",
+    "{framework} {version} does not run on {gpu}",
+    f"{_NONE}, and what the driver would compile does not run there: kernels stop with"
+    " CUDA_ERROR_INVALID_PTX or INVALID_HANDLE.",
 )
-PTX_TOO_NEW = fail("ptx-newer-than-driver", _LACKS_CODE, _NO_MACHINE_CODE + _NEWER, _UPDATE)
-PTX_ALONE = warn("ptx-alone", _LACKS_CODE, _NO_MACHINE_CODE + _FIRST)
+PTX_TOO_NEW = fail(
+    "ptx-newer-than-driver",
+    _LACKS_CODE,
+    f"{_NONE}, and its PTX is of CUDA {{cuda}}, newer than the driver's {{driver_cuda}}: no kernel runs.",
+    "Update the driver, or use a build with code for this GPU.",
+)
+PTX_ALONE = warn(
+    "ptx-alone",
+    _LACKS_CODE,
+    f"{_NONE}: the driver compiles its {{ptx}} first, so the first start takes tens of minutes.",
+)
 
 
 @check(
     "FRM-004",
     title="The framework holds code for each GPU",
     causes=[NO_CODE, PTX_FAILS, PTX_TOO_NEW, PTX_ALONE],
-    about="A build contains machine code for a list of compute capabilities, which also runs on higher"
-    " minor versions of the same major. For some it contains PTX, which the driver compiles on first"
-    " use. GPUs that CUDA_VISIBLE_DEVICES hides are not counted.",
+    about="A build contains machine code for a list of compute capabilities, which also runs on higher minor"
+    " versions of the same major. For some it contains PTX, which the driver compiles on first use.",
     sources=(
         "CUDA C++ programming guide, binary and PTX compatibility",
         "TensorFlow's configure.py",
@@ -188,16 +186,15 @@ def _lacks(
 ) -> Finding:
     name, capability = _name(device), device.capability
     section = "nvml.gpus" if fact(view.seen.cuda, "devices") is None else "cuda.devices"
-    return cause.found(
-        about_framework(facts) + about("gpu-model", name),
-        [
-            view.evidence(f"target.{facts.name}.built_capabilities"),
-            view.evidence(f"seen.{section}", f"{name}: compute capability {capability}"),
-            *([view.evidence(f"target.{facts.name}.built_cuda")] if "cuda" in params else []),
-        ],
+    return found(
+        view,
+        cause,
+        facts,
+        "built_capabilities",
+        view.evidence(f"seen.{section}", f"{name}: compute capability {capability}"),
+        *(["built_cuda"] if "cuda" in params else []),
+        subjects=about("gpu-model", name),
         advice=advice or _other_build(view, facts, capability),
-        framework=title_of(facts),
-        version=known(facts.version) or "",
         gpu=name,
         capability=capability,
         **params,

@@ -35,8 +35,7 @@ _ASK = {
     title="The framework sees every GPU that CUDA sees",
     causes=[OUTDATED, *(sign.cause for sign in NO_GPU), NO_REASON],
     about="The last link of the chain from the PCI bus to training. A framework that finds no GPU, or fewer"
-    " than CUDA counts, reports that at most in its log, and trains on the CPU. GPUs that"
-    " CUDA_VISIBLE_DEVICES hides are not counted.",
+    " than CUDA counts, reports that at most in its log, and trains on the CPU.",
     sources=("tensorflow#60854, #63362, #65842, #85311, #96707", "NVIDIA/tensorflow#110"),
     follows=(
         *NO_GPUS_THERE,

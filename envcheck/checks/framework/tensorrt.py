@@ -10,9 +10,10 @@ from ...data import table
 from ...data.packages import NVIDIA_INDEX
 from ...data.tensorflow_wheels import tensorflow_builds
 from .. import target
-from ..reading import CannotJudge, Distribution, Framework, Library, Skip, SnapshotView, known, need
-from ..target import pip_install, soname, version_of
+from ..reading import CannotJudge, Framework, Skip, SnapshotView, known, need
+from ..target import pip_install, soname
 from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, warn, word
+from .causes import found
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
 _NOT_FOUND = re.compile(r"TF-TRT Warning: (?:Could not find TensorRT|Cannot dlopen some TensorRT)")
@@ -29,8 +30,8 @@ NOT_FOUND = warn(
     title="TensorRT loads where TensorFlow was built with it",
     causes=[NOT_FOUND],
     about="Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) load libnvinfer when a model"
-    " is converted. Without it everything else works, and that is shown as a detail. A warning if"
-    " TensorRT is installed but is not the version that this build needs, or cannot be loaded.",
+    " is converted; without it everything else works. A warning if TensorRT is installed and is not the"
+    " version that this build needs, or cannot be loaded.",
     sources=(
         "metadata of the tensorflow wheels (pypi_tf.csv), and tensorflow's log messages",
         "tensorflow#57679, #61468, NVIDIA/tensorflow#75 (tensorrt_links.csv)",
@@ -47,20 +48,33 @@ def tensorrt(view: SnapshotView) -> Verdicts:
         return
     version = target.framework_version(facts)
     wanted, line = _asked(facts, version)
-    there, wheels = tensorrt_libraries(view), tensorrt_wheels(view)
+    every = target.installed_if_known(view).items()
+    wheels = [one for name, one in every if name.startswith(("tensorrt", "nvidia-tensorrt"))]
+    try:
+        libraries = [one for one in target.loader_libraries(view) if one.name == "libnvinfer"]
+    except CannotJudge:
+        libraries = []
+    there = [one for one in libraries if target.loaded(one)]
     if not wanted or not (there or wheels):
         commands = _install(view, version)
         way = f" ({commands[0]})" if commands else ""
         yield Passed(f"built with it; TensorRT is only needed for TF-TRT conversions{way}")
         return
     beside = ", ".join(map(soname, there)) or ", ".join(map(target.named, wheels))
-    yield NOT_FOUND.found(
-        target.about_framework(facts),
-        [
-            Evidence("target.tensorflow.log", line, "TensorFlow's log"),
-            view.evidence("target.loader.libraries", beside),
-        ],
-        advice=bring_tensorrt(view, wanted, version, there, wheels),
+    major = wanted.rpartition(".so.")[2]
+    where = [word(target.directory(one)) for one in there if soname(one) == wanted]
+    where += [
+        f'"$(find {word(wheel.location)} -name {word(wanted + "*")} -printf %h -quit)"'
+        for wheel in wheels
+        if str(getattr(target.version_of(wheel), "major", "")) == major
+    ]
+    yield found(
+        view,
+        NOT_FOUND,
+        facts,
+        Evidence("target.tensorflow.log", line, "TensorFlow's log"),
+        view.evidence("target.loader.libraries", beside),
+        advice=_bring(view, wanted, version, where),
         wanted=wanted,
         installed=beside,
     )
@@ -69,12 +83,11 @@ def tensorrt(view: SnapshotView) -> Verdicts:
 def _asked(facts: Framework, version: Version | None) -> tuple[str, str]:
     """(the library that TensorFlow asked for and did not get, the line that says so), or ("", "")."""
     for line in facts.log:
-        found = _ASKS.search(line)
-        if found is not None:
-            return found[1], line
-        major = _major(version)
-        if major and _NOT_FOUND.search(line):
-            return f"libnvinfer.so.{major}", line
+        asked = _ASKS.search(line)
+        if asked is not None:
+            return asked[1], line
+        if _major(version) and _NOT_FOUND.search(line):
+            return f"libnvinfer.so.{_major(version)}", line
     return "", ""
 
 
@@ -87,37 +100,12 @@ def _major(version: Version | None) -> str:
     return ""
 
 
-def tensorrt_libraries(view: SnapshotView) -> list[Library]:
-    try:
-        there = target.loader_libraries(view)
-    except CannotJudge:
-        return []
-    return [one for one in there if one.name == "libnvinfer" and target.loaded(one)]
-
-
-def tensorrt_wheels(view: SnapshotView) -> list[Distribution]:
-    every = target.installed_if_known(view).items()
-    return [one for name, one in every if name.startswith(("tensorrt", "nvidia-tensorrt"))]
-
-
-def bring_tensorrt(
-    view: SnapshotView,
-    wanted: str,
-    version: Version | None,
-    there: list[Library],
-    wheels: list[Distribution],
-) -> Remedy:
-    major = wanted.rpartition(".so.")[2]
-    where = [word(target.directory(one)) for one in there if soname(one) == wanted]
-    where += [
-        f'"$(find {word(wheel.location)} -name {word(wanted + "*")} -printf %h -quit)"'
-        for wheel in wheels
-        if str(getattr(version_of(wheel), "major", "")) == major
-    ]
+def _bring(view: SnapshotView, wanted: str, version: Version | None, where: list[str]) -> Remedy:
+    """where: the directories that hold it, where TensorFlow does not look."""
     if where:
         text = "It is installed where TensorFlow does not look: add its directory."
         return Remedy(text, [f"export LD_LIBRARY_PATH={where[0]}:$LD_LIBRARY_PATH"])
-    if major == "7":
+    if wanted.endswith(".so.7"):
         return Remedy(
             "Use TensorFlow 2.12 to 2.15, which look for TensorRT 8, or NVIDIA's container of this version,"
             " which includes its TensorRT.",

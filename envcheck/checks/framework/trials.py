@@ -61,10 +61,9 @@ def lines_of(facts: Framework) -> list[str]:
     "FRM-010",
     title="The framework's first steps on the GPU work",
     causes=[CUDNN_TOO_OLD, *(sign.cause for sign in _SIGNS), OTHER_REASON],
-    about="A framework that lists its GPUs may still fail at the first convolution or at the first"
-    " operation that XLA compiles. One compiled operation and convolutions in 2D and 3D, of 32-bit and"
-    " of 16-bit numbers, run in a process of their own. If time or free memory runs out, there is no"
-    " verdict.",
+    about="A framework that lists its GPUs may still fail at the first convolution or at the first operation"
+    " that XLA compiles. One compiled operation and convolutions in 2D and 3D, of 32-bit and of 16-bit"
+    " numbers, run in a process of their own.",
     sources=("tensorflow#24828, #58681, #97387; jax#25344", "NVIDIA's cuDNN documentation"),
     follows=(
         *NO_GPUS_THERE,

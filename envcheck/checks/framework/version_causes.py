@@ -7,7 +7,6 @@ decide whether it is too old or too new, so that the remedy asks for another ver
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -47,116 +46,47 @@ HALF = import_fails(
 CAUSES = (TOO_OLD, TOO_NEW, UNFIT, MISSING, REMOVED, HALF)
 
 
-class Sign(NamedTuple):
-    """Words of a failed import that are about one package's version; fits: the versions without them.
+def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explained | None:
+    """What a failed import's words say about protobuf or numpy; None where they are about neither.
 
     A pattern's group is the version of numpy's C interface that a module was compiled for.
     """
-
-    pattern: str
-    package: str
-    fits: str
-    source: str
-
-
-_GUARANTEE = "protobuf's cross-version runtime guarantee"
-_NOTES = "numpy's release notes"
-SIGNS = (
-    Sign(
-        r"cannot import name '?builder'? from '?google\.protobuf",
-        "protobuf",
-        ">=3.20",
-        "tensorflow 2.18.0 with protobuf 3.19.6, observed",
-    ),
-    Sign(
-        r"cannot import name '?runtime_version'? from '?google\.protobuf|gencode \d",
-        "protobuf",
-        ">=5.26",
-        _GUARANTEE,
-    ),
-    Sign(
-        r"Descriptors cannot (?:not )?be created directly"
-        r"|cannot import name '?_message'? from '?google\.protobuf",
-        "protobuf",
-        "<3.21",
-        "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
-    ),
-    Sign(
-        r"'MessageFactory' object has no attribute 'GetPrototype'",
-        "protobuf",
-        "<6",
-        "tensorflow 2.18.0 with protobuf 6.33.0, observed",
-    ),
-    Sign(
-        r"module 'numpy' has no attribute '(?:object|bool|int|float|complex|str)'",
-        "numpy",
-        "<1.24",
-        f"{_NOTES}, 1.24.0",
-    ),
-    Sign(
-        r"module 'numpy' has no attribute '(?:dtypes|exceptions)'",
-        "numpy",
-        ">=1.25",
-        f"{_NOTES}, 1.25.0",
-    ),
-    Sign(r"No module named 'numpy\._core", "numpy", ">=2", f"{_NOTES}, 2.0.0"),
-    Sign(
-        r"compiled against A[BP]I version (0x[0-9a-fA-F]{1,8}) but",
-        "numpy",
-        "",
-        "numpy's own message (numpy_api.csv)",
-    ),
-    Sign(
-        r"compiled using NumPy 1|_ARRAY_API not found|numpy\.core\.(?:multiarray|umath) failed to import",
-        "numpy",
-        "<2",
-        f"{_NOTES}, 2.0.0",
-    ),
-    Sign(
-        r"module 'numpy' has no attribute|cannot import name '\w+' from 'numpy'"
-        r"|No module named 'numpy\.|numpy\.dtype size changed",
-        "numpy",
-        "",
-        "numpy's own messages",
-    ),
-)
-
-
-def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explained | None:
-    """What a failed import's words say about protobuf or numpy; None where they are about neither."""
-    for sign in SIGNS:
-        found = re.search(sign.pattern, words)
+    for sign in table("version_messages"):
+        found = re.search(sign["pattern"], words)
         if found is not None:
             line = next((line for line in words.splitlines() if found[0] in line), found[0])
+            fits = sign["fits"]
             if found.groups():
                 api = int(found[1], 16)
                 rows = (row for row in table("numpy_api") if int(row["api"], 16) == api)
-                sign = sign._replace(fits=next((f">={row['first_numpy']}" for row in rows), ""))
-            return _explained(view, facts, sign, line.strip()[:300])
+                fits = next((f">={row['first_numpy']}" for row in rows), "")
+            return _explained(view, facts, sign["package"], fits, line.strip()[:300])
     return None
 
 
-def _explained(view: SnapshotView, facts: Framework, sign: Sign, line: str) -> Explained:
+def _explained(
+    view: SnapshotView, facts: Framework, package: str, fits: str, line: str
+) -> Explained:
     packages = installed_if_known(view)
-    owner, package = owner_of(packages, facts.name), packages.get(sign.package)
-    has = version_of(package)
-    required = _required(view, owner, sign.package)
-    either = (one for one in (required, SpecifierSet(sign.fits)) if one)
+    owner, installed = owner_of(packages, facts.name), packages.get(package)
+    has = version_of(installed)
+    required = _required(view, owner, package)
+    either = (one for one in (required, SpecifierSet(fits)) if one)
     wanted = next((one for one in either if has is None or has not in _all(one)), SpecifierSet())
     if wanted is not required:
         # The version that is here fulfils what is required: its lower bounds say no more.
-        lower = ">=" if sign.fits.startswith(">=") else ""
+        lower = ">=" if fits.startswith(">=") else ""
         wanted &= SpecifierSet(",".join(str(one) for one in required if one.operator != lower))
     params = {
-        "package": sign.package,
-        "has": "" if package is None else f" {package.version}",
-        "needs": f" (it needs {sign.package}{wanted})" if wanted else "",
+        "package": package,
+        "has": "" if installed is None else f" {installed.version}",
+        "needs": f" (it needs {package}{wanted})" if wanted else "",
     }
     if wanted:
-        commands = [pip_install(view, f"{sign.package}{wanted}")]
+        commands = [pip_install(view, f"{package}{wanted}")]
         cause = TOO_OLD if _is_old(wanted, has) else TOO_NEW
     else:
-        again = [] if owner is None else [f"{owner.name}=={owner.version}", sign.package]
+        again = [] if owner is None else [f"{owner.name}=={owner.version}", package]
         options = "--force-reinstall --no-cache-dir"
         commands = [f"{pip_install(view, *again)} {options}"] if again else []
         cause = UNFIT

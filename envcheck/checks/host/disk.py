@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...facts.host import Disk
-from ..reading import CannotJudge, SnapshotView, known, need
+from ..reading import CannotJudge, SnapshotView, need
 from ..verdicts import Passed, Verdicts, about_file, check, fail, fill_in, unjudged, word
 from . import places
 from .places import evidence, framework_installed, gigabytes, mount, roles

@@ -141,7 +141,7 @@ NOT_LOADED = fail(
     causes=[NOT_LOADED],
     about="TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; if one is"
     " missing, it lists no GPU and continues on the CPU. Judged by its log, else by the names that its"
-    " CUDA version needs. If only cuDNN is missing, LIB-005 reports it.",
+    " CUDA version needs.",
     sources=(
         "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
         "files in NVIDIA's wheels (cuda_sonames.csv)",

@@ -22,10 +22,7 @@ _SYMBOLS = {"nvJitLink": "libnvJitLink", "cuda": "libcudart"} | {
 }
 _REMOVE = (
     "Remove that directory from LD_LIBRARY_PATH, and from what sets it at login.",
-    (
-        "unset LD_LIBRARY_PATH",
-        "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment",
-    ),
+    ("unset LD_LIBRARY_PATH", "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment"),
 )
 BREAKS_IMPORT = Cause(
     "ld-library-path-breaks-import",
@@ -48,9 +45,8 @@ OVERRIDES = Cause(
     "LIB-009",
     title="LD_LIBRARY_PATH does not override the wheels",
     causes=[BREAKS_IMPORT, OVERRIDES],
-    about="LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older"
-    " CUDA installation and forgotten makes a framework run with those libraries instead of its own. Judged"
-    " by what a framework really mapped.",
+    about="LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older CUDA"
+    " installation and forgotten makes a framework run with those libraries instead of its own.",
     sources=("ld.so(8)", "/proc/PID/maps of the framework's process"),
     follows=("LIB-002", "FRM-007"),
 )

@@ -41,10 +41,7 @@ def horovod(view: SnapshotView) -> Verdicts:
     packages = facts_of(view.target.packages, "the target's packages")
     extensions = need(packages.horovod_extensions, "Horovod's extensions")
     built = [one.framework for one in extensions if one.present]
-    has = {
-        "tensorflow": bool(target.tensorflows(distributions)),
-        "torch": "torch" in distributions,
-    }
+    has = {"tensorflow": bool(target.tensorflows(distributions)), "torch": "torch" in distributions}
     lacking = [name for name, there in has.items() if there and name not in built]
     if built and not lacking:
         yield Passed(f"{named(package)}, built for {', '.join(built)}")

@@ -36,7 +36,7 @@ OTHER_TENSORFLOW = warn("plugin-of-another-tensorflow", _UNFIT, _ANOTHER, _AGAIN
     causes=[MISSING, OLDER, OTHER_TENSORFLOW],
     about="DALI uses TensorFlow through a separate package, nvidia-dali-tf-plugin. When installed, it"
     " compiles its library for the TensorFlow that is there, or takes one that was built for that"
-    " version. With another TensorFlow it fails with an undefined symbol.",
+    " version.",
     sources=(
         "NVIDIA/DALI, dali/python/nvidia/dali/plugin/tf.py and dali_tf_plugin_install_tool.py",
         "NVIDIA/DALI#52, #1065 and #1200",

@@ -22,8 +22,8 @@ CHANGED = warn(
     title="The environment is as its lock says",
     causes=[CHANGED],
     about="envcheck installs an environment from a lock, and verifies it; a later installation may replace or"
-    " remove packages of the lock, and then it is no longer the one that was verified. Packages that were"
-    " added are fine. Judged by the versions in the packages' metadata.",
+    " remove packages of the lock, and then it is no longer the one that was verified. Packages that"
+    " were added are fine.",
     sources=("PEP 751 (pylock.toml)", "the packages' own metadata"),
 )
 def as_locked(view: SnapshotView) -> Verdicts:

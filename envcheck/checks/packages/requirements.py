@@ -79,9 +79,7 @@ def extra_requirements(distribution: Distribution, extra: re.Pattern[str]) -> li
 
 
 def unmet(
-    distribution: Distribution,
-    installed: dict[str, Distribution],
-    environment: dict[str, str],
+    distribution: Distribution, installed: dict[str, Distribution], environment: dict[str, str]
 ) -> list[Unmet]:
     """The requirements that do not hold. ``installed`` is by normalised name.
 

@@ -33,8 +33,7 @@ FILES_MISSING = warn("files-missing", _LACKS, _FILES + "none is code.", _AGAIN)
     title="Installed packages are whole",
     causes=[CODE_MISSING, FILES_MISSING],
     about="Each wheel records which files it installed. Some may be missing: another package that shares a"
-    " directory was uninstalled, an installation was interrupted, or the disk was full. The package"
-    " then counts as installed, but its import fails.",
+    " directory was uninstalled, an installation was interrupted, or the disk was full.",
     sources=("PEP 376 and PEP 627 (RECORD)", "pypa/pip#8396"),
 )
 def whole(view: SnapshotView) -> Verdicts:

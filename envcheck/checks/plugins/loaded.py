@@ -20,8 +20,7 @@ UNUSABLE = warn(
     title="Plug-ins can be used",
     causes=[UNUSABLE],
     about="Other packages add checks, probes, stacks and report formats to envcheck by entry points. One that"
-    " cannot be imported, or that uses a name that is taken, is not loaded; its checks could not run. This"
-    " is about the envcheck that judges, not about the machine.",
+    " cannot be imported, or that uses a name that is taken, is not loaded; its checks could not run.",
     sources=["packaging.python.org/en/latest/specifications/entry-points"],
 )
 def plugins_can_be_used(view: SnapshotView) -> Verdicts:

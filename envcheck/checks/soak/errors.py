@@ -64,9 +64,7 @@ def no_memory_error(view: SnapshotView, one: Soaked) -> Finding | str:
 
 
 XID = fail(
-    "xid-under-load",
-    "had Xid {xid} under load",
-    "Xid {xid} under load {when}{often}: {meaning}.",
+    "xid-under-load", "had Xid {xid} under load", "Xid {xid} under load {when}{often}: {meaning}."
 )
 SUSPECT_XID = XID.variant("minor-xid-under-load", severity="warn")
 

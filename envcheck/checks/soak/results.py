@@ -30,9 +30,8 @@ WRONG = fail(
     "SOAK-001",
     title="Every result was the same",
     causes=(WRONG,),
-    about="Each GPU computes the same product again and again. Every word of each result must equal the"
-    " first result, on all multiprocessors and on all GPUs of that name. A pattern in the memory must"
-    " be read back unchanged.",
+    about="Each GPU computes the same product again and again. Every word of each result must equal the first"
+    " result, on all multiprocessors and on all GPUs of that name.",
     sources=(
         "Dixit et al., Silent Data Corruptions at Scale (2021)",
         "docs.nvidia.com/deploy/rma-process",

@@ -109,8 +109,7 @@ def inline(cause: str) -> str:
 def run_again(view: SnapshotView, case: Case) -> Remedy:
     """The remedy where no other is known: the same again."""
     return Remedy(
-        "Run it again, and look at the raw facts.",
-        [command(case.seen.run, directory(view))],
+        "Run it again, and look at the raw facts.", [command(case.seen.run, directory(view))]
     )
 
 
