@@ -117,7 +117,6 @@ def _judged(seen: RunEvidence, around: _Around) -> Case:
             tflops=seen.speed.tflops,
             peak_tflops=seen.speed.peak_tflops if measured else None,
             share=seen.speed.share if measured else None,
-            partial=measured and seen.speed.partial,
             ratio=seen.speed.ratio,
             reason=_reason(seen, found, control_ok),
             cause=why.cause if why else "",
@@ -161,18 +160,12 @@ def _is_calm(seen: RunEvidence, found: Verdict, control_ok: bool) -> bool:
     to be warned of it. That the control does not hold, a disturbance, a line that was lost, or arithmetic
     that is not known are no silence by nature.
     """
+    if found != "indicated" or not control_ok or seen.control or seen.run.busy:
+        return False
     reading = seen.reading
     strange = reading.wrong or reading.unknown
     bits = not strange and (reading.says == "tensor" or reading.blind)
-    rate = seen.speed.line.says == "tensor" or seen.speed.abstains
-    return (
-        found == "indicated"
-        and control_ok
-        and not seen.control
-        and not seen.run.busy
-        and bits
-        and rate
-    )
+    return bits and (seen.speed.line.says == "tensor" or seen.speed.abstains)
 
 
 def _reason(seen: RunEvidence, found: Verdict, control_ok: bool) -> str:
@@ -189,7 +182,8 @@ def _reason(seen: RunEvidence, found: Verdict, control_ok: bool) -> str:
         )
         return f"{what}: its products run on CUDA cores" if mode.outcome == "ok" else what
     if found == "could not run":
-        return _why_not_run(seen)
+        busy = f"left alone, since it is in use: {seen.run.reason}"
+        return busy if seen.run.outcome == "busy" else mode.reason or mode.outcome
     if found == "contradiction":
         return "; ".join(
             f"{line} say{'' if line == 'bits' else 's'} {says}" for line, says in lines
@@ -201,12 +195,6 @@ def _reason(seen: RunEvidence, found: Verdict, control_ok: bool) -> str:
         so = f"{' and '.join(agree)} say{'s' if agree in (['rate'], ['hardware']) else ''} so"
         return f"{so}, without a control" if not control_ok and not seen.control else f"only {so}"
     return "no line of evidence is enough" if found == "cannot tell" else ""
-
-
-def _why_not_run(seen: RunEvidence) -> str:
-    if seen.run.outcome == "busy":
-        return f"left alone, since it is in use: {seen.run.reason}"
-    return seen.mode.reason or seen.mode.outcome
 
 
 def _variables(view: SnapshotView) -> dict[str, str]:

@@ -59,7 +59,6 @@ class ModeVerdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tflops: float | None = None  # TOP/s for INT8
     peak_tflops: float | None = None  # of this mode, at the clock that was seen
     share: float | None = None  # tflops / peak_tflops
-    partial: bool = False  # by an instruction that cannot reach this chip's peak
     ratio: float | None = None  # to the FP32 products between
     reason: str = ""  # of what is neither proven nor not engaged: which lines say what, or why none
     cause: str = ""  # of what is not proven: the likely cause, one sentence

@@ -10,8 +10,6 @@ that is GPU-010's business.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from ..facts.base import known
@@ -63,7 +61,6 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     share: float | None = None
     ratio: float | None = None
     slow: str = ""
-    partial: bool = False  # by an instruction that cannot reach the peak
     low: bool = False  # so far below the peak that it is worth a warning
 
 
@@ -107,8 +104,6 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
             "cannot tell", f"{share:.2f} times the chip's peak: this was not measured right"
         )
         abstains = False
-    held = _held(rate, clock, maximum)
-    low = _low(run, mode, share, rate, clock, maximum)
     return Speed(
         line=line,
         abstains=abstains and line.says == "cannot tell",
@@ -116,9 +111,8 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
         peak_tflops=peak,
         share=share,
         ratio=done / fp32 if done is not None and fp32 and asked != "fp32" else None,
-        slow=_slow(run, share, held),
-        partial=_by_old_instructions(run, mode),
-        low=low,
+        slow=_slow(run, share, _held(rate, clock, maximum)),
+        low=_low(run, mode, share, rate, clock, maximum),
     )
 
 
@@ -165,9 +159,8 @@ def _slowed(rate: Rate, clock: float | None, maximum: float) -> list[str]:
     return [f"its clock counted {clock:.0f} of {maximum:.0f} MHz, and the driver gives no reason"]
 
 
-def _doubted(line: Line, doubts: Iterable[str], wide: bool) -> Line:
+def _doubted(line: Line, doubts: list[str], wide: bool) -> Line:
     """The line, or that it cannot tell where a doubt stands against it."""
-    doubts = list(doubts)
     if not doubts or (line.says == "tensor" and wide):
         return line
     return _line("cannot tell", f"{line.text}; {', '.join(doubts)}")
@@ -311,9 +304,7 @@ def _slow(run: LevelRun, share: float | None, held: str) -> str:
     if share is not None and share < NOTEWORTHY and run.busy:
         why.append("another process was using the GPU")
     text = "; ".join(why)
-    if text.startswith(("the ", "it ", "another ")):
-        text = text[:1].upper() + text[1:]
-    return text + "." if text else ""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _low(

@@ -90,7 +90,7 @@ def test_what_is_not_as_wanted_is_told_with_what_is_and_where() -> None:
     (driver,) = found["EXP-002"].findings
     assert "driver >= 570 (lab.toml); here it is 535.104.05" in driver.message
     assert driver.evidence[0].value == "535.104.05"
-    assert {found[code].outcome for code in ("EXP-003", "EXP-004", "EXP-005")} == {"pass"}
+    assert {found[code].outcome for code in ("EXP-003", "EXP-004")} == {"pass"}
     assert found["EXP-007"].outcome == "could-not-run"
     assert found["EXP-008"].outcome == "skipped"
     assert "--target" in found["EXP-009"].reason
@@ -100,8 +100,8 @@ def test_what_is_not_as_wanted_is_told_with_what_is_and_where() -> None:
     ("code", "changes", "words"),
     [
         ("EXP-004", {"nvlinks": []}, "NVLinks 18 (lab.toml); here it is 0"),
-        ("EXP-005", {"ecc_enabled": False}, "-e 1"),
-        ("EXP-005", {"ecc_enabled": NOT_SUPPORTED}, "here it is not supported"),
+        ("EXP-004", {"ecc_enabled": False}, "-e 1"),
+        ("EXP-004", {"ecc_enabled": NOT_SUPPORTED}, "here it is not supported"),
     ],
 )
 def test_the_gpu_that_is_not_as_wanted_is_the_subject(

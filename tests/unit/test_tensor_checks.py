@@ -28,7 +28,7 @@ CODES = [
     *(f"TC-10{n}" for n in range(1, 7)),
     *(f"TC-20{n}" for n in range(1, 7)),
     *(f"TC-30{n}" for n in range(1, 5)),
-    *("TC-401", "TC-402", "TC-403", "TC-404"),
+    *("TC-401", "TC-402", "TC-403"),
 ]
 MODE_OF: dict[str, tuple[Level, Mode, Setting]] = {
     "TC-102": ("L0", "tf32", ""),
@@ -368,11 +368,8 @@ def test_a_gpu_far_below_its_peak_warns_and_says_why() -> None:
 def test_a_busy_gpu_is_skipped_with_who_uses_it_and_how_to_run_it() -> None:
     busy = level_run(A100, "L0", outcome="busy", reason="python3 (process 7) is using it", modes=[])
     found = results(snapshot(A100, [busy]))
-    assert found["TC-404"].outcome == "skipped"
-    assert "process 7" in found["TC-404"].reason and "--busy-ok" in found["TC-404"].reason
     assert found["TC-103"].outcome == "skipped"
     assert (found["TC-402"].outcome, found["TC-402"].reason) == ("skipped", "nothing was run")
-    assert results(snapshot(A100))["TC-404"].detail == "none was in use, or --busy-ok was given"
 
 
 # -- remedies

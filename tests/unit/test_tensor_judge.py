@@ -261,22 +261,6 @@ CAUSES: dict[str, tuple[Callable[[], LevelRun], Mode, Setting, str, str]] = {
         "cuBLAS 10.2.3 is older than TF32",
         "",
     ),
-    "sizes that are not aligned": (
-        lambda: one_mode(
-            "L1", "fp16", rate=rate(A100, "L1", "fp16", False, shape=[4095, 4096, 4096])
-        ),
-        "fp16",
-        "",
-        "not all multiples of 8",
-        "",
-    ),
-    "small sizes": (
-        lambda: one_mode("L1", "fp16", rate=rate(A100, "L1", "fp16", False, shape=[64, 64, 64])),
-        "fp16",
-        "",
-        "small",
-        "",
-    ),
     "off by default": (
         lambda: one_mode("L2", "fp32", TORCH, "default"),
         "fp32",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ...attributes.bounds import fits
 from ...attributes.registry import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
 from ...facts.micro_kernels import Mode
@@ -24,8 +22,6 @@ from .common import (
     wanted_tables,
     words_of,
 )
-
-_MODES = ("ecc", "mig", "persistence", "compute_mode", "power_limit_w")
 
 
 def _gpus(view: SnapshotView) -> list[Gpu]:
@@ -103,42 +99,32 @@ def gpus_are_as_expected(view: SnapshotView) -> Verdicts:
         yield Passed(f"{len(_gpus(view))} GPUs, as the profile says")
 
 
-def _register(code: str, title: str, about: str, names: Collection[str]) -> None:
-    follows = (*NO_GPUS, "GPU-001")
-    texts = {"title": title, "about": about, "sources": ("the profile",), "follows": follows}
-
-    @check(code, causes=[DEVICE_DIFFERS], **texts)  # type: ignore[arg-type]
-    def each_gpu_is_as_expected(view: SnapshotView) -> Verdicts:
-        return together(_each(view, names))
-
-
-_FIXED = [key.name for key in SECTIONS["gpus"].keys if key.name not in _MODES]
-_HAS = "Memory, NVLinks, PCIe, firmware, clocks and fabric of each GPU, as a profile wants them."
-_IS_IN = "ECC, MIG, persistence, compute mode and power limit of each GPU, as a profile wants them."
-_register("EXP-004", "Each GPU has what the profile says", _HAS, _FIXED)
-_register("EXP-005", "Each GPU is in the modes that the profile says", _IS_IN, _MODES)
-
-
-def _each(view: SnapshotView, names: Collection[str]) -> Verdicts:
-    keys = {key.name: key for key in SECTIONS["gpus"].keys if key.name in names}
+@check(
+    "EXP-004",
+    title="Each GPU has what the profile says",
+    causes=[DEVICE_DIFFERS],
+    about="Memory, NVLinks, PCIe, firmware, clocks and fabric of each GPU, and its modes (ECC, MIG,"
+    " persistence, compute mode, power limit), as a profile wants them.",
+    sources=("the profile",),
+    follows=(*NO_GPUS, "GPU-001"),
+)
+def each_gpu_is_as_expected(view: SnapshotView) -> Verdicts:
+    keys = {key.name: key for key in SECTIONS["gpus"].keys}
     tables = wanted_tables(view, "gpus")["gpus"]
     if not any(name in keys for table in tables for name in table):
         raise Skip("the profile says nothing of this ([[gpus]])")
-    judged = 0
-    for table in tables:
-        for gpu in _named(_gpus(view), table.get(NAME)):
-            judged += 1
-            for name, wanted in table.items():
-                if name in keys:
-                    key = keys[name]
-                    evidence = view.gpu_evidence(gpu, key.path)
-                    if key.path == "nvlinks":
-                        evidence = view.evidence(evidence.fact, f"{known(key.fact(gpu))} up")
-                    commands = _commands(gpu, name, wanted.value)
-                    yield from compared(
-                        view, key, wanted, key.fact(gpu), evidence, commands, about_gpu(gpu)
-                    )
-    yield Passed(f"{judged} GPUs compared with the profile")
+    each = [(table, gpu) for table in tables for gpu in _named(_gpus(view), table.get(NAME))]
+    found = []
+    for table, gpu in each:
+        for name in (name for name in table if name in keys):
+            key, wanted = keys[name], table[name]
+            evidence = view.gpu_evidence(gpu, key.path)
+            if key.path == "nvlinks":
+                evidence = view.evidence(evidence.fact, f"{known(key.fact(gpu))} up")
+            commands = _commands(gpu, name, wanted.value)
+            found += compared(view, key, wanted, key.fact(gpu), evidence, commands, about_gpu(gpu))
+    yield from together(found)
+    yield Passed(f"{len(each)} GPUs compared with the profile")
 
 
 def _commands(gpu: Gpu, name: str, wanted: Value) -> list[str]:

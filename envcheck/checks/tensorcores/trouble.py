@@ -8,7 +8,7 @@ from ..driver_state import NO_GPUS_THERE
 from ..gpus import together
 from ..nvidia_devices import event_evidence, known_kernel
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import Evidence, Finding, Passed, Unjudged, Verdicts, check, fail, warn
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check, fail, warn
 from .common import NOTHING_RUNS, SOURCES, any_cases, lines_of, products, run_again, where
 
 _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"}
@@ -158,25 +158,3 @@ def _slow(view: SnapshotView, case: Case) -> Finding:
         rate=ran,
         why=why[:1].lower() + why[1:],
     )
-
-
-@check(
-    "TC-404",
-    title="Every GPU was tested",
-    about="A GPU that another process computes on is skipped, because the micro-kernels would disturb that"
-    " process and be disturbed by it; --busy-ok runs them anyway.",
-    sources=("nvidia-smi(1), Processes and Utilization",),
-    follows=NO_GPUS_THERE,
-)
-def left_alone(view: SnapshotView) -> Verdicts:
-    busy = {case.judged.gpu: case for case in any_cases(view) if case.seen.run.outcome == "busy"}
-    if all(case.seen.run.outcome == "not-run" for case in any_cases(view)):
-        raise Skip("nothing was run")
-    if not busy:
-        yield Passed("none was in use, or --busy-ok was given")
-    for case in busy.values():
-        remedy = case.judged.remedy
-        how = remedy.commands[0] if remedy is not None and remedy.commands else "--busy-ok"
-        yield Unjudged(
-            "skipped", f"in use: {case.seen.run.reason} (to run it: {how})", case.judged.subjects
-        )
