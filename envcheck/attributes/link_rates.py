@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from ..facts.acceleration import SystemRun, SystemTrial
 from ..facts.base import Unavailable, known
-from ..facts.gpu import GpuPair
 from ..facts.snapshot import Document
 from ..facts.view import SnapshotView
 from .model import Measurement
 
-_GB_S = "GB/s"
 _BUS = re.compile(r"bus_(\d{1,6})_mib")
 _PAIR = re.compile(r"(directly|by way of the host) ([0-9A-Fa-f:.]{4,32}) to ([0-9A-Fa-f:.]{4,32})")
 _MEMORY = {"copy": "copies within the memory", "read": "reads of the memory"}
@@ -40,15 +38,21 @@ def _number(trial: SystemTrial, name: str) -> float | None:
     return float(value) if isinstance(value, (int, float)) and value is not True else None
 
 
-def _text(trial: SystemTrial, name: str) -> str:
-    value = trial.evidence.get(name)
-    return value[:200] if isinstance(value, str) else ""
-
-
-def _spread(trial: SystemTrial) -> float | None:
-    """The trials tell the 90th over the 10th percentile."""
-    apart = _number(trial, "spread")
-    return None if apart is None or not 1 <= apart < 1e6 else apart - 1
+def _rate(
+    trial: SystemTrial, key: str, words: str, value: float, under: list[str], device: str = ""
+) -> Measurement:
+    """The trials have the 90th over the 10th percentile as their spread, and the size of a copy."""
+    apart, size = _number(trial, "spread"), _number(trial, "MiB")
+    under = [*under, "" if size is None else f"{size:g} MiB"]
+    return Measurement(
+        key=key,
+        words=words,
+        value=value,
+        unit="GB/s",
+        device=device,
+        spread=None if apart is None or not 1 <= apart < 1e6 else apart - 1,
+        under=", ".join(filter(None, under)),
+    )
 
 
 def _one_gpu(run: SystemRun, device: str) -> Iterator[Measurement]:
@@ -56,36 +60,20 @@ def _one_gpu(run: SystemRun, device: str) -> Iterator[Measurement]:
     for trial in run.trials:
         if trial.name == "device":
             instance = "a MIG instance" if trial.evidence.get("instance") is True else ""
-        value = _number(trial, _GB_S)
+        value = _number(trial, "GB/s")
         if value is None or trial.outcome != "ok" or trial.control:
             continue
-        key, words = _named(run.system, trial.name)
-        size = _number(trial, "MiB")
-        under = [instance, "" if size is None else f"{size:g} MiB"]
-        yield Measurement(
-            key=key,
-            words=words,
-            value=value,
-            unit=_GB_S,
-            device=device,
-            spread=_spread(trial),
-            under=", ".join(filter(None, under)),
-        )
-
-
-def _named(system: str, trial: str) -> tuple[str, str]:
-    """A figure's key and its words."""
-    if system == "memory":
-        return f"memory.{trial}", _MEMORY.get(trial, trial[:60])
-    return f"links.{trial.replace(' ', '_')[:60]}", f"copies, {trial[:60]}"
+        if run.system == "memory":
+            key, words = f"memory.{trial.name}", _MEMORY.get(trial.name, trial.name[:60])
+        else:
+            key, words = f"links.{trial.name.replace(' ', '_')[:60]}", f"copies, {trial.name[:60]}"
+        yield _rate(trial, key, words, value, [instance], device)
 
 
 def _levels(view: SnapshotView) -> Mapping[tuple[str, str], str]:
     """{two addresses: how they reach each other}, both ways round."""
     probe = view.machine.nvml
-    pairs: list[GpuPair] | None = (
-        None if probe is None or probe.facts is None else known(probe.facts.pairs)
-    )
+    pairs = None if probe is None or probe.facts is None else known(probe.facts.pairs)
     found = {}
     for pair in pairs or []:
         if not isinstance(pair.level, Unavailable):
@@ -97,21 +85,14 @@ def _peers(
     run: SystemRun, called: Mapping[str, str], levels: Mapping[tuple[str, str], str]
 ) -> Iterator[Measurement]:
     for trial in run.trials:
-        pair, value = _PAIR.fullmatch(trial.name), _number(trial, _GB_S)
+        pair, value = _PAIR.fullmatch(trial.name), _number(trial, "GB/s")
         if pair is None or value is None or trial.outcome != "ok" or _number(trial, "wrong"):
             continue
         way, first, second = pair.groups()
-        size = _number(trial, "MiB")
-        joined = levels.get((first, second), "")
-        yield Measurement(
-            key="peers.directly" if way == "directly" else "peers.by_host",
-            words=f"copies to another GPU, {way}",
-            value=value,
-            unit=_GB_S,
-            device=f"{called.get(first, first)} to {called.get(second, second)}",
-            spread=_spread(trial),
-            under=", ".join(filter(None, (joined, "" if size is None else f"{size:g} MiB"))),
-        )
+        key = "peers.directly" if way == "directly" else "peers.by_host"
+        device = f"{called.get(first, first)} to {called.get(second, second)}"
+        under = [levels.get((first, second), "")]
+        yield _rate(trial, key, f"copies to another GPU, {way}", value, under, device)
 
 
 def _nccl(run: SystemRun) -> Iterator[Measurement]:
@@ -119,15 +100,12 @@ def _nccl(run: SystemRun) -> Iterator[Measurement]:
     for trial in run.trials:
         if trial.name != "all-reduce" or trial.outcome != "ok" or trial.evidence.get("wrong") != 0:
             continue
-        version, ranks = _text(trial, "version"), _number(trial, "ranks")
-        under = [f"NCCL {version}" if version else "", f"{ranks:g} GPUs" if ranks else ""]
+        version, ranks = trial.evidence.get("version"), _number(trial, "ranks")
+        under = [f"NCCL {version[:200]}" if isinstance(version, str) and version else ""]
+        under += [f"{ranks:g} GPUs" if ranks else ""]
         for name in trial.evidence:
             size, value = _BUS.fullmatch(name), _number(trial, name)
             if size is not None and value is not None:
-                yield Measurement(
-                    key=f"nccl.all_reduce.{int(size[1])}MiB",
-                    words=f"NCCL's bus bandwidth with {int(size[1])} MiB",
-                    value=value,
-                    unit=_GB_S,
-                    under=", ".join(filter(None, under)),
-                )
+                mib = int(size[1])
+                words = f"NCCL's bus bandwidth with {mib} MiB"
+                yield _rate(trial, f"nccl.all_reduce.{mib}MiB", words, value, under)

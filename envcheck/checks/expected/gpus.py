@@ -114,7 +114,7 @@ def each_gpu_is_as_expected(view: SnapshotView) -> Verdicts:
     if not any(name in keys for table in tables for name in table):
         raise Skip("the profile says nothing of this ([[gpus]])")
     each = [(table, gpu) for table in tables for gpu in _named(_gpus(view), table.get(NAME))]
-    found = []
+    found: list[Finding | Unjudged] = []
     for table, gpu in each:
         for name in (name for name in table if name in keys):
             key, wanted = keys[name], table[name]

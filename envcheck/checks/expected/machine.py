@@ -93,10 +93,10 @@ def _table(view: SnapshotView, section: str, table: dict[str, Wanted]) -> Verdic
             key = Key(name, named.kind, named.words % name, "", lambda _view: "", "")
             if section == PACKAGES:
                 fact, subjects = package(view, name), about("package", name)
-            shown = f"{name}: {show(fact)}"
+            evidence = view.evidence(at, f"{name}: {show(fact)}")
         else:
             key, see = keys[name], _SHOWN_BY[section]
             fact = key.fact(view)
-            at, shown = f"{SECTIONS[section].document}.{key.path}", known(fact)
-        evidence = view.evidence(at, shown)
+            at = f"{SECTIONS[section].document}.{key.path}"
+            evidence = view.evidence(at, known(fact))
         yield from compared(view, key, wanted, fact, evidence, [see], subjects)
