@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from systems import framework, gpu, nvml, system
+from systems import framework, gpu, system
 
 from envcheck.collector.systems.running import jobs
 
@@ -66,15 +66,6 @@ def test_without_a_gpu_it_runs_on_the_cpu_or_says_why_not() -> None:
     assert only(GPU_TORCH, ONE, unknown) == ("", "", "gpu", "GPU-0")
 
 
-def test_build_without_what_the_system_needs_is_not_applicable() -> None:
-    one = system("tf-trt", framework="torch", built_with=("tensorrt_build", "TensorRT"))
-    assert only(one, ONE, framework(tensorrt_build=False))[:2] == (
-        "not-applicable",
-        "this torch is built without TensorRT",
-    )
-    assert only(one, ONE, framework(tensorrt_build={"unavailable": "error"}))[0] == ""
-
-
 def test_idle_gpus_come_before_busy_ones() -> None:
     chosen = [gpu(0, outcome="busy", reason="python (process 7) is using it"), gpu(1), gpu(2)]
     assert only(TORCH, (chosen, ""), framework()) == ("", "", "gpu", "GPU-1")
@@ -108,14 +99,6 @@ def test_each_gpu_has_a_run_of_its_own() -> None:
         ("memory GPU 2 MIG 1.0", "MIG-21.0", ""),
     ]
     assert made[1].reason == "GPU 1: its compute mode is Prohibited"
-
-
-def test_memory_is_a_quarter_of_what_is_free_on_the_fullest() -> None:
-    chosen = [gpu(0), gpu(1)]
-    assert jobs.memory_mib(chosen, nvml(80000, 40000), 1) == 10000
-    assert jobs.memory_mib(chosen, nvml(80000, 40000), 2) == 5000
-    assert jobs.memory_mib(chosen, nvml(80000), 1) is None
-    assert jobs.memory_mib([gpu(0, "3.0")], nvml(80000), 1) is None, "NVML tells of the whole GPU"
 
 
 def _library(path: Any, how: str, name: str = "libnccl") -> dict[str, Any]:

@@ -150,16 +150,6 @@ def test_what_a_trial_raises_is_its_outcome_and_the_next_one_runs(
     assert (second.name, second.outcome, second.control) == ("b", "ok", True)
 
 
-@pytest.mark.parametrize("number", [records.TRIALS, records.TRIALS + 1])
-def test_the_number_of_trials_is_bounded(told: tuple[SystemWriter, Any], number: int) -> None:
-    teller, heard = told
-    for _ in range(number):
-        with teller.trial("a"):
-            pass
-    found = heard()
-    assert len(found.trials) == records.TRIALS and found.full is (number > records.TRIALS)
-
-
 def test_what_one_process_tells_is_bounded(told: tuple[SystemWriter, Any]) -> None:
     teller, heard = told
     for _ in range(20):

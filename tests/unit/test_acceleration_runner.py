@@ -11,7 +11,6 @@ from systems import framework, gpu, system
 
 from envcheck.collector import gpu_work, systems
 from envcheck.collector.documents import document, snapshot
-from envcheck.collector.kernels import campaign
 from envcheck.collector.main import Request
 from envcheck.collector.redact import Redactor
 from envcheck.collector.run import Run
@@ -206,19 +205,6 @@ def test_the_import_and_the_work_have_limits_of_their_own(monkeypatch: pytest.Mo
     assert trial.reason == "no answer within 5 s"
 
 
-def test_a_busy_machine_gets_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = [(170.0, ready(170.0)), (9.0 + 170.0, record(done={}))]
-    for times, outcome in ((1, "timeout"), (2, "ok")):
-        scripts = {"made": lambda clock: Process(clock, slow, 0)}
-        made = Made(monkeypatch, scripts, [system("made")], patience=times)
-        assert [run.outcome for run in made.runs()] == [outcome]
-        assert made.started[0][2]["seconds"] == 5.0 * times
-    machine = {"host": {"outcome": "ok", "facts": {"cpus_allowed": 4}}}
-    for waiting, times in ((0.5, 1), (4.0, 1), (4.1, 2), (99.0, 2)):
-        monkeypatch.setattr("os.getloadavg", lambda waiting=waiting: (waiting, 0.0, 0.0))
-        assert campaign.patience(machine) == times
-
-
 @pytest.mark.parametrize(
     ("status", "stderr", "outcome", "reason"),
     [
@@ -254,14 +240,6 @@ def test_those_that_are_timed_run_alone_and_last(monkeypatch: pytest.MonkeyPatch
     assert timed.began > fourth.began + 0.7
     assert [one[0] for one in made.started] == [*names, "z"]
     assert Made(monkeypatch, dict.fromkeys([*names, "z"], well), found, cores=3).most == 1
-
-
-def test_nothing_is_started_once_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "LIMIT", 1.0)
-    found = [system("a"), system("b"), system("c")]
-    runs = Made(monkeypatch, dict.fromkeys("abc", well), found, cores=1).runs()
-    assert [run.outcome for run in runs] == ["ok", "ok", "not-run"]
-    assert runs[2].reason == "no time left for it" and runs[2].seconds == 0
 
 
 def test_what_could_not_be_killed_is_named_where_it_belongs(

@@ -184,14 +184,6 @@ def test_what_could_not_run() -> None:
     assert result("ACC-008", crashed("jit_compile")).outcome == "could-not-run"
 
 
-def test_a_control_that_tells_nothing() -> None:
-    failed = trial("off", "error", "ValueError: no")
-    assert result("ACC-007", run(failed, JIT, CLUSTERED)).outcome == "could-not-run"
-    on = trial("off", clusters=1, modules=1, fusions=1, runs=1)
-    answer = result("ACC-008", run(on, JIT, CLUSTERED))
-    assert answer.outcome == "could-not-run" and "switched off, too" in answer.reason
-
-
 def test_what_is_not_applicable() -> None:
     old = trial("jit_compile", "not-supported", "tf.function of this TensorFlow has no jit_compile")
     answer = result("ACC-007", run(OFF, old, CLUSTERED))

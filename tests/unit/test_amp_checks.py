@@ -150,12 +150,6 @@ def test_loss_scale_that_does_not_hold_is_a_failure(
     assert found.level == "fail" and words in found.message
 
 
-def test_first_step_that_overflows_by_itself_is_no_failure() -> None:
-    lower = {"moved_by_step": False, "scale_after_step": 16384.0, "scale_after_overflow": 8192.0}
-    assert judged(KERAS, *keras(**lower)).outcome == "pass"
-    assert judged(TORCH, *torch(moved_by_step=False, scale_after_step=4.0)).outcome == "pass"
-
-
 def test_gradscaler_that_shows_nothing_could_not_run() -> None:
     lacks = bad("GradScaler", "not-supported", "GradScaler for the CPU came with PyTorch 2.3")
     result = judged(TORCH, *put(torch(), lacks), **CPU)
@@ -212,19 +206,6 @@ def test_rewrite_that_changes_nothing_is_a_failure_with_what_that_version_needs(
     assert first.remedy is not None and "auto_mixed_precision=2" in first.remedy.commands[0]
     one = finding(judged(GRAPH, variables(), *ways("session"), *ways("function", 0)))
     assert "tf.function" in one.message and "wrapped" not in one.message
-
-
-def test_switch_of_the_rewrite_that_is_set_is_named() -> None:
-    switch = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_ALLOWLIST_REMOVE"
-    found = finding(judged(GRAPH, variables(f"{switch}=Conv2D"), *ways("session", 0)))
-    assert f"{switch}=Conv2D" in found.message
-    assert found.remedy is not None and found.remedy.commands == [f"unset {switch}"]
-
-
-@pytest.mark.parametrize(("capability", "outcome"), [("6.1", "skipped"), ("odd", "fail")])
-def test_gpu_before_volta_is_not_applicable(capability: str, outcome: str) -> None:
-    told = variables(compute_capability=capability)
-    assert judged(GRAPH, told, *ways("session", 0), *ways("function", 0)).outcome == outcome
 
 
 HIDDEN = dict.fromkeys(("convolutions", "half_convolutions", "products", "half_products"), 0)

@@ -9,7 +9,7 @@ import pytest
 from bench_runs import run
 
 from envcheck.bench.baseline import Baseline
-from envcheck.bench.baseline_file import read, refuse_other
+from envcheck.bench.baseline_file import read
 from envcheck.bench.results import results
 from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
@@ -70,13 +70,3 @@ def test_what_is_no_baseline_is_refused_in_one_sentence(data: bytes, words: str)
     with pytest.raises(UsageError, match=r"^--baseline x: ") as refused:
         read(data, "x")
     assert words in str(refused.value)
-
-
-def test_one_of_another_product_is_refused_before_anything_runs() -> None:
-    here = _snapshot(900)
-    assert here.target is not None and here.target.bench is not None
-    assert here.target.bench.facts is not None
-    rows = [one.row for one in here.target.bench.facts.rows]
-    refuse_other(_baseline(_snapshot(1000)), rows, here)
-    with pytest.raises(UsageError, match="it is of NVIDIA H100"):
-        refuse_other(_baseline(_snapshot(1000, "h100")), rows, here)

@@ -11,12 +11,10 @@ import msgspec
 import pytest
 import whole
 from bench_runs import run, samples
-from build import ok
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts import snapshot as snapshots
-from envcheck.facts.base import Probe
-from envcheck.facts.bench import Bench, RowRun
+from envcheck.facts.bench import RowRun
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import BENCH, CheckResult, Finding
 
@@ -84,18 +82,6 @@ def test_a_snapshot_without_a_bench_is_skipped_in_one_way(snapshot: Snapshot) ->
     results = judged(snapshot)
     assert results and {one.outcome for one in results.values()} == {"skipped"}
     assert {one.reason for one in results.values()} == {BENCH}
-
-
-def test_a_bench_that_failed_as_a_whole_could_not_run() -> None:
-    machine = made.machine(made.gpus("a100"))
-    assert machine.target is not None
-    crashed: Probe[Any] = Probe(outcome="crashed", reason="signal 9")
-    target = msgspec.structs.replace(machine.target, bench=crashed)
-    results = judged(msgspec.structs.replace(machine, target=target))
-    assert {one.outcome for one in results.values()} == {"could-not-run"}
-    empty = msgspec.structs.replace(machine.target, bench=ok(Bench()))
-    results = judged(msgspec.structs.replace(machine, target=empty))
-    assert {one.reason for one in results.values()} == {"the bench had no rows"}
 
 
 @pytest.mark.parametrize(("rate", "outcome"), [(2200, "warn"), (1900, "fail")])

@@ -65,17 +65,3 @@ def test_what_xla_made_of_it_calls_of_libraries_too() -> None:
         "types": ["bfloat16", "float16", "float32"],
         "unread": 0,
     }
-
-
-def test_on_a_gpu_what_xla_made_of_it_counts_and_on_a_cpu_what_it_was_given() -> None:
-    on_gpu = hlo.evidence(STABLE, COMPILED, on_gpu=True)
-    assert (on_gpu["half_products"], on_gpu["convolutions"], on_gpu["half_convolutions"]) == (
-        2,
-        2,
-        0,
-    )
-    on_cpu = hlo.evidence(STABLE, COMPILED, on_gpu=False)
-    assert (on_cpu["products"], on_cpu["convolutions"], on_cpu["half_convolutions"]) == (3, 1, 1)
-    assert on_gpu["compiled_half_products"] == on_cpu["compiled_half_products"] == 2
-    assert on_gpu["math_dtype"] == "bfloat16,float16,float32"
-    assert on_gpu["hidden_by_compiler"] is False and on_gpu["compiled_modules"] == 1

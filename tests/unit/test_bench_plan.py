@@ -8,7 +8,7 @@ import bench_machines as made
 import pytest
 
 from envcheck.bench.making import BatchTooLarge
-from envcheck.bench.plan import BUDGET, BenchPlan, plan
+from envcheck.bench.plan import BenchPlan, plan
 from envcheck.bench.request import WHAT, BenchRequest
 from envcheck.facts.bench import BenchRow
 
@@ -75,16 +75,6 @@ def test_a_batch_that_cannot_fit_is_refused_in_one_sentence_and_one_that_can_is_
     assert {row.batch for row in found.rows} == {64} and len(found.rows) == 4
 
 
-def test_several_gpus_run_alone_and_then_together() -> None:
-    found = _plan(made.gpus("h100", 3), what=["mlp"])
-    alone = [row for row in found.rows if row.precision == "amp" and not row.together]
-    assert [row.name for row in alone] == [f"mlp amp 8192 on GPU {n}" for n in (0, 1, 2)]
-    assert alone[0].group == "mlp 8192" and alone[1].group == alone[2].group != alone[0].group
-    together = [row for row in found.rows if row.together]
-    assert [row.together for row in together] == ["ddp"]
-    assert all(len(row.gpus) == 3 and row.batch == 8192 for row in together)
-
-
 @pytest.mark.parametrize(
     ("framework", "version", "half", "together", "compiled"),
     [
@@ -102,22 +92,6 @@ def test_each_framework_has_its_own_way(
     assert {row.half for row in amp} == {half}
     assert {row.together for row in amp if row.together} == ({together} if together else set())
     assert next(row for row in found.rows if row.name == compiled).compiled
-
-
-def test_what_tells_most_takes_five_minutes() -> None:
-    one = _plan(made.gpus("h100"))
-    assert {row.name for row in one.rows} >= {
-        "resnet50 fp32 256",
-        "resnet50 tf32 256",
-        "resnet50 amp 256",
-        "resnet50 amp compiled 256",
-        "bert-base 128 amp 64",
-    }
-    assert one.seconds <= BUDGET
-    four = _plan(made.gpus("h100", 4))
-    alone = [row for row in four.rows if row.precision == "amp" and not row.together]
-    assert len({tuple(row.gpus) for row in alone}) == 4
-    assert [row for row in four.rows if row.together] and four.seconds <= BUDGET
 
 
 @pytest.mark.parametrize("product", [*made.PRODUCTS, ""])

@@ -11,7 +11,7 @@ import pytest
 from bench_runs import run
 
 from envcheck.bench.records import BenchResult, RowResult
-from envcheck.bench.results import rate, results
+from envcheck.bench.results import results
 from envcheck.facts.bench import Repetition, RowRun
 
 
@@ -23,19 +23,6 @@ def judged(*runs: RowRun, **machine: Any) -> BenchResult:
 
 def by_name(found: BenchResult) -> dict[str, RowResult]:
     return {one.run.row.name: one for one in found.rows}
-
-
-def test_a_rate_counts_what_was_trained_and_no_skipped_step() -> None:
-    timed = [
-        Repetition(began=0, seconds=1.0, steps=10, skipped=2),
-        Repetition(began=1, seconds=2.0, steps=10),
-        Repetition(began=3, seconds=0.0, steps=10),
-        Repetition(began=4, seconds=1.0, steps=10, skipped=99),
-    ]
-    found = rate(RowRun(row=recorded.row(batch=4), outcome="ok", repetitions=timed))
-    assert found is not None
-    assert (found.median, found.least, found.most, found.repetitions) == (26.0, 20.0, 32.0, 2)
-    assert found.unit == "images/s"
 
 
 def test_a_speed_up_is_over_fp32_and_only_where_it_is_proven() -> None:
@@ -104,17 +91,6 @@ def test_amp_that_is_not_proven_has_no_speed_up(
     amp = found["resnet50 amp 256"]
     assert amp.proof == proof and words in amp.proof_words and amp.speed_up is None
     assert amp.rate is not None
-
-
-def test_utilisation_names_the_peak_and_its_clock() -> None:
-    found = by_name(judged(run(400), run(2400, precision="amp")))
-    amp = found["resnet50 amp 256"]
-    assert amp.utilisation == pytest.approx(2400 * 3 * 8.178368512e9 / 312e12, rel=0.01)
-    assert amp.utilisation_words == "of 312 TFLOP/s in FP16, at the boost clock of 1,410 MHz"
-    assert "19" in found["resnet50 fp32 256"].utilisation_words
-    unknown = made.gpus("a100", name="NVIDIA Something")
-    other = by_name(judged(run(400), there=unknown))
-    assert other["resnet50 fp32 256"].utilisation is None
 
 
 def _like_published(rate: float, **changes: Any) -> RowRun:

@@ -65,19 +65,6 @@ def test_what_ends_a_row_costs_that_row_alone(
     assert [event["outcome"] for event in last] == [outcome, "ok"]
 
 
-def test_a_job_is_a_process_a_gpu_and_ends_with_the_first_that_fails(world: World) -> None:
-    job = row("a", gpus=[GPU, "0000:01:00.0"], together="ddp", batch=4)
-    (run,) = world.run([job])
-    ranks = [(one.env["RANK"], one.env["CUDA_VISIBLE_DEVICES"]) for one in world.children]
-    assert run.outcome == "ok" and ranks == [("0", "GPU-0"), ("1", "GPU-1")]
-    assert len({one.env["MASTER_PORT"] for one in world.children}) == 1
-    assert len(run.repetitions) == 3 and len(run.samples) == 2
-    acts = iter([raising(Hangs()), raising(RuntimeError("NCCL"))])
-    world.acts = {"a": {"run": lambda: next(acts)()}}
-    (run,) = world.run([job])
-    assert (run.outcome, run.reason) == ("error", "rank 1: RuntimeError: NCCL")
-
-
 def test_the_users_word_ends_it_and_keeps_what_is_done(world: World) -> None:
     def stop() -> None:
         world.runner.stop()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from envcheck.collector.bench import tf32_bits
-from envcheck.collector.bench.torch import evidence
 
 INTERVAL = 2000
 
@@ -45,22 +43,3 @@ FP32, TF32 = tf32_bits.FACTORS, (1.0, *tf32_bits.FACTORS[1:])
 )
 def test_bits_name_the_arithmetic(results: tuple[float, ...], named: str) -> None:
     assert tf32_bits.name([{one} for one in results]) == named
-
-
-def test_operations_are_counted_by_type() -> None:
-    torch: Any = SimpleNamespace(float16="torch.float16", bfloat16="torch.bfloat16")
-    seen = [
-        ("convolution", "torch.float16"),
-        ("convolution", "torch.float16"),
-        ("addmm", "torch.float32"),
-        ("_scaled_dot_product_flash_attention", "torch.float16"),
-        ("relu", "torch.float16"),
-    ]
-    assert evidence.counted(torch, seen) == {
-        "convolutions": 2,
-        "half_convolutions": 2,
-        "products": 2,
-        "half_products": 1,
-        "math_dtype": "float16",
-    }
-    assert evidence.counted(torch, [])["products"] == 0

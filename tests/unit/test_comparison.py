@@ -95,19 +95,6 @@ def kernels(**changes: Any) -> Snapshot:
     )
 
 
-def test_a_micro_kernel_s_rate_has_its_gpu_its_spread_and_its_circumstances() -> None:
-    (one,) = figures(kernels(variables={"NVIDIA_TF32_OVERRIDE": "0"}))
-    assert (one.key, one.value, one.unit, one.device) == (
-        "kernels.L0.fp16",
-        600.0,
-        "TFLOP/s",
-        "GPU 3",
-    )
-    assert one.spread == pytest.approx(0.02) and one.under == "NVIDIA_TF32_OVERRIDE=0"
-    (framework,) = figures(kernels(level="L2", framework="torch", framework_version="2.5.1"))
-    assert framework.words == "FP16 products in PyTorch" and framework.under == "PyTorch 2.5.1"
-
-
 @pytest.mark.parametrize(
     "changes",
     [

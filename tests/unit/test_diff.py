@@ -54,17 +54,6 @@ def test_every_demo_beside_every_other() -> None:
         assert text(report) and text(report, verbose=True, utf8=False, width=40)
 
 
-@pytest.mark.parametrize("name", ["blind-tensorflow", "healthy"])
-def test_a_target_in_one_of_them_turns_no_verdict(name: str) -> None:
-    with_target = load(demos.build(name))
-    machine_alone = msgspec.structs.replace(with_target, target=None)
-    for before, after in itertools.permutations((with_target, machine_alone)):
-        report = of(before, after)
-        assert report.verdict == "same" and report.target_of_one
-        shown = " ".join(text(report).split())
-        assert "Only one of the two has a target" in shown and "became" not in shown
-
-
 def test_the_check_that_turned_comes_first() -> None:
     report = of(load(demos.build("healthy")), load(demos.build("heat")))
     first = report.turned[0]

@@ -116,31 +116,7 @@ def test_a_proxy_is_named_where_it_goes_well_without_it(system: str, name: str) 
     first(judged(system, well(system, proxy="http_proxy"), control(system)), "pass")
 
 
-def test_mirrored_without_nccl_between_gpus_is_told() -> None:
-    given: dict[str, Any] = {"device": "gpu", "gpus": ["0000:01:00.0", "0000:02:00.0"]}
-    by_one = well("mirrored", reduction="ReductionToOneDevice", implementation=None)
-    assert "sums without NCCL: ReductionToOneDevice" in first(
-        judged("mirrored", by_one, control("mirrored"), **given), "warn"
-    )
-    virtual = well("mirrored", implementation="RING")
-    assert "sums without NCCL: CollectiveAllReduce RING" in first(
-        judged("mirrored", virtual, control("mirrored"), **given), "warn"
-    )
-    # On CPUs nothing else can be expected.
-    first(judged("mirrored", by_one, control("mirrored")), "pass")
-    for reduction in ("NcclAllReduce", "CollectiveAllReduce", None):
-        said = judged(
-            "mirrored", well("mirrored", reduction=reduction), control("mirrored"), **given
-        )
-        first(said, "pass")
-
-
 GPUS: dict[str, Any] = {"device": "gpu", "gpus": ["0000:01:00.0", "0000:02:00.0"]}
-
-
-def test_horovod_over_nccl_is_engaged() -> None:
-    ranks = well("horovod", operations=["NCCL_ALLREDUCE"], nccl=True)
-    assert "over NCCL" in first(judged("horovod", ranks, control("horovod"), **GPUS), "pass")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packaging.version import Version
 from targets import (
-    ABSENT,
-    dist,
     error,
     failed,
     good_snapshot,
@@ -20,17 +17,15 @@ from targets import (
     judge,
     machine,
     not_imported,
-    packages,
     snapshot,
-    system_library,
     tensorflow,
     with_variables,
 )
 
-from envcheck.checks.fitness import code_for, newest_tensorflow
+from envcheck.checks.fitness import code_for
 from envcheck.checks.framework.causes import IMPORT, NO_GPU, SIGNALS, explain, wheel_of
 from envcheck.facts.base import Probe
-from envcheck.facts.target import Environment, Framework, FrameworkGpu, Loader
+from envcheck.facts.target import Environment, Framework, FrameworkGpu
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
 
@@ -107,18 +102,6 @@ def test_known_reasons_of_an_import_failure(words: str, says: str, command: str)
 
 
 # FRM-002
-
-
-def test_tensorflow_that_sees_fewer_gpus() -> None:
-    one = [FrameworkGpu(name="NVIDIA H100 80GB HBM3")]
-    line = (
-        "Ignoring visible gpu device (device: 1, name: GTX 1050, pci bus id: 0000:02:00.0, compute "
-        "capability: 6.1) with core count: 5. The minimum required count is 8."
-    )
-    (finding,) = on("FRM-002", tensorflow(gpus=one, log=[line])).findings
-    assert "1 of the 2" in finding.message
-    assert finding.remedy is not None
-    assert finding.remedy.commands == ["export TF_MIN_GPU_MULTIPROCESSOR_COUNT=5"]
 
 
 def test_what_the_user_hides_is_not_missed() -> None:
@@ -238,28 +221,7 @@ def test_architecture_specific_code(capability: str, built: list[str], kind: str
     assert code_for(capability, built).kind == kind
 
 
-def test_the_newest_tensorflow_follows_driver_gpu_and_python() -> None:
-    newest = newest_tensorflow("580.65.06", ["9.0"], (3, 12))
-    assert newest is not None and newest.version == Version("2.21.0")
-    older = newest_tensorflow("470.57.02", ["8.0"], (3, 10))
-    assert older is not None and older.cuda == "11.8"
-    assert newest_tensorflow("470.57.02", ["9.0"], (3, 10)) is None
-    assert newest_tensorflow("580.65.06", ["9.0"], (3, 7)) is None
-
-
 # FRM-005
-
-
-def test_a_cpu_build_on_a_gpu_machine() -> None:
-    cpu = tensorflow(cuda_build=False, built_cuda=ABSENT, gpus=[], version="2.17.1")
-    only = packages(dist("tensorflow-cpu", "2.17.1"))
-    result = on("FRM-005", cpu, packages=only)
-    (finding,) = result.findings
-    assert result.outcome == "fail" and "tensorflow-cpu 2.17.1" in finding.message
-    assert finding.remedy is not None
-    assert finding.remedy.commands[-1].endswith(
-        "'tensorflow[and-cuda]==2.17.1' --force-reinstall --no-deps"
-    )
 
 
 def test_a_cpu_build_beside_a_framework_that_sees_the_gpus_is_a_warning() -> None:
@@ -272,28 +234,6 @@ def test_a_cpu_build_beside_a_framework_that_sees_the_gpus_is_a_warning() -> Non
 
 
 # FRM-006
-
-
-def tensorrt(log: list[str] | None = None, *libraries: Any, **probes: Any) -> CheckResult:
-    built = tensorflow(tensorrt_build=True, log=log or [])
-    return on("FRM-006", built, loader=Loader(libraries=list(libraries)), **probes)
-
-
-def test_tensorrt_that_is_not_there_is_no_fault() -> None:
-    line = (
-        "W Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open"
-    )
-    assert tensorrt().outcome == "pass"
-    assert tensorrt([line]).outcome == "pass"
-    eight = system_library("libnvinfer", "libnvinfer.so.8", "8.6.1")
-    wrong = tensorrt([line], eight)
-    assert wrong.outcome == "warn" and "asks for libnvinfer.so.7" in wrong.findings[0].message
-    wheels = packages(dist("tensorrt", "8.6.1"))
-    beside = tensorrt([line], packages=wheels)
-    assert beside.outcome == "warn" and "tensorrt 8.6.1 is installed" in beside.findings[0].message
-    running = msgspec.structs.replace(eight, how="framework")
-    loaded = tensorflow(tensorrt_build=True, libraries=[running])
-    assert "8.6.1" in on("FRM-006", loaded).detail
 
 
 # FRM-007

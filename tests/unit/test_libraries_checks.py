@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from targets import (
-    ABSENT,
-    SITE,
     error,
     good_libraries,
     good_snapshot,
@@ -39,14 +37,6 @@ def changed(library: Library, **facts: Any) -> Library:
     return msgspec.structs.replace(library, **facts)
 
 
-def framework_libraries(**replaced: Library) -> list[Library]:
-    """What TensorFlow mapped, some of it replaced (by the library's name without "lib")."""
-    return [
-        changed(replaced.get(one.name.removeprefix("lib"), one), how="framework")
-        for one in good_libraries()
-    ]
-
-
 # LIB-001
 
 
@@ -63,16 +53,6 @@ def test_a_library_that_is_not_its_packages(says: str, outcome: str) -> None:
 
 
 # LIB-002
-
-
-def test_a_mixed_cudnn() -> None:
-    stray = system_library("libcudnn_ops", "libcudnn_ops.so.9", "9.1.0")
-    mixed = tensorflow(libraries=framework_libraries(cudnn_ops=stray))
-    result = on("LIB-002", *good_libraries(), tensorflow=mixed)
-    (finding,) = result.findings
-    assert result.outcome == "fail"
-    assert "/usr/lib/x86_64-linux-gnu" in finding.message and SITE in finding.message
-    assert finding.remedy is not None and "sudo apt remove 'libcudnn*'" in finding.remedy.commands
 
 
 def test_a_wheels_cudnn_that_speaks_with_another_copys_version_is_mixed() -> None:
@@ -95,25 +75,6 @@ def test_a_wheels_cudnn_that_speaks_with_another_copys_version_is_mixed() -> Non
 # LIB-004
 
 
-def test_the_systems_copy_instead_of_the_wheels() -> None:
-    system = system_library("libcufft", "libcufft.so.11", "11.0.8", origin="ld.so.cache")
-    result = on(
-        "LIB-004",
-        *good_libraries(),
-        tensorflow=tensorflow(libraries=framework_libraries(cufft=system)),
-    )
-    (finding,) = result.findings
-    assert result.outcome == "warn" and "nvidia-cufft-cu12 11.2.3.61" in finding.message
-    # another SONAME is another library, of which no wheel is there
-    other = system_library("libcufft", "libcufft.so.10", "10.9.0", origin="ld.so.cache")
-    fine = on(
-        "LIB-004",
-        *good_libraries(),
-        tensorflow=tensorflow(libraries=framework_libraries(cufft=other)),
-    )
-    assert fine.outcome == "pass"
-
-
 # LIB-005
 
 
@@ -122,39 +83,12 @@ def cudnn(built: str, *found: Library, name: Any = "tensorflow", **facts: Any) -
     return on("LIB-005", *found, tensorflow=tensorflow(name=name, **blind))
 
 
-def test_the_cudnn_that_was_asked_for_is_not_there() -> None:
-    nine = system_library("libcudnn", "libcudnn.so.9", "9.1.0")
-    result = cudnn("8", nine, built_cuda="12.2")
-    (finding,) = result.findings
-    assert result.outcome == "fail"
-    assert "asks for libcudnn.so.8" in finding.message and "only libcudnn.so.9" in finding.message
-    assert finding.remedy is not None
-    assert finding.remedy.commands[0].endswith("-m pip install 'nvidia-cudnn-cu12==8.*'")
-    assert cudnn("8").outcome == "fail"
-
-
 # LIB-006, LIB-007
 
 REFUSED = (
     "/x/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12"
 )
 DIED = "died by signal 11 (SIGSEGV) while being loaded"
-
-
-def test_a_library_that_the_loader_refuses() -> None:
-    refused = wheel_library(
-        "libcusparse",
-        "libcusparse.so.12",
-        ABSENT,
-        "nvidia-cusparse-cu12",
-        "12.5.1.3",
-        path=error(REFUSED),  # type: ignore[arg-type]
-    )
-    result = on("LIB-006", refused, tensorflow=tensorflow(**BLIND))
-    (finding,) = result.findings
-    assert result.outcome == "warn" and "undefined symbol" in finding.message
-    # a framework that did load it knows better
-    assert on("LIB-006", refused).outcome == "pass"
 
 
 def test_a_crash_is_a_warning_unless_a_framework_needs_that_library() -> None:
@@ -173,38 +107,7 @@ def missing(log: list[str], *found: Library, **facts: Any) -> CheckResult:
     return on("LIB-008", *found, tensorflow=tensorflow(log=log, **(BLIND | facts)))
 
 
-def test_the_log_names_what_is_missing() -> None:
-    line = (
-        "W dso_loader.cc:60] Could not load dynamic library 'libcusolver.so.11'; dlerror: "
-        "libnvJitLink.so.12: cannot open shared object file: No such file or directory"
-    )
-    (finding,) = missing([line], *good_libraries()).findings
-    assert (
-        "cannot load libnvJitLink.so.12" in finding.message and "libcusolver" not in finding.message
-    )
-    assert finding.remedy is not None
-    assert finding.remedy.commands[0].endswith("-m pip install nvidia-nvjitlink-cu12")
-
-
 # LIB-009
-
-
-def test_ld_library_path_before_the_wheels() -> None:
-    taken = system_library(
-        "libcudnn",
-        "libcudnn.so.9",
-        "9.1.0",
-        path="/usr/local/cuda/lib64/libcudnn.so.9",
-        origin="LD_LIBRARY_PATH",
-    )
-    overridden = tensorflow(libraries=framework_libraries(cudnn=taken))
-    result = on("LIB-009", *good_libraries(), ld=["/usr/local/cuda/lib64"], tensorflow=overridden)
-    assert (
-        result.outcome == "warn"
-        and "/usr/local/cuda/lib64/libcudnn.so.9" in result.findings[0].message
-    )
-    # the path is set, and nothing comes from it
-    assert on("LIB-009", *good_libraries(), ld=["/usr/local/cuda/lib64"]).outcome == "pass"
 
 
 def of_ld(name: str, soname: str, version: str) -> Library:

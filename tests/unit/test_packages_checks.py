@@ -11,7 +11,6 @@ from targets import (
     ABSENT,
     PYTHON,
     dist,
-    error,
     failed,
     good_snapshot,
     judge,
@@ -77,35 +76,7 @@ def test_placeholders(name: str, version: str, outcome: str) -> None:
 # PKG-003
 
 
-def test_two_tensorflows_of_different_versions_fail() -> None:
-    result = on("PKG-003", dist("tensorflow", "2.19.1"), dist("tensorflow-cpu", "2.17.0"))
-    assert result.outcome == "fail"
-    remedy = result.findings[0].remedy
-    assert remedy is not None
-    (command,) = remedy.commands
-    first, uninstall, last = command.split(" && ")
-    assert "install tensorflow==2.19.1" in first and "install tensorflow==2.19.1" in last
-    assert uninstall.endswith("uninstall -y tensorflow-cpu")
-    nvidias = on(
-        "PKG-003", dist("tensorflow", "2.19.1"), dist("nvidia-tensorflow", "1.15.5+nv23.3")
-    )
-    remedy = nvidias.findings[0].remedy
-    assert remedy is not None and "install nvidia-tensorflow==1.15.5+nv23.3" in remedy.commands[0]
-
-
 # PKG-005, PKG-014
-
-
-def test_protobuf_too_new_for_tensorflow_1() -> None:
-    old = dist("tensorflow", "1.15.5")
-    result = on("PKG-005", old, dist("protobuf", "4.24.4"))
-    assert result.outcome == "fail"
-    remedy = result.findings[0].remedy
-    assert remedy is not None and "'protobuf<3.21'" in remedy.commands[0]
-    assert on("PKG-005", old, dist("protobuf", "3.20.3")).outcome == "pass"
-    assert (
-        on("PKG-005", dist("tensorflow", "2.19.1"), dist("protobuf", "5.29")).outcome == "skipped"
-    )
 
 
 @pytest.mark.parametrize(
@@ -129,32 +100,7 @@ def test_numpy_against_tensorflow(
     assert result.outcome == outcome
 
 
-@pytest.mark.parametrize(
-    ("version", "module", "outcome"),
-    [("11.5.3", "11.5.3", "warn"), ("11.5.3", "12.575.51", "pass"), ("12.0.0", ABSENT, "pass")],
-)
-def test_an_old_pynvml_over_nvidia_ml_py(version: str, module: Any, outcome: str) -> None:
-    binding = dist("nvidia-ml-py", "12.575.51")
-    both = packages(dist("pynvml", version), binding, pynvml_module_version=module)
-    assert on("PKG-006", packages=both).outcome == outcome
-
-
 # PKG-008
-
-
-def test_one_library_for_two_cuda_majors() -> None:
-    mixed = on(
-        "PKG-008", dist("nvidia-cudnn-cu11", "8.7.0.84"), dist("nvidia-cudnn-cu12", "9.3.0.75")
-    )
-    assert mixed.outcome == "warn"
-    unsuffixed = on(
-        "PKG-008", dist("nvidia-cublas", "13.0.2.14"), dist("nvidia-cublas-cu12", "12.5.3.2")
-    )
-    assert unsuffixed.outcome == "warn"
-    apart = on(
-        "PKG-008", dist("nvidia-cublas-cu11", "11.11.3.6"), dist("nvidia-cudnn-cu12", "9.3.0.75")
-    )
-    assert apart.outcome == "pass"
 
 
 # PKG-009
@@ -193,29 +139,9 @@ def horovod(**present: bool) -> CheckResult:
     return on("PKG-011", packages=both)
 
 
-def test_horovod_built_for_nothing() -> None:
-    assert horovod(tensorflow=False, torch=False).outcome == "fail"
-    other = horovod(tensorflow=False, torch=True)
-    assert other.outcome == "warn" and "TensorFlow" in other.findings[0].message
-    remedy = other.findings[0].remedy
-    assert remedy is not None and "HOROVOD_WITH_TENSORFLOW=1" in remedy.commands[0]
-    assert horovod(tensorflow=True, torch=False).outcome == "pass"
-    unknown = packages(dist("horovod", "0.28.1"), horovod_extensions=error("unreadable"))
-    assert on("PKG-011", packages=unknown).outcome == "could-not-run"
-
-
 # PKG-013, PKG-015
 
 NONE = Loader(libraries=[system_library("libcudnn", "libcudnn.so.9", path=ABSENT)])
-
-
-def test_tensorflow_without_cuda_libraries_on_a_gpu_machine() -> None:
-    blind = tensorflow(gpus=[], libraries=[])
-    result = on("PKG-013", dist("tensorflow", "2.15.0"), tensorflow=blind, loader=NONE)
-    assert result.outcome == "fail"
-    remedy = result.findings[0].remedy
-    # the extra of 2.15.0 cannot be installed from the registry
-    assert remedy is not None and "'tensorflow[and-cuda]==2.15.0.post1'" in remedy.commands[0]
 
 
 def test_cuda_libraries_from_wheels_the_system_or_nowhere() -> None:

@@ -140,14 +140,6 @@ def test_a_rate_that_fell_is_told_by_how_much(share: float, expected: str) -> No
     assert judged(gpu(rates=falling(share)))["SOAK-006"].outcome == expected
 
 
-def test_a_piece_of_a_minute_and_what_came_after_a_death_count_for_no_rate() -> None:
-    short = [minute(place) for place in range(10)] + [minute(10, seconds=4.0, tflops=1.0)]
-    assert outcomes(judged(gpu(minutes=short))) == {}
-    dead = [minute(place, tflops=600.0 if place < 9 else 0.1) for place in range(10)]
-    results = judged(gpu(minutes=dead, outcome="died", ended=545.0))
-    assert outcomes(results) == {"SOAK-002": "fail"}
-
-
 def test_a_gpu_that_is_slower_than_its_peers_is_told() -> None:
     slow = gpu(2, rates=[560.0] * 30)
     results = judged(gpu(0), gpu(1, rates=[603.0] * 30), slow, gpu(3, rates=[598.0] * 30))

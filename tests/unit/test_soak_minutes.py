@@ -13,11 +13,9 @@ from soak_runs import minute
 from envcheck.checks.soak.minute import failures
 from envcheck.cli.durations import duration, seconds_of
 from envcheck.collector.kernels.selection import Device
-from envcheck.collector.main import Request
-from envcheck.collector.run import Run
 from envcheck.collector.runtime.process import Result
 from envcheck.collector.soak.minutes import GpuMinutes
-from envcheck.collector.soak.runner import SoakRunner, outsiders
+from envcheck.collector.soak.runner import outsiders
 from envcheck.collector.soak.worker import SILENT, SoakWorker
 from envcheck.collector.telemetry.quantities import NAMES
 from envcheck.collector.worker import messages
@@ -205,22 +203,6 @@ def worker(gpu: str, *digests: str, name: str = "X", runs: bool = True) -> Any:
     rounds = {number: {"digest": one, "product": number} for number, one in enumerate(digests)}
     facts = {"name": name, "kind": (name,), "is_ready": True, "mismatch": seen.append}
     return Made(gpu=gpu, rounds=rounds, runs=runs, seen=seen, **facts)
-
-
-def test_gpus_are_held_together_in_each_round_that_all_of_a_name_have() -> None:
-    runner = SoakRunner({"seconds": 1}, Run(Request()), None, lambda: 5.0)
-    one, two, other = worker("a", "1", "5"), worker("b"), worker("c", "2", name="Y")
-    dead = worker("d", runs=False)
-    runner._compare([one, two, other, dead])
-    assert not one.seen and not other.seen and not other.rounds
-    two.rounds[0] = {"digest": "2", "product": 0}
-    for _twice in range(2):
-        runner._compare([one, two, other, dead])
-    assert [len(each.seen) for each in (one, two, other, dead)] == [1, 1, 0, 0]
-    assert list(one.rounds) == [1] and not two.rounds
-    two.rounds[1] = {"digest": "5", "product": 9}
-    runner._compare([one, two, other, dead])
-    assert [len(each.seen) for each in (one, two)] == [1, 1] and not one.rounds
 
 
 def test_a_minute_is_judged_as_it_comes() -> None:

@@ -10,7 +10,7 @@ import pytest
 import tensor_runs
 import whole
 from build import area_checks, ok
-from judged import failing, told
+from judged import told
 from msgspec.structs import replace
 from tensor_runs import MACHINES, level_run, micro_kernels, mode_run, rate, replaced, snapshot
 
@@ -258,22 +258,6 @@ def test_a_level_s_failure_explains_the_next_one_s() -> None:
     assert found["TC-203"].consequence_of == found["TC-303"].consequence_of == "TC-103"
     above = results(snapshot(H100, runs[1:]))
     assert above["TC-203"].outcome == "fail" and above["TC-303"].consequence_of == "TC-203"
-
-
-@pytest.mark.parametrize(
-    ("cause", "code"),
-    [
-        *((cause, "TC-103") for cause in ("PCI-001", "DRV-001", "DRV-004", "DRV-010")),
-        *((cause, "TC-303") for cause in ("FRM-001", "FRM-002", "FRM-005", "FRM-007")),
-        ("PCI-001", "TC-402"),
-    ],
-)
-def test_what_explains_a_failure_below_is_told_instead(cause: str, code: str) -> None:
-    if code == "TC-402":
-        snap = with_mode("TC-103", outcome="crashed", reason="signal 11")
-    else:
-        snap = with_mode(code, **cuda_cores(code))
-    assert results(snap, failing(cause))[code].consequence_of == cause
 
 
 def test_a_dead_mode_explains_its_own_gap() -> None:

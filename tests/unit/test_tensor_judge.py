@@ -135,16 +135,6 @@ def test_a_control_is_its_own_level_s_gpu_s_and_library_s() -> None:
     }
 
 
-def test_emulation_of_fp32_is_named() -> None:
-    variables = {"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}
-    control = judged(engaged_control("L1", variables=variables), mode="fp32")
-    assert "CUBLAS_EMULATE_SINGLE_PRECISION" in control.cause
-    assert control.remedy is not None
-    assert control.remedy.commands == ["unset CUBLAS_EMULATE_SINGLE_PRECISION"]
-    off = engaged_control("L1", variables={"CUBLAS_EMULATE_SINGLE_PRECISION": "0"})
-    assert "EMULATE" not in judged(off, mode="fp32").cause
-
-
 def emulated(*, machine: Machine = H100, **changes: Any) -> ModeRun:
     """FP32 products in pieces on Tensor Cores: inputs come through whole, and sums are truncated."""
     exact = {one.vector: one for one in tensor_runs.signatures("fp32", machine)}
@@ -205,15 +195,6 @@ def test_a_clock_that_stands_still_without_a_reason_is_a_doubt_and_no_verdict() 
 
 
 # -- verdicts other than proven
-
-
-def test_what_says_so_alone_is_told_in_english_with_and_without_a_control() -> None:
-    run = replaced(level_run(A100, "L1"), "fp16", mode_run(A100, "L1", "fp16", signatures=[]))
-    alone = replace(next(one for one in run.modes if one.mode == "fp16"), rate=None)
-    run = replaced(run, "fp16", alone)
-    assert judged(run, mode="fp16").reason == "only hardware says so"
-    without = replace(run, modes=[one for one in run.modes if one.mode != "fp32"])
-    assert judged(without, mode="fp16").reason == "hardware says so, without a control"
 
 
 def test_a_snapshot_is_judged_once_and_never_taken_for_another() -> None:
@@ -351,13 +332,6 @@ def test_causes_of_others_are_not_taken_for_its_own() -> None:
     assert "JAX" not in judged(torch, mode="fp32", setting="default").cause
 
 
-def test_nvidia_s_own_tensorflow_1_15_knows_tf32() -> None:
-    run = replace(
-        one_mode("L2", "fp32", "tensorflow", "default"), framework_version="1.15.5+nv23.3"
-    )
-    assert "older" not in judged(run, mode="fp32", setting="default").cause
-
-
 def test_a_library_is_blamed_where_the_level_below_is_proven() -> None:
     bad = one_mode("L1", "fp16")
     alone, above = judged(bad, mode="fp16"), judged(level_run(A100, "L0"), bad, mode="fp16")
@@ -376,11 +350,6 @@ def test_a_library_is_blamed_where_the_level_below_is_proven() -> None:
         "FP16 products run on CUDA cores in cuBLAS, too: the chain breaks"
     )
     assert "through the driver alone, too" in judged(one_mode("L0", "fp16"), bad, mode="fp16").cause
-
-
-def test_an_architecture_without_tf32_explains_plain_fp32_products() -> None:
-    said = judged(level_run(V100, "L2", "tensorflow"), mode="fp32", setting="default", machine=V100)
-    assert said.verdict == "not engaged" and "7.0 has no Tensor Cores for TF32" in said.cause
 
 
 def test_modes_of_which_the_chip_has_no_tensor_cores_are_not_applicable_whatever_came_of_them() -> (

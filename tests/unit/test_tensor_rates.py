@@ -127,19 +127,6 @@ def test_where_the_ratio_is_not_known_the_absolute_rate_may_say_tensor_and_never
     assert timed(A100, "L1", "fp16", fp32_tflops=TIMEOUT).line.says == "tensor"
 
 
-def test_a_reference_that_is_faster_than_cuda_cores_is_none() -> None:
-    """With CUBLAS_EMULATE_SINGLE_PRECISION, say, what should be FP32 is Tensor Cores' work, too."""
-    emulated = timed(A100, "L2", "tf32", "switch-on", tflops=120.0, fp32_tflops=110.0)
-    assert (emulated.line.says, "times FP32" in emulated.line.text) == ("tensor", False)
-
-
-def test_a_clock_that_no_chip_has_is_no_reading() -> None:
-    rates = {"tflops": 250.0, "fp32_tflops": 16.0}
-    garbage = timed(A100, "L1", "fp16", clock_mhz=4294967295.0, **rates)
-    without = timed(A100, "L1", "fp16", clock_mhz=TIMEOUT, **rates)
-    assert garbage == without and garbage.share is not None and garbage.share > 0.5
-
-
 def test_a_framework_s_fp32_products_are_asked_whether_they_are_tf32() -> None:
     on = mode_run(A100, "L2", "fp32", "default", engaged=True)
     off = mode_run(A100, "L2", "fp32", "default", engaged=False)
@@ -216,13 +203,6 @@ def test_why_it_is_slow(run: dict[str, Any], changes: dict[str, Any], words: str
     said = timed(A100, "L1", "fp16", run=run, **changes).slow
     assert words in said
     assert said.endswith(".") and said[0].isupper()
-
-
-def test_mma_sync_on_hopper_is_told_apart_from_wgmma_and_is_no_complaint() -> None:
-    old = timed(H100, "L0", "fp16", call="mma.sync.aligned.m16n8k16", tflops=100.0)
-    assert not old.slow and not old.low
-    new = timed(H100, "L0", "fp8", call="wgmma.mma_async.sync", tflops=100.0)
-    assert new.low
 
 
 @pytest.mark.parametrize(
