@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -226,69 +225,67 @@ def test_int8_takes_rate_and_hardware_both(missing: str) -> None:
 # -- causes of "not engaged"
 
 TORCH = "torch"
-CAUSES: dict[str, tuple[Callable[[], LevelRun], Mode, Setting, str, str]] = {
+DEFAULT: Any = ("fp32", "default")
+
+
+def changed(level: Level, mode: Any, framework: str = "", **changes: Any) -> LevelRun:
+    """A level whose mode ran on CUDA cores, with changes to the level's run. mode: with its setting."""
+    return replace(one_mode(level, mode[0], framework, mode[1]), **changes)
+
+
+# (run, mode and setting, words of the cause, a command of the remedy)
+CAUSES: dict[str, tuple[LevelRun, Any, str, str]] = {
     "the driver": (
-        lambda: one_mode("L0", "fp16"),
-        "fp16",
-        "",
+        changed("L0", ("fp16", "")),
+        ("fp16", ""),
         "no Tensor Core instruction",
         "--kernels L0",
     ),
-    "the library's choice": (lambda: one_mode("L1", "fp16"), "fp16", "", "cuBLAS 12.9.1 chose", ""),
+    "the library's choice": (changed("L1", ("fp16", "")), ("fp16", ""), "cuBLAS 12.9.1 chose", ""),
     "an old library": (
-        lambda: replace(one_mode("L1", "tf32"), library_version="10.2.3"),
-        "tf32",
-        "",
+        changed("L1", ("tf32", ""), library_version="10.2.3"),
+        ("tf32", ""),
         "cuBLAS 10.2.3 is older than TF32",
         "",
     ),
     "off by default": (
-        lambda: one_mode("L2", "fp32", TORCH, "default"),
-        "fp32",
-        "default",
+        changed("L2", DEFAULT, TORCH),
+        DEFAULT,
         "PyTorch leaves TF32 off",
         "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1",
     ),
     "an old framework": (
-        lambda: replace(
-            one_mode("L2", "fp32", "tensorflow", "default"), framework_version="1.15.5"
-        ),
-        "fp32",
-        "default",
+        changed("L2", DEFAULT, "tensorflow", framework_version="1.15.5"),
+        DEFAULT,
         "TensorFlow 1.15.5 is older than TF32",
         "",
     ),
     "the framework's choice": (
-        lambda: one_mode("L2", "fp16", TORCH, "half"),
-        "fp16",
-        "half",
+        changed("L2", ("fp16", "half"), TORCH),
+        ("fp16", "half"),
         "PyTorch chose a kernel on CUDA cores",
         "",
     ),
     "the override, as it was told": (
-        lambda: level_run(A100, "L2", "tensorflow"),
-        "fp32",
-        "override",
+        level_run(A100, "L2", "tensorflow"),
+        ("fp32", "override"),
         "NVIDIA_TF32_OVERRIDE=0, which was set for this run",
         "",
     ),
     "Tensor Cores switched off": (
-        lambda: replace(
-            one_mode("L2", "fp16", "tensorflow", "half"),
+        changed(
+            "L2",
+            ("fp16", "half"),
+            "tensorflow",
             variables={"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"},
         ),
-        "fp16",
-        "half",
+        ("fp16", "half"),
         "TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
         "unset TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
     ),
     "JAX's precision": (
-        lambda: replace(
-            one_mode("L2", "fp32", "jax", "default"),
-            variables={"JAX_DEFAULT_MATMUL_PRECISION": "highest"},
-        ),
-        "fp32",
-        "default",
+        changed("L2", DEFAULT, "jax", variables={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}),
+        DEFAULT,
         "JAX_DEFAULT_MATMUL_PRECISION=highest",
         "unset JAX_DEFAULT_MATMUL_PRECISION",
     ),
@@ -297,8 +294,8 @@ CAUSES: dict[str, tuple[Callable[[], LevelRun], Mode, Setting, str, str]] = {
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_a_cause_of_not_engaged(name: str) -> None:
-    build, mode, setting, words, command = CAUSES[name]
-    said = judged(build(), mode=mode, setting=setting)
+    run, mode, words, command = CAUSES[name]
+    said = judged(run, mode=mode[0], setting=mode[1])
     assert said.verdict == "not engaged", said
     assert words in said.cause and said.cause.endswith("."), said.cause
     commands = [] if said.remedy is None else said.remedy.commands

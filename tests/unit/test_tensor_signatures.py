@@ -29,70 +29,25 @@ def replaced(one: Signature, **fields: object) -> Signature:
 
 
 @pytest.mark.parametrize(
-    ("capability", "mode", "input_type", "unit", "text"),
+    ("capability", "mode", "input_type", "kept", "bits"),
     [
-        (
-            "7.0",
-            "fp16",
-            "fp16",
-            "Tensor Core, 23 fraction bits kept",
-            "S1 3F800001: truncated, F=23",
-        ),
-        (
-            "7.5",
-            "fp16",
-            "fp16",
-            "Tensor Core, 24 fraction bits kept",
-            "S1 3F800001: truncated, F=24",
-        ),
-        (
-            "8.6",
-            "bf16",
-            "bf16",
-            "Tensor Core, 24 fraction bits kept",
-            "S1 3F800001: truncated, F=24",
-        ),
-        (
-            "9.0",
-            "bf16",
-            "bf16",
-            "Tensor Core, 25 fraction bits kept",
-            "S1 3F800001: truncated, F=25",
-        ),
-        (
-            "8.0",
-            "tf32",
-            "fp32",
-            "Tensor Core, 24 fraction bits kept, TF32 inputs",
-            "S1/T1 3F800001/3F800000: truncated, F=24, TF32 inputs",
-        ),
-        (
-            "10.0",
-            "tf32",
-            "fp32",
-            "Tensor Core, 25 fraction bits kept, TF32 inputs",
-            "S1/T1 3F800001/3F800000: truncated, F=25, TF32 inputs",
-        ),
-        (
-            "9.0",
-            "fp8",
-            "e4m3",
-            "Tensor Core, 13 fraction bits kept",
-            "F8/S1e 3F800400/47800000: truncated, F=13",
-        ),
-        (
-            "10.0",
-            "fp8",
-            "e4m3",
-            "Tensor Core, 25 fraction bits kept",
-            "F8/S1e 3F800780/47800001: truncated, F=25",
-        ),
+        ("7.0", "fp16", "fp16", 23, "S1 3F800001"),
+        ("7.5", "fp16", "fp16", 24, "S1 3F800001"),
+        ("8.6", "bf16", "bf16", 24, "S1 3F800001"),
+        ("9.0", "bf16", "bf16", 25, "S1 3F800001"),
+        ("8.0", "tf32", "fp32", 24, "S1/T1 3F800001/3F800000"),
+        ("10.0", "tf32", "fp32", 25, "S1/T1 3F800001/3F800000"),
+        ("9.0", "fp8", "e4m3", 13, "F8/S1e 3F800400/47800000"),
+        ("10.0", "fp8", "e4m3", 25, "F8/S1e 3F800780/47800001"),
     ],
 )
 def test_tensor_cores_are_named(
-    capability: str, mode: Mode, input_type: str, unit: str, text: str
+    capability: str, mode: Mode, input_type: str, kept: int, bits: str
 ) -> None:
     some = recorded(tensor(capability, input_type, "fp32"), input_type, "fp32")
+    inputs = ", TF32 inputs" if mode == "tf32" else ""
+    unit = f"Tensor Core, {kept} fraction bits kept{inputs}"
+    text = f"{bits}: truncated, F={kept}{inputs}"
     assert read(some, capability, mode) == Reading(says="tensor", unit=unit, text=text)
     for other in (None, "10.3"):  # not known: named all the same
         assert read(some, other, mode).unit == unit
