@@ -69,8 +69,8 @@ OVER_MPI = BUILT_WITHOUT.variant("mpi-without-nccl", severity="warn")
 class _Job(NamedTuple):
     """How one system is judged.
 
-    members(trial): how many found each other. works(view, seen, trial, control): what is reported where
-    nothing is wrong. meets: by gRPC.
+    members(trial): how many found each other. works: the detail of a pass, or a function that makes the
+    verdict where nothing is wrong. meets: by gRPC.
     """
 
     trial: str
@@ -78,7 +78,7 @@ class _Job(NamedTuple):
     alone: Cause
     wrong: Cause
     members: Callable[[SystemTrial | None], float]
-    works: Callable[[SnapshotView, Seen, SystemTrial, SystemTrial | None], Verdict]
+    works: str | Callable[[SnapshotView, Seen, SystemTrial], Verdict]
     meets: bool = False
     absent: str = "the target has no TensorFlow"
 
@@ -123,19 +123,30 @@ def _judged(view: SnapshotView, seen: Seen, job: _Job) -> Verdict:
         )
     met = job.members(trial) >= 2
     if met and _exact(trial):
-        return job.works(view, seen, trial, control)
-    names = ("configured", "sum", "expected", "wrong", "step")
-    counts: Params = {name: number(trial, name) for name in names}
-    return seen.found(
-        job.wrong if met else job.alone,
-        trial,
-        control,
-        members=number(trial, "size") or number(trial, "workers") or number(trial, "replicas"),
-        all=number(trial, "ranks") or number(trial, "executors"),
-        weights=", ".join(words(trial, "weights")) or "unknown",
-        place=text(trial, "place") or "no device",
-        **counts,
-    )
+        if not isinstance(job.works, str):
+            return job.works(view, seen, trial)
+        spark = text(control, "spark")
+        return Passed(_detail(seen, trial, job.works.format(spark=spark, **_params(trial))))
+    return seen.found(job.wrong if met else job.alone, trial, control, **_params(trial))
+
+
+def _params(trial: SystemTrial) -> Params:
+    names = ("configured", "sum", "expected", "wrong", "step", "replicas", "executors", "workers")
+    return {
+        **{name: number(trial, name) for name in names},
+        "members": number(trial, "size") or number(trial, "workers") or number(trial, "replicas"),
+        "all": number(trial, "ranks") or number(trial, "executors"),
+        "weights": ", ".join(words(trial, "weights")) or "unknown",
+        "place": text(trial, "place") or "no device",
+        "program": text(trial, "program"),
+    }
+
+
+def _detail(seen: Seen, trial: SystemTrial, what: str) -> str:
+    """With where it ran, and a TF_CONFIG of the user's that it did not run with."""
+    given = text(trial, "tf_config")
+    aside = f"; TF_CONFIG is set here ({given}), and was set aside" if given else ""
+    return f"{seen.title}: {what}{seen.where}{aside}"
 
 
 def _exact(trial: SystemTrial) -> bool:
@@ -152,12 +163,6 @@ def _exact(trial: SystemTrial) -> bool:
 def _summed(trial: SystemTrial) -> str:
     """ "sum 3 of 3" """
     return f"sum {number(trial, 'sum'):g} of {number(trial, 'expected'):g}"
-
-
-def _set_aside(trial: SystemTrial) -> str:
-    """A TF_CONFIG of the user's that it did not run with."""
-    given = text(trial, "tf_config")
-    return f"; TF_CONFIG is set here ({given}), and was set aside" if given else ""
 
 
 def _replicas(trial: SystemTrial | None) -> float:
@@ -181,43 +186,18 @@ def _size(trial: SystemTrial | None) -> float:
     return size if ranks in (0, size) else 1
 
 
-def _mirrored(_view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
+def _mirrored(_view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
     reduction, implementation = text(trial, "reduction"), text(trial, "implementation")
     over = " ".join(filter(None, (reduction, implementation)))
     by_others = reduction not in _OVER_NCCL or implementation == "RING"
     if seen.run.device == "gpu" and reduction and by_others:
         return seen.found(WITHOUT_NCCL, trial, more=seen.logged("nccl"), over=over)
-    return Passed(
-        f"{seen.title}: {number(trial, 'replicas'):g} replicas, {_summed(trial)}, the same weights"
-        f"{f', by {over}' if over else ''}{seen.where}{_set_aside(trial)}"
-    )
+    how = f", by {over}" if over else ""
+    what = f"{number(trial, 'replicas'):g} replicas, {_summed(trial)}, the same weights{how}"
+    return Passed(_detail(seen, trial, what))
 
 
-def _workers(_view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
-    return Passed(
-        f"{seen.title}: {number(trial, 'replicas'):g} workers in sync, {_summed(trial)}, the same weights"
-        f"{seen.where}; without TF_CONFIG a worker trains alone without a message{_set_aside(trial)}"
-    )
-
-
-def _servers(_view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
-    return Passed(
-        f"{seen.title}: {number(trial, 'workers'):g} workers, {_summed(trial)} on"
-        f" {text(trial, 'place')}, by {text(trial, 'program')}{seen.where}{_set_aside(trial)}"
-    )
-
-
-def _executors(
-    _view: SnapshotView, seen: Seen, trial: SystemTrial, control: SystemTrial | None
-) -> Verdict:
-    return Passed(
-        f"{seen.title}: {number(trial, 'executors'):g} executors of Spark {text(control, 'spark')} in"
-        f" sync, {_summed(trial)}{seen.where}; with master_node=None each trains alone"
-        " (tensorflowonspark is archived upstream)"
-    )
-
-
-def _ranks(view: SnapshotView, seen: Seen, trial: SystemTrial, _control: object) -> Verdict:
+def _ranks(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
     """Horovod's, by what the sums went over."""
     found = [one.partition("_")[0] for one in words(trial, "operations")]
     over = " and ".join(_BACKENDS.get(one, one) for one in dict.fromkeys(found))
@@ -276,7 +256,8 @@ _JOBS = {
             " {weights}.",
         ),
         _replicas,
-        _workers,
+        "{replicas:g} workers in sync, sum {sum:g} of {expected:g}, the same weights; without TF_CONFIG a"
+        " worker trains alone without a message",
         meets=True,
     ),
     "parameter-servers": _Job(
@@ -294,7 +275,7 @@ _JOBS = {
             " from {members:g} of 2 workers.",
         ),
         _on_server,
-        _servers,
+        "{workers:g} workers, sum {sum:g} of {expected:g} on {place}, by {program}",
         meets=True,
     ),
     "spark": _Job(
@@ -310,7 +291,8 @@ _JOBS = {
             "Executors of Spark do not sum right in {title}: sum {sum:g} of {expected:g}.",
         ),
         _configured,
-        _executors,
+        "{executors:g} executors of Spark {spark} in sync, sum {sum:g} of {expected:g}; with"
+        " master_node=None each trains alone (tensorflowonspark is archived upstream)",
     ),
     "horovod": _Job(
         "ranks",
