@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import csv
 import importlib
-import pkgutil
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -93,6 +92,7 @@ class Described(msgspec.Struct, frozen=True):
 
 _CODE = re.compile(r"[A-Z][A-Z0-9]{1,15}-\d{3}")
 
+_FOLDER = Path(__file__).parent
 _areas: dict[str, Area] = {}
 _checks: dict[str, Check] = {}
 
@@ -152,21 +152,21 @@ def _area_around(module: str) -> Area:
 @cache
 def listed() -> dict[str, ListedCheck]:
     """envcheck's own checks by their codes."""
-    text = files(__package__).joinpath("checks.csv").read_text(encoding="utf-8")
+    text = (_FOLDER / "checks.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
     return {row["check"]: msgspec.convert(row, ListedCheck) for row in rows}
 
 
 @cache
 def _own_areas() -> tuple[Area, ...]:
-    packages = [module.name for module in _modules(__package__ or "") if module.ispkg]
-    return tuple(importlib.import_module(name).AREA for name in packages)
+    names = sorted(file.parent.name for file in _FOLDER.glob("*/__init__.py"))
+    return tuple(importlib.import_module(f"{__package__}.{name}").AREA for name in names)
 
 
 @cache
 def _load(area: str) -> None:
-    for module in _modules(f"{__package__}.{area}"):
-        importlib.import_module(module.name)
+    for file in sorted((_FOLDER / area).glob("[!_]*.py")):
+        importlib.import_module(f"{__package__}.{area}.{file.stem}")
 
 
 @cache
@@ -231,11 +231,6 @@ def _accept(one: CheckText, own: frozenset[str]) -> None:
 
 def _elsewhere(view: SnapshotView) -> Iterable[Verdict]:
     raise CouldNotRun("it is not judged in this process")
-
-
-def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
-    found = importlib.import_module(package)
-    return pkgutil.iter_modules(found.__path__, f"{package}.")
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,9 +123,10 @@ def _load(form: str) -> None:
     """Import what judges and renders; called while the collector works."""
     from ..checks.registry import areas, checks_without
 
+    pages = ["reports.terminal"] if form == "text" else []
+    for module in ["checks.engine", "reports.model", *pages]:
+        importlib.import_module(f"envcheck.{module}")
     checks_without([name for name, one in areas().items() if one.section or one.of_target])
-    if form == "text":
-        pass
 
 
 def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diagnosis) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 @cache
 def table(name: str) -> tuple[dict[str, str], ...]:
     """The rows of ``NAME.csv``, each a mapping from column to text."""
-    text = files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"{name}.csv").read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))
 
 
