@@ -8,19 +8,18 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from . import json_text, nvidia_ml_py, plugins, scratch
 from .collector.runtime import process
-from .collector.worker import PACKAGE, messages, pipes
-from .data.gpu_names import capability_of
+from .collector.worker import PACKAGE, messages
 from .exit_codes import CouldNotLook, UsageError
-from .facts import snapshot as snapshots
-from .facts.base import Probe, known
-from .facts.bench import BenchRow, LeftOut
-from .facts.snapshot import Snapshot
+
+if TYPE_CHECKING:  # the facts' types are imported while the collector works
+    from .facts.bench import BenchRow, LeftOut
+    from .facts.snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
 DEADLINE = 300.0
@@ -31,6 +30,8 @@ BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
 GRACE = 2.0  # seconds for the collector to end what it started
 ENGINE_GRACE = 15.0  # the same where a container is part of it
 
+LIMIT = 64 * 1024 * 1024  # bytes of its answer
+
 _START = PACKAGE + ("from envcheck.collector.main import main\nsys.exit(main(sys.argv[2:]))\n")
 _REFUSED = 2
 
@@ -39,14 +40,14 @@ Events = Callable[[dict[str, Any]], None]
 
 
 class Kernels(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run on the GPUs: the fields of the collector's Options."""
+    """What to run on the GPUs: the fields of the collector's Options, which says what they mean."""
 
-    products: bool = True  # the micro-kernels
-    levels: list[str] = []  # of facts.micro_kernels.Level; all where it is empty
-    modes: list[str] = []  # of facts.micro_kernels.Mode; all where it is empty
-    systems: list[str] = []  # of collector.acceleration; none where it is empty
-    gpus: list[int] = []  # nvidia-smi's indices
-    busy_ok: bool = False  # on GPUs that are in use, too
+    products: bool = True
+    levels: list[str] = []
+    modes: list[str] = []
+    systems: list[str] = []
+    gpus: list[int] = []
+    busy_ok: bool = False
 
 
 class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,10 +80,7 @@ class Enough(Exception):
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the collector does after all probes, and how long it may take.
-
-    Of a bench, rows are begun in the first part of that time alone: those at work can end well.
-    """
+    """What the collector does after all probes, and how long it may take."""
 
     seconds: float
     bench: BenchWork | None = None
@@ -90,12 +88,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Inside(msgspec.Struct, frozen=True, kw_only=True):
-    """A container to look into.
-
-    The collector's single file goes in through the standard input of ``argv``, to which the collector
-    appends a shell's command line: `podman run --rm -i … IMAGE`, `podman exec -i ID`. Nothing of it is
-    written anywhere inside.
-    """
+    """A container to look into, by `podman run --rm -i … IMAGE` or `podman exec -i ID`."""
 
     location: str  # "image:REF", "container:ID"
     argv: list[str]  # an absolute path first
@@ -135,18 +128,13 @@ def collect(
 ) -> Collected:
     """Run the collector in a process of its own.
 
-    target: a path. inside: a container instead, whose own Python then runs the collector, too.
-    deadline: seconds for every probe, instead of each probe's own.
-    kernels: what to run on the GPUs after the probes; None for nothing.
-    only: of the probes, these; all where it is empty.
-    seen: an unredacted Snapshot of this machine and target, whose probes are not run again.
-    environment: variables that the collector gets beside this process's own, and the target's probes from it.
-    progress: called with (names of running probes, done, total), again and again while it works.
-    work: what to do then; the first Ctrl-C ends it, and what is done until then is in the Snapshot.
-    events: called with what the work tells on its way; may raise Enough.
+    target: a path; inside: a container instead. deadline: seconds for every probe, instead of its own.
+    kernels: what to run on the GPUs after the probes. only: these probes alone. seen: an unredacted Snapshot
+    of this machine and target, whose probes are not run again. environment: further variables.
+    progress: called again and again with (names of running probes, done, total). work: what to do then; the
+    first Ctrl-C ends it, and keeps what is done. events: called with what the work reports; may raise Enough.
     meanwhile: called once while the collector works, such as to import what the result needs.
-    Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
-    itself did not come back with a Snapshot.
+    Raises UsageError for a target or file that cannot be looked at, CouldNotLook where no Snapshot came back.
     """
     argv = [sys.executable, "-I", "-S", "-c", _START, str(Path(__file__).parent.parent)]
     argv += ["--parent", str(os.getpid())]
@@ -165,12 +153,11 @@ def collect(
     }
     env = None if environment is None else {**os.environ, **environment}
     with _files_for(request, inside, seen), _events_of(work) as pipe:
-        if pipe is not None:
-            request["events"] = pipe.path
+        request["events"] = None if pipe is None else pipe.path
         argv += ["--request", msgspec.json.encode(request).decode()]
         grace = GRACE if inside is None else ENGINE_GRACE
         bound = _bound(deadline, kernels, work)
-        child = process.Child(argv, bound, env=env, grace=grace, limit=snapshots.LIMIT)
+        child = process.Child(argv, bound, env=env, grace=grace, limit=LIMIT)
         with _asking_first(child) if work is not None else nullcontext():
             collected = _read(_run(child, progress, events, pipe, meanwhile))
     if nvidia_smi is not None:
@@ -196,6 +183,8 @@ def _files_for(
         return
     with scratch.directory() as folder:
         if seen is not None:
+            from .facts import snapshot as snapshots
+
             known = folder / "seen.json"
             known.write_bytes(snapshots.dump(seen))
             request["seen"] = str(known)
@@ -216,6 +205,8 @@ def _events_of(work: Work | None) -> Iterator[Any]:
     if work is None or work.soak is None:
         yield None
         return
+    from .collector.worker import pipes
+
     with scratch.directory() as folder:
         pipe = pipes.LinePipe(str(folder))
         try:
@@ -226,6 +217,9 @@ def _events_of(work: Work | None) -> Iterator[Any]:
 
 def _with_capabilities(snapshot: Snapshot) -> Snapshot:
     """A document's GPUs with the compute capabilities that it does not hold, as the tables have them."""
+    from .data.gpu_names import capability_of
+    from .facts.base import known
+
     probe = snapshot.machine.nvidia_smi
     gpus = known(probe.facts.gpus) if probe is not None and probe.facts is not None else None
     if probe is None or probe.facts is None or not gpus:
@@ -334,6 +328,8 @@ def _last_words(result: Any) -> str:
 
 def _fit(raw: dict[str, Any]) -> Snapshot:
     """The typed Snapshot; a probe whose facts do not fit the schema counts as crashed, and no other."""
+    from .facts import snapshot as snapshots
+
     for name in ("machine", "target"):
         _fit_extensions(raw[name])
     while True:
@@ -357,6 +353,8 @@ def _fit(raw: dict[str, Any]) -> Snapshot:
 
 
 def _fit_extensions(document: Any) -> None:
+    from .facts.base import Probe
+
     extensions: Any = document.get("extensions") if isinstance(document, dict) else None
     for name, probe in extensions.items() if isinstance(extensions, dict) else ():
         try:

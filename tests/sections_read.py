@@ -18,7 +18,7 @@ from envcheck.facts.recording import recorded
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import SnapshotView
 
-FILE = Path(__file__).parents[1] / "envcheck" / "checks" / "checks.csv"
+FILE = Path(__file__).parents[1] / "envcheck" / "data" / "checks.csv"
 
 
 def read_by(check: Check, snapshots: Iterable[Snapshot]) -> set[str]:

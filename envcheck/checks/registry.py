@@ -8,18 +8,18 @@ Whatever is wrong with it is reported by PLG-001, and nothing of it is registere
 
 from __future__ import annotations
 
-import csv
 import importlib
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from .. import plugins, safe_text
+from ..data import rows
 from ..facts.missing import CouldNotRun
 from ..facts.view import SnapshotView
 from ..findings.causes import Cause
@@ -49,7 +49,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedCheck(msgspec.Struct, frozen=True):
-    """A row of checks.csv, which tests/generate.py writes: what is known of a check without its module."""
+    """A row of checks.csv (by tests/generate.py): what is known of a check without its module."""
 
     check: str
     area: str
@@ -92,7 +92,6 @@ class Described(msgspec.Struct, frozen=True):
 
 _CODE = re.compile(r"[A-Z][A-Z0-9]{1,15}-\d{3}")
 
-_FOLDER = Path(__file__).parent
 _areas: dict[str, Area] = {}
 _checks: dict[str, Check] = {}
 
@@ -152,21 +151,21 @@ def _area_around(module: str) -> Area:
 @cache
 def listed() -> dict[str, ListedCheck]:
     """envcheck's own checks by their codes."""
-    text = (_FOLDER / "checks.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(text.splitlines())
-    return {row["check"]: msgspec.convert(row, ListedCheck) for row in rows}
+    return {row.check: row for row in rows("checks", ListedCheck)}
 
 
 @cache
 def _own_areas() -> tuple[Area, ...]:
-    names = sorted(file.parent.name for file in _FOLDER.glob("*/__init__.py"))
+    found = importlib.import_module(__package__ or "").__path__
+    names = [name for _, name, is_area in pkgutil.iter_modules(found) if is_area]
     return tuple(importlib.import_module(f"{__package__}.{name}").AREA for name in names)
 
 
 @cache
 def _load(area: str) -> None:
-    for file in sorted((_FOLDER / area).glob("[!_]*.py")):
-        importlib.import_module(f"{__package__}.{area}.{file.stem}")
+    package = importlib.import_module(f"{__package__}.{area}")
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
 
 
 @cache
@@ -259,8 +258,11 @@ def checks_without(unneeded: Collection[str]) -> tuple[Check, ...]:
         if area.name not in unneeded:
             _load(area.name)
     blank: Any = {"about": "", "sources": (), "follows": (), "judge": _elsewhere}
-    rows = [one for one in listed().values() if one.area in unneeded and one.check not in _checks]
-    found = [Check(code=one.check, area=one.area, title=one.title, **blank) for one in rows]
+    found = [
+        Check(code=one.check, area=one.area, title=one.title, **blank)
+        for one in listed().values()
+        if one.area in unneeded and one.check not in _checks
+    ]
     every = [*_checks.values(), *found]
     return tuple(sorted(every, key=lambda c: (order.index(c.area), c.code)))
 

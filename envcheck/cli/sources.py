@@ -8,14 +8,16 @@ import sys
 from collections.abc import Callable, Collection
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import __version__ as VERSION
 from .. import collection, scratch
 from ..collection import Collected, Inside, Kernels
 from ..exit_codes import UsageError
-from ..facts import snapshot as snapshots
-from ..facts.snapshot import Snapshot
 from . import messages
+
+if TYPE_CHECKING:  # imported while the collector works
+    from ..facts.snapshot import Snapshot
 
 OF_NVIDIA_SMI = (b"nvidia", b"nvml", b"gpu", b"no devices were found")
 
@@ -101,6 +103,8 @@ def read_snapshot(path: str) -> Collected:
 
     Raises UsageError naming the place.
     """
+    from ..facts import snapshot as snapshots
+
     data = read(path, snapshots.LIMIT)
     if not data.lstrip().startswith(b"{"):
         printed = _printed(path, data)

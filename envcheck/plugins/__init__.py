@@ -67,6 +67,8 @@ def all_problems() -> list[Problem]:
 
 def probe_files() -> dict[str, Path]:
     """{a probe's name: the file of its module}; the module itself is not imported."""
+    if not entry_points("envcheck.probes"):
+        return {}
     from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS
 
     sections = MACHINE_SECTIONS | TARGET_SECTIONS | {"micro_kernels", "extensions"}
