@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
 import tarfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 HEADERS_OF_ONE = 1 << 20  # bytes: a member's header with its extensions; a name has 4 KiB at most
 HEADERS_OF_ALL = 64 << 20  # bytes: of an archive with 100,000 members
-
-_PIECE = 1 << 16
-_COMPRESSED: dict[bytes, Callable[..., object]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-}
 
 
 class BoundedTar:
@@ -29,9 +17,8 @@ class BoundedTar:
     members, whose content takes no bytes in the archive; OSError for the file.
     """
 
-    def __init__(self, file: BinaryIO, *, stream: bool = False) -> None:
-        """stream: it is read once from here on, compressed or not; a member then before the next one."""
-        self._file = _Counted(_decompressed(file) if stream else file, stream=stream)
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = _Counted(file)
         with self._file.header():
             self._tar = tarfile.TarFile.taropen("", fileobj=cast(BinaryIO, self._file))  # noqa: SIM115
 
@@ -59,10 +46,9 @@ class BoundedTar:
 class _Counted:
     """What tarfile reads from. As a context manager, it counts: what is read inside belongs to one header."""
 
-    def __init__(self, file: BinaryIO, *, stream: bool) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._stream = stream
-        self._position = 0
+        self.tell = file.tell
         self._in_header = False
         self._remaining = HEADERS_OF_ONE
         self._remaining_of_all = HEADERS_OF_ALL
@@ -77,50 +63,20 @@ class _Counted:
 
     def __exit__(self, *_: object) -> None:
         self._in_header = False
-        self._end = max(self._end, self._position)
+        self._end = max(self._end, self.tell())
         self._remaining_of_all -= HEADERS_OF_ONE - self._remaining
 
     def seekable(self) -> bool:
-        return not self._stream
-
-    def tell(self) -> int:
-        return self._position
+        return True
 
     def read(self, size: int) -> bytes:
         if self._in_header:
             self._remaining -= size
             if size < 0 or self._remaining < 0 or self._remaining_of_all < 0:
                 raise tarfile.ReadError("its headers are too large")
-        data = self._read(size)
-        self._position += len(data)
-        return data
+        return self._file.read(size)
 
     def seek(self, position: int) -> None:
         if self._in_header and position < self._end - 1:
             raise tarfile.ReadError("its members overlap")
-        if not self._stream:
-            self._position = self._file.seek(position)
-            return
-        while self._position < position:
-            skipped = len(self._read(min(_PIECE, position - self._position)))
-            if not skipped:
-                return
-            self._position += skipped
-
-    def _read(self, size: int) -> bytes:
-        try:
-            return self._file.read(size)
-        except (EOFError, zlib.error, lzma.LZMAError) as error:
-            raise tarfile.ReadError(str(error)) from None
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            raise tarfile.ReadError(str(error)) from None  # gzip's and bz2's
-
-
-def _decompressed(stream: BinaryIO) -> BinaryIO:
-    first = cast(io.BufferedReader, stream).peek(8)
-    for magic, opened in _COMPRESSED.items():
-        if first.startswith(magic):
-            return cast(BinaryIO, opened(stream))
-    return stream
+        self._file.seek(position)

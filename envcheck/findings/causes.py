@@ -1,18 +1,7 @@
 """Causes: what can be wrong, each declared once with its words, its remedy and its source.
 
-A check declares its causes beside it and yields what it found of them::
-
-    DROPPED = fail(
-        "gpu-dropped",
-        "is not listed by NVML",
-        "The GPU at {address} is on the PCI bus and NVML does not list it.",
-        "Look in the kernel's log for the reason.",
-        "sudo dmesg | grep -i nvrm",
-    )
-    ...
-    yield DROPPED.found(about_device(device), [view.evidence("machine.pci.devices")], address=device.address)
-
-Reports make the words (`Finding.message`, `Finding.headline`); other code compares keys and parameters.
+A check declares its causes beside it (`DROPPED = fail("gpu-dropped", …)`) and yields what it found of them
+(`DROPPED.found(about_device(device), evidence, address=device.address)`). Reports make the words.
 """
 
 from __future__ import annotations
@@ -38,18 +27,12 @@ _FORMAT = re.compile(r",?(\.\d)?[a-z%]?")
 
 
 class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that can be wrong.
+    """One thing that can be wrong. headline, sentence and remedy are templates of str.format.
 
-    key: its name for programs, unique among the causes of a check.
-    headline: short, for a verdict of one line: a predicate that follows a device
-        ("is throttled by heat"), or a phrase that stands alone.
-    sentence: what is wrong, and what it does to the user.
-    remedy: what to do, in one sentence; "" where only the finding can say it.
-    commands: what to paste, where it is the same on every machine.
-    source: where the knowledge comes from, if the check's sources do not say it.
+    key: its name for programs, unique among the causes of a check. headline: a predicate that follows a
+    device ("is throttled by heat"), or a phrase that stands alone. remedy: "" where only the finding can say
+    it. commands: those that are the same on every machine. source: if the check's sources do not say it.
     cases: parameters that make it another problem in a fleet ("xid"); others do not ("seen" of 8 GPUs).
-
-    headline, sentence and remedy are templates of str.format, filled with the finding's parameters.
     """
 
     key: str
@@ -92,12 +75,10 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
         advice: Remedy | None = None,
         **params: Param,
     ) -> Finding:
-        """This cause, found on the subjects.
+        """This cause, found on the subjects; params are the values of the templates' parameters, and more.
 
-        commands: those for this machine, instead of the declared ones.
-        advice: a remedy that only the check can make, instead of the declared one.
-        params: the values of the templates' parameters, and others that programs want to know.
-        Raises TypeError where a parameter is missing.
+        commands: those for this machine. advice: a remedy that only the check can make. Raises TypeError
+        where a parameter is missing.
         """
         if missing := self.parameters() - params.keys():
             raise TypeError(f"the cause {self.key} lacks {', '.join(sorted(missing))}")
@@ -114,10 +95,8 @@ def fail(
     return Cause(key, "fail", headline, sentence, remedy, commands, **more)
 
 
-def warn(
-    key: str, headline: str, sentence: str, remedy: str = "", *commands: str, **more: Any
-) -> Cause:
-    return Cause(key, "warn", headline, sentence, remedy, commands, **more)
+def warn(key: str, headline: str, sentence: str, *rest: str, **more: Any) -> Cause:
+    return fail(key, headline, sentence, *rest, **more).variant(key, severity="warn")
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):

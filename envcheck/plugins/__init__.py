@@ -1,13 +1,8 @@
 """What other packages add to envcheck by entry points. What cannot be loaded is kept as a Problem.
 
-    [project.entry-points."envcheck.checks"]
-    fans = "acme_fans.checks"
-
-Groups: "envcheck.checks" names a module or a function that registers checks (`checks/registry.py` says how),
-"envcheck.reports" a function from a Report to text; "envcheck.probes" names a module and "envcheck.stacks" a
-package, of which only the place of the files is taken.
-
-Nothing of another package is imported into this process: its code runs in processes of its own (`apart`).
+"envcheck.checks" names a module or a function that registers checks, "envcheck.reports" a function from a
+Report to text; of "envcheck.probes" (a module) and "envcheck.stacks" (a package) only the files' place is
+taken. Nothing of another package is imported into this process: its code runs in others (`apart`).
 """
 
 from __future__ import annotations

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import tarfile
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,11 +55,10 @@ def test_a_header_that_claims_too_much_is_not_read(head: str, tmp_path: Path) ->
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("packed", [gzip.compress, bytes])
-def test_the_headers_of_all_members_are_bounded(packed: Callable[[bytes], bytes]) -> None:
-    whole = packed((LONG + header(b"0", 0)) * 80)
+def test_the_headers_of_all_members_are_bounded() -> None:
+    whole = (LONG + header(b"0", 0)) * 80
     with pytest.raises(tarfile.ReadError, match="too large"):
-        list(BoundedTar(io.BufferedReader(io.BytesIO(whole)), stream=True))  # type: ignore[arg-type]
+        list(BoundedTar(io.BytesIO(whole)))
 
 
 def test_sparse_members_are_refused(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, 
 
 
 class Limits(object):
-    """Seconds, None for no limit: see the package's docstring."""
+    """Seconds, None for no limit: ``start`` until "begin", ``stage`` since the last message after that,
+    ``total`` since "begin"; ``stages``, {NAME: seconds}, of all stages of a name, which ``total`` leaves out.
+    """
 
     def __init__(self, start=None, stage=None, total=None, stages=None):
         self.start = start
@@ -27,16 +29,14 @@ class Limits(object):
 class Worker(object):
     """One process at work. Call ``step`` until it is False; then ``outcome`` and ``reason`` are known.
 
-    begun: when the work began, by the clock. stage: (name, key) of what was announced and has no result;
-    None without one. spent: {name: seconds in stages that have a limit of their own}. done: whether it
-    came to its end. result: the process.Result. stuck: a Result's. log: what it wrote to stderr.
+    begun: when, by the clock. stage: (name, key) of what was announced and has no result. spent: {name:
+    seconds in stages that have a limit of their own}. result: the process.Result. log: its stderr.
     """
 
     def __init__(self, child, limits, take, pipe=None, clock=time.monotonic, mark=messages.MARK):
         """child: a process.Child. take(kind, value, key): gets the messages "begin" and "result".
 
-        pipe: the LinePipe that messages come from, instead of standard output.
-        mark: of its messages.
+        pipe: where they come from, instead of standard output. What take raises drops the message.
         """
         self.child = child
         self.limits = limits
