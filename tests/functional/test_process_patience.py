@@ -13,7 +13,6 @@ import pytest
 from envcheck.collector.runtime import cpu_wait, process
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
-BURN = [sys.executable, "-c", "while True: pass"]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ import pytest
 from envcheck.collector import worker
 from envcheck.collector.runtime.process import Child
 from envcheck.collector.worker.parent import Limits, Worker
-from envcheck.collector.worker.pipes import LinePipe
 
 BODIES = {
-    "well": "tell.begin(a=1); print('noise'); tell.result({'x': 2}, 'k')",
     "raises": "tell.begin(); tell.stage('s', 'k'); raise KeyError('gone')",
     "ends": "class No(messages.Ended):\n        outcome = 'not-run'\n    raise No('not here')",
     "exits": "import sys; sys.exit(3)",
@@ -30,16 +28,9 @@ def run(tmp_path: Path, body: str, **limits: Any) -> tuple[Worker, list[Any]]:
         "import os, time\nfrom envcheck.collector.worker import messages\n"
         f"def work(params, tell):\n    {BODIES[body]}\n"
     )
-    params: dict[str, Any] = {}
-    pipe = LinePipe(str(tmp_path)) if limits.pop("pipe", False) else None
-    if pipe is not None:
-        params["pipe"] = pipe.path
     taken: list[Any] = []
-    child = Child(
-        worker.command([sys.executable, "-B"], str(tmp_path / "its_work.py"), params),
-        120.0,
-    )
-    one = Worker(child, Limits(**limits), lambda *told: taken.append(told), pipe)
+    argv = worker.command([sys.executable, "-B"], str(tmp_path / "its_work.py"), {})
+    one = Worker(Child(argv, 120.0), Limits(**limits), lambda *message: taken.append(message))
     while one.step():
         time.sleep(0.005)
     return one, taken

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from envcheck.collector.cuda.libcuda import CudaError
-from envcheck.collector.kernels import MODES, level0, level0_bits, ptx, ptx_rate
+from envcheck.collector.kernels import MODES, level0, level0_bits, ptx
 from envcheck.collector.kernels.failures import NotSupported
 from envcheck.collector.kernels.ptx import Instruction
 from envcheck.collector.kernels.vectors import SETS, SIZES
@@ -17,14 +17,7 @@ INSTRUCTIONS = {
 }
 
 
-def words(instruction: Instruction) -> str:
-    return instruction.words
-
-
-# -- bits
-
-
-@pytest.mark.parametrize("instruction", INSTRUCTIONS, ids=words)
+@pytest.mark.parametrize("instruction", INSTRUCTIONS, ids=lambda one: one.words)
 def test_tiles_hold_each_vector_once_a_row(instruction: Instruction) -> None:
     chosen = level0_bits.vectors(instruction)
     names = [vector.name for vector, _c in chosen]
@@ -69,16 +62,6 @@ class Memory:
         self.freed.append(pointer)
         if self._fails:
             raise CudaError("cuMemFree_v2", 700, "CUDA_ERROR_ILLEGAL_ADDRESS")
-
-
-# -- rate
-
-
-def rows(*times: tuple[int, int, int]) -> bytes:
-    return b"".join(ptx_rate.RESULT.pack(*one) for one in times)
-
-
-# -- the run, with a driver that is not there
 
 
 class Teller:

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
-from build import Gpu, gpu_snapshot, snapshot
+from build import Gpu, gpu_snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -196,10 +196,6 @@ def test_collector_and_core_agree_on_schema_reasons_and_probes() -> None:
     assert {*machine, *probes.of("target"), "interpreter"} == MACHINE_SECTIONS | TARGET_SECTIONS
     inside = {name for name, probe in machine.items() if probe.in_container}
     assert inside == MACHINE_SECTIONS - {"pci", "containers"}
-
-
-def test_an_empty_machine_is_a_snapshot() -> None:
-    assert load(dump(snapshot())).machine.location == "machine"
 
 
 @pytest.mark.parametrize("address", ["0000:01:00.0; reboot", "$(reboot)", "01:00.0\n; x", ""])

@@ -50,10 +50,6 @@ def inside(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
 
 
-def test_there_are_files_to_look_at() -> None:
-    assert len(COLLECTOR) > 30 and len(CORE) > 50 and len(CHECKS) > 10
-
-
 def test_the_collector_imports_the_standard_library_and_itself() -> None:
     # pynvml comes along; the second is Python 3.14's, and asked for softly
     allowed = {*sys.stdlib_module_names, "pynvml", "compression"}

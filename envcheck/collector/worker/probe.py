@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 from ..facts import Facts
 from ..runtime import orphans, shadows
@@ -9,6 +10,9 @@ from ..runtime.context import Context
 from . import command as worker_command
 from . import messages
 from .child import load
+
+if not sys.flags.isolated:  # what is imported later comes from the target's PYTHONPATH
+    from ..runtime import process  # noqa: F401
 
 OWN = "envcheck.collector.probes."
 _MODULE = "envcheck.collector.worker.probe"
@@ -43,9 +47,7 @@ def work(params, tell):
         if not isinstance(facts, Facts):  # another package's probe need not know this class
             facts = Facts.of(facts)
     except Exception:
-        import traceback
-
-        traceback.print_exc()
+        sys.__excepthook__(*sys.exc_info())
         raise
     tell.result({"facts": facts.values, "sources": facts.sources}, "facts")
 
