@@ -38,8 +38,8 @@ def rejects(engine: str, version: str, cdi: str) -> bool | None:
 
 def _row(engine: str, version: str) -> CdiVersions | None:
     found = release_of(version)
-    for row in rows("cdi_versions", CdiVersions) if found is not None else ():
-        within = row.first <= found and (row.below is None or found < row.below)
-        if row.engine == engine and within:
-            return row
-    return None
+    if found is None:
+        return None
+    every = (row for row in rows("cdi_versions", CdiVersions) if row.engine == engine)
+    since = (row for row in every if row.first <= found)
+    return next((row for row in since if row.below is None or found < row.below), None)
