@@ -1,6 +1,7 @@
 """The probes' stage: each in a process of its own, side by side, of this machine and of a target."""
 
 import os
+import sys
 
 from . import foreign, inside, probes
 from .documents import document, section
@@ -20,18 +21,21 @@ def probe(run):
 def fresh(run, name):
     """The machine's document with one probe's section as it is now; as it was, where it does not answer."""
     one = probes.load(name)
-    child = run.start(*_command(run, one, run.python["machine"]))
+    child = _start(run, one, run.python["machine"])
     run.wait([child], lambda: run.progress([]))
     made = section(one, child.result)
     machine = run.documents["machine"]
     return dict(machine, **{name: made}) if made["outcome"] == "ok" else machine
 
 
-def _command(run, one, python, params=None):
-    """What ``run.start`` is to be given for a probe."""
+def _start(run, one, python, params=None, **more):
+    """A probe's process. One of this machine is a copy of this process, where that is isolated, too."""
     params = {"pynvml": run.request.pynvml} if params is None else params
     argv = probe_worker.command(python.argv, one.module, params)
-    return argv, run.request.deadline or one.deadline, python.cwd
+    own = one.module.startswith(probe_worker.OWN) and python.document == "machine"
+    if own and sys.flags.isolated:
+        more["work"] = probe_worker.work_of(one.module, params)
+    return run.start(argv, run.request.deadline or one.deadline, python.cwd, **more)
 
 
 class _Running(object):
@@ -124,7 +128,7 @@ class _Probing(object):
     def _start(self, place, python, one, params):
         # A deadline that the user gave is kept to the second.
         patient = self._request.deadline is None
-        child = self._run.start(*_command(self._run, one, python, params), patient=patient)
+        child = _start(self._run, one, python, params, patient=patient)
         if one in self._foreign:
             place = place.setdefault("extensions", {})
         self._running.append(_Running(place, one, child))

@@ -9,6 +9,7 @@ import time
 
 from . import cpu_wait, orphans
 from .capture import capture_file
+from .fork import Fork
 
 OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of stdout or stderr
 MOST_PATIENCE = 3.0  # times its deadline: a patient child gets no more, however busy the machine is
@@ -99,6 +100,7 @@ class Child(object):
         tied=False,
         stdin=None,
         patient=False,
+        work=None,
     ):
         """deadline: seconds from now. grace: seconds between SIGTERM and SIGKILL.
 
@@ -106,6 +108,7 @@ class Child(object):
         tied: it dies with this process, even when that is killed and can end nothing itself. Not in a
         process with threads: something of ours then runs between fork and exec.
         patient: time in which it was ready to run and had no CPU does not count. It has a session of its own.
+        work: a function that it runs as a copy of this process, instead of argv, which only names it.
         """
         self.argv = [str(part) for part in argv]
         self.started = time.monotonic()
@@ -129,17 +132,21 @@ class Child(object):
             self._stderr = capture_file()
             if stdin is not INHERIT:
                 given = open(stdin or os.devnull, "rb")  # noqa: SIM115 - closed below
-            self._popen = subprocess.Popen(
-                self.argv,
-                stdin=given,
-                stdout=self._stdout,
-                stderr=self._stderr,
-                env=_without_logins(os.environ if env is None else env),
-                cwd=cwd,
-                start_new_session=own_session,
-                close_fds=True,
-                preexec_fn=orphans.tie(os.getpid()) if tied else None,
-            )
+            tie = orphans.tie(os.getpid()) if tied else None
+            if work is not None:
+                self._popen = Fork(work, given, self._stdout, self._stderr, cwd, tie)
+            else:
+                self._popen = subprocess.Popen(
+                    self.argv,
+                    stdin=given,
+                    stdout=self._stdout,
+                    stderr=self._stderr,
+                    env=_without_logins(os.environ if env is None else env),
+                    cwd=cwd,
+                    start_new_session=own_session,
+                    close_fds=True,
+                    preexec_fn=tie,
+                )
             self.pid = self._popen.pid
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._finish("not-started", None, error=getattr(error, "strerror", None) or str(error))
@@ -279,7 +286,7 @@ def run_all(children, tick=None):
             if not running:
                 return
             time.sleep(pause)
-            pause = min(pause * 1.25, 0.02)
+            pause = min(pause * 1.25, 0.01)
     except BaseException:
         stop_all(children)
         raise

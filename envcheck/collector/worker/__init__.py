@@ -38,6 +38,17 @@ BOOTSTRAP = PACKAGE + (
 )
 
 
+def work_of(module, params):
+    """The same work for a copy of this process: a function for process.Child."""
+
+    def work():
+        from .child import main
+
+        main(module, json.dumps(params))
+
+    return work
+
+
 def command(python, module, params):
     """The command line of a worker. python: that of the interpreter. params: what JSON can hold."""
     return list(python) + ["-c", BOOTSTRAP, ROOT, module, json.dumps(params)]

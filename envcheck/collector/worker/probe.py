@@ -9,6 +9,7 @@ from ..runtime import orphans, shadows
 from ..runtime.context import Context
 from . import command as worker_command
 from . import messages
+from . import work_of as worker_work_of
 from .child import load
 
 if not sys.flags.isolated:  # what is imported later comes from the target's PYTHONPATH
@@ -21,6 +22,11 @@ _MODULE = "envcheck.collector.worker.probe"
 def command(python, module, params):
     """The command line of a probe's process. params: what the probe gets."""
     return worker_command(python, _MODULE, {"module": module, "params": params})
+
+
+def work_of(module, params):
+    """The same for a copy of this process."""
+    return worker_work_of(_MODULE, {"module": module, "params": params})
 
 
 def parse(result):
