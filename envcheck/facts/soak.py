@@ -30,7 +30,6 @@ class SoakMinute(Facts, frozen=True, kw_only=True):
     temperature_c: float | None = None  # the highest
     memory_temperature_c: float | None = None  # the highest
     power_w: float | None = None  # mean
-    utilization_percent: float | None = None  # mean
     throttled: dict[str, float] = {}  # reason: share of the samples that had it, 0 to 1
     grown: Counters = {}  # counters that grew, and by how much
     pcie_width: int | None = None  # the least

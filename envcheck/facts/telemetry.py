@@ -9,7 +9,7 @@ class GpuSamples(Facts, frozen=True, kw_only=True):
     """Columns of equal length; null where a sample has no value.
 
     Names in ``values``: sm_clock_mhz, memory_clock_mhz, temperature_c, memory_temperature_c, power_w,
-    utilization_percent, throttle_reasons (NVML's bits), pcie_rx_mb_s, pcie_tx_mb_s, memory_used_mib,
+    throttle_reasons (NVML's bits), pcie_rx_mb_s, pcie_tx_mb_s,
     other_processes (how many that are not envcheck's).
     """
 

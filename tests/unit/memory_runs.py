@@ -41,7 +41,6 @@ def memory_trials() -> dict[str, SystemTrial]:
         trial("device", integrated=False, l2_mib=50.0, instance=False, free_mib=80000),
         trial("pattern", mib=20000, wrong=0),
         trial("inverted pattern", mib=20000, wrong=0),
-        trial("with the host", mib=1, wrong=0),
         trial("copy", gb_s=2610.0, mib=1024, spread=1.01, runs=200, memory_mhz=2619),
         trial("read", gb_s=2900.0, mib=512, spread=1.01, runs=200),
     )

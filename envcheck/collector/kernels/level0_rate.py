@@ -8,11 +8,11 @@ import ctypes
 import math
 import time
 
-from ..cuda.libcuda import CudaError
 from . import ptx_rate
 from .memory import borrowed
 from .random_words import random_words
 from .summaries import median, spread
+from .timing import marks
 
 SECONDS = 0.008  # of one launch
 RUNS = 3
@@ -103,36 +103,18 @@ class _Loop(object):
     def run(self, iterations, sampler=None):
         """(seconds by CUDA events, [Unit]) of one launch."""
         driver = self._driver
-        events = []
-        try:
-            for _ in range(2):
-                events.append(driver.event())
-            arguments = list(map(ctypes.c_uint64, self._addresses)) + [ctypes.c_uint32(iterations)]
-            driver.record(events[0])
-            driver.launch(
-                self._function,
-                driver.multiprocessors,
-                self._made.threads,
-                arguments,
-                shared=self._shared,
-            )
-            driver.record(events[1])
+        arguments = list(map(ctypes.c_uint64, self._addresses)) + [ctypes.c_uint32(iterations)]
+        blocks, threads = driver.multiprocessors, self._made.threads
+        with marks(driver) as mark:
+            first = mark()
+            driver.launch(self._function, blocks, threads, arguments, shared=self._shared)
+            last = mark()
             if sampler is not None:
                 sampler.sample()
-            driver.wait(events[1])
-            seconds = driver.elapsed(*events)
-        finally:
-            _destroy(driver, events)
+            driver.wait(last)
+            seconds = driver.elapsed(first, last)
         data = driver.download(self._addresses[1], self._results)
         return seconds, units(data, self._made.threads // ptx_rate.WARP)
-
-
-def _destroy(driver, events):
-    for event in events:
-        try:
-            driver.destroy_event(event)
-        except CudaError:
-            return  # after an error that sticks: that one is to be reported
 
 
 def _record(runs, made, blocks, iterations, sampler):

@@ -1,5 +1,6 @@
 """Times of matrix products by CUDA events, alternating with a reference so that both see the same clocks."""
 
+import contextlib
 import math
 import time
 
@@ -35,23 +36,20 @@ def measure(driver, product, reference=None, sampler=None, seconds=SECONDS, limi
     product), "spread", "reference_seconds" (median, None without)}. Raises what the products and the
     driver raise.
     """
-    events = _Events(driver)
-    try:
-        one = _once(driver, events, product)
-        other = _once(driver, events, reference) if reference else 0.0
+    with marks(driver) as mark:
+        one = _once(driver, mark, product)
+        other = _once(driver, mark, reference) if reference else 0.0
         rounds, repeats = plan(one, other, seconds, limit)
-        started = [_start(events, product, reference, repeats) for _ in range(rounds)]
+        started = [_start(mark, product, reference, repeats) for _ in range(rounds)]
         if sampler is not None:
-            _watch(driver, [marks for _before, marks in started], sampler)
+            _watch(driver, [after for _before, after in started], sampler)
         driver.wait(started[-1][1][-1])
         times = [
             driver.elapsed(first, second)
-            for _before, marks in started
-            for first, second in zip(marks, marks[1:])
+            for _before, after in started
+            for first, second in zip(after, after[1:])
         ]
-        others = [driver.elapsed(before, marks[0]) for before, marks in started]
-    finally:
-        events.destroy()
+        others = [driver.elapsed(before, after[0]) for before, after in started]
     return {
         "runs": len(times),
         "seconds": median(times),
@@ -60,26 +58,44 @@ def measure(driver, product, reference=None, sampler=None, seconds=SECONDS, limi
     }
 
 
-def _once(driver, events, product):
+@contextlib.contextmanager
+def marks(driver):
+    """A function that records an event, ``mark(stream)``; all of them go away at the end."""
+    made = []
+
+    def mark(*stream):
+        made.append(driver.event())
+        driver.record(made[-1], *stream)
+        return made[-1]
+
+    try:
+        yield mark
+    finally:
+        with contextlib.suppress(Exception):  # of a dead context: report what killed it
+            for event in made:
+                driver.destroy_event(event)
+
+
+def _once(driver, mark, product):
     """Seconds of one product after another that warms up."""
     product()
-    first = events.mark()
+    first = mark()
     product()
-    second = events.mark()
+    second = mark()
     driver.wait(second)
     return driver.elapsed(first, second)
 
 
-def _start(events, product, reference, repeats):
+def _start(mark, product, reference, repeats):
     """Queue one round: (event before the reference, [events before, between and after the products])."""
-    before = events.mark()
+    before = mark()
     if reference:
         reference()
-    marks = [events.mark()]
+    after = [mark()]
     for _ in range(repeats):
         product()
-        marks.append(events.mark())
-    return before, marks
+        after.append(mark())
+    return before, after
 
 
 def _watch(driver, rounds, sampler):
@@ -89,25 +105,3 @@ def _watch(driver, rounds, sampler):
             if driver.query(marks[0]):
                 sampler.sample()
             time.sleep(_PAUSE)
-
-
-class _Events(object):
-    """Events that go away together."""
-
-    def __init__(self, driver):
-        self._driver = driver
-        self._made = []
-
-    def mark(self):
-        event = self._driver.event()
-        self._made.append(event)
-        self._driver.record(event)
-        return event
-
-    def destroy(self):
-        """Says nothing of a context that is dead: what killed it is on its way up already."""
-        for event in self._made:
-            try:
-                self._driver.destroy_event(event)
-            except Exception:
-                return

@@ -3,7 +3,7 @@
 from ..nvml.labels import clock_event_reasons
 from ..telemetry.quantities import NAMES
 
-_MEANS = ("sm_clock_mhz", "memory_clock_mhz", "power_w", "utilization_percent")
+_MEANS = ("sm_clock_mhz", "memory_clock_mhz", "power_w")
 _HIGHEST = ("temperature_c", "memory_temperature_c", "other_processes")
 _LEAST = ("pcie_width", "pcie_gen")
 _STATES = _LEAST + ("power_limit_w", "xid_events")  # of the errors' names, those that do not count

@@ -35,9 +35,6 @@ def _patterns(device, size, until, tell):
         with tell.trial(name) as trial:
             with device.areas(RESULT.size) as (result,), pattern.chunks(device, size) as areas:
                 trial.update(pattern.write_and_check(device, areas, mask, result, until))
-    with tell.trial("with the host") as trial:
-        with device.areas(RESULT.size) as (result,), pattern.chunks(device, STEP) as areas:
-            trial.update(pattern.with_the_host(device, areas[0], result))
 
 
 def _speeds(device, size, watch, tell):

@@ -23,11 +23,9 @@ SAMPLES = {
     "temperature_c": (0.0, lambda gpu: int(gpu.first(_TEMPERATURES, 0))),
     "memory_temperature_c": (_SLOW, lambda gpu: gpu.memory_temperature()),
     "power_w": (0.0, lambda gpu: gpu.number("nvmlDeviceGetPowerUsage") / 1000.0),
-    "utilization_percent": (0.0, lambda gpu: gpu.call("nvmlDeviceGetUtilizationRates").gpu),
     "throttle_reasons": (0.0, lambda gpu: int(gpu.first(_REASONS))),
     "pcie_rx_mb_s": (_SLOW, lambda gpu: gpu.link("NVML_FI_DEV_PCIE_COUNT_RX_BYTES")),
     "pcie_tx_mb_s": (_SLOW, lambda gpu: gpu.link("NVML_FI_DEV_PCIE_COUNT_TX_BYTES")),
-    "memory_used_mib": (_SLOW, lambda gpu: gpu.call("nvmlDeviceGetMemoryInfo").used >> 20),
     "other_processes": (_SLOW, lambda gpu: gpu.others()),
 }
 # Counters and states that are reported when they change.

@@ -6,6 +6,7 @@ import struct
 import time
 
 from ....kernels.driver import Driver
+from ....kernels.timing import marks
 from .library import FLOAT16, FLOAT32, INT32, MAX, Nccl, NcclError
 
 COUNT = 1 << 20  # elements of each type that are summed
@@ -93,16 +94,13 @@ class NcclRank(object):
 
     def _timed(self, pointer, size, often):
         """Seconds of one all-reduce, of so many one after another, by this GPU's own events."""
-        first, last = self._driver.event(), self._driver.event()
-        self._driver.record(first)
-        for _ in range(often):
-            self.library.all_reduce(pointer, size // 4, FLOAT32, self.communicator)
-        self._driver.record(last)
-        self._wait(last)
-        seconds = self._driver.elapsed(first, last) / often
-        for event in (first, last):
-            self._driver.destroy_event(event)
-        return seconds
+        with marks(self._driver) as mark:
+            first = mark()
+            for _ in range(often):
+                self.library.all_reduce(pointer, size // 4, FLOAT32, self.communicator)
+            last = mark()
+            self._wait(last)
+            return self._driver.elapsed(first, last) / often
 
     def _slowest(self, pointer, seconds):
         """The most that any rank says: all go on with the same number."""
@@ -113,18 +111,15 @@ class NcclRank(object):
 
     def _wait(self, event=None):
         """Until all work before is done; raises NcclError where that does not come to an end."""
-        made = event or self._driver.event()
-        if event is None:
-            self._driver.record(made)
-        pause = 0.0001
-        while not self._driver.query(made):
-            self.library.check(self.communicator)
-            if time.monotonic() > self._until:
-                raise NcclError("%s an all-reduce" % HANGS)
-            time.sleep(pause)
-            pause = min(pause * 2, 0.005)
-        if event is None:
-            self._driver.destroy_event(made)
+        with marks(self._driver) as mark:
+            event = mark() if event is None else event
+            pause = 0.0001
+            while not self._driver.query(event):
+                self.library.check(self.communicator)
+                if time.monotonic() > self._until:
+                    raise NcclError("%s an all-reduce" % HANGS)
+                time.sleep(pause)
+                pause = min(pause * 2, 0.005)
 
 
 def _numbers(code, width, places):

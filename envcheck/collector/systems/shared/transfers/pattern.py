@@ -1,15 +1,13 @@
 """A pattern over a part of a GPU's memory: written all over, then looked at all over."""
 
-import array
 import contextlib
 import time
 
 from ....cuda.libcuda import CudaError
 from ....kernels.driver import is_out_of_memory
-from .pattern_ptx import FACTOR, MASK, STEP, word
+from .pattern_ptx import FACTOR, MASK, STEP
 
 CHUNK = 1 << 30  # bytes of one allocation
-ON_HOST = 1 << 20  # bytes that the host compares itself
 _SHOWN = 4  # areas that are named
 
 
@@ -68,24 +66,6 @@ def write_and_check(device, areas, mask, result, until):
             where.append("0x%x to 0x%x" % (pointer + first, pointer + last + 7))
     if where:
         evidence.update(where=where[:_SHOWN], bits="0x%016x" % bits)
-    return evidence
-
-
-def with_the_host(device, area, result):
-    """Evidence of what the host wrote and the GPU checks, and the other way round."""
-    pointer, size = area
-    size = min(size, STEP)
-    seed = _seed(1 << 20)
-    words = [word(index, seed, 0) for index in range(ON_HOST // 8)]
-    device.write(pointer, size, seed, MASK)
-    device.upload(pointer, array.array("Q", [one ^ MASK for one in words]).tobytes())
-    to_device = device.wrong(pointer, size, seed, MASK, result)[0]
-    device.write(pointer, size, seed, 0)
-    back = array.array("Q", device.download(pointer, ON_HOST))
-    from_device = sum(one != other for one, other in zip(words, back))
-    evidence = {"MiB": ON_HOST >> 20, "wrong": to_device + from_device}
-    if evidence["wrong"]:
-        evidence.update(wrong_to_the_gpu=to_device, wrong_from_the_gpu=from_device)
     return evidence
 
 

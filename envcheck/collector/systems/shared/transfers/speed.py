@@ -32,43 +32,34 @@ def _rates(seconds, spread_, runs, size):
 
 def warm_up(device, work):
     """Run it until it becomes no faster: an idle GPU has lowered its link and its clocks."""
-    first, second = device.event(), device.event()
     began, before = time.monotonic(), None
-    try:
-        while time.monotonic() - began < _WARM_UP[1]:
-            device.record(first)
+    while time.monotonic() - began < _WARM_UP[1]:
+        with timing.marks(device) as mark:
+            first = mark()
             work()
-            device.record(second)
-            device.wait(second)
-            seconds = device.elapsed(first, second)
-            steady = before is not None and seconds * _RISING >= before
-            if steady and time.monotonic() - began > _WARM_UP[0]:
-                return
-            before = seconds
-    finally:
-        device.destroy_event(first)
-        device.destroy_event(second)
+            last = mark()
+            device.wait(last)
+            seconds = device.elapsed(first, last)
+        steady = before is not None and seconds * _RISING >= before
+        if steady and time.monotonic() - began > _WARM_UP[0]:
+            return
+        before = seconds
 
 
 def both_ways(device, there, back, size):
     """Evidence of two copies of ``size`` bytes at once; there(stream) and back(stream) queue them."""
     times = []
-    with device.streams(2) as streams:
-        marks = [device.event() for _ in range(3)]
-        try:
-            for _ in range(_BOTH_RUNS + 1):
-                device.record(marks[0], streams[0])
-                device.hold(streams[1], marks[0])
-                there(streams[0])
-                back(streams[1])
-                device.record(marks[1], streams[0])
-                device.record(marks[2], streams[1])
-                device.wait(marks[1])
-                device.wait(marks[2])
-                times.append(max(device.elapsed(marks[0], mark) for mark in marks[1:]))
-        finally:
-            for mark in marks:
-                device.destroy_event(mark)
+    with device.streams(2) as (one, other):
+        for _ in range(_BOTH_RUNS + 1):
+            with timing.marks(device) as mark:
+                first = mark(one)
+                device.hold(other, first)
+                there(one)
+                back(other)
+                ends = [mark(one), mark(other)]
+                for end in ends:
+                    device.wait(end)
+                times.append(max(device.elapsed(first, end) for end in ends))
     times = times[1:]
     return _rates(median(times), spread(times), len(times), 2 * size)
 
