@@ -14,7 +14,7 @@ from .headlines import headlines
 from .machine import MachineDescription, TargetDescription, short
 from .model import Report, verdict
 from .page import Page
-from .plain import Column, code_ranges, evidence_text, gist, worst_first
+from .plain import WORDS, Column, code_ranges, evidence_text, gist, worst_first
 from .sections import Advice, Heading, Note, ReportedProblem, ReportSection, Span, Table, problems
 from .verdict import OverallVerdict
 
@@ -108,8 +108,8 @@ def _fitting(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[Span
 def _verdict(page: Page, found: OverallVerdict) -> None:
     """As many items as fit on two lines; the first stands there in any case."""
     items = [page.cut(page.clean(item), 2 * page.width) for item in found.items]
-    lead = page.clean(found.lead if page.utf8 else found.word)
-    sign = f"{page.sign(found.sign)} " if page.utf8 else ""
+    lead = page.clean(found.lead)
+    sign = f"{page.sign(found.sign) if page.utf8 else WORDS[found.sign]} "
     room = 2 * page.width - 2 - max(map(len, "; ".join(items).split(" ")))
 
     def line(named: list[str]) -> str:
