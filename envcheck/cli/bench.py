@@ -29,7 +29,7 @@ examples:
   envcheck bench                       the most informative rows (5 minutes)
   envcheck bench resnet50 --plan       its rows and their minutes; runs nothing
   envcheck bench --target ~/venvs/tf --gpu 0,2
-  envcheck bench --format html --output bench.html --save good.json
+  envcheck bench --save good.json      and keep its Snapshot
   envcheck bench --baseline good.json  compared with that run
   envcheck bench --from bench.json     a result from another machine
 
@@ -51,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
     option(parser, "--baseline", "FILE", "also compare with the bench in this Snapshot")
     option(parser, "--rounds", "N", "repetitions of each row (default: 5)", type=number(1, 100))
     flag(parser, "--plan", "show rows, batches and minutes; run nothing")
-    options.add_format(parser, json="for programs", html="one page with plots")
+    options.add_format(parser, json="for programs")
     options.add_detail(parser, "evidence, and the machine in full")
     options.add_output(parser)
     options.add_save(parser)
@@ -164,10 +164,6 @@ def _rendered(
 
     if arguments.format == "json":
         return json_text.render(report)
-    if arguments.format == "html":
-        from ..reports import bench_page
-
-        return bench_page.render(report, found, collected.snapshot)
     style = style_for(arguments.output)._asdict()
     if arguments.quiet:
         return bench.brief(report, **style)

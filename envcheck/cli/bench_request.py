@@ -33,8 +33,6 @@ def request(arguments: argparse.Namespace) -> BenchRequest:
 def _refuse_combinations(arguments: argparse.Namespace) -> None:
     if arguments.plan:
         _refuse(arguments, "--plan", ("--save", "--baseline"))
-        if arguments.format == "html":
-            raise UsageError("--plan and --format html cannot be used together: text or json")
     if arguments.source is not None:
         if arguments.what:
             _refuse_one(arguments.what[0], "--from")

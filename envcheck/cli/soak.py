@@ -29,7 +29,7 @@ examples:
   envcheck soak --for 12h --fail-fast  a night; ends at the first failure
   envcheck soak --for 1h --gpu 3       one GPU, by nvidia-smi's index
   envcheck soak --for 10m --format json  JSON, a line a minute
-  envcheck soak --for 2d --format html --output soak.html --save soak.json
+  envcheck soak --for 2d --save soak.json  and keep its Snapshot
   envcheck soak --from soak.json       the result of an earlier soak
 
 exit codes: 0 nothing failed, 1 something did, 2 wrong usage, 3 no GPU can be
@@ -48,8 +48,7 @@ def add_arguments(parser: Parser) -> None:
     flag(parser, "--fail-fast", "end at the first minute in which something failed")
     words = "time between two lines (default: 1m, and longer in a soak of more than a day)"
     option(parser, "--every", "TIME", words, type=duration("1s", "1h"))
-    with_time = "a line a minute, and one at the end"
-    options.add_format(parser, json=with_time, html="a page with plots, at the end")
+    options.add_format(parser, json="a line a minute, and one at the end")
     options.add_output(parser)
     options.add_save(parser)
 

@@ -15,7 +15,6 @@ from ..exit_codes import UsageError
 from ..facts.soak import Soak, SoakMinute
 from ..invocation import in_place
 from ..reports import soak as text
-from ..reports import soak_page
 from ..reports.results import ReportedResult
 from . import files, messages
 from .style import style_for
@@ -66,7 +65,7 @@ class SoakOutput:
             return
         first = rows[0][1]
         line = text.minute_line(first.began + first.seconds, rows) + "\n"
-        if self._arguments.format == "text" and self._file is None:
+        if self._file is None:
             self.keep(lambda: files.write(None, line))
         else:
             messages.show(line)
@@ -85,8 +84,6 @@ class SoakOutput:
         output = self._arguments.output
         if self._json:
             self._append(text.summary_json(soak, results))
-        elif self._arguments.format == "html":
-            files.write(output, soak_page.render(soak, results))
         else:
             style = style_for(output)._asdict()
             shown = text.render(soak, results, **style, restore=restore, in_place=in_place)

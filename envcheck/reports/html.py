@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -23,33 +22,22 @@ from .. import safe_text
 # In the first lines of a fleet's page, and of its machines': what has this may be written anew.
 OF_A_FLEET = "envcheck fleet"
 
-CHARACTER = 7.3  # the mean width of a character in a drawing, in the drawing's units
-
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 class PageSection(msgspec.Struct, frozen=True):
-    """A part of a page under its own heading.
-
-    template: the file that shows ``data``; count: beside the title in the table of contents; parts: sections
-    below this one.
-    """
+    """template: the file that shows ``data``; count: beside the title in the table of contents."""
 
     id: str
     title: str
-    template: str = ""
-    data: dict[str, Any] = {}
+    template: str
+    data: dict[str, Any]
     count: str = ""
-    parts: Sequence[PageSection] = ()
 
 
 class Masthead(msgspec.Struct, frozen=True, kw_only=True):
-    """What a page begins with.
-
-    kind: the outcome whose shape and colour the verdict has. items: what the verdict counts.
-    back: a link to the page of more, and its words. facts: names and values; empty ones are not shown.
-    template: a file for more below it.
-    """
+    """kind: the outcome whose shape and colour the verdict has. items: what the verdict counts. back: a link,
+    and its words. facts: names and values; empty ones are not shown."""
 
     about_what: str
     title: str
@@ -57,12 +45,10 @@ class Masthead(msgspec.Struct, frozen=True, kw_only=True):
     word: str
     items: Sequence[str] = ()
     about: str = ""
-    when: str = ""
     back: tuple[str, str] = ("", "")
     simulated: str = ""
     note: str = ""
     facts: Sequence[tuple[str, str]] = ()
-    template: str = ""
 
 
 def page(
@@ -74,14 +60,12 @@ def page(
     styles: Sequence[str] = (),
     scripts: Sequence[str] = ("page.js",),
     generator: str = "envcheck",
-    template: str = "page.html",
-    **more: Any,
 ) -> str:
     """The whole page. styles, scripts: files with more CSS and scripts than all pages have."""
-    css = [file("plots.css") + file("page.css"), *map(file, styles)]
+    css = [file("page.css"), *map(file, styles)]
     script = Markup("").join(map(file, scripts))
     return part(
-        template,
+        "page.html",
         title=title,
         head=head,
         sections=sections,
@@ -90,7 +74,6 @@ def page(
         script=script,
         policy=_policy(tuple(css), script),
         generator=generator,
-        **more,
     )
 
 
@@ -130,11 +113,9 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "command": lambda text: Markup(Markup.escape(safe_text.lines(text))),
-        "cut": cut,
         "count": lambda number: f"{number:,}",
         "capital": lambda text: text[:1].upper() + text[1:],
         "icon": lambda svg: Markup(quote(svg, safe="='/ :")),
-        "width": width_of,
     }
     return environment
 
@@ -154,22 +135,3 @@ _short = lru_cache(maxsize=8192)(safe_text.one_line)
 def address(file: str) -> str:
     """The address of a file beside the page."""
     return quote(file, safe="")
-
-
-def width_of(text: str) -> float:
-    """The approximate width of a text in a drawing."""
-    if text.isascii():
-        return len(text) * CHARACTER
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return (len(text) + wide) * CHARACTER
-
-
-def cut(text: str, width: float) -> str:
-    """The text cut to that width, with a mark where something is missing."""
-    text = safe_text.one_line(text)
-    if width_of(text) <= width:
-        return text
-    text = text[: max(0, int(width / CHARACTER))]
-    while text and width_of(text + "…") > width:
-        text = text[:-1]
-    return text.rstrip() + "…"

@@ -15,13 +15,11 @@ from .results import ReportedResult
 
 
 def render(report: Report, *, warnings_fail: bool = False) -> str:
-    """Deterministic XML text. fail is a <failure>, could-not-run an <error>, a warning passes unless
-    ``warnings_fail`` (--fail-on warn).
-
-    The suites stand in the areas' order and hold no times: checks take none worth telling.
-    """
+    """fail is a <failure>, could-not-run an <error>, a warning passes unless ``warnings_fail``."""
     if warnings_fail:
-        report = _stricter(report)
+        replace = msgspec.structs.replace
+        found = [replace(r, outcome="fail") if r.outcome == "warn" else r for r in report.results]
+        report = replace(report, results=found, counts=count(found))
     totals = _numbers(report.counts)
     del totals["skipped"]  # which Jenkins' schema (junit-10.xsd) knows of a suite alone
     made_up = f" (simulated: {report.simulated})" if report.simulated else ""
@@ -44,13 +42,6 @@ def add_properties(parent: ET.Element, pairs: Iterable[tuple[str, str]]) -> None
         properties = ET.SubElement(parent, "properties")
         for name, value in shown:
             ET.SubElement(properties, "property", {"name": name, "value": value})
-
-
-def _stricter(report: Report) -> Report:
-    """The report with its warnings as failures."""
-    replace = msgspec.structs.replace
-    results = [replace(r, outcome="fail") if r.outcome == "warn" else r for r in report.results]
-    return replace(report, results=results, counts=count(results))
 
 
 def _suite(report: Report, area: str, results: list[ReportedResult]) -> ET.Element:
@@ -79,24 +70,14 @@ def _case(area: str, result: ReportedResult) -> ET.Element:
     )
     causes = dict.fromkeys(finding.cause for finding in result.findings)
     add_properties(case, (("cause", cause) for cause in causes))
-    match result.outcome:
-        case "fail":
-            _add(case, "failure", gist(result), result)
-        case "could-not-run":
-            _add(case, "error", result.reason, result)
-        case "skipped":
-            ET.SubElement(case, "skipped", {"message": result.reason})
-        case "warn":
-            ET.SubElement(case, "system-out").text = _body(result)
-        case "pass":
-            pass
+    body = "\n".join(finding_lines(result))
+    if result.outcome in ("fail", "could-not-run"):
+        failed = result.outcome == "fail"
+        message = gist(result) if failed else result.reason
+        about = {"message": message, "type": result.code}
+        ET.SubElement(case, "failure" if failed else "error", about).text = body
+    elif result.outcome == "skipped":
+        ET.SubElement(case, "skipped", {"message": result.reason})
+    elif result.outcome == "warn":
+        ET.SubElement(case, "system-out").text = body
     return case
-
-
-def _add(case: ET.Element, tag: str, message: str, result: ReportedResult) -> None:
-    child = ET.SubElement(case, tag, {"message": message, "type": result.code})
-    child.text = _body(result)
-
-
-def _body(result: ReportedResult) -> str:
-    return "\n".join(finding_lines(result))

@@ -98,14 +98,15 @@ def _bench(snapshot: Snapshot) -> Iterator[ReportSection]:
     if probe is None:
         return
     from ..bench.results import results
-    from . import bench_page
+    from . import bench_table
+    from .bench_model import gpu_names
 
     found = results(snapshot)
     if found is None:
         about = f"nothing was measured: {probe.reason or probe.outcome}"
         yield ReportSection("bench", "Bench", about, [])
     else:
-        yield from bench_page.sections(found, snapshot)
+        yield from bench_table.sections(found, gpu_names(snapshot), found.bench.left_out)
 
 
 def _soak(snapshot: Snapshot) -> Iterator[ReportSection]:
@@ -116,9 +117,9 @@ def _soak(snapshot: Snapshot) -> Iterator[ReportSection]:
         about = f"nothing was measured: {probe.reason or probe.outcome}"
         yield ReportSection("soak", "Soak", about, [])
     else:
-        from . import soak_page
+        from . import soak
 
-        yield soak_page.section(probe.facts)
+        yield soak.section(probe.facts)
 
 
 def _checks(report: Report, snapshot: Snapshot) -> ReportSection:

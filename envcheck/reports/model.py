@@ -48,12 +48,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What `envcheck doctor` says. ``results`` holds every registered check, in registry order.
 
-    status: "problems" where a check failed, else "could-not-look" where one that applies could not
-    run, else "healthy" (with or without warnings). verdict: one line that names what matters, and
-    headlines what it counts, most important first. simulated: what a made-up Snapshot shows, "" for a
-    real machine's. root: what running as root would add, in one
-    sentence; "" where it would add nothing. tensor_cores: a verdict for each GPU, level, mode and
-    setting, in that order; empty where no matrix product ran or its area was left out.
+    verdict: one line, and headlines what it counts, most important first. simulated: what a made-up Snapshot
+    shows, or "". root: what running as root would add, or "". tensor_cores: empty where no product ran.
     """
 
     schema: int

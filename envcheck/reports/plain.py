@@ -95,15 +95,6 @@ def gaps(result: ReportedResult) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def blocked(results: Iterable[ReportedResult]) -> dict[str, list[str]]:
-    """Why checks that found nothing could not run, each reason with their codes; no consequences."""
-    reasons: dict[str, list[str]] = {}
-    for result in results:
-        if result.outcome == "could-not-run" and not result.findings and not result.consequence_of:
-            reasons.setdefault(result.reason, []).append(result.code)
-    return reasons
-
-
 def gist(result: ReportedResult) -> str:
     """A result's own story in one line, also where it is shown as a consequence of another's."""
     if result.findings:

@@ -119,18 +119,21 @@ class Progress(StatusLine):
         total: int,
         doing: Callable[[], str] | None = None,
     ) -> None:
-        """``doing``: what is shown in the probes' place, once it says something."""
-        names = list(names_running)
-        if doing is not None and (words := doing()):
-            self.show(lambda columns: with_time(words, self._since, columns))
-            return
-        self.show(lambda columns: with_time(looking(names, done, total), self._since, columns))
+        """``doing``: what is shown in the probes' place, unless it is ""."""
+        words = (doing() if doing is not None else "") or looking(names_running, done, total)
+        self.show(lambda columns: with_time(words, self._since, columns))
 
 
 def looking(names_running: Iterable[str], done: int, total: int) -> str:
-    """ "3 of 9 done, looking at nvml, host"."""
-    names = _together(name.replace("_", "-") for name in names_running)
-    return f"{done} of {total} done" + (f", looking at {', '.join(names)}" if names else "")
+    """ "3 of 9 done, looking at nvml, L1 GPU 0+1": several GPUs at one level are one."""
+    shown: dict[str, str] = {}
+    for name in (name.replace("_", "-") for name in names_running):
+        what, gpu, number = name.rpartition(" GPU ")
+        key = what + gpu if gpu else name
+        shown[key] = f"{shown[key]}+{number}" if key in shown and gpu else name
+    return f"{done} of {total} done" + (
+        f", looking at {', '.join(shown.values())}" if shown else ""
+    )
 
 
 def with_time(text: str, since: float, columns: int, *, detail: str = "") -> str:
@@ -149,16 +152,6 @@ def elapsed(since: float) -> str:
     if minutes:
         return f" ({minutes} min {seconds} s)"
     return f" ({seconds} s)" if seconds else ""
-
-
-def _together(names: Iterable[str]) -> list[str]:
-    """Several GPUs at one level as one: "L1 GPU 0" and "L1 GPU 1" are "L1 GPU 0+1"."""
-    shown: dict[str, str] = {}
-    for name in names:
-        what, gpu, number = name.rpartition(" GPU ")
-        key = what + gpu if gpu else name
-        shown[key] = f"{shown[key]}+{number}" if key in shown and gpu else name
-    return list(shown.values())
 
 
 def _is_terminal(stream: TextIO) -> bool:

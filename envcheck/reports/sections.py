@@ -48,14 +48,6 @@ class Advice(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "advice"
 
 
-class Drawing(msgspec.Struct, frozen=True):
-    """Of a page; text has none."""
-
-    svg: str
-    name: str
-    kind: ClassVar[str] = "drawing"
-
-
 class Fold(msgspec.Struct, frozen=True):
     """Blocks below a line that opens them."""
 
@@ -64,7 +56,7 @@ class Fold(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "fold"
 
 
-Block = Heading | Note | Table | Advice | Drawing | Fold
+Block = Heading | Note | Table | Advice | Fold
 
 
 class ReportSection(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from ..facts.target import FRAMEWORKS
 from ..findings.model import Remedy
 from ..findings.subjects import Subject
 from ..tensorcores.mode_verdict import ModeVerdict, Verdict
-from .plain import ranges
+from .plain import number_of, ranges
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "proven": "pass",
@@ -48,22 +48,15 @@ class SameGpus(msgspec.Struct, frozen=True):
 
 
 def ordered(judged: Iterable[ModeVerdict]) -> list[ModeVerdict]:
-    """By GPU (2 before 10), level, framework, library, setting and mode."""
-    return sorted(
-        judged,
-        key=lambda row: (
-            _by_index(row.gpu),
-            level_of(row),
-            _SETTINGS.index(row.setting),
-            _MODES.index(row.mode),
-        ),
-    )
+    """By GPU (2 before 10, one without an index last), level, framework, library, setting and mode."""
 
+    def key(row: ModeVerdict) -> tuple[object, ...]:
+        index = row.gpu.index if row.gpu is not None else None
+        place = float("inf") if index is None else index
+        setting, mode = _SETTINGS.index(row.setting), _MODES.index(row.mode)
+        return (place, row.gpu.text if row.gpu else "", level_of(row), setting, mode)
 
-def _by_index(gpu: Subject | None) -> tuple[float, str]:
-    """A GPU's place among the others; one without an index comes last."""
-    index = gpu.index if gpu is not None else None
-    return (float("inf") if index is None else index, gpu.text if gpu is not None else "")
+    return sorted(judged, key=key)
 
 
 def level_of(row: ModeVerdict) -> tuple[str, str, str]:
@@ -183,16 +176,12 @@ def number(value: float | None) -> str:
 
 def share_of(row: ModeVerdict) -> str:
     """ "97 %": of the peak."""
-    if row.share is None:
-        return ""
-    return f"{100 * row.share:.0f} %" if 0 <= row.share < 9.99 else "?"
+    return "" if row.share is None else f"{100 * row.share:.0f} %" if 0 <= row.share < 9.99 else "?"
 
 
 def ratio_of(row: ModeVerdict) -> str:
     """ "6.2": times the rate of FP32."""
-    if row.ratio is None:
-        return ""
-    return f"{row.ratio:.1f}" if 0 <= row.ratio < 999 else "?"
+    return "" if row.ratio is None else f"{row.ratio:.1f}" if 0 <= row.ratio < 999 else "?"
 
 
 def can_be_proven(row: ModeVerdict) -> bool:
@@ -201,21 +190,19 @@ def can_be_proven(row: ModeVerdict) -> bool:
 
 def proven(judged: Iterable[ModeVerdict]) -> str:
     """ "all 5 modes proven at L0, L1 and L2 (PyTorch)." """
-    modes: dict[str, list[ModeVerdict]] = {}
-    for row in judged:
-        if can_be_proven(row):
-            modes.setdefault(row.mode, []).append(row)
-    if not modes:
+    every = list(filter(can_be_proven, judged))
+    if not every:
         return "no mode of theirs was run."
-    every = [row for rows in modes.values() for row in rows]
-    whole = [mode for mode, rows in modes.items() if all(r.verdict == "proven" for r in rows)]
+    missing = [row for row in every if row.verdict != "proven"]
+    modes = dict.fromkeys(row.mode for row in every)
+    whole = [mode for mode in modes if mode not in {row.mode for row in missing}]
     levels = _levels(every)
-    if len(whole) == len(modes):
-        count = f"all {len(whole)} modes" if len(whole) > 1 else label(modes[whole[0]][0])
+    if not missing:
+        count = f"all {len(whole)} modes" if len(whole) > 1 else label(every[0])
         return f"{count} proven at {levels}."
-    missing = by_level(row for row in every if row.verdict != "proven")
-    names = "; ".join(f"{', '.join(dict.fromkeys(w))} ({where})" for where, w in missing.items())
-    count = f"{len(whole) or 'none'} of {len(modes)} mode{'' if len(modes) == 1 else 's'}"
+    labels = by_level(missing).items()
+    names = "; ".join(f"{', '.join(dict.fromkeys(words))} ({where})" for where, words in labels)
+    count = f"{len(whole) or 'none'} of {number_of(len(modes), 'mode')}"
     return f"{count} proven at {levels}; not proven: {names}."
 
 

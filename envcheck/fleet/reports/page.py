@@ -42,7 +42,7 @@ def render(result: FleetResult) -> str:
         kind=worst(result),
         word=verdict[:1].upper() + verdict[1:],
         about=", ".join(about),
-        when=f"Collected {' to '.join(ends)}" if ends else "",
+        facts=[("Collected", " to ".join(ends))],
         simulated=words.simulated(result),
     )
     return html.page(
