@@ -17,12 +17,3 @@ def test_a_machine_is_as_it_was_a_moment_ago(tmp_path: Path) -> None:
     assert not report["facts"] and not report["other_machine"]
     assert report["verdict"] == "same" and report["facts_compared"] > 10
     assert not [one for one in report["only"] if "rates" in one["words"]], "as deep as before"
-
-
-def test_another_machine_by_way_of_a_pipe(tmp_path: Path) -> None:
-    before = tmp_path / "before.json"
-    assert envcheck("demo", "healthy", "--save", before, "--output", tmp_path / "x").returncode == 0
-    ill = tmp_path / "ill.json"
-    envcheck("demo", "heat", "--save", ill, "--output", tmp_path / "y")
-    piped = envcheck("diff", before, "-", stdin=ill.read_bytes())
-    assert piped.returncode == 1 and piped.stdout.startswith(b"The verdict became worse")

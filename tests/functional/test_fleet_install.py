@@ -79,13 +79,6 @@ def test_run_again_it_goes_on_with_what_is_left(world: Rollout) -> None:
     assert world.on("gpu03", "find ~/.cache/envcheck-fleet/*/files -type f") == ""
 
 
-def test_nothing_is_fetched_twice(world: Rollout) -> None:
-    fetched = [one.path for one in world.demo.index.asked(".whl") if one.method == "GET"]
-    files = [path for path in fetched if not path.endswith(".metadata")]
-    assert any("demo_framework-2.0" in path for path in files)
-    assert sorted(files) == sorted({*files})
-
-
 def test_the_playbook_alone_does_the_same(world: Rollout, tmp_path: Path) -> None:
     world.fleet("playbook", tmp_path / "mine")
     fit = world.keep / "envcheck_fit.yaml"

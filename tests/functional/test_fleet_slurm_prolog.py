@@ -8,19 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from slurm_prologs import DRV_002, WrittenSlurm, fails, log_of, looks_at, made, run
+from slurm_prologs import WrittenSlurm, fails, log_of, looks_at, made, run
 
 GPU_NODE = "gpu07|idle|gpu:h100:8(S:0-1)|Unknown|none"
-OTHER = "gpu08|idle|gpu:h100:8|Unknown|none"
-
-
-def test_a_node_with_a_faulty_driver_is_drained_with_code_and_words(tmp_path: Path) -> None:
-    slurm = WrittenSlurm(tmp_path, OTHER, GPU_NODE)
-    done = run(tmp_path, made(tmp_path, looks_at(tmp_path, "driver-update")))
-    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b""), log_of(tmp_path)
-    (update,) = slurm.updates()
-    assert update.startswith(f"update NodeName=gpu07 State=DRAIN Reason={DRV_002}")
-    assert f" gpu07 job=12 drained: {DRV_002}" in log_of(tmp_path)
 
 
 @pytest.mark.parametrize(

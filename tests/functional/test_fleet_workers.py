@@ -19,7 +19,7 @@ from envcheck.exit_codes import CouldNotLook
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet import workers
 from envcheck.fleet.folder import FleetFolder
-from envcheck.fleet.judging import judge, judged
+from envcheck.fleet.judging import judged
 from envcheck.fleet.result import result
 from envcheck.fleet.work import ToJudge
 from envcheck.fleet.workers import side_by_side
@@ -54,13 +54,6 @@ def children() -> set[int]:
 
 def work(folder: FleetFolder) -> list[ToJudge]:
     return [ToJudge(member=m, file=str(folder.file(m.name))) for m in folder.members()]
-
-
-def test_processes_say_what_one_alone_says(folder: FleetFolder) -> None:
-    members = folder.members()
-    alone = [judge(folder, member) for member in members]
-    assert list(judged(folder, members)) == alone
-    assert list(side_by_side(work(folder), 3)) == alone
 
 
 def test_a_killed_process_costs_nothing(folder: FleetFolder) -> None:

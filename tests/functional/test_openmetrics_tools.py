@@ -11,8 +11,6 @@ from processes import PATIENCE
 
 from envcheck.cli.demo import NAMES
 
-parsers = pytest.importorskip("prometheus_client", reason="no prometheus-client here")
-
 
 @pytest.fixture(params=sorted({*NAMES} - {"bench"}))
 def text(request: pytest.FixtureRequest) -> str:
@@ -26,20 +24,6 @@ def test_the_reference_parser_takes_it(text: str) -> None:
 
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert families["envcheck_check"].samples and families["envcheck_check"].documentation
-
-
-def test_the_older_format_s_parser_reads_the_same(text: str) -> None:
-    from prometheus_client.openmetrics import parser as new
-    from prometheus_client.parser import text_string_to_metric_families as old
-
-    def told(families: object) -> list[object]:
-        return [
-            (one.name, one.labels, one.value)
-            for family in families  # type: ignore[attr-defined]
-            for one in family.samples
-        ]
-
-    assert told(old(text)) == told(new.text_string_to_metric_families(text))
 
 
 def test_promtool_finds_nothing(text: str) -> None:

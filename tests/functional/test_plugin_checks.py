@@ -130,16 +130,6 @@ def test_what_cannot_be_used_is_a_finding(install: Install, source: str, reason:
     assert "fans" not in registry.areas()
 
 
-def test_what_it_names_has_to_be_there(install: Install) -> None:
-    install(GOOD, "acme_fans:nothing")
-    assert "AttributeError" in problem()
-
-
-def test_what_it_names_has_to_be_called(install: Install) -> None:
-    install(GOOD, "acme_fans:AREA")
-    assert "not callable" in problem()
-
-
 @pytest.mark.parametrize("group", plugins.GROUPS)
 def test_a_plug_in_of_any_group_that_cannot_be_loaded(install: Install, group: str) -> None:
     install(CRASHES, "acme_of_nowhere", group)

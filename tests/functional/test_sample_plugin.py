@@ -20,28 +20,8 @@ from processes import PATIENCE
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLUGIN = REPOSITORY / "tests" / "plugin"
 FACE = '"envcheck.reports" = {'
-BAD = {  # in pyproject.toml: entry points that cannot be used
-    FACE: f'{FACE} raises = "acme_uptime.bad:raises", ends = "acme_uptime.bad:ends",'
-    ' number = "acme_uptime.bad:number", json = "acme_uptime.face:render",'
-    ' missing = "acme_of_nowhere:render",',
-    '"envcheck.probes" = {': '"envcheck.probes" = { slow = "acme_uptime.slow",'
-    ' dead = "acme_uptime.dead", nvml = "acme_uptime.probe",',
-}
-FILES = {
-    "bad.py": "def raises(report): raise KeyError('no\\x1b[31m\\nface')\n"
-    "def ends(report): raise SystemExit(0)\ndef number(report): return 5\n",
-    "slow.py": 'DOCUMENT = "machine"\nDEADLINE = 1\ndef collect(c):\n    import time; time.sleep(60)\n',
-    "dead.py": 'DOCUMENT = "machine"\nDEADLINE = 1\ndef collect(c):\n    import os; os.abort()\n',
-    "broken.toml": "name = [",
-    "tensorflow.toml": "",
-}
 
 Envcheck = Callable[..., CompletedProcess[str]]
-
-
-def source_lines() -> int:
-    files = [path for path in PLUGIN.rglob("*") if path.suffix in (".py", ".toml")]
-    return sum(len(path.read_text().splitlines()) for path in files)
 
 
 def installed(folder: Path, source: Path) -> Envcheck:
@@ -89,30 +69,12 @@ def plugged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Envcheck]:
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Envcheck]:
-    folder = tmp_path_factory.mktemp("broken")
-    source = copied(folder / "source")
-    text = (source / "pyproject.toml").read_text()
-    for old, new in BAD.items():
-        assert old in text
-        text = text.replace(old, new)
-    (source / "pyproject.toml").write_text(text)
-    for name, content in FILES.items():
-        (source / "acme_uptime" / name).write_text(content)
-    yield installed(folder, source)
-
-
-@pytest.fixture(scope="module")
 def snapshot(plugged: Envcheck, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     file = tmp_path_factory.mktemp("snapshot") / "machine.json"
     done = plugged("collect", "--level=quick", "--output", file)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(file.read_text())
     return found
-
-
-def test_it_is_short() -> None:
-    assert source_lines() < 60
 
 
 def test_the_page_shows_what_is_there() -> None:
@@ -173,51 +135,3 @@ def test_the_single_file_brings_its_probe_along(plugged: Envcheck, tmp_path: Pat
     argv += ["--request", json.dumps({"probes": ["acme_uptime"]})]
     done = subprocess.run(argv, capture_output=True, check=True)
     assert json.loads(done.stdout)["machine"]["extensions"]["acme_uptime"]["outcome"] == "ok"
-
-
-def test_what_cannot_be_used_is_a_finding(broken: Envcheck) -> None:
-    done = broken("doctor", "--only", "plugins", "--format", "json")
-    results = {result["code"]: result for result in json.loads(done.stdout)["results"]}
-    assert "Traceback" not in done.stderr
-    said = "\n".join(finding["message"] for finding in results["PLG-001"]["findings"])
-    for name, why in {
-        "nvml (envcheck.probes)": "envcheck itself has one of this name",
-        "json (envcheck.reports)": "envcheck itself has one of this name",
-        "missing (envcheck.reports)": "No module named 'acme_of_nowhere'",
-        "acme_stacks (envcheck.stacks)": "there is a stack tensorflow already",
-    }.items():
-        assert re.search(rf"{re.escape(name)} of acme-uptime cannot be used: .*{why}", said), said
-    assert "broken.toml" in said
-    hung, dead = sorted(
-        results["PLG-002"]["findings"], key=lambda f: f["subjects"][0]["name"] != "slow"
-    )
-    assert "gave no answer within" in hung["message"]
-    assert "SIGABRT" in dead["message"]
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("raises", "KeyError: "),
-        ("ends", "SystemExit: 0"),
-        ("number", "gave int, not text"),
-        ("missing", "ModuleNotFoundError"),
-    ],
-)
-def test_a_face_that_fails_is_one_sentence(
-    broken: Envcheck, snapshot: dict[str, Any], tmp_path: Path, name: str, why: str
-) -> None:
-    file = tmp_path / "machine.json"
-    file.write_text(json.dumps(snapshot))
-    done = broken("doctor", "--from", file, "--format", name)
-    assert (done.returncode, done.stdout) == (4, "")
-    failed = f"the report format of the plug-in {name} of acme-uptime failed: "
-    assert failed in done.stderr and why in done.stderr and "\x1b" not in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_stacks_that_are_broken_leave_the_others_alone(
-    broken: Envcheck, snapshot: dict[str, Any], tmp_path: Path
-) -> None:
-    assert "1.26.4" in releases(broken, snapshot, tmp_path)
-    assert broken("doctor", "--format", "nonsense").returncode == 2

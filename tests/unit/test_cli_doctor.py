@@ -32,20 +32,6 @@ def test_less_and_more(capsys: pytest.CaptureFixture[str], machine: str) -> None
     assert "machine.nvml.gpus[3].clock_sm_mhz = 345 (" in full and "clock_sm_mhz = 345;" in text
 
 
-def test_markdown(capsys: pytest.CaptureFixture[str], machine: str) -> None:
-    assert printed(capsys, machine, "--format", "markdown").startswith(f"**✗ {VERDICT}**\n")
-
-
-@pytest.mark.parametrize("options", [("-v", "-q"), ("--format", "xml")])
-def test_what_excludes_each_other(
-    capsys: pytest.CaptureFixture[str], machine: str, options: tuple[str, ...]
-) -> None:
-    with pytest.raises(SystemExit) as stop:
-        run(["doctor", "--from", machine, *options])
-    assert stop.value.code == 2
-    assert capsys.readouterr().out == ""
-
-
 def test_a_file_gets_signs_and_no_colour(
     capsys: pytest.CaptureFixture[str], machine: str, tmp_path: Path
 ) -> None:

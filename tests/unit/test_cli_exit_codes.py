@@ -88,27 +88,3 @@ def test_what_is_found_decides(
     assert (report["status"] == "problems") == (
         name in ("fail", "lost", "empty") and "no problem" not in verdict
     )
-
-
-def test_a_ci_server_is_told_what_the_exit_code_says(
-    saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["doctor", "--from", str(saved / "warn"), "--format", "junit"]
-    assert (run(command), 'failures="0"' in capsys.readouterr().out) == (0, True)
-    assert run([*command, "--fail-on", "warn"]) == 1
-    assert '<testsuites name="envcheck doctor" tests="' in (told := capsys.readouterr().out)
-    assert told.count('failures="1"') == 2, "of all, and of the GPUs"
-
-
-def test_what_was_left_out_is_not_told_of(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(["doctor", "--from", str(saved / "healthy"), "--only", "host"])
-    told = capsys.readouterr().out
-    assert "\nOK Host\n" in told
-    assert "Kernel" not in told and "left out by" not in told and "--target" not in told
-
-
-def test_a_snapshot_from_elsewhere_is_not_this_machine(
-    saved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(["doctor", "--from", str(saved / "fail")])
-    assert capsys.readouterr().out.endswith(", on that machine:\nenvcheck doctor\n")

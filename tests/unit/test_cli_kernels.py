@@ -70,27 +70,6 @@ def test_options_that_contradict_each_other_are_named(argv: str) -> None:
     kernels.refuse(parsed(), "--from")
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "words"),
-    [
-        ("--kernels", "L0,L3", "'L3' is not one of L0, L1, L2"),
-        ("--kernels", "", "'' is not one of L0, L1, L2"),
-        ("--modes", "fp64", "'fp64' is not one of fp32, tf32, fp16, bf16, int8, fp8"),
-        ("--gpu", "0,x", "'0,x' is not"),
-        ("--gpu", "-1", "'-1' is no"),
-        ("--gpu", "GPU-1", "'GPU-1' is no"),
-    ],
-)
-def test_a_word_that_is_no_choice_is_named(
-    option: str, value: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for parse in (parsed, lambda *argv: collector_main._arguments(argv)):
-        with pytest.raises(SystemExit) as stop:
-            parse(f"{option}={value}")
-        assert stop.value.code == 2
-        assert words in capsys.readouterr().err
-
-
 class Called(Exception):
     """In place of a collector that is started."""
 
@@ -125,23 +104,3 @@ def test_the_commands_pass_them_on(
 ) -> None:
     run([*argv.split(), "--target", "/env"])
     assert [call["kernels"] for call in calls] == [expected]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "gpus", "bound"),
-    [
-        (Kernels(gpus=[2]), [2], collection.DEADLINE + collection.KERNELS),
-        (None, None, collection.DEADLINE),
-    ],
-)
-def test_the_collector_gets_the_time_that_they_take(
-    monkeypatch: pytest.MonkeyPatch, chosen: Kernels | None, gpus: list[int] | None, bound: float
-) -> None:
-    def start(argv: list[str], deadline: float, **options: Any) -> None:
-        asked = json.loads(argv[argv.index("--request") + 1])["kernels"]
-        assert (asked and asked["gpus"], deadline) == (gpus, bound)
-        raise Called
-
-    monkeypatch.setattr(collection.process, "Child", start)
-    with pytest.raises(Called):
-        collection.collect(kernels=chosen)

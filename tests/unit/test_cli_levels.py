@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
@@ -14,13 +13,11 @@ from envcheck.cli import doctor, kernels
 from envcheck.cli.main import run
 from envcheck.cli.parser import Parser
 from envcheck.collection import Kernels
-from envcheck.collector import main as collector_main
-from envcheck.collector import systems
 from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
 from envcheck.facts.acceleration import Acceleration, SystemRun
 from envcheck.facts.base import Probe
-from envcheck.findings.model import CheckResult, Diagnosis
+from envcheck.findings.model import CheckResult
 
 NAMES = ["amp-graph", "amp-torch", "nccl", "tf-trt", "xla"]
 
@@ -94,39 +91,11 @@ def test_options_that_contradict_each_other_are_named(
         wanted(*argv.split(), only=only)
 
 
-def test_a_level_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run(["doctor", "--level", "deepest"])
-    assert "--level" in capsys.readouterr().err
-
-
-def test_the_collector_runs_all_systems_at_the_deep_level() -> None:
-    found = collector_main._arguments(["--level=deep"]).request.kernels
-    assert found.systems == sorted({one.name for one in systems.load()})
-    assert found.levels
-
-
-@pytest.mark.parametrize("products", [True, False])
-def test_what_the_core_asks_for_is_what_the_collector_reads(products: bool) -> None:
-    asked = Kernels(products=products, systems=["xla"], gpus=[1], busy_ok=True)
-    sent = json.dumps({"kernels": msgspec.to_builtins(asked)})
-    found = collector_main._arguments(["--request", sent]).request.kernels
-    assert (bool(found.levels), found.systems) == (products, ["xla"])
-    assert (found.gpus, found.busy_ok) == ([1], True)
-
-
 # -- exit codes, and replays
 
 
 def outcome(said: Any, **more: Any) -> CheckResult:
     return CheckResult(code="ACC-900", area="acceleration", title="XLA", outcome=said, **more)
-
-
-@pytest.mark.parametrize(
-    ("said", "code"), [("pass", 0), ("skipped", 0), ("warn", 0), ("could-not-run", 4), ("fail", 1)]
-)
-def test_each_state_s_exit_code(said: str, code: int) -> None:
-    assert doctor._exit_code(Diagnosis([outcome(said)]), "fail") == code
 
 
 @pytest.mark.parametrize(
@@ -157,10 +126,3 @@ def test_a_replay_says_what_the_run_said(
         said = capsys.readouterr().out
         assert state in said and told["reason"] in said
     assert run(["doctor", "--from", str(file), "--only", "xla", "--exit-zero"]) == 0
-
-
-def test_help_names_the_levels(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run(["doctor", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "quick: facts; standard (default): and Tensor Cores; deep: and AMP, XLA, NCCL" in said

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.cli.main import build_parser, run
+from envcheck.cli.main import run
 from envcheck.exit_codes import ExitCode
 from envcheck.invocation import VARIABLE
-from envcheck.suggestions import did_you_mean, nearest
 
 
 @pytest.fixture(autouse=True)
@@ -80,16 +79,6 @@ def test_the_exit_code_is_the_command_s(capsys: pytest.CaptureFixture[str], comm
 def test_a_typo_is_told_before_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--otput" in refused(capsys, "bundle tensorflow --otput x")[0]
     assert refused(capsys, "bundle tensorflow")[0] == "envcheck: bundle needs --output"
-
-
-def test_an_abbreviation_goes_on_working() -> None:
-    assert build_parser(["doctor"]).parse_args(["doctor", "--targ", "x"]).target == "x"
-
-
-def test_nearest_minds_no_case_and_says_nothing_where_nothing_is_near() -> None:
-    assert nearest("Drv-02", ["DRV-002", "GPU-002"]) == "DRV-002"
-    assert (nearest("pdf", ["text", "json"]), nearest("", ["text"]), nearest("x", [])) == ("",) * 3
-    assert did_you_mean("pdf", ["text"]) == ""
 
 
 @pytest.mark.parametrize(

@@ -64,17 +64,7 @@ def test_without_a_name_it_lists_them(capsys: pytest.CaptureFixture[str]) -> Non
         assert f"  {name:18}{title}\n" in shown
 
 
-def test_options_without_a_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", "--format", "json"]) == 2
-    streams = capsys.readouterr()
-    assert (streams.out, "NAME" in streams.err) == ("", True)
-
-
 @pytest.mark.parametrize("face", ["--format junit", "--format markdown"])
 def test_a_bench_has_faces_of_its_own(face: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "bench", *face.split()]) == 2
     assert "a bench is shown as text, json" in capsys.readouterr().err
-    for name, what in (("heat", "machine report"), ("bench", "bench")):
-        assert run(["demo", name, "--format", "html"]) == 0
-        told = capsys.readouterr().out
-        assert told.startswith("<!DOCTYPE html>") and f"<b>envcheck</b> {what}" in told

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 
 import msgspec
 
 from envcheck.checks.registry import Check
-from envcheck.collector.kernels.vectors import VECTORS, encode
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import Verdict
-from envcheck.reports.explain import explain, explain_all, explain_page
-from envcheck.tensorcores.model import multiply_add
+from envcheck.reports.explain import explain, explain_all
 
 
 def nothing(view: SnapshotView) -> Iterator[Verdict]:
@@ -34,9 +31,6 @@ MISMATCH = Check(
     judge=nothing,
 )
 OTHER = msgspec.structs.replace(MISMATCH, about="About.", sources=(), follows=())
-TENSOR = msgspec.structs.replace(
-    OTHER, code="TC-001", area="tensorcores", title="Tensor Cores engage"
-)
 HOST = msgspec.structs.replace(OTHER, code="HOST-001", area="host", title="word " * 30)
 
 
@@ -79,37 +73,3 @@ def test_the_table_of_all_codes_by_area() -> None:
     assert lines[-1] == "envcheck explain CODE"
     assert all(len(line) <= 80 for line in lines)
     assert plain(explain_all([HOST, MISMATCH], colour=True)) == text
-
-
-def words(name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """A vector's a and b as FP16 words."""
-    vector = VECTORS[name]
-    a, b = (tuple(encode(x, "fp16") for x in values) for values in (vector.a, vector.b))
-    return a, b
-
-
-def by_tensor_core(name: str, compute_capability: str) -> str:
-    a, b = words(name)
-    zeros = (0,) * (16 - len(a))
-    return f"{multiply_add(a + zeros, b + zeros, 0, 'fp16', 'fp32', compute_capability):08X}"
-
-
-def test_the_page_adds_s1_as_the_model_does() -> None:
-    text = explain_page("tensor-cores")
-    first, second = (x * y for x, y in zip(VECTORS["S1"].a, VECTORS["S1"].b, strict=True))
-    assert (first, second) == (1, Fraction(3, 2) / 2**23)
-    assert "    1 × 1               = 1\n    2^-12 × 1.5 × 2^-11 = 1.5 × 2^-23\n" in text
-    told = dict(re.findall(r"^    (CUDA core|Tensor Core) .* ([0-9A-F]{8})$", text, re.MULTILINE))
-    assert {by_tensor_core("S1", cc) for cc in ("7.0", "8.0", "9.0")} == {told["Tensor Core"]}
-    assert encode(Fraction(1), "fp32") == 0x3F800000
-    assert encode(1 + Fraction(1, 2**23), "fp32") == 0x3F800001
-
-
-CAPABILITIES = {
-    "V100": "7.0",
-    "T4": "7.5",
-    "A100": "8.0",
-    "Ada": "8.9",
-    "H100": "9.0",
-    "B200": "10.0",
-}

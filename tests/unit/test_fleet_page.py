@@ -47,12 +47,6 @@ def test_foreign_words_stay_in_their_places() -> None:
     assert "<script>alert" not in text and "<img" not in text
 
 
-def test_the_address_of_a_page_is_quoted() -> None:
-    machine = fleet_results.machine("a/b?#<")
-    text = page.render(result([replace(machine, page="%61%2Fb.html")]))
-    assert 'href="%2561%252Fb.html"' in text
-
-
 def test_it_is_written_and_nothing_stale_stays(tmp_path: Path) -> None:
     head = html.Masthead(about_what="machine", title="x", kind="pass", word="ok")
     stale = html.page("x", head, [], generator=html.OF_A_FLEET)

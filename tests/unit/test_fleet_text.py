@@ -11,11 +11,8 @@ from fleet_results import (
     machine,
     rate_outlier,
 )
-from msgspec.structs import replace
 
-from envcheck.fleet.model import FleetResult
 from envcheck.fleet.reports import text, words
-from envcheck.fleet.result import result
 
 
 @pytest.mark.parametrize(
@@ -50,41 +47,6 @@ def test_what_is_odd_is_told_with_the_many() -> None:
     assert "GPU 6: FP16 at L0 529.4 TFLOP/s, 7.0% below the median 569.3 of 208" in shown
     assert "also FP8 at L0: 5.1 % below, b, 2 more" in shown
     assert "b, c, d" in " ".join(text.render(found, verbose=True).split())
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"value": ""}, "GPU 3: no VBIOS; 207 of 208 devices have 96.00.74"),
-        ({"usual": "", "devices": []}, "VBIOS 96.00.5E; 207 of 208 devices have none"),
-        (
-            {"per": "machine", "because": "GPU-1"},
-            "GPU 3: VBIOS 96.00.5E; 207 of 208 have 96.00.74 (see GPU-1)",
-        ),
-        (
-            {"devices": list("abcdef")},
-            "a, b, c, d, 2 more: VBIOS 96.00.5E; 207 of 208 devices have 96.00.74",
-        ),
-    ],
-)
-def test_an_odd_attribute(changes: dict[str, object], told: str) -> None:
-    assert words.attribute_outlier(replace(attribute_outlier("a"), **changes)) == told
-
-
-def lines(result: FleetResult, verbose: bool = False) -> list[str]:
-    return text.render(result, utf8=False, verbose=verbose).splitlines()
-
-
-def test_what_came_and_cannot_be_read_is_no_silence() -> None:
-    bad = [
-        replace(machine(name, "unanswered"), answer="unreadable", reason="it is empty")
-        for name in "ab"
-    ]
-    found = result([machine("c", "healthy"), machine("d", "unanswered"), *bad])
-    assert words.verdict(found) == "1 of 4 machines is healthy, 1 did not answer, 2 cannot be read"
-    shown = text.render(found, utf8=False)
-    assert "1 did not answer, 2 cannot be read" in shown
-    assert "its Snapshot cannot be read: it is empty" in shown
 
 
 @pytest.mark.parametrize("face", [text.render, text.brief])

@@ -64,14 +64,6 @@ def test_a_page_names_every_gpu_and_every_problem(name: str) -> None:
         assert all(f"GPU {number}" in words for number in range(8))
 
 
-def test_the_sections_come_in_their_order() -> None:
-    _, _, html = demo("silent-systems")
-    found = [given["id"] for given in Reading(html).all("section")]
-    assert found == ["problems", "machine", "tensor-cores", "acceleration", "checks"]
-    listed = [given["href"] for given in Reading(html).all("a") if given["href"] != "#main"]
-    assert listed == [f"#{one}" for one in found]
-
-
 def test_a_soak_has_its_table() -> None:
     soaked = soak_runs.snapshot(soak_runs.gpu(0), soak_runs.gpu(1))
     html = page(soaked)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from msgspec.structs import replace
-from whole import whole
 
 from envcheck.checks.engine import diagnose
 from envcheck.cli.demo import NAMES, _packaged
@@ -99,9 +97,3 @@ def test_foreign_words_cannot_leave_their_label() -> None:
     ((name, of_it),) = samples(text)
     assert name == "envcheck_x" and "\x1b" not in text
     assert dict(of_it)["model"].startswith('a\\"} 1 envcheck_status')
-
-
-def test_a_time_that_is_none_is_left_out() -> None:
-    snapshot = whole()
-    machine = replace(snapshot.machine, collected_at="yesterday")
-    assert "snapshot_time" not in rendered(replace(snapshot, machine=machine))

@@ -108,11 +108,6 @@ def test_each_state_has_its_line(width: int) -> None:
     assert plain.isascii() and "\x1b" not in plain
 
 
-def test_there_is_no_section_where_nothing_was_asked_for() -> None:
-    silent = [one for one in RESULTS if one.reason in (DEEPER, LEFT_OUT)]
-    assert len(silent) == 2 and told(80, silent) == ""
-
-
 def test_every_system_that_is_judged_can_be_run_and_every_title_fits_its_column() -> None:
     assert set(all_systems()) == {one.name for one in systems.load()}
     for check in all_checks():

@@ -7,8 +7,6 @@ from typing import Any
 
 import demos
 import pytest
-from judged_rows import h100 as proven_rows
-from judged_rows import report_on
 from reported import consequence, eight_gpus, finding, report_of, result
 from test_report_verdict import hot, no_gpu
 
@@ -63,14 +61,3 @@ def test_evidence_is_short_and_consequences_are_one_line() -> None:
     assert lines[3].startswith("  → consequences: B-1, B-3") and lines[3].endswith("…")
     assert "NVML" not in block and "machine." not in block
     assert all(len(line) <= 80 for line in lines)
-
-
-def test_tensor_cores_are_a_sentence_where_all_is_proven() -> None:
-    report, snapshot = report_on(proven_rows()), eight_gpus()
-    text = terminal.render(report, snapshot)
-    assert "\nTensor Cores: all 5 modes proven at L0, L1 and L2 (PyTorch).\n" in text
-    assert "TF32 402, FP16 731, BF16 744, FP8 1450 TFLOP/s; INT8 1421 TOP/s" in " ".join(
-        text.split()
-    )
-    assert "Bits:" not in text and "×FP32" not in text
-    assert "×FP32" in terminal.render(report, snapshot, verbose=True)

@@ -7,20 +7,16 @@ from typing import Any
 
 import jsonschema
 import pytest
-from build import snapshot
 from reported import (
     eight_gpus,
     every_outcome,
     no_gpu,
     report_of,
     result,
-    skipped,
 )
 
 from envcheck import json_text
-from envcheck.facts.host import Host
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import Unjudged
 from envcheck.reports import model
 from envcheck.reports.model import SCHEMA, status_of, worst
 
@@ -117,21 +113,3 @@ def test_the_status_is_that_of_the_worst_outcome(
     results = [result(f"HOST-{n:03}", "host", outcome) for n, outcome in enumerate(outcomes)]
     assert (status_of(results), worst(results)) == (status, the_worst)
     assert report_of(*results).status == status
-
-
-def test_what_root_would_add_is_said_once() -> None:
-    log = "kernel log: only root may read it"
-    results = [
-        skipped("KRN-009", "kernel", log, needs_root=True),
-        skipped("KRN-010", "kernel", log, needs_root=True),
-        skipped("PCI-004", "pci", "PCI errors: only root may read it", needs_root=True),
-        skipped("HOST-003", "host", "not supported here"),
-    ]
-    added = "kernel log (KRN-009, KRN-010), PCI errors (PCI-004)"
-    user, root = snapshot(host=Host(is_root=False)), snapshot(host=Host(is_root=True))
-    assert report_of(*results, facts=user).root == f"As root, envcheck would also read: {added}."
-    assert report_of(*results, facts=root).root == f"Not readable here, even as root: {added}."
-    assert report_of(results[3]).root == ""
-    gap = [Unjudged("skipped", log, needs_root=True)]
-    follows = result("KRN-009", "kernel", "skipped", consequence_of="KRN-001", unjudged=gap)
-    assert report_of(follows).root == "", "root would not help where the cause is another"

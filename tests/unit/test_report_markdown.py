@@ -81,14 +81,3 @@ def test_nothing_ends_a_fence(text: str) -> None:
     body = markdown.fence([text, "```", text])[2]
     ticks = opening.removesuffix("sh")
     assert closing == ticks and ticks not in body
-
-
-@given(st.text(st.characters(codec="utf-8"), max_size=40))
-@settings(max_examples=100, deadline=None)
-def test_a_code_span_holds_its_text(text: str) -> None:
-    span = markdown.code(text)
-    ticks = re.match("`+", span)
-    assert ticks is not None
-    inside = span[len(ticks[0]) : -len(ticks[0])]
-    assert inside.strip() == text.strip()
-    assert ticks[0] not in re.findall("`+", inside)

@@ -16,13 +16,12 @@ from reported import (
     finding,
     report_of,
     result,
-    skipped,
 )
 
 from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import CheckResult, Remedy, Unjudged
+from envcheck.findings.model import CheckResult, Remedy
 from envcheck.reports import terminal
 
 
@@ -81,15 +80,6 @@ def test_prose_fits_and_commands_are_not_touched(width: int) -> None:
         assert len(line) <= width or len(line.split()) == 1, line
 
 
-def test_a_command_of_several_lines_stays_one_piece() -> None:
-    command = "cat > x <<'EOF'\n\tkey = [value]\n  indented " + "y" * 90 + "\nEOF"
-    failed = result(
-        "X-1", "host", "fail", findings=[finding("Bad.", remedy=Remedy("Do:", [command]))]
-    )
-    assert f"\n{command}\n" in shown(failed)
-    assert f"\n{command}\n" in shown(failed, utf8=False)
-
-
 @pytest.mark.parametrize("colour", [False, True])
 def test_facts_are_never_markup_nor_escape_sequences(colour: bool) -> None:
     failed = result(
@@ -146,23 +136,6 @@ def test_real_values_come_back_for_tokens() -> None:
     assert text.endswith("envcheck doctor --target '/home/ann b/tf'\n"), "quoted for the shell"
 
 
-def test_an_area_that_only_root_can_judge_says_so_and_others_say_why() -> None:
-    root = skipped("KRN-001", "kernel", "kernel log: only root may read it", needs_root=True)
-    half = result(
-        "PCI-001",
-        "pci",
-        "skipped",
-        reason="not supported here; AER: only root may read it",
-        unjudged=[
-            Unjudged("skipped", "not supported here"),
-            Unjudged("skipped", "AER: only root may read it", needs_root=True),
-        ],
-    )
-    text = shown(root, half)
-    assert "- PCI: not supported here; AER: only root may read it" in text
-    assert "- Kernel: only root may read its facts" in text
-
-
 def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> None:
     commands = ["ls '<home-1>/x' '<home-1>/y'", "cat '<host-2>'"]
     failed = result(
@@ -174,34 +147,3 @@ def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> N
     )
     known = shown(failed, restore=lambda told: re.sub("<[a-z]+-[0-9]>", "real", told))
     assert "stand for" not in known and "ls real/x real/y" in known
-
-
-def test_the_next_thing_to_type() -> None:
-    fine = result("HOST-001", "host")
-    blind = could_not_run("DRV-004", "driver", "no answer")
-    warned = result("HOST-002", "host", "warn", findings=[finding("Small.", "warn")])
-    assert shown(fine, warned, blind).endswith("\nenvcheck explain DRV-004\n")
-    assert shown(fine, warned).endswith("\nenvcheck explain HOST-002\n")
-    assert shown(fine).endswith("\nenvcheck doctor --target PATH\n")
-    assert "\nenvcheck" not in shown(fine, facts=eight_gpus(), verbose=False), (
-        "nothing is to be done"
-    )
-
-
-def test_a_check_that_crashed_shows_both_its_gap_and_its_finding() -> None:
-    crashed = could_not_run(
-        "GPU-009",
-        "gpu",
-        "the check crashed: KeyError: 'x' (judge, line 3)",
-        findings=[
-            finding(
-                "envcheck's own check GPU-009 crashed.",
-                "warn",
-                remedy=Remedy("Please report it.", ["envcheck collect --output snapshot.json"]),
-            )
-        ],
-    )
-    text = shown(crashed)
-    assert 'COULD NOT RUN GPU-009 "Title of GPU-009": the check crashed: KeyError' in one_line(text)
-    assert "WARN GPU-009 envcheck's own check GPU-009 crashed." in text
-    assert "\nenvcheck collect --output snapshot.json\n" in text

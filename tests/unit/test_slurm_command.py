@@ -39,23 +39,6 @@ def test_a_job_of_its_own_with_all_gpus_of_the_node_and_nothing_of_our_environme
 
 
 @pytest.mark.parametrize(
-    "options",
-    [["--gres=gpu:1"], ["--gpus-per-node", "8"], ["-G8"], ["--exclusive"], ["--gpus=8"]],
-)
-def test_the_users_own_words_about_gpus_are_enough(options: list[str]) -> None:
-    words = command(*options)
-    assert "--gres=gpu:8" not in words
-    assert words.index("--quiet") > words.index(options[0])
-
-
-def test_the_users_options_come_after_ours_and_win() -> None:
-    words = command("-p", "all", "--export=ALL", "--immediate=300")
-    assert words.index("--export=ALL") > words.index("--export=PATH,HOME,USER,LOGNAME,LANG")
-    assert words.index("-p") > words.index("--partition=a100")
-    assert words.index("--nodelist=gpu01") > words.index("--immediate=300")
-
-
-@pytest.mark.parametrize(
     "word", ["-w", "-wgpu01", "--nodelist=gpu01", "-N4", "--label", "-n", "--pty"]
 )
 def test_which_nodes_is_not_said_to_srun(word: str) -> None:
