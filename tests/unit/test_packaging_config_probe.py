@@ -131,6 +131,7 @@ def test_the_small_toml_reader_agrees_with_the_real_one(
         lines += [
             f"  {key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()
         ]
+    lines += ["over-lines = [", '    "one",  # of two', '    "two",', "]"]
     text = "\n".join(lines)
     assert toml.Reader(text).document() == tomllib.loads(text)
 
