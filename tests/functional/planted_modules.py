@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 NAMES = (
-    *("venv", "pip", "ensurepip", "virtualenv", "sitecustomize", "usercustomize"),
-    *("sysconfig", "glob", "backend", "setuptools"),
-)
+    "venv", "pip", "ensurepip", "virtualenv", "sitecustomize", "usercustomize",
+    "sysconfig", "glob", "backend", "setuptools",
+)  # fmt: skip
 
 
 def plant(folder: Path) -> Path:

@@ -14,11 +14,11 @@ os.environ["SHIM_SLOW"] = "0"
 _driver = ctypes.CDLL("libcuda.so.1")
 _blas = ctypes.CDLL("libcublas.so.12")
 _blas.cublasGemmEx.argtypes = [
-    *[ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int],
-    *[ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int],
-    *[ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p],
-    *[ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int],
-]
+    ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
+    ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p,
+    ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+]  # fmt: skip
 
 __version__ = "2.9.0+standin"
 version = SimpleNamespace(cuda="12.4")

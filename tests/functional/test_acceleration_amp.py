@@ -58,12 +58,12 @@ def test_tensorflow_1_has_no_policies(tmp_path: Path) -> None:
 
 BROKEN = {
     "policy that is not heeded": (
-        *("ACC-003", "tensorflow-2.15", "amp_keras"),
+        "ACC-003", "tensorflow-2.15", "amp_keras",
         "import tensorflow as tf\ntf.keras.mixed_precision.set_global_policy = lambda name: None",
         "0 of 3 convolutions and 0 of 3 products in 16 bits",
     ),
     "optimizer without a loss scale": (
-        *("ACC-003", "tensorflow-2.15", "amp_keras"),
+        "ACC-003", "tensorflow-2.15", "amp_keras",
         """
 import tensorflow as tf
 def compile(self, optimizer, loss, plain=tf.keras.Model.compile):
@@ -74,12 +74,12 @@ tf.keras.Model.compile = compile
         "without a loss scale",
     ),
     "autocast that does nothing": (
-        *("ACC-004", "torch", "amp_torch"),
+        "ACC-004", "torch", "amp_torch",
         "import contextlib, torch\ntorch.autocast = lambda *given, **more: contextlib.nullcontext()",
         "0 of 2 convolutions and 0 of 3 products",
     ),
     "GradScaler that steps at an overflow": (
-        *("ACC-004", "torch", "amp_torch"),
+        "ACC-004", "torch", "amp_torch",
         """
 import torch
 torch.amp.GradScaler.step = lambda self, optimizer: optimizer.step()
@@ -88,7 +88,7 @@ torch.amp.GradScaler.update = lambda self, new_scale=None: None
         "an overflow gets into the weights",
     ),
     "loss scale of the rewrite that spoils the weights": (
-        *("ACC-001", "tensorflow-1.15", "amp_graph"),
+        "ACC-001", "tensorflow-1.15", "amp_graph",
         """
 import tensorflow as tf
 from importlib import import_module
@@ -97,7 +97,7 @@ scale.DynamicLossScale.update = lambda self, grads: (tf.no_op(), tf.constant(Tru
 """,
         "lets an overflow into the weights",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", BROKEN)

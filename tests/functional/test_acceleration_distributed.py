@@ -39,10 +39,10 @@ CODES |= {"ACC-014": "horovod", "ACC-018": "spark"}
 def doctor(target: str, *only: str, **changes: str) -> dict[str, dict[str, Any]]:
     """The results of these systems, by their names."""
     result = envcheck(
-        *("doctor", "--target", real_target(target), "--format", "json", "--only", *only),
+        "doctor", "--target", real_target(target), "--format", "json", "--only", *only,
         timeout=PATIENCE,
         **changes,
-    )
+    )  # fmt: skip
     results = json.loads(result.stdout)["results"]
     found = {CODES[one["code"]]: one for one in results if one["code"] in CODES}
     return {name: dict(found[name]) for name in only}

@@ -149,8 +149,8 @@ def test_the_others_go_on_where_one_dies_and_its_death_has_a_time(
 ) -> None:
     kept = tmp_path / "kept.json"
     one = begin(
-        *("--for", "30s", "--every", "3s", "--format", "json", "--save", kept), dies="0:20", gpus=2
-    )
+        "--for", "30s", "--every", "3s", "--format", "json", "--save", kept, dies="0:20", gpus=2
+    )  # fmt: skip
     lines = [json.loads(line) for line in one.rest().splitlines() if line.startswith("{")]
     assert one.child.returncode == 1
     minutes, summary = lines[:-1], lines[-1]["summary"]

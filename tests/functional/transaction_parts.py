@@ -28,7 +28,7 @@ from envcheck.install.wheels.builder import artifact
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 IMAGE_STEPS = ["begun", "held", "pulled", "configured", "verified", "swapped", "done"]
-WHEEL_STEPS = [*("begun", "python", "fetched", "created", "installed"), *IMAGE_STEPS[3:]]
+WHEEL_STEPS = ["begun", "python", "fetched", "created", "installed", *IMAGE_STEPS[3:]]
 BOUND = 30  # seconds that a forked child may live
 
 

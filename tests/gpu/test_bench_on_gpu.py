@@ -26,21 +26,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that holds bench.json and bench.report.json."""
     folder = Path(os.environ.get("ENVCHECK_RUN") or tmp_path_factory.mktemp("bench"))
     if not (folder / "bench.json").exists():
-        told = envcheck(
-            *(
-                "bench",
-                "mlp",
-                "--rounds",
-                "3",
-                "--target",
-                TARGET,
-                "--exit-zero",
-                "--format",
-                "json",
-            ),
-            *("--save", folder / "bench.json"),
-        )
-        (folder / "bench.report.json").write_bytes(told.stdout)
+        arguments = ["mlp", "--rounds", "3", "--target", TARGET, "--exit-zero", "--format", "json"]
+        ended = envcheck("bench", *arguments, "--save", folder / "bench.json")
+        (folder / "bench.report.json").write_bytes(ended.stdout)
     return folder
 
 
@@ -74,5 +62,5 @@ def test_the_soak_says_the_same_from_its_snapshot(kept: Path) -> None:
     saved = kept / "soak.json"
     if not saved.exists():
         pytest.skip("tests/gpu/first.sh keeps one")
-    told = [envcheck("soak", "--from", saved, "--format", "json").stdout for _twice in range(2)]
-    assert told[0] == told[1] and json.loads(told[0])
+    first, again = (envcheck("soak", "--from", saved, "--format", "json").stdout for _ in range(2))
+    assert first == again and json.loads(first)

@@ -32,10 +32,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, dict[str, A
         report = json.loads((folder / "all.report.json").read_bytes())
         return load((folder / "all.json").read_bytes()), report
     saved = tmp_path_factory.mktemp("gpu") / "snapshot.json"
-    told = envcheck(
-        *("doctor", "--target", TARGET, "--format", "json", "--exit-zero", "--save", saved)
-    )
-    return load(saved.read_bytes()), json.loads(told.stdout)
+    arguments = ("--target", TARGET, "--format", "json", "--exit-zero", "--save", saved)
+    report = envcheck("doctor", *arguments).stdout
+    return load(saved.read_bytes()), json.loads(report)
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +50,8 @@ def of_level(judged: list[ModeVerdict], level: str) -> list[ModeVerdict]:
 
 @pytest.mark.parametrize("level", ["L0", "L1"])
 def test_every_mode_of_the_chip_is_proven(judged: list[ModeVerdict], level: str) -> None:
-    told = {j.mode: j for j in of_level(judged, level) if not j.control}
-    wrong = {m: j for m, j in told.items() if j.verdict not in ("proven", "not applicable")}
+    modes = {j.mode: j for j in of_level(judged, level) if not j.control}
+    wrong = {m: j for m, j in modes.items() if j.verdict not in ("proven", "not applicable")}
     assert not wrong, wrong
 
 
@@ -87,9 +86,6 @@ def test_the_snapshot_replays_to_the_same_report(run: Any, tmp_path: Path) -> No
 def test_the_same_verdicts_ten_times(judged: list[ModeVerdict]) -> None:
     first = {(j.level, j.mode): j.verdict for j in of_level(judged, "L0")}
     for _ in range(10):
-        told = envcheck(
-            *("doctor", "--format", "json", "--exit-zero", "--kernels", "L0"),
-            *("--only", "tensorcores"),
-        )
-        cores = json.loads(told.stdout)["tensor_cores"]
+        arguments = ("--format", "json", "--exit-zero", "--kernels", "L0", "--only", "tensorcores")
+        cores = json.loads(envcheck("doctor", *arguments).stdout)["tensor_cores"]
         assert {(j["level"], j["mode"]): j["verdict"] for j in cores} == first

@@ -11,39 +11,11 @@ from itertools import pairwise
 _VOID = {"meta", "link", "br"}
 # What the pages are made of; and of a drawing. Anything else came from somewhere else.
 _TAGS = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "link",
-        "style",
-        "script",
-        "body",
-        "div",
-        "header",
-        "nav",
-        "main",
-    ),
-    *(
-        "footer",
-        "section",
-        "article",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "p",
-        "ul",
-        "li",
-        "a",
-        "b",
-        "span",
-        "br",
-    ),
-    *("table", "caption", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "pre", "code"),
-    *("details", "summary", "svg", "symbol", "use", "desc", "path", "rect", "text", "g"),
-}
+    "html", "head", "meta", "title", "link", "style", "script", "body", "div", "header", "nav",
+    "main", "footer", "section", "article", "h1", "h2", "h3", "h4", "p", "ul", "li", "a", "b",
+    "span", "br", "table", "caption", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "pre",
+    "code", "details", "summary", "svg", "symbol", "use", "desc", "path", "rect", "text", "g",
+}  # fmt: skip
 
 
 class Reading(HTMLParser):

@@ -26,13 +26,13 @@ CANNOT_DLOPEN = (
 
 # What a GeForce answers "not supported" to.
 DATA_CENTRE_FACTS = (
-    *("ecc_enabled", "ecc_pending", "ecc_corrected_volatile", "ecc_uncorrected_volatile"),
-    *("ecc_corrected_aggregate", "ecc_uncorrected_aggregate", "sram_threshold_exceeded"),
-    *("remap_pending", "remap_failed", "remap_correctable", "remap_uncorrectable"),
-    *("channel_repair_pending", "tpc_repair_pending", "unrepairable_memory"),
-    *("mig_enabled", "mig_pending", "mig_instances", "bar1_total_mib", "serial"),
-    *("fabric_state", "fabric_status", "fabric_health"),
-)
+    "ecc_enabled", "ecc_pending", "ecc_corrected_volatile", "ecc_uncorrected_volatile",
+    "ecc_corrected_aggregate", "ecc_uncorrected_aggregate", "sram_threshold_exceeded",
+    "remap_pending", "remap_failed", "remap_correctable", "remap_uncorrectable",
+    "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory",
+    "mig_enabled", "mig_pending", "mig_instances", "bar1_total_mib", "serial",
+    "fabric_state", "fabric_status", "fabric_health",
+)  # fmt: skip
 
 
 def no_smi(code: int, words: str) -> NvidiaSmi:

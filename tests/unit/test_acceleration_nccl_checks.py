@@ -215,9 +215,9 @@ def test_no_rate_of_a_sum_that_is_wrong_or_was_not_timed(trials: tuple[Any, ...]
 
 
 NAMES = [
-    *("ranks", "compared", "wrong", "transports", "algorithm", "bus_1024_mib"),
-    *("version", "hung", "stages", "warnings", "settings", "wrong_in"),
-]
+    "ranks", "compared", "wrong", "transports", "algorithm", "bus_1024_mib",
+    "version", "hung", "stages", "warnings", "settings", "wrong_in",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", ["x", -1, True, 10**30, ["a"] * 3, "\x1b[31m"], ids=repr)

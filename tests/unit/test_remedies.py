@@ -241,11 +241,11 @@ def tensor_core_faults() -> Snapshot:
 
 BUILDERS: list[Callable[[], Snapshot]] = [
     *(build for build, _ in (ROWS | OTHERS).values()),
-    *(shadowed_libraries, hidden_cudnn, odd_configuration, broken_packages, odd_machine, odd_gpus),
+    shadowed_libraries, hidden_cudnn, odd_configuration, broken_packages, odd_machine, odd_gpus,
     odd_bus,
     on_red_hat,
     tensor_core_faults,
-]
+]  # fmt: skip
 
 
 @functools.cache

@@ -154,22 +154,10 @@ def test_no_remedy_of_a_spoilt_machine_is_refused(number: int) -> None:
 
 # Words in capital letters that programs know.
 KNOWN = {
-    *(
-        "ACSCTL",
-        "AER",
-        "ALL",
-        "BAR",
-        "CLOCK",
-        "CUDA",
-        "DEFAULT",
-        "OPTIONS",
-        "TARGET",
-        "ECC",
-        "EXCLUSIVE_PROCESS",
-        "FABRIC",
-    ),
-    *("FROM", "GPU", "INFO", "LABEL", "NODE", "PCIE", "PERFORMANCE", "POWER", "RUN", "TEMPERATURE"),
-}
+    "ACSCTL", "AER", "ALL", "BAR", "CLOCK", "CUDA", "DEFAULT", "OPTIONS", "TARGET", "ECC",
+    "EXCLUSIVE_PROCESS", "FABRIC", "FROM", "GPU", "INFO", "LABEL", "NODE", "PCIE", "PERFORMANCE",
+    "POWER", "RUN", "TEMPERATURE",
+}  # fmt: skip
 PROGRAM = re.compile(
     r"(# on the host: )?(sudo|nvidia-\w+|docker|podman|kubectl|lxc|apptainer|python\d?|pip|uv|conda|export"
     r"|unset|ls|cat|grep|echo|apt|dnf|az|gcloud|helm|curl|find|lspci|srun|mokutil|sudoedit|envcheck|ibstat"
