@@ -88,8 +88,8 @@ def reports() -> list[Score]:
     found = []
     for name, report in corpus.reports().items():
         seen = corpus.judged(report)
-        why = report.unseen or f"found: {', '.join(seen.told) or 'nothing'}"
-        words = [f"{code}: {seen.told[code][:160]}" for code in seen.misleading]
+        why = report.unseen or f"found: {', '.join(seen.codes) or 'nothing'}"
+        words = [f"{code}: {seen.codes[code][:160]}" for code in seen.misleading]
         named = bool(report.code) and seen.named
         remedied = named and seen.remedy
         found.append(

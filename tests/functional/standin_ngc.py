@@ -104,9 +104,9 @@ class Machine:
         words = ["install", "--mode", "container", *arguments, "--yes", "--format", "json"]
         done = self.envcheck(home, world, *words, **changes)
         assert b"Traceback" not in done.stderr
-        told: dict[str, Any] = json.loads(done.stdout)
-        assert told["exit_code"] == done.returncode
-        return told
+        report: dict[str, Any] = json.loads(done.stdout)
+        assert report["exit_code"] == done.returncode
+        return report
 
 
 def _shims(folder: str) -> dict[str, str]:

@@ -49,7 +49,7 @@ def test_rows_are_measured_one_after_the_other_with_events_on_the_way(bench: Ben
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome", "reason"),
+    ("report", "outcome", "reason"),
     [
         ({"kill": 5}, "crashed", "died by signal 9 (SIGKILL): farewell"),
         ({"kill": 5, "memory": True}, "out-of-memory", "cuda: out of memory"),
@@ -61,13 +61,13 @@ def test_rows_are_measured_one_after_the_other_with_events_on_the_way(bench: Ben
     ],
 )
 def test_what_one_row_does_costs_no_other(
-    bench: Bench, said: dict[str, Any], outcome: str, reason: str
+    bench: Bench, report: dict[str, Any], outcome: str, reason: str
 ) -> None:
-    rows = bench.rows({"name": "a"}, {"name": "b"}, standin={"a": said}, repetitions=4)
+    rows = bench.rows({"name": "a"}, {"name": "b"}, standin={"a": report}, repetitions=4)
     a, b = rows["a"], rows["b"]
     assert a["outcome"] == outcome and reason in a.get("reason", "")
     assert b["outcome"] == "ok" and len(b["repetitions"]) == 4
-    if "nan" in said:
+    if "nan" in report:
         assert a["losses"] == [None] * 4
 
 
@@ -93,9 +93,9 @@ def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:
 def test_the_first_ctrl_c_keeps_what_is_done(bench: Bench) -> None:
     process = started(bench)
     process.send_signal(signal.SIGINT)
-    told, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, said.decode()
-    facts = json.loads(told)["bench"]["facts"]
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors.decode()
+    facts = json.loads(output)["bench"]["facts"]
     a, b = facts["rows"]
     assert facts["interrupted"] and a["outcome"] == "ok" and len(a["repetitions"]) == 10
     assert b["outcome"] == "interrupted" and 1 <= len(b["repetitions"]) < 10
@@ -121,8 +121,8 @@ def test_kill_9_leaves_nothing(bench: Bench, who: str) -> None:
     )
     os.kill({"envcheck": process.pid, "guard": guard, "collector": collector, "row": row}[who], 9)
     if who == "row":  # which costs that row, and the bench goes on
-        told, _said = process.communicate(timeout=PATIENCE)
-        b = json.loads(told)["bench"]["facts"]["rows"][1]
+        output, _errors = process.communicate(timeout=PATIENCE)
+        b = json.loads(output)["bench"]["facts"]["rows"][1]
         assert b["outcome"] == "crashed" and b["repetitions"]
     else:
         process.communicate(timeout=PATIENCE)

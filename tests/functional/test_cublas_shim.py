@@ -49,9 +49,9 @@ class Ended:
     def __init__(self, code: int, stdout: bytes, stderr: bytes) -> None:
         self.code = code
         self.stderr = stderr
-        self.heard = probing.Reported(stdout)
-        told = {**self.heard.run, "modes": list(self.heard.modes.values())}
-        self.run = msgspec.convert({"level": "L1", "outcome": "ok", **told}, LevelRun)
+        self.reported = probing.Reported(stdout)
+        values = {**self.reported.run, "modes": list(self.reported.modes.values())}
+        self.run = msgspec.convert({"level": "L1", "outcome": "ok", **values}, LevelRun)
         self.modes: dict[str, ModeRun] = {mode.mode: mode for mode in self.run.modes}
 
     def mode(self, name: str) -> ModeRun:
@@ -113,12 +113,16 @@ def why(fact: Any) -> tuple[str, str]:
 @pytest.mark.parametrize("minor", [THIS, 6])
 def test_a_healthy_gpu(folder: Path, minor: int) -> None:
     ended = run(folder, minor=minor)
-    assert (ended.code, ended.heard.done) == (0, True), ended.stderr
+    assert (ended.code, ended.reported.done) == (0, True), ended.stderr
     assert ended.outcomes() == dict.fromkeys(ALL, "ok")
-    told = ended.run
-    assert (told.name, told.compute_capability, told.multiprocessors) == ("NVIDIA H200", "9.0", 132)
-    assert told.library == str(folder.resolve() / "libcublas.so.12")
-    assert (told.library_version, told.variables) == ("12.9.1", {})
+    result = ended.run
+    assert (result.name, result.compute_capability, result.multiprocessors) == (
+        "NVIDIA H200",
+        "9.0",
+        132,
+    )
+    assert result.library == str(folder.resolve() / "libcublas.so.12")
+    assert (result.library_version, result.variables) == ("12.9.1", {})
 
     assert subset(CHAIN, bits(ended.mode("fp32")))
     for name in ("tf32", "fp16", "bf16"):
@@ -200,7 +204,7 @@ def test_libraries_by_path(folder: Path, tmp_path: Path) -> None:
         "absent",
         ended.mode("fp32").reason[len("there is no cuBLAS: ") :],
     )
-    assert ended.heard.done
+    assert ended.reported.done
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,10 @@ def boundary(
 
 
 def test_standin_gpus_that_arrive(podman_world: PodmanWorld, cdi: StandinCdi) -> None:
-    told = boundary(podman_world, cdi, *cdi.device("all"))
-    assert told["BND-002"]["outcome"] == "pass" and told["BND-002"]["detail"] == "2 of 2"
-    assert told["BND-003"]["outcome"] == "pass"
-    assert told["BND-005"]["outcome"] == "pass"
+    result = boundary(podman_world, cdi, *cdi.device("all"))
+    assert result["BND-002"]["outcome"] == "pass" and result["BND-002"]["detail"] == "2 of 2"
+    assert result["BND-003"]["outcome"] == "pass"
+    assert result["BND-005"]["outcome"] == "pass"
 
 
 SLOW = "#!/bin/sh\ntouch /started\nsleep 300\n"

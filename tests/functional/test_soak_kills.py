@@ -105,9 +105,9 @@ def test_sixty_six_kills_leave_nothing_and_what_was_written_is_readable(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ended = list(pool.map(lambda n: kill(libraries, tmp_path / str(n), n), range(KILLS)))
     assert len(ended) == KILLS
-    told = [written for _kind, written in ended]
+    found = [written for _kind, written in ended]
     print(f"{KILLS} kills:", {kind: [k for k, _w in ended].count(kind) for kind, _w in ended})
-    assert any(told), "none came to a record"
+    assert any(found), "none came to a record"
 
 
 @pytest.fixture
@@ -130,8 +130,10 @@ def test_a_disk_that_fills_up_ends_no_soak_and_cuts_no_line(
     arguments = ("--for", "30s", "--every", "1s", "--format", "json")
     child = begun(libraries, tmp_path, *arguments, "--output", lines, "--save", kept)
     _out, errors = child.communicate(timeout=PATIENCE)
-    told = errors.decode()
-    assert child.returncode == 2 and "No space left on device" in told and "Traceback" not in told
+    output = errors.decode()
+    assert (
+        child.returncode == 2 and "No space left on device" in output and "Traceback" not in output
+    )
     assert lines_of(lines), "what was written is whole"
     soak = json.loads(kept.read_text())["machine"]["soak"]["facts"]
     assert soak["seconds"] >= 30 and soak.get("stopped", "") == "", "it went on"

@@ -95,32 +95,32 @@ def failed_fast(begin: Begin, tmp_path: Path) -> Soaked:
         kept = tmp_path / "kept.json"
         arguments = ("--for", "5m", "--every", "1s", "--fail-fast", "--save", kept)
         one = begin(*arguments, **shim)
-        told = one.rest()
-        assert kept.is_file(), told
+        output = one.rest()
+        assert kept.is_file(), output
         probe = load(kept.read_bytes()).machine.soak
-        assert probe is not None and probe.facts is not None, told
-        return one.child.returncode, probe.facts, told
+        assert probe is not None and probe.facts is not None, output
+        return one.child.returncode, probe.facts, output
 
     return run
 
 
 def test_a_flipped_bit_ends_it_and_is_told_with_gpu_place_and_words(failed_fast: Soaked) -> None:
-    code, soak, told = failed_fast(flip="1:40")
+    code, soak, output = failed_fast(flip="1:40")
     assert (code, soak.stopped) == (1, "fail-fast")
     assert soak.gpus[0].wrong == 0 and soak.gpus[0].products > 0
     (seen,) = soak.gpus[1].mismatches
     # block 1 of the 40th product, on the multiprocessor that had it then
     assert (seen.what, seen.product, seen.words, seen.unit) == ("product", 40, 1, 40 + 41 % 8)
     assert int(seen.found, 16) ^ int(seen.wanted, 16) == 1 << 5
-    assert "FAIL: 1 wrong result" in told and "SOAK-001" in told
-    assert "FAIL: GPU 1 NVIDIA H200 at 0000:84:00.0 computed wrong results under load: 1" in told
+    assert "FAIL: 1 wrong result" in output and "SOAK-001" in output
+    assert "FAIL: GPU 1 NVIDIA H200 at 0000:84:00.0 computed wrong results under load: 1" in output
 
 
 def test_a_multiprocessor_that_is_always_wrong_is_found_at_the_first(failed_fast: Soaked) -> None:
-    code, soak, told = failed_fast(odd_unit="0:0")
+    code, soak, output = failed_fast(odd_unit="0:0")
     first, *others = soak.gpus[0].mismatches
     assert code == 1 and first.what == "first" and {one.unit for one in (first, *others)} == {42}
-    assert "came from multiprocessor 42: a defect" in " ".join(told.split())
+    assert "came from multiprocessor 42: a defect" in " ".join(output.split())
 
 
 def test_a_gpu_that_always_computes_otherwise_is_found_beside_its_peers(
@@ -182,9 +182,9 @@ def test_ctrl_c_shows_what_is_done(begin: Begin) -> None:
     one = begin("--for", "20m", "--every", "1s")
     one.until("0:0")
     one.child.send_signal(signal.SIGINT)
-    told = one.rest()
+    output = one.rest()
     assert one.child.returncode == 130
-    assert "stopped by its user" in " ".join(told.split()) and "products" in told
+    assert "stopped by its user" in " ".join(output.split()) and "products" in output
     assert wait_for(lambda: not running(one.home)), running(one.home)
 
 
@@ -202,22 +202,22 @@ def test_a_killed_process_of_one_gpu_is_that_gpus_death(begin: Begin) -> None:
     workers = [pid for pid, _parent, command in running(one.home) if b"soak.child" in command]
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGKILL)
-    told = " ".join(one.rest().split())
-    assert one.child.returncode == 1 and "died by signal 9 (SIGKILL)" in told
+    output = " ".join(one.rest().split())
+    assert one.child.returncode == 1 and "died by signal 9 (SIGKILL)" in output
 
 
 def test_a_gpu_in_use_is_left_alone_and_taken_where_that_is_wanted(begin: Begin) -> None:
     one = begin("--for", "30s", "--gpu", "0", used=True)
-    told = one.rest()
-    assert one.child.returncode == 3 and "is using it" in told
+    output = one.rest()
+    assert one.child.returncode == 3 and "is using it" in output
     other = begin("--for", "20m", "--every", "1s", "--gpu", "0", "--busy-ok", used=True)
     assert "GPU 0" in other.until("0:0")
 
 
 def test_no_gpu_is_one_sentence(begin: Begin) -> None:
     one = begin("--for", "30s", gpus=0)
-    told = one.rest()
-    assert one.child.returncode == 3 and "CUDA lists no GPU" in told and "Traceback" not in told
+    output = one.rest()
+    assert one.child.returncode == 3 and "CUDA lists no GPU" in output and "Traceback" not in output
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(
     begin: Begin, arguments: tuple[str, ...], words: str
 ) -> None:
     one = begin(*arguments)
-    told = one.rest()
-    assert one.child.returncode == 2 and words in told and "Traceback" not in told
+    output = one.rest()
+    assert one.child.returncode == 2 and words in output and "Traceback" not in output
 
 
 def test_a_snapshot_without_a_soak_is_refused(begin: Begin, tmp_path: Path) -> None:

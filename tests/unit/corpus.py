@@ -21,7 +21,7 @@ from envcheck.findings.model import CheckResult
 
 FOLDER = Path(__file__).parents[1] / "corpus"
 REMOVED = "<removed>"
-TOLD = ("fail", "warn")
+FOUND = ("fail", "warn")
 STEP = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<which>[^\[\]]+)\])?\Z")
 
 
@@ -48,11 +48,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Judged(msgspec.Struct, frozen=True):
     """What the doctor makes of a report."""
 
-    found: bool  # anything at all is told
+    found: bool  # anything at all
     named: bool  # the right code, about the right subject
     remedy: bool  # and all that its remedy must hold
-    misleading: list[str]  # codes told that must not be
-    told: dict[str, str]  # {code: its words} of all that is told by itself
+    misleading: list[str]  # codes that must not be there
+    codes: dict[str, str]  # {code: its words} of all that stands by itself
 
 
 class CorpusError(ValueError):
@@ -74,7 +74,7 @@ def read(text: str, name: str) -> Report:
         _known(report.machine, MACHINES, "machine")
         if bool(report.code) == bool(report.unseen):
             raise CorpusError("it needs either a code, or the reason why it is unseen")
-        if report.outcome in (None, *TOLD) and report.code and not report.remedy:
+        if report.outcome in (None, *FOUND) and report.code and not report.remedy:
             raise CorpusError("it does not say what the remedy must hold")
         for words in report.remedy:
             re.compile(words)
@@ -185,18 +185,18 @@ def _chosen(items: list[Any], which: str) -> list[int]:
 
 def judged(report: Report) -> Judged:
     results = {result.code: result for result in diagnose(snapshot(report)).results}
-    told = {code: words(r) for code, r in results.items() if r.outcome in TOLD}
+    by_name = {code: words(r) for code, r in results.items() if r.outcome in FOUND}
     if report.code and report.code not in results:
         raise CorpusError(f"{report.name}: there is no check {report.code}")
     named = remedy = False
     if report.code:
         result = results[report.code]
-        wanted = (report.outcome,) if report.outcome else TOLD
+        wanted = (report.outcome,) if report.outcome else FOUND
         named = result.outcome in wanted and report.subject in words(result)
         advised = [re.search(regex, advice(result)) for regex in report.remedy]
         remedy = named and bool(advised) and all(advised)
-    found = bool(told) or named
-    return Judged(found, named, remedy, [c for c in report.misleading if c in told], told)
+    found = bool(by_name) or named
+    return Judged(found, named, remedy, [c for c in report.misleading if c in by_name], by_name)
 
 
 def words(result: CheckResult) -> str:

@@ -25,10 +25,10 @@ remedy = ["reset"]
 def test_the_report_is_diagnosed(name: str) -> None:
     report = reports()[name]
     seen = judged(report)
-    assert not seen.misleading, seen.told
+    assert not seen.misleading, seen.codes
     if report.code:
-        assert seen.named, (report.code, seen.told)
-        assert seen.remedy or not report.remedy, (report.remedy, seen.told)
+        assert seen.named, (report.code, seen.codes)
+        assert seen.remedy or not report.remedy, (report.remedy, seen.codes)
 
 
 @pytest.mark.parametrize("name", reports())

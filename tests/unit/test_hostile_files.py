@@ -16,7 +16,7 @@ from envcheck.collection import Collected
 from envcheck.install.pythons import finding
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+def run_cli(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     """The exit code, and both streams, in which nothing is hostile."""
     try:
         code = run(list(words))
@@ -51,7 +51,7 @@ def test_a_lock(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     file = tmp_path / "pylock.toml"
     for content in locks(text):
         file.write_bytes(content.encode("utf-8", "surrogateescape"))
-        assert said(capsys, "install", "--lock", str(file), "--plan")[0] == 2
+        assert run_cli(capsys, "install", "--lock", str(file), "--plan")[0] == 2
 
 
 STACK = {
@@ -85,7 +85,7 @@ def test_a_stack(
     for change in changes:
         file.write_text(tomli_w.dumps({**STACK, **change}), "utf-8")
         words = [*command.split(), "--stack", str(file), "--python", "/nowhere-at-all"]
-        assert said(capsys, *words)[0] == 2, change
+        assert run_cli(capsys, *words)[0] == 2, change
 
 
 @ALL
@@ -95,14 +95,14 @@ def test_a_stack_that_is_no_toml(
     file = tmp_path / "stack.toml"
     for content in (text, f"name = {text}", f'"{text}" = [', "a = " + "[" * 5000, "a." * 5000):
         file.write_text(content, "utf-8")
-        assert said(capsys, "releases", "--stack", str(file))[0] == 2
+        assert run_cli(capsys, "releases", "--stack", str(file))[0] == 2
 
 
 @ALL
 def test_an_image_s_name(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     for name in (text, f"registry.example/{text}:1", f"x:{text}", f"x@sha256:{text}"):
         name = name.replace("\0", "0")
-        assert said(capsys, "install", "--image", name, "--plan")[0] == 2
+        assert run_cli(capsys, "install", "--image", name, "--plan")[0] == 2
 
 
 @ALL
@@ -112,7 +112,7 @@ def test_each_of_the_doctor_s_faces(
 ) -> None:
     file = tmp_path / "machine.json"
     file.write_bytes(spoiled(text))
-    code, shown = said(capsys, "doctor", "--from", str(file), *face.split())
+    code, shown = run_cli(capsys, "doctor", "--from", str(file), *face.split())
     assert code in (0, 1) and shown
 
 
@@ -156,4 +156,4 @@ def test_a_file_s_name(
         there.write_bytes(b"\x1b[2J")
         places.append(str(there))
     for place in places:
-        assert said(capsys, *command.split(), place)[0] in (2, 3, 4), place
+        assert run_cli(capsys, *command.split(), place)[0] in (2, 3, 4), place

@@ -82,7 +82,7 @@ def seconds(
 
 def superlinear(use: Use) -> str:
     """The first attack whose time grows faster than its length; "" where none does."""
-    return next((told(use, attack) for attack in attacks(use) if grows(use, attack)), "")
+    return next((described(use, attack) for attack in attacks(use) if grows(use, attack)), "")
 
 
 def grows(use: Use, attack: tuple[Any, Any, Any]) -> bool:
@@ -102,7 +102,7 @@ def grows(use: Use, attack: tuple[Any, Any, Any]) -> bool:
     return False
 
 
-def told(use: Use, attack: tuple[Any, Any, Any]) -> str:
+def described(use: Use, attack: tuple[Any, Any, Any]) -> str:
     before, pump, after = attack
     return f"{use.where} {use.call} {use.pattern!r}: {before!r} + {pump!r} * n + {after!r}"
 
@@ -119,7 +119,7 @@ def test_every_pattern_is_linear_in_a_megabyte() -> None:
     found = []
     for use in patterns():
         worst = sorted(attacks(use), key=lambda a: -seconds(use, a, SIZES[0][0]))[:3]
-        found += [told(use, a) for a in worst if seconds(use, a, *MEGABYTE) >= MEGABYTE[1]]
+        found += [described(use, a) for a in worst if seconds(use, a, *MEGABYTE) >= MEGABYTE[1]]
     assert not found
 
 

@@ -34,8 +34,8 @@ def report(*results: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def marks(fault: Fault, told: dict[str, Any]) -> tuple[bool, bool, bool, int]:
-    score = judge(fault, told)
+def marks(fault: Fault, found: dict[str, Any]) -> tuple[bool, bool, bool, int]:
+    score = judge(fault, found)
     return score.found, score.named, score.remedied, len(score.misleading)
 
 
@@ -44,7 +44,7 @@ def test_what_is_told_rightly_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "told, expected",
+    "values, expected",
     [
         (report(), (False, False, False, 0)),
         (report(("GPU-003", "fail", finding())), (False, False, False, 1)),
@@ -58,13 +58,13 @@ def test_what_is_told_rightly_counts() -> None:
         (report(("GPU-002", "skipped", finding())), (False, False, False, 0)),
     ],
 )
-def test_what_is_told_otherwise_does_not(told: dict[str, Any], expected: Any) -> None:
-    assert marks(FAULT, told) == expected
+def test_what_is_told_otherwise_does_not(values: dict[str, Any], expected: Any) -> None:
+    assert marks(FAULT, values) == expected
 
 
 def test_a_gpu_may_be_named_by_its_address() -> None:
-    told = report(("GPU-002", "fail", finding(subjects=[{"text": "GPU 0000:5d:00.0"}])))
-    assert marks(FAULT, told) == (True, True, True, 0)
+    found = report(("GPU-002", "fail", finding(subjects=[{"text": "GPU 0000:5d:00.0"}])))
+    assert marks(FAULT, found) == (True, True, True, 0)
 
 
 def test_of_two_faults_both_are_to_be_named() -> None:

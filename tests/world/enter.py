@@ -265,10 +265,10 @@ def _libraries() -> list[str]:
         "import ssl, ctypes, sqlite3, json, lzma, bz2, zlib, hashlib, select, socket, uuid, readline\n"
         "print(*{l.split()[-1] for l in open('/proc/self/maps') if '.so' in l}, sep='\\n')"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    real = {path for path in told.stdout.split() if path.startswith(("/usr/lib", "/lib"))}
+    real = {path for path in result.stdout.split() if path.startswith(("/usr/lib", "/lib"))}
     found = set()
     for folder in {Path(path).parent for path in real}:
         for path in folder.iterdir():

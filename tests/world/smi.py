@@ -264,14 +264,14 @@ def _errors(one: Gpu) -> dict[str, Any]:
     s = one.sram
 
     def counters(place: int, prefix: str) -> dict[str, Any]:
-        told = {
+        values = {
             "sram_correctable": s[prefix + "_cor"],
             "sram_uncorrectable_parity": s[prefix + "_parity"],
             "sram_uncorrectable_secded": s[prefix + "_secded"],
             "dram_correctable": one.dram_corrected[place],
             "dram_uncorrectable": one.dram_uncorrected[place],
         }
-        return {name: str(value) if on else NOT_AVAILABLE for name, value in told.items()}
+        return {name: str(value) if on else NOT_AVAILABLE for name, value in values.items()}
 
     aggregate = counters(1, "agg") | {
         "sram_threshold_exceeded": _on(one.sram_exceeded if on else None, "Yes", "No")
@@ -286,17 +286,17 @@ def _errors(one: Gpu) -> dict[str, Any]:
             ("other", "other"),
         )
     }
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "volatile": counters(0, "vol"),
         "aggregate": aggregate,
         "aggregate_uncorrectable_sram_sources": sources,
     }
     if one.repair is not None:
-        told["channel_repair_pending"] = _on(one.repair[0], "Yes", "No")
-        told["tpc_repair_pending"] = _on(one.repair[1], "Yes", "No")
+        values["channel_repair_pending"] = _on(one.repair[0], "Yes", "No")
+        values["tpc_repair_pending"] = _on(one.repair[1], "Yes", "No")
     if one.unrepairable is not None:
-        told["unrepairable_memory"] = _on(one.unrepairable, "Yes", "No")
-    return told
+        values["unrepairable_memory"] = _on(one.unrepairable, "Yes", "No")
+    return values
 
 
 def _retired(one: Gpu) -> dict[str, Any]:
