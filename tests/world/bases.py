@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .gpus import Gpu, gpu
+from .gpus import gpu
 from .machine import Machine, bridge, pci
+from .products import A100, RTX_4090, T4
 
 H100_ADDRESSES = [f"0000:{bus}:00.0" for bus in ("18", "2a", "3a", "5d", "9a", "ab", "ba", "db")]
 DRIVER_570 = "570.86.15"
@@ -20,6 +21,15 @@ def _ubuntu_packages(driver: str, flavour: str = "-open") -> dict[str, str]:
         f"nvidia-utils-{branch}": version,
         f"libnvidia-compute-{branch}": version,
         f"nvidia-kernel-common-{branch}": version,
+    }
+
+
+def trained(speed: str, width: int = 16) -> dict[str, str]:
+    """The files of a link that runs as fast as it can, at so many GT/s."""
+    return {
+        f"{when}_link_{what}": value
+        for when in ("current", "max")
+        for what, value in (("speed", f"{speed} GT/s PCIe"), ("width", str(width)))
     }
 
 
@@ -40,11 +50,9 @@ def h100(
         bus = int(address[5:7], 16)
         root = f"pci0000:{bus - 3:02x}/0000:{bus - 3:02x}:01.0"
         m.gpus.append(gpu(index, address, gsp=driver))
-        m.devices.append(
-            bridge(root, current_link_speed="32.0 GT/s PCIe", numa_node=str(index // 4))
-        )
+        m.devices.append(bridge(root, numa_node=str(index // 4)))
         m.devices.append(pci(f"{root}/{address}", numa_node=str(index // 4)))
-    m.devices.append(bridge("pci0000:00/0000:00:1c.0", max_link_width="4", current_link_width="4"))
+    m.devices.append(bridge("pci0000:00/0000:00:1c.0", **trained("32.0", 4)))
     for switch in range(4):
         m.devices.append(
             pci(
@@ -52,21 +60,10 @@ def h100(
                 **{"class": "0x068000"},
                 device="0x22a3",
                 driver="nvidia-nvswitch",
-                current_link_speed="16.0 GT/s PCIe",
-                max_link_speed="16.0 GT/s PCIe",
-                current_link_width="2",
-                max_link_width="2",
+                **trained("16.0", 2),
             )
         )
-        m.devices.append(
-            bridge(
-                f"pci0000:00/0000:00:1c.{switch + 1}",
-                max_link_width="2",
-                current_link_width="2",
-                current_link_speed="16.0 GT/s PCIe",
-                max_link_speed="16.0 GT/s PCIe",
-            )
-        )
+        m.devices.append(bridge(f"pci0000:00/0000:00:1c.{switch + 1}", **trained("16.0", 2)))
     return m
 
 
@@ -90,59 +87,7 @@ def rtx4090() -> Machine:
     )
     for index, address in enumerate(("0000:01:00.0", "0000:02:00.0")):
         port = f"pci0000:00/0000:00:01.{index}"
-        m.gpus.append(
-            gpu(
-                index,
-                address,
-                name="NVIDIA GeForce RTX 4090",
-                brand=15,
-                board_part=None,
-                serial=None,
-                architecture=8,
-                capability=(8, 9),
-                vbios="95.02.3C.00.8A",
-                inforom="G002.0000.00.03",
-                device_id=0x2684,
-                persistence=False,
-                bar1_mib=32768,
-                memory_mib=24564,
-                reserved_mib=445,
-                bus_width=384,
-                cores=16384,
-                mig=None,
-                ecc=(False, False),
-                remap=None,
-                repair=None,
-                unrepairable=None,
-                slowdown_c=90,
-                shutdown_c=95,
-                margin=53,
-                memory_temperature=None,
-                memory_max_c=None,
-                fan=0,
-                power_mw=18000,
-                limit_mw=450000,
-                default_mw=450000,
-                power_range=(150000, 600000),
-                pstate=8,
-                clock_sm=210,
-                clock_memory=405,
-                max_sm=3105,
-                max_memory=10501,
-                app_sm=None,
-                app_memory=None,
-                default_app_sm=None,
-                default_app_memory=None,
-                pcie=(1, 16),
-                pcie_max=(4, 16),
-                pcie_max_device=4,
-                pcie_max_host=5,
-                links=[],
-                fabric=None,
-                gsp=driver,
-                cuda=True,
-            )
-        )
+        m.gpus.append(gpu(index, address, gsp=driver, **RTX_4090))
         m.devices.append(bridge(port))
         m.devices.append(
             pci(
@@ -191,7 +136,7 @@ def t4() -> Machine:
     )
     m.files["/sys/class/dmi/id/product_name"] = "Google Compute Engine\n"
     address = "0000:00:04.0"
-    m.gpus.append(_t4_gpu(address, driver))
+    m.gpus.append(gpu(0, address, gsp=driver, **T4))
     m.devices.append(
         pci(
             f"pci0000:00/{address}",
@@ -202,56 +147,6 @@ def t4() -> Machine:
         )
     )
     return m
-
-
-def _t4_gpu(address: str, driver: str) -> Gpu:
-    return gpu(
-        0,
-        address,
-        name="Tesla T4",
-        board_part="900-2G183-0000-001",
-        architecture=6,
-        capability=(7, 5),
-        vbios="90.04.A7.00.01",
-        inforom="G183.0200.00.02",
-        device_id=0x1EB8,
-        virtualization=1,
-        bar1_mib=256,
-        memory_mib=15360,
-        reserved_mib=454,
-        bus_width=256,
-        cores=2560,
-        mig=None,
-        remap=None,
-        retired=(0, 0, False),
-        repair=None,
-        unrepairable=None,
-        slowdown_c=93,
-        shutdown_c=96,
-        margin=None,
-        memory_temperature=None,
-        memory_max_c=None,
-        power_mw=9500,
-        limit_mw=70000,
-        default_mw=70000,
-        power_range=(60000, 70000),
-        pstate=8,
-        clock_sm=300,
-        clock_memory=405,
-        max_sm=1590,
-        max_memory=5001,
-        app_sm=585,
-        app_memory=5001,
-        default_app_sm=585,
-        default_app_memory=5001,
-        pcie=(1, 16),
-        pcie_max=(3, 16),
-        pcie_max_device=3,
-        pcie_max_host=3,
-        links=[],
-        fabric=None,
-        gsp=driver,
-    )
 
 
 def a100_mig() -> Machine:
@@ -289,16 +184,13 @@ def a100_mig() -> Machine:
         ("0000:31:00.0", "0000:4b:00.0", "0000:b1:00.0", "0000:ca:00.0")
     ):
         port = f"pci0000:{int(address[5:7], 16) - 1:02x}/0000:{int(address[5:7], 16) - 1:02x}:02.0"
-        m.gpus.append(_a100_gpu(index, address, driver))
-        m.devices.append(
-            bridge(port, current_link_speed="16.0 GT/s PCIe", max_link_speed="16.0 GT/s PCIe")
-        )
+        m.gpus.append(gpu(index, address, gsp=driver, **A100))
+        m.devices.append(bridge(port, **trained("16.0")))
         m.devices.append(
             pci(
                 f"{port}/{address}",
                 device="0x20b5",
-                current_link_speed="16.0 GT/s PCIe",
-                max_link_speed="16.0 GT/s PCIe",
+                **trained("16.0"),
                 numa_node=str(index // 2),
             )
         )
@@ -306,48 +198,6 @@ def a100_mig() -> Machine:
     for minor in (0, 1, 2, 30, 31, 39, 40, 48, 49):
         m.files[f"/dev/nvidia-caps/nvidia-cap{minor}"] = ""
     return m
-
-
-def _a100_gpu(index: int, address: str, driver: str) -> Gpu:
-    return gpu(
-        index,
-        address,
-        name="NVIDIA A100 80GB PCIe",
-        board_part="900-21001-0020-000",
-        architecture=7,
-        capability=(8, 0),
-        vbios="92.00.68.00.01",
-        inforom="1001.0230.00.03",
-        device_id=0x20B5,
-        memory_mib=81920,
-        reserved_mib=869,
-        cores=6912,
-        slowdown_c=89,
-        shutdown_c=92,
-        margin=None,
-        memory_max_c=95,
-        power_mw=45000,
-        limit_mw=300000,
-        default_mw=300000,
-        power_range=(150000, 300000),
-        clock_sm=210,
-        clock_memory=1512,
-        max_sm=1410,
-        max_memory=1512,
-        app_sm=1410,
-        app_memory=1512,
-        default_app_sm=1410,
-        default_app_memory=1512,
-        pcie=(4, 16),
-        pcie_max=(4, 16),
-        pcie_max_device=4,
-        pcie_max_host=4,
-        links=[],
-        fabric=None,
-        gsp=driver,
-        repair=None,
-        unrepairable=None,
-    )
 
 
 def instances(numbers: tuple[int, ...]) -> list[dict[str, Any]]:

@@ -82,7 +82,6 @@ def gpu(index: int, address: str, **values: Any) -> Gpu:
         fan=None,
         power_mw=70500,
         limit_mw=700000,
-        default_mw=700000,
         power_range=(200000, 700000),
         clock_sm=345,
         clock_memory=2619,
@@ -90,15 +89,11 @@ def gpu(index: int, address: str, **values: Any) -> Gpu:
         max_memory=2619,
         app_sm=1980,
         app_memory=2619,
-        default_app_sm=1980,
-        default_app_memory=2619,
         reasons=["gpu_idle"],
         counters=dict.fromkeys(SLOWED, 0),  # nanoseconds
         utilization=0,
         pcie=(5, 16),  # generation, width
         pcie_max=(5, 16),
-        pcie_max_device=5,
-        pcie_max_host=5,
         replays=0,
         links=[{"active": True, "errors": {}, "version": 4} for _ in range(18)],
         link_mbps=26562,
@@ -117,6 +112,15 @@ def gpu(index: int, address: str, **values: Any) -> Gpu:
         numa=None,
         cuda=True,  # whether libcuda lists it
     )
+    given = {**made, **values}
+    generation = given["pcie_max"] and given["pcie_max"][0]
+    made |= {
+        "default_mw": given["limit_mw"],
+        "default_app_sm": given["app_sm"],
+        "default_app_memory": given["app_memory"],
+        "pcie_max_device": generation,
+        "pcie_max_host": generation,
+    }
     made.change(**values)
     return made
 

@@ -6,30 +6,27 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from .gpus import Gpu
+from .nvml_names import REASONS
 
 BRANDS = {2: "Tesla", 5: "GeForce", 14: "NVIDIA", 15: "GeForce RTX"}
 ARCHITECTURES = {6: "Turing", 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper", 10: "Blackwell"}
 COMPUTE = {0: "Default", 1: "Exclusive_Thread", 2: "Prohibited", 3: "Exclusive_Process"}
 VIRTUALIZATION = {0: "None", 1: "Pass-Through", 2: "VGPU", 3: "Host VGPU", 4: "Host VSGA"}
 RECOVERY = {0: "None", 1: "Reset", 2: "Reboot", 3: "Drain P2P", 4: "Drain and Reset"}
-NOT_AVAILABLE = "N/A"
-# Bits of the fabric's health: element, shift, the number that stands for True
-HEALTH = (
-    ("route_recovery_in_progress", 2),
-    ("route_unhealthy", 4),
-    ("access_timeout_recovery", 6),
-)
-CONFIGURATIONS = {
-    0: NOT_AVAILABLE,
-    1: "None",
-    2: "Incorrect System GUID",
-    3: "Incorrect Chassis Serial Number",
-    4: "No Partition",
-    5: "Insufficient Nvlinks",
-    6: "Incompatible GPU Firmware",
-    7: "Invalid Location",
-    8: "Invalid GPU State",
+COUNTERS = {
+    "sw_thermal_slowdown": "sw_therm_slowdown",
+    "hw_thermal_slowdown": "hw_therm_slowdown",
+    "hw_power_brake_slowdown": "hw_power_brake",
 }
+SOURCES = {"l2": "l2", "sm": "sm", "microcontroller": "mcu", "pcie": "pcie", "other": "other"}
+NOT_AVAILABLE = "N/A"
+# Of the fabric's health: where an element's two bits begin
+HEALTH = {"route_recovery_in_progress": 2, "route_unhealthy": 4, "access_timeout_recovery": 6}
+CONFIGURATIONS = (
+    NOT_AVAILABLE, "None", "Incorrect System GUID", "Incorrect Chassis Serial Number",
+    "No Partition", "Insufficient Nvlinks", "Incompatible GPU Firmware", "Invalid Location",
+    "Invalid GPU State",
+)  # fmt: skip
 
 
 def document(
@@ -142,27 +139,11 @@ def _gpu(one: Gpu) -> dict[str, Any]:
         "performance_state": f"P{one.pstate}",
         "clocks_event_reasons": {
             f"clocks_event_reason_{name}": _on(name in one.reasons, "Active", "Not Active")
-            for name in (
-                "gpu_idle",
-                "applications_clocks_setting",
-                "sw_power_cap",
-                "hw_slowdown",
-                "hw_thermal_slowdown",
-                "hw_power_brake_slowdown",
-                "sync_boost",
-                "sw_thermal_slowdown",
-                "display_clocks_setting",
-            )
+            for name in REASONS
         },
         "clocks_event_reasons_counters": {
-            f"clocks_event_reasons_counters_{word}": f"{one.counters[name] // 1000} us"
-            for word, name in (
-                ("sw_power_cap", "sw_power_cap"),
-                ("sync_boost", "sync_boost"),
-                ("sw_therm_slowdown", "sw_thermal_slowdown"),
-                ("hw_therm_slowdown", "hw_thermal_slowdown"),
-                ("hw_power_brake", "hw_power_brake_slowdown"),
-            )
+            "clocks_event_reasons_counters_" + COUNTERS.get(name, name): f"{spent // 1000} us"
+            for name, spent in one.counters.items()
         },
         "fb_memory_usage": {
             "total": f"{one.memory_mib} MiB",
@@ -204,13 +185,12 @@ def _gpu(one: Gpu) -> dict[str, Any]:
             "max_power_limit": _watts(one.power_range and one.power_range[1]),
         },
         "clocks": clocks,
-        "applications_clocks": {
-            "graphics_clock": _of(one.app_sm, " MHz"),
-            "mem_clock": _of(one.app_memory, " MHz"),
-        },
-        "default_applications_clocks": {
-            "graphics_clock": _of(one.default_app_sm, " MHz"),
-            "mem_clock": _of(one.default_app_memory, " MHz"),
+        **{
+            f"{name}applications_clocks": {
+                "graphics_clock": _of(one[f"{name}app_sm"], " MHz"),
+                "mem_clock": _of(one[f"{name}app_memory"], " MHz"),
+            }
+            for name in ("", "default_")
         },
         "max_clocks": {
             "graphics_clock": f"{one.max_sm} MHz",
@@ -277,14 +257,7 @@ def _errors(one: Gpu) -> dict[str, Any]:
         "sram_threshold_exceeded": _on(one.sram_exceeded if on else None, "Yes", "No")
     }
     sources = {
-        f"sram_{name}": str(s[key]) if on else NOT_AVAILABLE
-        for name, key in (
-            ("l2", "l2"),
-            ("sm", "sm"),
-            ("microcontroller", "mcu"),
-            ("pcie", "pcie"),
-            ("other", "other"),
-        )
+        f"sram_{name}": str(s[key]) if on else NOT_AVAILABLE for name, key in SOURCES.items()
     }
     values: dict[str, Any] = {
         "volatile": counters(0, "vol"),
@@ -301,15 +274,12 @@ def _errors(one: Gpu) -> dict[str, Any]:
 
 def _retired(one: Gpu) -> dict[str, Any]:
     retired = one.retired or (None, None, None)
+    single, double = (
+        {"retired_count": _of(count), "retired_pagelist": NOT_AVAILABLE} for count in retired[:2]
+    )
     return {
-        "multiple_single_bit_retirement": {
-            "retired_count": _of(retired[0]),
-            "retired_pagelist": NOT_AVAILABLE,
-        },
-        "double_bit_retirement": {
-            "retired_count": _of(retired[1]),
-            "retired_pagelist": NOT_AVAILABLE,
-        },
+        "multiple_single_bit_retirement": single,
+        "double_bit_retirement": double,
         "pending_blacklist": _on(retired[2], "Yes", "No"),
         "pending_retirement": _on(retired[2], "Yes", "No"),
     }
@@ -341,7 +311,7 @@ def _fabric(one: Gpu) -> dict[str, Any]:
     if summary:
         health["summary"] = {1: "Healthy", 2: "Unhealthy", 3: "Limited Capacity"}[summary]
     health["bandwidth"] = {0: NOT_AVAILABLE, 1: "Degraded", 2: "Full"}[mask & 3]
-    for name, shift in HEALTH:
+    for name, shift in HEALTH.items():
         health[name] = {0: NOT_AVAILABLE, 1: "True", 2: "False"}[mask >> shift & 3]
     health["incorrect_configuration"] = CONFIGURATIONS[mask >> 8 & 0xF]
     return {
