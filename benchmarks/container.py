@@ -171,13 +171,13 @@ def _our_pull(bench: Bench, host: str, repository: str) -> float:
     argv = bench.install(host, repository, "--path", root, "--yes")
     try:
         home.mkdir(parents=True, exist_ok=True)
-        told = watched(
+        result = watched(
             argv,
             bench.environment(home),
             log=home / "log",
             journal=root / ".envcheck" / "journal.jsonl",
         )
-        return told.steps["pulled"] - told.steps["begun"]
+        return result.steps["pulled"] - result.steps["begun"]
     except SystemExit as error:
         raise NotMeasured(str(error).strip().splitlines()[-1]) from None
     finally:
@@ -207,8 +207,8 @@ def doctor(bench: Bench, figures: Figures) -> None:
     ]
 
     def imported() -> float:
-        told = bench.world.podman("run", "--rm", image, "python3", "-c", timed)
-        return float(told.stdout)
+        result = bench.world.podman("run", "--rm", image, "python3", "-c", timed)
+        return float(result.stdout)
 
     alone, ours = in_turn(
         min(bench.rounds, 7),

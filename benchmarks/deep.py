@@ -94,8 +94,8 @@ def tell(target: str | None, looks: list[Look]) -> None:
     print(f"{target or 'no target'}; {first.machine}; median of {len(looks)}:\n")
     print("| what | seconds | limit |\n|---|---|---|")
     work = median(look.work for look in looks)
-    said = "" if work <= limit else " MISSED"
-    print(f"| the systems' work, added up | {work:.1f} | {limit:g}{said} |")
+    missed = "" if work <= limit else " MISSED"
+    print(f"| the systems' work, added up | {work:.1f} | {limit:g}{missed} |")
     print(f"| the imports before it, added up | {median(k.imports for k in looks):.1f} | |")
     print(f"| all systems, by the clock | {median(look.wall for look in looks):.1f} | |")
     print(f"| the whole doctor, by the clock | {median(look.seconds for look in looks):.1f} | |")
@@ -110,11 +110,11 @@ def tell(target: str | None, looks: list[Look]) -> None:
         loading = median(run.get("import_seconds", 0.0) for run in runs)
         outcomes = ", ".join(sorted({run["outcome"] for run in runs}))
         print(f"| {system} | {work_of(runs):.1f} | {most:.1f} | {loading:.1f} | {outcomes} |")
-    told: dict[str, set[str]] = defaultdict(set)
+    seen: dict[str, set[str]] = defaultdict(set)
     for look in looks:
-        for one in {*told, *look.states}:
-            told[one].add(look.states.get(one, "not there"))
-    changed = {one: states for one, states in told.items() if len(states) > 1}
+        for one in {*seen, *look.states}:
+            seen[one].add(look.states.get(one, "not there"))
+    changed = {one: states for one, states in seen.items() if len(states) > 1}
     print(f"\n{len(looks)} repetitions: {'the same states' if not changed else 'NOT the same:'}")
     for one, states in sorted(changed.items()):
         print(f"- {one}: {' / '.join(sorted(states))}")

@@ -107,14 +107,16 @@ def doctor_of_the_machine(figures: Figures, rounds: int) -> None:
     figures.add("doctor, machine alone, no container engine", plain, 0.6, "s")
     found = [e for e in ("docker", "podman", "apptainer", "enroot") if shutil.which(e)]
     figures.add(f"doctor, machine alone, with {', '.join(found) or 'no engine'}", engines, 1.0, "s")
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", MEMORY],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=clean_environment(),
         check=True,
     )
-    figures.add("peak memory of envcheck's own process", float(told.stdout.split()[-1]), 80, "MiB")
+    figures.add(
+        "peak memory of envcheck's own process", float(result.stdout.split()[-1]), 80, "MiB"
+    )
 
 
 def doctor_of_a_target(figures: Figures, rounds: int, target: str) -> None:

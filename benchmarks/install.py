@@ -141,14 +141,16 @@ def one_round(bench: Bench) -> None:
         bench.took("uv alone, resolution", bench.resolution(home))
     with bench.home("envcheck") as home:
         for name, target in (("cold", "one"), ("warm", "two")):
-            told = bench.envcheck(home, target)
-            bench.took(f"envcheck, {name}, to installed", told.steps.get("installed", told.seconds))
-            bench.took(f"envcheck, {name}, verified", told.seconds)
-            bench.peaks.append(told.peak)
-            steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in told.steps.items())
+            result = bench.envcheck(home, target)
+            bench.took(
+                f"envcheck, {name}, to installed", result.steps.get("installed", result.seconds)
+            )
+            bench.took(f"envcheck, {name}, verified", result.seconds)
+            bench.peaks.append(result.peak)
+            steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in result.steps.items())
             print(f"  {steps} s", file=sys.stderr)
             if name == "cold":
-                bench.took("envcheck, first byte", told.first_byte or told.seconds)
+                bench.took("envcheck, first byte", result.first_byte or result.seconds)
         bench.took("envcheck, the same again", bench.envcheck(home, "two").seconds)
         lock = (home / "one" / "current" / ".envcheck" / "pylock.toml").read_text()
         bench.downloaded = sum(map(int, re.findall(r"\bsize = (\d+)", lock)))

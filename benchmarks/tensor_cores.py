@@ -129,8 +129,8 @@ def at_l0(runs: list[Doctor]) -> None:
         rates = [run.rates("L0") for run in runs]
         values = [one[mode]["fma_per_clock_per_sm"] for one in rates if mode in one]
         share = shares.get(mode)
-        told = "not known" if share is None else f"{share:.0%}"
-        print(f"| {mode} | {calls[mode]} | {statistics.median(values):.1f} | {told} |")
+        text = "not known" if share is None else f"{share:.0%}"
+        print(f"| {mode} | {calls[mode]} | {statistics.median(values):.1f} | {text} |")
     print()
 
 

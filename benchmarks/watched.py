@@ -39,7 +39,7 @@ def run(
     cache: uv's, to see the first byte. journal: that of its environment. Raises SystemExit with the
     end of its output where it fails.
     """
-    told = Run()
+    result = Run()
     os.sync()  # what the run before wrote is not this one's business
     with log.open("wb") as output:
         started = time.perf_counter()
@@ -48,22 +48,22 @@ def run(
         )
         try:
             while process.poll() is None:
-                _look(told, process.pid, time.perf_counter() - started, cache, journal)
+                _look(result, process.pid, time.perf_counter() - started, cache, journal)
                 if kill_when is not None and kill_when():
                     process.kill()
-                    told.killed = True
+                    result.killed = True
                 elif time.perf_counter() - started > LIMIT:
                     process.kill()
                 time.sleep(LOOK)
         finally:
             process.kill()  # where this program is ended itself
             process.wait()
-        told.seconds = time.perf_counter() - started
-    _steps(told, told.seconds, journal)
-    if process.returncode and not told.killed:
+        result.seconds = time.perf_counter() - started
+    _steps(result, result.seconds, journal)
+    if process.returncode and not result.killed:
         words = log.read_text(errors="replace")[-3000:]
         raise SystemExit(f"{' '.join(map(str, argv))} ended with {process.returncode}:\n{words}")
-    return told
+    return result
 
 
 def size(folder: Path) -> int:
@@ -78,28 +78,28 @@ def size(folder: Path) -> int:
     return total
 
 
-def _look(told: Run, pid: int, now: float, cache: Path | None, journal: Path | None) -> None:
+def _look(run: Run, pid: int, now: float, cache: Path | None, journal: Path | None) -> None:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         for line in status.splitlines():
             if line.startswith("VmHWM:"):
-                told.peak = max(told.peak, int(line.split()[1]) * 1024)
+                run.peak = max(run.peak, int(line.split()[1]) * 1024)
     except OSError:  # it has just ended
         pass
-    if told.first_byte is None and cache is not None and _has_bytes(cache):
-        told.first_byte = now
-    _steps(told, now, journal)
+    if run.first_byte is None and cache is not None and _has_bytes(cache):
+        run.first_byte = now
+    _steps(run, now, journal)
 
 
 def _has_bytes(cache: Path) -> bool:
     return any(size(folder) for part in (".tmp*", "archive-v*") for folder in cache.glob(part))
 
 
-def _steps(told: Run, now: float, journal: Path | None) -> None:
+def _steps(run: Run, now: float, journal: Path | None) -> None:
     if journal is None or not journal.exists():
         return
     for line in journal.read_text().splitlines():
         try:
-            told.steps.setdefault(json.loads(line)["step"], now)
+            run.steps.setdefault(json.loads(line)["step"], now)
         except ValueError:  # it is being written
             continue

@@ -206,7 +206,7 @@ def _level(first: tuple[int, list[str]], second: tuple[int, list[str]]) -> str:
     return "PIX" if first[1][:2] == second[1][:2] else "NODE"
 
 
-def told(document: Document) -> Document:
+def sourced(document: Document) -> Document:
     """With sources as the collector names them, and the collector's name."""
     probes = {
         name: replace(probe, sources={"*": SOURCES[name]})
@@ -224,8 +224,8 @@ def build(name: str) -> bytes:
         snapshot,
         redacted=False,
         simulated=title,
-        machine=told(wired(snapshot.machine)),
-        target=snapshot.target and told(snapshot.target),
+        machine=sourced(wired(snapshot.machine)),
+        target=snapshot.target and sourced(snapshot.target),
     )
     text = msgspec.json.encode(snapshot).decode()
     for token, value in NAMES.items():

@@ -25,8 +25,8 @@ def write(reporter: TerminalReporter, left_out: dict[str, int]) -> None:
 
 def reason_of(longrepr: object) -> str:
     """pytest's record of a skip is (file, line, "Skipped: reason")."""
-    told = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
-    return str(told).removeprefix(_SKIPPED).split("\n")[0]
+    reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
+    return str(reason).removeprefix(_SKIPPED).split("\n")[0]
 
 
 def skip_lines(reasons: Iterable[str]) -> list[str]:
@@ -36,19 +36,19 @@ def skip_lines(reasons: Iterable[str]) -> list[str]:
         kinds.setdefault(_DETAIL.sub("…", reason), []).append(reason)
     most = sorted(kinds.items(), key=lambda kind: -len(kind[1]))
     lines = []
-    for _kind, told in most[: LINES if len(most) <= LINES else LINES - 1]:
-        variants = len(set(told))
+    for _kind, reasons in most[: LINES if len(most) <= LINES else LINES - 1]:
+        variants = len(set(reasons))
         more = f" (and {variants - 1} more like it)" if variants > 1 else ""
-        lines.append(f"{len(told):5} × {told[0]}{more}")
+        lines.append(f"{len(reasons):5} × {reasons[0]}{more}")
     if len(most) > LINES:
         rest = most[LINES - 1 :]
-        tests = sum(len(told) for _kind, told in rest)
+        tests = sum(len(reasons) for _kind, reasons in rest)
         lines.append(f"{tests:5} × {len(rest)} other reasons (all of them: -rs)")
     return lines
 
 
 def left_out_line(left_out: dict[str, int]) -> str:
     """left_out: how many tests, by mark."""
-    told = ", ".join(f"{number} {mark}" for mark, number in left_out.items())
+    text = ", ".join(f"{number} {mark}" for mark, number in left_out.items())
     first = " or ".join([*left_out][:2])
-    return f'left out by their marks: {told} (to run some: sh setup.sh test -m "{first}")'
+    return f'left out by their marks: {text} (to run some: sh setup.sh test -m "{first}")'

@@ -58,9 +58,9 @@ def rooms() -> str:
         files = {} if "/" in folder else {p: p for p in (REPOSITORY / folder).glob("[!_]*.py")}
         for path, source in sorted((packages | files).items()):
             if not path.is_symlink() and path.name != "collector":
-                told = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+                output = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
                 name = f"{path.name}/" if path in packages else path.name
-                lines.append(f"  {name:<17} {told.partition(chr(10))[0]}")
+                lines.append(f"  {name:<17} {output.partition(chr(10))[0]}")
     head, _, rest = CONTRIBUTING.read_text(encoding="utf-8").partition(_BEGIN)
     return "".join([head, _BEGIN, "\n".join(lines), "\n", _END, rest.partition(_END)[2]])
 

@@ -92,8 +92,8 @@ def trained(name: str) -> str:
     snapshot = load(demos.build(name))
     found = results(snapshot)
     assert found is not None
-    told = bench_model.build(snapshot, found, diagnose(snapshot, [bench_model.AREA]))
-    text = bench.render(told, found, snapshot, width=WIDTH, colour=True, elsewhere=True)
+    verdict = bench_model.build(snapshot, found, diagnose(snapshot, [bench_model.AREA]))
+    text = bench.render(verdict, found, snapshot, width=WIDTH, colour=True, elsewhere=True)
     return text.partition("\n\n\x1b[1mParity")[0]
 
 

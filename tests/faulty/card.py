@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import corpus
 import fleet
+import jinja2
 import msgspec
 from world import environments
 from world.bases import BASES
@@ -20,7 +22,7 @@ from envcheck.reports.model import build
 
 from . import run
 from .model import Fault
-from .score import Row, Score, by_theme, told, total
+from .score import Row, Score, by_theme, shown, total
 from .themes.system import rdma
 
 Progress = Callable[[int, int], None]
@@ -62,6 +64,11 @@ class Card:
             row = rows.setdefault(score.theme, Row(score.theme))
             row.count(score)
         return [rows[name] for name in sorted(rows)]
+
+    @property
+    def misleading(self) -> list[str]:
+        scores = self.scores + self.reports
+        return [f"{score.name}: {words}" for score in scores for words in score.misleading]
 
     @property
     def false_failures(self) -> int:
@@ -134,7 +141,7 @@ def made_up() -> Healthy:
     group = Healthy("made-up machines, through the collector")
     machines = well()
     for name, report in zip(machines, run.side_by_side(run.report, machines.values()), strict=True):
-        group.add(name, ((one.level, one.code, one.words) for one in told(report)))
+        group.add(name, ((one.level, one.code, one.words) for one in shown(report)))
     return group
 
 
@@ -148,116 +155,23 @@ def simulated() -> Healthy:
 
 def _findings(snapshot: Snapshot) -> Iterable[tuple[str, str, str]]:
     report: Any = msgspec.to_builtins(build(snapshot, diagnose(snapshot)))
-    return ((one.level, one.code, one.words) for one in told(report))
-
-
-# ---- as a page
-
-INTRODUCTION = """\
-How many faults the doctor finds, and what it reports on healthy machines. The faults are put below
-envcheck: simulated libnvidia-ml, libcuda and nvidia-smi, files in /sys, /proc, /dev and /etc, kernel
-logs, limits, full disks and Python environments, each machine in namespaces of its own, in which the
-real command line runs. `tests/faulty/themes/` has the faults and what must be reported for each. *Named*
-means: the right subject (GPU, link, file, package) and the right cause; *remedy*: a remedy that repairs
-it. A failed finding that is neither the fault nor a consequence of it is *misleading*.
-
-The authors of the checks also wrote these faults and expectations, and some checks were corrected
-because of them. Expect lower figures for faults that are not listed here."""
+    return ((one.level, one.code, one.words) for one in shown(report))
 
 
 def page(card: Card) -> str:
-    rows = card.themes
-    lines = [
-        "<!-- made by benchmarks/scorecard.py --write -->",
-        "# Scorecard",
-        "",
-        *INTRODUCTION.splitlines(),
-        "",
-        "```sh",
-        ".venv/bin/python benchmarks/scorecard.py          # prints this table; --write writes this page",
-        "```",
-        "",
-        "## Faults",
-        "",
-        *_table("theme", "faults", [*rows, total(rows)]),
-        "",
-        "## Public reports",
-        "",
-        "Resolved problem reports of other people, as what differs from a healthy machine (`tests/corpus/`).",
-        "",
-        *_table("theme", "reports", [*card.report_rows, total(card.report_rows, "all reports")]),
-        "",
-        "## Healthy machines",
-        "",
-        "| machines | | false failures | warnings |",
-        "|---|---|---|---|",
-    ]
-    lines += [
-        f"| {group.name} | {group.machines} | {len(group.failures)} | {len(group.warnings)} |"
-        for group in card.healthy
-    ]
-    for title, kept in (
-        ("False failures", [text for group in card.healthy for text in group.failures]),
-        (
-            "Warnings on healthy machines",
-            [text for group in card.healthy for text in group.warnings],
-        ),
-        (
-            "Misleading",
-            [f"{s.name}: {words}" for s in card.scores + card.reports for words in s.misleading],
-        ),
-    ):
-        if kept:
-            lines += ["", f"### {title}", "", *(f"- {_plain(text)}" for text in kept)]
-    for title, scores in (("Faults", card.scores), ("Reports", card.reports)):
-        missed = [score for score in scores if not score.remedied]
-        if missed:
-            lines += [
-                "",
-                f"## {title} that were missed",
-                "",
-                "| what | found | named | remedy | why |",
-                "|---|---|---|---|---|",
-            ]
-            lines += [
-                "| "
-                + " | ".join(
-                    [
-                        _plain(score.name),
-                        *(_mark(yes) for yes in (score.found, score.named, score.remedied)),
-                        _plain(score.unseen or score.why),
-                    ]
-                )
-                + " |"
-                for score in missed
-            ]
-    return "\n".join(lines) + "\n"
-
-
-def _table(what: str, number: str, rows: Iterable[Row]) -> list[str]:
-    head = [
-        f"| {what} | {number} | found | named | remedy | misleading |",
-        "|---|---|---|---|---|---|",
-    ]
-    return head + [
-        f"| {row.name} | {row.faults} | {row.found} | {row.named} | {row.remedied} | {row.misleading} |"
-        for row in rows
-    ]
-
-
-def _mark(yes: bool) -> str:
-    return "✓" if yes else "✗"
+    pages = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    pages.filters |= {"plain": _plain, "mark": lambda yes: "✓" if yes else "✗"}
+    return pages.get_template("card.md.j2").render(card=card, total=total)
 
 
 def _plain(text: str) -> str:
     """In a cell of a table, without what would become markup; addresses of no machine."""
-    return (
-        re.sub(r"\s+", " ", text)
-        .replace("|", "\\|")
-        .replace("<", "‹")
-        .replace(">", "›")
-        .replace("*", "\\*")
-    )
+    return re.sub(r"([|*])", r"\\\1", " ".join(text.split()).translate({60: "‹", 62: "›"}))
 
 
 def tables(text: str) -> list[str]:

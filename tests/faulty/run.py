@@ -24,8 +24,8 @@ def report(machine: Machine) -> dict[str, Any]:
     if ended.code not in (0, 1, 4) or not ended.stdout:
         words = ended.stderr.decode("utf-8", "replace").strip()
         raise RuntimeError(f"exit status {ended.code}: {words[-400:]}")
-    told: dict[str, Any] = json.loads(ended.stdout)
-    return told
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
 
 
 def score(fault: Fault) -> Score:

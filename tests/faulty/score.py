@@ -15,7 +15,7 @@ from .model import THEMES, Fault, Truth
 
 
 @dataclass(frozen=True)
-class Told:
+class Finding:
     """A finding of the report, in one piece of text for each thing that is asked of it."""
 
     code: str
@@ -39,7 +39,7 @@ class Score:
     unseen: str = ""
 
 
-def told(report: dict[str, Any]) -> list[Told]:
+def shown(report: dict[str, Any]) -> list[Finding]:
     """The findings that a reader is shown: those that follow from another are none."""
     found = []
     for result in report["results"]:
@@ -53,7 +53,7 @@ def told(report: dict[str, Any]) -> list[Told]:
                 for item in finding.get("evidence", ())
             )
             found.append(
-                Told(
+                Finding(
                     result["code"],
                     finding["level"],
                     f"{subjects}; {finding['message']}",
@@ -79,7 +79,7 @@ def _base(name: str) -> Machine:
     return BASES[name]()
 
 
-def _judge(truth: Truth, findings: Iterable[Told], base: str) -> tuple[bool, bool, bool]:
+def _judge(truth: Truth, findings: Iterable[Finding], base: str) -> tuple[bool, bool, bool]:
     """(seen, named with its subject and cause, remedied) by the best of the findings."""
     best = (False, False, False)
     for finding in findings:
@@ -93,7 +93,7 @@ def _judge(truth: Truth, findings: Iterable[Told], base: str) -> tuple[bool, boo
 
 
 def judge(fault: Fault, report: dict[str, Any]) -> Score:
-    findings = told(report)
+    findings = shown(report)
     needed = fault.truths[:1] if fault.order else fault.truths
     judged = [_judge(truth, findings, fault.base) for truth in needed]
     found, named, remedied = (all(column) for column in zip(*judged, strict=True))
@@ -112,7 +112,7 @@ def judge(fault: Fault, report: dict[str, Any]) -> Score:
 
 
 def _why(
-    truths: Iterable[Truth], judged: Iterable[tuple[bool, bool, bool]], findings: list[Told]
+    truths: Iterable[Truth], judged: Iterable[tuple[bool, bool, bool]], findings: list[Finding]
 ) -> str:
     pieces = []
     for truth, (found, named, remedied) in zip(truths, judged, strict=True):

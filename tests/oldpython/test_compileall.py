@@ -26,12 +26,12 @@ def test_the_collector_compiles_on(minor: int, tmp_path: Path) -> None:
         "            compile(open(path, encoding='utf-8').read(), path, 'exec')\n"
         "            print(path)\n"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [python, "-W", "error", "-c", script, str(sources)],
         capture_output=True,
         text=True,
         env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
         check=False,
     )
-    assert told.returncode == 0, told.stderr
-    assert len(told.stdout.splitlines()) > 30
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) > 30

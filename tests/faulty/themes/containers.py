@@ -32,14 +32,14 @@ def docker(
     m: Machine, toolkit: str | None = TOOLKIT, says: str | None = None, code: int = 0, **info: Any
 ) -> None:
     """Docker, with NVIDIA's toolkit as its packages set it up."""
-    told = json.dumps({**INFO, **info}) if says is None else says
+    text = json.dumps({**INFO, **info}) if says is None else says
     out = "" if says is None else " >&2"
     m.write(
         "/usr/bin/docker",
         "#!/bin/sh\ncase \"$1\" in\n--version) echo 'Docker version 27.3.1, build ce12230';;\n"
         f"*) cat /.made/docker{out}; exit {code};;\nesac\n",
     )
-    m.write("/.made/docker", told + "\n")
+    m.write("/.made/docker", text + "\n")
     m.cgroup2 = {**INFO, **info}["CgroupVersion"] == "2"
     m.write("/var/lib/docker/.keep", "")
     m.write("/sbin/ldconfig", "#!/bin/sh\n")

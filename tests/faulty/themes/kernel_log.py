@@ -180,8 +180,8 @@ add(
 def _in_file(m: Machine, path: str, line: str) -> None:
     m.write("/dev/kmsg", None)
     text = "".join(
-        f"Nov 21 09:2{n}:11 gpu-07 kernel: [{n + 10:5}.000000] {said}\n"
-        for n, said in enumerate(("Linux version 5.15.0-130-generic", "usb 1-1: new device", line))
+        f"Nov 21 09:2{n}:11 gpu-07 kernel: [{n + 10:5}.000000] {text}\n"
+        for n, text in enumerate(("Linux version 5.15.0-130-generic", "usb 1-1: new device", line))
     )
     m.write(path, text)
 
