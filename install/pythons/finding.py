@@ -22,7 +22,7 @@ from ...data.versions import parse_version
 from ...exit_codes import UsageError
 from .. import places, processes
 from .interpreter import Interpreter, asked_version, number
-from .probe import InterpreterAnswer, ask, is_executable
+from .probe import ask, is_executable
 
 _NAME = re.compile(r"python3(\.\d+t?)?")
 _ALWAYS = ("/usr/bin", "/usr/local/bin")
@@ -30,10 +30,7 @@ _OWN = sys.executable
 _UV_DEADLINE = 20.0  # seconds; it answers in a tenth of one
 
 # What uv needs to know of the machine and its user's wishes. Without a PATH it looks for no interpreters.
-_FOR_UV = (
-    *("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "TMPDIR"),
-    *("UV_NO_MANAGED_PYTHON", "UV_PYTHON_DOWNLOADS", "UV_PYTHON_PREFERENCE"),
-)
+_FOR_UV = re.compile(r"HOME|XDG_\w+|TMPDIR|UV_NO_MANAGED_PYTHON|UV_PYTHON_(DOWNLOADS|PREFERENCE)")
 
 
 def interpreters(python: str = "") -> list[Interpreter]:
@@ -48,9 +45,7 @@ def interpreters(python: str = "") -> list[Interpreter]:
     if wanted or not python:
         return [one for one in _working(_places()) if not wanted or one.matches(wanted)]
     path = _named(python)
-    answer: InterpreterAnswer | str = "cannot be run: it is not an executable file"
-    if is_executable(path):
-        answer = ask([path])[path]
+    answer = ask([path])[path] if is_executable(path) else "cannot be run: it is no executable file"
     if isinstance(answer, str):
         raise UsageError(
             f"--python {python}: {path} {answer}",
@@ -79,8 +74,7 @@ def _named(python: str) -> str:
 
 def _places() -> Iterator[tuple[str, str]]:
     """(path, where it was found) of what may be an interpreter, in the order in which they are preferred."""
-    active = os.environ.get("VIRTUAL_ENV", "")
-    if active:
+    if active := os.environ.get("VIRTUAL_ENV", ""):
         yield f"{active}/bin/python", "PATH"
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()
     for folder in os.environ.get("PATH", "").split(os.pathsep):
@@ -89,18 +83,14 @@ def _places() -> Iterator[tuple[str, str]]:
             yield f"{folder}/python3", "PATH"
         elif folder.startswith("/"):
             yield from _in_folder(Path(folder), "PATH")
-    for versions, found_in in ((pyenv / "versions", "pyenv"), (_uv_folder(), "uv")):
+    data = os.environ.get("XDG_DATA_HOME") or places.home() / ".local/share"
+    uvs = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path(data) / "uv/python")
+    for versions, found_in in ((pyenv / "versions", "pyenv"), (uvs, "uv")):
         for name in sorted(_entries(versions), key=_by_number, reverse=True):
             yield str(versions / name / "bin" / "python"), found_in
     for name in _ALWAYS:
         yield from _in_folder(Path(name), name)
     yield _OWN, "envcheck's own"
-
-
-def _uv_folder() -> Path:
-    """Where uv keeps the Pythons that it has downloaded."""
-    data = os.environ.get("XDG_DATA_HOME") or places.home() / ".local/share"
-    return Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path(data) / "uv/python")
 
 
 def _in_folder(folder: Path, found_in: str) -> Iterator[tuple[str, str]]:
@@ -110,10 +100,9 @@ def _in_folder(folder: Path, found_in: str) -> Iterator[tuple[str, str]]:
 
 
 def _entries(folder: Path) -> list[str]:
-    try:
+    with suppress(OSError):
         return os.listdir(folder)  # noqa: PTH208 - names are what is wanted
-    except OSError:
-        return []
+    return []
 
 
 def _by_number(name: str) -> list[int]:
@@ -125,7 +114,10 @@ def _working(places: Iterable[tuple[str, str]]) -> list[Interpreter]:
     first: dict[str, tuple[str, str]] = {}
     for path, found_in in places:
         if is_executable(path):
-            first.setdefault(_identity(path), (path, found_in))
+            # One interpreter has several names; a version manager's shims are another one each.
+            real = Path(path).resolve()
+            key = str(real) if real.name.startswith("python") else path
+            first.setdefault(key, (path, found_in))
     answers = ask(path for path, _ in first.values())
     found: dict[str, Interpreter] = {}
     for path, found_in in first.values():
@@ -134,12 +126,6 @@ def _working(places: Iterable[tuple[str, str]]) -> list[Interpreter]:
             one = answer.interpreter(path, found_in)
             found.setdefault(str(Path(one.path).resolve()), one)
     return list(found.values())
-
-
-def _identity(path: str) -> str:
-    """What one interpreter under several names has in common; a version manager's shims have not."""
-    real = Path(path).resolve()
-    return str(real) if real.name.startswith("python") else path
 
 
 class _Listed(msgspec.Struct):
@@ -169,20 +155,15 @@ def obtainable() -> list[str]:
 
 
 def _uv_list() -> list[_Listed]:
-    try:
+    with suppress(ImportError, FileNotFoundError, ValueError), scratch.directory() as folder:
         from uv import find_uv_bin
 
-        program = find_uv_bin()
-    except (ImportError, FileNotFoundError):
-        return []
-    with scratch.directory() as folder:
-        asked = ["python", "list", "--output-format", "json"]
+        listing = ["python", "list", "--output-format", "json"]
         result = processes.run(
-            [program, "--offline", "--cache-dir", folder, *asked],
+            [find_uv_bin(), "--offline", "--cache-dir", folder, *listing],
             deadline=_UV_DEADLINE,
-            env={name: os.environ[name] for name in _FOR_UV if name in os.environ},
+            env={name: value for name, value in os.environ.items() if _FOR_UV.fullmatch(name)},
             cwd=Path("/"),
         )
-    with suppress(ValueError):
         return json_text.read(result.stdout, list[_Listed]) if result.ok else []
     return []

@@ -7,13 +7,14 @@ interpreter prints reaches envcheck's own output.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from ... import json_text
 from .. import processes
@@ -23,10 +24,14 @@ from .interpreter import Interpreter, tags
 DEADLINE = 10.0
 AT_ONCE = 8
 
-# Of an answer from another machine.
-_VERSION = re.compile(r"[23]\.[0-9]{1,2}(?:\.[0-9]{1,3})?(?:(?:a|b|rc)[0-9]{1,3})?\+?")
-_LIBC = re.compile(r"[A-Za-z]{0,10}(?: [0-9]{1,2}\.[0-9]{1,2}(?:[.-][0-9A-Za-z.-]{0,20})?)?")
-_WORD = re.compile(r"[\w.+-]{0,80}", re.ASCII)
+# Of an answer from another machine: words that tags are made of, and versions that are compared.
+_Version = Annotated[
+    str, Meta(pattern=r"\A[23]\.[0-9]{1,2}(\.[0-9]{1,3})?((a|b|rc)[0-9]{1,3})?\+?\Z")
+]
+_Libc = Annotated[
+    str, Meta(pattern=r"\A[A-Za-z]{0,10}( [0-9]{1,2}\.[0-9]{1,2}([.-][0-9A-Za-z.-]{0,20})?)?\Z")
+]
+_Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.+-]{0,80}\Z")]
 
 _BEGIN, _END = b"@envcheck{@", b"@}envcheck@"
 
@@ -34,16 +39,16 @@ _BEGIN, _END = b"@envcheck{@", b"@}envcheck@"
 class InterpreterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What an interpreter says of itself; see probe_script.py."""
 
-    version: str
-    implementation: str  # "CPython", "PyPy"
-    architecture: str
-    abi: str  # "cpython-38-x86_64-linux-gnu"; "cpython-36m-…", "cpython-313t-…"
-    build: str  # "x86_64-pc-linux-gnu", "x86_64-pc-linux-musl"
+    version: _Version
+    implementation: _Word  # "CPython", "PyPy"
+    architecture: _Word
+    abi: _Word  # "cpython-38-x86_64-linux-gnu"; "cpython-36m-…", "cpython-313t-…"
+    build: _Word  # "x86_64-pc-linux-gnu", "x86_64-pc-linux-musl"
     debug: bool
     free_threaded: bool
     path: str  # its own; in an environment, of the one that this was made with
     in_environment: bool
-    libc: str  # "glibc 2.36"; "": not glibc
+    libc: _Libc  # "glibc 2.36"; "": not glibc
     has_venv: bool
 
     def interpreter(self, path: str, found_in: str) -> Interpreter:
@@ -102,18 +107,11 @@ def script() -> str:
 
 
 def answer_in(text: bytes) -> InterpreterAnswer | None:
-    """The answer in what an interpreter has printed, also on another machine; None where there is none.
-
-    Words that tags are made of, and versions that are compared, have to look like such.
-    """
+    """The answer in what an interpreter has printed, also on another machine; None where there is none."""
     begin, end = text.find(_BEGIN), text.rfind(_END)
-    try:
-        found = json_text.read(text[begin + len(_BEGIN) : end], InterpreterAnswer)
-    except ValueError:
-        return None
-    words = (found.implementation, found.architecture, found.abi, found.build)
-    plain = _VERSION.fullmatch(found.version) and _LIBC.fullmatch(found.libc)
-    return found if plain and all(map(_WORD.fullmatch, words)) else None
+    with suppress(ValueError):
+        return json_text.read(text[begin + len(_BEGIN) : end], InterpreterAnswer)
+    return None
 
 
 def _read(result: Any) -> InterpreterAnswer | str:
