@@ -23,7 +23,7 @@ FRAMEWORKS: dict[Flavour, str] = {
     "torch": "PyTorch",
     "jax": "JAX",
 }
-_UNNAMED = ("tf1", "tf2")  # are chosen from where nobody names one
+_UNNAMED: tuple[Flavour, ...] = ("tf2", "tf1")  # where none is named, the first that fits
 _REGISTRY = "nvcr.io/nvidia"
 OWN = "image"  # the stack of an image that its user names
 
@@ -128,7 +128,7 @@ def among(name: str, flavour: str) -> list[ImageStack]:
     """The stacks of this name and flavour, "" for any. Raises UsageError where there is none."""
     known = flavours()
     if not name and not flavour:
-        return [stack for stack in known if stack.flavour in _UNNAMED]
+        return [stack(flavour) for flavour in _UNNAMED]
     names = [stack.name for stack in known]
     if name and name not in names:
         raise UsageError(

@@ -10,7 +10,6 @@ from typing import get_args
 
 import msgspec
 
-from ...data.releases import month_key
 from ...exit_codes import Cannot, UsageError
 from ...facts.snapshot import Snapshot
 from ..catalogue import containers
@@ -29,7 +28,6 @@ from .models import (
     Fit,
     ImageCandidate,
     ImageChoice,
-    ImageFit,
     JudgedRelease,
     R,
     RefusalKind,
@@ -41,9 +39,6 @@ from .models import (
 
 # Without a stack's name: the first of these that fits and whose index answers.
 DEFAULTS = ("nvidia-tf1", "tensorflow")
-# Where both flavours fit: TensorFlow 2 has releases still, TensorFlow 1 ended with 23.03.
-_LIVING = "tf2"
-
 _OF_TF1 = re.compile(r"(?s)\d\d\.\d\d?|1\..*|.*\+nv.*")  # "23.03", "1.15.5", "1.15.5+nv23.03"
 
 _BY_WEIGHT = get_args(RefusalKind)
@@ -98,24 +93,16 @@ def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
             request, image="", flavour=release[0].flavour, release=release[1].release
         )
         pinned = str(named) if named.digest else ""
-    stacks = containers.among(request.stack, request.flavour)
-    stacks.sort(key=lambda stack: stack.flavour != _LIVING)
-    fits = [fit_images(stack, snapshot, allow_no_gpu=request.allow_no_gpu) for stack in stacks]
+    fits = [
+        fit_images(stack, snapshot, allow_no_gpu=request.allow_no_gpu)
+        for stack in containers.among(request.stack, request.flavour)
+    ]
     if request.release:
-        wanted = containers.find(stacks, request.release)
-        found = [
-            (judged, candidate)
-            for judged in fits
-            for candidate in judged.candidates
-            if candidate.release in wanted
-        ]
+        wanted = containers.find([judged.stack for judged in fits], request.release)
+        found = [(one, each) for one in fits for each in one.candidates if each.release in wanted]
         choice = _named(request, found, lambda judged, refused: [])
-        fits = [judged for judged, _ in found]
     else:
-        newest_first = sorted(fits, key=_newest_month, reverse=True)
-        choice = _newest(request, newest_first, fits[0], lambda judged, refused: [])
-    beside = [_beside(one) for one in fits if one.stack is not choice.stack]
-    choice = msgspec.structs.replace(choice, reasons=[*choice.reasons, *beside])
+        choice = _newest(request, fits, fits[0], lambda judged, refused: [])
     if not pinned:
         return choice
     release_there = msgspec.structs.replace(choice.candidate.release, reference=pinned)
@@ -244,18 +231,6 @@ def _with_release(
         else:
             return judged, next(one for one in judged.candidates if one.release == wanted)
     raise errors[0 if _OF_TF1.fullmatch(release) else -1]
-
-
-def _newest_month(judged: ImageFit) -> tuple[int, int]:
-    return (0, 0) if judged.best is None else month_key(judged.best.release.release)
-
-
-def _beside(other: ImageFit) -> str:
-    """What the flavour that was not chosen has."""
-    if other.best is None:
-        return f"{other.stack.name} was skipped: {other.why_none()}"
-    name = other.stack.name
-    return f"{name} {other.best.release.release} fits as well: envcheck install {name} takes it"
 
 
 def _own_image(named: Reference, snapshot: Snapshot) -> ImageChoice:

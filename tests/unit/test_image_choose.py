@@ -28,22 +28,18 @@ def refused(error: type[Exception], snapshot: Snapshot = H100, **wish: Any) -> A
     return caught.value
 
 
-def test_the_flavour_whose_newest_that_fits_is_the_newest() -> None:
+def test_tensorflow_2_comes_first_with_its_newest_release_that_fits() -> None:
     choice = chosen()
     assert choice.candidate.release.reference == "nvcr.io/nvidia/tensorflow:23.06-tf2-py3"
     assert (choice.stack.name, choice.candidate.release.release) == ("ngc-tf2", "23.06")
-    assert choice.reasons == [
-        "23.06 is the newest release of ngc-tf2 that fits this machine",
-        "ngc-tf1 23.03 fits as well: envcheck install ngc-tf1 takes it",
-    ]
+    assert choice.reasons == ["23.06 is the newest release of ngc-tf2 that fits this machine"]
     assert [one.release.release for one in choice.newer_refused][:2] == ["25.02", "25.01"]
     assert all(one.refusals for one in choice.newer_refused)
 
 
-def test_a_release_of_both_flavours_takes_the_living_one_and_says_so() -> None:
-    choice = chosen(release="22.10")
-    assert choice.stack.name == "ngc-tf2"
-    assert "envcheck install ngc-tf1 takes it" in choice.reasons[1]
+def test_a_release_of_both_flavours_is_tensorflow_2() -> None:
+    assert chosen(release="22.10").stack.name == "ngc-tf2"
+    assert chosen(release="19.09").stack.name == "ngc-tf1", "TensorFlow 2 has none of that month"
 
 
 def test_a_named_release_that_cannot_is_refused_with_what_would() -> None:
