@@ -25,7 +25,6 @@ DEVICES_FOR_CONTAINERS = (
 
 
 def generate_cdi(path: str) -> str:
-    """The command that writes the CDI specification of this machine's GPUs to a file."""
     return f"sudo nvidia-ctk cdi generate --output={word(path)}"
 
 
@@ -98,7 +97,6 @@ def docker_uses_cdi(engine: Engine) -> bool:
 
 
 def evidence(view: SnapshotView, engine: Engine, field: str, value: object = None) -> Evidence:
-    """The Evidence for one engine's fact."""
     position = containers_of(view).engines.index(engine)
     shown = getattr(engine, field) if value is None else value
     return view.evidence(f"machine.containers.engines[{position}].{field}", shown)
@@ -119,6 +117,5 @@ def kubernetes_node(view: SnapshotView) -> Kubernetes:
 
 
 def node_evidence(view: SnapshotView, field: str, value: object = None) -> Evidence:
-    """The Evidence for one of the node's facts."""
     shown = getattr(kubernetes_node(view), field) if value is None else value
     return view.evidence(f"machine.containers.kubernetes.{field}", shown)

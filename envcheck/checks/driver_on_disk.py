@@ -54,18 +54,15 @@ def upstream(version: str) -> str:
 
 
 def packages_of(kernel: Kernel) -> list[DriverPackage]:
-    """The driver's own packages that hold a version of it."""
     packages = known(kernel.driver_packages) or []
     return [p for p in packages if DRIVER_PACKAGE.match(p.name) and upstream(p.version)]
 
 
 def driver_packages(kernel: Kernel) -> list[str]:
-    """The driver's installed packages as "NAME VERSION"."""
     return [f"{package.name} {package.version}" for package in packages_of(kernel)]
 
 
 def driver_files(kernel: Kernel) -> list[DriverFile]:
-    """The driver's own libraries on disk."""
     return [file for file in known(kernel.driver_files) or [] if not BESIDE.search(file.path)]
 
 
@@ -74,7 +71,6 @@ def module_files(kernel: Kernel) -> list[ModuleFile]:
 
 
 def dkms(kernel: Kernel) -> list[DkmsState]:
-    """The driver's own entries in DKMS."""
     return [state for state in known(kernel.dkms) or [] if state.module not in NOT_THE_DRIVER]
 
 
@@ -158,7 +154,6 @@ class FailedBuild(NamedTuple):
 
 
 def failed_build(kernel: Kernel, release: str) -> FailedBuild | None:
-    """The newest failed build of the driver's module for this kernel."""
     for log in known(kernel.build_logs) or []:
         if known(log.kernel) == release and log.lines:
             error, line = build_error(log.lines) or (None, log.lines[-1])
@@ -192,7 +187,6 @@ def build_module(view: SnapshotView, release: str = "") -> list[str]:
 
 
 def _build(kernel: Kernel, release: str) -> ShellText:
-    """The command, without sudo, that builds the module."""
     names = [package.name for package in known(kernel.driver_packages) or []]
     if any(name.startswith("akmod") for name in names):
         return ShellText(f"akmods --force --kernels {word(release) if release else _RUNNING}")
@@ -290,7 +284,6 @@ def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
 def _stopped_by(
     view: SnapshotView, kernel: Kernel, modules: list[DriverPackage], libraries: list[str]
 ) -> tuple[str, list[str]]:
-    """What stopped an upgrade, as a sentence, and the commands that mend that."""
     runfile, packages = known(kernel.runfile_installer), packages_of(kernel)
     held = [package.name for package in packages if known(package.held)]
     commands = on_system(view, "finish-upgrade")

@@ -86,7 +86,6 @@ def service(view: SnapshotView, name: str) -> Service | None:
 
 
 def driver_libraries(view: SnapshotView) -> list[str]:
-    """The commands that install the driver's user-space part, of the loaded module's branch."""
     return on_system(view, "driver-libraries", branch=branch(known(driver_version(view)[0])))
 
 

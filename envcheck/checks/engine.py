@@ -107,7 +107,6 @@ def _needless(
 
 
 def is_chosen(check: Check, only: Collection[str], skip: Collection[str]) -> bool:
-    """Whether a check runs, by the codes and areas that the user wants, or does not want."""
     names = {check.code, check.area}
     return (not only or not names.isdisjoint(only)) and names.isdisjoint(skip)
 
@@ -125,7 +124,6 @@ def with_causes(codes: Collection[str], checks: Mapping[str, Check]) -> set[str]
 
 
 def _judge(checks: Iterable[Check], view: SnapshotView) -> dict[str, list[Verdict]]:
-    """{a check's code: what it says}"""
     found: dict[str, list[Verdict]] = {}
     asked = []
     for check in checks:
@@ -152,7 +150,6 @@ def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
 
 
 def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
-    """The result, with remedies whose commands work on the machine that it is about."""
     findings = [
         one if one.remedy is None else replace(one, remedy=adapted(view, one.remedy))
         for one in result.findings

@@ -80,7 +80,6 @@ def _believed(entry: EntryPoint, answer: PluginAnswer) -> list[Verdict]:
 
 
 def judging(asked: PluginTask) -> Job:
-    """The job that judges by one check, by its code."""
     data = msgspec.json.decode(asked.data, type=_Judging)
     view = SnapshotView(snapshots.load(bytes(data.snapshot)), data.profile)
     checks: dict[str, Check] = {}
@@ -123,8 +122,6 @@ def _sorted(verdicts: Iterable[Verdict], ended_by: str) -> _CheckVerdicts:
 
 
 def describe(asked: PluginTask) -> Job:
-    """The job that says which checks the plug-in registers."""
-
     def described(_item: str) -> Described:
         checks = _imported(asked).values()
         areas = registry.registered()[0]

@@ -192,13 +192,11 @@ def gpu_path(view: SnapshotView, gpu: Gpu) -> str:
 
 
 def address_of(gpu: Gpu) -> str:
-    """What `nvidia-smi -i` takes for this GPU, as a word of a command: its PCI address, else its index."""
     address, index = known(gpu.pci_address), known(gpu.index)
     return word(address or (str(index) if index is not None else "0"))
 
 
 def minor_of(gpu: Gpu) -> str:
-    """The number of its device node; "*" if it is not known."""
     number = known(gpu.minor_number)
     return "*" if number is None else str(number)
 
@@ -209,7 +207,6 @@ def reset(gpu: Gpu, reason: str) -> Remedy:
 
 
 def recovery(action: str, address: str | None) -> Remedy:
-    """What to do about a GPU's recovery action, in NVML's or nvidia-smi's words."""
     name = action.strip().lower()
     if name == "drain p2p":
         return Remedy(

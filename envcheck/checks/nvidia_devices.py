@@ -30,7 +30,6 @@ def pci_devices(view: SnapshotView) -> list[PciDevice]:
 
 
 def pci_gpus(view: SnapshotView) -> list[PciDevice]:
-    """The GPUs on the bus; raises CannotJudge where there are none, too."""
     gpus = [device for device in pci_devices(view) if device.kind == "gpu"]
     if not gpus:
         raise Skip("no NVIDIA GPU on the PCI bus")
@@ -53,7 +52,6 @@ def kernel_facts(view: SnapshotView) -> Kernel:
 
 
 def known_kernel(view: SnapshotView) -> Kernel | None:
-    """The kernel's facts, or None where there are none."""
     probe = view.machine.kernel
     return None if probe is None else probe.facts
 
@@ -85,7 +83,6 @@ def held_for_guests(device: PciDevice) -> bool:
 
 
 def device_evidence(view: SnapshotView, device: PciDevice, *fields: str) -> list[Evidence]:
-    """The Evidence for some of a device's facts."""
     devices = fact(view.machine.pci, "devices") or []
     position = devices.index(device) if device in devices else 0
     return [
@@ -119,12 +116,10 @@ def summary(names: list[str]) -> str:
 
 
 def open_to_all(node: DeviceNode) -> bool:
-    """Whether its mode lets everybody read and write it."""
     return bool(re.fullmatch("[0-7]{0,5}[67]", node.mode))
 
 
 def host_facts(view: SnapshotView) -> Host:
-    """The host's facts; all of them unknown where nobody looked."""
     return facts_or(view.machine.host, Host)
 
 

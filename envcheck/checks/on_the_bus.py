@@ -8,10 +8,8 @@ BRIDGES = "grep -l 0x0680 /sys/bus/pci/devices/*/class"
 
 
 def link_state(address: str) -> str:
-    """A link's generation and width, as they are and at most; address: a word of a command."""
     return f"grep . /sys/bus/pci/devices/{address}/*_link_*"
 
 
 def error_counts(address: str) -> str:
-    """A link's errors by kind; address: a word of a command."""
     return f"grep . /sys/bus/pci/devices/{address}/aer_*"

@@ -84,8 +84,6 @@ class Check(CheckText, frozen=True, kw_only=True):
 
 
 class Described(msgspec.Struct, frozen=True):
-    """The checks that a plug-in registers, and their areas."""
-
     areas: list[Area]
     checks: list[CheckText]
 
@@ -269,6 +267,5 @@ def checks_without(unneeded: Collection[str]) -> tuple[Check, ...]:
 
 @cache
 def all_systems() -> dict[str, tuple[Check, ...]]:
-    """Every acceleration system that a check judges, with its checks."""
     names = sorted({system for one in all_checks() for system in one.systems})
     return {name: tuple(one for one in all_checks() if name in one.systems) for name in names}

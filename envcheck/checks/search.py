@@ -19,7 +19,6 @@ def search(words: Sequence[str], checks: Iterable[Check]) -> list[Check]:
 
 
 def _score(check: Check, words: Sequence[str]) -> int:
-    """0 if one of the words is not mentioned."""
     causes = " ".join(f"{one.headline} {one.sentence} {one.remedy}" for one in check.causes)
     systems = " ".join(check.systems)
     texts = ((_SYSTEM, systems), (_TITLE, check.title), (_ABOUT, check.about), (_CAUSES, causes))

@@ -14,13 +14,13 @@ from ..findings.shell import word, words
 
 # What a container cannot do for the machine below it.
 _HOSTS_OWN = re.compile(
-    r"\b(?:reboot|poweroff|dmesg|modprobe|update-initramfs|dracut|mkinitcpio|mkinitfs|dkms|mokutil|setpci|setsebool"
+    r"\b(?:reboot|poweroff|dmesg|modprobe|update-initramfs|dracut|mkinitcpio|dkms|mokutil|setpci|setsebool"
     r"|nvidia-modprobe|update-grub|grub2?-mkconfig|grubby|ubuntu-drivers|systemctl|journalctl|fuser"
     r"|lxc (?:config|restart)|systemd-nspawn"
     r"|nvidia-persistenced|/etc/modprobe\.d|/etc/modules-load\.d|nvidia-cuda-mps-control"
     r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm|rac|rgc|rmc))"
     r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"
-    r"|'\*nvidia\*'|\bpacman -Syu|\bnixos-rebuild|\bNVIDIA-Linux|\bcos-extensions|\bemerge\b|\bswupd\b"
+    r"|'\*nvidia\*'|\bpacman -Syu|\bnixos-rebuild|\bNVIDIA-Linux|\bcos-extensions"
     r"|\bakmods\b"
 )
 _ON_HOST = "# on the host: "
@@ -30,11 +30,6 @@ _NIXOS_OWN = re.compile(
 )
 _IN_NIX = "# on NixOS, by configuration.nix instead: "
 _SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
-
-
-_EL = ("rhel", "centos", "ol", "scientific", "almalinux", "rocky")
-# Fedora's systems whose packages are layers of an image, by their PRETTY_NAME.
-_OSTREE = re.compile(r"Silverblue|Kinoite|Sericea|Onyx|Atomic|CoreOS|Bazzite|Bluefin|Aurora")
 
 
 _RUNFILE = "sudo sh NVIDIA-Linux-*.run  # of the version that is wanted, from NVIDIA"
@@ -67,7 +62,7 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     missing = [f"{{{key}}}" for key, value in values.items() if not value]
     if any(name in command for name in missing for command in found):
         return []
-    return [_in_dialect(host, command.format(**quoted)) for command in found]
+    return [command.format(**quoted) for command in found]
 
 
 def _quoted(value: str | Sequence[str]) -> str:
@@ -81,19 +76,6 @@ def _by_runfile(view: SnapshotView) -> bool:
     packages = fact(view.machine.kernel, "driver_packages") or []
     by_runfile = fact(view.machine.kernel, "runfile_installer") is not None
     return by_runfile and all(one.name.startswith(_BESIDE_A_RUNFILE) for one in packages)
-
-
-def _in_dialect(host: Host, command: str) -> str:
-    """A command of dnf's in the words of what stands in its place on older and on image-based systems."""
-    major = (known(host.os_version) or "").partition(".")[0]
-    name = known(host.os_id) or ""
-    if (name in _EL and major in ("6", "7")) or (name, major) == ("amzn", "2"):
-        return re.sub(r"\bdnf\b", "yum", command)
-    if name == "mariner" or (name, major) == ("azurelinux", "3"):
-        return re.sub(r"\bdnf\b", "tdnf", command)
-    if _OSTREE.search(known(host.os_name) or ""):
-        return re.sub(r"\bdnf (install|upgrade)\b", r"rpm-ostree \1", command)
-    return command
 
 
 def in_engine(view: SnapshotView, what: str) -> list[str]:

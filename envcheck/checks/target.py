@@ -70,7 +70,6 @@ def of_another_python(view: SnapshotView, one: Distribution) -> bool:
 
 
 def python_path(view: SnapshotView) -> list[str]:
-    """The directories of PYTHONPATH."""
     entries = variables_if_known(view).get("PYTHONPATH", "").split(":")
     return [entry.rstrip("/") for entry in entries if entry.strip()]
 
@@ -82,18 +81,15 @@ def is_below(location: str, entries: list[str]) -> bool:
 
 
 def tensorflows(distributions: dict[str, Distribution]) -> list[Distribution]:
-    """Those that install the ``tensorflow`` package."""
     return [one for name, one in distributions.items() if name in TENSORFLOWS]
 
 
 def owner_of(distributions: dict[str, Distribution], framework_name: str) -> Distribution | None:
-    """The distribution that a framework was installed as."""
     names = TENSORFLOWS if framework_name == "tensorflow" else {framework_name}
     return next((one for name, one in distributions.items() if name in names), None)
 
 
 def of_component(distributions: dict[str, Distribution], wanted: str) -> list[Distribution]:
-    """The wheels that carry an NVIDIA component ("cudnn"), under whatever name."""
     return [
         one
         for name, one in distributions.items()
@@ -120,7 +116,6 @@ def named(distribution: Distribution) -> str:
 
 
 def python(view: SnapshotView) -> str:
-    """The target's interpreter as a word of a shell command."""
     return word(fact(view.target.interpreter, "executable") or "python3")
 
 
@@ -137,7 +132,6 @@ def by_uv(view: SnapshotView) -> bool:
 
 
 def pip(view: SnapshotView, command: str) -> str:
-    """One of pip's commands for the target: by its own pip, or by uv."""
     if not by_uv(view):
         return f"{python(view)} -m pip {command}"
     verb, _, rest = command.partition(" ")
@@ -145,12 +139,10 @@ def pip(view: SnapshotView, command: str) -> str:
 
 
 def pip_install(view: SnapshotView, *requirements: str) -> str:
-    """The command that installs these into the target."""
     return pip(view, f"install {words(list(requirements))}")
 
 
 def pip_restore(view: SnapshotView, name: str, version: str) -> str:
-    """The command that puts a package's own files back."""
     return pip_install(view, f"{name}=={version}") + " --force-reinstall --no-deps"
 
 
@@ -269,7 +261,6 @@ def need_gpus(view: SnapshotView) -> None:
 
 
 def loader_libraries(view: SnapshotView) -> list[Library]:
-    """What the target's loader finds ("dlopen") and what its wheels hold ("wheel")."""
     return facts_of(view.target.loader, "the target's libraries").libraries
 
 

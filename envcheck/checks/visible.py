@@ -68,7 +68,6 @@ def visible(view: SnapshotView) -> VisibleDevices:
 
 
 def capabilities(view: SnapshotView) -> list[str]:
-    """The compute capabilities of the visible GPUs, as far as they are known."""
     try:
         return sorted({device.capability for device in visible(view).chosen if device.capability})
     except CannotJudge:

@@ -37,14 +37,11 @@ SYSTEMS = {
     "opensuse-tumbleweed": (["opensuse", "suse"], SUSE),
     "arch": ([], ARCH),
     "manjaro": (["arch"], ARCH),
-    "alpine": ([], {"apk"}),
     "cachyos": (["arch"], ARCH),
     "amzn": (["fedora"], RED_HAT),
     "azurelinux": ([], RED_HAT),
     "sles": (["suse"], SUSE),
-    "clear-linux-os": ([], {"swupd"}),
     "nixos": ([], {"nixos-rebuild"}),
-    "gentoo": ([], {"emerge"}),
 }
 MANAGERS = {
     "apt",
@@ -107,22 +104,6 @@ def test_a_relative_is_known_by_what_it_is_like(like: list[str], name: str) -> N
     assert on_system(view(os_id=name, os_like=like), "podman")
     assert on_system(view(os_id=name), "podman") == []
     assert on_system(SnapshotView(snapshot()), "podman") == []
-
-
-@pytest.mark.parametrize(
-    ("host", "program"),
-    [
-        ({"os_id": "centos", "os_version": "7"}, "yum"),
-        ({"os_id": "amzn", "os_version": "2"}, "yum"),
-        ({"os_id": "amzn", "os_version": "2023"}, "dnf"),
-        ({"os_id": "rocky", "os_version": "9.4"}, "dnf"),
-        ({"os_id": "azurelinux", "os_version": "3.0"}, "tdnf"),
-        ({"os_id": "fedora", "os_name": "Fedora Linux 42 (Silverblue)"}, "rpm-ostree"),
-    ],
-)
-def test_an_older_or_image_based_system_has_another_dnf(host: dict[str, Any], program: str) -> None:
-    (command,) = on_system(view(**host), "podman")
-    assert command == f"sudo {program} install podman"
 
 
 def test_what_a_snapshot_says_is_quoted_and_our_own_code_is_not() -> None:

@@ -19,7 +19,6 @@ def engine(view: SnapshotView) -> str:
 
 
 def image(view: SnapshotView) -> str:
-    """The image as a word of a command."""
     kind, _, reference = view.inside.location.partition(":")
     return word(reference) if kind == "image" else fill_in("IMAGE", "your image")
 
@@ -54,7 +53,6 @@ def inside(
 
 
 def start_commands(view: SnapshotView) -> list[str]:
-    """The commands that start the container with its GPUs."""
     name, engines = engine(view), fact(view.machine.containers, "engines")
     specs = engines is not None and bool(nvidia_specs(view))
     device = f"--device nvidia.com/gpu=all {image(view)}"

@@ -83,7 +83,6 @@ def _same(outside: Gpu, within: Gpu | CudaDevice) -> bool:
 
 
 def _chosen(view: SnapshotView, seen: int) -> str:
-    """What names a part of the GPUs on purpose; "" where nothing does."""
     value = (fact(view.inside.environment, "variables") or {}).get(VARIABLE, "").strip()
     if value.lower() not in ("", "void", "none", "all"):
         return f"{VARIABLE}={value}" if len(value.split(",")) == seen else ""

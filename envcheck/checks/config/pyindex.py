@@ -86,7 +86,6 @@ def _is_nvidia(text: str) -> bool:
 
 
 def _written_by_pyindex(file: ConfigFile) -> list[ConfigSetting]:
-    """Those of a file's settings that nvidia-pyindex may have put there."""
     settings = known(file.settings) or []
     # The index that envcheck gave an environment stays: a constraint file pins what comes from it.
     guarded = file.level == "site" and any(

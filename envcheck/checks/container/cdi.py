@@ -13,15 +13,11 @@ from ..verdicts import Passed, Verdict, Verdicts, about, about_file, check, unju
 _PODMAN_ONE_FOLDER = (5, 5)
 _PODMAN_BOTH_AGAIN = (5, 6)
 
-NO_NODES = warn(
-    "cdi-nodes-missing",
+NO_FILES = warn(
+    "cdi-files-missing",
     "a CDI specification does not fit this machine",
     "{path} names {missing}: containers that ask for a GPU by CDI do not start.",
-    "Create the device nodes; if a GPU was removed, write the specification again.",
-)
-NO_FILES = NO_NODES.variant(
-    "cdi-files-missing",
-    remedy="Write the specification again for the driver that is installed now.",
+    "Write the specification again for the driver and the GPUs that are here now.",
 )
 OTHER_DRIVER = warn(
     "cdi-of-other-driver",
@@ -35,7 +31,7 @@ OTHER_DRIVER = warn(
 @check(
     "CTR-004",
     title="The CDI specifications describe this machine as it is",
-    causes=[NO_NODES, NO_FILES, OTHER_DRIVER],
+    causes=[NO_FILES, OTHER_DRIVER],
     about="A CDI specification lists the driver's files by their full names, with the driver's version.",
     sources=["nvidia-container-toolkit#450, #885; webkit-container-sdk#23; CDI SPEC.md"],
     follows=(*shared.NO_DEVICE_NODES, "DRV-002"),
@@ -66,9 +62,9 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
     named = known(spec.driver_versions) or []
     cause, commands = OTHER_DRIVER, [generate, "nvidia-ctk cdi list"]
     if missing:
-        nodes = all(path.startswith("/dev/nvidia") for path in missing)
-        cause = NO_NODES if nodes else NO_FILES
-        commands = ["sudo nvidia-modprobe -c 0 -u", generate] if nodes else commands
+        cause = NO_FILES
+        if all(path.startswith("/dev/nvidia") for path in missing):
+            commands = ["sudo nvidia-modprobe -c 0 -u", generate]
         evidence = [view.evidence(f"{fact}.missing_paths", ", ".join(missing[:5]))]
     elif driver and answers and named and driver not in named:
         evidence = [view.evidence(f"{fact}.driver_versions", named[0])]

@@ -67,7 +67,6 @@ def containers_keep_gpus(view: SnapshotView) -> Verdicts:
 
 
 def _unlinked(view: SnapshotView) -> list[str]:
-    """NVIDIA's device nodes without a link in /dev/char; raises Skip where nobody looked."""
     kernel = facts_of(view.machine.kernel, "device nodes")
     nodes = [
         n for n in need(kernel.device_nodes, "device nodes") if n.path.startswith("/dev/nvidia")

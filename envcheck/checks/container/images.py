@@ -101,7 +101,6 @@ def _remedy(
 
 
 def _symptoms(view: SnapshotView) -> list[Evidence]:
-    """What shows that the wrong libraries are used."""
     nvml, smi = facts_or(view.seen.nvml, Nvml), facts_or(view.seen.nvidia_smi, NvidiaSmi)
     fields = {
         "nvml.init_code": known(nvml.init_code) == _MISMATCH,

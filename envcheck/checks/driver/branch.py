@@ -78,7 +78,6 @@ def _supports(view: SnapshotView, driver: str) -> str:
 
 
 def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
-    """The CUDA versions that the driver's user-space part reports, with their evidence."""
     for path in ("nvml.cuda_version", "nvidia_smi.cuda_version", "cuda.driver_api_version"):
         section, field = path.split(".")
         if value := fact(getattr(view.machine, section), field):

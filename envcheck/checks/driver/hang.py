@@ -63,7 +63,6 @@ def _asked(view: SnapshotView) -> Iterator[tuple[str, Probe[Any]]]:
 
 
 def died(probe: Probe[Any] | None) -> bool:
-    """Whether the process that asked crashed; one that was killed says nothing about the driver."""
     return probe is not None and probe.outcome == "crashed" and bool(_CRASH.search(probe.reason))
 
 

@@ -75,7 +75,6 @@ def _symptoms(view: SnapshotView) -> list[Evidence]:
 
 
 def _library_versions(kernel: Kernel) -> list[str]:
-    """The versions of libnvidia-ml on disk, without compat, 32-bit and stub directories."""
     files = [f for f in known(kernel.driver_files) or [] if f.library == "libnvidia-ml"]
     own = [f.version for f in files if not _COMPAT_OR_OTHER.search(f.path) and "." in f.version]
     return list(dict.fromkeys(own))

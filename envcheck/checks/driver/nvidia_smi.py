@@ -119,7 +119,6 @@ def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
 
 
 def _printed(view: SnapshotView, smi: NvidiaSmi) -> Finding:
-    """Judges a document that was sent: nvidia-smi was not run here."""
     text = known(smi.message)
     if text is None or known(smi.form) is not None:
         raise Skip("nvidia-smi was not run: the snapshot was made from what it once printed")

@@ -100,13 +100,11 @@ def _fabric(view: SnapshotView, gpu: Gpu) -> Verdicts:
 
 
 def _is_multi_node(gpu: Gpu) -> bool:
-    """Whether the fabric goes beyond the machine, and its manager runs elsewhere."""
     name, cluster = known(gpu.name) or "", known(gpu.fabric_cluster)
     return any(one in name for one in _MULTI_NODE) or bool(cluster and cluster.strip("0-"))
 
 
 def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
-    """How a GPU joins the fabric, by what runs on this machine."""
     reset = f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}"
     if _is_multi_node(gpu):
         return Remedy(

@@ -114,21 +114,18 @@ def under_load(gpu: Gpu) -> bool:
 
 
 def pci_device(view: SnapshotView, gpu: Gpu) -> PciDevice | None:
-    """The GPU as /sys has it, by its PCI address."""
     address = known(gpu.pci_address)
     devices: list[PciDevice] = fact(view.machine.pci, "devices") or []
     return next((device for device in devices if address and device.address == address), None)
 
 
 def lanes_of(gpu: Gpu, device: PciDevice | None) -> int | None:
-    """The lanes that the card itself has."""
     lanes = [known(gpu.pcie_width_max), None if device is None else known(device.max_link_width)]
     sold = product(known(gpu.name) or "")
     return max((one for one in lanes if one), default=0) or (sold and sold.pcie_lanes) or None
 
 
 def _own_generation(gpu: Gpu, device: PciDevice | None) -> int | None:
-    """The generation that the card itself has."""
     speed = None if device is None else known(device.max_link_gts)
     numbers = [known(gpu.pcie_gen_max_device), known(gpu.pcie_gen_max)]
     numbers.append(GENERATION_OF.get(speed) if speed else None)

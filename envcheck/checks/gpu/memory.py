@@ -58,7 +58,6 @@ def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
 
 
 def _sram(gpu: Gpu, period: str) -> int:
-    """The errors of on-chip memory, as far as known."""
     return sum(known(getattr(gpu, f"sram_{name}_{period}")) or 0 for name, _most in _SRAM.values())
 
 

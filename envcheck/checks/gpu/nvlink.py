@@ -125,7 +125,6 @@ def _count(view: SnapshotView, gpu: Gpu) -> int | None:
 
 
 def _built_in(gpu: Gpu) -> bool:
-    """Whether the GPU sits on a baseboard that wires its NVLinks."""
     name = known(gpu.name) or ""
     sold = product(name)
     return "-SXM" in name or (sold is not None and sold.board == "module")

@@ -179,7 +179,6 @@ def ecc_is_as_sold(view: SnapshotView) -> Verdicts:
 
 
 def _ecc(gpu: Gpu, off: list[Gpu]) -> Verdicts:
-    """Adds to ``off`` a GPU whose product has ECC on."""
     on = need(gpu.ecc_enabled, "ECC")
     if known(gpu.ecc_pending) not in (None, on):
         yield Passed("a change of the ECC mode is pending")

@@ -83,7 +83,6 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
 
 
 def _make_room(view: SnapshotView, gpu: Gpu) -> Remedy:
-    """Who holds it, and how to keep the target's frameworks from taking all of it."""
     variables = {} if view.snapshot.target is None else variables_if_known(view)
     grow = [command for name, command in _GROWTH.items() if name not in variables]
     query = "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv"

@@ -24,7 +24,6 @@ def host_of(view: SnapshotView) -> Host:
 
 
 def gigabytes(mib: int) -> str:
-    """Decimal gigabytes, as disks and downloads are counted: "6.4 GB"."""
     return f"{mib * 1048576 / 1e9:.1f} GB"
 
 
@@ -37,7 +36,6 @@ def disks(view: SnapshotView, *wanted: str) -> list[Disk]:
 
 
 def by_mount(group: list[Disk]) -> list[list[Disk]]:
-    """The disks in groups that share one file system."""
     groups: dict[str, list[Disk]] = {}
     for disk in group:
         groups.setdefault(mount(disk), []).append(disk)
@@ -56,7 +54,6 @@ def roles(*group: Disk) -> list[str]:
 
 
 def called(group: list[Disk]) -> str:
-    """A sentence's subject: the mount point and what is kept there."""
     return f"{mount(group[0])} ({', '.join(NAMES[role] for role in roles(*group))})"
 
 

@@ -86,7 +86,6 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
 
 
 def _again(view: SnapshotView) -> Remedy | None:
-    """In a container, what gives it its nodes."""
     return start_with_gpus(view, _AGAIN) if container(view) else None
 
 

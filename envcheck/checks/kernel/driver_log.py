@@ -72,7 +72,6 @@ def no_other_errors(view: SnapshotView) -> Verdicts:
 def _judge(
     view: SnapshotView, kind: str, address: str | None, events: list[KernelEvent]
 ) -> Finding | None:
-    """The finding on one kind of line about one GPU; None for what needs nothing."""
     evidence = [event_evidence(view, event) for event in events[-2:]]
     if kind == "uvm":
         return UVM.found(evidence=evidence)

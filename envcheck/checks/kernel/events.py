@@ -13,7 +13,6 @@ _DRIVERS = ("xid", "nvrm", "gsp", "reset-required", "gpu-lost", "fallen-off-bus"
 
 
 def gpu_at(view: SnapshotView, address: str | None) -> Gpu | None:
-    """The GPU that the driver lists at this address."""
     try:
         gpus = view.gpus
     except CannotJudge:

@@ -88,7 +88,6 @@ def every_gpu_started(view: SnapshotView) -> Verdicts:
 
 
 def _held(view: SnapshotView) -> set[str]:
-    """Addresses of the GPUs that the driver does not get, since they are held for virtual machines."""
     try:
         return {gpu.address for gpu in pci_gpus(view) if held_for_guests(gpu)}
     except CannotJudge:

@@ -69,7 +69,6 @@ class Measured:
         return (number(found, "GB/s") or None) if found and found.outcome == "ok" else None
 
     def why_not(self, trial: str) -> Unjudged:
-        """A trial that says nothing."""
         why = failed(self.seen, died(self.seen) or self.seen.trial(trial))
         return Unjudged("could-not-run", f"{self.called}: {why}", self.subjects)
 
@@ -77,8 +76,6 @@ class Measured:
 def each_gpu_run(
     view: SnapshotView, system: str, judge: Callable[[Measured], Verdicts]
 ) -> Verdicts:
-    """What ``judge`` says of each GPU's run of that system, and of those that did not come to trials."""
-
     def of_run(seen: Seen) -> Verdicts:
         measured = Measured(view, seen)
         try:
@@ -90,7 +87,6 @@ def each_gpu_run(
 
 
 def called(gpu: Gpu | None, address: str) -> str:
-    """ "GPU 0", or by its address."""
     index = known(gpu.index) if gpu is not None else None
     return f"GPU {address}" if index is None else f"GPU {index}"
 
@@ -123,5 +119,4 @@ def words_of(trial: SystemTrial | None, name: str) -> str:
 
 
 def words(count: float) -> str:
-    """ "1 word", "3 words" """
     return f"{count:,.0f} {'word' if count == 1 else 'words'}"

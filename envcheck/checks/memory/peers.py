@@ -23,8 +23,6 @@ _SHOWN = 4
 
 
 class PeerCopy(NamedTuple):
-    """One GPU that sends, and one that gets."""
-
     view: SnapshotView
     trial: SystemTrial
     first: str  # addresses

@@ -39,7 +39,6 @@ def network(view: SnapshotView) -> Network:
 
 
 def setting(facts: Network, name: str) -> NetworkSetting | None:
-    """What a variable is set to, where that is not empty."""
     found = known(facts.settings) or []
     return next((one for one in found if one.name == name and one.value), None)
 
@@ -69,7 +68,6 @@ def change_setting(one: NetworkSetting, text: str, value: str = "") -> Remedy:
 
 
 def gpus(view: SnapshotView) -> list[Gpu]:
-    """The GPUs that the target's processes have; [] where no driver answers."""
     try:
         return view.seen_gpus
     except CannotJudge:
@@ -95,7 +93,6 @@ def each_port(facts: Network) -> Iterator[Port]:
 
 
 def named(ports: list[Port]) -> str:
-    """ "mlx5_0, mlx5_1:2": with the port's number where an adapter has several."""
     return ", ".join(
         device.name if len(device.ports) == 1 else f"{device.name}:{port.port}"
         for device, port in ports
@@ -151,7 +148,6 @@ def is_real(one: NetworkInterface, every: dict[str, NetworkInterface]) -> bool:
 
 
 def best(interfaces: list[NetworkInterface]) -> NetworkInterface | None:
-    """The interface that traffic between machines should take."""
     every = {one.name: one for one in interfaces}
     found = [one for one in interfaces if usable(one) and is_real(one, every)]
     carried = {member for one in found for member in one.members}

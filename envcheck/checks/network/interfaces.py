@@ -101,7 +101,6 @@ def _nothing_but_lo(
 
 
 def _first(facts: Network, interfaces: list[NetworkInterface]) -> list[str]:
-    """What NCCL takes, in its order."""
     one = common.setting(facts, "NCCL_SOCKET_IFNAME")
     candidates = [interface.name for interface in interfaces if common.usable(interface)]
     rules = ("ib", "^docker,lo,virbr", "docker", "lo", "virbr") if one is None else (one.value,)

@@ -20,7 +20,7 @@ from ..reading import (
     need,
 )
 from ..system_commands import on_system
-from ..verdicts import Evidence, Finding, Params, Passed, Verdicts, check, fail, unjudged, warn
+from ..verdicts import Evidence, Finding, Params, Passed, Verdicts, check, fail, unjudged
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = ("nouveau", "nova_core")
@@ -74,11 +74,6 @@ RIVAL = fail(
     "Blacklist {driver}{already}, rebuild the initial RAM disk, and reboot; then install NVIDIA's driver if"
     " it is not installed yet.",
 )
-FOREIGN = warn(
-    "held-by-foreign-driver",
-    "is held by another driver",
-    "A driver that is not NVIDIA's, {driver}, holds this GPU: CUDA cannot use it.",
-)
 ALL_PASSED_THROUGH = fail(
     "all-held-for-guests",
     "is held for a virtual machine",
@@ -92,7 +87,7 @@ PASSED_THROUGH = ALL_PASSED_THROUGH.variant("held-for-guest", severity="warn")
 @check(
     "PCI-002",
     title="No other driver holds the GPUs",
-    causes=(RIVAL, FOREIGN, ALL_PASSED_THROUGH, PASSED_THROUGH),
+    causes=(RIVAL, ALL_PASSED_THROUGH, PASSED_THROUGH),
     about="The kernel's own drivers nouveau and nova_core take a GPU at boot, and NVIDIA's driver cannot have"
     " it then. A GPU bound to vfio-pci is reserved for a virtual machine: a failure only if all of them are.",
     sources=["NixOS/nixpkgs#16711; beclab/Olares#3963"],
@@ -111,8 +106,6 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
             yield cause.found(subject, evidence, commands=commands, driver=known(gpu.driver))
         elif name in RIVALS:
             yield _rival(view, gpu, name, evidence)
-        elif name is not None and name not in devices.NVIDIA_DRIVERS:
-            yield FOREIGN.found(subject, evidence, driver=known(gpu.driver))
     bound = sum(devices.driver_name(gpu) in devices.NVIDIA_DRIVERS for gpu in gpus)
     yield Passed(f"{bound} of {len(gpus)} bound to nvidia")
 

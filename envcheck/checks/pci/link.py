@@ -89,7 +89,6 @@ def _width(view: SnapshotView, gpu: PciDevice) -> Verdicts:
 
 
 def _at_work(view: SnapshotView, device: PciDevice) -> bool:
-    """Whether the driver reports that the GPU was working: an idle one may have put lanes to sleep."""
     try:
         gpus = view.gpus
     except CannotJudge:
