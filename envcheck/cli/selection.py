@@ -68,8 +68,6 @@ def refuse_other_mode(arguments: argparse.Namespace) -> None:
             )
 
 
-
-
 def request_of(arguments: argparse.Namespace) -> Request:
     """The Request in a command line; paths in it are absolute."""
     from ..install.request import Request

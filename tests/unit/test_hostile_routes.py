@@ -32,7 +32,7 @@ def spoiled(text: str) -> bytes:
 
 
 @ALL
-@pytest.mark.parametrize("form", ["terminal", "json", "junit"])
+@pytest.mark.parametrize("form", ["text", "json", "junit"])
 def test_a_snapshot(
     text: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,8 +8,10 @@ from typing import Any, get_args
 import judged_rows as rows
 import msgspec
 import pytest
+from build import document, ok
 from judged_rows import DASH, GPU_0, MISALIGNED, NAME, fp32, gpu, h100, judged, unhappy
 from reported import eight_gpus, finding, result, skipped
+from tensor_runs import micro_kernels
 
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
@@ -19,6 +21,7 @@ from envcheck.reports.page import Page
 from envcheck.reports.tensorcore_rows import folded, ordered
 from envcheck.reports.tensorcores import section
 from envcheck.reports.terminal import draw
+from envcheck.tensorcores import judge
 from envcheck.tensorcores.mode_verdict import ModeVerdict, Verdict
 
 VERDICTS = get_args(Verdict)
@@ -140,16 +143,17 @@ def test_the_report_orders_what_the_judge_says_and_asks_only_if_wanted(
 ) -> None:
     left_out = skipped("TC-001", "tensorcores", "left out by --only or --skip")
     passed = result("TC-002", "tensorcores")
+    ran = msgspec.structs.replace(eight_gpus(), machine=document(micro_kernels=ok(micro_kernels())))
 
     def made(*results: CheckResult) -> list[ModeVerdict]:
-        return model.build(eight_gpus(), Diagnosis(list(results))).tensor_cores
+        return model.build(ran, Diagnosis(list(results))).tensor_cores
 
-    monkeypatch.setattr(model, "judge", lambda facts: list(reversed(unhappy())))
+    monkeypatch.setattr(judge, "judge", lambda facts: list(reversed(unhappy())))
     assert made(passed, left_out) == ordered(unhappy()) != list(reversed(unhappy()))
     assert made(left_out) == []
 
     def crashes(facts: Snapshot) -> list[ModeVerdict]:
         raise KeyError("x")
 
-    monkeypatch.setattr(model, "judge", crashes)
+    monkeypatch.setattr(judge, "judge", crashes)
     assert made(passed) == [], "a check tells of it"

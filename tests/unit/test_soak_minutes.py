@@ -11,7 +11,7 @@ import pytest
 from soak_runs import minute
 
 from envcheck.checks.soak.minute import failures
-from envcheck.cli.durations import duration, seconds_of
+from envcheck.cli.values import duration, seconds_of
 from envcheck.collector.kernels.selection import Device
 from envcheck.collector.runtime.process import Result
 from envcheck.collector.soak.minutes import GpuMinutes

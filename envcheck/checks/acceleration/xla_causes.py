@@ -74,25 +74,26 @@ CAUSES = (
     *(NO_CODE, SWITCHED_OFF, FAILS, DIFFERS),
 )
 # Words of a log, the first that match: groups are the parameters of the causes.
-_EXPLAINED = tuple(
-    (re.compile(pattern), cause)
-    for pattern, cause in (
-        (r"Value '(?P<chip>sm_\d+\w?)' is not defined for option 'gpu-name'", UNKNOWN_CHIP),
-        (r"ptxas does not support CC (?P<chip>\d+\.\d+)", UNKNOWN_CHIP),
-        (
-            r"Unsupported \.version (?P<written>\d+\.\d+); current version is '?(?P<newest>\d+\.\d+)",
-            OLD_PTXAS,
+_EXPLAINED = (
+    (re.compile(r"Value '(?P<chip>sm_\d+\w?)' is not defined for option 'gpu-name'"), UNKNOWN_CHIP),
+    (re.compile(r"ptxas does not support CC (?P<chip>\d+\.\d+)"), UNKNOWN_CHIP),
+    (
+        re.compile(
+            r"Unsupported \.version (?P<written>\d+\.\d+); current version is '?(?P<newest>\d+\.\d+)"
         ),
-        (r"libdevice not found|Can't find libdevice|libdevice\.10\.bc", NO_FILES),
-        (
+        OLD_PTXAS,
+    ),
+    (re.compile(r"libdevice not found|Can't find libdevice|libdevice\.10\.bc"), NO_FILES),
+    (
+        re.compile(
             r"(?P<ptxas>ptxas not found|No PTX compilation provider"
-            r"|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas)",
-            NO_FILES,
+            r"|[Cc]ould(?:n't| not) (?:find (?:a suitable version of )?|invoke )ptxas)"
         ),
-        (r"UNSUPPORTED_PTX_VERSION|unsupported toolchain", OLD_DRIVER),
-        (r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX", NO_CODE),
-        (r"\b(?P<error>CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})", FAILS),
-    )
+        NO_FILES,
+    ),
+    (re.compile(r"UNSUPPORTED_PTX_VERSION|unsupported toolchain"), OLD_DRIVER),
+    (re.compile(r"NO_BINARY_FOR_GPU|no kernel image is available|CUDA_ERROR_INVALID_PTX"), NO_CODE),
+    (re.compile(r"\b(?P<error>CUDA_ERROR_\w{1,60}|CUDNN_STATUS_\w{1,60})"), FAILS),
 )
 
 
