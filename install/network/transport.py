@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -124,12 +123,6 @@ class Transport(HTTPAdapter):
         if self._proxy and not requests.utils.should_bypass_proxies(url, no_proxy=None):
             return {"http": self._proxy, "https": self._proxy}
         return dict(requests.utils.get_environ_proxies(url))
-
-
-def content_length(headers: Mapping[str, str]) -> int | None:
-    """Bytes, by the Content-Length header; None where it is not there or no length."""
-    text = headers.get("Content-Length", "")
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def pieces(answer: requests.Response) -> Iterator[bytes]:

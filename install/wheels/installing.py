@@ -19,7 +19,6 @@ from ..lockfile import LockedFile, LockedPackage, Lockfile
 from . import child_env, contents, logs, sdists, uv, uv_compile, uv_watch
 from .indexes import Indexes
 
-_TRIES = 3  # of a run that could not fetch a file which can be had
 # uv knows a wheel that it has built again by the sdist alone: not by its flags, nor by the packages that it
 # was built against.
 _BUILDING = ("--verbose", "--no-build-isolation", "--no-cache", "--link-mode", "copy")
@@ -90,15 +89,12 @@ def _install_wheels(
 ) -> Any:
     """Fetch and install wheels: a ``process.Result``. folder: for them, in place of the environment.
 
-    Raises PutBack where one cannot be fetched, or is not what was unpacked from it.
+    Raises PutBack where one is not what was unpacked from it.
     """
     site = folder or next(target.directory.glob("lib/python*/site-packages"))
     before = contents.files(site)
-    indexes = target.source.indexes
-    for _ in range(_TRIES):
-        result = _run(target, packages, log, ["--target", folder] if folder else [], indexes)
-        if result.ok or indexes is None or not _can_be_fetched(result, packages, indexes):
-            break
+    options: Arguments = ["--target", folder] if folder else []
+    result = _run(target, packages, log, options, target.source.indexes)
     if result.ok and (different := contents.differing(site, before, linked=target.linked)):
         more = f" and {len(different) - 1} more" if different[1:] else ""
         raise PutBack(
@@ -152,19 +148,3 @@ def _run(
             )
         except CouldNotLook as error:
             raise PutBack(str(error), error.hint) from None
-
-
-def _can_be_fetched(result: Any, packages: Sequence[LockedPackage], indexes: Indexes) -> bool:
-    """Whether a file is named that uv did not get, but that can be had: it may try again.
-
-    Raises PutBack with why a file cannot be had.
-    """
-    output = (result.stdout + result.stderr).decode("utf-8", "replace")
-    urls = [one.file.url for one in packages if one.file.url in output]
-    for url in urls:
-        try:
-            indexes.ask(url)
-        except CouldNotLook as error:
-            name = url.rpartition("/")[2]
-            raise PutBack(f"{name} could not be fetched: {error}", error.hint) from None
-    return bool(urls) and "ash mismatch" not in output and "Size mismatch" not in output

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timezone
 from itertools import chain
@@ -25,13 +24,11 @@ from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
 from ..network.session import Session
-from ..network.transport import content_length, pieces
+from ..network.transport import pieces
 from ..pythons.interpreter import tags
 from . import origin, resolution, uv
 from .indexes import Indexes
 from .pins import PROJECT, NoSolution, OfferedFile, Pin, Target
-
-_AT_ONCE = 8  # requests for sizes
 
 Selector = Callable[[Iterable[tuple[OfferedFile, AbstractSet[Tag]]]], Iterator[OfferedFile]]
 
@@ -102,27 +99,26 @@ def selector(target: Target) -> Selector:
 
 
 def _locked(pins: Sequence[Pin], indexes: Indexes, target: Target) -> list[LockedPackage]:
-    """The pins with the one file of each that fits best, its hash and its size."""
+    """The pins with the one file of each that fits best, and its hash."""
     select = selector(target)
 
-    def package(pin: Pin) -> LockedPackage:
+    found = []
+    for pin in pins:
         best = best_file(pin.files, select)
         if best is None:
             raise CouldNotLook(f"no file of {pin.name} {pin.version} fits this Python")
         file = _hashed(best, indexes.session)
         origin.check_file(pin, file, indexes.stack)
-        if file.size is None:
-            file = msgspec.structs.replace(file, size=_size(file, indexes))
-        return LockedPackage(
-            name=pin.name,
-            version=str(Version(pin.version)),
-            index=indexes.public_url(indexes.stack.index_of(pin.name)),
-            file=file,
-            needed_by=[name for name in pin.needed_by if name != PROJECT],
+        found.append(
+            LockedPackage(
+                name=pin.name,
+                version=str(Version(pin.version)),
+                index=indexes.public_url(indexes.stack.index_of(pin.name)),
+                file=file,
+                needed_by=[name for name in pin.needed_by if name != PROJECT],
+            )
         )
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(package, pins))
+    return found
 
 
 def _hashed(file: OfferedFile, session: Session) -> LockedFile:
@@ -149,15 +145,6 @@ def _hashed(file: OfferedFile, session: Session) -> LockedFile:
         if has != says:
             raise CouldNotLook(f"{session.public(file.url)} has {has}, and its index says {says}")
     return msgspec.structs.replace(locked, sha256=sums[0].hexdigest(), size=size)
-
-
-def _size(file: LockedFile, indexes: Indexes) -> int | None:
-    """Bytes, by a HEAD request; None where the answer does not say."""
-    try:
-        with indexes.session.get(file.url, method="HEAD") as response:
-            return content_length(response.headers)
-    except CouldNotLook:
-        return None
 
 
 def _building(
