@@ -119,19 +119,6 @@ def test_a_name_that_nobody_registered_is_not_taken_from_who_did(tmp_path: Path)
         assert not there.public.asked("/files/nvidia_cublas_cu117-11.10.1.25-py3-none-any.whl?")
 
 
-@pytest.mark.parametrize("source", [False, True], ids=["wheel", "sdist"])
-def test_a_stack_without_nvidias_index_refuses_the_placeholder(
-    tmp_path: Path, source: bool
-) -> None:
-    """Where NVIDIA's names come from the public index, 99.0.0 is refused for what it is."""
-    with fight(tmp_path, source=source) as there:
-        for name in ("nvidia-tensorrt", "nvidia-cublas"):  # a name in the table, and another
-            with pytest.raises(Cannot) as caught:
-                locked(choice(stack(name)), there.public.url)
-        assert source or "99.0.0 is not NVIDIA's software: it outranks" in str(caught.value)
-        assert not there.mark.exists()
-
-
 def test_a_dependency_by_address_is_refused(tmp_path: Path) -> None:
     with fight(tmp_path) as there:
         evil = f"six @ {there.public.origin}/files/nvidia_tensorrt-99.0.0-py3-none-any.whl"

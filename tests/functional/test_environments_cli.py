@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pty
-import subprocess
 from pathlib import Path
 
 import pytest
-from cli import PYTHON, envcheck, environment, refused
-from processes import PATIENCE
+from cli import envcheck, refused
+from installing import Home
+from started import Installed
 from transaction_parts import (
     DyingJournal,
     in_child,
@@ -94,45 +92,17 @@ def test_rollback_and_forward(root: Path) -> None:
     assert runs(root) == "2"
 
 
-def test_uninstalling_asks_where_somebody_is(root: Path) -> None:
+def test_uninstalling_asks_where_somebody_is(root: Path, tmp_path: Path) -> None:
     install(root, "1")
     assert "there is no terminal to ask on" in refused(envcheck("uninstall", "tiny"))
-    assert runs(root) == "1"
-    for answer, left in (("n\n", True), ("y\n", False)):
-        leader, follower = pty.openpty()
-        os.write(leader, answer.encode())
-        argv = [PYTHON, "-m", "envcheck", "uninstall"]
-        code = subprocess.run(
-            argv,
-            stdin=follower,
-            stderr=follower,
-            stdout=subprocess.PIPE,
-            env=environment(**{name: os.environ[name] for name in XDG}),
-            timeout=PATIENCE,
-            check=False,
-        ).returncode
-        os.close(follower)
-        shown = b""
-        with contextlib.suppress(OSError):  # there is no more
-            while piece := os.read(leader, 4096):
-                shown += piece
-        os.close(leader)
-        assert f"Remove {root} with all of its versions" in shown.decode()
-        assert (code, root.exists()) == ((130, True) if left else (0, False))
-
-
-def test_a_dry_run_changes_nothing(root: Path) -> None:
-    one, two = install(root, "1"), install(root, "2")
-    before = everything(root)
-    assert f"Would be removed: {root} with all of its versions" in said("uninstall", "--dry-run")
-    told = said("uninstall", "--version", one.version, "--dry-run", "--yes")
-    assert told.startswith(f"Would be removed: {one.version} (")
-    told = said("rollback", "--dry-run", "--yes")
-    assert told == f"Would be in use: {one.version}, in place of {two.version}\n"
-    assert "no such verified version" in refused(envcheck("rollback", "--to", "9", "--dry-run"))
-    assert everything(root) == before
-    assert one.version in said("rollback", "--yes")
-    assert "Freed" in said("prune", "--yes")
+    here = Installed(Home(tmp_path), tmp_path, {name: os.environ[name] for name in XDG})
+    for answer, code in (("n\n", 130), ("y\n", 0)):
+        assert runs(root) == "1"
+        with here.typing("uninstall") as terminal:
+            terminal.wait_for(f"Remove {root} with all of its versions")
+            terminal.type(answer)
+            assert terminal.end() == code
+    assert not root.exists()
 
 
 def test_uninstall_takes_all_of_ours_and_nothing_else(root: Path) -> None:

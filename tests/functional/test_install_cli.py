@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from demo_stack import Demo, demo
 from index_server import Access
 from installing import Home
 from processes import PATIENCE
+from started import Installed, work
 
 KEYS = ["result", "exit_code", "error", "plan", "environment"]
 
@@ -110,43 +110,22 @@ def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, co
         assert len(sent) == 1, "a complete wheel came again"
 
 
-def at_a_terminal(home: Home, answer: bytes, *arguments: str) -> tuple[int, str]:
+def at_a_terminal(home: Home, answer: str, *arguments: str) -> tuple[int, str]:
     """(exit code, all that the terminal showed) of a run whose question is answered."""
-    master, slave = os.openpty()
-    running = subprocess.Popen(
-        [PYTHON, "-m", "envcheck", "install", *arguments],
-        env=environment(**home.variables, TERM="xterm"),
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-    )
-    os.close(slave)
-    seen, answered = b"", False
-    try:
-        limit = time.monotonic() + PATIENCE
-        while time.monotonic() < limit:
-            try:
-                seen += os.read(master, 4096)
-            except OSError:  # the other end is closed
-                break
-            if b"[Y/n]" in seen and not answered:
-                os.write(master, answer)
-                answered = True
-        return running.wait(PATIENCE), seen.decode()
-    finally:
-        running.kill()
-        os.close(master)
+    here = Installed(home, work(home), {"TERM": "xterm"})
+    with here.typing("install", *arguments) as terminal:
+        if answer:
+            terminal.wait_for("[Y/n]")
+            terminal.type(answer)
+        return terminal.end(), terminal.seen.decode()
 
 
 def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
-    code, told = at_a_terminal(home, b"n\n", *shop.selection)
+    code, told = at_a_terminal(home, "n\n", *shop.selection)
     assert code == 130 and "Nothing was touched." in told
     assert not home.root("demo").exists()
-    code, told = at_a_terminal(home, b"\x04", *shop.selection)
-    assert code == 130 and "[Y/n] \r\nNothing was touched." in told
-    code, told = at_a_terminal(home, b"perhaps\nn\n", *shop.selection)
+    code, told = at_a_terminal(home, "perhaps\nn\n", *shop.selection)
     assert code == 130 and told.count("Go on?") == 2 and "answer y or n" in told
-    code, told = at_a_terminal(home, b"\n", *shop.selection)
+    code, told = at_a_terminal(home, "\n", *shop.selection)
     assert code == 0 and "Installed and verified" in told
-    assert "Go on?" not in at_a_terminal(home, b"", *shop.selection)[1], "there is nothing to do"
+    assert "Go on?" not in at_a_terminal(home, "", *shop.selection)[1], "there is nothing to do"

@@ -55,34 +55,26 @@ def commands(root: Path) -> dict[str, list[str]]:
     }
 
 
-COMMANDS = sorted(commands(Path("/")))
-
-
-@pytest.mark.parametrize("what", COMMANDS)
 def test_another_user_s_home(
-    root: Path,
-    other: Path,
-    what: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    root: Path, other: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOME", str(other))
     before = fingerprint(root.parent)
-    assert envcheck(commands(root)[what]) == 3
-    said = capsys.readouterr().err
-    assert f"HOME is {other}, which belongs to user " in said and "sudo -H" in said
+    for words in commands(root).values():
+        assert envcheck(words) == 3
+        said = capsys.readouterr().err
+        assert f"HOME is {other}, which belongs to user " in said and "sudo -H" in said
     assert fingerprint(root.parent) == before
 
 
-@pytest.mark.parametrize("what", COMMANDS)
 def test_a_home_that_is_not_there_is_not_made(
-    root: Path, what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     missing = root.parent / "missing"
     monkeypatch.setenv("HOME", str(missing))
     before = fingerprint(root.parent)
-    assert envcheck(commands(root)[what]) == 3
-    said = capsys.readouterr().err
-    assert f"HOME is {missing}, which cannot be used: No such file or directory" in said
-    assert "XDG_CACHE_HOME" in said
+    for words in commands(root).values():
+        assert envcheck(words) == 3
+        said = capsys.readouterr().err
+        assert f"HOME is {missing}, which cannot be used: No such file or directory" in said
     assert fingerprint(root.parent) == before

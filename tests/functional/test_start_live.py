@@ -17,8 +17,6 @@ from podman import EITHER, PodmanWorld
 from processes import PATIENCE, wait_for
 from started import VERSION, Installed, installed, plain_start
 
-from envcheck.install.engines.command import Here, argv
-
 
 @pytest.fixture(params=EITHER)
 def world(request: pytest.FixtureRequest) -> Any:
@@ -90,17 +88,6 @@ def test_the_working_directory_is_there_under_its_own_name(image: Installed) -> 
     assert done.stderr.decode() == f"{place}\n"
     assert (place / "made").read_text() == "written\n"
     assert (place / "made").stat().st_uid == os.getuid()
-
-
-def test_files_belong_to_whoever_called(world: Any, image: Installed) -> None:
-    """As uid 4321, which the image does not know: the engine itself needs root here."""
-    image.work.chmod(0o777)
-    here = Here(uid=4321, gid=4322, cwd=str(image.work), interactive=True)
-    words = argv(image.start, ["sh", "-c", 'id -u; touch made; touch "$HOME/x" && echo home'], here)
-    done = getattr(world, image.start.engine)(*words[1:])
-    assert done.stdout == "4321\nhome\n", done.stderr
-    made = (image.work / "made").stat()
-    assert (made.st_uid, made.st_gid) == (4321, 4322)
 
 
 def test_volumes_variables_and_what_the_caller_has(image: Installed, tmp_path: Path) -> None:

@@ -106,26 +106,17 @@ HASH = GOOD.packages[0].file.sha256
     ("text", "told"),
     [
         ("packages = [\n  1 2\n]", "pylock.toml:2:5: the lock is not valid TOML"),
-        ("", "Missing required value in 'lock-version'"),
         (TEXT.replace('lock-version = "1.0"', 'lock-version = "2.0"'), "reads version 1.0"),
-        (TEXT.replace('lock-version = "1.0"', "lock-version = 1"), "expected str"),
-        (TEXT.replace('name = "gast"\n', ""), "packages[1]"),
         (TEXT.partition("[tool.envcheck]")[0], "made by 'envcheck' and has no [tool.envcheck]"),
-        (TEXT.replace('release = "23.03"\n', ""), "missing required field `release`"),
         (TEXT.replace("stack = ", "stacks = "), "[tool.envcheck] is not valid"),
         (TEXT.replace('python = "3.8"', 'python = "3.8\'"'), "python is not of the form"),
         (TEXT.replace(HASH, HASH[:-1]), "packages[0].file.sha256 is not"),
         (TEXT.replace("tf1", "tf1\\nRUN evil"), "stack is not of the form"),
-        (TEXT.replace('"23.03"', '"23.03 # x"'), "release is not"),
         (TEXT.replace("T17:00:00Z", "\\nRUN evil"), "created_at is not"),
         (TEXT.replace("nvidia-pyindex =", '"a\\"b" ='), "provided is not"),
         (TEXT.replace('simple/"', 'simple/\\n[install]"'), "packages[0].index is not"),
         (TEXT.replace("py3-none-any", "py3$(id)-none-any"), "Invalid wheel filename"),
         (TEXT.replace("/f/gast-", "/f/\\u202egast-"), "packages[1].file.url is not"),
-        (
-            TEXT.replace("gast-0.2.2.tar.gz", "gast-0.2.3.tar.gz"),
-            "not consistent with package version",
-        ),
         (TEXT.replace('name = "gast-0', 'name = "../gast-0'), "not consistent with package name"),
         (TEXT.replace('version = "0.2.2"\n', ""), "its version"),
         (TEXT.replace("https://index.example/f/gast", "ftp://x/gast"), "has no address"),
@@ -141,10 +132,3 @@ def test_a_broken_lock_is_told_where(text: str, told: str, tmp_path: Path) -> No
     with pytest.raises(UsageError) as caught:
         pylock.read(path)
     assert told in str(caught.value) and str(path) in str(caught.value)
-
-
-def test_a_lock_of_uv_is_refused_with_what_is_missing(tmp_path: Path) -> None:
-    path = tmp_path / "pylock.toml"
-    path.write_text('lock-version = "1.0"\ncreated-by = "uv"\npackages = []\n')
-    with pytest.raises(UsageError, match=r"made by 'uv' and has no \[tool.envcheck\]"):
-        pylock.read(path)

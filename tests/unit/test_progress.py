@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from typing import Any
 
 import pytest
@@ -56,23 +55,6 @@ def test_one_line_is_rewritten_and_gone_at_the_end() -> None:
         assert screen(stream.getvalue()) == "9 of 9 done"
     assert screen(stream.getvalue()) == ""
     assert "\n" not in stream.getvalue() and "\x1b[?25l" not in stream.getvalue()
-
-
-def test_a_thread_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setenv("TERM", "xterm")
-    drawn = threading.Event()
-    asked = []
-
-    def text(columns: int) -> str:
-        asked.append(columns)
-        if len(asked) > 3:
-            drawn.set()
-        return "resolving"
-
-    with StatusLine(Terminal()) as line:
-        line.show(text)
-        assert drawn.wait(60)
 
 
 def test_a_line_never_wraps_and_never_holds_control_characters() -> None:

@@ -1,4 +1,4 @@
-"""What uv, pip and builds say, as one sentence; and the texts that an environment gets."""
+"""What uv, pip and builds say, as one sentence; and the variables of programs that ask indexes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 
-from envcheck.install.catalogue.model import Index, Stack
-from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.wheels import (
     child_env,
-    pip_conf,
     sdists,
     uv,
 )
@@ -93,94 +89,6 @@ def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
 )
 def test_a_builds_last_words(said: str, told: str) -> None:
     assert sdists.last_words(said) == told
-
-
-def locked(name: str, version: str, index: str = "https://public.example/simple/") -> LockedPackage:
-    file = LockedFile(name=f"{name}-{version}-py3-none-any.whl", url="https://x/y", sha256="0" * 64)
-    return LockedPackage(name=name, version=version, index=index, file=file)
-
-
-def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> Lockfile:
-    return Lockfile(
-        stack="s",
-        release="1",
-        python="3.8",
-        architecture="x86_64",
-        packages=list(packages),
-        building=list(building),
-    )
-
-
-STACK = Stack(
-    name="s",
-    title="",
-    distribution="d",
-    requirement="d",
-    gpu=False,
-    architectures=["x86_64"],
-    source="made up",
-)
-OWN = msgspec.structs.replace(
-    STACK,
-    constraints=["numpy<1.24", "protobuf<3.21", "nvidia-tensorrt<9", "x[y]<2"],
-    indexes=[
-        Index(
-            name="own", urls=["https://nvidia.example/"], packages=["nvidia-*"], source="made up"
-        ),
-        Index(name="near", urls=["http://127.0.0.1:80/"], packages=["near"], source="made up"),
-        Index(name="plain", urls=["http://plain.example/"], packages=["plain"], source="made up"),
-    ],
-)
-LOCKED = lock(
-    locked("numpy", "1.22.4", "https://mirror.example/simple/"),
-    locked("nvidia-tensorflow", "1.15.5+nv23.3", "https://nvidia.example/"),
-    locked("nvidia-cublas-cu117", "11.10", "https://nvidia.example/"),
-    locked("plain", "1", "http://plain.example/"),
-    locked("near", "1", "http://127.0.0.1:80/"),
-)
-
-
-def test_the_environments_pip_conf_names_the_stacks_own_indexes() -> None:
-    own = pip_conf.own_indexes(OWN, LOCKED)
-    assert own == ["https://nvidia.example/", "http://127.0.0.1:80/"]
-    told = [
-        line
-        for line in pip_conf.text(Path("/an env/c.txt"), "", own).splitlines()
-        if not line.startswith("#")
-    ]
-    assert told == [
-        "[global]",
-        "constraint = file:///an%20env/c.txt",
-        "extra-index-url =",
-        "    https://nvidia.example/",
-        "    http://127.0.0.1:80/",
-    ]
-    assert "index" not in pip_conf.text(Path("/c.txt"), "", [])
-
-
-def _constraints(stack: Stack, locked: Lockfile) -> list[str]:
-    return pip_conf.constraints_of(stack, locked)
-
-
-def test_the_constraints_pin_what_comes_from_the_stacks_own_index_and_bound_what_the_release_needs() -> (
-    None
-):
-    lines = _constraints(OWN, LOCKED)
-    assert lines[:4] == [
-        "near===1",
-        "nvidia-cublas-cu117===11.10",
-        "nvidia-tensorflow===1.15.5+nv23.3",
-        "plain===1",
-    ]
-    # Nothing public is pinned: it may move as far as the catalogue knows it to work.
-    bounds = [line for line in lines if line.startswith(("numpy", "protobuf", "nvidia-tensorrt"))]
-    assert {"numpy<1.24", "nvidia-tensorrt<9"} <= set(bounds) and "===" not in str(bounds)
-    # Of the names that nobody holds; the one that is locked stays.
-    assert "nvidia-cublas-cu118<0" in lines and "nvidia-cublas-cu117<0" not in lines
-    # No second index, nothing to mix.
-    assert not [
-        line for line in _constraints(STACK, LOCKED) if line.startswith("nvidia-cublas-cu118")
-    ]
 
 
 def test_what_asks_an_index_gets_the_users_proxies_and_certificates(

@@ -114,15 +114,6 @@ def test_an_image_s_version_has_its_own_name() -> None:
 # Whether it is all there
 
 
-def test_an_image_s_version_needs_no_python(root: Root, engines: Asked) -> None:
-    version = imaged(root)
-    assert file_list.compare(version).sentences() == [] and version.is_container
-    version.start.unlink()
-    assert file_list.compare(version).sentences() == [".envcheck/start.json is gone"]
-    version.held.unlink()
-    assert not existing.condition(version).usable, "nobody can tell where its image is"
-
-
 # Holding and letting go
 
 
