@@ -9,9 +9,10 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import msgspec
 
@@ -105,7 +106,7 @@ def _write_directory(made: Path, contents: Mapping[str, Content]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = 0o777 if name.endswith(_PROGRAMS) else 0o666  # less the umask
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file, _Verified(name, content) as source:
+        with os.fdopen(descriptor, "wb") as file, _verified(name, content) as source:
             shutil.copyfileobj(source, file, _CHUNK)
             file.flush()
             os.fsync(file.fileno())
@@ -120,39 +121,36 @@ def _write_tar(made: Path, contents: Mapping[str, Content], top: str) -> None:
                 entry = tarfile.TarInfo(f"{top}{name}")
                 entry.size = content.size
                 entry.mode = 0o755 if name.endswith(_PROGRAMS) else 0o644
-                with _Verified(name, content) as source:
+                with _verified(name, content) as source:
                     tar.addfile(entry, source)
         file.flush()
         os.fsync(file.fileno())
 
 
-class _Verified(io.RawIOBase):
-    """Reads a content, and raises at its end where it is not what its hash says."""
+class _Hashed:
+    """Hashes what is read of a file."""
 
-    def __init__(self, name: str, content: Content) -> None:
-        self._name = name
-        self._content = content
-        self._checksum = hashlib.sha256()
-        self._rest = content.size
-        source = content.source
-        self._file: BinaryIO = (
-            io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
-        )
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.checksum = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        data = self._file.read(min(size, _CHUNK) if size >= 0 else -1)
-        self._checksum.update(data)
-        self._rest -= len(data)
-        if (self._rest <= 0 or not data) and (
-            self._rest or self._checksum.hexdigest() != self._content.sha256
-        ):
-            raise CouldNotLook(
-                f"{self._name}: the file in the store is damaged: it should have sha256"
-                f" {self._content.sha256}, and has {self._checksum.hexdigest()}",
-                f"remove it, and it is fetched again: rm '{self._content.source!s}'",
-            )
+        data = self._file.read(size)
+        self.checksum.update(data)
         return data
 
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+
+@contextmanager
+def _verified(name: str, content: Content) -> Iterator[_Hashed]:
+    """A content to read. Raises CouldNotLook at the end where it is not what its hash says."""
+    source = content.source
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+        hashed = _Hashed(file)
+        yield hashed
+        hashed.read(1)  # it may have grown
+    if hashed.checksum.hexdigest() != content.sha256:
+        raise CouldNotLook(
+            f"{name}: the file in the store is damaged: it should have sha256 {content.sha256}, and has"
+            f" {hashed.checksum.hexdigest()}",
+            f"remove it, and it is fetched again: rm '{source!s}'",
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook, UsageError
@@ -74,14 +73,6 @@ class Indexes:
         except CouldNotLook as error:
             return str(error)
         return ""
-
-    def lacks(self) -> str:
-        """Why what the stack asks for cannot come from its index at all; "" where that lists files of it.
-
-        Raises CouldNotLook where the index does not answer.
-        """
-        name = canonicalize_name(Requirement(self.stack.requirement.format(version="0")).name)
-        return self._lacks(self.url(self.stack.index_of(name)), name)
 
     def ask(self, url: str) -> None:
         """Ask for what uv could not get. Raises CouldNotLook with why; else uv may try again."""

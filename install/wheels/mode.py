@@ -47,6 +47,7 @@ class WheelMode:
     ) -> None:
         """exits: closes what is opened. by_lock: install what this lock says, although the request names
         none."""
+        uv.program()  # without it, nothing else has to be looked at
         self.request = request
         self._options = options
         self._reporter = reporter

@@ -26,7 +26,7 @@ from ..lockfile import LockedFile, LockedPackage, Lockfile
 from ..network.session import Session
 from ..network.transport import pieces
 from ..pythons.interpreter import tags
-from . import origin, resolution, uv
+from . import origin, resolution
 from .indexes import Indexes
 from .pins import PROJECT, NoSolution, OfferedFile, Pin, Target
 
@@ -36,15 +36,9 @@ Selector = Callable[[Iterable[tuple[OfferedFile, AbstractSet[Tag]]]], Iterator[O
 def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
     """Ask the indexes and lock what they answer; nothing is installed.
 
-    Raises Cannot where the requirements cannot be met, a package comes from another index than its own, or
-    no uv runs; CouldNotLook where an index or uv fails.
+    Raises Cannot where the requirements cannot be met or a package comes from another index than its own;
+    CouldNotLook where an index or uv fails.
     """
-    if uv.binary() is None:
-        raise Cannot(
-            "envcheck resolves with uv, and none runs on this machine",
-            hint="install it (python3 -m pip install uv), or bring a lock or bundle that another "
-            "machine made (--lock, --offline)",
-        )
     stack, candidate, release = choice.stack, choice.candidate, choice.candidate.release
     target = Target.of(candidate.python_to_get, candidate.interpreter)
     likely = [Requirement(line).name for line in release.constraints]
@@ -56,9 +50,8 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
         packages = _locked(pins, indexes, target)
         building = _building(packages, stack, target, indexes)
     except NoSolution as error:
-        why = indexes.lacks() or error
         raise Cannot(
-            f"{stack.name} {release.release} cannot be resolved for Python {target.minor}: {why}",
+            f"{stack.name} {release.release} cannot be resolved for Python {target.minor}: {error}",
             hint=" ".join(error.hints),
         ) from None
     return Lockfile(

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...exit_codes import CouldNotLook
+from ...exit_codes import Cannot, CouldNotLook
 from .. import places, processes
 from . import child_env, uv_watch
 
@@ -64,10 +64,10 @@ def described() -> str:
 
 
 def program() -> list[str | Path]:
-    """uv, and how it writes. Raises CouldNotLook where none runs."""
+    """uv, and how it writes. Raises Cannot where none runs."""
     path = binary()
     if path is None:
-        raise CouldNotLook("no uv runs on this machine", "python3 -m pip install uv")
+        raise Cannot("envcheck installs with uv, and none runs here", "python3 -m pip install uv")
     return [path, "--no-progress", "--color", "never"]
 
 

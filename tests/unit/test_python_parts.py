@@ -38,12 +38,6 @@ JAX = [
     'jaxlib<=0.6.2,>=0.6.2; extra == "cuda12"',
     'jax-cuda12-plugin[with-cuda]<=0.6.2,>=0.6.2; extra == "cuda12"',
 ]
-OLD_JAX = [  # 0.4.28: jaxlib under extras alone, which differ
-    "jaxlib ==0.4.28+cuda12.cudnn89 ; extra == 'cuda12_cudnn89'",
-    "jaxlib ==0.4.28 ; extra == 'cuda12'",
-    "jax-cuda12-plugin ==0.4.28 ; extra == 'cuda12'",
-    "jaxlib ==0.4.27 ; extra == 'ci'",
-]
 
 
 def jax(version: str, *parts: tuple[str, str], requires: Any = JAX) -> CheckResult:
