@@ -10,7 +10,6 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from http.client import responses
-from typing import NamedTuple
 
 import requests
 import urllib3.exceptions
@@ -62,25 +61,7 @@ class HttpError(CouldNotLook):
             return 0.0
 
 
-class _Kind(NamedTuple):
-    """What a kind of exception means; {host}, {name} (the host without its port) and {url} are filled in."""
-
-    exceptions: tuple[type[BaseException], ...]
-    sentence: str
-    hint: str = ""
-    again: bool = True
-
-
 _u3, _requests = urllib3.exceptions, requests.exceptions
-_NO_PROXY = (_requests.InvalidProxyURL, _requests.InvalidSchema)  # SOCKS is a schema
-_NO_URL = (
-    _requests.InvalidURL,
-    _requests.MissingSchema,
-    _u3.LocationValueError,
-    UnicodeError,
-)
-_NO_CONNECTION = (_u3.NewConnectionError, _u3.ConnectTimeoutError, requests.ConnectTimeout)
-_SILENT = (requests.ReadTimeout, _u3.ReadTimeoutError, TimeoutError)
 _TRUST = (
     "check this machine's clock (timedatectl) and that {name} is the name in the certificate; name the"
     " certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the system's"
@@ -88,41 +69,58 @@ _TRUST = (
 )
 _INSECURE = "a server that speaks plain http is allowed by name: --allow-insecure {name}"
 _OFFLINE = "without a network, --offline installs from a bundle"
-_NOT_PROXY = "the proxy that is set for {host} is not an address that can be asked"
-_REFUSES = "the proxy that is set for {host} refuses the connection"
-_UNTRUSTED = "the certificate of {host} cannot be trusted"
 
-# The first kind that is anywhere in the chain counts; the more telling ones come first.
+# Exceptions, what they mean, and what to do; {host}, {name} (the host without its port) and {url} are filled
+# in. The first row that is anywhere in the chain counts; the more specific ones come first.
 _KINDS = (
-    _Kind((ssl.SSLCertVerificationError,), _UNTRUSTED, _TRUST, again=False),
-    _Kind(_NO_PROXY, _NOT_PROXY, _PROXIES, again=False),
-    _Kind(_NO_URL, "{url} is not a URL that can be asked", again=False),
-    _Kind(
-        (_u3.DecodeError, _requests.ContentDecodingError), "{host} sends what cannot be unpacked"
+    ((ssl.SSLCertVerificationError,), "the certificate of {host} cannot be trusted", _TRUST),
+    (
+        (_requests.InvalidProxyURL, _requests.InvalidSchema),  # SOCKS is a schema
+        "the proxy that is set for {host} is not an address that can be asked",
+        _PROXIES,
     ),
-    _Kind((_u3.ProxyError,), _REFUSES, _PROXIES),
-    _Kind((socket.gaierror,), "{host} has no address in DNS", _OFFLINE),
-    _Kind(_NO_CONNECTION, "{host} cannot be connected to"),
-    _Kind(_SILENT, "{host} does not answer any more"),
-    _Kind((ssl.SSLError,), "TLS with {host} fails", _INSECURE),
-    _Kind((BaseException,), "{host} cut the connection"),
+    (
+        (_requests.InvalidURL, _requests.MissingSchema, _u3.LocationValueError, UnicodeError),
+        "{url} is not a URL that can be asked",
+        "",
+    ),
+    (
+        (_u3.DecodeError, _requests.ContentDecodingError),
+        "{host} sends what cannot be unpacked",
+        "",
+    ),
+    ((_u3.ProxyError,), "the proxy that is set for {host} refuses the connection", _PROXIES),
+    ((socket.gaierror,), "{host} has no address in DNS", _OFFLINE),
+    (
+        (_u3.NewConnectionError, _u3.ConnectTimeoutError, requests.ConnectTimeout),
+        "{host} cannot be connected to",
+        "",
+    ),
+    (
+        (requests.ReadTimeout, _u3.ReadTimeoutError, TimeoutError),
+        "{host} does not answer any more",
+        "",
+    ),
+    ((ssl.SSLError,), "TLS with {host} fails", _INSECURE),
+    ((BaseException,), "{host} cut the connection", ""),
 )
+_FINAL = {exceptions for exceptions, _, _ in _KINDS[:3]}  # asking again changes nothing
 
 
 def of_exception(url: str, error: BaseException) -> HttpError:
     """The error of a request without an answer, or of an answer that broke off."""
     chain = list(_chain(error))
-    kind, found = next(
-        (kind, inner) for kind in _KINDS for inner in chain if isinstance(inner, kind.exceptions)
+    (kind, sentence, hint), found = next(
+        (row, inner) for row in _KINDS for inner in chain if isinstance(inner, row[0])
     )
     host = addresses.host(url)
     names = {"host": host, "name": host.partition(":")[0], "url": addresses.shown(url)}
     tunnel = re.search(r"Tunnel connection failed: (\d{3})", " ".join(map(str, chain)))
     why = f"status {tunnel[1]}" if tunnel else _reason(found, chain)
     return HttpError(
-        kind.sentence.format(**names) + (f": {why}" if why else ""),
-        kind.hint.format(**names),
-        again=kind.again and not (tunnel and tunnel[1] < "500"),
+        sentence.format(**names) + (f": {why}" if why else ""),
+        hint.format(**names),
+        again=kind not in _FINAL and not (tunnel and tunnel[1] < "500"),
     )
 
 

@@ -49,7 +49,7 @@ def unverified() -> ssl.SSLContext:
 
 
 def load(context: ssl.SSLContext, bundle: str) -> None:
-    """Trust a file or a folder; where it holds no certificates, the handshake will say what is missing."""
+    """Trust a file or a folder; one without certificates is ignored, and the handshake fails."""
     kind = "capath" if Path(bundle).is_dir() else "cafile"
     with contextlib.suppress(OSError):  # ssl.SSLError is one
         context.load_verify_locations(**{kind: bundle})

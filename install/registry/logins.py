@@ -42,7 +42,7 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
         return f"Login({self.source!r})"
 
 
-class _AuthEntry(msgspec.Struct, rename="lower"):
+class _AuthEntry(msgspec.Struct):
     auth: str = ""
 
 
@@ -88,9 +88,9 @@ class Logins:
         for path, engines in self._places():
             file = _read(path)
             helper = file.cred_helpers.get(registry) or file.creds_store
-            found = self._from_helper(helper, registry) if helper else None
-            source = f"docker-credential-{helper}" if found else str(path)
-            if found := found or _stored(file, registry, repository):
+            asked = self._from_helper(helper, registry) if helper else None
+            source = f"docker-credential-{helper}" if asked else str(path)
+            if found := asked or _stored(file, registry, repository):
                 yield Login(source=source, engines=engines, user=found[0], password=found[1])
         key = self._environ.get("NGC_API_KEY", "").strip()
         if registry == NGC and key:
@@ -105,8 +105,7 @@ class Logins:
         if named := get("REGISTRY_AUTH_FILE"):
             podman.insert(0, Path(named))
         docker = Path(get("DOCKER_CONFIG") or home / ".docker", "config.json")
-        every = ("podman", "docker")
-        return [*((path, ("podman",)) for path in podman), (docker, every)]
+        return [*((path, ("podman",)) for path in podman), (docker, ("podman", "docker"))]
 
     def _from_helper(self, helper: str, registry: str) -> tuple[str, str] | None:
         """Ask the program docker-credential-HELPER."""
