@@ -55,16 +55,19 @@ def choose(
     answers: Callable[[Stack], str],
     *,
     space: DiskSpace | None = None,
+    load: Callable[[str], Stack] | None = None,
 ) -> Choice:
     """The stack of wheels and the release for this request.
 
     answers: "" where a stack's own indexes answer, else a sentence; called only where it decides. space: of
-    the directory to install into. Raises Cannot where nothing fits, with what would; UsageError for a name
-    that does not exist.
+    the directory to install into. load: a bundle's stack in place of the catalogue's. Raises Cannot where
+    nothing fits, with what would; UsageError for a name that does not exist.
     """
 
     def judge(name: str) -> StackFit:
-        return fit(catalogue.load(name), snapshot, interpreters, obtainable, request, space)
+        return fit(
+            (load or catalogue.load)(name), snapshot, interpreters, obtainable, request, space
+        )
 
     def decides(stack: Stack) -> str:
         # Nothing decides about the last one; and a bundle needs no index.
