@@ -25,6 +25,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     flavour: Literal["", "tf1", "tf2", "torch", "jax"] = ""
     engine: Literal["", "podman", "docker"] = ""  # "": what works here
     image: str = ""  # an image of one's own, in place of NVIDIA's
+    held: bool = False  # the engine has the image: its registry is not asked
 
 
 class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):

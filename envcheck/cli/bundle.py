@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.mode == "container":
         raise UsageError(
             "a bundle holds wheels: an image needs none",
-            "skopeo copy docker://IMAGE oci-archive:image.tar makes an archive, and there envcheck"
-            " install --mode container --offline image.tar installs it",
+            "podman save writes one into a file, and there podman load and envcheck install --mode"
+            " container --offline IMAGE install it",
         )
     selection.refuse_other_mode(arguments)
     selection.refuse_lock(arguments)

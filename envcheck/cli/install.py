@@ -29,6 +29,7 @@ examples:
   envcheck install nvidia-tf1 23.03    this release
   envcheck install ngc-tf2             NVIDIA's newest container that fits
   envcheck install --offline /media/usb/bundle
+  envcheck install --mode container --offline nvcr.io/nvidia/tensorflow:25.02-tf2-py3
   envcheck install tensorflow --dockerfile DIR
   envcheck run python train.py         then: a command in it"""
 
@@ -38,7 +39,8 @@ def add_arguments(parser: Parser) -> None:
     groups = selection.add_arguments(parser)
     words = "container engine (default: one that works on this machine)"
     groups.container.add_argument("--engine", choices=("podman", "docker"), help=words)
-    option(parser, "--offline", "BUNDLE", "install this bundle, without a network")
+    words = "install this bundle, or an image that the engine has, without a network"
+    option(parser, "--offline", "BUNDLE|IMAGE", words)
     words = "target directory (default: ~/.local/share/envcheck/envs/STACK)"
     option(parser, "--path", "DIR", words)
     flag(parser, "--plan --dry-run", "show what would happen, and stop")
@@ -103,7 +105,7 @@ _APART = (
     (
         "--offline",
         "--stack --release --lock --index --allow-insecure --upgrade --image",
-        "the bundle says what is installed",
+        "it says what is installed",
     ),
     ("--fresh", "--upgrade --lock", "--fresh takes the versions that are installed"),
     (

@@ -79,20 +79,24 @@ def request_of(arguments: argparse.Namespace) -> Request:
         stack = ""  # the flavour says it: one request, however it was worded
     elif os.sep in stack or stack.endswith(".toml"):
         stack = _absolute(stack, "--stack")
+    offline: str | None = getattr(arguments, "offline", None)
+    image = getattr(arguments, "image", None) or ""
+    held = offline is not None and arguments.mode == "container"  # it names an image
     return Request(
         stack=stack,
         release=arguments.release or "",
         path=_absolute(getattr(arguments, "path", None), "--path"),
         python=_python(arguments.python),
         indexes=arguments.index,
-        offline=_absolute(getattr(arguments, "offline", None), "--offline"),
+        offline="" if held else _absolute(offline, "--offline"),
         lock=_absolute(arguments.lock, "--lock"),
         allow_no_gpu=arguments.allow_no_gpu,
         allow_insecure=arguments.allow_insecure,
         mode=arguments.mode,
         flavour=flavour,  # type: ignore[arg-type]  # one of the catalogue's
         engine=getattr(arguments, "engine", None) or "",
-        image=getattr(arguments, "image", None) or "",
+        image=image if offline is None or not held else offline,
+        held=held,
     )
 
 

@@ -1,4 +1,4 @@
-"""An image in an engine's storage: pulled or loaded, named, and removed."""
+"""An image in an engine's storage: pulled, named, and removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import contextlib
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ FOLDER = "engine"  # of a version's temporary directory: what an engine writes d
 _LOGIN = "config.json"  # in it, in the format of `podman login` and `docker login`
 _ABSENT = re.compile(r"no such image|image not known|tag not known|no such object", re.IGNORECASE)
 
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
 Tick = Callable[[list[str]], None]  # called regularly, with the lines that the engine printed
 
 
@@ -33,15 +35,23 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     tags: list[str] = []  # names with a tag
     digests: list[str] = []  # names with a digest
     entrypoint: list[str] = []
+    user: str = ""
+    environment: dict[str, str] = {}
+    architecture: str = ""  # as images name it: "amd64"
+    digest: str = ""  # its manifest's, where the engine knows it
     size: int = 0  # bytes, as the engine counts them
 
 
 class _InspectedConfig(msgspec.Struct, rename="pascal"):
     entrypoint: list[str] | None = None
+    env: list[str] | None = None
+    user: str | None = None
 
 
 class _Inspected(msgspec.Struct, rename="pascal"):
     id: str
+    digest: str | None = None  # of podman alone
+    architecture: str | None = None
     repo_tags: list[str] | None = None
     repo_digests: list[str] | None = None
     config: _InspectedConfig | None = None
@@ -64,8 +74,14 @@ def read_inspected(data: bytes) -> Stored | None:
         (image,) = json_text.read(data, list[_Inspected])
     except ValueError:
         return None
+    config = image.config or _InspectedConfig()
+    digests = [image.digest or "", *(one.rpartition("@")[2] for one in image.repo_digests or [])]
     return Stored(
-        entrypoint=(image.config and image.config.entrypoint) or [],
+        entrypoint=config.entrypoint or [],
+        user=config.user or "",
+        environment=dict(text.partition("=")[::2] for text in config.env or []),
+        architecture=image.architecture or "",
+        digest=next(filter(_DIGEST.fullmatch, digests), ""),
         id=f"sha256:{image.id.removeprefix('sha256:')}",
         tags=[_full(name) for name in image.repo_tags or []],
         digests=image.repo_digests or [],
@@ -101,28 +117,11 @@ def pull(
             variables = {"TMPDIR": str(folder)}
         else:  # which registries may use plain http is the daemon's setting
             flags, variables = [], {"DOCKER_CONFIG": str(folder)} if logged_in else {}
-        what = f"could not pull {held.reference}"
-        _fetch(held, ["pull", *flags, image.pinned], what, folder, variables, tick)
+        arguments = ["pull", *flags, image.pinned]
+        result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
+        if not result.ok:
+            raise _failed(held, f"could not pull {held.reference}", result, folder)
     return _named(held, image, image.pinned)
-
-
-def load(held: EngineImage, image: Image, archive: Path, tmp: Path) -> EngineImage:
-    """The same from an archive. Raises PutBack."""
-    name = image.tagged
-    other = find(held, name) if name else None
-    with _folder(tmp) as folder:
-        what = f"could not load {held.reference} from {archive}"
-        arguments = ["load", "--input", str(archive)]
-        _fetch(held, arguments, what, folder, {"TMPDIR": str(folder)})
-    loaded = _named(held, image, image.manifest.digest)
-    # Of the names that the archive gives the image, it keeps envcheck's and its own.
-    stored = find(loaded, loaded.image_id)
-    for each in stored.tags if stored else []:
-        if stored and each not in (loaded.tag, loaded.name):
-            _untag(loaded, stored, each)
-    if other is not None and other.id != loaded.image_id and not held.name:
-        ask(held.program, ["tag", other.id, name])  # the user's image keeps its name
-    return loaded
 
 
 def name(held: EngineImage) -> None:
@@ -149,19 +148,6 @@ def release(held: EngineImage) -> None:
     others = [tag for tag in stored.tags if tag not in (held.tag, held.name)]
     if not (held.before or others) and find(held, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
-
-
-def _fetch(
-    held: EngineImage,
-    arguments: Sequence[str],
-    what: str,
-    folder: Path,
-    variables: Mapping[str, str],
-    tick: Tick | None = None,
-) -> None:
-    result = ask(held.program, arguments, deadline=FETCHES, variables=variables, tick=tick)
-    if not result.ok:
-        raise _failed(held, what, result, folder)
 
 
 def _write_login(options: PullOptions, folder: Path) -> bool:

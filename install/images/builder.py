@@ -20,14 +20,12 @@ from ..transaction import engine_images
 from ..transaction.interfaces import Stage
 from ..transaction.layout import Version
 from ..transaction.record import Built
-from .archive import ImageArchive
 
 
 class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
     """What will be installed, to the byte, and what holds it.
 
     held: the engine has the image already. options: what the engine needs for a pull.
-    archive: what the engine loads, in place of a registry.
     """
 
     choice: ImageChoice
@@ -35,7 +33,6 @@ class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
     engine: EngineChoice
     held: bool
     options: PullOptions
-    archive: ImageArchive | None = None
 
 
 class ImageBuilder:
@@ -92,15 +89,13 @@ class ImageBuilder:
         )
 
     def _pull(self, version: Version) -> None:
-        """The engine pulls the image from its registry, or loads it from the archive that the user named."""
+        """The engine pulls the image from its registry, unless it has it."""
         self._reporter.step("fetch")
         resolved, image, held = self._resolved, self._resolved.image, self._held
         assert held is not None, "the stage before"
         tmp = version.own / "tmp"
         if self._there:
             engine_storage.name(held)
-        elif resolved.archive is not None:
-            held = engine_storage.load(held, image, resolved.archive.path, tmp)
         else:
             held = engine_storage.pull(held, image, resolved.options, tmp, self._shown)
         self._held = engine_images.hold(version, held)

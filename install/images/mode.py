@@ -1,4 +1,4 @@
-"""The container mode's stages: an image of NVIDIA's, one's own, or one out of an archive."""
+"""The container mode's stages: an image of NVIDIA's, or one's own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ... import collection, json_text
 from ...collection import Collected, Kernels
-from ...exit_codes import CouldNotLook
+from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.base import known
 from .. import survey, validate
 from ..catalogue import containers
+from ..engine import EngineImage
 from ..engines import choose as engine_choice
 from ..engines import engine_storage, inside
 from ..engines.choose import EngineChoice
@@ -25,15 +24,14 @@ from ..fit.models import ImageChoice
 from ..fit.select import choose_image
 from ..plan import image_planning
 from ..plan.models import ImagePlan
-from ..registry import reference
-from ..registry.image import Image, PullOptions
+from ..registry import documents, reference
+from ..registry.image import Blob, Image, PullOptions
 from ..request import InstallOptions, Request
 from ..start import start_file
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
 from ..transaction.layout import Version
-from .archive import ImageArchive
 from .builder import ImageBuilder, ResolvedImage, held_as
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ LOOKED_INTO = ("BND-001",)  # a container that nobody could look into is not ver
 
 
 class ImageMode:
-    """Holds what the stages share: the Snapshot, the connections, the archive."""
+    """Holds what the stages share: the Snapshot and the connections."""
 
     def __init__(
         self, request: Request, options: InstallOptions, reporter: Reporter, exits: ExitStack
@@ -65,30 +63,17 @@ class ImageMode:
             raise CouldNotLook(
                 "this machine's architecture is not known, and so not which image is for it"
             )
-        self._archive = (
-            ImageArchive(request.offline, self.architecture) if request.offline else None
-        )
 
     def fit(self) -> ImageChoice:
-        request = self.request
-        if self._archive is not None:
-            request = msgspec.structs.replace(request, image=self._archive.image.reference)
-        return choose_image(request, self.snapshot)
-
-    def _pin(self, choice: ImageChoice) -> tuple[Image, RegistryClient | None]:
-        """What the reference is today, for this machine's platform; and its registry: None for an archive."""
-        from ..registry.client import RegistryClient
-
-        if self._archive is not None:
-            return self._archive.image, None
-        named = choice.candidate.release.reference
-        self._reporter.say(f"asking for {named}")
-        client = RegistryClient(self.session)
-        return client.resolve(reference.parse(named), self.architecture), client
+        return choose_image(self.request, self.snapshot)
 
     def resolve(self, choice: ImageChoice) -> ResolvedImage:
         engine = engine_choice.choose(self.request.engine, self.snapshot)
-        image, client = self._pin(choice)
+        named, client = choice.candidate.release.reference, None
+        if self.request.held:
+            image = self._stored(named, engine)
+        else:
+            image, client = self._pinned(named)
         held = engine_storage.has(held_as(engine, image))
         if not held:  # an engine with room for it, where one that comes first has none
             needed = image_planning.unpacked_bytes(image) >> 20
@@ -102,7 +87,49 @@ class ImageMode:
             engine=engine,
             held=held,
             options=PullOptions() if client is None else client.options(engine.name, image),
-            archive=self._archive,
+        )
+
+    def _pinned(self, named: str) -> tuple[Image, RegistryClient]:
+        """What the reference is today, for this machine's platform; and its registry."""
+        from ..registry.client import RegistryClient
+
+        self._reporter.say(f"asking for {named}")
+        client = RegistryClient(self.session)
+        return client.resolve(reference.parse(named), self.architecture), client
+
+    def _stored(self, named: str, engine: EngineChoice) -> Image:
+        """The same as the engine has it: of an archive, or pulled before."""
+        there = EngineImage(
+            engine=engine.name,
+            program=engine.program,
+            image_id=named,
+            tag="",
+            reference=named,
+            before=True,
+        )
+        stored = engine_storage.find(there, named)
+        if stored is None:
+            raise UsageError(
+                f"{engine.name} has no image {named}",
+                f"{engine.name} load --input FILE brings one out of an archive, {engine.name} images lists"
+                " them, and --engine names another engine",
+            )
+        wanted = documents.architecture_of(self.architecture)
+        if stored.architecture != wanted:
+            raise Cannot(f"{named} is for {stored.architecture}, and this machine is {wanted}")
+        digest = stored.digest or stored.id
+        return Image(
+            reference=named,
+            digest=digest,
+            manifest=Blob(digest=digest, size=0, media_type=""),
+            config=Blob(digest=stored.id, size=0, media_type=""),
+            layers=[],
+            architecture=stored.architecture,
+            manifest_text="",
+            config_text="",
+            entrypoint=stored.entrypoint,
+            user=stored.user,
+            environment=stored.environment,
         )
 
     def plan(self, resolved: ResolvedImage) -> ImagePlan:
@@ -124,7 +151,6 @@ class ImageMode:
             storage=self._storage(engine),
             held=resolved.held,
             remarks=engine.remarks,
-            offline=self._archive is not None,
         )
         return image_planning.plan(choice, image, here)
 

@@ -103,8 +103,6 @@ def _steps(choice: ImageChoice, image: Image, layers: int, here: ImagePlanInputs
     fetch = f"fetch {count} from the registry with {engine}"
     if here.held:
         fetch = f"fetch nothing: {engine} has the image"
-    elif here.offline:
-        fetch = f"load {count} from the archive with {engine}"
     return [
         Step(name="resolve", sentence=f"hold {image.reference} to {image.manifest.digest}"),
         Step(name="fetch", sentence=fetch),

@@ -70,7 +70,7 @@ def steps_of(plan: AnyPlan) -> list[tuple[StepName, str]]:
 
 
 def _fetching(plan: AnyPlan) -> str:
-    """ "fetch"; "copy" or "load" where a bundle or an archive has the files."""
+    """ "fetch"; "copy" where a bundle has the files."""
     sentences = [step.sentence for step in plan.steps if step.name == "fetch"]
     return sentences[0].partition(" ")[0] if sentences else "fetch"
 
@@ -103,8 +103,9 @@ def _image(page: Page, plan: ImagePlan) -> None:
         page.entry("holds", holds, KEY)
     page.entry("engine", plan.engine, KEY)
     page.entry("GPUs", plan.wiring or "none is wired", KEY)
-    layers = f"{size(plan.compressed_bytes)} in {number_of(plan.layers, 'layer')}"
-    page.entry("size", f"{layers}, about {size(plan.unpacked_bytes)} unpacked (estimated)", KEY)
+    if plan.layers:
+        layers = f"{size(plan.compressed_bytes)} in {number_of(plan.layers, 'layer')}"
+        page.entry("size", f"{layers}, about {size(plan.unpacked_bytes)} unpacked (estimated)", KEY)
     if plan.user not in ("", "root"):
         page.entry("user", plan.user, KEY)
     page.entries("note", plan.notes, KEY)

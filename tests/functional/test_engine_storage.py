@@ -104,17 +104,3 @@ def test_another_image_than_the_locks_is_taken_back(
     with pytest.raises(PutBack, match=f"{image.config.digest}.*{wrong.config.digest}"):
         engine_storage.pull(engine.held(wrong), wrong, ACCESS, tmp_path)
     assert not engine_storage.has(engine.held(image))
-
-
-def test_an_archive_is_loaded(engine: Engine, at_registry: Image, tmp_path: Path) -> None:
-    image = at_registry
-    got = engine_storage.pull(engine.held(image), image, ACCESS, tmp_path)
-    archive = tmp_path / "image.tar"
-    engine.run("save", "--output", str(archive), got.tag)
-    engine_storage.release(got)
-    assert not engine_storage.has(got)
-    again = engine_storage.load(engine.held(image), image, archive, tmp_path)
-    assert engine_storage.has(again)
-    stored = engine_storage.find(again, again.image_id)
-    assert stored is not None and stored.tags == [again.tag]
-    engine_storage.release(again)

@@ -215,12 +215,21 @@ def test_a_version_whose_image_is_gone_is_no_way_back(site: Served) -> None:
     assert f"the image {reference}" in " ".join(said.split()) and "image lost" not in said
 
 
-def test_installed_from_an_archive_without_a_network(site: Served) -> None:
-    """An OCI archive of podman's, installed where no registry answers."""
-    result = _alone(site, "--offline", str(site.save("tensorflow")))
+def test_what_the_engine_has_is_installed_without_a_network(site: Served) -> None:
+    """An archive of podman's, loaded by podman, installed where no registry answers; then it stays."""
+    missing = _alone(site, "--offline", "localhost/envcheck-test/none:1")
+    assert missing["exit_code"] == ExitCode.USAGE, missing
+    assert "podman load --input FILE" in missing["error"]["hint"]
+    name = site.makers.image("tensorflow")
+    site.world.podman("load", "--quiet", "--input", site.save("tensorflow"))
+    before = site.world.images()
+    result = _alone(site, "--offline", name)
     assert result["result"] == "installed", result
+    assert result["plan"]["download_bytes"] == 0
     assert site.envcheck("run", "--", "true").returncode == 0
     site.uninstall()
+    assert site.world.images() == before
+    site.world.podman("rmi", "--force", name)
 
 
 def _alone(site: Served, *arguments: str) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from envcheck.install.engines.client import explained
+from envcheck.install.engines.engine_storage import Stored, read_inspected
 
 # (engine, what it printed, a word of the hint)
 SAID = [
@@ -40,3 +42,14 @@ def test_words_that_nobody_knows_are_the_engines_own_last_ones_and_safe() -> Non
     sentence, hint = explained("podman", said)
     assert "went wrong" in sentence and sentence.isprintable() and not hint
     assert explained("podman", "") == ("no output", "")
+
+
+def test_what_an_engine_prints_of_an_image() -> None:
+    digest = f"sha256:{'1' * 64}"
+    podman = f'[{{"Id": "03dd", "RepoTags": ["localhost/base:1"], "Digest": "{digest}"}}]'
+    docker = f'[{{"Id": "sha256:03dd", "RepoDigests": ["a@sha256:1", "a@{digest}"]}}]'
+    base = Stored(id="sha256:03dd", digest=digest)
+    assert read_inspected(podman.encode()) == replace(base, tags=["localhost/base:1"])
+    assert read_inspected(docker.encode()) == replace(base, digests=["a@sha256:1", f"a@{digest}"])
+    for nothing in ("[]", "", "{}", "[1]"):
+        assert read_inspected(nothing.encode()) is None
