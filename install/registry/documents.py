@@ -50,7 +50,6 @@ class _Descriptor(msgspec.Struct, rename="camel"):
     size: _Size
     media_type: str = ""
     platform: _Platform | None = None
-    annotations: dict[str, str] | None = None
 
     @property
     def blob(self) -> Blob:
@@ -154,16 +153,16 @@ def chosen(reference: Reference, index: ImageIndex, machine: str) -> Blob:
 
 
 def image_of(
-    reference: Reference, digest: str, manifest: ImageManifest, config: bytes, machine: str = ""
+    reference: Reference, digest: str, manifest: ImageManifest, config: bytes, machine: str
 ) -> Image:
-    """Combine what was read. digest: the registry's for the reference. machine: "" accepts any.
+    """Combine what was read. digest: the registry's for the reference.
 
     Raises CouldNotLook for a broken config, Cannot for one of another platform.
     """
     parsed = _decode(reference, config, _Config, "config")
     if not (parsed.os and parsed.architecture):
         raise _broken(reference, "config", "it does not name its platform")
-    wanted = architecture_of(machine) if machine else parsed.architecture
+    wanted = architecture_of(machine)
     if (parsed.os, parsed.architecture) != ("linux", wanted):
         there = f"{parsed.os}/{parsed.architecture}"
         raise _no_such_platform(reference, f"linux/{wanted}", [there])

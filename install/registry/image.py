@@ -18,11 +18,6 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True):
     def sha256(self) -> str:
         return self.digest.partition(":")[2]
 
-    @property
-    def descriptor(self) -> dict[str, str | int]:
-        """As manifests and indexes name it."""
-        return {"mediaType": self.media_type, "digest": self.digest, "size": self.size}
-
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
     """The lock of the container mode."""
@@ -38,11 +33,6 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     entrypoint: list[str] = []
     user: str = ""
     environment: dict[str, str] = {}
-
-    @property
-    def platform(self) -> str:
-        """ "linux/amd64"."""
-        return f"linux/{self.architecture}"
 
     @property
     def name(self) -> str:
