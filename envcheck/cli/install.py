@@ -29,7 +29,7 @@ examples:
   envcheck install nvidia-tf1 23.03    this release
   envcheck install ngc-tf2             NVIDIA's newest container that fits
   envcheck install --offline /media/usb/bundle
-  envcheck install --mode container --offline nvcr.io/nvidia/tensorflow:25.02-tf2-py3
+  envcheck install --mode container --offline localhost/team/tf:1
   envcheck install tensorflow --dockerfile DIR
   envcheck run python train.py         then: a command in it"""
 
