@@ -112,17 +112,6 @@ def unloads_modules(command: str, _remedy: Remedy, machine: Machine) -> str:
     return ""
 
 
-def keeps_a_module_out(command: str, _remedy: Remedy, machine: Machine) -> str:
-    out = known(machine.kernel.blacklisted) or []
-    names = (
-        re.findall(r"blacklist ([\w-]+)", command)
-        if "modprobe.d" in command and "tee" in command
-        else []
-    )
-    names = [name.replace("-", "_") for name in names]
-    return f"{names} are kept out" if names and set(names) <= set(out) else ""
-
-
 def services(command: str, remedy: Remedy, machine: Machine) -> str:
     for verb, name in re.findall(r"systemctl (enable --now|start|stop) ([\w-]+)", command):
         if verb == "start" and f"systemctl stop {name}" in " ".join(remedy.commands):
@@ -152,32 +141,6 @@ def installs_packages(command: str, _remedy: Remedy, machine: Machine) -> str:
         names = [name for name in names if not name.startswith("-")]
         if names and set(names) <= there:
             return f"{', '.join(names)} is installed"
-    return ""
-
-
-def installs_headers(command: str, _remedy: Remedy, machine: Machine) -> str:
-    found = re.search(
-        r"(?:linux-headers-|kernel-devel-|proxmox-headers-)(\$\(uname -r\)|\S+)|pkgbase\)-headers",
-        command,
-    )
-    if found is None:
-        return ""
-    release = found.group(1) or "$(uname -r)"
-    release = (known(machine.kernel.release) or "") if release == "$(uname -r)" else release
-    return (
-        f"headers of {release} are there"
-        if release in (known(machine.kernel.headers) or [])
-        else ""
-    )
-
-
-def holds_packages(command: str, _remedy: Remedy, machine: Machine) -> str:
-    packages = known(machine.kernel.driver_packages) or []
-    all_held = bool(packages) and all(known(one.held) for one in packages)
-    if "apt-mark hold" in command and all_held:
-        return "they are held"
-    if "apt-mark unhold" in command and packages and not any(known(one.held) for one in packages):
-        return "none is held"
     return ""
 
 
@@ -271,55 +234,15 @@ def sets_gpus(command: str, _remedy: Remedy, machine: Machine) -> str:
     return ""
 
 
-def raises_limits(command: str, _remedy: Remedy, machine: Machine) -> str:
-    found = re.search(r"\bulimit -n (\d+)|nofile[= ](\d+)", command)
-    files = known(machine.host.open_files)
-    if (
-        found
-        and files is not None
-        and (files == -1 or files >= int(found.group(1) or found.group(2)))
-    ):
-        return f"{files} files may be open"
-    return ""
-
-
-def secure_boot(command: str, _remedy: Remedy, machine: Machine) -> str:
-    off = "secure-boot false" in command or "no-shielded-secure-boot" in command
-    return "it is off" if off and known(machine.host.secure_boot) is False else ""
-
-
-def boot_options(command: str, _remedy: Remedy, machine: Machine) -> str:
-    mode = None if machine.pci is None else known(machine.pci.iommu_mode)
-    return "the IOMMU passes through" if "iommu=pt" in command and mode == "identity" else ""
-
-
-def engine_runtimes(command: str, _remedy: Remedy, machine: Machine) -> str:
-    found = re.search(r"nvidia-ctk runtime configure --runtime=(\w+)", command)
-    if found is None or machine.containers is None:
-        return ""
-    for engine in machine.containers.engines:
-        default = "--set-as-default" not in command or known(engine.default_runtime) == "nvidia"
-        if engine.name == found.group(1) and "nvidia" in (known(engine.runtimes) or []) and default:
-            return f"{engine.name} has NVIDIA's runtime"
-    return ""
-
-
 RULES: tuple[Rule, ...] = (
     loads_a_module,
     unloads_modules,
-    keeps_a_module_out,
     services,
     installs_packages,
-    installs_headers,
-    holds_packages,
     pip_installs,
     pip_removes,
     sets_variables,
     sets_gpus,
-    raises_limits,
-    secure_boot,
-    boot_options,
-    engine_runtimes,
 )
 
 

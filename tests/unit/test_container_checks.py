@@ -145,10 +145,6 @@ def test_not_knowing_of_a_gpu_is_no_finding() -> None:
     assert outcomes(None) == {"skipped"}
 
 
-def test_no_engine_is_no_finding() -> None:
-    assert outcomes(Containers(cdi_specs=[])) == {"skipped"}
-
-
 # CTR-001
 
 
@@ -202,14 +198,6 @@ def test_docker_is_configured_for_a_runtime_that_is_gone() -> None:
 # CTR-003
 
 
-def test_the_systemd_trap() -> None:
-    containers = replace(READY, cdi_specs=[])
-    finding = only(judge("CTR-003", containers, kernel=UNLINKED))
-    assert "daemon-reload" in finding.message
-    assert "create-dev-char-symlinks --create-all" in commands(finding)
-    assert "/dev/nvidia0, /dev/nvidiactl: no link" in [e.value for e in finding.evidence]
-
-
 @pytest.mark.parametrize(
     ("containers", "kernel", "outcome"),
     [
@@ -221,13 +209,6 @@ def test_no_systemd_trap(containers: Containers, kernel: Kernel | None, outcome:
 
 
 # CTR-004
-
-
-def test_a_specification_from_before_the_upgrade() -> None:
-    gone = ["/usr/lib/libcuda.so.535.54.03", "/usr/lib/libnvidia-ml.so.535.54.03"]
-    finding = only(judge("CTR-004", replace(READY, cdi_specs=[replace(SPEC, missing_paths=gone)])))
-    assert "libcuda.so.535.54.03 and 1 more that are not there" in finding.message
-    assert "nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml" in commands(finding)
 
 
 def test_device_nodes_that_are_gone() -> None:

@@ -9,15 +9,13 @@ from h100 import (
     ABSENT,
     ADDRESSES,
     ERROR,
-    LIB,
     cuda,
     gpu,
-    lost_gpu,
     machine,
     no_driver,
     nvml,
 )
-from judged import checks_of, result, results
+from judged import results
 
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import CudaDriver, LostGpu, NvidiaSmi, Nvml
@@ -26,34 +24,8 @@ from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci
 
 
-def test_every_driver_check_is_tried() -> None:
-    import test_driver_accounts_checks as accounts
-    import test_driver_checks as answers
-    import test_driver_libcuda_checks as libcuda
-
-    tried = {case[0] for module in (answers, libcuda, accounts) for case in module.CASES.values()}
-    assert tried == {check.code for check in checks_of(["driver"])}
-
-
 def test_a_machine_without_any_facts_is_skipped() -> None:
     assert {r.outcome for r in results(snapshot()).values()} == {"skipped"}
-
-
-def test_a_stub_explains_cuinit() -> None:
-    found = results(
-        machine(cuda=cuda([], library_path="/opt/cuda/lib64/stubs/libcuda.so", init_code=34))
-    )
-    assert found["DRV-005"].outcome == "fail" and found["DRV-004"].consequence_of == "DRV-005"
-
-
-def test_a_failed_fabric_explains_cuinit() -> None:
-    broken = machine(
-        [gpu(n, fabric_state="In Progress", fabric_status=ABSENT) for n in range(8)],
-        cuda=CudaDriver(library_path=f"{LIB}/libcuda.so.1", init_code=802, devices=ERROR),
-    )
-    found = results(broken)
-    assert [code for code, r in found.items() if r.outcome == "fail"] == ["GPU-012"]
-    assert found["DRV-004"].consequence_of == "GPU-012"
 
 
 def test_a_saved_nvidia_smi_is_not_asked_how_it_ran() -> None:
@@ -65,10 +37,6 @@ def test_a_saved_nvidia_smi_is_not_asked_how_it_ran() -> None:
     assert not [code for code, r in found.items() if r.outcome in ("warn", "fail", "could-not-run")]
     assert found["DRV-003"].outcome == "skipped"
     assert "CUDA 12.2" in found["DRV-008"].detail
-
-
-def test_the_lost_gpu_is_told_in_the_chain() -> None:
-    assert "7 in NVML and 1 lost" in result(lost_gpu(), "DRV-007").detail
 
 
 BROKEN = {

@@ -14,15 +14,13 @@ from judged import results
 from envcheck.data import rows as table_rows
 from envcheck.data.kernel import Flavour, flavour_for, xids
 from envcheck.facts.base import Unavailable
-from envcheck.facts.gpu import CudaDriver, Nvml
+from envcheck.facts.gpu import Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import (
     DeviceNode,
-    DkmsState,
     DriverPackage,
     Kernel,
     KernelEvent,
-    KernelModule,
     ModuleFile,
     Service,
 )
@@ -98,12 +96,6 @@ def test_a_healthy_machine_gives_no_alarm() -> None:
 # KRN-001
 
 
-def test_no_driver_at_all() -> None:
-    finding = only(judge(unloaded(), "KRN-001"))
-    assert "No NVIDIA driver is installed" in finding.message
-    assert "ubuntu-drivers install" in commands(finding)
-
-
 def test_blacklisted() -> None:
     found = unloaded(blacklisted=["nvidia", "nouveau"], module_files=[HERE])
     finding = only(judge(found, "KRN-001"))
@@ -164,21 +156,6 @@ def event(text: str, kind: Any = "module-rejected", **more: Any) -> KernelEvent:
     return KernelEvent(kind=kind, text=text, **more)
 
 
-def test_secure_boot_rejects_the_module() -> None:
-    found = unloaded(
-        Host(os_id="ubuntu", secure_boot=True, wsl=False),
-        module_files=[HERE],
-        dkms=[DkmsState(module="nvidia", version="550.1", kernel=RELEASE, state="installed")],
-        log=[event("Loading of module with unavailable key is rejected")],
-    )
-    told = results(found, AREAS)
-    finding = only(told["KRN-002"])
-    assert "Secure Boot" in finding.message
-    assert "mokutil --import /var/lib/shim-signed/mok/MOK.der" in commands(finding)
-    assert told["KRN-001"].consequence_of == "KRN-002"
-    assert told["PCI-003"].outcome == "skipped"
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "words"),
     [
@@ -194,19 +171,6 @@ def test_secure_boot_rejects_the_module() -> None:
 def test_other_refusals(text: str, kind: str, words: str) -> None:
     finding = only(judge(unloaded(module_files=[HERE], log=[event(text, kind)]), "KRN-002"))
     assert words in finding.message
-
-
-def test_one_gpu_of_two_that_this_release_does_not_support() -> None:
-    text = (
-        "NVRM: The NVIDIA GPU 0000:c1:00.0 (PCI ID: 10de:2684) installed in this system is not supported by"
-        " the NVIDIA 470.256.02 driver release."
-    )
-    told = KernelEvent(kind="nvrm", text=text, pci_address="0000:c1:00.0")
-    probe = "nvidia: probe of 0000:c1:00.0 failed with error -1"
-    gave_up = KernelEvent(kind="nvrm", text=probe, pci_address="0000:c1:00.0")
-    finding = only(judge(healthy(log=[told, gave_up]), "KRN-013"))
-    assert "470.256.02" in finding.message and "newer driver" in (finding.remedy or "").text  # type: ignore[union-attr]
-    assert "c1:00.0" in finding.subjects[0].text
 
 
 @pytest.mark.parametrize(
@@ -234,16 +198,6 @@ def test_secure_boot_is_dealt_with_where_the_machine_is(facts: dict[str, Any], w
 
 
 # KRN-003
-
-
-def test_built_for_another_kernel_only() -> None:
-    told = results(unloaded(module_files=[OTHER]), AREAS)
-    finding = only(told["KRN-003"])
-    assert "5.15.0-1-generic" in finding.message
-    assert commands(finding).startswith(
-        "sudo apt install linux-headers-$(uname -r)\nsudo dkms autoinstall"
-    )
-    assert told["KRN-001"].consequence_of == "KRN-003"
 
 
 # KRN-006
@@ -287,12 +241,6 @@ def test_nodes_that_are_open_to_all_and_closed_are_a_cgroups(open_ones: list[Dev
     assert "chmod" not in commands(finding) and "/proc/self/cgroup" in commands(finding)
 
 
-def test_one_gpu_of_somebody_else_is_a_warning() -> None:
-    nodes = [NODES[0], NODES[1], node("/dev/nvidia1", mode="0600", usable=False)]
-    finding = only(judge(healthy(device_nodes=nodes), "KRN-006"), "warn")
-    assert finding.subject == "/dev/nvidia1"
-
-
 def test_selinux_keeps_a_container_off() -> None:
     nodes = [node(n.path, usable=False) for n in NODES]
     found = h100.machine(
@@ -303,30 +251,6 @@ def test_selinux_keeps_a_container_off() -> None:
 
 
 # KRN-007
-
-
-def without_uvm(code: Any, **kernel: Any) -> Snapshot:
-    facts = {"modules": [KernelModule(name="nvidia")], "device_nodes": NODES[:3], **kernel}
-    return h100.machine(
-        host=BARE, kernel=h100.kernel(**facts), cuda=CudaDriver(init_code=code, library_path="/x")
-    )
-
-
-def test_uvm_is_missing() -> None:
-    finding = only(judge(without_uvm(999), "KRN-007"))
-    assert "999" in finding.message
-    assert "nvidia-modprobe -u" in commands(finding)
-
-
-def test_uvm_is_not_why_there_is_no_device() -> None:
-    facts = {"modules": [KernelModule(name="nvidia")], "device_nodes": NODES[:3]}
-    none = h100.machine(
-        [],
-        host=BARE,
-        kernel=h100.kernel(**facts),
-        cuda=CudaDriver(init_code=100, library_path="/x"),
-    )
-    assert judge(none, "KRN-007").outcome == "skipped"
 
 
 # KRN-008
@@ -390,20 +314,6 @@ def advice(before: str, after: str) -> KernelEvent:
     return xid(154, f"NVRM: Xid (PCI:{ADDRESS}): 154, {words}")
 
 
-@pytest.mark.parametrize(
-    ("after", "command"),
-    [
-        ("GPU Reset Required", f"sudo nvidia-smi --gpu-reset -i {ADDRESS}"),
-    ],
-)
-def test_xid_154_is_what_the_driver_asks_for(after: str, command: str) -> None:
-    gpus = [h100.gpu(n, recovery_action=ABSENT) for n in range(h100.COUNT)]
-    machine = h100.machine(gpus, host=BARE, kernel=h100.kernel(log=[advice("None", after)]))
-    finding = only(judge(machine, "KRN-008"), "fail")
-    assert after in finding.message and finding.remedy is not None
-    assert command in finding.remedy.commands
-
-
 def test_xid_154_that_is_over_or_that_the_gpu_tells_itself_is_mentioned() -> None:
     done = [advice("None", "GPU Reset Required"), advice("GPU Reset Required", "None")]
     assert judge(healthy(log=done), "KRN-008").outcome == "pass"
@@ -454,28 +364,6 @@ def blackwell(flavour: str, listed: bool = False, **kernel: Any) -> Snapshot:
     )
 
 
-def test_blackwell_with_the_proprietary_module() -> None:
-    told = results(blackwell("proprietary"), AREAS)
-    finding = only(told["KRN-009"])
-    assert "open kernel module only" in finding.message
-    assert "Blackwell" in finding.subject
-    assert "sudo apt install nvidia-driver-" in commands(finding)
-    assert "-open" in commands(finding)
-
-
-@pytest.mark.parametrize(
-    ("words", "flavour", "outcome"),
-    [
-        # before it was exchanged
-        ("is not supported by open nvidia.ko because", "open", "fail"),
-    ],
-)
-def test_the_drivers_own_words_on_its_flavour(words: str, flavour: str, outcome: str) -> None:
-    told = KernelEvent(kind="nvrm", text=f"NVRM: installed {words}", pci_address=ADDRESS)
-    found = h100.machine([], host=BARE, kernel=h100.kernel(driver_flavour=flavour, log=[told]))
-    assert judge(found, "KRN-009").outcome == outcome
-
-
 def test_the_table_of_flavours_has_no_gap() -> None:
     rows = table_rows("kernel_flavours", Flavour)
     ranges = [(int(row.first_device_id, 16), int(row.last_device_id, 16)) for row in rows]
@@ -493,14 +381,6 @@ def switched(fabric: Any = "In Progress", host: Host = BARE, **service: Any) -> 
     values = {"installed": True, "running": False, "version": ABSENT, **service}
     entry = Service(name="nvidia-fabricmanager", **values)
     return h100.machine(gpus, host=host, kernel=h100.kernel(services=[entry]))
-
-
-def test_the_fabric_manager_does_not_run() -> None:
-    finding = only(judge(switched(), "KRN-011"))
-    assert "802" in finding.message
-    assert "systemctl enable --now nvidia-fabricmanager" in commands(finding)
-    finding = only(judge(switched(installed=False), "KRN-011"))
-    assert "apt install nvidia-fabricmanager-535" in commands(finding)
 
 
 # KRN-013

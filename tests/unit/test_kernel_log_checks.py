@@ -136,19 +136,6 @@ def test_lines_of_the_kernel_on_the_bus(line: str, level: str, words: str) -> No
     assert words == "machine itself" or ADDRESS in finding.subject
 
 
-def test_a_gpu_whose_firmware_did_not_start() -> None:
-    lines = (
-        "[ 10.1] NVRM: GPU0 _kgspBootGspRm: unexpected WPR2 already up, cannot proceed with booting GSP",
-        "[ 10.2] NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM",
-        f"[ 10.3] NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x62:0x40:2168)",
-    )
-    told = results(machine(*lines, gpus=lacking()), AREAS)
-    finding = only(told["KRN-013"])
-    assert "GSP" in finding.message and ADDRESS in finding.subject
-    assert finding.remedy is not None and "sudo poweroff" in finding.remedy.commands
-    assert told["KRN-014"].consequence_of == "KRN-013"
-
-
 def xids(*codes: int) -> list[str]:
     return [f"[ {n}.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, x" for n, code in enumerate(codes)]
 

@@ -90,17 +90,6 @@ def test_what_only_root_may_read_is_no_finding() -> None:
     assert not results(hidden)["CTR-009"].findings
 
 
-def test_containerd_without_nvidia_s_runtime() -> None:
-    told = results(PLAIN, toolkit_path=ABSENT)
-    finding = only(told["CTR-009"])
-    assert CONFIG in finding.message and "0 GPUs" in finding.message
-    assert "apt install -y nvidia-container-toolkit" in commands(finding)
-    assert "nvidia-ctk runtime configure --runtime=containerd --set-as-default" in commands(finding)
-    assert "systemctl restart containerd" in commands(finding)
-    assert "docker run" not in commands(finding)
-    assert told["CTR-010"].consequence_of == "CTR-009"
-
-
 @pytest.mark.parametrize(
     ("node", "words"),
     [
@@ -109,30 +98,6 @@ def test_containerd_without_nvidia_s_runtime() -> None:
 )
 def test_each_distribution_has_its_way(node: dict[str, str], words: str) -> None:
     assert words in commands(only(results(replace(PLAIN, **node))["CTR-009"]))
-
-
-@pytest.mark.parametrize(
-    ("default", "outcome"),
-    [
-        ("runc", "warn"),
-    ],
-)
-def test_docker_starts_pods_with_its_default_runtime(default: str, outcome: str) -> None:
-    docker = replace(DOCKER, default_runtime=default)
-    result = results(replace(NODE, engine="docker"), engines=[docker])["CTR-009"]
-    assert result.outcome == outcome
-    if outcome == "warn":
-        told = commands(only(result))
-        assert "--runtime=docker --set-as-default" in told and "systemctl restart docker" in told
-
-
-def test_the_kubelet_was_told_of_nothing() -> None:
-    node = replace(NODE, offered=[], default_runtime="runc")
-    finding = only(results(node)["CTR-010"])
-    assert "nvidia.com/gpu: 0" in finding.message
-    assert "--set runtimeClassName=nvidia" in commands(finding)
-    other = only(results(replace(NODE, offered=[]))["CTR-010"])
-    assert "runtimeClassName" not in commands(other)
 
 
 # CTR-003

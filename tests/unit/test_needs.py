@@ -87,15 +87,6 @@ def test_a_check_says_the_same_alone(area: str, turns: int) -> None:
                 assert_same(machine, [code], [code])
 
 
-@one_of(8)
-@pytest.mark.parametrize("area", areas())
-def test_an_area_says_the_same_alone(area: str, turns: int) -> None:
-    codes = [check.code for check in CHECKS.values() if check.area == area]
-    for number, machine in enumerate(machines()):
-        if machine.startswith("demo ") or (number + len(area)) % turns == 0:
-            assert_same(machine, [area], codes)
-
-
 def test_what_is_recorded_is_in_the_table() -> None:
     demos = [one for name, one in machines().items() if name.startswith("demo ")]
     assert list(sections.table()) == list(CHECKS)
@@ -123,11 +114,6 @@ def test_every_probe_is_a_section() -> None:
 )
 def test_what_is_needed(only: list[str], skip: list[str], found: str) -> None:
     assert sections.needed(only, skip) == set(found.split())
-
-
-@pytest.mark.parametrize("only", ["tensorcores", "TC-101", "memory", "MEM-001", "ACC-001"])
-def test_what_runs_on_gpus_needs_every_probe(only: str) -> None:
-    assert sections.needed([only], []) >= sections.PROBES
 
 
 def test_a_target_that_needs_no_gpu_excuses_the_same_checks() -> None:

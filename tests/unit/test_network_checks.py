@@ -11,8 +11,8 @@ import targets
 from build import document, ok
 from judged import results, told
 from msgspec.structs import replace
-from networks import DOCKER0, ETH0, LO, adapter, interface, port, setting
-from whole import in_container, kernel, whole
+from networks import ETH0, LO, adapter, interface, port, setting
+from whole import kernel, whole
 
 from envcheck.checks.network.settings import matches
 from envcheck.facts.base import Unavailable
@@ -112,15 +112,6 @@ def test_settings_that_fit(name: str, value: str) -> None:
 # NET-002
 
 
-def test_a_container_without_a_network() -> None:
-    snapshot = whole(
-        host=in_container(), containers=None, network=networks.network(interfaces=[LO])
-    )
-    result = judge(snapshot, "NET-002")
-    assert result.outcome == "warn" and "container" in result.findings[0].message
-    assert "--network host" in commands(result)[0]
-
-
 def bridged(**changes: Any) -> Network:
     bridge = interface("br-0123456789ab", 1, "bridge")
     return networks.network(**({"interfaces": [bridge, LO, ETH0], "nodes": 2} | changes))
@@ -159,17 +150,6 @@ def with_horovod(*operations: str, network: Network | None = None, **changes: An
     )
     target = targets.good_target(packages=packages)
     return whole(target, network=network or networks.infiniband(), **changes)
-
-
-def test_horovod_over_open_mpi_beside_docker() -> None:
-    beside = networks.network(interfaces=[LO, ETH0, DOCKER0])
-    result = judge(with_horovod("mpi", "nccl", network=beside), "NET-002")
-    assert "docker0" in result.findings[0].message
-    assert "export OMPI_MCA_btl_tcp_if_include=eth0" in commands(result)
-    excluded = replace(beside, settings=[setting("OMPI_MCA_btl_tcp_if_exclude", "lo,docker0")])
-    assert not judge(with_horovod("mpi", network=excluded), "NET-002").findings
-    assert not judge(with_horovod("gloo", "nccl", network=beside), "NET-002").findings
-    assert not judge(with_horovod("mpi", network=networks.container()), "NET-002").findings
 
 
 # NET-003
@@ -261,12 +241,6 @@ def test_efa_has_a_plugin_of_its_own() -> None:
 # NET-005
 
 
-def test_no_rdma_libraries() -> None:
-    result = judge(networks.infiniband(libibverbs=ABSENT), "NET-005")
-    assert result.outcome == "warn"
-    assert commands(result) == ["sudo apt install libibverbs1 ibverbs-providers"]
-
-
 def test_an_image_without_rdma_libraries() -> None:
     target = targets.good_target()
     target = replace(target, location="image:tf", network=ok(networks.container(libibverbs=ABSENT)))
@@ -323,12 +297,6 @@ def with_nccl(version: str, gpu: dict[str, Any], count: int = 2, **probes: Any) 
 BLACKWELL = {"name": "NVIDIA GeForce RTX 5090", "compute_capability": "12.0"}
 
 
-def test_nccl_that_hangs_on_blackwell_geforce() -> None:
-    result = judge(with_nccl("2.25.1", BLACKWELL), "NET-008")
-    assert result.outcome == "warn" and "nccl#1637" in result.findings[0].message
-    assert any("'nvidia-nccl-cu12>=2.26.2'" in command for command in commands(result))
-
-
 @pytest.mark.parametrize(
     "snapshot",
     [
@@ -364,13 +332,6 @@ def test_drivers_with_direct_transfers(snapshot: Snapshot, outcome: str) -> None
 
 
 # NET-009
-
-
-def test_horovod_without_nccl() -> None:
-    result = judge(with_horovod("gloo", "mpi"), "NET-009")
-    assert result.outcome == "warn" and "MPI" in result.findings[0].message
-    assert commands(result)[0].startswith("HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_TENSORFLOW=1 ")
-    assert "--no-cache-dir --no-binary=horovod" in commands(result)[0]
 
 
 @pytest.mark.parametrize(

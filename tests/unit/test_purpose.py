@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 from distributed_runs import CODES, bad, run, well
 from targets import (
     ABSENT,
     bare_machine,
     dist,
-    good_snapshot,
     good_target,
     not_imported,
     packages,
@@ -96,26 +94,6 @@ def test_where_a_gpu_is_meant_or_nothing_is_known_it_is_one_finding(snap: Snapsh
     assert results["PCI-001"].outcome == "fail"
     assert results["DRV-001"].consequence_of == "PCI-001"
     assert status_of(diagnose(snap).results) == "problems"
-
-
-@pytest.mark.parametrize(
-    ("lock", "distributions"),
-    [
-        (msgspec.structs.replace(NUMPY, gpu=True), [dist("numpy", "1.26.4")]),
-        (InstalledLock(packages=[]), [dist("numpy", "1.26.4")]),
-        (NUMPY, [dist("cupy-cuda12x", "13.3.0")]),
-    ],
-)
-def test_a_stack_that_may_want_a_gpu_is_no_excuse(
-    lock: InstalledLock, distributions: list[Distribution]
-) -> None:
-    assert told(on_no_gpu(*distributions, lock=lock))["PCI-001"].outcome == "fail"
-
-
-def test_beside_gpus_a_build_without_cuda_is_still_told() -> None:
-    snap = good_snapshot(packages=packages(CPU), tensorflow=without_cuda(), loader=Loader())
-    results = told(snap)
-    assert results["PCI-001"].outcome == "pass" and results["FRM-005"].outcome == "fail"
 
 
 def test_a_system_that_runs_on_the_cpu_is_judged_there_though_there_is_no_gpu() -> None:

@@ -16,10 +16,9 @@ from msgspec.structs import force_setattr
 from repeats import RULES, Machine, in_remedy, repeated
 from targets import good_target
 from test_failure_modes import OTHERS, ROWS
-from whole import RELEASE, containers, docker, host, kernel, seeing, whole
+from whole import RELEASE, kernel, seeing, whole
 
-from envcheck.facts.kernel import DriverPackage, KernelModule, ModuleFile
-from envcheck.facts.pci import Pci
+from envcheck.facts.kernel import KernelModule, ModuleFile
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
 from envcheck.findings.model import Remedy
@@ -46,7 +45,6 @@ def on(variables: dict[str, str] | None = None, **changes: Any) -> Machine:
     return Machine(whole(target, **changes))
 
 
-HELD = [DriverPackage(manager="dpkg", name="nvidia-dkms-535", version="535.1-1", held=True)]
 NOT_ON_DISK = [ModuleFile(kernel=RELEASE, path="/x/nvidia.ko", uvm=False)]
 NO_UVM = [KernelModule(name="nvidia")]
 AWAY: dict[str, Any] = {"modules": [], "driver_version": h100.ABSENT, "module_files": []}
@@ -57,22 +55,15 @@ REPEATED: list[tuple[Machine, str]] = [
     (on(kernel=kernel(modules=NO_UVM, module_files=NOT_ON_DISK)), "sudo modprobe nvidia_uvm"),
     (on(kernel=kernel(**AWAY, dkms=h100.ABSENT)), "sudo modprobe nvidia"),
     (on(kernel=kernel(modules=NO_UVM)), "sudo modprobe -r nvidia_uvm nvidia_drm"),
-    (on(), "printf 'blacklist nouveau\\n' | sudo tee /etc/modprobe.d/x.conf"),
     (on(), "sudo systemctl enable --now nvidia-fabricmanager"),
     (on(), "sudo systemctl stop nvidia-persistenced"),
     (on(), "sudo apt install nvidia-dkms-535 libnvidia-compute-535"),
-    (on(kernel=kernel(headers=[RELEASE])), "sudo apt install linux-headers-$(uname -r)"),
-    (on(kernel=kernel(driver_packages=HELD)), "apt list | xargs sudo apt-mark hold"),
     (on(), "python -m pip install 'numpy<2.2' tensorflow==2.19.1"),
     (on(), "python -m pip uninstall pynvml"),
     (on({"NCCL_DEBUG": "INFO"}), "export NCCL_DEBUG=INFO"),
     (on(), "unset CUDA_VISIBLE_DEVICES"),
     (on(), "sudo nvidia-smi -c DEFAULT"),
     (on(), "sudo nvidia-smi -i 3 -pl 700"),
-    (on(host=host(open_files=-1)), "ulimit -n 65536"),
-    (on(), "az vm update --enable-secure-boot false"),
-    (on(pci=Pci(iommu_mode="identity")), "sudo grubby --args=iommu=pt"),
-    (on(containers=containers(docker())), "sudo nvidia-ctk runtime configure --runtime=docker"),
 ]
 
 

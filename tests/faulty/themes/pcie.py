@@ -170,9 +170,6 @@ def _taken_out(m: Machine, index: int) -> None:
     m.cuda_init = "0 -"
 
 
-EXPECTED = """\
-{"name": "8 x H100", "gpus": {"count": 8, "name": "NVIDIA H100 80GB HBM3"}}
-"""
 add(
     "one GPU of eight is gone from the bus",
     "h100",
