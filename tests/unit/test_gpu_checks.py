@@ -56,7 +56,7 @@ CASES = {
         "warn",
         f"sudo nvidia-smi -i {ADDRESSES[VICTIM]} -rac",
     ),
-    "past heat": ("GPU-027", {"slowdown_hw_thermal_us": 12_345_678}, "warn", "For 12.3 s"),
+    "past heat": ("GPU-027", {"slowdown_hw_thermal_us": 12_345_678}, "warn", "For 12.35 s"),
     "past power brake": ("GPU-027", {"slowdown_hw_power_brake_us": 40}, "warn", "Power Supply"),
     "hot memory": ("GPU-030", {"memory_temperature_c": 105}, "fail", "from 95 °C on"),
     "parity error": (

@@ -169,13 +169,14 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
 
 
 _PAST = {
-    reason: THROTTLED[reason].variant(
-        f"was-{THROTTLED[reason].key}",
+    reason: cause.variant(
+        f"was-{cause.key}",
         severity="warn",
-        headline=THROTTLED[reason].headline.replace("is ", "has been "),
-        sentence=f"For {{time}} since the driver was loaded: {THROTTLED[reason].sentence}",
+        headline=cause.headline.replace("is ", "has been "),
+        sentence=f"For {{time}} since the driver was loaded: {cause.sentence}",
     )
-    for reason in _COUNTERS
+    for reason, cause in THROTTLED.items()
+    if reason in _COUNTERS
 }
 
 
@@ -196,17 +197,13 @@ def clocks_were_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
         lasted = known(getattr(gpu, counter)) or 0
         if lasted >= least and reason not in active:
             slowed = True
-            time = duration(lasted)
-            yield found(view, _PAST[reason], gpu, counter, time=time, microseconds=lasted)
+            yield found(
+                view,
+                _PAST[reason],
+                gpu,
+                counter,
+                time=f"{lasted / 1e6:,.4g} s",
+                microseconds=lasted,
+            )
     if not slowed:
         yield Passed("no slowdown since the driver was loaded")
-
-
-def duration(microseconds: int) -> str:
-    """ "830 µs", "12 ms", "4.2 s", "17 min", "3.5 h" """
-    seconds = microseconds / 1e6
-    if seconds < 1:
-        return f"{microseconds} µs" if microseconds < 1000 else f"{microseconds // 1000} ms"
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
