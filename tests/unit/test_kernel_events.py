@@ -33,11 +33,6 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
     ("text", "expected"),
     [
         (XID, ("xid", 79, "0000:3b:00.0")),
-        ("NVRM: Xid (0000:03:00): 14, Channel 00000001", ("xid", 14, "0000:03:00.0")),
-        (
-            "NVRM: Xid (PCI:0009:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x02)",
-            ("xid", 149, "0009:01:00.0"),
-        ),
         (
             "NVRM: Xid (PCI:0000:0B:00 GPU-I:05): 13, pid=1, Graphics Exception",
             ("xid", 13, "0000:0b:00.0"),
@@ -58,7 +53,6 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
             ("fallen-off-bus", None, "0000:18:00.0"),
         ),
         ("Loading of module with unavailable key is rejected", ("module-rejected", None, None)),
-        ("Loading of unsigned module is rejected", ("module-rejected", None, None)),
         (
             "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
             ("module-rejected", None, None),
@@ -71,19 +65,13 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
             "nvidia: module verification failed: signature and/or required key missing - tainting",
             ("module-error", None, None),
         ),
-        ("nvidia: version magic '5.15 SMP' should be '6.1 SMP'", ("module-error", None, None)),
         ("nvidia_uvm: Unknown symbol foo (err -2)", ("module-error", None, None)),
         ("vboxdrv: Unknown symbol foo (err -2)", None),
-        (
-            "NVRM: GPU 0000:98:00.0: RmInitAdapter failed! (0x62:0x65:1792)",
-            ("nvrm", None, "0000:98:00.0"),
-        ),
         (
             "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\n"
             "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:14:00.0)",
             ("nvrm", None, "0000:14:00.0"),
         ),
-        ("nvidia: probe of 0000:14:00.0 failed with error -1", ("nvrm", None, "0000:14:00.0")),
         (
             "nvidia 0000:01:00.0: probe with driver nvidia failed with error -1",
             ("nvrm", None, "0000:01:00.0"),
@@ -114,15 +102,11 @@ def test_messages(text: str, expected: tuple[Any, ...] | None) -> None:
         (f"Nov 20 18:24:52 host kernel: [ 12.345678] {XID}", 12.345678),
         (f"2026-11-20T18:24:52.123456+00:00 host kernel: {XID}", None),
         (f"[   12.345678] host kernel: {XID}", 12.345678),
-        (f"[   12.345678] kernel: {XID}", 12.345678),
         (f"[   12.345678] {XID}", 12.345678),
         (XID, None),
         (f"[Sun Jan 11 09:52:01 2026] {XID}", None),
-        (f"[  +0.000844] {XID}", None),
         (f"kern  :err   : [   12.345678] {XID}", 12.345678),
         (f"<4>[   12.345678][ T1234] {XID}", 12.345678),
-        (f"1732127092.123456 host kernel: {XID}", None),
-        (f"Nov 20 18:24:52 host kernel[0]: {XID}", None),
     ],
 )
 def test_the_forms_of_a_line(line: str, seconds: float | None) -> None:
