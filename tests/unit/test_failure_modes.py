@@ -133,7 +133,7 @@ ROWS: dict[str, tuple[Callable[[], Snapshot], dict[str, str]]] = {
     "20 wheel for a newer glibc": (targeted.wheel_too_new, {"FRM-001": "fail"}),
     "20 placeholder": (targeted.placeholder, {"PKG-002": "fail"}),
     "20 old system": (machines.old_system, {"HOST-003": "fail"}),
-    "21 protobuf": (targeted.new_protobuf, {"PKG-005": "fail"}),
+    "21 protobuf": (targeted.new_protobuf, {"FRM-001": "fail"}),
     "22 pynvml": (targeted.old_pynvml, {"PKG-006": "warn"}),
     "23 TensorRT's cuDNN": (targeted.tensorrt_cudnn, {"LIB-006": "warn"}),
     "23 and TensorFlow's": (
@@ -187,7 +187,7 @@ OTHERS: dict[str, tuple[Callable[[], Snapshot], dict[str, str]]] = {
         {"KRN-007": "fail"},
     ),
     "another cuDNN": (targeted.other_cudnn, {"LIB-005": "fail"}),
-    "numpy": (targeted.new_numpy, {"PKG-014": "fail"}),
+    "numpy": (targeted.new_numpy, {"FRM-001": "fail"}),
     "two TensorFlows": (targeted.two_tensorflows, {"PKG-003": "fail"}),
     "half installed": (targeted.half_installed, {"PKG-001": "fail"}),
     "dead mount": (machines.dead_mount, {"HOST-007": "fail"}),

@@ -72,7 +72,7 @@ def test_another_environment_of_the_same_python_is_a_warning() -> None:
     assert results(borrowing(SAME))["ENV-011"].outcome == "warn"
 
 
-@pytest.mark.parametrize("code", ["PKG-001", "PKG-003", "PKG-005", "CFG-001"])
+@pytest.mark.parametrize("code", ["PKG-001", "PKG-003", "CFG-001"])
 def test_a_choice_of_checks_changes_no_verdict(code: str) -> None:
     snapshot = borrowing(ELEVEN)
     alone = {r.code: r for r in diagnose(snapshot, only=[code]).results}[code]

@@ -107,8 +107,6 @@ CASES: dict[str, tuple[str, Snapshot]] = {
         "PKG-015",
         installed(("tensorflow", "3.0.0"), ("nvidia-cudnn-cu13", "9.9.0")),
     ),
-    "a protobuf": ("PKG-005", installed(("tensorflow", "1.15.5"), ("protobuf", "odd"))),
-    "a numpy after the table": ("PKG-014", installed(("tensorflow", "2.19.1"), ("numpy", "3.0.0"))),
     "a library's version": (
         "LIB-001",
         with_target(

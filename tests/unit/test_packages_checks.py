@@ -23,7 +23,7 @@ from targets import (
 from envcheck.facts.target import Distribution, HorovodExtension, Loader
 from envcheck.findings.model import CheckResult
 
-CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 5, 6, 8, 9, 11, 13, 14, 15)]
+CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 6, 8, 9, 11, 13, 15)]
 
 
 def on(code: str, *distributions: Distribution, **probes: Any) -> CheckResult:
@@ -74,30 +74,6 @@ def test_placeholders(name: str, version: str, outcome: str) -> None:
 
 
 # PKG-003
-
-
-# PKG-005, PKG-014
-
-
-@pytest.mark.parametrize(
-    ("tensorflow_version", "numpy_version", "outcome"),
-    [
-        ("1.15.5", "1.24.0", "fail"),
-        ("1.15.5", "1.21.6", "pass"),
-        ("2.15.1", "2.0.0", "fail"),
-        ("2.17.1", "2.0.0rc1", "pass"),
-        ("2.17.1", "1.26.4", "pass"),
-        ("2.18.0", "2.0.2", "pass"),
-        ("odd", "2.0.2", "skipped"),
-        ("2.19.1", "3.0.0", "skipped"),
-        ("2.19.1", "odd", "skipped"),
-    ],
-)
-def test_numpy_against_tensorflow(
-    tensorflow_version: str, numpy_version: str, outcome: str
-) -> None:
-    result = on("PKG-014", dist("tensorflow", tensorflow_version), dist("numpy", numpy_version))
-    assert result.outcome == outcome
 
 
 # PKG-008

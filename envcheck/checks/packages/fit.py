@@ -8,7 +8,6 @@ from ..target import PLACE, installed, named, pip, pip_install
 from ..verdicts import Passed, Verdicts, about, check, warn, words
 from .common import found
 from .jax import misfits as jax_misfits
-from .pairs import too_new
 from .requirements import marker_environment, unmet
 
 MIXED = warn(
@@ -71,8 +70,7 @@ UNMET = warn(
 def requirements_met(view: SnapshotView) -> Verdicts:
     environment = marker_environment(facts_of(view.target.interpreter, "the target's interpreter"))
     distributions = installed(view)
-    reported = {name for name in ("protobuf", "numpy") if too_new(view, distributions, name)}
-    reported |= {"jaxlib", *(one.normalized for one in jax_misfits(distributions))}
+    reported = {"jaxlib", *(one.normalized for one in jax_misfits(distributions))}
     asked = [one for one in distributions.values() if known(one.requires) is not None]
     if not asked:
         raise Skip("none of the target's packages says what it requires")

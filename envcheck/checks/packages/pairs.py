@@ -5,98 +5,11 @@ from __future__ import annotations
 from packaging.version import Version
 
 from ...data import table
-from ...data.packages import NVTF_SOURCE
 from .. import target
-from ..reading import Distribution, NotKnown, Skip, SnapshotView, fact
+from ..reading import NotKnown, Skip, SnapshotView, fact
 from ..target import installed, named, owner_of, pip_install, version_of
-from ..verdicts import Cause, Passed, Verdicts, check, fail, warn
+from ..verdicts import Passed, Verdicts, check, fail, warn
 from .common import found
-
-# (package, TensorFlow before this version, needs the package below this one)
-_LIMITS = (
-    ("protobuf", Version("2"), "3.21"),
-    ("numpy", Version("2"), "1.24"),
-    ("numpy", Version("2.18"), "2"),
-)
-_UNTRIED = {"numpy": Version("3")}  # no TensorFlow says whether it works with these or later ones
-
-
-def too_new(view: SnapshotView, distributions: dict[str, Distribution], package: str) -> str:
-    """The version that the installed TensorFlow needs the package to be below, and it is not; else ""."""
-    has = version_of(distributions.get(package))
-    tensorflow = version_of(owner_of(distributions, "tensorflow"))
-    if has is None or tensorflow is None or tensorflow.major < 1:
-        return ""
-    limits = (most for name, before, most in _LIMITS if name == package and tensorflow < before)
-    limit = next(limits, "")
-    if not limit or has < Version(limit) or target.imports(view, "tensorflow"):
-        return ""
-    return limit
-
-
-def _below_limit(view: SnapshotView, package: str, cause: Cause) -> Verdicts:
-    distributions = installed(view)
-    one, tensorflow = distributions.get(package), owner_of(distributions, "tensorflow")
-    if one is None or tensorflow is None:
-        raise Skip(f"no TensorFlow with {package} in the target")
-    limit = too_new(view, distributions, package)
-    if limit:
-        pin = pip_install(view, f"{package}<{limit}")
-        yield found(view, cause, one, tensorflow, commands=[pin], limit=limit)
-        return
-    has, untried = version_of(one), _UNTRIED.get(package)
-    unsure = None in (has, version_of(tensorflow)) or (untried and has and has >= untried)
-    if unsure and not target.imports(view, "tensorflow"):
-        raise NotKnown(f"whether {named(tensorflow)} works with {named(one)}")
-    yield Passed(f"{named(tensorflow)} with {named(one)}")
-
-
-PROTOBUF = fail(
-    "protobuf-too-new",
-    "{package} is too new for {others}",
-    "{package} is too new for {others}, which needs one below {limit}: importing TensorFlow fails.",
-    "Pin protobuf.",
-)
-
-
-@check(
-    "PKG-005",
-    title="protobuf suits TensorFlow 1.15",
-    causes=[PROTOBUF],
-    about="TensorFlow 1.15's generated code works with protobuf below 3.21 (4.21 is its next release) and"
-    " dies on import with a newer one, while `pip check` reports no problem: older wheels name no upper"
-    " bound. No failure if TensorFlow was seen to import.",
-    sources=("upstream 1.15.5 with protobuf 4.24.4, observed", NVTF_SOURCE),
-)
-def protobuf(view: SnapshotView) -> Verdicts:
-    tensorflow = version_of(owner_of(installed(view), "tensorflow"))
-    if tensorflow is None or tensorflow.major != 1:
-        raise Skip("no TensorFlow 1.x with protobuf in the target")
-    yield from _below_limit(view, "protobuf", PROTOBUF)
-
-
-NUMPY = fail(
-    "numpy-too-new",
-    "numpy does not fit TensorFlow",
-    "{package} is too new for {others}, which needs one below {limit}.",
-    "Pin numpy.",
-)
-
-
-@check(
-    "PKG-014",
-    title="numpy suits TensorFlow",
-    causes=[NUMPY],
-    about="TensorFlow 1.15 uses names that numpy removed in 1.24, and TensorFlow before 2.18 was compiled"
-    " for numpy 1 and fails with numpy 2. No failure if TensorFlow was seen to import.",
-    sources=(
-        *(NVTF_SOURCE, "TensorFlow's release notes, 2.18.0"),
-        "numpy's release notes, 1.24.0 and 2.0.0",
-    ),
-)
-def numpy(view: SnapshotView) -> Verdicts:
-    yield from _below_limit(view, "numpy", NUMPY)
-
 
 PYNVML = warn(
     "pynvml-overwritten",
