@@ -103,10 +103,6 @@ CASES: dict[str, tuple[str, Snapshot]] = {
     ),
     "podman's version": ("CTR-006", whole(containers=containers(podman(UNKNOWN)))),
     "podman's way": ("CTR-002", whole(containers=containers(podman("odd")))),
-    "a TensorFlow after the table": (
-        "PKG-015",
-        installed(("tensorflow", "3.0.0"), ("nvidia-cudnn-cu13", "9.9.0")),
-    ),
     "a library's version": (
         "LIB-001",
         with_target(

@@ -20,10 +20,10 @@ from targets import (
     tensorflow,
 )
 
-from envcheck.facts.target import Distribution, HorovodExtension, Loader
+from envcheck.facts.target import Distribution, Loader
 from envcheck.findings.model import CheckResult
 
-CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 6, 8, 9, 11, 13, 15)]
+CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 6, 8, 9, 11, 13)]
 
 
 def on(code: str, *distributions: Distribution, **probes: Any) -> CheckResult:
@@ -102,20 +102,7 @@ def test_requirements_are_read_for_the_targets_python() -> None:
     assert "cublas" not in finding.message and "triton" not in finding.message
 
 
-# PKG-011
-
-
-def horovod(**present: bool) -> CheckResult:
-    extensions = [
-        HorovodExtension(framework=name, present=there) for name, there in present.items()
-    ]
-    both = packages(
-        dist("horovod", "0.28.1"), dist("tensorflow", "2.15.1"), horovod_extensions=extensions
-    )
-    return on("PKG-011", packages=both)
-
-
-# PKG-013, PKG-015
+# PKG-013
 
 NONE = Loader(libraries=[system_library("libcudnn", "libcudnn.so.9", path=ABSENT)])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data.packages import WHEELS_SOURCE
-from ...data.tensorflow_wheels import TensorFlowBuild, tensorflow_build, tensorflow_builds
+from ...data.tensorflow_wheels import tensorflow_build, tensorflow_builds
 from .. import target
 from ..network.horovod import BUILD_NAMES
-from ..reading import FRAMEWORKS, Distribution, NotKnown, Skip, SnapshotView, facts_of, known, need
+from ..reading import FRAMEWORKS, Skip, SnapshotView, facts_of, known, need
 from ..target import installed, named, need_gpus, pip_install, sees_gpus, version_of
 from ..verdicts import Passed, Verdicts, check, fail, warn
 from .common import found
@@ -112,69 +111,3 @@ def _and_cuda(view: SnapshotView, version: Version) -> str:
         later = (one for one in tensorflow_builds() if one.version >= version)
         version = next((one.version for one in later if not one.tensorrt_pins), version)
     return pip_install(view, f"tensorflow[and-cuda]=={version}")
-
-
-OTHER_SET = warn(
-    "cuda-wheels-differ",
-    "TensorFlow's CUDA wheels are not its own set",
-    "{package}'s CUDA wheels are not the set it asks for: {differences}.",
-    "Install the set again.",
-)
-
-
-@check(
-    "PKG-015",
-    title="TensorFlow's CUDA wheels have the versions it asks for",
-    causes=[OTHER_SET],
-    about="tensorflow[and-cuda] names each CUDA library it was built with; another package (PyTorch, JAX) may"
-    " have replaced some of them, and for 2.14.0, 2.14.1 and 2.15.0 the extra itself cannot be installed"
-    " everywhere. A warning only while TensorFlow sees no GPU.",
-    sources=(WHEELS_SOURCE, "tensorflow#61986 and #62328"),
-    follows=("PCI-001", "PKG-002", "PKG-003", "PKG-013", "LIB-005", "LIB-008"),
-)
-def and_cuda(view: SnapshotView) -> Verdicts:
-    distributions = installed(view)
-    package = distributions.get("tensorflow")
-    version = version_of(package)
-    if package is None or version is None or version.local:
-        raise Skip("no tensorflow of the public registry in the target")
-    build = tensorflow_build(version)
-    if build is None:
-        raise NotKnown(f"the CUDA libraries that {named(package)} asks for")
-    if not build.and_cuda:
-        raise Skip(f"{named(package)} has no [and-cuda] extra")
-    differences = _differences(build, distributions)
-    if sum(text.startswith("missing ") for text in differences) == len(build.and_cuda):
-        raise Skip(f"{named(package)} stands without CUDA wheels")
-    facts = target.framework(view, "tensorflow")
-    works = facts is not None and sees_gpus(facts)
-    present = target.gpus_present(view)
-    if differences and not works and present is None:
-        need_gpus(view)
-    if not differences or works or not present:
-        but = f", except {'; '.join(differences)}" if differences else ""
-        yield Passed(f"{named(package)}[and-cuda]{but}")
-        return
-    more = f" and {len(differences) - 4} more" if len(differences) > 4 else ""
-    note = f" ({build.note})" if build.tensorrt_pins else ""
-    yield found(
-        view,
-        OTHER_SET,
-        package,
-        evidence=[view.evidence("target.tensorflow.gpus")],
-        commands=[_and_cuda(view, version)],
-        differences="; ".join(differences[:4]) + more + note,
-    )
-
-
-def _differences(build: TensorFlowBuild, distributions: dict[str, Distribution]) -> list[str]:
-    """How the NVIDIA wheels differ from what ``tensorflow[and-cuda]`` of one version asks for."""
-    missing, different = [], []
-    for requirement in build.and_cuda:
-        one = distributions.get(canonicalize_name(requirement.name))
-        version = version_of(one)
-        if one is None:
-            missing.append(f"missing {requirement}")
-        elif version and not requirement.specifier.contains(version, prereleases=True):
-            different.append(f"{named(one)} ({requirement.specifier})")
-    return missing + different
