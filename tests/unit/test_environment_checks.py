@@ -33,7 +33,7 @@ from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.target import Environment, FrameworkGpu
 from envcheck.findings.model import CheckResult
 
-CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 8, 9, 10, 11, 14, 15)]
+CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 14, 15)]
 
 
 def on(code: str, **values: str) -> CheckResult:
@@ -219,9 +219,6 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
 )
 def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
     assert on(code, **values).outcome == outcome
-
-
-# ENV-008
 
 
 # ENV-011

@@ -41,7 +41,7 @@ from envcheck.facts.containers import Engine
 from envcheck.facts.gpu import Nvml
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
-from envcheck.facts.target import Environment, Loader
+from envcheck.facts.target import Environment
 
 UNKNOWN = Unavailable(unavailable="not-collected")
 
@@ -103,13 +103,6 @@ CASES: dict[str, tuple[str, Snapshot]] = {
     ),
     "podman's version": ("CTR-006", whole(containers=containers(podman(UNKNOWN)))),
     "podman's way": ("CTR-002", whole(containers=containers(podman("odd")))),
-    "a library's version": (
-        "LIB-001",
-        with_target(
-            tensorflow=seeing(8, libraries=[]),
-            loader=Loader(libraries=[replace(ODD_CUDNN, version="odd")]),
-        ),
-    ),
     "the cuDNN it was built with": (
         "LIB-005",
         with_target(tensorflow=seeing(8, built_cudnn="odd")),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..driver_state import NO_GPUS_THERE
-from ..reading import NotKnown, SnapshotView, known
-from ..target import framework, framework_facts, need_gpus, sees_gpus, title_of, variables
+from ..reading import NotKnown, SnapshotView
+from ..target import framework_facts, need_gpus, title_of, variables
 from ..verdicts import Passed, Verdicts, check, warn
 from ..visible import visible
 from .common import CUDA_GUIDE, major, misset
@@ -84,36 +83,6 @@ def launch_blocking(view: SnapshotView) -> Verdicts:
         yield misset(view, BLOCKING, "CUDA_LAUNCH_BLOCKING")
     else:
         yield Passed("CUDA_LAUNCH_BLOCKING is not set")
-
-
-LOG_HIDDEN = warn(
-    "log-hidden",
-    "TensorFlow's messages are switched off",
-    "{variable}={value} hides the reason why TensorFlow sees no GPU.",
-    "Unset it until the GPUs are seen.",
-)
-
-
-@check(
-    "ENV-008",
-    title="TensorFlow may say why it sees no GPU",
-    causes=[LOG_HIDDEN],
-    about="TF_CPP_MIN_LOG_LEVEL of 2 or more hides the one line in which TensorFlow says which library it"
-    " could not load. A warning only if TensorFlow sees no GPU on a machine that has some.",
-    sources=("tensorflow#85311, #96707",),
-    follows=(*NO_GPUS_THERE, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
-)
-def hidden_log(view: SnapshotView) -> Verdicts:
-    value = variables(view).get("TF_CPP_MIN_LOG_LEVEL", "").strip()
-    if not value.isdecimal() or int(value) < 2:
-        yield Passed("TensorFlow's warnings are not hidden")
-        return
-    facts = framework(view, "tensorflow")
-    if facts is None or not facts.imported or known(facts.gpus) is None or sees_gpus(facts):
-        yield Passed(f"TF_CPP_MIN_LOG_LEVEL={value}")
-        return
-    need_gpus(view)
-    yield misset(view, LOG_HIDDEN, "TF_CPP_MIN_LOG_LEVEL")
 
 
 TENSOR_CORES_OFF = warn(

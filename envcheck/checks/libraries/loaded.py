@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...data.packages import component
-from ...data.sonames import component_of
-from ...data.versions import parse_version
 from .. import target
 from ..reading import CannotJudge, Framework, Library, Skip, SnapshotView, known
 from ..system_commands import on_system
@@ -73,59 +70,6 @@ def owner_in_words(library: Library) -> str:
     """ "nvidia-cudnn-cu12 9.3.0.75" """
     owner, version = known(library.distribution), known(library.distribution_version)
     return f"{owner} {version or ''}".strip()
-
-
-_NOT_ITS_VERSION = "a library is not of its package's version"
-_SAYS = "{library} reports version {version}, but its package is {package}: "
-_NOT_THAT_FILE, _PATCH = (
-    "the file is not the one that was installed.",
-    "only the patch level differs.",
-)
-_PUT_BACK = "Put the package's own file back."
-REPLACED = fail("library-replaced", _NOT_ITS_VERSION, _SAYS + _NOT_THAT_FILE, _PUT_BACK)
-OTHER_PATCH = warn("other-patch-level", _NOT_ITS_VERSION, _SAYS + _PATCH, _PUT_BACK)
-
-
-@check(
-    "LIB-001",
-    title="Libraries are the version that their package says",
-    causes=[REPLACED, OTHER_PATCH],
-    about="A loaded library reports its version. If its package's metadata differ, another package has"
-    " overwritten the file, or somebody copied one into its place, and pip is wrong, too.",
-    sources=("the libraries' own version functions", "RECORD of the wheels"),
-    follows=("PKG-002", "LIB-002"),
-)
-def true_versions(view: SnapshotView) -> Verdicts:
-    judged: dict[str, bool] = {}
-    for path, library in all_libraries(view):
-        file, version = known(library.path), known(library.version)
-        owner, recorded = known(library.distribution), known(library.distribution_version)
-        if not (file and version and owner and recorded) or file in judged:
-            continue
-        if None in (parse_version(version), parse_version(recorded)) or not _owns(owner, library):
-            continue
-        judged[file] = same(version, recorded)
-        if not judged[file]:
-            yield (OTHER_PATCH if same(version, recorded, 2) else REPLACED).found(
-                about("library", soname(library)),
-                [place(view, path, library)],
-                commands=[target.pip_restore(view, owner, recorded)],
-                library=soname(library),
-                version=version,
-                package=owner_in_words(library),
-            )
-    if not judged:
-        raise Skip("no loaded library of a package says its version")
-    if all(judged.values()):
-        yield Passed(f"{len(judged)} libraries are the version that their package says")
-
-
-def _owns(distribution: str, library: Library) -> bool:
-    """The distribution carries this library's own version number, and not as a bundled copy."""
-    if library.name == "libnvinfer":
-        return "tensorrt" in distribution.lower()
-    part = component(distribution)
-    return part is not None and part.name == component_of(library.name)
 
 
 _MIXED = "cuDNN is mixed from several versions"

@@ -209,7 +209,7 @@ add(
         )
     ),
     ("PKG-008|LIB-002", r"", r"cu11|11\.11|8\.9\.6", r"uninstall"),
-    also="PKG-001|LIB-001|LIB-002",
+    also="PKG-001|LIB-002",
 )
 add(
     "the old pynvml package over nvidia-ml-py's module",
