@@ -15,7 +15,6 @@ from .versions import parse_version
 NVIDIA_INDEX = "https://pypi.nvidia.com"  # which has what is not on the public index
 NAMES_SOURCE = "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)"
 WHEELS_SOURCE = "metadata of the tensorflow wheels 2.13.1 to 2.22.0rc0 (pypi_tf.csv)"
-NVTF_SOURCE = "NVIDIA/tensorflow, setup.py of the release branches (nvtf_deps.csv)"
 
 # Distributions that install the same top-level ``tensorflow`` package over each other.
 TENSORFLOWS = frozenset(

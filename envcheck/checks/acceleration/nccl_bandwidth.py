@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ...data.bandwidth import NVLINK, PCIE_LANE
-from ...data.nccl_reference import measured, pass_line
+from ...data.nccl_reference import measured
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
 from ..network.common import change_setting, network, setting
@@ -84,7 +84,9 @@ def nccl_bandwidth(view: SnapshotView) -> Verdicts:
             return
         gpus = _gpus(view, seen)
         found = _indirect(view, seen, together, gpus) or _slow(view, seen, together, rates, gpus)
-        yield found or Passed(_detail(seen, together, rates, gpus))
+        parts = [f"{rates[-1]}, {way(together)}"]
+        parts += [f"{rate} without NVLS" for rate in _rates(seen.trial(NVLS_OFF))[-1:]]
+        yield found or Passed("; ".join(parts))
 
     yield from each_run(view, "nccl", judge, absent=ABSENT)
 
@@ -195,16 +197,6 @@ def _pcie(gpus: list[Gpu]) -> Joined | None:
         lanes = f"{width} PCIe lanes of generation {generation}"
         found.append(Joined(PCIE_LANE[generation] * width, lanes, _OF_PCIE))
     return min(found, default=None)
-
-
-def _detail(seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]) -> str:
-    parts = [f"{rates[-1]}, {way(together)}"]
-    parts += [f"{rate} without NVLS" for rate in _rates(seen.trial(NVLS_OFF))[-1:]]
-    line = pass_line(_one_name(gpus), len(gpus)) if gpus else None
-    if line is not None:
-        size = f"{line.size_mib >> 10} GiB"
-        parts.append(f"Azure passes machines like it at {line.gb_s:.0f} GB/s with {size}")
-    return "; ".join(parts)
 
 
 def _one_name(gpus: list[Gpu]) -> str:

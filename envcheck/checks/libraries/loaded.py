@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import target
-from ..reading import CannotJudge, Framework, Library, Skip, SnapshotView, known
+from ..reading import Framework, Library, Skip, SnapshotView, known
 from ..system_commands import on_system
 from ..target import (
     about_framework,
@@ -34,24 +34,6 @@ from ..verdicts import (
 )
 
 _LOADER = "target.loader.libraries"
-
-
-def all_libraries(view: SnapshotView) -> list[tuple[str, Library]]:
-    """(path in the Snapshot, library): what frameworks mapped, then what the loader and wheels have.
-
-    Raises CannotJudge where neither was looked at.
-    """
-    found = [
-        (f"target.{facts.name}.libraries", library)
-        for facts in framework_facts(view)
-        for library in facts.libraries
-    ]
-    try:
-        found += [(_LOADER, library) for library in loader_libraries(view)]
-    except CannotJudge:
-        if not found:
-            raise
-    return found
 
 
 def place(view: SnapshotView, path: str, library: Library) -> Evidence:
