@@ -50,7 +50,6 @@ _RUNTIME_S = re.compile(
 _LONGEST_WORDS = 2000  # characters of an engine's output
 # The words of an error in what brings GPUs into a container, which is none of the container's own.
 _GPUS = r"nvidia-container-|nvidia-cdi-hook|\bCDI (?:device|host)|select device driver|runtime name: nvidia"
-_ENGINE_S_OWN = 125
 # FIND_PYTHON's: an engine may lose the last words of a container that ends at once (podman 4.3 did).
 _SHELL_S = {
     93: "there is no Python in it: neither python3 nor python is on its PATH",
@@ -62,66 +61,64 @@ _KILLED = (137, -9)
 
 def explain(location, worker):
     """The NotATarget or Failed for a worker.parent.Worker that is over without an answer."""
-    result = worker.result
-    errors = result.stderr.decode("utf-8", "replace")
-    last = _last(errors)
     past = "; --entrypoint= looks without it" if location.startswith("image:") else ""
+    outcome, words = _why(worker, past)
+    sentence = "%s: %s" % (location, words)
+    return Failed(outcome, sentence) if outcome else NotATarget(sentence)
 
-    def no_target(words):
-        return NotATarget("%s: %s" % (location, words))
 
-    def failed(outcome, words):
-        return Failed(outcome, "%s: %s" % (location, words))
-
+def _why(worker, past):
+    """(outcome of a Failed, "" of a NotATarget; the sentence's end)."""
+    result = worker.result
     if worker.outcome == "timeout" and result.outcome == "stopped":
         words = "its entrypoint has not started the command within %g s: it is a service, or waits"
-        return no_target((words + " for something") % worker.limits.start + past)
+        return "", (words + " for something") % worker.limits.start + past
     if result.outcome == "timeout":
-        return failed("timeout", "no answer from inside within %g s" % round(result.seconds, 1))
+        return "timeout", "no answer from inside within %g s" % round(result.seconds, 1)
     if result.outcome != "exited":
         who = "it" if result.outcome == "flooded" else "the engine"
-        return failed("refused", "%s %s" % (who, result.describe()))
+        return "refused", "%s %s" % (who, result.describe())
     if worker.outcome == "old":
         version, _space, path = worker.reason.partition(" ")
-        words = "its %s is Python %s, and envcheck needs 3.6 or newer there"
-        return no_target(words % (path, version))
+        return "", "its %s is Python %s, and envcheck needs 3.6 or newer there" % (path, version)
     if worker.outcome == "broken":
-        return no_target("its %s does not start" % worker.reason)
+        return "", "its %s does not start" % worker.reason
     if worker.outcome == "no-python" or result.code in _SHELL_S:
-        return no_target(_SHELL_S.get(result.code, _SHELL_S[93]))
-    if worker.begun is None:
-        known = _words_of(errors)
-        if known is not None and not re.search(_GPUS, errors, re.IGNORECASE):
-            return no_target(known)
-        if re.search(_GPUS, errors, re.IGNORECASE):
-            return failed("refused", "the engine started nothing" + last)
-        lines = errors.lower().splitlines()
-        if result.code in (_ENGINE_S_OWN, 126, 127) and any(map(_not_executed, lines)):
-            return no_target("its entrypoint cannot be started" + last + past)
-        if result.code in (_ENGINE_S_OWN, 126) or _RUNTIME_S.search(errors):
-            return failed("refused", "the engine started nothing" + last)
+        return "", _SHELL_S.get(result.code, _SHELL_S[93])
+    errors = result.stderr.decode("utf-8", "replace")
+    last = _last(errors)
+    not_begun = _why_not_begun(result.code, errors, last, past) if worker.begun is None else None
+    if not_begun:
+        return not_begun
     if result.code in _KILLED:
         words = "it was killed while envcheck looked into it: memory ran out, or it was stopped"
-        return failed("crashed", words)
+        return "crashed", words
     if worker.begun is None:
         words = "its entrypoint ended with status %d and did not run the command that it was given"
-        return no_target(words % result.code + last + past)
+        return "", words % result.code + last + past
     own = re.findall(r"envcheck-collector: (.*)", errors)
     if own and result.code == 2:
-        return no_target(own[-1].strip())
+        return "", own[-1].strip()
     cut = b'{"result"' in result.stdout
     if not cut and result.code == 0:
         words = "no answer from inside: its entrypoint, or its Python, did not run what was sent"
-        return failed("crashed", words + past)
+        return "crashed", words + past
     words = "the answer from inside is %s (status %d%s)"
-    return failed("crashed", words % ("cut off" if cut else "missing", result.code, last))
+    return "crashed", words % ("cut off" if cut else "missing", result.code, last)
 
 
-def _words_of(errors):
-    if isinstance(errors, bytes):
-        errors = errors.decode("utf-8", "replace")
-    found = (ending for pattern, ending in _WORDS if re.search(pattern, errors, re.IGNORECASE))
-    return next(found, None)
+def _why_not_begun(code, errors, last, past):
+    """The same where the shell did not run, by the engine's words; None where those do not say."""
+    if re.search(_GPUS, errors, re.IGNORECASE):
+        return "refused", "the engine started nothing" + last
+    known = [words for pattern, words in _WORDS if re.search(pattern, errors, re.IGNORECASE)]
+    if known:
+        return "", known[0]
+    if code in (125, 126, 127) and any(map(_not_executed, errors.lower().splitlines())):
+        return "", "its entrypoint cannot be started" + last + past
+    if code in (125, 126) or _RUNTIME_S.search(errors):
+        return "refused", "the engine started nothing" + last
+    return None
 
 
 def _not_executed(line):

@@ -17,6 +17,15 @@ from .snapshot import MACHINE_SECTIONS, Document, Snapshot
 T = TypeVar("T")
 
 
+_MISSING: dict[str, tuple[type[CannotJudge], str]] = {
+    "not-collected": (Skip, "not in this snapshot"),
+    "absent": (Skip, "there is none here"),
+    "not-supported": (Skip, "not supported here"),
+    "lost": (CouldNotRun, "the GPU did not answer"),
+    "timeout": (CouldNotRun, "no answer in time"),
+}
+
+
 def need(value: T | Unavailable, what: str) -> T:
     """The value of a fact that the check cannot do without; raises CannotJudge where there is none."""
     if not isinstance(value, Unavailable):
@@ -26,21 +35,12 @@ def need(value: T | Unavailable, what: str) -> T:
 
 def _cannot_judge(missing: Unavailable, what: str) -> CannotJudge:
     detail = f" ({missing.detail.splitlines()[0]})" if missing.detail else ""
-    match missing.unavailable:
-        case "not-collected":
-            return Skip(f"{what}: not in this snapshot")
-        case "absent":
-            return Skip(f"{what}: there is none here{detail}")
-        case "not-supported":
-            return Skip(f"{what}: not supported here{detail}")
-        case "no-permission":
-            return NeedsRoot(what)
-        case "lost":
-            return CouldNotRun(f"{what}: the GPU did not answer{detail}")
-        case "timeout":
-            return CouldNotRun(f"{what}: no answer in time{detail}")
-        case "error":
-            return CouldNotRun(f"{what}: {missing.detail or 'an error'}")
+    if missing.unavailable == "no-permission":
+        return NeedsRoot(what)
+    if missing.unavailable == "error":
+        return CouldNotRun(f"{what}: {missing.detail or 'an error'}")
+    kind, words = _MISSING[missing.unavailable]
+    return kind(f"{what}: {words}{detail}")
 
 
 def facts_of(probe: Probe[T] | None, what: str) -> T:

@@ -65,7 +65,10 @@ os._exit(0)
 
 _IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy", "graalpy": "GraalPy"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv8l"}  # what a 32-bit interpreter on such a kernel is
-_TEXTS = ("implementation", "executable", "prefix", "base_prefix", "machine")
+_TYPES = {"sys_path": list, "frameworks": dict}
+_TYPES.update(
+    dict.fromkeys(("implementation", "executable", "prefix", "base_prefix", "machine"), str)
+)
 
 
 def parse(stdout):
@@ -79,17 +82,13 @@ def parse(stdout):
         raise ValueError("no handshake in its output")
     answer = found[-1]
     try:
-        release = version_of(answer)
+        known = _TYPES if version_of(answer) >= OLDEST else {}
+        right = all(isinstance(answer.get(key), kind) for key, kind in known.items())
+        right = right and all(isinstance(entry, str) for entry in answer.get("sys_path", ()))
     except (ValueError, TypeError, KeyError, AttributeError):
+        right = False
+    if not right:
         raise ValueError("a broken handshake in its output")
-    if release >= OLDEST:
-        right = (
-            all(isinstance(answer.get(key), str) for key in _TEXTS)
-            and _all_texts(answer.get("sys_path"))
-            and isinstance(answer.get("frameworks"), dict)
-        )
-        if not right:
-            raise ValueError("a broken handshake in its output")
     return answer
 
 
@@ -194,7 +193,3 @@ def facts(handshake, kind, path):
     found.put("libc", libc, "os.confstr")
     found.put("user_site", bool(handshake.get("user_site")))
     return found
-
-
-def _all_texts(value):
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
