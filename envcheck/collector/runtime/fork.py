@@ -7,14 +7,14 @@ import signal
 class Fork(object):
     """As much of a subprocess.Popen as process.Child uses. Raises OSError. Not in a process with threads."""
 
-    def __init__(self, work, stdin, stdout, stderr, cwd, tie):
+    def __init__(self, work, stdin, stdout, stderr, cwd, own_session, tie):
         """work(): never comes back in earnest; what it raises is lost. tie: as of orphans.tie, or None."""
         self.returncode = None
         ready, done = os.pipe()
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                _become(work, (stdin, stdout, stderr), cwd, tie, (ready, done))
+                _become(work, (stdin, stdout, stderr), cwd, own_session, tie)
         finally:
             os.close(done)
             if getattr(self, "pid", None):
@@ -29,19 +29,20 @@ class Fork(object):
         return self.returncode
 
 
-def _become(work, streams, cwd, tie, pipe):
+def _become(work, streams, cwd, own_session, tie):
     """In the child, which never comes back from here."""
     try:
-        os.setsid()
+        if own_session:
+            os.setsid()
         if tie is not None:
             tie()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         for number, stream in enumerate(streams):
             os.dup2(stream.fileno(), number)
-        os.chdir(cwd)
-        for descriptor in pipe:
-            os.close(descriptor)
+        if cwd is not None:
+            os.chdir(cwd)
+        os.closerange(3, 256)  # other children's files, and the pipe that ends the parent's wait
         work()
     finally:
         os._exit(1)

@@ -10,11 +10,10 @@ import warnings
 from functools import partial
 
 from ..facts import from_error, unavailable
-from . import orphans
+from . import orphans, process
 from .process import signal_name
 
 _GRACE = 0.5  # seconds that a killed child may take to die; then it is left behind
-_REAP = 0.1  # the same of each of several that were killed together
 
 
 class Answer(object):
@@ -75,23 +74,20 @@ class _Child(object):
             self._lines = (self._lines.pop() + data).split(b"\n")
         return json.loads(self._lines.pop(0).decode("ascii"))
 
-    def kill(self):
-        self.is_late = True
-        os.kill(self.pid, signal.SIGKILL)
-
-    def end(self, grace=_GRACE):
+    def end(self):
         """Its wait status, or None where it does not die: it goes with the probe's process group."""
         os.close(self._reader)
         if self.is_late:
-            self.kill()
-        status = self._wait(grace)
+            os.kill(self.pid, signal.SIGKILL)
+        status = self._wait()
         if status is None and not self.is_late:
-            self.kill()
-            status = self._wait(grace)
+            self.is_late = True
+            os.kill(self.pid, signal.SIGKILL)
+            status = self._wait()
         return status
 
-    def _wait(self, grace):
-        end = time.monotonic() + grace
+    def _wait(self):
+        end = time.monotonic() + _GRACE
         while True:
             found, status = os.waitpid(self.pid, os.WNOHANG)
             if found:
@@ -110,41 +106,32 @@ def _send(descriptor, message):
 def call_all(functions, deadline):
     """Call them side by side, each in a child of its own, and come back after ``deadline`` seconds.
 
-    What a function returns must be JSON. A list of (outcome, value) in the functions' order: ("ok",
-    what it returned), ("error", the unavailable fact that its exception stands for) or
-    ("timeout", None). A child stuck in the kernel is left behind: whoever started this process
-    sweeps it up and names it.
+    What a function returns must be JSON. A list of ("ok", what it returned), ("error", the unavailable fact
+    that its exception stands for) or ("timeout", None). Whoever started this process names a stuck child.
     """
-    end = time.monotonic() + deadline
-    children, answers = [], []
-    for function in functions:
-        try:
-            children.append(_Child(partial(_call, function)))
-        except OSError as error:  # no room for another process or pipe
-            children.append(from_error(error))
-    for child in children:
-        answer = None if isinstance(child, dict) else child.next(end)
-        if isinstance(child, dict):
-            answer = "error", child
-        elif answer is None and not child.is_late:
-            answer = "error", from_error(RuntimeError("the child that looked died"))
-        answers.append(tuple(answer or ("timeout", None)))
-    started = [child for child in children if isinstance(child, _Child)]
-    for child in started:
-        child.kill()
-    for child in started:
-        child.end(_REAP)
-    return answers
+    children = [
+        process.Child(["look"], deadline, own_session=False, tied=True, work=partial(_call, one))
+        for one in functions
+    ]
+    process.run_all(children)
+    return [_answer(child.result) for child in children]
 
 
-def _call(function, send, descriptor):
-    if descriptor > 2:
-        os.closerange(0, 3)  # stuck, it would keep whoever reads them waiting for their end
+def _call(function):
     try:
         answer = ["ok", function()]
     except Exception as error:
         answer = ["error", from_error(error)]
-    send(answer)
+    _send(1, answer)
+    os._exit(0)
+
+
+def _answer(result):
+    if result.outcome == "timeout":
+        return "timeout", None
+    if not result.ok or not result.stdout:
+        return "error", unavailable("error", "the child that looked %s" % result.describe())
+    return tuple(json.loads(result.stdout.decode("ascii")))
 
 
 def each(items, work, limit, budget, doing):

@@ -134,7 +134,7 @@ class Child(object):
                 given = open(stdin or os.devnull, "rb")  # noqa: SIM115 - closed below
             tie = orphans.tie(os.getpid()) if tied else None
             if work is not None:
-                self._popen = Fork(work, given, self._stdout, self._stderr, cwd, tie)
+                self._popen = Fork(work, given, self._stdout, self._stderr, cwd, own_session, tie)
             else:
                 self._popen = subprocess.Popen(
                     self.argv,
