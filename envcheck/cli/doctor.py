@@ -121,8 +121,12 @@ def _chosen(
 
 def _load(form: str) -> None:
     """Import what judges and renders; called while the collector works."""
-    from ..checks.registry import areas, checks_without
+    import msgspec
 
+    from ..checks.registry import areas, checks_without
+    from ..facts.snapshot import Snapshot
+
+    msgspec.json.Decoder(Snapshot)  # which looks at the types once, for all that come
     pages = ["reports.terminal"] if form == "text" else []
     for module in ["checks.engine", "reports.model", *pages]:
         importlib.import_module(f"envcheck.{module}")
