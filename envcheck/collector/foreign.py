@@ -1,9 +1,7 @@
 """Other packages' probes: files of the standard library of Python 3.6, run as envcheck's own probes are."""
 
-import ast
 import importlib
 import json
-import pkgutil
 
 from . import files
 from .probes import NotAProbe, Probe
@@ -28,6 +26,8 @@ def find(named):
 
 def constants(source):
     """{name: value} of a probe's constants, read from its source (bytes). Raises NotAProbe."""
+    import ast  # here, as below: most machines have no such probe
+
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -65,6 +65,8 @@ def _sources(named):
         brought = importlib.import_module(PACKAGE).__path__
     except ImportError:
         return
+    import pkgutil
+
     for _finder, name, _package in pkgutil.iter_modules(brought):
         yield name, PACKAGE + "." + name, lambda name=name: pkgutil.get_data(PACKAGE, name + ".py")
 
