@@ -107,12 +107,6 @@ def test_broken_framework_is_found(what: str, tmp_path: Path) -> None:
     assert words in found.message
 
 
-def test_operations_are_seen_by_modules_where_no_mode_is(tmp_path: Path) -> None:
-    before = "import torch\ntorch.__version__ = '1.12.1'"
-    result = judged("ACC-004", "torch", "amp_torch", tmp_path, before)
-    assert result.outcome == "pass" and "1 of 1 convolutions" in result.detail
-
-
 @KERAS
 def test_bfloat16_of_the_rewrite_engages_on_the_cpu(target: str, tmp_path: Path) -> None:
     result = judged("ACC-001", target, "amp_graph", tmp_path)

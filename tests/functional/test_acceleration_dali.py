@@ -54,14 +54,6 @@ def test_a_dali_that_cannot_be_imported_could_not_run(tmp_path: Path) -> None:
     assert told.run["reason"] == "import nvidia.dali: libdali_core.so: none"
 
 
-def test_a_target_without_it_has_no_use_for_it(tmp_path: Path) -> None:
-    python = real_target("torch") / "bin/python"
-    for framework in ("", "tensorflow"):
-        told = heard(python, tmp_path, framework)
-        assert (told.run["outcome"], told.trials) == ("not-applicable", [])
-        assert told.run["reason"] == "nvidia.dali is not installed"
-
-
 # In place of nvidia-dali-tf-plugin, which is compiled for minutes: its library comes from here, TensorFlow
 # itself loads it.
 PLUGIN = """

@@ -138,13 +138,3 @@ def test_what_cannot_run_is_refused_with_3(begin: Begin, made: Bench, tmp_path: 
     assert (code, out) == (3, "") and "the target has no framework to train with" in told
     code, out, told = ended(large)
     assert (code, out) == (3, "") and "--batch 1048576: resnet50: batch" in told
-
-
-def test_the_plan_says_that_it_is_a_cpu(begin: Begin, made: Bench) -> None:
-    text = begin("bench", "mlp", "--plan", "--target", made.target)
-    as_json = begin("bench", "mlp", "--plan", "--format", "json", "--target", made.target)
-    code, out, _errors = ended(text)
-    words = " ".join(out.split())
-    assert code == 0 and "2 rows, about" in words and "On a CPU: small sizes" in words
-    plan = json.loads(ended(as_json)[1])
-    assert plan["on_cpu"] and [row["name"] for row in plan["rows"]] == [FP32, AMP]

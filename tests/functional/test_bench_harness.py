@@ -101,12 +101,6 @@ def test_the_first_ctrl_c_keeps_what_is_done(bench: Bench) -> None:
     assert b["outcome"] == "interrupted" and 1 <= len(b["repetitions"]) < 10
 
 
-def test_sigterm_ends_it(bench: Bench) -> None:
-    process = started(bench)
-    process.terminate()
-    assert process.communicate(timeout=PATIENCE)[0] == b""
-
-
 @pytest.mark.parametrize("who", ["envcheck", "guard", "collector", "row"])
 def test_kill_9_leaves_nothing(bench: Bench, who: str) -> None:
     process = started(bench)

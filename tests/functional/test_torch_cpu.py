@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
-import pytest
-from demo_stack import MINOR, sentence, the_registry
+from demo_stack import MINOR, sentence
 from index_server import serve
 from installing import Home
 from wheel_maker import wheel
@@ -40,23 +38,3 @@ def test_torch_comes_from_pytorch_s_index_and_from_no_other(tmp_path: Path) -> N
         pytorch.refresh()
         told = sentence(home.envcheck("install", "torch-cpu", *words, "--plan"), 4)
         assert "has no torch" in told
-
-
-@pytest.mark.slow
-def test_the_real_wheel_imports(tmp_path: Path) -> None:
-    """Of a wheel that pip finds on this machine; everything else from the configured registry."""
-    wanted = f"torch-{RELEASE.version}-cp{MINOR.replace('.', '')}-"
-    places = [Path(place) for place in os.environ.get("PIP_FIND_LINKS", "").split()]
-    if not any(path for place in places for path in place.glob(f"{wanted}*.whl")):
-        pytest.skip(f"there is no {wanted}*.whl in PIP_FIND_LINKS")
-    files = tmp_path / "files"
-    files.mkdir()
-    for place in places:
-        for path in place.glob(f"{wanted}*.whl"):
-            (files / path.name).symlink_to(path)
-    home = Home(tmp_path / "home")
-    with serve(files, tmp_path / "index") as index:
-        words = ["torch-cpu", "--python", MINOR, "--index", f"pytorch-cpu={index.url}"]
-        made = home.install(*words, *the_registry(), seconds=1200)
-    assert made.doctor["FRM-001"]["outcome"] == "pass"
-    assert made.run("-c", "import torch; print(torch.ones(3).sum().item())").strip() == "3.0"

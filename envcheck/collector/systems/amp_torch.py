@@ -51,7 +51,7 @@ def _loss(torch, device, net):
 def _autocast(torch, device, trial, enabled):
     """Count what a step computes in 16 bits."""
     net = _net(torch, device)
-    watched = torch_types.watched(torch, net)
+    watched = torch_types.watched(torch)
     with watched:
         with cast(torch, device, enabled):
             loss = _loss(torch, device, net)

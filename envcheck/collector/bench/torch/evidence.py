@@ -20,9 +20,9 @@ _EDGE = {
 _CHANNELS = {"cuda": 128, "cpu": 16}
 
 
-def of_operations(torch, net, once):
+def of_operations(torch, once):
     """Counts of what ran in ``once()``."""
-    watched = torch_types.watched(torch, net)
+    watched = torch_types.watched(torch)
     with watched:
         once()
     return dict(counted(torch, watched.seen), seen_by=watched.how)

@@ -95,7 +95,7 @@ class TorchTraining(object):
         if self._graphs is not None:
             found = self._graphs.evidence()
         else:
-            found = evidence.of_operations(torch, self._bare, self._once)
+            found = evidence.of_operations(torch, self._once)
         bits = evidence.tf32(torch, self._kind)
         found.update(bits)
         # What a model mostly computes is what its TF32 is about.

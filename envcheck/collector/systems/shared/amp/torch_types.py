@@ -14,15 +14,9 @@ def type_for(torch, device):
 
 def cast(torch, device, enabled=True, dtype=None):
     """The context of automatic mixed precision."""
-    if hasattr(torch, "autocast"):  # 1.10
-        return torch.autocast(device, dtype=dtype or type_for(torch, device), enabled=enabled)
-    if device == "cpu":
-        raise NotSupported("autocast for the CPU came with PyTorch 1.10")
-    if not hasattr(torch.cuda, "amp") or not hasattr(torch.cuda.amp, "autocast"):
-        raise NotSupported("autocast came with PyTorch 1.6")
-    if dtype is not None and dtype != torch.float16:
-        raise NotSupported("autocast to %s came with PyTorch 1.10" % name(dtype))
-    return torch.cuda.amp.autocast(enabled=enabled)
+    if not hasattr(torch, "autocast"):
+        raise NotSupported("torch.autocast came with PyTorch 1.10")
+    return torch.autocast(device, dtype=dtype or type_for(torch, device), enabled=enabled)
 
 
 def make_scaler(torch, device, **options):
@@ -47,15 +41,14 @@ def version(torch):
     return tuple(numbers)
 
 
-def watched(torch, net):
+def watched(torch):
     """A context that notes what runs in it, in ``seen``: [(operation, type of its result)]."""
     try:
-        dispatch = importlib.import_module("torch.utils._python_dispatch")
-        mode = dispatch.TorchDispatchMode
+        mode = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     except (ImportError, AttributeError):
-        return _ByModules(torch, net)
-    if version(torch) < (1, 13):  # the mode of 1.12 is another
-        return _ByModules(torch, net)
+        mode = None
+    if mode is None or version(torch) < (1, 13):  # the mode of 1.12 is another
+        raise NotSupported("which types operations have is seen from PyTorch 1.13 on")
 
     class ByDispatch(mode):
         how = "TorchDispatchMode"
@@ -80,35 +73,3 @@ def watched(torch, net):
             return result
 
     return ByDispatch()
-
-
-class _ByModules(object):
-    """What modules return: of a version whose operations cannot be seen one by one."""
-
-    how = "modules' results"
-
-    def __init__(self, torch, net):
-        self.seen = []
-        self._hooks = []
-        nn = torch.nn
-        kinds = (nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-        self._parts = [
-            (part, "convolution" if isinstance(part, kinds) else "linear")
-            for part in net.modules()
-            if isinstance(part, kinds + (nn.Linear,))
-        ]
-
-    def __enter__(self):
-        for part, what in self._parts:
-            self._hooks.append(part.register_forward_hook(self._noting(what)))
-        return self
-
-    def _noting(self, what):
-        def note(_module, _inputs, result):
-            self.seen.append((what, result.dtype))
-
-        return note
-
-    def __exit__(self, *_raised):
-        for hook in self._hooks:
-            hook.remove()
