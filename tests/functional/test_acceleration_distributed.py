@@ -1,7 +1,7 @@
 """Training on several devices and processes, with real frameworks on the CPU (opt-in: pytest -m slow).
 
 Engaged for real: MirroredStrategy, MultiWorkerMirrored and parameter servers on three TensorFlows, Horovod
-with Gloo on two, TensorFlow on Spark. Horovod in PyTorch is a stand-in, as its module says.
+with Gloo on two, TensorFlow on Spark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import system_alone
 from cli import envcheck, environment
 from processes import PATIENCE, running, running_commands, wait_for
 from real_targets import real_target
-from standin_horovod import make
 
 from envcheck.findings.model import CheckResult
 
@@ -175,21 +174,25 @@ def test_ranks_that_do_not_find_each_other_are_not_engaged(tmp_path: Path) -> No
     assert "ranks train alone" in result.findings[0].headline
 
 
+def horovod(folder: Path, source: str) -> str:
+    """A PYTHONPATH with a Horovod for TensorFlow of this source."""
+    (folder / "horovod").mkdir(parents=True)
+    (folder / "horovod" / "__init__.py").write_text('__version__ = "0.28.1"\n')
+    (folder / "horovod" / "tensorflow.py").write_text(source)
+    return str(folder)
+
+
 def test_horovod_without_its_extension_could_not_run_and_names_the_limit(tmp_path: Path) -> None:
-    found = doctor("tensorflow-newest", "horovod", PYTHONPATH=str(make(tmp_path / "path")))
+    words = "Extension horovod.tensorflow has not been built: /x/mpi_lib.cpython-312.so not found"
+    path = horovod(tmp_path / "path", f"raise ImportError({words!r})\n")
+    found = doctor("tensorflow-newest", "horovod", PYTHONPATH=path)
     assert found["horovod"]["outcome"] == "could-not-run", found
     assert "has not been built" in found["horovod"]["reason"]
     assert "horovod#4290" in found["horovod"]["reason"]
 
 
-def test_horovod_in_pytorch_is_engaged_with_a_stand_in(tmp_path: Path) -> None:
-    found = doctor("torch", "horovod", PYTHONPATH=str(make(tmp_path / "path")))["horovod"]
-    assert found["outcome"] == "pass", found
-    assert "in PyTorch" in found["detail"] and "over Gloo" in found["detail"]
-
-
-def test_a_stand_in_without_gloo_could_not_run(tmp_path: Path) -> None:
-    path = str(make(tmp_path / "path", gloo=False, operation="MPI_ALLREDUCE"))
-    found = doctor("torch", "horovod", PYTHONPATH=path)
+def test_horovod_without_gloo_could_not_run(tmp_path: Path) -> None:
+    path = horovod(tmp_path / "path", "def mpi_built(): return True\n")
+    found = doctor("tensorflow-2.15", "horovod", PYTHONPATH=path)
     assert found["horovod"]["outcome"] == "could-not-run", found
     assert "it is built without Gloo" in found["horovod"]["reason"]

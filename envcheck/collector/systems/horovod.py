@@ -10,7 +10,7 @@ from .shared.distributed import loopback
 from .shared.distributed.horovod import Rendezvous, gloo_environ
 
 SYSTEM = "horovod"
-FRAMEWORKS = ("tensorflow", "torch")
+FRAMEWORKS = ("tensorflow",)
 MODULES = ("horovod",)
 DEADLINE = 60.0
 GPUS = 2
@@ -73,8 +73,7 @@ def _by_gloo(params, number, timeline, tell):
 
 
 def rank(framework, params, tell):
-    name = params["framework"]
-    hvd = importlib.import_module("horovod." + name)
+    hvd = importlib.import_module("horovod.tensorflow")
     answer = {"version": str(getattr(importlib.import_module("horovod"), "__version__", ""))}
     for one in _BUILT:
         built = getattr(hvd, one + "_built", None)
@@ -83,16 +82,15 @@ def rank(framework, params, tell):
         return answer
     hvd.init()
     size = hvd.size()
-    work = _torch if name == "torch" else _tensorflow
     place = hvd.local_rank() if params["device"] == "gpu" else None
     answer.update(rank=hvd.rank(), size=size, expected=float(sum(range(1, size + 1))))
-    answer.update(work(framework, hvd, place))
+    answer.update(_sums(framework, hvd, place))
     answer["step"] = 1.0 - (size + 1) / 2.0  # from rank 0's weight, 1, by the mean of all gradients
     hvd.shutdown()  # which writes the timeline
     for variable in [one for one in os.environ if one.startswith("HOROVOD_")]:
         del os.environ[variable]
     hvd.init()
-    answer["alone"] = {"size": hvd.size(), "sum": work(framework, hvd, None)["sum"]}
+    answer["alone"] = {"size": hvd.size(), "sum": _sums(framework, hvd, None)["sum"]}
     return answer
 
 
@@ -102,24 +100,7 @@ def _same(values):
     return found.pop() if len(found) == 1 else 0.0
 
 
-def _torch(torch, hvd, place):
-    if place is not None:
-        torch.cuda.set_device(place)
-    device = "cpu" if place is None else "cuda"
-    number = hvd.rank() + 1.0
-    total = hvd.allreduce(torch.full((1024,), number, device=device), op=hvd.Sum)
-    weight = torch.nn.Parameter(torch.full((1,), number, device=device))
-    hvd.broadcast_parameters({"weight": weight.data}, root_rank=0)
-    found = {"sum": _same(total.cpu().tolist()), "broadcast": float(weight)}
-    optimizer = hvd.DistributedOptimizer(
-        torch.optim.SGD([weight], lr=1.0), named_parameters=[("weight", weight)]
-    )
-    (weight * number).sum().backward()
-    optimizer.step()
-    return dict(found, weight=float(weight))
-
-
-def _tensorflow(tf, hvd, place):
+def _sums(tf, hvd, place):
     if str(tf.__version__).startswith("1."):
         return _in_session(tf.compat.v1, hvd, place)
     if place is not None:
