@@ -19,13 +19,11 @@ class NetworkInterface(Facts, frozen=True, kw_only=True):
     ipv4: Maybe[bool] = NOT_COLLECTED  # a route leads out of it
     ipv6: Maybe[bool] = NOT_COLLECTED  # has an address, link-local ones among them
     speed_mbit: Maybe[int] = NOT_COLLECTED
-    mtu: Maybe[int] = NOT_COLLECTED
 
 
 class RdmaPort(Facts, frozen=True, kw_only=True):
     port: int
     state: Maybe[str] = NOT_COLLECTED  # "DOWN", "INIT", "ARMED", "ACTIVE"
-    physical_state: Maybe[str] = NOT_COLLECTED  # "Polling", "Disabled", "LinkUp", ...
     link_layer: Maybe[str] = NOT_COLLECTED  # "InfiniBand", "Ethernet" (RoCE)
     rate_gbps: Maybe[float] = NOT_COLLECTED
     lanes: Maybe[int] = NOT_COLLECTED  # 1, 2, 4, 8, 12

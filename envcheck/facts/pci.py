@@ -15,7 +15,6 @@ class PciDevice(Facts, frozen=True, kw_only=True):
     driver: Maybe[str] = (
         NOT_COLLECTED  # "nvidia", "nouveau", "nova_core", "vfio-pci"; absent: none bound
     )
-    driver_override: Maybe[str] = NOT_COLLECTED
     answers: Maybe[bool] = NOT_COLLECTED  # false: configuration space reads all ones (off the bus)
     power_state: Maybe[str] = NOT_COLLECTED  # "D0", "D3cold"
     link_gts: Maybe[float] = NOT_COLLECTED  # GT/s now
@@ -30,7 +29,6 @@ class PciDevice(Facts, frozen=True, kw_only=True):
     iommu_group: Maybe[int] = NOT_COLLECTED
     aer_fatal: Maybe[int] = NOT_COLLECTED
     aer_nonfatal: Maybe[int] = NOT_COLLECTED
-    aer_correctable: Maybe[int] = NOT_COLLECTED
 
 
 class Pci(Facts, frozen=True, kw_only=True):

@@ -24,12 +24,11 @@ def interface(name: str, index: int, kind: Any = "physical", **changes: Any) -> 
         "ipv4": True,
         "ipv6": True,
         "speed_mbit": ABSENT if kind != "physical" else 1000,
-        "mtu": 1500,
     }
     return NetworkInterface(name=name, index=index, kind=kind, **(facts | changes))
 
 
-LO = interface("lo", 1, "loopback", ipv4=False, mtu=65536)
+LO = interface("lo", 1, "loopback", ipv4=False)
 ETH0 = interface("eth0", 2)
 DOCKER0 = interface("docker0", 9, "bridge")
 
@@ -41,7 +40,6 @@ def setting(name: str, value: str, source: str = "environment") -> NetworkSettin
 def port(number: int = 1, **changes: Any) -> RdmaPort:
     facts: dict[str, Any] = {
         "state": "ACTIVE",
-        "physical_state": "LinkUp",
         "link_layer": "InfiniBand",
         "rate_gbps": 400.0,
         "lanes": 4,
@@ -119,7 +117,7 @@ def container(**changes: Any) -> Network:
 def plain_server(**changes: Any) -> Network:
     """An inference server whose uplink is one ConnectX card with two ports, of which one is cabled."""
     up = port(link_layer="Ethernet", rate_gbps=100.0, gids=[0, 1])
-    down = port(link_layer="Ethernet", state="DOWN", physical_state="Disabled", rate_gbps=40.0)
+    down = port(link_layer="Ethernet", state="DOWN", rate_gbps=40.0)
     facts: dict[str, Any] = {
         "interfaces": [LO, interface("ens1f0np0", 2, speed_mbit=100_000), DOCKER0],
         "rdma": [adapter(0, up), adapter(1, down)],

@@ -54,7 +54,6 @@ def test_a_healthy_gpu_below_a_root_port(tree: Tree) -> None:
         device_id="10de:2330",
         name=Unavailable(unavailable="absent", detail="no pci.ids on this machine"),
         driver="nvidia",
-        driver_override=Unavailable(unavailable="absent"),
         answers=True,
         power_state="D0",
         link_gts=32.0,
@@ -69,7 +68,6 @@ def test_a_healthy_gpu_below_a_root_port(tree: Tree) -> None:
         iommu_group=17,
         aer_fatal=1,
         aer_nonfatal=2,
-        aer_correctable=3,
     )
 
 

@@ -46,10 +46,6 @@ def parse_aer_total(text):
     return int(match.group(1)) if match else unavailable("error", "no total in it")
 
 
-def _override(text):
-    return unavailable("absent") if text in ("(null)", "") else text
-
-
 def _number(text):
     number = int(text)
     return unavailable("absent", text) if number < 0 else number
@@ -57,7 +53,6 @@ def _number(text):
 
 # (fact of a device, its file in the device's directory, how its text is read)
 _FILES = (
-    ("driver_override", "driver_override", _override),
     ("power_state", "power_state", str),
     ("link_gts", "current_link_speed", parse_speed),
     ("link_width", "current_link_width", parse_width),
@@ -66,7 +61,6 @@ _FILES = (
     ("numa_node", "numa_node", _number),
     ("aer_fatal", "aer_dev_fatal", parse_aer_total),
     ("aer_nonfatal", "aer_dev_nonfatal", parse_aer_total),
-    ("aer_correctable", "aer_dev_correctable", parse_aer_total),
 )
 _OF_THE_SLOT = (
     ("slot_max_link_gts", "max_link_speed", parse_speed),
