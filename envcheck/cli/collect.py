@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from .. import collection
 from ..exit_codes import ExitCode, UsageError
 from . import files, kernels, messages, options, sources
 from .options import flag, option
@@ -56,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
             )
         collected = sources.read_snapshot(arguments.source)
     elif arguments.nvidia_smi is not None:
-        collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
+        redact = not arguments.no_redact
+        collected = collection.collect(nvidia_smi=arguments.nvidia_smi, redact=redact)
     else:
         collected = sources.live(
             arguments.target,

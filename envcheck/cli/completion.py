@@ -7,28 +7,24 @@ from collections.abc import Iterator
 
 from ..exit_codes import ExitCode
 from . import files, stacks
+from .options import option
 
 EPILOG = """\
 bash:
   mkdir -p ~/.local/share/bash-completion/completions
   envcheck completion bash > ~/.local/share/bash-completion/completions/envcheck
 zsh (with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc):
-  mkdir -p ~/.zfunc
   envcheck completion zsh > ~/.zfunc/_envcheck
 fish:
-  mkdir -p ~/.config/fish/completions
-  envcheck completion fish > ~/.config/fish/completions/envcheck.fish
-in this bash alone:
-  eval "$(envcheck completion bash)\""""
+  envcheck completion fish > ~/.config/fish/completions/envcheck.fish"""
 
 _PATHS = ("FILE", "DIR", "BUNDLE", "PLACE", "WHERE")  # what stands for a path in the help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "shell", choices=("bash", "zsh", "fish", "tcsh"), metavar="SHELL", help="%(choices)s"
-    )
+    shells = ("bash", "zsh", "fish", "tcsh")
+    option(parser, "shell", "SHELL", "%(choices)s", choices=shells)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import json_text, plugins
@@ -40,7 +38,7 @@ exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.meant = EPILOG, _meant
+    parser.epilog = EPILOG
     where = parser.add_mutually_exclusive_group()
     options.add_target(where)
     options.add_from(where, "diagnose the Snapshot in this file")
@@ -54,19 +52,6 @@ def add_arguments(parser: Parser) -> None:
         words = f"{what} these: DRV-002, driver (an area), xla"
         option(parser, name, "CHECK", words, nargs="+", action="extend", default=[])
     options.add_exit(parser)
-
-
-def _meant(word: str) -> str:
-    """What a word without an option is likely to be: a file, a directory, or what to look at."""
-    if Path(word).is_dir():
-        return f"envcheck doctor --target {shlex.quote(word)}"
-    if Path(word).is_file():
-        return f"envcheck doctor --from {shlex.quote(word)}"
-    try:
-        _selection([word])
-    except UsageError:
-        return ""
-    return f"envcheck doctor --only {shlex.quote(word)}"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,14 +19,10 @@ _LONG = 60  # characters of what was asked that an error repeats
 
 EPILOG = """\
 examples:
-  envcheck explain           all codes and their titles
   envcheck explain driver    the codes of one area
   envcheck explain DRV-002   what it means, how it is judged, and the sources
   envcheck explain protobuf  the checks that mention a word, best first
-  envcheck explain tensor-cores
-                             why the bits prove that Tensor Cores did the work
-  envcheck explain stack-file
-                             how to describe a stack of your own for install"""
+  envcheck explain stack-file  how to describe a stack of your own"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 import functools
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from .. import safe_text
@@ -47,8 +47,6 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options)
         # The name under which everything after "--" is found, where others' options follow.
         self.rest = ""
-        # What the user may have meant by a word too many: a command line, or "".
-        self.meant: Callable[[str], str] = lambda word: ""
         self._commands: argparse.Action | None = None
         self._positionals.title = "arguments"
 
@@ -98,14 +96,6 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        option, ignored, value = message.partition(": ignored explicit argument ")
-        if ignored:
-            option, value = option.removeprefix("argument ").partition("/")[0], value.strip("'")
-            known = [word for word in self._option_string_actions if word.startswith(f"{option}=")]
-            choices = [word.removeprefix(f"{option}=") for word in known]
-            message = f"{option}={value}: there is no such option"
-            if choices:
-                message = f'{option} "{value}": not one of {", ".join(choices)}'
         self._stop(message, f"{self.prog} --help")
 
     def _short_usage(self) -> str:
@@ -123,7 +113,7 @@ class Parser(argparse.ArgumentParser):
             option = word.partition("=")[0]
             near = did_you_mean(option, self._option_string_actions)
             self.error(f'there is no option "{option}"{near}')
-        self._stop(f'unexpected argument "{word}"', self.meant(word) or f"{self.prog} --help")
+        self._stop(f'unexpected argument "{word}"', f"{self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

@@ -16,8 +16,7 @@ from .values import number
 EPILOG = """\
 examples:
   envcheck prune --dry-run       what would be removed, what stays, and why
-  envcheck prune                 of each environment, the version in use and the
-                                 one before it stay
+  envcheck prune                 the version in use and the one before it stay
   envcheck prune tf --keep 0     of this one, the version in use alone stays"""
 
 

@@ -24,7 +24,6 @@ EPILOG = """\
 examples:
   envcheck releases                      every stack, judged for this machine
   envcheck releases tensorflow --all     one stack, down to its oldest release
-  envcheck releases --mode container     NVIDIA's containers
   envcheck releases --from machine.json  releases for another machine
 
 "if named": installed only if --release names it: a pre-release, or one whose

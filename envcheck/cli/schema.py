@@ -22,10 +22,7 @@ _SCHEMAS = {
 EPILOG = """\
 examples:
   envcheck schema           of what envcheck collect writes
-  envcheck schema report    of what envcheck doctor --format json writes
-  envcheck schema bench     of what envcheck bench --format json writes
-  envcheck schema fleet     of what envcheck fleet doctor --format json writes
-  envcheck schema diff      of what envcheck diff --format json writes"""
+  envcheck schema fleet     of what envcheck fleet doctor --format json writes"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,12 +38,10 @@ def live(
     doing: Callable[[], str] | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> Collected:
-    """Look at this machine and the target; shows progress on a terminal, unless it is to be ``quiet``.
+    """Look at this machine and the target; shows progress on a terminal, unless ``quiet``.
 
-    engine, entrypoint: of the container that ``target`` names. deadline, kernels, seen, work, events,
-    meanwhile: as of collection.collect.
-    only: of the probes, these.
-    doing: what the work does now, in words, which the line of progress shows; "" until it has begun.
+    engine, entrypoint: of the container that ``target`` names. doing: what the work does now, in words. The
+    others: as of collection.collect.
     """
     from ..reports.progress import Progress
 
@@ -93,11 +91,6 @@ def _refuse_levels_of_a_target(kernels: Kernels | None) -> None:
         )
 
 
-def read_nvidia_smi(path: str, *, redact: bool = True) -> Collected:
-    """A Snapshot from a file of nvidia-smi's output."""
-    return collection.collect(nvidia_smi=path, redact=redact)
-
-
 def read_snapshot(path: str) -> Collected:
     """A Snapshot that somebody collected, or what nvidia-smi printed; "-" is standard input.
 
@@ -139,11 +132,11 @@ def _printed(path: str, data: bytes) -> Collected | None:
         return None
     try:
         if path != "-":
-            return read_nvidia_smi(path)
+            return collection.collect(nvidia_smi=path)
         with scratch.directory() as folder:
             file = folder / "nvidia-smi.txt"
             file.write_bytes(data)
-            return read_nvidia_smi(str(file))
+            return collection.collect(nvidia_smi=str(file))
     except UsageError:
         return None
 
