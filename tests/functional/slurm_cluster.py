@@ -64,7 +64,6 @@ MpiDefault=none
 JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-TopologyPlugin=topology/tree
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 SlurmdParameters=config_overrides
 ReturnToService=2
@@ -98,7 +97,6 @@ class SlurmNode:
     name: str
     kind: str = "well"
     partition: str = "a100"
-    switch: str = "leaf1"
     python: str = sys.executable
     gpus: int = 0  # as Slurm has it (GRES); no device need be there
     program: str = ""  # a shell script in place of its python3
@@ -107,7 +105,7 @@ class SlurmNode:
 def usual_nodes() -> list[SlurmNode]:
     kinds = ["well", "well", "well", "well", "drained", "down", "sleeping", "flood", "garbage"]
     return [
-        SlurmNode(f"gpu{n:02d}", kind, "a100" if n <= 8 else "h100", f"leaf{(n + 2) // 3}")
+        SlurmNode(f"gpu{n:02d}", kind, "a100" if n <= 8 else "h100")
         for n, kind in enumerate(kinds, 1)
     ]
 
@@ -326,11 +324,6 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
     ]
     (scratch / "gres.conf").write_text("\n".join([*gres, ""]))
     (scratch / "slurm.conf").write_text("\n".join([*lines, ""]))
-    leaves = sorted({node.switch for node in nodes})
-    members = {leaf: ",".join(n.name for n in nodes if n.switch == leaf) for leaf in leaves}
-    tree = [f"SwitchName={leaf} Nodes={names}" for leaf, names in members.items()]
-    spine = f"SwitchName=spine Switches={','.join(leaves)}"
-    (scratch / "topology.conf").write_text("\n".join([*tree, spine, ""]))
     kind = "disabled" if programs.version >= (23, 2) else "cgroup/v1"
     (scratch / "cgroup.conf").write_text(
         f"CgroupPlugin={kind}\nCgroupMountpoint={scratch}/cgroup\n"

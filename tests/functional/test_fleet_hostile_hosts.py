@@ -78,10 +78,10 @@ def test_ten_hostile_hosts_among_twenty_by_ansible(tmp_path: Path) -> None:
 
 def test_ten_hostile_nodes_among_twenty_by_slurm(tmp_path: Path) -> None:
     word = f"8{secrets.randbelow(10**9):09d}"
-    nodes = [SlurmNode(f"gpu{n:02d}", switch=f"leaf{n % 3}") for n in range(1, REAL + 1)]
+    nodes = [SlurmNode(f"gpu{n:02d}") for n in range(1, REAL + 1)]
     expected = {}
     for number, (program, told) in enumerate(hostile(word).values(), REAL + 1):
-        nodes.append(SlurmNode(f"gpu{number:02d}", "hostile", switch="leaf9", program=program))
+        nodes.append(SlurmNode(f"gpu{number:02d}", "hostile", program=program))
         expected[f"gpu{number:02d}"] = told
     with serve_cluster(nodes) as cluster:
         done = envcheck(

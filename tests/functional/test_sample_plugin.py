@@ -19,7 +19,6 @@ from processes import PATIENCE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLUGIN = REPOSITORY / "tests" / "plugin"
-FACE = '"envcheck.reports" = {'
 
 Envcheck = Callable[..., CompletedProcess[str]]
 

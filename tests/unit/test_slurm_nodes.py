@@ -44,35 +44,24 @@ def test_how_many_gpus_a_node_has(gres: str, count: int) -> None:
     assert slurm_nodes.nodes(f"n|p|up|idle|{gres}|(null)|none")[0].gpus == count
 
 
-@pytest.mark.parametrize(
-    "state",
-    ["idle", "mixed", "MIXED-", "allocated", "allocated+", "completing", "reserved", "maint",
-     "idle$", "planned", "IDLE", "idle+cloud", "something-new", "mix-", "alloc", "idle#"],
-)  # fmt: skip
+@pytest.mark.parametrize("state", ["idle", "MIXED-", "allocated+", "idle$", "something-new"])
 def test_states_in_which_slurm_may_start_a_job(state: str) -> None:
     assert slurm_nodes.closed(node(state)) is None
 
 
 @pytest.mark.parametrize(
-    ("state", "outcome", "told"),
+    ("state", "outcome", "shown"),
     [
-        ("down", "unreachable", "Slurm has it as down: no such board"),
-        ("DOWN*", "unreachable", "Slurm has it as down: no such board"),
-        ("down+drain", "unreachable", "Slurm has it as down+drain: no such board"),
-        ("idle*", "unreachable", "Slurm has it as idle: no such board"),
-        ("unknown", "unreachable", "Slurm has it as unknown: no such board"),
-        ("future", "unreachable", "Slurm has it as future: no such board"),
-        ("drained", "not-asked", "Slurm has it as drained: no such board"),
-        ("drained*", "unreachable", "Slurm has it as drained: no such board"),
-        ("draining", "not-asked", "Slurm has it as draining: no such board"),
-        ("drng", "not-asked", "Slurm has it as drng: no such board"),
-        ("inval", "not-asked", "Slurm has it as inval: no such board"),
-        ("fail", "not-asked", "Slurm has it as fail: no such board"),
-        ("idle~", "not-asked", "Slurm has it as idle, powered down: no such board"),
-        ("idle%", "not-asked", "Slurm has it as idle, powered down: no such board"),
-        ("mixed@", "not-asked", "Slurm has it as mixed, to be restarted: no such board"),
-        ("reboot^", "not-asked", "Slurm has it as reboot, to be restarted: no such board"),
+        ("DOWN*", "unreachable", "down"),
+        ("down+drain", "unreachable", "down+drain"),
+        ("idle*", "unreachable", "idle"),
+        ("drained", "not-asked", "drained"),
+        ("drained*", "unreachable", "drained"),
+        ("drng", "not-asked", "drng"),
+        ("idle~", "not-asked", "idle, powered down"),
+        ("mixed@", "not-asked", "mixed, to be restarted"),
     ],
 )
-def test_states_in_which_it_starts_none(state: str, outcome: str, told: str) -> None:
-    assert slurm_nodes.closed(node(state, "no such board")) == (outcome, told)
+def test_states_in_which_it_starts_none(state: str, outcome: str, shown: str) -> None:
+    reason = f"Slurm has it as {shown}: no such board"
+    assert slurm_nodes.closed(node(state, "no such board")) == (outcome, reason)
