@@ -1,10 +1,8 @@
 """What differs on a machine from most of its product. Pure.
 
-A value is the usual one where at least 75 % have it, of at least 4 machines. Devices (GPUs, adapters) are
-compared with those at the same place of other machines: GPU 4 may be on another NUMA node than GPU 0, on
-every machine; and where these do not agree, with all of the product. The GPUs of fewer than 4 machines are
-compared with each other. Without a usual value, two to four camps that nearly all machines belong to are
-reported as a split, without outliers.
+A value is the usual one where at least 75 % have it, of at least 4 machines. Devices are compared with those
+at the same place of other machines; where these do not agree, with all of the product. Without a usual value,
+two to four camps are reported as a split.
 """
 
 from __future__ import annotations

@@ -37,12 +37,11 @@ def judged(
     profile: Profile | None = None,
     pages: Path | None = None,
 ) -> Iterator[JudgedMachine]:
-    """Every machine, in the members' order, as soon as it and all before it are judged.
+    """Every machine, in the members' order, judged by processes: a Snapshot that kills one costs itself
+    alone.
 
-    Processes do it, one for each core: a Snapshot that kills the one that reads it, or takes a minute, costs
-    itself alone. pages: a directory, which gets a page NAME.html of each machine. Whoever stops asking ends
-    the processes. Raises UsageError where a page cannot be written, CouldNotLook where no process can be
-    started.
+    pages: a directory for a page NAME.html of each machine. Raises UsageError where a page cannot be written,
+    CouldNotLook where no process can be started.
     """
     work = [
         ToJudge(member=member, file=str(folder.file(member.name).absolute()))

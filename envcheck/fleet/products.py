@@ -13,11 +13,9 @@ _COUNTED = re.compile(r"(\d{1,4}) × ([^,]{1,200})")
 
 
 def products(machines: Sequence[JudgedMachine]) -> dict[str, list[JudgedMachine]]:
-    """{product: its machines}; without those that did not answer, and those whose GPUs nobody knows.
+    """{product: its machines}, of those that answered and whose GPUs are known.
 
-    A few machines with some GPUs less than many others have are held against these: that is how a machine
-    that has lost one looks. Whether GPUs are divided (MIG) is no matter of the product, but an attribute,
-    and figures of instances are distinguished by what they were measured under.
+    A few machines with some GPUs less than many others have are compared with these: they may have lost one.
     """
     found: dict[str, list[JudgedMachine]] = {}
     for machine in machines:

@@ -1,19 +1,10 @@
 """What is slower on a machine than on most of its product. Pure.
 
-Figures of one key, measured under the same circumstances, on all machines (and GPUs) of a product are one
-population. A figure's deviation is the logarithm of its ratio to the population's median. The spread of the
-healthy is 1.4826 times the median of all absolute deviations (MAD), at least the standard deviation of those
-within four of these, half a percent, and a quarter of what repetitions on one GPU are apart; and more where
-machines are few. A figure is an outlier if it is
-
-- at least 3 % worse than the median,
-- and further off than chance takes any of that many figures: a normal distribution's tail, divided by the
-  number of all comparisons in the fleet, so that one fleet in a thousand has an outlier by chance,
-- and worse than half of what its own repetitions are apart.
-
-Each figure is compared with all others; on a machine of several GPUs also with the median of its own machine,
-which shows one slow GPU where machines differ, or are few. Where more than a quarter of the machines would be
-outliers, none is: the fleet is split.
+Figures of one key, measured under the same circumstances, are compared with their median by the logarithm of
+the ratio, in robust standard deviations (1.4826 times the MAD). An outlier is at least 3 % worse, further off
+than chance takes one figure in 1,000 fleets, and worse than half of what its own repetitions are apart. On a
+machine of several GPUs each is also compared with the others of its machine. Where more than a quarter of the
+machines would be outliers, the fleet is split.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Faults that the machines of one place share: of a rack, a switch, an image. Pure.
 
-A fault (a problem, no answer, slow rates) is the place's where at least 3 machines and half of the place have
-it, and chance would not put so many of those who have it into any of the places: a hypergeometric tail,
-times the number of all places and faults, below one in a thousand. The most unlikely place comes first; its
-machines are then explained, and the others are examined again: of a rack, its row and its room only the
-smallest is reported. Machines are counted among those of the products that have the fault.
+A fault is the place's where at least 3 machines and half of the place have it, and chance would put so many
+there in fewer than 1 of 1,000 fleets (a hypergeometric tail). Of nested places the smallest is reported.
 """
 
 from __future__ import annotations

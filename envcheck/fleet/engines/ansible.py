@@ -1,8 +1,7 @@
 """Ansible: runs a playbook with the user's own inventory, connection, become and vault settings as they are.
 
-`ansible-playbook` is the one that is installed beside this interpreter (the extra "fleet"), else the one in
-PATH. Our callback (fleet/ansible_content) writes a line of JSON for each event into a file, which
-is read while Ansible works; Ansible itself writes nothing on the terminal but its questions for passwords.
+Our callback (fleet/ansible_content) writes a line of JSON for each event into a file, which is read while
+Ansible works; Ansible itself writes nothing on the terminal but its questions for passwords.
 """
 
 from __future__ import annotations
@@ -114,13 +113,12 @@ def run_playbook(
     on_event: Callable[[Event], None],
     *,
     environment: Mapping[str, str] | None = None,
-    look: Callable[[], None] = lambda: None,
 ) -> PlaybookEnd:
     """Run a playbook whose directory has our callback_plugins to its end.
 
-    variables: extra variables; no secrets, they lie in a file meanwhile. on_event: called with each event as
-    it comes. look: called several times a second; what either raises ends ansible and all its processes.
-    Raises UsageError where there is no ansible-playbook, or where it says that the user's words are wrong.
+    variables: extra variables; no secrets, they lie in a file meanwhile. on_event: what it raises ends
+    ansible and all its processes. Raises UsageError where there is no ansible-playbook, or it refuses the
+    user's words.
     """
     program = find()
     with scratch.directory() as folder:
@@ -139,7 +137,6 @@ def run_playbook(
                 for event in _events(file):
                     count += 1
                     on_event(event)
-                look()
 
             result = processes.run_on_terminal([str(word) for word in argv], env=env, tick=listen)
             listen()

@@ -1,8 +1,8 @@
 """What goes before a script that a machine's Python reads from standard input, and how its answer is read.
 
-The script then runs in a child, which the relay ends at its deadline, when it writes too much, and when
-whoever asked is gone. Its standard output comes back packed, in one piece between two marks: whatever else a
-login shell, sudo or a Python that lies has printed lies outside of them.
+The script runs in a child, which the relay ends at its deadline, when it writes too much, and when whoever
+asked is gone. Its output comes back packed between two marks: what a login shell or sudo prints lies
+outside of them.
 """
 
 from __future__ import annotations
@@ -160,16 +160,13 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
 
 '''
 
-_LARGEST_WORDS = 4000  # characters of what came instead of an answer
-
 
 class Relayed(NamedTuple):
     """What came of a script on a machine.
 
-    outcome: "exited" (whatever its code), "timed-out", "flooded", "gone"; "old": the Python there is too old;
-    "not-started"; "none": there is no Python; "damaged": what came between the relay's marks cannot be read;
-    "garbled": none of its marks came. output: what it wrote to standard output. words: of its standard error,
-    or what came in place of an answer.
+    outcome: "exited" (whatever its code), "timed-out", "flooded", "gone"; "old": the Python is too old;
+    "not-started"; "none": there is no Python; "damaged"; "garbled": none of the relay's marks came. words:
+    of its standard error, or what came in place of an answer.
     """
 
     outcome: str
@@ -228,15 +225,13 @@ _LONGEST_WORDS = 4000  # characters of what came instead of an answer
 
 
 def _words(answer: bytes) -> str:
-    return answer[-_LARGEST_WORDS:].decode("utf-8", "replace").strip()
+    return answer[-_LONGEST_WORDS:].decode("utf-8", "replace").strip()
 
 
 def shell(pythons: str, arguments: Sequence[str], cookie: str, deadline: float) -> str:
     """The command line for a machine's sh: the first of these Pythons that is there reads the script.
 
-    pythons: words for a shell, quoted where they need it. What a Python that does not even read the script
-    leaves behind is ended by the shell itself, some seconds after the deadline that the relay would keep, and
-    as soon as the connection is gone.
+    pythons: words for a shell, quoted where they need it. The shell ends what a hung Python leaves behind.
     """
     words = " ".join(quote(word) for word in ["-", *arguments])
     limit = ceil(deadline + GRACE + _STARTING)

@@ -1,8 +1,7 @@
 """Asks a cluster's nodes through Slurm: one srun a node, which costs that node alone whatever it does.
 
-One srun for all nodes would wait until all of them are free, and its ``--output=%N`` is opened on the nodes,
-which needs a file system that they share. So each node has a job of its own, so many at a time; the answer
-comes back through srun's own connection. A job ends with its srun, at its time limit, and by scancel.
+The answer comes back through srun's own connection. A job ends with its srun, at its time limit, and by
+scancel.
 """
 
 from __future__ import annotations

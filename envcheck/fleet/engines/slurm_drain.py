@@ -161,10 +161,9 @@ def drain(
 ) -> Decision:
     """Drain this node for what failed on it, unless envcheck has drained too many within the hour.
 
-    Many nodes may do this at the same moment, and each sees a number that is still low. So each asks again
-    after it has drained itself, once the second is over in which slurmctld recorded its time, and resumes
-    itself where the limit was reached by those before it (time, then name). All that come before it are
-    in that answer, for slurmctld gives the times: no more than the limit stay drained. Raises CouldNotLook.
+    Many nodes may do this at the same moment. So each asks again after it has drained itself, and resumes
+    itself where the limit was reached by those before it (by slurmctld's time, then name). Raises
+    CouldNotLook.
     """
     failed = [one for one in found if one.outcome == "fail"]
     if not failed:
