@@ -59,10 +59,8 @@ def check_writable(output: str | None, option: str = "--output") -> None:
 def write(
     output: str | None, content: str | bytes, option: str = "--output", *, private: bool = False
 ) -> None:
-    """Write a result to FILE (replaced in one step) or to standard output. Text is made safe.
-
-    private: it tells what identifies somebody, and FILE is for its owner alone.
-    """
+    """Write a result to FILE (replaced in one step) or to standard output. Text is made safe. private: it
+    tells what identifies somebody, and FILE is for its owner alone."""
     data = safe_text.styled(content).encode() if isinstance(content, str) else content
     if output is None or output == "-":
         _print(data)

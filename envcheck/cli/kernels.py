@@ -33,12 +33,10 @@ def refuse(arguments: argparse.Namespace, other: str) -> None:
 def wanted(
     arguments: argparse.Namespace, only: Collection[str] = (), skip: Collection[str] = ()
 ) -> Kernels | None:
-    """What the options ask for; None where nothing is to run on a GPU.
-
-    only, skip: the codes and areas of checks that were chosen: where those leave out all that something is
-    run for, it is not. Acceleration systems that are named there are run at any level but a lower one
-    that was asked for. Raises UsageError for options that contradict each other.
-    """
+    """What the options ask for; None where nothing is to run on a GPU. only, skip: the codes and areas of
+    checks that were chosen: where those leave out all that something is run for, it is not. Acceleration
+    systems that are named there are run at any level but a lower one that was asked for. Raises UsageError
+    for options that contradict each other."""
     given = options.given(arguments)
     quick = "--level quick" if arguments.level == "quick" else ""
     systems = _systems(arguments, only, skip)

@@ -125,11 +125,9 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C in this block counts at its end.
-
-    For imports: msgspec's compiled part, interrupted while it is imported, swallows the interrupt and
-    makes the process die of a segmentation fault later, when it reads its first Snapshot.
-    """
+    """Ctrl-C in this block counts at its end. For imports: msgspec's compiled part, interrupted while it is
+    imported, swallows the interrupt and makes the process die of a segmentation fault later, when it reads
+    its first Snapshot."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -33,10 +33,8 @@ _STYLES = {
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser for a terminal of any width, coloured where somebody reads it.
-
-    An unknown option is this parser's error, not its parent's: the hint then names the right help.
-    """
+    """An ArgumentParser for a terminal of any width, coloured where somebody reads it. An unknown option is
+    this parser's error, not its parent's: the hint then names the right help."""
 
     usage_error = ExitCode.USAGE  # the exit code for a command line that cannot be read
 

@@ -38,11 +38,9 @@ def live(
     doing: Callable[[], str] | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> Collected:
-    """Look at this machine and the target; shows progress on a terminal, unless ``quiet``.
-
-    engine, entrypoint: of the container that ``target`` names. doing: what the work does now, in words. The
-    others: as of collection.collect.
-    """
+    """Look at this machine and the target; shows progress on a terminal, unless ``quiet``. engine,
+    entrypoint: of the container that ``target`` names. doing: what the work does now, in words. The others:
+    as of collection.collect."""
     from ..reports.progress import Progress
 
     with Progress(StringIO() if quiet else sys.stderr) as progress:

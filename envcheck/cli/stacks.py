@@ -26,10 +26,8 @@ def add_arguments(parser: Parser, without: str = "what fits best") -> None:
 
 
 def settle(arguments: argparse.Namespace) -> None:
-    """Let ``stack`` and ``mode`` say what the command line means, whichever way it says it.
-
-    Raises UsageError where its words contradict each other, or name a stack that does not exist.
-    """
+    """Let ``stack`` and ``mode`` say what the command line means, whichever way it says it. Raises
+    UsageError where its words contradict each other, or name a stack that does not exist."""
     from ..install.catalogue import load
 
     named, stack, mode = arguments.named or "", arguments.stack or "", arguments.mode

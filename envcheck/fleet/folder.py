@@ -36,11 +36,9 @@ _HALF_QUOTED = re.compile(r"%.?$")
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A machine as its inventory calls it, and what came of asking it.
-
-    groups: whatever the engine knows of its place, as (kind, name): ("group", "rack-7") of Ansible,
-    ("partition", "a100"), ("switch", "leaf3") of Slurm. reason: one sentence, without a secret.
-    """
+    """A machine as its inventory calls it, and what came of asking it. groups: whatever the engine knows of
+    its place, as (kind, name): ("group", "rack-7") of Ansible, ("partition", "a100"), ("switch", "leaf3")
+    of Slurm. reason: one sentence, without a secret."""
 
     name: str
     outcome: Outcome = "answered"
@@ -155,10 +153,8 @@ def _too_large() -> snapshots.SnapshotError:
 
 
 def file_name(name: str) -> str:
-    """A machine's name as a file's: the same for almost all, quoted where it could be no file's name.
-
-    Of a name that is too long for a file its beginning and its hash.
-    """
+    """A machine's name as a file's: the same for almost all, quoted where it could be no file's name. Of a
+    name that is too long for a file its beginning and its hash."""
     if _PLAIN.fullmatch(name) and name not in ("fleet", "index"):
         return name
     data = name.encode("utf-8", "surrogatepass")

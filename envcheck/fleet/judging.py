@@ -38,11 +38,8 @@ def judged(
     pages: Path | None = None,
 ) -> Iterator[JudgedMachine]:
     """Every machine, in the members' order, judged by processes: a Snapshot that kills one costs itself
-    alone.
-
-    pages: a directory for a page NAME.html of each machine. Raises UsageError where a page cannot be written,
-    CouldNotLook where no process can be started.
-    """
+    alone. pages: a directory for a page NAME.html of each machine. Raises UsageError where a page cannot be
+    written, CouldNotLook where no process can be started."""
     work = [
         ToJudge(member=member, file=str(folder.file(member.name).absolute()))
         for member in members

@@ -18,10 +18,8 @@ State = Literal["healthy", "problems", "could-not-look", "unanswered"]
 
 class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One finding of a check that failed or warned on a machine (consequences of others left out).
-
     headline: a phrase without the machine's own devices. devices: "GPU 3". kind: the same on machines with
-    the same problem.
-    """
+    the same problem."""
 
     code: str
     cause: str = ""
@@ -36,11 +34,10 @@ class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept of one machine, once its Snapshot was judged. Small: there may be thousands.
-
-    product: what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". groups: as of a Member, and what the
-    Snapshot itself tells (the operating system's image). page: its own page beside the fleet's, "" for none.
-    """
+    """What is kept of one machine, once its Snapshot was judged. Small: there may be thousands. product:
+    what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". groups: as of a Member, and what the
+    Snapshot itself tells (the operating system's image). page: its own page beside the fleet's, "" for
+    none."""
 
     name: str
     state: State
@@ -59,11 +56,8 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Machines with the same problem.
-
-    hosts: the machines folded, "gpu[01-16,20]". of_one: the machine whose message, remedy and commands are
-    shown, where those of the others differ.
-    """
+    """Machines with the same problem. hosts: the machines folded, "gpu[01-16,20]". of_one: the machine
+    whose message, remedy and commands are shown, where those of the others differ."""
 
     code: str
     cause: str = ""
@@ -79,11 +73,9 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value.
-
-    value, usual: "" where there is none (a package that is not installed). devices: those that differ; none
-    for the machine itself. per: what is counted. because: the code of a problem that is about the same.
-    """
+    """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value. value,
+    usual: "" where there is none (a package that is not installed). devices: those that differ; none for
+    the machine itself. per: what is counted. because: the code of a problem that is about the same."""
 
     machine: str
     product: str
@@ -99,12 +91,10 @@ class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Rates of a machine beyond the spread of the healthy ones of its product, by its worst figure.
-
-    value: of ``device``. below: by which share of the median it is worse; deviations: the same in robust
-    standard deviations. of: how many figures there are. devices: all that are slow. also: what else is slow
-    on them. because: the code of a problem that explains it.
-    """
+    """Rates of a machine beyond the spread of the healthy ones of its product, by its worst figure. value:
+    of ``device``. below: by which share of the median it is worse; deviations: the same in robust standard
+    deviations. of: how many figures there are. devices: all that are slow. also: what else is slow on them.
+    because: the code of a problem that explains it."""
 
     machine: str
     product: str
@@ -132,10 +122,8 @@ class Camp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Split(msgspec.Struct, frozen=True, kw_only=True):
-    """What machines of one product differ in, without a clear majority: nobody is the outlier.
-
-    camps: the largest first.
-    """
+    """What machines of one product differ in, without a clear majority: nobody is the outlier. camps: the
+    largest first."""
 
     product: str
     key: str
@@ -144,11 +132,9 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fault that the machines of one place have, and others of their product have not.
-
-    kind, name: of the place: ("switch", "leaf3"). machines: those of its ``of`` that have it. elsewhere: how
-    many others have it. also: other places with exactly the same machines.
-    """
+    """A fault that the machines of one place have, and others of their product have not. kind, name: of the
+    place: ("switch", "leaf3"). machines: those of its ``of`` that have it. elsewhere: how many others have
+    it. also: other places with exactly the same machines."""
 
     kind: str
     name: str

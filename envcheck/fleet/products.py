@@ -13,10 +13,8 @@ _COUNTED = re.compile(r"(\d{1,4}) × ([^,]{1,200})")
 
 
 def products(machines: Sequence[JudgedMachine]) -> dict[str, list[JudgedMachine]]:
-    """{product: its machines}, of those that answered and whose GPUs are known.
-
-    A few machines with some GPUs less than many others have are compared with these: they may have lost one.
-    """
+    """{product: its machines}, of those that answered and whose GPUs are known. A few machines with some
+    GPUs less than many others have are compared with these: they may have lost one."""
     found: dict[str, list[JudgedMachine]] = {}
     for machine in machines:
         if machine.state != "unanswered" and machine.product:

@@ -42,12 +42,9 @@ class RowReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What `envcheck bench` says.
-
-    status: "problems" where a check failed, else "could-not-look" where no row was measured, else
-    "healthy". outcome: of its verdict, which is one line. note: a warning about the machine, or "". results:
-    the checks that judge a bench.
-    """
+    """What `envcheck bench` says. status: "problems" where a check failed, else "could-not-look" where no
+    row was measured, else "healthy". outcome: of its verdict, which is one line. note: a warning about the
+    machine, or "". results: the checks that judge a bench."""
 
     schema: int
     simulated: str

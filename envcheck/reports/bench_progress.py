@@ -20,10 +20,8 @@ _PHASES = {
 
 
 class BenchProgress:
-    """Takes the runner's events (collector/bench/runner.py), any of whose fields may lack.
-
-    units: of each row's rate, in their order.
-    """
+    """Takes the runner's events (collector/bench/runner.py), any of whose fields may lack. units: of each
+    row's rate, in their order."""
 
     def __init__(self, units: Mapping[str, str], rounds: int) -> None:
         self._units = units

@@ -24,11 +24,8 @@ _MOST = 8  # messages of a check
 
 
 class TurnedCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """A check with another outcome than before, or with the same about more or others.
-
-    decides: it explains the change of the verdict. messages: of its findings, now; of one that has none
-    any more, before.
-    """
+    """A check with another outcome than before, or with the same about more or others. decides: it explains
+    the change of the verdict. messages: of its findings, now; of one that has none any more, before."""
 
     code: str
     area: str

@@ -17,10 +17,8 @@ _CODE_CELLS = 10
 
 
 def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any) -> str:
-    """All that envcheck knows of a check; ``titles`` maps other checks' codes to their titles.
-
-    style: of the Page, here and below.
-    """
+    """All that envcheck knows of a check; ``titles`` maps other checks' codes to their titles. style: of
+    the Page, here and below."""
     page = Page(**style)
     page.paragraph((check.code, "code"), (check.title, "heading"), hanging=2)
     page.paragraph((f"Area: {area_title(check.area)} ({check.area})", ""), hanging=2)

@@ -56,10 +56,8 @@ def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Hea
 
 
 def phrase(text: str, subjects: Iterable[Subject], gpus: Mapping[str, int | None]) -> str:
-    """A headline, with the devices that it is about where it says something of devices.
-
-    ``gpus``: nvidia-smi's index of each GPU by its PCI address, None where only the bus knows it.
-    """
+    """A headline, with the devices that it is about where it says something of devices. ``gpus``:
+    nvidia-smi's index of each GPU by its PCI address, None where only the bus knows it."""
     verb, _, rest = text.partition(" ")
     if verb not in _OF_SEVERAL:
         return text

@@ -46,11 +46,9 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What `envcheck doctor` says. ``results`` holds every registered check, in registry order.
-
-    verdict: one line, and headlines what it counts, most important first. simulated: what a made-up Snapshot
-    shows, or "". root: what running as root would add, or "". tensor_cores: empty where no product ran.
-    """
+    """What `envcheck doctor` says. ``results`` holds every registered check, in registry order. verdict:
+    one line, and headlines what it counts, most important first. simulated: what a made-up Snapshot shows,
+    or "". root: what running as root would add, or "". tensor_cores: empty where no product ran."""
 
     schema: int
     simulated: str

@@ -81,12 +81,10 @@ def unchanged(text: str) -> str:
 
 
 class Page:
-    """Collects lines. Facts, with "[" or escape sequences in them, are never taken for markup.
-
-    width: in terminal cells, between NARROWEST and WIDEST; ``columns``: the same for tables, which
-    may be wider. ``restore`` puts real values back where the text holds redaction tokens, ``in_place``
-    makes a command of envcheck's own work here.
-    """
+    """Collects lines. Facts, with "[" or escape sequences in them, are never taken for markup. width: in
+    terminal cells, between NARROWEST and WIDEST; ``columns``: the same for tables, which may be wider.
+    ``restore`` puts real values back where the text holds redaction tokens, ``in_place`` makes a command of
+    envcheck's own work here."""
 
     def __init__(
         self,
@@ -156,11 +154,9 @@ class Page:
         self.line((self._encodable(text), ""))
 
     def command(self, text: str, *, here: bool = False) -> None:
-        """A command to paste: from the first column, never wrapped, nothing around it.
-
-        A word that was quoted for its tokens is quoted anew for its real values. ``here``: it is for the
-        reader's machine, whatever the page is about.
-        """
+        """A command to paste: from the first column, never wrapped, nothing around it. A word that was
+        quoted for its tokens is quoted anew for its real values. ``here``: it is for the reader's machine,
+        whatever the page is about."""
         if here or not self.away:
             text = self.in_place(text)
         text = _QUOTED.sub(self._requoted, text)

@@ -105,10 +105,8 @@ def gist(result: ReportedResult) -> str:
 
 
 def roots(results: Iterable[AnyResult]) -> dict[str, str]:
-    """The code of each consequence, and the code of the finding at the end of its chain.
-
-    "" where that one is not among the results, or the chain runs in a circle.
-    """
+    """The code of each consequence, and the code of the finding at the end of its chain. "" where that one
+    is not among the results, or the chain runs in a circle."""
     by_code = {result.code: result for result in results}
     ends: dict[str, str] = {}
     for code, result in by_code.items():

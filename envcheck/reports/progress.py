@@ -24,11 +24,8 @@ _ASCII_FRAMES = "-\\|/"
 
 class StatusLine:
     """A context manager. On a terminal one line is rewritten five times a second by a thread; anywhere else
-    nothing is written.
-
-    The cursor is never hidden, so that even a killed run leaves a terminal that works. A stream
-    that cannot be written to any more costs the line and not the run.
-    """
+    nothing is written. The cursor is never hidden, so that even a killed run leaves a terminal that works.
+    A stream that cannot be written to any more costs the line and not the run."""
 
     def __init__(self, stream: TextIO) -> None:
         self.live = _is_terminal(stream)
@@ -137,10 +134,8 @@ def looking(names_running: Iterable[str], done: int, total: int) -> str:
 
 
 def with_time(text: str, since: float, columns: int, *, detail: str = "") -> str:
-    """ "resolving, DETAIL (12 s)" in that many columns: the text is cut, and not what follows it.
-
-    since: of time.monotonic.
-    """
+    """ "resolving, DETAIL (12 s)" in that many columns: the text is cut, and not what follows it. since: of
+    time.monotonic."""
     tail = (f", {detail}" if detail else "") + elapsed(since)
     room = max(columns - len(tail), 8)
     return (text if len(text) <= room else f"{text[: room - 3]}...") + tail

@@ -71,9 +71,7 @@ class ReportSection(msgspec.Struct, frozen=True):
 
 class ReportedProblem(msgspec.Struct, frozen=True, kw_only=True):
     """Findings of one check that differ in subjects and evidence only, or checks that could not run.
-
-    headline: the message in a phrase. follows: results that are consequences of it.
-    """
+    headline: the message in a phrase. follows: results that are consequences of it."""
 
     id: str
     outcome: Outcome
@@ -90,10 +88,8 @@ class ReportedProblem(msgspec.Struct, frozen=True, kw_only=True):
 def problems(
     results: Sequence[ReportedResult], gpus: Mapping[str, int | None] | None = None
 ) -> Iterator[ReportedProblem]:
-    """Worst first; consequences are part of the problem that they follow from.
-
-    A consequence whose failure is not in the report stands for itself. gpus: as for ``phrase``.
-    """
+    """Worst first; consequences are part of the problem that they follow from. A consequence whose failure
+    is not in the report stands for itself. gpus: as for ``phrase``."""
     ends = roots(results)
     following: dict[str, list[ReportedResult]] = {}
     for result in results:

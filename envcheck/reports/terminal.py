@@ -33,11 +33,9 @@ def render(
     verbose: bool = False,
     **style: Any,
 ) -> str:
-    """The report as text; ``style``: of Page.
-
-    ``elsewhere``: the Snapshot is of another machine than the reader's. ``implied``: the target was not named
-    by the user. ``verbose``: all evidence, all areas with their facts, and what was skipped.
-    """
+    """The report as text; ``style``: of Page. ``elsewhere``: the Snapshot is of another machine than the
+    reader's. ``implied``: the target was not named by the user. ``verbose``: all evidence, all areas with
+    their facts, and what was skipped."""
     page = Page(**style)
     page.away = elsewhere or report.machine.origin == "nvidia-smi"
     page.simulated(report.simulated)

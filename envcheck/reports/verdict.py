@@ -44,10 +44,8 @@ def verdict_of(
     judged: Iterable[ModeVerdict],
     left_out: int,
 ) -> OverallVerdict:
-    """The verdict on a diagnosed Snapshot.
-
-    ``judged``: what was judged of Tensor Cores; ``left_out``: how many checks the user left out.
-    """
+    """The verdict on a diagnosed Snapshot. ``judged``: what was judged of Tensor Cores; ``left_out``: how
+    many checks the user left out."""
     found = headlines(results, snapshot)
     if status == "problems":
         failed = [one for one in found if one.level == "fail"]

@@ -47,11 +47,9 @@ def wants_to_ask(arguments: argparse.Namespace) -> bool:
 
 
 def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> list[Member]:
-    """Ask the machines, and keep each answer in the directory as it comes.
-
-    What was kept stays, and fleet.json tells of it, also where this is interrupted. Raises UsageError,
-    CouldNotLook where the engine itself fails.
-    """
+    """Ask the machines, and keep each answer in the directory as it comes. What was kept stays, and
+    fleet.json tells of it, also where this is interrupted. Raises UsageError, CouldNotLook where the engine
+    itself fails."""
     from ...fleet.engines import ansible, ansible_collect, slurm_collect
     from ...fleet.folder import FleetFolder
     from ...install import signals

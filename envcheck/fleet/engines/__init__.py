@@ -14,11 +14,9 @@ from ..folder import Member
 
 
 class Asked(NamedTuple):
-    """What is asked of each machine.
-
-    arguments: of the one-file collector: ``["--level", "quick", "--target", "/opt/tf"]``. deadline: seconds
-    that a machine may take, once it was reached. python: the interpreter there.
-    """
+    """What is asked of each machine. arguments: of the one-file collector: ``["--level", "quick",
+    "--target", "/opt/tf"]``. deadline: seconds that a machine may take, once it was reached. python: the
+    interpreter there."""
 
     arguments: Sequence[str]
     deadline: float

@@ -56,10 +56,8 @@ class Inventory(NamedTuple):
 
 
 class PlaybookEnd(NamedTuple):
-    """How ansible-playbook ended. code: its exit status, None where it did not end by itself.
-
-    description: as of a process's Result: "exited with status 4". words: its last words of stderr.
-    """
+    """How ansible-playbook ended. code: its exit status, None where it did not end by itself. description:
+    as of a process's Result: "exited with status 4". words: its last words of stderr."""
 
     code: int | None
     description: str
@@ -67,12 +65,10 @@ class PlaybookEnd(NamedTuple):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened in a playbook.
-
-    event: "started" (version), "no-hosts", "host" (host, groups, places; one for each machine of a play),
-    "play" (name, hosts), "task" (name), "begun" (host), "result" (host, task, action, state, changed, words,
-    timed_out, ignored, said: the answer of one of our actions), "ended".
-    """
+    """What happened in a playbook. event: "started" (version), "no-hosts", "host" (host, groups, places;
+    one for each machine of a play), "play" (name, hosts), "task" (name), "begun" (host), "result" (host,
+    task, action, state, changed, words, timed_out, ignored, said: the answer of one of our actions),
+    "ended"."""
 
     event: str
     version: str = ""
@@ -114,12 +110,9 @@ def run_playbook(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> PlaybookEnd:
-    """Run a playbook whose directory has our callback_plugins to its end.
-
-    variables: extra variables; no secrets, they lie in a file meanwhile. on_event: what it raises ends
-    ansible and all its processes. Raises UsageError where there is no ansible-playbook, or it refuses the
-    user's words.
-    """
+    """Run a playbook whose directory has our callback_plugins to its end. variables: extra variables; no
+    secrets, they lie in a file meanwhile. on_event: what it raises ends ansible and all its processes.
+    Raises UsageError where there is no ansible-playbook, or it refuses the user's words."""
     program = find()
     with scratch.directory() as folder:
         events = folder / "events"

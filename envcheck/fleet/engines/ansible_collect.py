@@ -26,11 +26,9 @@ def collect(
     on_outcome: OnOutcome,
     say: Callable[[str], None],
 ) -> list[Member]:
-    """Ask them all; the members of this run, in the inventory's order.
-
-    on_outcome: called with each as soon as its outcome is known; it is ``not-asked`` for those still to be
-    asked. say: called with a sentence for people. However this ends, fleet.json has what came.
-    """
+    """Ask them all; the members of this run, in the inventory's order. on_outcome: called with each as soon
+    as its outcome is known; it is ``not-asked`` for those still to be asked. say: called with a sentence
+    for people. However this ends, fleet.json has what came."""
     members = Members(folder, asked, on_outcome)
     with scratch.directory() as work, members.roster("ansible"):
         run = _Collecting(members, say, work)
@@ -40,10 +38,8 @@ def collect(
 
 
 class _AskAnswer(msgspec.Struct):
-    """What our action says of one machine: the file of its answer, or what came in place of one.
-
-    full: why no answer can be kept on this machine here.
-    """
+    """What our action says of one machine: the file of its answer, or what came in place of one. full: why
+    no answer can be kept on this machine here."""
 
     answer: str = ""
     garbage: bool = False

@@ -162,12 +162,9 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
 
 
 class Relayed(NamedTuple):
-    """What came of a script on a machine.
-
-    outcome: "exited" (whatever its code), "timed-out", "flooded", "gone"; "old": the Python is too old;
-    "not-started"; "none": there is no Python; "damaged"; "garbled": none of the relay's marks came. words:
-    of its standard error, or what came in place of an answer.
-    """
+    """What came of a script on a machine. outcome: "exited" (whatever its code), "timed-out", "flooded",
+    "gone"; "old": the Python is too old; "not-started"; "none": there is no Python; "damaged"; "garbled":
+    none of the relay's marks came. words: of its standard error, or what came in place of an answer."""
 
     outcome: str
     code: int | None = None
@@ -230,9 +227,8 @@ def _words(answer: bytes) -> str:
 
 def shell(pythons: str, arguments: Sequence[str], cookie: str, deadline: float) -> str:
     """The command line for a machine's sh: the first of these Pythons that is there reads the script.
-
-    pythons: words for a shell, quoted where they need it. The shell ends what a hung Python leaves behind.
-    """
+    pythons: words for a shell, quoted where they need it. The shell ends what a hung Python leaves
+    behind."""
     words = " ".join(quote(word) for word in ["-", *arguments])
     limit = ceil(deadline + GRACE + _STARTING)
     return (

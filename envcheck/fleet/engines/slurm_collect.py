@@ -28,10 +28,8 @@ def collect(
     say: Callable[[str], None],
     environ: Mapping[str, str],
 ) -> list[Member]:
-    """Ask every node that Slurm gives; the members of this run, in Slurm's order.
-
-    As of ansible_collect; and no job stays. Raises UsageError, CouldNotLook.
-    """
+    """Ask every node that Slurm gives; the members of this run, in Slurm's order. As of ansible_collect;
+    and no job stays. Raises UsageError, CouldNotLook."""
     slurm.refuse_ours(question.options)
     tools = slurm.find(environ)
     nodes = slurm.chosen(tools, question)

@@ -159,12 +159,9 @@ def drain(
     now: Callable[[], datetime],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Decision:
-    """Drain this node for what failed on it, unless envcheck has drained too many within the hour.
-
-    Many nodes may do this at the same moment. So each asks again after it has drained itself, and resumes
-    itself where the limit was reached by those before it (by slurmctld's time, then name). Raises
-    CouldNotLook.
-    """
+    """Drain this node for what failed on it, unless envcheck has drained too many within the hour. Many
+    nodes may do this at the same moment. So each asks again after it has drained itself, and resumes itself
+    where the limit was reached by those before it (by slurmctld's time, then name). Raises CouldNotLook."""
     failed = [one for one in found if one.outcome == "fail"]
     if not failed:
         return Decision(False, "nothing failed that a node is drained for")

@@ -17,10 +17,8 @@ PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/slur
 
 
 def script(envcheck: Sequence[str], *, limit: float, deadline: float) -> str:
-    """A POSIX shell script. envcheck: the words that start it on a node, an absolute path first.
-
-    limit: per cent of the nodes with GPUs. deadline: seconds.
-    """
+    """A POSIX shell script. envcheck: the words that start it on a node, an absolute path first. limit: per
+    cent of the nodes with GPUs. deadline: seconds."""
     values = {
         "VERSION": f"envcheck {__version__}",
         "DOCTOR": join(

@@ -57,10 +57,8 @@ def render(result: FleetResult) -> str:
 
 
 def write(result: FleetResult, folder: Path) -> None:
-    """DIR/index.html; pages of an earlier run whose machines have none now are removed.
-
-    Raises UsageError where a file that envcheck did not write would be overwritten, OSError.
-    """
+    """DIR/index.html; pages of an earlier run whose machines have none now are removed. Raises UsageError
+    where a file that envcheck did not write would be overwritten, OSError."""
     check(folder)
     durable.write(folder / INDEX, render(result).encode())
     pages = {INDEX, *(machine.page for machine in result.machines)}
@@ -71,10 +69,8 @@ def write(result: FleetResult, folder: Path) -> None:
 
 
 def check(folder: Path, names: Iterable[str] = ()) -> None:
-    """Whether the page, and those of the machines with these names, may be written there.
-
-    Raises UsageError.
-    """
+    """Whether the page, and those of the machines with these names, may be written there. Raises
+    UsageError."""
     for name in (INDEX, *(f"{file_name(name)}.html" for name in names)):
         path = folder / name
         if os.path.lexists(path) and not _is_ours(path):

@@ -107,10 +107,8 @@ def attribute_outlier(outlier: AttributeOutlier) -> str:
 
 
 def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
-    """ "GPU 6: FP16 at L0 529 TFLOP/s, 7.1 % below the median 569 of 208 (9.2 deviations)".
-
-    also: how many further rates are text.
-    """
+    """ "GPU 6: FP16 at L0 529 TFLOP/s, 7.1 % below the median 569 of 208 (9.2 deviations)". also: how many
+    further rates are text."""
     side = "below" if outlier.value <= outlier.median else "above"
     text = (
         f"{outlier.words} {_number(outlier.value)} {outlier.unit}, {outlier.below:.1%} {side}"

@@ -38,10 +38,8 @@ def prepare(
     upgrade: bool = False,
 ) -> Bundled:
     """Where the group's bundle is or will be, and what it holds. Nothing is fetched but what an index says.
-
-    A bundle that an equal request has made for such machines is taken again, unless ``upgrade`` says not to.
-    Raises EnvcheckError.
-    """
+    A bundle that an equal request has made for such machines is taken again, unless ``upgrade`` says not
+    to. Raises EnvcheckError."""
     place = folder / _key(fitting, request)
     if upgrade:
         shutil.rmtree(place, ignore_errors=True)

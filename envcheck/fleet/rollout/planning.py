@@ -35,11 +35,8 @@ class Surveyed(NamedTuple):
 
 
 class Fitting(NamedTuple):
-    """A group of the plan, with what its bundle is made from.
-
-    runners: one interpreter for each minor version that envcheck runs with there. python: which that is, by
-    machine.
-    """
+    """A group of the plan, with what its bundle is made from. runners: one interpreter for each minor
+    version that envcheck runs with there. python: which that is, by machine."""
 
     group: FitGroup
     choice: Choice
@@ -73,10 +70,8 @@ def plan(
     own_python: str,
     answers: Callable[[Stack], str],
 ) -> tuple[list[Fitting], list[LeftOutMachines]]:
-    """Groups of machines that get the same, the largest first; and those left out, by reason.
-
-    own_python: which Pythons envcheck itself runs with (">=3.10"). answers: as of select.choose.
-    """
+    """Groups of machines that get the same, the largest first; and those left out, by reason. own_python:
+    which Pythons envcheck itself runs with (">=3.10"). answers: as of select.choose."""
     fits: dict[tuple[str, ...], list[_Fit]] = {}
     against: dict[tuple[str, str, int], list[str]] = {}
     for machine in machines:

@@ -107,10 +107,8 @@ class ActionModule(ActionBase):
     # The machine.
 
     def _sh(self, text, what, become=True, **given):
-        """Run a script there, which its shell reads: what it wrote, and its exit status.
-
-        It ends at the task's deadline, and with the connection: nothing goes on there by itself.
-        """
+        """Run a script there, which its shell reads: what it wrote, and its exit status. It ends at the
+        task's deadline, and with the connection: nothing goes on there by itself."""
         limits = {"RUN": secrets.token_hex(8), "LIMIT": int(self._task.timeout or 7200)}
         limits.update(GRACE=GRACE, LATE=_MARK + "late")
         guard = (FILES / "guard.sh").read_text(encoding="utf-8")
