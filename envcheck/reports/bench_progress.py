@@ -32,36 +32,33 @@ class BenchProgress:
 
     def take(self, event: Mapping[str, Any]) -> str:
         """A line where with this event a row is over, "" otherwise."""
-        row, phase = str(event.get("row") or ""), event.get("phase")
+        row = str(event.get("row") or "")
         if row != self._now.get("row"):
             self._rate = ""
         rate = event.get("rate")
         if isinstance(rate, int | float) and math.isfinite(rate) and 0 < rate < 1e12:
             self._rate = f"{number(rate)} {self._units.get(row, 'samples/s')}"
         self._now = event
-        if phase != "over":
+        if event.get("phase") != "over":
             return ""
         outcome = str(event.get("outcome") or "")
-        if outcome == "ok":
-            return self._line(row, self._rate or "no rate")
-        words = OUTCOMES.get(outcome, outcome)
-        return self._line(row, ": ".join(filter(None, (words, str(event.get("reason") or "")))))
+        words = (OUTCOMES.get(outcome, outcome), str(event.get("reason") or ""))
+        ended = self._rate or "no rate" if outcome == "ok" else ": ".join(filter(None, words))
+        return self._line(row, f": {ended}" if ended else "")
 
     def text(self) -> str:
         """One line of what goes on; "" before anything does."""
         row = str(self._now.get("row") or "")
-        if not row:
-            return ""
         phase, done = str(self._now.get("phase") or ""), self._now.get("round")
         measuring = phase == "measure" and isinstance(done, int)
         round_ = f"round {done + 1} of {self._rounds}" if measuring else ""  # type: ignore[operator]
-        parts = (self._line(row, ""), _PHASES.get(phase, phase), round_, self._rate)
-        return safe_text.one_line(", ".join(filter(None, parts)))
+        parts = filter(None, (_PHASES.get(phase, phase), round_, self._rate))
+        return self._line(row, "".join(f", {part}" for part in parts)) if row else ""
 
-    def _line(self, row: str, words: str) -> str:
+    def _line(self, row: str, more: str) -> str:
         place = self._order.get(row)
         number_of = f"row {place} of {len(self._order)}: " if place else ""
-        return safe_text.one_line(f"{number_of}{row}" + (f": {words}" if words else ""))
+        return safe_text.one_line(number_of + row + more)
 
 
 def duration(seconds: float) -> str:

@@ -25,21 +25,18 @@ def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any)
     for paragraph in check.about.split("\n\n"):
         page.blank()
         page.paragraph((paragraph, ""))
-    if check.causes:
-        page.blank()
-        page.paragraph(("Causes:", "heading"))
-        for cause in check.causes:
-            page.paragraph((cause.key, "code"), (cause.headline, ""), indent=2, hanging=4)
-    if check.follows:
-        page.blank()
-        page.paragraph(("Shown as a consequence if one of these fails:", "heading"), hanging=2)
-        for code in check.follows:
-            page.paragraph((code, "code"), ((titles or {}).get(code, ""), ""), indent=2, hanging=4)
-    if check.sources:
-        page.blank()
-        page.paragraph(("Sources:", "heading"), hanging=2)
-        for source in check.sources:
-            page.paragraph((source, ""), indent=2, hanging=4)
+    known = titles or {}
+    follows = "Shown as a consequence if one of these fails:"
+    for heading, rows in (
+        ("Causes:", [(cause.key, cause.headline) for cause in check.causes]),
+        (follows, [(code, known.get(code, "")) for code in check.follows]),
+        ("Sources:", [("", source) for source in check.sources]),
+    ):
+        if rows:
+            page.blank()
+            page.paragraph((heading, "heading"), hanging=2)
+        for key, text in rows:
+            page.paragraph((key, "code"), (text, ""), indent=2, hanging=4)
     for name, area in PAGES.items():
         if area == check.area:
             page.blank()

@@ -41,17 +41,11 @@ def _families(report: Report) -> Iterator[Family]:
     )
     yield from _checks(report.results)
     driver = {"version": machine.driver or "", "cuda": machine.cuda or ""}
-    yield Family(
-        "driver_info",
-        "The NVIDIA driver, and the newest CUDA that it supports.",
-        [Sample(1, driver)] if machine.driver else [],
-    )
-    frameworks = report.target.frameworks if report.target else {}
-    yield Family(
-        "framework_info",
-        "The frameworks of the environment that was looked at.",
-        [Sample(1, {"framework": name, "version": text}) for name, text in frameworks.items()],
-    )
+    samples = [Sample(1, driver)] if machine.driver else []
+    yield Family("driver_info", "The NVIDIA driver, and the newest CUDA that it supports.", samples)
+    frameworks = report.target.frameworks.items() if report.target else ()
+    samples = [Sample(1, {"framework": name, "version": text}) for name, text in frameworks]
+    yield Family("framework_info", "The frameworks of the target.", samples)
     if machine.gpus is not None:
         groups = [Sample(group.count, {"model": group.name}) for group in machine.gpus]
         yield Family("gpus", "GPUs of the machine, by model.", groups or [Sample(0)])

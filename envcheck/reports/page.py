@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import safe_text
-from ..findings.model import Outcome, Remedy
+from ..findings.model import Outcome
 from .plain import SIGNS, WORDS
 from .plain import Column as Column
 
@@ -47,26 +47,8 @@ STYLES = {
 }
 
 # What our own sentences use beyond ASCII, for terminals that have no UTF-8.
-_ASCII = str.maketrans(
-    {
-        "×": "x",
-        "→": "->",
-        "–": "-",
-        "—": "-",
-        "…": "...",
-        "°": " degrees ",
-        "≥": ">=",
-        "≤": "<=",
-        "‘": "'",
-        "’": "'",
-        "“": '"',
-        "”": '"',
-        "·": "-",
-        "µ": "u",
-        "±": "+-",
-        "█": "#",
-        "░": "-",
-    }
+_ASCII = str.maketrans("×–—‘’·µ█░", "x--''-u#-") | str.maketrans(
+    {"→": "->", "…": "...", "°": " degrees ", "≥": ">=", "≤": "<=", "“": '"', "”": '"', "±": "+-"}
 )
 
 # What redaction puts in the place of a value; and a word of a command that holds one.
@@ -172,9 +154,6 @@ class Page:
         """Says that what follows is made up; nothing for ""."""
         if what:
             self.paragraph(("Simulated, not real:", "heading"), (what, ""), hanging=2)
-
-    def remedy(self, remedy: Remedy) -> None:
-        self.advice(remedy.text, remedy.commands)
 
     def advice(self, text: str, commands: Iterable[str], *, here: bool = False) -> None:
         """What to do, and the commands for it. here: as of ``command``."""

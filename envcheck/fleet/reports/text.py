@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from ...findings.model import Outcome
 from ...reports.page import Page
@@ -12,16 +13,9 @@ from . import words
 from .sections import headline, sections
 
 
-def render(
-    result: FleetResult,
-    *,
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
-    verbose: bool = False,
-) -> str:
+def render(result: FleetResult, *, verbose: bool = False, **style: Any) -> str:
     """verbose: every name, and a row for each machine."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     page.away = True
     _verdict(page, result)
     _products(page, result, verbose)
@@ -34,9 +28,9 @@ def render(
     return page.text()
 
 
-def brief(result: FleetResult, *, width: int = 80, colour: bool = False, utf8: bool = True) -> str:
+def brief(result: FleetResult, **style: Any) -> str:
     """The verdict, and a line for each group of problems."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     _verdict(page, result)
     for group in result.groups:
         page.paragraph(*headline(group), hanging=2)
@@ -60,7 +54,7 @@ def worst(result: FleetResult) -> Outcome:
 
 
 def _products(page: Page, result: FleetResult, verbose: bool) -> None:
-    """How many there are of each, and from when the facts are."""
+    """How many there are of each."""
     products = Counter(one.product for one in result.machines if one.state != "unanswered")
     parts = [
         f"{number} with {product or 'unknown GPUs'}"
@@ -70,7 +64,3 @@ def _products(page: Page, result: FleetResult, verbose: bool) -> None:
         parts.append(f"{more} more products")
     if parts:
         page.paragraph(("Machines:", "heading"), ("; ".join(parts), ""), hanging=2)
-    when = sorted(one.collected_at for one in result.machines if one.collected_at)
-    if verbose and when:
-        span = when[0] if when[0] == when[-1] else f"{when[0]} to {when[-1]}"
-        page.paragraph((f"{result.envcheck}, facts of {span}", "quiet"), hanging=2)

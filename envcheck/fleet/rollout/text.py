@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...install.reports.amounts import size
 from ...reports.page import KEY, Page
 from .. import hosts
@@ -41,8 +43,8 @@ def left_out(plan: PlannedRollout) -> list[MachineEnd]:
     ]
 
 
-def render_plan(plan: PlannedRollout, *, width: int, colour: bool, utf8: bool) -> str:
-    page = Page(width=width, colour=colour, utf8=utf8)
+def render_plan(plan: PlannedRollout, **style: Any) -> str:
+    page = Page(**style)
     page.paragraph((f"{machines(len(plan.machines))} get something:", "heading"))
     for group in plan.groups:
         what = f"{group.stack} {group.release}, Python {group.python}"
@@ -65,8 +67,8 @@ def render_plan(plan: PlannedRollout, *, width: int, colour: bool, utf8: bool) -
     return page.text()
 
 
-def render_result(result: RolloutResult, *, width: int, colour: bool, utf8: bool) -> str:
-    page = Page(width=width, colour=colour, utf8=utf8)
+def render_result(result: RolloutResult, **style: Any) -> str:
+    page = Page(**style)
     done = [end for end in result.machines if end.result in ("installed", "already", "back")]
     page.paragraph((f"{len(done)} of {machines(len(result.machines))} done", "heading"))
     if result.stopped:
