@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..bench.results import results
     from ..checks.engine import diagnose
-    from ..reports import bench_model
+    from ..reports import bench, bench_model
 
     request = bench_request.request(arguments)
     if arguments.source is not None:
@@ -74,7 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         seen = _look(arguments, redact=False).snapshot
         plan = planning.plan(request, seen)
         if arguments.plan:
-            return _show_plan(arguments, plan, seen)
+            files.show(arguments, plan, functools.partial(bench.plan, snapshot=seen))
+            return ExitCode.HEALTHY
         if baseline is not None:
             refuse_other(baseline, plan.rows, seen)
         collected = _measure(arguments, request, plan, seen)
@@ -98,17 +100,6 @@ def _look(arguments: argparse.Namespace, **more: Any) -> Collected:
         quiet=arguments.quiet,
         **more,
     )
-
-
-def _show_plan(arguments: argparse.Namespace, plan: BenchPlan, seen: Snapshot) -> int:
-    if arguments.format == "json":
-        text = json_text.render(plan)
-    else:
-        from ..reports import bench
-
-        text = bench.plan(plan, seen, **style_for(arguments.output)._asdict())
-    files.write(arguments.output, text)
-    return ExitCode.HEALTHY
 
 
 def _measure(

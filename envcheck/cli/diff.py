@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from typing import TYPE_CHECKING
 
-from .. import json_text
 from ..exit_codes import ExitCode, UsageError
 from . import files, kernels, options, sources
 from .options import flag, option
 from .parser import Parser
-from .style import style_for
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
@@ -45,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..checks.engine import diagnose
-    from ..reports import diff_model
+    from ..reports import diff, diff_model
 
     if arguments.before == arguments.after == "-":
         raise UsageError("- and -: standard input can be one of the two only")
@@ -61,7 +60,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         after = sources.read_snapshot(arguments.after).snapshot
     report = diff_model.compare(before, after, diagnose(before), diagnose(after))
-    files.write(arguments.output, _render(arguments, report))
+    names = (_named(arguments.before), _named(arguments.after) or "now")
+    if names[0] == names[1]:
+        names = (arguments.before, arguments.after)
+    render = functools.partial(diff.render, names=names, verbose=arguments.verbose)
+    files.show(arguments, report, render)
     return _exit_code(report, arguments.fail_on)
 
 
@@ -77,18 +80,6 @@ def _level_of(snapshot: Snapshot) -> str:
     if any(one.acceleration is not None for one in documents):
         return "deep"
     return "standard" if any(one.micro_kernels is not None for one in documents) else "quick"
-
-
-def _render(arguments: argparse.Namespace, report: DiffReport) -> str:
-    if arguments.format == "json":
-        return json_text.render(report)
-    from ..reports import diff
-
-    names = (_named(arguments.before), _named(arguments.after) or "now")
-    if names[0] == names[1]:
-        names = (arguments.before, arguments.after)
-    style = style_for(arguments.output)
-    return diff.render(report, names=names, **style._asdict(), verbose=arguments.verbose)
 
 
 def _named(path: str | None) -> str:

@@ -6,16 +6,29 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from .. import safe_text
 from ..exit_codes import UsageError
+from .commands import lines_in_place
+from .style import style_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ..facts.snapshot import Snapshot
+
+
+def show(arguments: argparse.Namespace, data: Any, render: Callable[..., str]) -> None:
+    """A command's result: as JSON, or as text with commands as they are called here."""
+    output = getattr(arguments, "output", None)
+    if getattr(arguments, "format", "text") == "json":
+        from .. import json_text  # not for --help
+
+        write(output, json_text.render(data))
+    else:
+        write(output, lines_in_place(render(data, **style_for(output)._asdict())))
 
 
 def check_places(arguments: argparse.Namespace, *inputs: str) -> None:

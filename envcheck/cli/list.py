@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from .. import json_text
 from ..exit_codes import ExitCode
 from . import files, options
-from .commands import lines_in_place
-from .style import style_for
 
 EPILOG = """\
 examples:
@@ -27,10 +24,5 @@ def run(arguments: argparse.Namespace) -> int:
     from ..install.transaction.listing import listing
 
     files.check_writable(arguments.output)
-    found = listing()
-    if arguments.format == "json":
-        text = json_text.render(found)
-    else:
-        text = lines_in_place(environments.listing(found, **style_for(arguments.output)._asdict()))
-    files.write(arguments.output, text)
+    files.show(arguments, listing(), environments.listing)
     return ExitCode.HEALTHY

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from .. import json_text
 from ..exit_codes import ExitCode
 from . import files, messages, options
-from .commands import lines_in_place
 from .options import option
-from .style import style_of
 from .values import number
 
 EPILOG = """\
@@ -37,15 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = None
     if arguments.name:
         chosen = [roots.find(arguments.name)]
-    done = prune(
-        chosen,
-        keep=arguments.keep,
-        dry_run=arguments.dry_run,
-        tell=messages.say,
-    )
-    if arguments.format == "json":
-        text = json_text.render(done)
-    else:
-        text = lines_in_place(report.pruned(done, **style_of(sys.stdout)._asdict()))
-    files.write(None, text)
+    keep, dry = arguments.keep, arguments.dry_run
+    done = prune(chosen, keep=keep, dry_run=dry, tell=messages.say)
+    files.show(arguments, done, report.pruned)
     return ExitCode.HEALTHY

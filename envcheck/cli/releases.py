@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from .. import json_text
 from ..exit_codes import Cannot, ExitCode, UsageError
 from . import files, options, sources, stacks
-from .commands import lines_in_place
 from .options import flag, option
 from .parser import Parser
-from .style import style_for
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
@@ -47,6 +45,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.reports import release_table
+
     files.check_writable(arguments.output)
     stacks.settle(arguments)
     if arguments.mode == "container" and arguments.python:
@@ -54,15 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
             "--python is for wheels: a container has its own Python", "leave out --python or --mode"
         )
     matrix = _containers(arguments) if arguments.mode == "container" else _wheels(arguments)
-    if arguments.format == "json":
-        text = json_text.render(matrix)
-    else:
-        from ..install.reports import release_table
-
-        style = style_for(arguments.output)._asdict()
-        text = release_table.render(matrix, everything=arguments.all, **style)
-        text = lines_in_place(text)
-    files.write(arguments.output, text)
+    render = functools.partial(release_table.render, everything=arguments.all)
+    files.show(arguments, matrix, render)
     return ExitCode.HEALTHY
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from ..exit_codes import ExitCode
 from . import files, messages, options
-from .commands import lines_in_place
 from .options import option
-from .style import style_of
 
 EPILOG = """\
 examples:
@@ -38,5 +35,5 @@ def run(arguments: argparse.Namespace) -> int:
         files.write(None, f"Would be in use: {chosen}, in place of {before or 'none'}\n")
         return ExitCode.HEALTHY
     done = rollback(root, to, wait=arguments.wait, tell=messages.say)
-    files.write(None, lines_in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
+    files.show(arguments, done, report.rolled_back)
     return ExitCode.HEALTHY

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from ..exit_codes import ExitCode
 from . import files, messages, options, questions
-from .commands import lines_in_place
 from .options import option
-from .style import style_of
 
 EPILOG = """\
 examples:
@@ -45,5 +42,5 @@ def run(arguments: argparse.Namespace) -> int:
             messages.say("nothing was removed")
             return ExitCode.INTERRUPTED
     done = uninstall.uninstall(root, only, wait=arguments.wait, tell=messages.say)
-    files.write(None, lines_in_place(report.uninstalled(done, **style_of(sys.stdout)._asdict())))
+    files.show(arguments, done, report.uninstalled)
     return ExitCode.HEALTHY
