@@ -57,17 +57,17 @@ class Rollout:
             "install", *stack, "-i", self.hosts.inventory, "--keep", self.keep, "--yes",
             "--format", "json", *words, code=code,
         )  # fmt: skip
-        told: dict[str, Any] = json.loads(done.stdout)
-        told["stderr"] = done.stderr
-        return told
+        shown: dict[str, Any] = json.loads(done.stdout)
+        shown["stderr"] = done.stderr
+        return shown
 
     def rollback(self, *words: str | Path, code: int | None = 0) -> dict[str, Any]:
         done = self.fleet(
             "rollback", "-i", self.hosts.inventory, "--keep", self.keep, "--yes", "--format", "json",
             *words, code=code,
         )  # fmt: skip
-        told: dict[str, Any] = json.loads(done.stdout)
-        return told
+        shown: dict[str, Any] = json.loads(done.stdout)
+        return shown
 
     def on(self, name: str, command: str) -> str:
         done = self.hosts.ssh(name, command)
@@ -79,8 +79,8 @@ class Rollout:
         return self.on(name, f'~/.local/share/envcheck/envs/demo/current/bin/python -c "{code}"')
 
 
-def results(told: dict[str, Any]) -> dict[str, str]:
-    return {end["name"]: end["result"] for end in told["machines"]}
+def results(shown: dict[str, Any]) -> dict[str, str]:
+    return {end["name"]: end["result"] for end in shown["machines"]}
 
 
 @contextmanager

@@ -183,8 +183,8 @@ class SlurmCluster:
 
     def node(self, name: str) -> tuple[str, str]:
         """Its state and the reason."""
-        told = self.slurm("sinfo", "-h", "-N", "-n", name, "-o", "%T|%E").splitlines()[0]
-        state, _, reason = told.partition("|")
+        shown = self.slurm("sinfo", "-h", "-N", "-n", name, "-o", "%T|%E").splitlines()[0]
+        state, _, reason = shown.partition("|")
         return state, reason
 
     def set_prolog(self, script: str) -> None:
@@ -268,10 +268,10 @@ def _needed() -> SlurmPrograms:
     if plugins is None:
         raise NoCluster(f"Slurm's plugins are not below {root}")
     bare = SlurmPrograms(found, plugins, (0, 0))
-    told = _said(f"{bare.libraries}\nexec {quote(str(found['slurmctld']))} -V")
-    version = re.search(r"(\d+)\.(\d+)", told)
+    shown = _said(f"{bare.libraries}\nexec {quote(str(found['slurmctld']))} -V")
+    version = re.search(r"(\d+)\.(\d+)", shown)
     if version is None:
-        raise NoCluster(f"slurmctld does not start: {told.strip()[-300:]}")
+        raise NoCluster(f"slurmctld does not start: {shown.strip()[-300:]}")
     return SlurmPrograms(found, plugins, (int(version[1]), int(version[2])))
 
 
@@ -359,8 +359,8 @@ def _wait(cluster: SlurmCluster) -> None:
     up = {node.name for node in cluster.nodes if node.kind != "down"}
 
     def registered() -> bool:
-        told = cluster.slurm("sinfo", "-h", "-N", "-p", "all", "-o", "%N %T", code=None)
-        return up <= {line.split()[0] for line in told.splitlines() if line.endswith(" idle")}
+        shown = cluster.slurm("sinfo", "-h", "-N", "-p", "all", "-o", "%N %T", code=None)
+        return up <= {line.split()[0] for line in shown.splitlines() if line.endswith(" idle")}
 
     if not wait_for(registered):  # without a cluster its tests skip
         words = cluster.log("slurmctld.out")[-300:] + cluster.log("start")[-300:]

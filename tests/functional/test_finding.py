@@ -39,8 +39,8 @@ def executables() -> dict[int, str]:
     for minor in (6, 7, 8, 10, 11, 12):
         if path := pythons.find(minor, 3):
             asked = [path, "-c", "import sys; print(sys.executable)"]
-            told = subprocess.run(asked, capture_output=True, text=True, check=True)
-            found[minor] = str(Path(told.stdout.strip()).resolve())
+            shown = subprocess.run(asked, capture_output=True, text=True, check=True)
+            found[minor] = str(Path(shown.stdout.strip()).resolve())
     return found
 
 

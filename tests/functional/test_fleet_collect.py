@@ -53,9 +53,9 @@ def left_of(hosts: SshHosts, name: str) -> str:
 
 
 def members(folder: Path) -> dict[str, dict[str, object]]:
-    told = json.loads((folder / "fleet.json").read_text())
-    assert told["engine"] == "ansible"
-    return {member["name"]: member for member in told["members"]}
+    shown = json.loads((folder / "fleet.json").read_text())
+    assert shown["engine"] == "ansible"
+    return {member["name"]: member for member in shown["members"]}
 
 
 def test_each_machine_is_asked_and_each_trouble_costs_itself_alone(

@@ -72,12 +72,12 @@ def test_an_ansible_that_is_killed_takes_its_own_with_it(inventory: Path, tmp_pa
         assert process.stderr is not None and "asking 2 machines" in process.stderr.readline()
         (main,) = [pid for pid in ansibles(inventory) if parent(pid) == process.pid]
         os.kill(main, signal.SIGKILL)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, printed = process.communicate(timeout=PATIENCE)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 4
-    assert "ansible-playbook died by signal 9 (SIGKILL); " in said, said
+    assert "ansible-playbook died by signal 9 (SIGKILL); " in printed, printed
     assert wait_for(lambda: not ansibles(inventory))
     roster = json.loads((tmp_path / "fleet" / "fleet.json").read_text())
     left = [one for one in roster["members"] if one.get("outcome") == "not-asked"]
@@ -107,14 +107,14 @@ def test_a_password_is_asked_for_on_the_terminal(inventory: Path, tmp_path: Path
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(argv[0], argv, env)
-    said, answered = b"", False
+    printed, answered = b"", False
     try:
         while select.select([terminal], [], [], 100.0)[0]:
             try:
-                said += os.read(terminal, 4096)
+                printed += os.read(terminal, 4096)
             except OSError:  # it has ended
                 break
-            if b"SSH password: " in said and not answered:
+            if b"SSH password: " in printed and not answered:
                 os.write(terminal, SECRET.encode() + b"\n")
                 answered = True
         else:
@@ -122,8 +122,8 @@ def test_a_password_is_asked_for_on_the_terminal(inventory: Path, tmp_path: Path
         _, status = os.waitpid(pid, 0)
     finally:
         os.close(terminal)
-    assert answered and os.waitstatus_to_exitcode(status) == 0, said
-    assert SECRET.encode() not in said
+    assert answered and os.waitstatus_to_exitcode(status) == 0, printed
+    assert SECRET.encode() not in printed
     assert (tmp_path / "fleet" / "here1.json").exists()
 
 

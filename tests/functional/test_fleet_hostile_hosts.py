@@ -20,10 +20,10 @@ DEADLINE = 150
 
 
 def said_of(folder: Path) -> dict[str, tuple[str, str]]:
-    told = json.loads((folder / "fleet.json").read_bytes())
+    shown = json.loads((folder / "fleet.json").read_bytes())
     return {
         one["name"]: (one.get("outcome", "answered"), one.get("reason", ""))
-        for one in told["members"]
+        for one in shown["members"]
     }
 
 
@@ -54,10 +54,10 @@ def test_ten_hostile_hosts_among_twenty_by_ansible(tmp_path: Path) -> None:
     programs = hostile(word)
     real = usual_hosts(REAL, troubles=())
     bad, expected = [], {}
-    for number, (kind, (program, told)) in enumerate(programs.items(), REAL + 1):
+    for number, (kind, (program, shown)) in enumerate(programs.items(), REAL + 1):
         name, command = f"gpu{number:02d}", ""
         if kind == "noise":  # ssh's own exit status, and a byte that no UTF-8 has
-            command, told = (
+            command, shown = (
                 "printf '\\377' >&2; exit 255",
                 ("unreachable", "the connection broke"),
             )
@@ -65,7 +65,7 @@ def test_ten_hostile_hosts_among_twenty_by_ansible(tmp_path: Path) -> None:
             command = f"yes {word}4"
         host = Host(name, "well", real[0].python, real[0].minor, ("bad",))
         bad.append(replace(host, program=program, command=command))
-        expected[name] = told
+        expected[name] = shown
     with serve_hosts([*real, *bad]) as hosts:
         done = envcheck(
             "fleet", "collect", "-i", hosts.inventory, tmp_path / "fleet", "--level=quick",
@@ -80,9 +80,9 @@ def test_ten_hostile_nodes_among_twenty_by_slurm(tmp_path: Path) -> None:
     word = f"8{secrets.randbelow(10**9):09d}"
     nodes = [SlurmNode(f"gpu{n:02d}") for n in range(1, REAL + 1)]
     expected = {}
-    for number, (program, told) in enumerate(hostile(word).values(), REAL + 1):
+    for number, (program, shown) in enumerate(hostile(word).values(), REAL + 1):
         nodes.append(SlurmNode(f"gpu{number:02d}", "hostile", program=program))
-        expected[f"gpu{number:02d}"] = told
+        expected[f"gpu{number:02d}"] = shown
     with serve_cluster(nodes) as cluster:
         done = envcheck(
             "fleet", "collect", "--slurm", tmp_path / "fleet", "--level=quick", "--forks=6",

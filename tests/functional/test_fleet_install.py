@@ -31,22 +31,22 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rollout]:
 
 
 def test_the_plan_names_those_that_cannot_have_it_before_anything_starts(world: Rollout) -> None:
-    told = world.install("--plan", code=4)
-    (group,) = told["groups"]
+    shown = world.install("--plan", code=4)
+    (group,) = shown["groups"]
     assert group["machines"] == ["gpu01", "gpu02", "gpu03"]
     assert (group["stack"], group["release"], group["files"]) == ("demo", "2.0", 3)
-    left = {one["hosts"]: one["reason"] for one in told["left_out"]}
+    left = {one["hosts"]: one["reason"] for one in shown["left_out"]}
     assert "there is no python3" in left["none01"]
-    codes = {one["hosts"]: one["exit_code"] for one in told["left_out"]}
+    codes = {one["hosts"]: one["exit_code"] for one in shown["left_out"]}
     assert codes == {"none01": 4, "dead01": 4} and left["dead01"]
-    assert told["waves"] == [1, 1, 1]
+    assert shown["waves"] == [1, 1, 1]
     assert world.on("gpu01", "ls -A ~/.local ~/.cache 2>/dev/null") == ""
 
 
 def test_one_machine_first(world: Rollout) -> None:
-    told = world.install("--release", "1.0", "--limit", "gpu01")
-    assert results(told) == {"gpu01": "installed"}
-    (end,) = told["machines"]
+    shown = world.install("--release", "1.0", "--limit", "gpu01")
+    assert results(shown) == {"gpu01": "installed"}
+    (end,) = shown["machines"]
     assert "GPU" in end["verdict"] and Path(end["log"]).read_text().count("install: status 0")
     assert world.version("gpu01") == "1.0"
 
@@ -54,23 +54,23 @@ def test_one_machine_first(world: Rollout) -> None:
 def test_it_stops_and_what_failed_is_as_it_was(world: Rollout) -> None:
     full = f"mkdir -p {ENVS} && mount -t tmpfs -o nr_inodes=150 tmpfs {ENVS}"
     assert world.hosts.ssh("gpu02", full).returncode == 0
-    told = world.install("--limit", "rack1", "--waves", "1,100%", "--forks", "1", code=5)
-    assert results(told) == {
+    shown = world.install("--limit", "rack1", "--waves", "1,100%", "--forks", "1", code=5)
+    assert results(shown) == {
         "gpu01": "installed", "gpu02": "failed", "gpu03": "not-begun",
     }  # fmt: skip
-    ends = {end["name"]: end for end in told["machines"]}
+    ends = {end["name"]: end for end in shown["machines"]}
     assert (ends["gpu01"]["wave"], ends["gpu02"]["wave"]) == (1, 2)
     assert ends["gpu02"]["exit_code"] == 5 and "No space left" in ends["gpu02"]["reason"]
-    assert "--max-fail" in told["stopped"]
+    assert "--max-fail" in shown["stopped"]
     assert world.on("gpu02", f"ls {ENVS}/demo 2>/dev/null") == ""
     assert world.on("gpu03", "ls -A ~/.local ~/.cache 2>/dev/null") == ""
 
 
 def test_run_again_it_goes_on_with_what_is_left(world: Rollout) -> None:
     assert world.hosts.ssh("gpu02", f"umount {ENVS}").returncode == 0
-    told = world.install("--limit", "rack1", "--waves", "1,34%,100%")
-    ends = {end["name"]: end for end in told["machines"]}
-    assert results(told) == {
+    shown = world.install("--limit", "rack1", "--waves", "1,34%,100%")
+    ends = {end["name"]: end for end in shown["machines"]}
+    assert results(shown) == {
         "gpu01": "already", "gpu02": "installed", "gpu03": "installed",
     }  # fmt: skip
     assert [ends[f"gpu0{n}"]["wave"] for n in (1, 2, 3)] == [1, 2, 3]
@@ -111,10 +111,10 @@ def test_the_playbook_alone_does_the_same(world: Rollout, tmp_path: Path) -> Non
 
 
 def test_rollback_goes_back_once(world: Rollout) -> None:
-    told = world.rollback("--limit", "rack1")
-    assert results(told) == {"gpu01": "back"} | {f"gpu0{n}": "nothing" for n in (2, 3)}
+    shown = world.rollback("--limit", "rack1")
+    assert results(shown) == {"gpu01": "back"} | {f"gpu0{n}": "nothing" for n in (2, 3)}
     assert world.version("gpu01") == "1.0" and world.version("gpu02") == "2.0"
-    assert "nothing before" in next(e["reason"] for e in told["machines"] if e["name"] == "gpu02")
+    assert "nothing before" in next(e["reason"] for e in shown["machines"] if e["name"] == "gpu02")
     again = world.rollback("--limit", "gpu01")
     assert results(again) == {"gpu01": "nothing"}
     assert world.version("gpu01") == "1.0"

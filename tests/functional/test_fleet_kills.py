@@ -77,8 +77,8 @@ def answered(folder: Path) -> set[str]:
     for name in kept:
         snapshots.load((folder / f"{name}.json").read_bytes())
     if (folder / "fleet.json").exists():
-        told = {m.name for m in FleetFolder(folder).members() if m.outcome == "answered"}
-        assert told <= kept
+        shown = {m.name for m in FleetFolder(folder).members() if m.outcome == "answered"}
+        assert shown <= kept
     return kept
 
 
@@ -87,9 +87,9 @@ def test_collect_killed_anywhere_keeps_what_came(inventory: Path, tmp_path: Path
     variable = f"TMPDIR={tmp_path}/tmp".encode()
     began = time.monotonic()
     whole = start(inventory, folder)
-    _, said = whole.communicate(timeout=PATIENCE)
+    _, printed = whole.communicate(timeout=PATIENCE)
     takes = time.monotonic() - began
-    assert whole.returncode == 0, said.decode()
+    assert whole.returncode == 0, printed.decode()
     for number in range(KILLS):
         if number % 4 == 0:
             shutil.rmtree(folder)
@@ -99,8 +99,8 @@ def test_collect_killed_anywhere_keeps_what_came(inventory: Path, tmp_path: Path
         if folder.exists():
             assert before <= answered(folder), "what came earlier is lost"
     last = start(inventory, folder)
-    _, said = last.communicate(timeout=PATIENCE)
-    assert last.returncode == 0 and answered(folder) == {*NAMES}, said.decode()
+    _, printed = last.communicate(timeout=PATIENCE)
+    assert last.returncode == 0 and answered(folder) == {*NAMES}, printed.decode()
 
 
 def mounted(folder: Path, options: str) -> None:
@@ -117,20 +117,20 @@ def test_collect_onto_a_full_disk(inventory: Path, tmp_path: Path, room: int) ->
     mounted(folder, f"size={room}k")
     try:
         done = start(inventory, folder)
-        _, said = done.communicate(timeout=PATIENCE)
-        last = said.decode().splitlines()[-1]
+        _, printed = done.communicate(timeout=PATIENCE)
+        last = printed.decode().splitlines()[-1]
         kept = answered(folder)
-        assert b"Traceback" not in said and b"internal error" not in said
+        assert b"Traceback" not in printed and b"internal error" not in printed
         if done.returncode == 0:
             assert kept == {*NAMES}
         else:
-            assert done.returncode == 4 and "No space left on device" in last, said.decode()
+            assert done.returncode == 4 and "No space left on device" in last, printed.decode()
         assert (
             subprocess.run(["mount", "-o", "remount,size=8m", folder], check=False).returncode == 0
         )
         again = start(inventory, folder)
-        _, said = again.communicate(timeout=PATIENCE)
-        assert again.returncode == 0 and answered(folder) == {*NAMES}, said.decode()
+        _, printed = again.communicate(timeout=PATIENCE)
+        assert again.returncode == 0 and answered(folder) == {*NAMES}, printed.decode()
     finally:
         subprocess.run(["umount", folder], check=True)
 
@@ -159,12 +159,12 @@ def is_quiet(world: Rollout) -> bool:
 
 def test_install_killed_anywhere_leaves_an_environment_that_works(world: Rollout) -> None:
     rng = random.Random()
-    told = world.install("--release", "1.0", "--waves", "100%")
-    assert set(results(told).values()) == {"installed"}
+    shown = world.install("--release", "1.0", "--waves", "100%")
+    assert set(results(shown).values()) == {"installed"}
     began = time.monotonic()
-    told = world.install("--release", "2.0", "--waves", "100%")
+    shown = world.install("--release", "2.0", "--waves", "100%")
     takes = time.monotonic() - began
-    assert set(results(told).values()) == {"installed"}
+    assert set(results(shown).values()) == {"installed"}
     for number in range(KILLS):
         # what both have is in use before: it must never go without the other being there
         release = ("1.0", "2.0")[number % 2]
@@ -172,6 +172,6 @@ def test_install_killed_anywhere_leaves_an_environment_that_works(world: Rollout
         assert wait_for(lambda: is_quiet(world), PATIENCE)
         for host in world.hosts.hosts:
             assert world.version(host.name) in ("1.0", "2.0"), host.name
-    told = world.install("--release", "2.0", "--waves", "100%")
-    assert set(results(told).values()) <= {"installed", "already"}
+    shown = world.install("--release", "2.0", "--waves", "100%")
+    assert set(results(shown).values()) <= {"installed", "already"}
     assert {world.version(host.name) for host in world.hosts.hosts} == {"2.0"}

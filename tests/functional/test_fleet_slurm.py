@@ -72,9 +72,9 @@ def test_every_node_answers_or_is_named_with_the_reason(
     assert ("partition", "h100") in found["gpu09"].groups
     kept = sorted(path.name for path in (tmp_path / "fleet").iterdir())
     assert kept == ["fleet.json", "gpu01.json", "gpu02.json", "gpu04.json"]
-    told = done.stderr.decode()
-    assert "3 of 8 machines have answered" in told
-    assert "gpu05: not-asked: Slurm has it as drained" in told
+    shown = done.stderr.decode()
+    assert "3 of 8 machines have answered" in shown
+    assert "gpu05: not-asked: Slurm has it as drained" in shown
     assert is_over(cluster)
 
 
@@ -84,8 +84,8 @@ def test_the_doctor_judges_what_slurm_brings(cluster: SlurmCluster, tmp_path: Pa
         **cluster.variables,
     )  # fmt: skip
     assert done.returncode in (1, 4), done.stderr.decode()
-    told = done.stdout.decode()
-    assert "2 machines" in told and DRAINED[:20] in told
+    shown = done.stdout.decode()
+    assert "2 machines" in shown and DRAINED[:20] in shown
 
 
 def test_a_hung_node_costs_its_deadline_and_leaves_nothing(
@@ -112,12 +112,12 @@ def test_whoever_ends_it_leaves_no_job_and_keeps_what_came(
         assert wait_for(folder.file("gpu01").exists)
         assert wait_for(lambda: hung in cluster.queued())
         running.send_signal(number)
-        _, told = running.communicate(timeout=PATIENCE)
+        _, shown = running.communicate(timeout=PATIENCE)
     finally:
         running.kill()
         running.wait()
-    assert running.returncode == (130 if number == signal.SIGINT else 143), told.decode()
-    assert b"Traceback" not in told
+    assert running.returncode == (130 if number == signal.SIGINT else 143), shown.decode()
+    assert b"Traceback" not in shown
     found = {member.name: member for member in folder.members()}
     assert found["gpu01"].outcome == "answered"
     assert (found[hung].outcome, found[hung].reason) == (

@@ -120,11 +120,11 @@ def test_hostile_words_reach_slurm_as_a_plain_reason(cluster: SlurmCluster, tmp_
 
 
 @pytest.mark.parametrize(
-    "said", ["exit 4", "printf '\\033]0;x\\007 \"quoted'; exit 7", "kill -9 $$"]
+    "printed", ["exit 4", "printf '\\033]0;x\\007 \"quoted'; exit 7", "kill -9 $$"]
 )
 def test_a_doctor_that_fails_drains_nothing(
-    cluster: SlurmCluster, tmp_path: Path, said: str
+    cluster: SlurmCluster, tmp_path: Path, printed: str
 ) -> None:
-    install(cluster, tmp_path, said)
+    install(cluster, tmp_path, printed)
     assert cluster.slurm("srun", "--nodelist=gpu01", "hostname", seconds=120).strip() == "gpu01"
     assert not drained(cluster) and "could not look: exit " in log_of(tmp_path)

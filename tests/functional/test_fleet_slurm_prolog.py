@@ -107,7 +107,7 @@ def test_shells_and_shellcheck_find_nothing_wrong_with_it(tmp_path: Path) -> Non
             assert subprocess.run(words, input=script.encode(), check=False).returncode == 0
     if shutil.which("shellcheck") is None:
         pytest.skip("there is no shellcheck on this machine")
-    told = subprocess.run(
+    shown = subprocess.run(
         ["shellcheck", "--shell=sh", "-"], input=script.encode(), capture_output=True, check=False
     )
-    assert told.returncode == 0, told.stdout.decode()
+    assert shown.returncode == 0, shown.stdout.decode()

@@ -84,8 +84,8 @@ def test_the_page_shows_what_is_there() -> None:
 
 
 def test_its_probe_s_facts_are_in_the_snapshot(snapshot: dict[str, Any]) -> None:
-    told = snapshot["machine"]["extensions"]["acme_uptime"]
-    assert told["outcome"] == "ok" and isinstance(told["facts"]["days"], int)
+    printed = snapshot["machine"]["extensions"]["acme_uptime"]
+    assert printed["outcome"] == "ok" and isinstance(printed["facts"]["days"], int)
 
 
 def test_its_check_judges_a_live_machine_and_a_file(

@@ -41,14 +41,14 @@ _TOKENS: tuple[bytes, ...] = (
 
 
 def _frame(rng: random.Random, whole: bytes) -> bytes:
-    told = {
+    shown = {
         "outcome": rng.choice(["exited", "timed-out", "flooded", "gone", "x"]),
         "code": rng.choice([0, 1, -9, None, 10**30, "0"]),
         "said": rng.choice(["", "no\nroom", "\x1b[31m"]),
         "python": "3.6.15",
     }
     data = rng.choice(_packed(whole))
-    begin = b"begin " + json.dumps(told).encode() + b"\n"
+    begin = b"begin " + json.dumps(shown).encode() + b"\n"
     return b"Welcome!" + _MARK + begin + data + _MARK + b"end\n"
 
 
@@ -59,7 +59,7 @@ def _packed(whole: bytes) -> tuple[bytes, ...]:
 
 
 def _event(rng: random.Random, _whole: bytes) -> bytes:
-    said = rng.choice(
+    printed = rng.choice(
         [
             {"garbage": True, "rc": 0, "size": 5, "words": "hello"},
             {"answer": "/nowhere", "rc": 0},
@@ -70,13 +70,13 @@ def _event(rng: random.Random, _whole: bytes) -> bytes:
         ]
     )
     state = rng.choice(["ok", "failed", "unreachable", "skipped"])
-    told = {
+    shown = {
         "host": rng.choice("ab"),
         "event": "result",
         "state": state,
         "words": "No route to host",
     }
-    return json.dumps({**told, "said": said}).encode() + b"\n"
+    return json.dumps({**shown, "said": printed}).encode() + b"\n"
 
 
 def _mutated(rng: random.Random, data: bytes) -> bytes:
@@ -103,12 +103,12 @@ def _reason(outcome: str, reason: str) -> None:
 
 def _of_relay(data: bytes, _folder: Path) -> None:
     found = relay.read(data, COOKIE, LIMIT)
-    told = outcomes.of_relayed(found, 60.0)
+    shown = outcomes.of_relayed(found, 60.0)
     assert len(found.output) <= LIMIT
-    if told is None:
+    if shown is None:
         assert (found.outcome, found.code) == ("exited", 0)
     else:
-        _reason(*told)
+        _reason(*shown)
 
 
 def _of_events(data: bytes, folder: Path) -> None:

@@ -36,57 +36,61 @@ HOSTILE = (
 
 
 def machine(name: str, state: str = "healthy", **changes: Any) -> JudgedMachine:
-    told: dict[str, Any] = {"product": H100, "summary": f"Ubuntu, driver 535, {H100}"}
-    told |= {"verdict": "healthy: 8 × H100", "collected_at": "2026-01-01T00:00:00Z"}
+    shown: dict[str, Any] = {"product": H100, "summary": f"Ubuntu, driver 535, {H100}"}
+    shown |= {"verdict": "healthy: 8 × H100", "collected_at": "2026-01-01T00:00:00Z"}
     if state == "problems":
-        told |= {"verdict": "1 problem: versions do not match", "problems": [problem()]}
+        shown |= {"verdict": "1 problem: versions do not match", "problems": [problem()]}
     if state == "unanswered":
-        told = {"answer": "unreachable", "reason": "No route to host"}
-    return JudgedMachine(name=name, state=state, **(told | changes))  # type: ignore[arg-type]
+        shown = {"answer": "unreachable", "reason": "No route to host"}
+    return JudgedMachine(name=name, state=state, **(shown | changes))  # type: ignore[arg-type]
 
 
 def problem(code: str = "DRV-002", level: str = "fail", **changes: Any) -> MachineProblem:
-    told = {"title": "One version", "headline": "kernel module and libraries do not match"}
-    told |= {"message": "The module is 535.104.05.", "remedy": "Reboot.", "kind": f"{code} Reboot."}
+    shown = {"title": "One version", "headline": "kernel module and libraries do not match"}
+    shown |= {
+        "message": "The module is 535.104.05.",
+        "remedy": "Reboot.",
+        "kind": f"{code} Reboot.",
+    }
     return MachineProblem(
         code=code,
         level=level,  # type: ignore[arg-type]
-        **(told | {"commands": ["sudo reboot"], "devices": ["GPU 3"]} | changes),
+        **(shown | {"commands": ["sudo reboot"], "devices": ["GPU 3"]} | changes),
     )
 
 
 def group(machines: Sequence[str], code: str = "DRV-002", **changes: Any) -> ProblemGroup:
     of = problem(code)
-    told: dict[str, Any] = {"level": "fail", "title": of.title, "headline": of.headline}
-    told |= {"message": of.message, "remedy": of.remedy, "commands": of.commands}
-    told |= {"hosts": ",".join(machines)}
-    return ProblemGroup(code=code, machines=list(machines), **(told | changes))
+    shown: dict[str, Any] = {"level": "fail", "title": of.title, "headline": of.headline}
+    shown |= {"message": of.message, "remedy": of.remedy, "commands": of.commands}
+    shown |= {"hosts": ",".join(machines)}
+    return ProblemGroup(code=code, machines=list(machines), **(shown | changes))
 
 
 def attribute_outlier(name: str, **changes: Any) -> AttributeOutlier:
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "product": H100,
         "key": "gpus.vbios",
         "words": "VBIOS",
         "value": "96.00.5E",
     }
-    told |= {"usual": "96.00.74", "agree": 207, "of": 208, "per": "device", "devices": ["GPU 3"]}
-    return AttributeOutlier(machine=name, **(told | changes))
+    shown |= {"usual": "96.00.74", "agree": 207, "of": 208, "per": "device", "devices": ["GPU 3"]}
+    return AttributeOutlier(machine=name, **(shown | changes))
 
 
 def rate_outlier(name: str, **changes: Any) -> RateOutlier:
-    told: dict[str, Any] = {"product": H100, "key": "kernels.L0.fp16", "words": "FP16 at L0"}
-    told |= {"value": 529.4, "unit": "TFLOP/s", "median": 569.3, "below": 0.0701, "of": 208}
-    told |= {"deviations": 9.2, "device": "GPU 6", "devices": ["GPU 6"]}
-    return RateOutlier(machine=name, **(told | changes))
+    shown: dict[str, Any] = {"product": H100, "key": "kernels.L0.fp16", "words": "FP16 at L0"}
+    shown |= {"value": 529.4, "unit": "TFLOP/s", "median": 569.3, "below": 0.0701, "of": 208}
+    shown |= {"deviations": 9.2, "device": "GPU 6", "devices": ["GPU 6"]}
+    return RateOutlier(machine=name, **(shown | changes))
 
 
 def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResult:
     """Groups and silence are made of the machines, unless they are given."""
     ill = [one.name for one in machines if one.problems]
     silent = [one.name for one in machines if one.state == "unanswered"]
-    told: dict[str, Any] = {"groups": [group(ill)] if ill else []}
-    told["unanswered"] = [
+    shown: dict[str, Any] = {"groups": [group(ill)] if ill else []}
+    shown["unanswered"] = [
         Unanswered(
             outcome="unreachable",
             reason="No route to host",
@@ -95,7 +99,7 @@ def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResu
         )
         for _ in silent[:1]
     ]
-    told |= {"attribute_outliers": [], "rate_outliers": [], "splits": [], "shared": []}
+    shown |= {"attribute_outliers": [], "rate_outliers": [], "splits": [], "shared": []}
     states = [one.state for one in machines]
     counts = FleetCounts(
         machines=len(states),
@@ -105,7 +109,7 @@ def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResu
         unanswered=states.count("unanswered"),
     )
     made = {"schema": SCHEMA, "envcheck": "0.0", "counts": counts, "machines": list(machines)}
-    return FleetResult(**(made | told | changes))
+    return FleetResult(**(made | shown | changes))
 
 
 def three() -> FleetResult:

@@ -107,8 +107,8 @@ def simulated(seed: int, count: int) -> tuple[list[SimulatedMachine], Truth]:
             truth.slow.update((name, "") for _ in put[name].slow if not put[name].one)
         if rack == sick:
             snapshot = _gpus(snapshot, lambda gpu: replace(gpu, **_HOT))
-        told = msgspec.json.encode(_noisy(snapshot, chance))
-        machines.append(SimulatedMachine(Member(name=name, groups=groups + image), told))
+        shown = msgspec.json.encode(_noisy(snapshot, chance))
+        machines.append(SimulatedMachine(Member(name=name, groups=groups + image), shown))
     truth.shared.update({("group", f"rack-{sick}", "GPU-008"), ("switch", _switch(silent), "")})
     return machines, truth
 

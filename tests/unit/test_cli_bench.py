@@ -37,7 +37,7 @@ def on_each(rate: float = 2000.0, slow: float = 2000.0) -> list[RowRun]:
     ]
 
 
-def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     try:
         code = run(["bench", *argv])
     except SystemExit as stop:
@@ -77,7 +77,7 @@ def test_bad_input_is_one_sentence(
     sentence: str,
 ) -> None:
     file = save(tmp_path, "file", *on_each())
-    code, out, err = said(capsys, *(file if word == "FILE" else word for word in argv))
+    code, out, err = printed(capsys, *(file if word == "FILE" else word for word in argv))
     assert (code, out) == (2, "") and sentence in err, err
     assert "Traceback" not in err and len(err.splitlines()) <= 2
 
@@ -99,7 +99,7 @@ def test_hostile_files_are_one_sentence(
     path, good = tmp_path / "file", save(tmp_path, "good", *on_each())
     path.write_bytes(HOSTILE[name])
     more = ["--from", good] if option == "--baseline" else []
-    code, out, err = said(capsys, option, str(path), *more)
+    code, out, err = printed(capsys, option, str(path), *more)
     assert (code, out) == (2, "")
     assert err.startswith("envcheck: ") and "Traceback" not in err and "\x1b" not in err
 
@@ -107,12 +107,12 @@ def test_hostile_files_are_one_sentence(
 def test_a_baseline_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     well = save(tmp_path, "well", b.ran(b.row(), 2400))
     now = save(tmp_path, "now", b.ran(b.row(), 1900))
-    code, out, _ = said(capsys, "--from", now)
+    code, out, _ = printed(capsys, "--from", now)
     assert code == 0 and "FAIL" not in out
-    code, out, _ = said(capsys, "--from", now, "--baseline", well)
+    code, out, _ = printed(capsys, "--from", now, "--baseline", well)
     assert code == 1 and "the baseline" in out and "FAIL resnet50 amp xla 256" in out
-    assert said(capsys, "--from", now, "--baseline", well, "--exit-zero")[0] == 0
-    code, out, _ = said(capsys, "--from", well, "--baseline", well)
+    assert printed(capsys, "--from", now, "--baseline", well, "--exit-zero")[0] == 0
+    code, out, _ = printed(capsys, "--from", well, "--baseline", well)
     assert code == 0 and out.startswith("✓ as fast as expected: 1 of 1 row")
 
 
@@ -137,21 +137,21 @@ def test_exit_codes(
     code: int,
 ) -> None:
     file = save(tmp_path, "file", *on_each(slow=slow))
-    found, out, _ = said(capsys, "--from", file, *options.split())
+    found, out, _ = printed(capsys, "--from", file, *options.split())
     assert found == code, out
 
 
 def test_nothing_measured_is_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_ = b.ran(b.row(), 1, rounds=0, outcome="not-run", reason="no time left")
     file = save(tmp_path, "file", run_)
-    code, out, _ = said(capsys, "--from", file)
+    code, out, _ = printed(capsys, "--from", file)
     assert code == 4 and "nothing was measured: resnet50 amp xla 256: not run: no time left" in out
 
 
 def test_the_report_obeys_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--batch", "256", "--rounds", "7"]
     file = save(tmp_path, "file", *on_each(), options=options)
-    _, out, _ = said(capsys, "--from", file, "--format", "json")
+    _, out, _ = printed(capsys, "--from", file, "--format", "json")
     report = json.loads(out)
     jsonschema.validate(report, bench_model.schema())
     first = report["rows"][0]
@@ -167,7 +167,7 @@ def test_a_saved_bench_says_the_same_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, again = save(tmp_path, "first", *on_each(slow=1500.0)), str(tmp_path / "again")
-    _, shown, _ = said(capsys, "--from", first, "--save", again, "--format", "json")
-    assert said(capsys, "--from", again, "--format", "json")[1] == shown
+    _, shown, _ = printed(capsys, "--from", first, "--save", again, "--format", "json")
+    assert printed(capsys, "--from", again, "--format", "json")[1] == shown
     assert run(["demo", BENCH]) == 0
     assert "Simulated, not real" in capsys.readouterr().out

@@ -22,9 +22,9 @@ def refused(capsys: pytest.CaptureFixture[str], line: str, code: int = 2) -> lis
         left = run(line.split())
     except SystemExit as stop:
         left = int(stop.code or 0)
-    told = capsys.readouterr()
-    assert (left, told.out) == (code, ""), told.err
-    return told.err.splitlines()
+    shown = capsys.readouterr()
+    assert (left, shown.out) == (code, ""), shown.err
+    return shown.err.splitlines()
 
 
 @pytest.mark.parametrize(

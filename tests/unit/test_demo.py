@@ -37,8 +37,8 @@ def test_a_packaged_file_is_what_the_builders_make(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_shows_what_it_is_there_for(name: str) -> None:
     results = diagnose(load(demos.build(name))).results
-    told = [r.code for r in results if r.outcome in ("fail", "warn", "could-not-run")]
-    assert told == SHOWS[name]
+    printed = [r.code for r in results if r.outcome in ("fail", "warn", "could-not-run")]
+    assert printed == SHOWS[name]
 
 
 FACES = [

@@ -19,14 +19,14 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_shows_what_was_put_in(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fleet", "doctor", str(saved), "--format", "json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["counts"]["machines"] == 40 and told["counts"]["unanswered"] == 3
-    groups = {group["code"]: len(group["machines"]) for group in told["groups"]}
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["counts"]["machines"] == 40 and printed["counts"]["unanswered"] == 3
+    groups = {group["code"]: len(group["machines"]) for group in printed["groups"]}
     assert groups == {"DRV-002": 6, "GPU-008": 7, "PCI-005": 1, "GPU-013": 1}
-    odd = {one["machine"] for one in told["attribute_outliers"] if "because" not in one}
+    odd = {one["machine"] for one in printed["attribute_outliers"] if "because" not in one}
     assert {"gpu08", "gpu25", "gpu33"} <= odd
-    assert [one["machine"] for one in told["rate_outliers"]] == ["gpu12"]
-    (shared,) = told["shared"]
+    assert [one["machine"] for one in printed["rate_outliers"]] == ["gpu12"]
+    (shared,) = printed["shared"]
     assert (shared["name"], shared["hosts"]) == ("rack-3", "gpu[17-19,21-24]")
 
 

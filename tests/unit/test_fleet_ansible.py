@@ -36,8 +36,8 @@ def test_why_a_machine_cannot_be_reached_is_told_alike_on_all(
     words: str, reason: str | None
 ) -> None:
     # where ssh's own words follow, they are passed on
-    told = words if reason is None else reason
-    assert outcomes.of_words(words, "unreachable") == ("unreachable", told)
+    shown = words if reason is None else reason
+    assert outcomes.of_words(words, "unreachable") == ("unreachable", shown)
 
 
 def test_a_long_or_hostile_reason_is_a_line() -> None:
@@ -67,21 +67,21 @@ class Running:
 
     def __init__(self, tmp_path: Path) -> None:
         self.folder = FleetFolder(tmp_path)
-        self.told: list[Member] = []
-        self.members = Members(self.folder, Asked([], 60.0), self.told.append)
+        self.shown: list[Member] = []
+        self.members = Members(self.folder, Asked([], 60.0), self.shown.append)
         self.run = ansible_collect._Collecting(self.members, str, tmp_path)
         for name in ("a", "../b", "c\x1b[31m"):
             self.run.on_event(Event(event="host", host=name, groups=["g"], places={"rack": "r1"}))
 
     def result(self, host: str, **more: object) -> Member:
         self.run.on_event(Event(event="result", host=host, **more))  # type: ignore[arg-type]
-        return self.told[-1]
+        return self.shown[-1]
 
 
 def test_events_become_members(tmp_path: Path) -> None:
     running = Running(tmp_path)
-    assert [member.outcome for member in running.told] == ["not-asked"] * 3
-    assert running.told[0].groups == [("group", "g"), ("rack", "r1")]
+    assert [member.outcome for member in running.shown] == ["not-asked"] * 3
+    assert running.shown[0].groups == [("group", "g"), ("rack", "r1")]
     assert (
         running.result("a", state="unreachable", words="No route to host").outcome == "unreachable"
     )
@@ -92,9 +92,9 @@ def test_events_become_members(tmp_path: Path) -> None:
         words="The envcheck_ask action failed to execute in the expected time frame (75)",
     )
     assert old.outcome == "timed-out"
-    said = {"garbage": True, "rc": 0, "size": 3, "words": "hi!"}
-    assert running.result("a", state="ok", said=said).outcome == "unreadable"
-    assert running.told[-1].groups
+    printed = {"garbage": True, "rc": 0, "size": 3, "words": "hi!"}
+    assert running.result("a", state="ok", said=printed).outcome == "unreadable"
+    assert running.shown[-1].groups
     running.result("not asked", state="ok")
     assert set(running.members.found) == {"a", "../b", "c\x1b[31m"}
 

@@ -30,8 +30,12 @@ def framed(header: bytes, body: bytes = b"") -> bytes:
 
 
 def test_what_a_machine_says_is_kept_bounded_and_printable() -> None:
-    told = json.dumps({"outcome": "exited", "code": 3, "said": "\x1b[31m" + "y" * 100_000})
-    for answer in (framed(told.encode()), b"\x1b]0;x\x07" * 100_000, b"@%s old \xff" % b"z" * 9000):
+    shown = json.dumps({"outcome": "exited", "code": 3, "printed": "\x1b[31m" + "y" * 100_000})
+    for answer in (
+        framed(shown.encode()),
+        b"\x1b]0;x\x07" * 100_000,
+        b"@%s old \xff" % b"z" * 9000,
+    ):
         found = outcomes.of_relayed(relay.read(answer, COOKIE, 1000), 60.0)
         assert found is not None and len(found[1]) < 300 and found[1].isprintable()
 
@@ -100,18 +104,18 @@ PYTHON = {
     ],
 )
 def test_a_python_that_lies_is_no_python(lie: dict[str, Any]) -> None:
-    told = [["/usr/bin/python3", answer(PYTHON)], ["/p", answer(PYTHON | lie)]]
-    found = planning.interpreters("gpu01", told)
+    shown = [["/usr/bin/python3", answer(PYTHON)], ["/p", answer(PYTHON | lie)]]
+    found = planning.interpreters("gpu01", shown)
     assert [one.path for one in found] == ["/usr/bin/python3"]
     assert len(found[0].tags) < 2000
 
 
-def answer(told: dict[str, Any]) -> str:
-    return "@envcheck{@" + json.dumps(told) + "@}envcheck@"
+def answer(shown: dict[str, Any]) -> str:
+    return "@envcheck{@" + json.dumps(shown) + "@}envcheck@"
 
 
 @pytest.mark.parametrize(
-    ("said", "result", "code"),
+    ("printed", "result", "code"),
     [
         ({"result": "installed", "exit_code": 0, "carried": 10**30}, "failed", 4),
         ({"result": "installed", "exit_code": 5}, "failed", 4),
@@ -127,12 +131,12 @@ def answer(told: dict[str, Any]) -> str:
     ],
 )
 def test_a_roll_out_believes_no_lie(
-    said: dict[str, Any], result: str, code: int, tmp_path: Path
+    printed: dict[str, Any], result: str, code: int, tmp_path: Path
 ) -> None:
     run = RolloutRun(["a", "b"], tmp_path, lambda end: None)
     for name in ("a", "b"):
         run.on_event(Event(event="begun", host=name))
-    run.on_event(Event(event="result", host="a", state="ok", said=said))
+    run.on_event(Event(event="result", host="a", state="ok", said=printed))
     end = run.ends["a"]
     assert (end.result, end.exit_code) == (result, code) and not run.stopped
     assert end.reason.isprintable() and len(end.reason) < 1200

@@ -20,12 +20,12 @@ def machine(name: str, *attributes: Attribute, **changes: Any) -> JudgedMachine:
     return JudgedMachine(name=name, attributes=list(attributes), **facts)
 
 
-def told(value: str, key: str = "driver.version", device: str = "") -> Attribute:
+def shown(value: str, key: str = "driver.version", device: str = "") -> Attribute:
     return Attribute(key=key, words=key, value=value, device=device)
 
 
 def valued(*values: str) -> list[JudgedMachine]:
-    return [machine(f"m{number}", told(value)) for number, value in enumerate(values)]
+    return [machine(f"m{number}", shown(value)) for number, value in enumerate(values)]
 
 
 def test_one_of_four_is_the_odd_one() -> None:
@@ -51,7 +51,7 @@ def test_two_camps_are_a_split_and_nobody_is_odd() -> None:
 
 
 def test_a_gpu_that_differs_from_its_own_machine_s_others_is_told_of_one_machine() -> None:
-    gpus = [told("B" if n == 3 else "A", "gpus.vbios", f"GPU {n}") for n in range(8)]
+    gpus = [shown("B" if n == 3 else "A", "gpus.vbios", f"GPU {n}") for n in range(8)]
     (odd,), splits = attribute_outliers("p", [machine("m", *gpus)])
     assert (odd.devices, odd.value, odd.usual, odd.of) == (["GPU 3"], "B", "A", 8)
     assert odd.per == "device" and splits == []
@@ -63,7 +63,7 @@ def nodes(swapped: str = "") -> list[JudgedMachine]:
         machine(
             name,
             *(
-                told(str(int((n < 2) == (name == swapped))), "gpus.numa", f"GPU {n}")
+                shown(str(int((n < 2) == (name == swapped))), "gpus.numa", f"GPU {n}")
                 for n in range(4)
             ),
         )
@@ -78,9 +78,9 @@ def test_what_belongs_to_a_gpu_s_place_is_not_odd() -> None:
 
 
 def test_a_package_that_one_machine_does_not_have() -> None:
-    numpy, torch = told("1.26", "packages.numpy"), told("2.6", "packages.torch")
+    numpy, torch = shown("1.26", "packages.numpy"), shown("2.6", "packages.torch")
     machines = [machine(f"m{n}", numpy, torch) for n in range(4)]
-    machines += [machine("bare", numpy), machine("unlooked", told("570"))]
+    machines += [machine("bare", numpy), machine("unlooked", shown("570"))]
     (odd,), _ = attribute_outliers("p", machines)
     assert (odd.machine, odd.value, odd.usual, odd.of) == ("bare", "", "2.6", 5)
 
@@ -94,8 +94,8 @@ def test_a_problem_about_the_same_is_pointed_to() -> None:
         message="",
         devices=["GPU 3 H100 at 0000:01:00.0"],
     )
-    wide = [told("16", "gpus.pcie_lanes", f"GPU {n}") for n in range(4)]
-    narrow = [*wide[:3], told("8", "gpus.pcie_lanes", "GPU 3")]
+    wide = [shown("16", "gpus.pcie_lanes", f"GPU {n}") for n in range(4)]
+    narrow = [*wide[:3], shown("8", "gpus.pcie_lanes", "GPU 3")]
     (odd,), _ = attribute_outliers(
         "p", [machine("m", *narrow, problems=[problem]), machine("n", *wide)]
     )

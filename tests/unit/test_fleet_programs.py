@@ -20,8 +20,8 @@ from envcheck.fleet.reports import as_json
 
 def test_json_obeys_its_schema() -> None:
     for found in (three(), everything(), fleet_result([])):
-        told = json.loads(as_json.render(found))
-        jsonschema.validate(told, as_json.schema())
+        printed = json.loads(as_json.render(found))
+        jsonschema.validate(printed, as_json.schema())
         assert msgspec.json.decode(as_json.render(found), type=FleetResult) == found
     jsonschema.validate(json.loads(as_json.render(hostile())), as_json.schema())
 

@@ -14,12 +14,14 @@ from envcheck.fleet.engines.outcomes import of_relayed
 COOKIE = "envcheck-0123"
 
 
-def packed(output: bytes, outcome: str = "exited", code: int | None = 0, said: str = "") -> bytes:
-    told = json.dumps({"outcome": outcome, "code": code, "said": said, "python": "3.6.15"})
+def packed(
+    output: bytes, outcome: str = "exited", code: int | None = 0, printed: str = ""
+) -> bytes:
+    shown = json.dumps({"outcome": outcome, "code": code, "said": printed, "python": "3.6.15"})
     data = base64.b64encode(zlib.compress(output))
     return b"\n@%s begin %s\n%s\n@%s end\n" % (
         COOKIE.encode(),
-        told.encode(),
+        shown.encode(),
         data,
         COOKIE.encode(),
     )
@@ -38,7 +40,7 @@ def test_an_answer_is_found_among_what_others_print() -> None:
         (packed(b"x" * 1001), "unreadable", "the answer is longer than a Snapshot may be"),
         (packed(b"", "flooded", None), "unreadable", "the answer is longer than a Snapshot may be"),
         (
-            packed(b"", code=2, said="envcheck-collector: /opt/tf: there is nothing\n"),
+            packed(b"", code=2, printed="envcheck-collector: /opt/tf: there is nothing\n"),
             "failed",
             "/opt/tf: there is nothing",
         ),

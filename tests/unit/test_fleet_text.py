@@ -16,7 +16,7 @@ from envcheck.fleet.reports import text, words
 
 
 @pytest.mark.parametrize(
-    ("states", "told"),
+    ("states", "printed"),
     [
         (["healthy"], "1 of 1 machine is healthy"),
         (["healthy"] * 3, "all 3 machines are healthy"),
@@ -29,9 +29,9 @@ from envcheck.fleet.reports import text, words
         ),
     ],
 )
-def test_the_verdict(states: list[str], told: str) -> None:
+def test_the_verdict(states: list[str], printed: str) -> None:
     machines = [machine(f"m{number}", state) for number, state in enumerate(states)]
-    assert words.verdict(fleet_result(machines)) == told
+    assert words.verdict(fleet_result(machines)) == printed
 
 
 def test_what_is_odd_is_told_with_the_many() -> None:

@@ -73,7 +73,7 @@ def report(snapshot: Snapshot | None = None, results: list[CheckResult] | None =
     return build(snapshot or whole(), Diagnosis(list(found)))
 
 
-def told(
+def shown(
     width: int, results: list[CheckResult] | None = None, verbose: bool = False, **style: Any
 ) -> str:
     page = Page(width=width, **style)
@@ -93,18 +93,18 @@ def test_many_systems_that_are_not_applicable_share_a_line_and_v_names_them() ->
         )
         for number in range(1, 20)
     ]
-    whole_text = told(80, [*many, RESULTS[0]])
+    whole_text = shown(80, [*many, RESULTS[0]])
     (line,) = [line for line in whole_text.splitlines() if line.startswith("  not applicable")]
     assert line == "  not applicable: 19 systems (reason b; reason c; reason a)"
-    full = " ".join(told(80, many, verbose=True).split())
+    full = " ".join(shown(80, many, verbose=True).split())
     assert all(one.title in full for one in many)
 
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_each_state_has_its_line(width: int) -> None:
-    assert told(80) == WIDE
-    assert all(len(line) <= width for line in told(width).splitlines())
-    plain = told(width, utf8=False)
+    assert shown(80) == WIDE
+    assert all(len(line) <= width for line in shown(width).splitlines())
+    plain = shown(width, utf8=False)
     assert plain.isascii() and "\x1b" not in plain
 
 

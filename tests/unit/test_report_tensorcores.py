@@ -70,8 +70,8 @@ def test_every_verdict_is_told_in_every_width(verdict: str, width: int) -> None:
 
 def test_what_is_not_proven_has_cause_evidence_and_remedy_once() -> None:
     text = shown(unhappy())
-    told = text[text.index("L1 FP16: not engaged – ") :]
-    assert told.startswith(
+    printed = text[text.index("L1 FP16: not engaged – ") :]
+    assert printed.startswith(
         "L1 FP16: not engaged – The sizes are not aligned.\n"
         "    bits: not tensor (no)\n"
         "    rate: not tensor (no)\n"
@@ -100,13 +100,13 @@ def test_a_remedy_that_a_finding_gives_is_not_given_again() -> None:
 def test_fp32_that_stays_fp32_is_no_fault() -> None:
     default = fp32("L2", framework="torch", setting="default")
     assert "not engaged –" not in shown([default])
-    told = msgspec.structs.replace(default, cause="PyTorch leaves TF32 off.")
-    text = shown([told])
-    override = msgspec.structs.replace(told, setting="override")
+    printed = msgspec.structs.replace(default, cause="PyTorch leaves TF32 off.")
+    text = shown([printed])
+    override = msgspec.structs.replace(printed, setting="override")
     assert "not engaged –" not in shown([override]), "it was set so for this run"
     assert "PyTorch FP32 default: not engaged – PyTorch leaves TF32 off.\n" in text
     assert "bits: not tensor" not in text
-    assert "\x1b[1;31mnot engaged" not in shown([told], colour=True)
+    assert "\x1b[1;31mnot engaged" not in shown([printed], colour=True)
     assert "\x1b[1;31mnot engaged" in shown([judged("not engaged")], colour=True)
     assert "\x1b[1;32mnot engaged" in shown([fp32(control=True)], colour=True)
     assert "\x1b[1;31mproven" in shown([judged(mode="fp32", control=True)], colour=True)

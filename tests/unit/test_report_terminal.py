@@ -145,5 +145,5 @@ def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> N
     assert text.endswith(
         "<home-1>, <host-2> stand for values that the Snapshot does not hold: put it in."
     )
-    known = shown(failed, restore=lambda told: re.sub("<[a-z]+-[0-9]>", "real", told))
+    known = shown(failed, restore=lambda printed: re.sub("<[a-z]+-[0-9]>", "real", printed))
     assert "stand for" not in known and "ls real/x real/y" in known

@@ -86,23 +86,23 @@ def test_an_index_that_does_not_answer_ends_the_plan() -> None:
 
 
 def test_what_a_machine_says_of_its_pythons() -> None:
-    told = (
+    shown = (
         '@envcheck{@{"version": "3.8.18", "implementation": "CPython", "architecture": "x86_64",'
         ' "abi": "cpython-38-x86_64-linux-gnu", "build": "x86_64-pc-linux-gnu", "debug": false,'
         ' "free_threaded": false, "path": "/usr/bin/python3.8", "in_environment": false,'
         ' "libc": "glibc 2.31", "has_venv": true}@}envcheck@'
     )
     pairs = [
-        ("/usr/bin/python3", told),
-        ("/usr/bin/python3", told),
+        ("/usr/bin/python3", shown),
+        ("/usr/bin/python3", shown),
         ("/opt/odd", "\x1b[2Jnot an answer"),
-        ("/opt/cut", told[:90]),
-        ("relative", told),
-        ("/opt/\x1b[31mred", told),
+        ("/opt/cut", shown[:90]),
+        ("relative", shown),
+        ("/opt/\x1b[31mred", shown),
     ]
     (found,) = planning.interpreters("gpu1", pairs)
     assert (found.path, found.version, found.found_in) == ("/usr/bin/python3", "3.8.18", "gpu1")
     assert found.tags[1].startswith("cp38-cp38-manylinux_2_31")
-    in_environment = told.replace('"in_environment": false', '"in_environment": true')
+    in_environment = shown.replace('"in_environment": false', '"in_environment": true')
     (found,) = planning.interpreters("gpu1", [("/home/me/venv/bin/python", in_environment)])
     assert found.path == "/usr/bin/python3.8"

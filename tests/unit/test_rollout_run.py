@@ -15,8 +15,8 @@ from envcheck.fleet.rollout.running import RolloutRun, worst
 STYLE = {"width": 80, "colour": False, "utf8": True}
 
 
-def told(host: str, state: str = "ok", **said: object) -> Event:
-    return Event(event="result", host=host, state=state, said=said)
+def shown(host: str, state: str = "ok", **printed: object) -> Event:
+    return Event(event="result", host=host, state=state, said=printed)
 
 
 def run_of(tmp_path: Path, *events: Event) -> RolloutRun:
@@ -30,7 +30,7 @@ def test_each_end_is_kept_with_its_wave(tmp_path: Path) -> None:
     run = run_of(
         tmp_path,
         Event(event="play"),
-        told(
+        shown(
             "a",
             result="installed",
             exit_code=0,
@@ -40,8 +40,8 @@ def test_each_end_is_kept_with_its_wave(tmp_path: Path) -> None:
             seconds=2,
         ),
         Event(event="play"),
-        told("b", "failed", result="failed", exit_code=5, words="no room"),
-        told("c", "skipped", result="not-begun"),
+        shown("b", "failed", result="failed", exit_code=5, words="no room"),
+        shown("c", "skipped", result="not-begun"),
     )
     a, b, c = run.ends.values()
     assert (a.result, a.wave, a.verdict, a.carried, a.seconds) == (
@@ -59,16 +59,16 @@ def test_each_end_is_kept_with_its_wave(tmp_path: Path) -> None:
 def test_what_a_machine_tells_may_be_anything(tmp_path: Path) -> None:
     run = run_of(
         tmp_path,
-        told("a", "failed", result="\x1b[2J", exit_code="5", words=["x"]),
-        told(
+        shown("a", "failed", result="\x1b[2J", exit_code="5", words=["x"]),
+        shown(
             "b",
             result="installed",
             exit_code=0,
             version="\x1b]0;owned\x07",
             verdict="well",
         ),
-        told("c", "failed", result="failed", exit_code=0, words="\x1b[31mred\nlines" * 1000),
-        told("stranger", result="installed", exit_code=0),
+        shown("c", "failed", result="failed", exit_code=0, words="\x1b[31mred\nlines" * 1000),
+        shown("stranger", result="installed", exit_code=0),
     )
     a, b, c = run.ends.values()
     assert (a.result, a.exit_code) == ("failed", 4)

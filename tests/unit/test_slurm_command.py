@@ -55,7 +55,7 @@ REFUSED = "srun: error: Unable to allocate resources: Invalid qos specification"
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome", "told"),
+    ("printed", "outcome", "shown"),
     [
         (BUSY, "not-asked", "busy (idle): Slurm did not give it within 15 s"),
         (REFUSED, "not-asked",
@@ -67,8 +67,10 @@ REFUSED = "srun: error: Unable to allocate resources: Invalid qos specification"
         ("srun: error: a\x1b[2Jb", "failed", "srun exited with status 1: a\\x1b[2Jb"),
     ],
 )  # fmt: skip
-def test_what_srun_says_of_a_node_that_it_did_not_reach(said: str, outcome: str, told: str) -> None:
+def test_what_srun_says_of_a_node_that_it_did_not_reach(
+    printed: str, outcome: str, shown: str
+) -> None:
     result = SimpleNamespace(
-        stderr=said.encode(), outcome="exited", describe=lambda: "exited with status 1"
+        stderr=printed.encode(), outcome="exited", describe=lambda: "exited with status 1"
     )
-    assert slurm.not_started(GPU, result, SlurmQuestion()) == (outcome, told)
+    assert slurm.not_started(GPU, result, SlurmQuestion()) == (outcome, shown)
