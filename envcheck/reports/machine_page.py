@@ -35,8 +35,7 @@ def render(report: Report, snapshot: Snapshot, *, name: str = "", back: str = ""
         _machine(snapshot, report),
         tensorcores.section(report, snapshot),
         acceleration.section(report, snapshot),
-        *_bench(snapshot),
-        *_soak(snapshot),
+        *_measured(snapshot),
         _checks(report, snapshot),
     ]
     problems = problem_sections(report.results, gpu_indices(snapshot), report.root)
@@ -93,33 +92,25 @@ def _machine(snapshot: Snapshot, report: Report) -> ReportSection:
     return ReportSection("machine", "The machine", summary, [table] if rows else [])
 
 
-def _bench(snapshot: Snapshot) -> Iterator[ReportSection]:
-    probe = None if snapshot.target is None else snapshot.target.bench
-    if probe is None:
-        return
+def _measured(snapshot: Snapshot) -> Iterator[ReportSection]:
+    """A bench and a soak, or why there is nothing to show of them."""
     from ..bench.results import results
-    from . import bench_table
+    from . import bench_table, soak
     from .bench_model import gpu_names
 
-    found = results(snapshot)
-    if found is None:
+    probe = None if snapshot.target is None else snapshot.target.bench
+    found = results(snapshot) if probe is not None else None
+    if found is not None:
+        yield from bench_table.sections(found, gpu_names(snapshot), found.bench.left_out)
+    elif probe is not None:
         about = f"nothing was measured: {probe.reason or probe.outcome}"
         yield ReportSection("bench", "Bench", about, [])
-    else:
-        yield from bench_table.sections(found, gpu_names(snapshot), found.bench.left_out)
-
-
-def _soak(snapshot: Snapshot) -> Iterator[ReportSection]:
-    probe = snapshot.machine.soak
-    if probe is None:
-        return
-    if probe.facts is None:
-        about = f"nothing was measured: {probe.reason or probe.outcome}"
+    soaked = snapshot.machine.soak
+    if soaked is not None and soaked.facts is not None:
+        yield soak.section(soaked.facts)
+    elif soaked is not None:
+        about = f"nothing was measured: {soaked.reason or soaked.outcome}"
         yield ReportSection("soak", "Soak", about, [])
-    else:
-        from . import soak
-
-        yield soak.section(probe.facts)
 
 
 def _checks(report: Report, snapshot: Snapshot) -> ReportSection:

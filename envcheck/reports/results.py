@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..facts.evidence import Evidence
-from ..findings.causes import Finding, Level, Param
+from ..findings.causes import Level, Param
 from ..findings.model import CheckResult, Diagnosis, Outcome, Unjudged
 from ..findings.remedy import Remedy
 from ..findings.subjects import Subject, joined
@@ -47,10 +47,10 @@ AnyResult = CheckResult | ReportedResult
 
 
 def reported_results(diagnosis: Diagnosis) -> list[ReportedResult]:
-    return [reported(result) for result in diagnosis.results]
+    return [_reported(result) for result in diagnosis.results]
 
 
-def reported(result: CheckResult) -> ReportedResult:
+def _reported(result: CheckResult) -> ReportedResult:
     return ReportedResult(
         code=result.code,
         area=result.area,
@@ -59,19 +59,18 @@ def reported(result: CheckResult) -> ReportedResult:
         reason=result.reason,
         detail=result.detail,
         consequence_of=result.consequence_of,
-        findings=[reported_finding(finding) for finding in result.findings],
+        findings=[
+            ReportedFinding(
+                cause=one.cause.key,
+                level=one.level,
+                headline=one.headline,
+                message=one.message,
+                params=one.params,
+                subjects=one.subjects,
+                evidence=one.evidence,
+                remedy=one.remedy,
+            )
+            for one in result.findings
+        ],
         unjudged=result.unjudged,
-    )
-
-
-def reported_finding(finding: Finding) -> ReportedFinding:
-    return ReportedFinding(
-        cause=finding.cause.key,
-        level=finding.level,
-        headline=finding.headline,
-        message=finding.message,
-        params=finding.params,
-        subjects=finding.subjects,
-        evidence=finding.evidence,
-        remedy=finding.remedy,
     )

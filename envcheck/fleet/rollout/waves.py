@@ -8,16 +8,14 @@ from ...exit_codes import UsageError
 
 DEFAULT = "1,10%,100%"
 
-_ONE = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<percent>%?)")
-_MOST = re.compile(r"(?P<number>\d{1,6})(?P<percent>%?)")
+_AMOUNT = re.compile(r"(\d{1,6})(%?)", re.ASCII)
 
 
 def parse(text: str) -> list[str]:
     """ "1,10%,100%" as a list. Raises UsageError."""
     waves = [one.strip() for one in text.split(",")]
     for one in waves:
-        found = _ONE.fullmatch(one)
-        if found is None or (found["percent"] and int(found["number"]) > 100):
+        if not _is_amount(one) or not int(one.removesuffix("%")):
             raise UsageError(
                 f"--waves {text}: {one!r} is neither a number of machines nor a percentage",
                 hint=f"--waves {DEFAULT} is one machine, then a tenth of all, then the rest",
@@ -40,10 +38,12 @@ def sizes(waves: list[str], count: int) -> list[int]:
 
 def max_fail(text: str) -> str:
     """A number of machines or a share of them. Raises UsageError."""
-    found = _MOST.fullmatch(text.strip())
-    if found is None or (found["percent"] and int(found["number"]) > 100):
-        raise UsageError(
-            f"--max-fail {text}: neither a number of machines nor a percentage",
-            hint="--max-fail 2, or --max-fail 5%",
-        )
-    return found[0]
+    if not _is_amount(text.strip()):
+        words = "neither a number of machines nor a percentage"
+        raise UsageError(f"--max-fail {text}: {words}", hint="--max-fail 2, or --max-fail 5%")
+    return text.strip()
+
+
+def _is_amount(text: str) -> bool:
+    found = _AMOUNT.fullmatch(text)
+    return found is not None and not (found[2] and int(found[1]) > 100)
