@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from faulty import card, run, themes
-from faulty.score import told
+from faulty.score import shown
 from world.enter import NoNamespaces, prepare
 from world.libraries import NoCompiler
 
@@ -53,7 +53,7 @@ def test_a_fault_is_named_with_what_mends_it(name: str) -> None:
 @pytest.mark.parametrize("name", card.well())
 def test_nothing_is_told_of_a_healthy_machine(name: str) -> None:
     report = run.report(card.well()[name])
-    assert [(one.code, one.words) for one in told(report)] == []
+    assert [(one.code, one.words) for one in shown(report)] == []
     assert report["status"] == "healthy"
 
 
