@@ -396,10 +396,3 @@ def _members(keeper: int) -> list[tuple[int, str]]:
                     found.append((int(entry.name), words.decode(errors="replace").strip()))
         return found
     return []
-
-
-def kill_slurmd(cluster: SlurmCluster, name: str) -> None:
-    """As if its plug was pulled."""
-    for pid, text in _members(cluster.keeper.pid):
-        if "slurmd" in text and f" -N {name} " in text:
-            os.kill(pid, signal.SIGKILL)

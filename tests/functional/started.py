@@ -21,7 +21,6 @@ from processes import PATIENCE
 
 from envcheck.install.engine import EngineName, Start, Wiring
 
-NONE = Wiring(kind="none", arguments=[])
 VERSION = "23.03-tf1-0badf00d"
 
 

@@ -19,7 +19,6 @@ from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 
-ROOT = Path(__file__).resolve().parents[2]
 KINDS = {"pci": Pci, "kernel": Kernel}
 
 

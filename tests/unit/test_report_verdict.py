@@ -16,8 +16,6 @@ from envcheck.facts.snapshot import Snapshot
 from envcheck.reports import terminal
 from envcheck.reports.model import Report, build
 
-LONG = "a finding that takes a lot of the line and then some more of it"
-
 
 def judged(snapshot: Snapshot, **only: Any) -> Report:
     return build(snapshot, diagnose(snapshot, **only))

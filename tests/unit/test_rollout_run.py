@@ -12,8 +12,6 @@ from envcheck.fleet.rollout.model import (
 )
 from envcheck.fleet.rollout.running import RolloutRun, worst
 
-STYLE = {"width": 80, "colour": False, "utf8": True}
-
 
 def shown(host: str, state: str = "ok", **printed: object) -> Event:
     return Event(event="result", host=host, state=state, said=printed)

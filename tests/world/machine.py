@@ -13,7 +13,6 @@ from .kernel_tree import extended_space, kernel_module, modinfo
 
 LIB = "/usr/lib/x86_64-linux-gnu"
 DEVICES = "/sys/bus/pci/devices"
-GIB = 1 << 30
 
 
 @dataclass(frozen=True)
