@@ -95,14 +95,14 @@ def add(
 
 def libraries(binaries: Iterable[Path]) -> list[Path]:
     """The shared libraries that they load, and the loader, under the names by which they are loaded."""
-    told = subprocess.run(
+    output = subprocess.run(
         ["ldd", *binaries],
         capture_output=True,
         text=True,
         check=False,  # a library that has no dependencies is an error to it
         env={"PATH": os.environ["PATH"]},
     ).stdout
-    found = re.findall(r"(?:=> |^\s+)(/\S+) \(0x", told, re.MULTILINE)
+    found = re.findall(r"(?:=> |^\s+)(/\S+) \(0x", output, re.MULTILINE)
     return [Path(one) for one in sorted(set(found))]
 
 

@@ -60,10 +60,10 @@ class OpenPage:
     def troubles(self) -> list[str]:
         """All that a good page has nothing of: console messages, errors, requests, dialogs."""
         return [
-            *(f"console: {told}" for told in self.console),
-            *(f"error: {told}" for told in self.errors),
+            *(f"console: {text}" for text in self.console),
+            *(f"error: {text}" for text in self.errors),
             *(f"network: {url}" for url in self.asked),
-            *(f"dialog: {told}" for told in self.dialogs),
+            *(f"dialog: {text}" for text in self.dialogs),
         ]
 
     def overflowing(self) -> list[str]:
@@ -117,7 +117,7 @@ class OpenPage:
         paper.set_content("<textarea></textarea>")
         found = []
         for number in range(self.page.locator(button).count()):
-            told = NOTHING
+            result = NOTHING
             for pause in (30, 200, 1000):  # the clipboard is written some time after the click
                 paper.fill("textarea", NOTHING)
                 paper.focus("textarea")
@@ -130,10 +130,10 @@ class OpenPage:
                 paper.focus("textarea")
                 paper.keyboard.press("Control+A")
                 paper.keyboard.press("Control+V")
-                told = paper.input_value("textarea")
-                if told != NOTHING:
+                result = paper.input_value("textarea")
+                if result != NOTHING:
                     break
-            found.append("" if told == NOTHING else told)
+            found.append("" if result == NOTHING else result)
         paper.close()
         return found
 

@@ -81,10 +81,10 @@ def demo(folder: Path, *, payload: int = 200_000, access: Access | None = None) 
 def sentence(result: subprocess.CompletedProcess[bytes], code: int) -> str:
     """The last sentence of a refusal that says on stderr how far it got."""
     lines = result.stderr.decode().splitlines()
-    told = [line for line in lines if not line.startswith(("hint: ", "    "))]
-    assert result.returncode == code, told
+    found = [line for line in lines if not line.startswith(("hint: ", "    "))]
+    assert result.returncode == code, found
     assert result.stdout == b"" and "Traceback" not in result.stderr.decode()
-    return told[-1]
+    return found[-1]
 
 
 def the_registry() -> list[str]:

@@ -76,10 +76,12 @@ class DockerDaemon:
             timeout=seconds,
             check=False,
         )
-        told = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        output = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         if code is not None and done.returncode != code:
-            raise Refused(f"docker {arguments[0]}: {done.returncode}: {told[1].strip() or told[0]}")
-        return subprocess.CompletedProcess(done.args, done.returncode, *told)
+            raise Refused(
+                f"docker {arguments[0]}: {done.returncode}: {output[1].strip() or output[0]}"
+            )
+        return subprocess.CompletedProcess(done.args, done.returncode, *output)
 
     def image(self, kind: str) -> str:
         """The name of an image of that kind (base_images.KINDS), in this storage."""
@@ -89,13 +91,13 @@ class DockerDaemon:
 
     def id_of(self, image: str) -> str:
         """The image's id: 64 hex digits."""
-        told = self.docker("image", "inspect", "--format", "{{.Id}}", image).stdout.strip()
-        return told.removeprefix("sha256:")
+        output = self.docker("image", "inspect", "--format", "{{.Id}}", image).stdout.strip()
+        return output.removeprefix("sha256:")
 
     def images(self) -> set[str]:
         """The ids of all images, without prefix."""
-        told = self.docker("images", "--all", "--quiet", "--no-trunc").stdout
-        return {line.removeprefix("sha256:") for line in told.split()}
+        output = self.docker("images", "--all", "--quiet", "--no-trunc").stdout
+        return {line.removeprefix("sha256:") for line in output.split()}
 
     def containers(self) -> set[str]:
         """The ids of all containers, running or not."""

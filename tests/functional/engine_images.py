@@ -25,10 +25,10 @@ def served(folder: Path, content: bytes = b"hello") -> Iterator[Image]:
 
 
 def described(pushed: image_registry.Pushed, reference: str) -> Image:
-    told = json.loads(pushed.body)
+    report = json.loads(pushed.body)
     blobs = [
         Blob(digest=one["digest"], size=one["size"], media_type=one["mediaType"])
-        for one in (told["config"], *told["layers"])
+        for one in (report["config"], *report["layers"])
     ]
     return Image(
         reference=reference,

@@ -146,7 +146,7 @@ def _link(entry: dict[str, Any]) -> str:
         why = "" if entry["yanked"] is True else html.escape(entry["yanked"])
         attributes.append(f'data-yanked="{why}"')
     if "core-metadata" in entry:
-        told = entry["core-metadata"]
-        value = "true" if told is True else f"sha256={told['sha256']}"
+        result = entry["core-metadata"]
+        value = "true" if result is True else f"sha256={result['sha256']}"
         attributes += [f'data-core-metadata="{value}"', f'data-dist-info-metadata="{value}"']
     return f"<a {' '.join(attributes)}>{entry['filename']}</a><br/>"

@@ -93,8 +93,8 @@ class Environment:
     @property
     def doctor(self) -> dict[str, dict[str, Any]]:
         """What the doctor said of the new environment before it was called installed, by code."""
-        told = json.loads((self.prefix / ".envcheck" / "doctor.json").read_text())
-        return {result["code"]: result for result in told["results"]}
+        report = json.loads((self.prefix / ".envcheck" / "doctor.json").read_text())
+        return {result["code"]: result for result in report["results"]}
 
     @property
     def site_packages(self) -> Path:

@@ -30,12 +30,12 @@ def find(minor: int, major: int = 3) -> str | None:
     for candidate in filter(None, candidates):
         asked = [candidate, "-c", "import sys; print(sys.version_info[1])"]
         try:
-            told = subprocess.run(
+            result = subprocess.run(
                 asked, capture_output=True, text=True, timeout=PATIENCE, check=False
             )
         except (OSError, subprocess.TimeoutExpired):
             continue
-        if told.returncode == 0 and told.stdout.strip() == str(minor):
+        if result.returncode == 0 and result.stdout.strip() == str(minor):
             return candidate
     return None
 

@@ -87,6 +87,6 @@ def _make(folder: Path, wanted: Wanted) -> None:
         )
         if done.returncode:
             shutil.rmtree(draft)
-            said = (done.stderr.strip().splitlines() or ["no word"])[-1]
-            pytest.skip(f"{folder.name} cannot be had from the configured index: {said[:200]}")
+            errors = (done.stderr.strip().splitlines() or ["no word"])[-1]
+            pytest.skip(f"{folder.name} cannot be had from the configured index: {errors[:200]}")
     draft.rename(folder)

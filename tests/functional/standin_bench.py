@@ -22,11 +22,11 @@ import json, sys
 import msgspec
 from envcheck import collection
 from envcheck.facts.bench import BenchRow
-said = json.loads(sys.argv[1])
-rows = [BenchRow(what="mlp", model="mlp", style="torch", **row) for row in said.pop("rows")]
-target, where = said.pop("target"), said.pop("where", None)
+given = json.loads(sys.argv[1])
+rows = [BenchRow(what="mlp", model="mlp", style="torch", **row) for row in given.pop("rows")]
+target, where = given.pop("target"), given.pop("where", None)
 events = []
-work = collection.Work(seconds=200.0, bench=collection.BenchWork(asked=["mlp"], rows=rows, **said))
+work = collection.Work(seconds=200.0, bench=collection.BenchWork(asked=["mlp"], rows=rows, **given))
 if where is not None:
     from envcheck.cli import sources
     seen = sources.live(where, redact=False, quiet=True).snapshot
@@ -58,23 +58,23 @@ class Bench:
         changes = self.variables | {"TMPDIR": f"{self.home}/tmp", "STANDIN": json.dumps(standin)}
         return environment(PYTHONPATH=str(self.root), **changes)
 
-    def argv(self, *rows: dict[str, Any], **said: Any) -> list[str]:
-        told = {"rows": list(rows), "target": str(self.target), "seconds": 0.1} | said
-        told = {"repetitions": 3, "warm_up": 0.3} | told
-        return [sys.executable, "-c", ROWS, json.dumps(told)]
+    def argv(self, *rows: dict[str, Any], **given: Any) -> list[str]:
+        params = {"rows": list(rows), "target": str(self.target), "seconds": 0.1} | given
+        params = {"repetitions": 3, "warm_up": 0.3} | params
+        return [sys.executable, "-c", ROWS, json.dumps(params)]
 
-    def rows(self, *rows: dict[str, Any], standin: Any = None, **said: Any) -> dict[str, Any]:
+    def rows(self, *rows: dict[str, Any], standin: Any = None, **given: Any) -> dict[str, Any]:
         """{name: RowRun as JSON}."""
         done = subprocess.run(
-            self.argv(*rows, **said),
+            self.argv(*rows, **given),
             cwd=self.root, env=self.environment(**(standin or {})), capture_output=True, timeout=PATIENCE,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr.decode()
-        told = json.loads(done.stdout)
-        self.events = told["events"]
-        assert told["bench"]["outcome"] == "ok", told["bench"]
-        self.bench = told["bench"]["facts"]
+        report = json.loads(done.stdout)
+        self.events = report["events"]
+        assert report["bench"]["outcome"] == "ok", report["bench"]
+        self.bench = report["bench"]["facts"]
         return {run["row"]["name"]: run for run in self.bench["rows"]}
 
     def left(self) -> list[str]:
@@ -97,8 +97,8 @@ def write_torch(packages: Path) -> None:
     (packages / "torch/__init__.py").write_text("__version__ = '2.9.0+standin'\n")
     metadata = packages / "torch-2.9.0+standin.dist-info"
     metadata.mkdir()
-    said = "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0+standin\n"
-    (metadata / "METADATA").write_text(said)
+    text = "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0+standin\n"
+    (metadata / "METADATA").write_text(text)
     (metadata / "RECORD").write_text("torch/__init__.py,,\n")
 
 

@@ -51,10 +51,10 @@ def put_archive(server: BadServer, archive: Path, *, tag: str = "1") -> dict[str
         assert index is not None
         described = json.loads(index.read())["manifests"][0]
         body = read(described["digest"])
-        told = json.loads(body)
+        report = json.loads(body)
         for wanted in (tag, described["digest"]):
             server.file(manifest(wanted), body, content_type=described["mediaType"])
-        for one in (told["config"], *told["layers"]):
+        for one in (report["config"], *report["layers"]):
             data = read(one["digest"])
             server.file(blob(data), data)
-    return {f"/v2/{REPOSITORY}/blobs/{one['digest']}": one["size"] for one in told["layers"]}
+    return {f"/v2/{REPOSITORY}/blobs/{one['digest']}": one["size"] for one in report["layers"]}

@@ -28,20 +28,20 @@ class StandinTraining:
     parameters = 1234
 
     def __init__(self, torch, row, place):
-        said = json.loads(os.environ.get("STANDIN", "{}")).get(row["name"], {})
-        self.said, self.runs = said, 0
+        faults = json.loads(os.environ.get("STANDIN", "{}")).get(row["name"], {})
+        self.faults, self.runs = faults, 0
         Path(os.environ["TMPDIR"], "left").write_text("a file that nobody removes")
-        if said.get("orphan"):  # in a session of its own, as a framework's helper might be
+        if faults.get("orphan"):  # in a session of its own, as a framework's helper might be
             subprocess.Popen(
                 [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
             )
 
     def run(self, steps):
         self.runs += 1
-        at = {what: self.said.get(what) for what in ("kill", "exit", "flood", "rubbish")}
+        at = {what: self.faults.get(what) for what in ("kill", "exit", "flood", "rubbish")}
         at = {what for what, run in at.items() if run == self.runs}
         if "kill" in at:
-            sys.stderr.write("cuda: out of memory\n" if self.said.get("memory") else "farewell\n")
+            sys.stderr.write("cuda: out of memory\n" if self.faults.get("memory") else "farewell\n")
             sys.stderr.flush()
             os.kill(os.getpid(), signal.SIGKILL)
         if "exit" in at:
@@ -52,13 +52,13 @@ class StandinTraining:
             rude = '@envcheck {"result": {"seconds": NaN, "steps": 1}, "of": "repetition"}\n\x1b[31m\xff'
             os.write(1, rude.encode("latin-1") * 1000)
         for _step in range(steps):
-            time.sleep(self.said.get("step", 0.002))
+            time.sleep(self.faults.get("step", 0.002))
         return 0
 
     def loss(self):  # is asked after each repetition
-        if "at" in self.said:
-            Path(self.said["at"]).touch()
-        return float("nan") if self.said.get("nan") else 1.0
+        if "at" in self.faults:
+            Path(self.faults["at"]).touch()
+        return float("nan") if self.faults.get("nan") else 1.0
 
     def evidence(self):
         return {"products": 3, "precision": os.environ["STANDIN_PRECISION"]}

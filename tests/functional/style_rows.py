@@ -31,7 +31,7 @@ from envcheck.collector.bench import styles
 from envcheck.collector.bench.styles import Place
 from envcheck.collector.kernels.failures import NotSupported
 
-def told(row, style, framework):
+def reported(row, style, framework):
     try:
         training = style.build(framework, row, Place(**row.pop("place")))
         return WORK(training, row)
@@ -51,7 +51,7 @@ def WORK(training, row):
 rows = json.load(sys.stdin)
 style = styles.load(rows[0]["style"])
 framework = __import__(style.FRAMEWORK)
-print("@" + json.dumps([told(row, style, framework) for row in rows]))
+print("@" + json.dumps([reported(row, style, framework) for row in rows]))
 """
 
 
@@ -97,5 +97,5 @@ def answer(child: subprocess.Popen[str], seconds: float = 500) -> list[dict[str,
     return found
 
 
-def told(rows: list[dict[str, Any]], target: str, **options: Any) -> list[dict[str, Any]]:
+def reported(rows: list[dict[str, Any]], target: str, **options: Any) -> list[dict[str, Any]]:
     return answer(start(rows, target, **options))

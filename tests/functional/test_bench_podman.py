@@ -59,8 +59,8 @@ def test_the_first_ctrl_c_keeps_what_is_done_inside(
         if b"'measure'" in line and b"'round': 3" in line:
             break
     process.send_signal(signal.SIGINT)
-    told, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, said.decode()
-    facts = json.loads(told)["bench"]["facts"]
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors.decode()
+    facts = json.loads(output)["bench"]["facts"]
     assert facts["interrupted"] and facts["inside"] == where
     assert facts["rows"][0]["outcome"] == "interrupted" and facts["rows"][0]["repetitions"]

@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 import pytest
-from style_rows import answer, row, start, told
+from style_rows import answer, reported, row, start
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ AMP = {"precision": "amp", "half": "bfloat16"}
 
 def ask(name: str, *asked: tuple[str, dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
     rows = [row(name.split()[0], model, **fields) for model, fields in asked]
-    return told(rows, STYLES[name], **options)
+    return reported(rows, STYLES[name], **options)
 
 
 @functools.cache

@@ -25,12 +25,12 @@ def test_a_machine_that_worked_has_no_failure(file: Path, tmp_path: Path) -> Non
     assert collected.returncode == 0, collected.stderr
     result = envcheck("doctor", "--from", snapshot, "--format", "json")
     report = json.loads(result.stdout)
-    told = {r["code"]: r for r in report["results"]}
-    assert result.returncode == 0, [r for r in told.values() if r["outcome"] == "fail"]
-    assert not [c for c, r in told.items() if r["outcome"] in ("fail", "could-not-run")]
+    by_name = {r["code"]: r for r in report["results"]}
+    assert result.returncode == 0, [r for r in by_name.values() if r["outcome"] == "fail"]
+    assert not [c for c, r in by_name.items() if r["outcome"] in ("fail", "could-not-run")]
     # It knows GPUs, and nothing of the rest of the machine: that is skipped, and not passed.
-    assert told["GPU-001"]["outcome"] == "pass"
-    for code, check in told.items():
+    assert by_name["GPU-001"]["outcome"] == "pass"
+    for code, check in by_name.items():
         if code.startswith(
             ("HOST-", "PCI-", "KRN-", "CTR-", "PKG-", "LIB-", "FRM-", "CFG-", "ENV-")
         ):
@@ -85,11 +85,11 @@ def test_what_somebody_pasted_needs_no_snapshot(how: str, tmp_path: Path) -> Non
 def test_a_pasted_document_says_which_releases_fit_its_gpu(tmp_path: Path) -> None:
     sent = tmp_path / "mail.txt"
     sent.write_text(SENT)
-    told = envcheck(
+    output = envcheck(
         "releases", "nvidia-tf1", "--from", sent, "--format", "json", "--all"
     ).stdout.decode()
-    assert "compute capability 9.0" in told
-    assert "compute capability of" not in told
+    assert "compute capability 9.0" in output
+    assert "compute capability of" not in output
 
 
 def test_an_error_somebody_pasted_is_judged(tmp_path: Path) -> None:

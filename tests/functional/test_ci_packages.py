@@ -61,10 +61,10 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-@pytest.mark.parametrize(("then", "said"), [("true", ""), ("exit 100", "could not be installed")])
-def test_no_service_starts_and_the_guard_goes(machine: Machine, then: str, said: str) -> None:
-    out, told = machine.install(then=then)
-    assert out == "went on\n" and said in told
+@pytest.mark.parametrize(("then", "text"), [("true", ""), ("exit 100", "could not be installed")])
+def test_no_service_starts_and_the_guard_goes(machine: Machine, then: str, text: str) -> None:
+    out, result = machine.install(then=then)
+    assert out == "went on\n" and text in result
     assert (machine.folder / "seen").read_text().endswith("exit 101\n")
     assert (machine.folder / "asked").read_text().split()[-1] == "one", "nobody knows the other"
     assert not machine.policy.exists()
@@ -97,10 +97,10 @@ def test_the_guard_goes_with_whoever_is_interrupted(machine: Machine, number: in
 
 
 def test_without_root_or_apt_it_goes_on(machine: Machine) -> None:
-    out, told = machine.install(then="true", root=False)
-    assert out == "went on\n" and "only root installs packages" in told
+    out, output = machine.install(then="true", root=False)
+    assert out == "went on\n" and "only root installs packages" in output
     assert not (machine.folder / "seen").exists()
     (machine.bin / "apt-get").unlink()
-    out, told = machine.start(CI / "engines").communicate(timeout=PATIENCE)
+    out, output = machine.start(CI / "engines").communicate(timeout=PATIENCE)
     assert out == f"{machine.folder}/.cache/envcheck-ci/engines\n"
-    assert told.count("ci: no apt-get here") == 3 and len(told.splitlines()) == 3
+    assert output.count("ci: no apt-get here") == 3 and len(output.splitlines()) == 3

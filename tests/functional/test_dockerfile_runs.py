@@ -60,11 +60,11 @@ def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
     with serve(public, tmp_path / "p") as first, serve(own, tmp_path / "o") as second:
         more = SDIST.format(url=second.url, sha256=sha256(public / "gast-0.2.2.tar.gz"))
         stack = stack_file(tmp_path / "demo.toml", "1.0", more=more)
-        told = Home(tmp_path / "home").envcheck(
+        result = Home(tmp_path / "home").envcheck(
             "install", "--stack", stack, "--index", first.url, "--python", sys.executable,
             "--dockerfile", context,
         )  # fmt: skip
-        assert told.returncode == 0, told.stderr.decode()
+        assert result.returncode == 0, result.stderr.decode()
         dockerfile = (context / "Dockerfile").read_text()
         (root / "bin").mkdir()
         (root / "bin" / "python3").symlink_to(Path(sys.executable).resolve())
