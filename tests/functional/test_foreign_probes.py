@@ -127,13 +127,13 @@ def test_a_probe_that_cannot_be_found_is_a_problem(
     monkeypatch.setattr(plugins, "_problems", set())
     try:
         assert plugins.probe_files() == {"fans": tmp_path / "acme_fans.py"}
-        told = {p.name: p for p in plugins.all_problems()}
-        assert {p.package for p in told.values()} == {"acme"}
-        assert told["nvml"].reason == "envcheck itself has one of this name"
-        assert told["missing"].reason == "there is no file of a module no_such_module.at_all"
-        assert told["dies"].reason == "there is no file of a module acme_dies.inner"
-        assert "identifier" in told["a-b"].reason
-        assert told["x"].reason.startswith("AssertionError: nobody imports this")
+        by_name = {p.name: p for p in plugins.all_problems()}
+        assert {p.package for p in by_name.values()} == {"acme"}
+        assert by_name["nvml"].reason == "envcheck itself has one of this name"
+        assert by_name["missing"].reason == "there is no file of a module no_such_module.at_all"
+        assert by_name["dies"].reason == "there is no file of a module acme_dies.inner"
+        assert "identifier" in by_name["a-b"].reason
+        assert by_name["x"].reason.startswith("AssertionError: nobody imports this")
     finally:
         plugins.entry_points.cache_clear()
         plugins._is_any_installed.cache_clear()

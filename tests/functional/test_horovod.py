@@ -76,8 +76,8 @@ def test_it_was_built_for_this_tensorflow(made: Environment) -> None:
 
 def test_what_it_was_built_with_is_read_from_its_file(made: Environment) -> None:
     (folder,) = Path(made.prefix).glob("lib/python3.*/site-packages/horovod/tensorflow")
-    told = horovod.extension("tensorflow", str(folder), "mpi_lib*.so")
-    assert (told["operations"], told["nccl"]["unavailable"]) == (["gloo"], "absent")
+    result = horovod.extension("tensorflow", str(folder), "mpi_lib*.so")
+    assert (result["operations"], result["nccl"]["unavailable"]) == (["gloo"], "absent")
 
 
 def test_two_processes_add_up(made: Environment, tmp_path: Path) -> None:
@@ -93,5 +93,5 @@ def test_two_processes_add_up(made: Environment, tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    told = set(re.findall(r"rank \d of \d: \[.*?\]", done.stdout))
-    assert told == {"rank 0 of 2: [3.0, 3.0]", "rank 1 of 2: [3.0, 3.0]"}
+    output = set(re.findall(r"rank \d of \d: \[.*?\]", done.stdout))
+    assert output == {"rank 0 of 2: [3.0, 3.0]", "rank 1 of 2: [3.0, 3.0]"}

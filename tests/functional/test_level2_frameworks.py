@@ -72,7 +72,7 @@ def params(framework: str, **changed: Any) -> str:
     return json.dumps({**whole, **changed})
 
 
-def heard(argv: list[str], **environment: str) -> tuple[probing.Reported, int]:
+def reported(argv: list[str], **environment: str) -> tuple[probing.Reported, int]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NVIDIA", "CUBLAS"))}
     ended = subprocess.run(
         argv,
@@ -81,15 +81,15 @@ def heard(argv: list[str], **environment: str) -> tuple[probing.Reported, int]:
         timeout=PATIENCE,
         check=False,
     )
-    told = probing.Reported(ended.stdout)
-    assert told.run or told.modes, ended.stderr.decode()[-2000:]
-    for mode in told.modes.values():
+    output = probing.Reported(ended.stdout)
+    assert output.run or output.modes, ended.stderr.decode()[-2000:]
+    for mode in output.modes.values():
         msgspec.convert(mode, ModeRun, strict=True)
-    return told, ended.returncode
+    return output, ended.returncode
 
 
 def level2(python: str, framework: str, **environment: str) -> tuple[probing.Reported, int]:
-    return heard(probing.level([python], "level2", json.loads(params(framework))), **environment)
+    return reported(probing.level([python], "level2", json.loads(params(framework))), **environment)
 
 
 @pytest.fixture
@@ -102,11 +102,11 @@ def made_up(tmp_path: Path) -> str:
 @pytest.mark.parametrize("minor", [6, sys.version_info[1]])
 def test_a_framework_that_sees_no_gpu_says_so_of_every_mode(made_up: str, minor: int) -> None:
     python = probing.interpreter(minor)
-    told, code = level2(python, "torch", PYTHONPATH=made_up, SEES="no", STICKY="no")
-    assert (code, told.done, told.run["framework_version"]) == (0, True, "0.0")
-    assert list(told.modes) == KEYS
-    assert {mode["outcome"] for mode in told.modes.values()} == {"not-supported"}
-    assert "torch.cuda.is_available() is False" in told.modes["fp32/default"]["reason"]
+    result, code = level2(python, "torch", PYTHONPATH=made_up, SEES="no", STICKY="no")
+    assert (code, result.done, result.run["framework_version"]) == (0, True, "0.0")
+    assert list(result.modes) == KEYS
+    assert {mode["outcome"] for mode in result.modes.values()} == {"not-supported"}
+    assert "torch.cuda.is_available() is False" in result.modes["fp32/default"]["reason"]
 
 
 # -- real frameworks, on the processor: everything but the GPU is as it is there
@@ -150,16 +150,16 @@ def real(
 def test_a_real_framework_is_measured_on_its_cpu(real: tuple[str, str, str]) -> None:
     framework, python, device = real
     argv = [python, "-c", ON_CPU, str(probing.REPOSITORY), params(framework), device]
-    told, code = heard(argv)
-    assert (code, told.done, list(told.modes)) == (0, True, KEYS)
-    default = told.modes["fp32/default"]
-    switched = {default["call"], told.modes["fp32/switch-off"]["call"]}
-    if told.modes["tf32/switch-on"]["outcome"] == "not-supported":  # TensorFlow 1 has no switch
+    result, code = reported(argv)
+    assert (code, result.done, list(result.modes)) == (0, True, KEYS)
+    default = result.modes["fp32/default"]
+    switched = {default["call"], result.modes["fp32/switch-off"]["call"]}
+    if result.modes["tf32/switch-on"]["outcome"] == "not-supported":  # TensorFlow 1 has no switch
         assert len(switched) == 1
     else:
-        switched.add(told.modes["tf32/switch-on"]["call"])
+        switched.add(result.modes["tf32/switch-on"]["call"])
         assert len(switched) == (3 if framework == "jax" else 2)
-    for mode in told.modes.values():
+    for mode in result.modes.values():
         if mode["outcome"] == "ok":
             reading = read(msgspec.convert(mode, ModeRun).signatures, None, mode["mode"])
             assert reading.says != "tensor", reading.text

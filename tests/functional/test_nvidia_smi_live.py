@@ -73,7 +73,7 @@ def test_a_healthy_answer_under_old_and_new_pythons(fake: Any, minor: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "said", "detail"),
+    ("script", "code", "text", "detail"),
     [
         ("echo hello, world", 0, "hello, world", "neither"),
         ("head -c 250 document.xml", 0, "half a document", "breaks off"),
@@ -96,10 +96,10 @@ def test_a_healthy_answer_under_old_and_new_pythons(fake: Any, minor: int) -> No
         ("echo 'No devices were found'; kill -SEGV $$", -11, "No devices", "SIGSEGV"),
     ],
 )
-def test_every_failure_is_a_fact(fake: Any, script: str, code: int, said: str, detail: str) -> None:
+def test_every_failure_is_a_fact(fake: Any, script: str, code: int, text: str, detail: str) -> None:
     facts = here(fake(script))
     assert facts.exit_code == code
-    assert said in str(facts.message)
+    assert text in str(facts.message)
     for fact in (facts.gpus, facts.gpu_count, facts.driver_version, facts.cuda_version):
         assert why(fact)[0] == "error"
         assert detail in why(fact)[1]
@@ -111,10 +111,10 @@ def test_one_that_hangs_costs_its_deadline_alone(
 ) -> None:
     monkeypatch.setattr(nvidia_smi, "RUN_DEADLINE", 0.3)
     facts = here(fake("cat document.xml; exec sleep 600"))
-    reason, told = why(facts.exit_code)
-    assert reason == "timeout" and told.startswith("nvidia-smi gave no answer within ")
+    reason, result = why(facts.exit_code)
+    assert reason == "timeout" and result.startswith("nvidia-smi gave no answer within ")
     assert why(facts.gpus)[0] == "timeout"
-    assert facts.message == told
+    assert facts.message == result
 
 
 def test_one_that_is_stuck_in_the_kernel_is_named(fake: Any) -> None:

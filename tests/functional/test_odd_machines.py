@@ -75,7 +75,7 @@ def test_modules_on_pythonpath_are_the_targets_problem_alone(
     for name in ("argparse", "base64", "ctypes", "csv", "json", "resource", "struct", "subprocess"):
         (tmp_path / f"{name}.py").write_text(f"raise RuntimeError('the user`s own {name}')\n")
     for name in ("c.pyz", "c.py"):
-        told = snapshot(
+        result = snapshot(
             run(
                 'exec "$@"',
                 files / name,
@@ -84,10 +84,10 @@ def test_modules_on_pythonpath_are_the_targets_problem_alone(
                 env=environment(PYTHONPATH=f"{tmp_path}:"),
             )
         )
-        assert set(outcomes(told.machine).values()) == {"ok"}
-        assert set(outcomes(told.target).values()) == {"ok"}, told.target
-        assert told.target is not None and told.target.tensorflow is not None
-        framework = told.target.tensorflow.facts
+        assert set(outcomes(result.machine).values()) == {"ok"}
+        assert set(outcomes(result.target).values()) == {"ok"}, result.target
+        assert result.target is not None and result.target.tensorflow is not None
+        framework = result.target.tensorflow.facts
         assert framework is not None
         assert framework.import_error == "RuntimeError: the user`s own json"
 
@@ -163,7 +163,7 @@ def test_kill_9_leaves_nothing(
         assert collector.returncode == 137
         assert stderr == b"envcheck-collector: died by signal 9 (SIGKILL)\n"
     else:
-        told = json.loads(stdout)["target"]["torch"]
-        assert told["reason"] == "the probe died by signal 9 (SIGKILL)"
+        report = json.loads(stdout)["target"]["torch"]
+        assert report["reason"] == "the probe died by signal 9 (SIGKILL)"
     assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
     assert wait_for(lambda: not list((tmp_path / "tmp").iterdir()))

@@ -144,18 +144,18 @@ def test_what_pip_said_is_in_a_log_that_is_named(machine: Machine) -> None:
 def test_no_python(machine: Machine) -> None:
     called = str(machine.script).replace("'", "'\\''")
     way = f"uv can get one into .venv: sh '{called}' --get-python doctor; PYTHON=/path/to/python3"
-    told = machine.refusal("doctor", "--from", "x")
-    assert told.startswith(f"needs Python 3.10 or newer; found none. {way}")
+    result = machine.refusal("doctor", "--from", "x")
+    assert result.startswith(f"needs Python 3.10 or newer; found none. {way}")
     python = machine.has("python3", OLD)
-    told = machine.refusal("doctor")
-    assert told.startswith(f"needs Python 3.10 or newer; found Python 3.9.2 ({python}). {way}")
+    result = machine.refusal("doctor")
+    assert result.startswith(f"needs Python 3.10 or newer; found Python 3.9.2 ({python}). {way}")
 
 
 def test_the_python_that_was_named_is_the_one_that_counts(machine: Machine) -> None:
     machine.has("python3", NO_VENV)
     old = machine.has("old", OLD)
-    told = machine.refusal("doctor", PYTHON=str(old))
-    assert told == f"PYTHON={old} is Python 3.9.2; envcheck needs 3.10 or newer"
+    result = machine.refusal("doctor", PYTHON=str(old))
+    assert result == f"PYTHON={old} is Python 3.9.2; envcheck needs 3.10 or newer"
     odd = machine.has("odd", "#!/bin/sh\nexit 1\n")
     assert machine.refusal("doctor", PYTHON=str(odd)) == f"PYTHON={odd} is not a Python interpreter"
 
@@ -173,11 +173,11 @@ def test_uv_gets_a_python_where_the_user_says_so(machine: Machine) -> None:
 
 
 def test_there_is_nothing_that_could_get_a_python(machine: Machine) -> None:
-    told = machine.refusal("--get-python", "doctor")
-    assert told.startswith("there is neither uv nor a Python that could get it")
+    result = machine.refusal("--get-python", "doctor")
+    assert result.startswith("there is neither uv nor a Python that could get it")
     machine.has("uv", "#!/bin/sh\necho no network >&2\nexit 1\n")
-    told = machine.refusal("--get-python", "doctor")
-    assert told.startswith("uv could not get Python 3.12 (everything it said: ")
+    result = machine.refusal("--get-python", "doctor")
+    assert result.startswith("uv could not get Python 3.12 (everything it said: ")
 
 
 def test_no_venv_module(machine: Machine) -> None:

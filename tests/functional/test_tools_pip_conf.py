@@ -102,8 +102,8 @@ def test_no_index_slips_in_a_package_of_the_other(
     variables = clean(PIP_INDEX_URL=indexes[1].url, HOME=str(tmp_path))
     del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
     argv = [python, "-m", "pip", "download", "--no-cache-dir", "--dest", tmp_path / "got", wanted]
-    told = subprocess.run(
+    result = subprocess.run(
         argv, capture_output=True, text=True, env=variables, timeout=PATIENCE, check=False
     )
-    assert (told.returncode == 0) == bool(got), told.stderr
+    assert (result.returncode == 0) == bool(got), result.stderr
     assert sorted(path.name for path in tmp_path.glob("got/*.whl")) == got

@@ -64,12 +64,12 @@ def answers(tmp_path: Path) -> tuple[str, str, Path, str, str]:
                 "--no-header", "--only-binary", ":all:", "--no-binary=old", "--python",
                 sys.executable, *options,
             ]  # fmt: skip
-            told = subprocess.run(
+            result = subprocess.run(
                 argv, capture_output=True, text=True, timeout=PATIENCE, check=False,
                 env=environment(UV_CACHE_DIR=str(tmp_path / "cache")), cwd=tmp_path,
             )  # fmt: skip
-            assert told.returncode == 0, told.stderr
-            return told.stdout
+            assert result.returncode == 0, result.stderr
+            return result.stdout
 
         annotated = run("--annotation-style", "line", "--emit-index-annotation")
         return annotated, run("--format", "pylock.toml", "--offline"), files, own.url, public.url
@@ -79,10 +79,10 @@ def test_the_annotations_name_the_index_and_who_needs_it(
     answers: tuple[str, str, Path, str, str],
 ) -> None:
     annotated, _, _, own, public = answers
-    told = [
+    found = [
         (pin.name, pin.version, pin.index, pin.needed_by) for pin in uv_compile.parse(annotated)
     ]
-    assert told == [
+    assert found == [
         ("lib", "1.5", public, ["old", "own-app"]),
         ("old", "0.1", public, [uv_compile.PROJECT]),
         ("own-app", "1.0", own, [uv_compile.PROJECT]),
@@ -105,7 +105,7 @@ def test_pylock_toml_has_urls_hashes_and_sizes(answers: tuple[str, str, Path, st
 
 
 def test_the_versions_of_uv_are_those_that_pyproject_asks_for() -> None:
-    told = tomli.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    (asked,) = (one for one in told["project"]["dependencies"] if one.startswith("uv"))
+    output = tomli.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    (asked,) = (one for one in output["project"]["dependencies"] if one.startswith("uv"))
     least, beyond = (".".join(map(str, version)) for version in (uv.LEAST, uv.BEYOND))
     assert asked == f"uv>={least},<{beyond}"

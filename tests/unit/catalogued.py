@@ -28,11 +28,11 @@ def for_each(stack: Stack) -> Callable[[Callable[[Release], None]], Callable[[],
 
 def constraints(stack: Stack, release: Release, name: str, python: str = "3.8") -> SpecifierSet:
     """What a stack and its release together say of one package on one Python."""
-    said = [Requirement(text) for text in [*stack.constraints, *release.constraints]]
+    found = [Requirement(text) for text in [*stack.constraints, *release.constraints]]
     return SpecifierSet(
         ",".join(
             str(r.specifier)
-            for r in said
+            for r in found
             if r.name == name
             and (r.marker is None or r.marker.evaluate({"python_version": python}))
         )

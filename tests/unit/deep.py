@@ -30,10 +30,10 @@ FILE = Path(__file__).with_name("deep_looks.json")
 @cache
 def recorded() -> dict[str, dict[str, Acceleration]]:
     """{"TensorFlow 2.15.1": {"machine", "target"}}."""
-    told: dict[str, dict[str, Any]] = json.loads(FILE.read_text())
+    report: dict[str, dict[str, Any]] = json.loads(FILE.read_text())
     return {
         name: {place: msgspec.convert(one, Acceleration) for place, one in both.items()}
-        for name, both in told.items()
+        for name, both in report.items()
     }
 
 
@@ -81,7 +81,7 @@ def _with_target(snapshot: Snapshot) -> Snapshot:
 
 
 def main() -> None:
-    told = {}
+    values = {}
     for file in sys.argv[1:]:
         snapshot = json.loads(Path(file).read_text())
         both = {place: snapshot[place]["acceleration"]["facts"] for place in ("machine", "target")}
@@ -90,8 +90,8 @@ def main() -> None:
             for run in both["target"]["runs"]
             if isinstance(run.get("framework_version"), str)
         }
-        told[", ".join(sorted(versions)) or "without a framework"] = both
-    FILE.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+        values[", ".join(sorted(versions)) or "without a framework"] = both
+    FILE.write_text(json.dumps(values, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

@@ -66,8 +66,8 @@ def signature(
 ) -> Signature:
     """A record of a vector, of a large product, in which each of ``seen`` came back in 4096 places."""
     counts = Counter({word.to_bytes(SIZES[output_type], "little"): 4096 for word in seen})
-    told = record(vector(name, input_type), input_type, output_type, 512, counts, c)
-    return msgspec.convert(told, Signature)
+    result = record(vector(name, input_type), input_type, output_type, 512, counts, c)
+    return msgspec.convert(result, Signature)
 
 
 def recorded(

@@ -20,8 +20,8 @@ def _plain(name: str) -> bytes:
 
 def filled(name: str, word: str) -> Snapshot:
     """The demo of that name, with that word for every text."""
-    told = _filled(msgspec.json.decode(_plain(name)), word, _free(name))
-    return snapshots.load(msgspec.json.encode(told))
+    report = _filled(msgspec.json.decode(_plain(name)), word, _free(name))
+    return snapshots.load(msgspec.json.encode(report))
 
 
 @cache

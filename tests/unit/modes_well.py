@@ -61,8 +61,8 @@ def one_gpu(name: str, slot: int, **facts: object) -> Snapshot:
 
 def says_little() -> Snapshot:
     """A driver to which nearly everything is "not supported"."""
-    said = ("index", "pci_address", "uuid", "name", "compute_capability", "memory_total_mib")
-    everything = [name for name in h100.gpu().__struct_fields__ if name not in said]
+    result = ("index", "pci_address", "uuid", "name", "compute_capability", "memory_total_mib")
+    everything = [name for name in h100.gpu().__struct_fields__ if name not in result]
     gpu = h100.gpu(
         0, **dict.fromkeys(everything, h100.NOT_SUPPORTED), name="NVIDIA GeForce GTX 1080"
     )

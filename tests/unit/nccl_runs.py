@@ -31,11 +31,11 @@ def trial(
     **evidence: Value | None,
 ) -> SystemTrial:
     """A trial between eight ranks whose sums are right, unless evidence says otherwise (None: has none)."""
-    told: dict[str, Value | None] = {"ranks": 8, "version": "2.27.3", "built_cuda": "12.9"}
+    values: dict[str, Value | None] = {"ranks": 8, "version": "2.27.3", "built_cuda": "12.9"}
     if outcome == "ok":
-        told |= {"compared": 8 * 3 << 20, "wrong": 0, "algorithm": "Ring"}
-        told |= {"transports": ["P2P/CUMEM"]}
-    kept = {key: value for key, value in (told | evidence).items() if value is not None}
+        values |= {"compared": 8 * 3 << 20, "wrong": 0, "algorithm": "Ring"}
+        values |= {"transports": ["P2P/CUMEM"]}
+    kept = {key: value for key, value in (values | evidence).items() if value is not None}
     return SystemTrial(name=name, outcome=outcome, reason=reason, control=control, evidence=kept)
 
 

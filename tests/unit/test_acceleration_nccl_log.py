@@ -44,8 +44,8 @@ def test_way_between_two_gpus(line: str, transport: str) -> None:
 def test_algorithm_of_each_version(line: str, algorithm: str) -> None:
     others = ["INFO AllReduce: 4 Bytes -> Algo TREE proto LL"]
     others.append("INFO AllGather: 9073741824 Bytes -> Algo PAT proto SIMPLE")
-    told = read(others[0], line, *others)
-    assert told["algorithm"] == told["algorithm_1_mib"] == algorithm
+    result = read(others[0], line, *others)
+    assert result["algorithm"] == result["algorithm_1_mib"] == algorithm
 
 
 def test_settings_versions_warnings_and_multicast() -> None:

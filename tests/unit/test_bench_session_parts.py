@@ -34,10 +34,10 @@ def test_what_functions_call_is_counted_once_and_what_nobody_calls_is_not() -> N
         step=[node("MatMul", 19), node("PartitionedCall", calls="step")],
         unused=[node("MatMul")],
     )
-    told = evidence.of_graphs([made])
-    assert (told["convolutions"], told["half_convolutions"]) == (1, 1)
-    assert (told["products"], told["half_products"]) == (1, 1)
-    assert told["math_dtype"] == "float16"
+    result = evidence.of_graphs([made])
+    assert (result["convolutions"], result["half_convolutions"]) == (1, 1)
+    assert (result["products"], result["half_products"]) == (1, 1)
+    assert result["math_dtype"] == "float16"
 
 
 def test_what_xla_hides_is_not_counted_and_what_it_wrote_down_is() -> None:
@@ -47,6 +47,6 @@ def test_what_xla_hides_is_not_counted_and_what_it_wrote_down_is() -> None:
     module = (
         "  dot.1 = f16[4,8]{1,0} dot(f16[4,16]{1,0} a, f16[16,8]{1,0} b), lhs_contracting_dims={1}"
     )
-    told = evidence.of_graphs([made], [module])
-    assert (told["products"], told["half_products"]) == (2, 1)
-    assert told["math_dtype"] == "float16" and "hidden_by_compiler" not in told
+    result = evidence.of_graphs([made], [module])
+    assert (result["products"], result["half_products"]) == (2, 1)
+    assert result["math_dtype"] == "float16" and "hidden_by_compiler" not in result

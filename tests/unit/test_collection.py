@@ -55,9 +55,9 @@ def test_facts_that_do_not_fit_cost_their_section_alone(
     good = {"outcome": "ok", "facts": {"gpu_count": 0}}
     sections = {"nvml": good, "nvidia_smi": good, section: probe}
     machine = read(answer(**sections)).snapshot.machine
-    told = getattr(machine, section)
-    assert (told.outcome, told.facts, told.seconds) == ("crashed", None, 0.25)
-    assert f"$.machine.{section}.facts" in told.reason
+    result = getattr(machine, section)
+    assert (result.outcome, result.facts, result.seconds) == ("crashed", None, 0.25)
+    assert f"$.machine.{section}.facts" in result.reason
     assert machine.host is not None
     other = machine.nvml if section == "nvidia_smi" else machine.nvidia_smi
     assert other is not None

@@ -81,8 +81,8 @@ SAID = {
 }
 
 
-def seen(said: str, code: int = 125, image: str = "image:x/y:1") -> dict[str, CheckResult]:
-    result = Result(["docker"], "exited", code, b"", said.encode(), 1.0)
+def seen(text: str, code: int = 125, image: str = "image:x/y:1") -> dict[str, CheckResult]:
+    result = Result(["docker"], "exited", code, b"", text.encode(), 1.0)
     child = SimpleNamespace(poll=lambda: result, new_stdout=lambda: b"")
     worker = Worker(child, Limits(), lambda *_message: None)
     worker.step()
@@ -98,19 +98,19 @@ def seen(said: str, code: int = 125, image: str = "image:x/y:1") -> dict[str, Ch
     return {one.code: one for one in diagnose(made, checks=CHECKS).results}
 
 
-@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize("text", SAID)
 @pytest.mark.parametrize("code", [125, 126, 127])
-def test_an_engine_s_words_are_explained(said: str, code: int) -> None:
-    words, command = SAID[said]
-    told = seen(said, code)
-    (finding,) = told["BND-010"].findings
+def test_an_engine_s_words_are_explained(text: str, code: int) -> None:
+    words, command = SAID[text]
+    result = seen(text, code)
+    (finding,) = result["BND-010"].findings
     assert finding.level == "fail" and words in finding.message
     assert finding.remedy is not None and command in "\n".join(finding.remedy.commands)
-    assert told["BND-001"].consequence_of == "BND-010"
+    assert result["BND-001"].consequence_of == "BND-010"
 
 
 def test_every_row_is_explained_here() -> None:
     meanings = {row["meaning"] for row in table("engine_errors")}
-    told = {found.meaning for said in SAID if (found := explain(said)) is not None}
-    assert len(meanings - told) <= 1  # NVIDIA_REQUIRE_DRIVER's
+    names = {found.meaning for text in SAID if (found := explain(text)) is not None}
+    assert len(meanings - names) <= 1  # NVIDIA_REQUIRE_DRIVER's
     assert all(row["source"] for row in table("engine_errors"))

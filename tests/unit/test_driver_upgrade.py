@@ -40,7 +40,7 @@ def upgraded(**changes: Any) -> Kernel:
     return healthy_kernel(**(facts | changes))
 
 
-def told(kernel: Kernel, code: str = "DRV-002", **changes: Any) -> Remedy:
+def remedy_of(kernel: Kernel, code: str = "DRV-002", **changes: Any) -> Remedy:
     snapshot = mismatch(whole(host=host(**changes)))
     result = diagnosed(with_probes(snapshot, "machine", kernel=kernel))[code]
     (finding,) = result.findings
@@ -53,14 +53,14 @@ def words(remedy: Remedy) -> str:
 
 
 def test_the_new_module_is_on_disk_so_a_reload_is_enough() -> None:
-    remedy = told(upgraded(module_files=[module(NEW)]))
+    remedy = remedy_of(upgraded(module_files=[module(NEW)]))
     assert "sudo modprobe -r nvidia_uvm nvidia && sudo modprobe nvidia" in remedy.commands
     assert any("apt-mark hold" in command for command in remedy.commands)
     assert "dpkg" not in words(remedy)
 
 
 def test_a_newer_kernel_has_the_new_module() -> None:
-    remedy = told(upgraded(module_files=[module(OLD), module(NEW, LATER)]))
+    remedy = remedy_of(upgraded(module_files=[module(OLD), module(NEW, LATER)]))
     assert LATER in remedy.text and remedy.commands[1] == "sudo reboot"
     assert "modprobe" not in words(remedy)
 
@@ -79,7 +79,7 @@ OTHERS = [package("libnvidia-compute-525", NEW), package("nvidia-dkms-520", OLD)
 def test_an_upgrade_that_stopped_half_way_is_finished(
     packages: list[DriverPackage], commands: list[str]
 ) -> None:
-    remedy = told(upgraded(module_files=[module(OLD)], driver_packages=packages))
+    remedy = remedy_of(upgraded(module_files=[module(OLD)], driver_packages=packages))
     assert "changes nothing" in remedy.text and OLD in remedy.text and NEW in remedy.text
     for command in commands:
         assert any(command in line for line in remedy.commands), remedy.commands
@@ -92,7 +92,7 @@ def test_the_runfiles_module_under_the_packages_libraries() -> None:
         driver_packages=[package("libnvidia-compute-525", NEW)],
         runfile_installer="/usr/bin/nvidia-uninstall",
     )
-    remedy = told(kernel)
+    remedy = remedy_of(kernel)
     assert "nvidia-uninstall\n" in words(remedy) and "sudo /usr/bin" not in words(remedy)
     snapshot = with_probes(mismatch(whole()), "machine", kernel=kernel)
     assert diagnosed(snapshot)["KRN-005"].consequence_of == "DRV-002"
@@ -101,7 +101,7 @@ def test_the_runfiles_module_under_the_packages_libraries() -> None:
 def test_a_build_that_failed_is_why_the_upgrade_stopped() -> None:
     log = BuildLog(path="/x/make.log", kernel=RELEASE, lines=["a.c: error: too few arguments"])
     states = [DkmsState(module="nvidia", version=NEW, state="added")]
-    remedy = told(upgraded(module_files=[module(OLD)], dkms=states, build_logs=[log]))
+    remedy = remedy_of(upgraded(module_files=[module(OLD)], dkms=states, build_logs=[log]))
     assert "older than this kernel" in remedy.text and "ubuntu-drivers" in words(remedy)
 
 
@@ -140,6 +140,6 @@ def test_another_copy_of_the_libraries_is_loaded() -> None:
         h100.file("libnvidia-ml", OLD),
         h100.file("libnvidia-ml", NEW, "/usr/local/nvidia/lib64"),
     ]
-    remedy = told(upgraded(driver_files=files))
+    remedy = remedy_of(upgraded(driver_files=files))
     assert "take those away" in remedy.text and "modprobe" not in words(remedy)
     assert any("/usr/local/nvidia/lib64" in command for command in remedy.commands)
