@@ -72,5 +72,5 @@ def test_each_fault_is_found_and_nothing_else_changes(name: str) -> None:
 
 
 def test_a_lost_gpu_explains_nvidia_smis_exit_code() -> None:
-    told = results(lost_gpu())["DRV-003"]
-    assert told.outcome == "skipped" and told.consequence_of == "GPU-001"
+    result = results(lost_gpu())["DRV-003"]
+    assert result.outcome == "skipped" and result.consequence_of == "GPU-001"

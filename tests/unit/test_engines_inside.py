@@ -45,14 +45,14 @@ def here(*engines: Engine, gpus: bool = False) -> Snapshot:
 
 
 def test_a_fresh_container_with_standard_input_without_network_and_a_name_to_remove_it_by() -> None:
-    told = inside.of_image(REF, here(PODMAN))
-    assert told.location == f"image:{REF}"
-    assert told.argv[0] == "/usr/bin/podman" and told.argv[-1] == REF, (
+    result = inside.of_image(REF, here(PODMAN))
+    assert result.location == f"image:{REF}"
+    assert result.argv[0] == "/usr/bin/podman" and result.argv[-1] == REF, (
         "the collector appends its shell"
     )
-    assert {"run", "--rm", "--pull=never", "--interactive", "--network=none"} <= set(told.argv)
-    (name,) = (word.partition("=")[2] for word in told.argv if word.startswith("--name="))
-    assert told.ending == ["/usr/bin/podman", "rm", "--force", "--time", "0", name]
+    assert {"run", "--rm", "--pull=never", "--interactive", "--network=none"} <= set(result.argv)
+    (name,) = (word.partition("=")[2] for word in result.argv if word.startswith("--name="))
+    assert result.ending == ["/usr/bin/podman", "rm", "--force", "--time", "0", name]
     assert name != inside.of_image(REF, here(PODMAN)).ending[-1]
 
 

@@ -19,8 +19,8 @@ def says(monkeypatch: pytest.MonkeyPatch, **answers: str) -> None:
     def ask(program: str, arguments: list[str], **_: object) -> Result:
         answer = answers[program.rpartition("/")[2]].encode()
         knows = answer in (PODMAN.encode(), DOCKER.encode())
-        said = (answer, b"") if knows else (b"[]", answer)
-        return Result([program], "exited", 0 if knows else 1, *said, 0.1)
+        result = (answer, b"") if knows else (b"[]", answer)
+        return Result([program], "exited", 0 if knows else 1, *result, 0.1)
 
     monkeypatch.setattr(inside, "ask", ask)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")

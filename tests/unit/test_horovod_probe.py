@@ -36,13 +36,13 @@ def extension(folder: Path, *inside: bytes, elf_file: bool = True) -> dict[str, 
 def test_what_it_holds(
     tmp_path: Path, inside: list[bytes], operations: list[str], nccl: str | None
 ) -> None:
-    told = extension(tmp_path / "torch", *inside)
-    assert (told["present"], told["operations"]) == (True, operations)
-    assert told["nccl"] == nccl if nccl else told["nccl"]["unavailable"] == "absent"
+    result = extension(tmp_path / "torch", *inside)
+    assert (result["present"], result["operations"]) == (True, operations)
+    assert result["nccl"] == nccl if nccl else result["nccl"]["unavailable"] == "absent"
 
 
 def test_no_library_and_none_at_all(tmp_path: Path) -> None:
-    told = extension(tmp_path / "torch", elf_file=False)
-    assert told["present"] and told["operations"]["unavailable"] == "error"
+    result = extension(tmp_path / "torch", elf_file=False)
+    assert result["present"] and result["operations"]["unavailable"] == "error"
     nothing = horovod.extension("torch", str(tmp_path / "nowhere"), "mpi_lib*.so")
     assert nothing == {"framework": "torch", "present": False}

@@ -46,8 +46,8 @@ def manifest_data(of: bytes = CONFIG, **changes: Any) -> bytes:
     return json.dumps({**whole, **changes}).encode()
 
 
-def read(data: bytes, said: str = "") -> ImageIndex | ImageManifest:
-    return documents.read(ASKED, data, said)
+def read(data: bytes, text: str = "") -> ImageIndex | ImageManifest:
+    return documents.read(ASKED, data, text)
 
 
 def image(config: bytes = CONFIG) -> Image:
@@ -85,8 +85,8 @@ def image(config: bytes = CONFIG) -> Image:
 def test_nonsense_is_one_sentence(data: bytes, kind: type[EnvcheckError], says: str) -> None:
     with pytest.raises(kind) as caught:
         read(data)
-    said = str(caught.value)
-    assert says in said and "nvcr.io" in said and "\n" not in said and len(said) < 400
+    text = str(caught.value)
+    assert says in text and "nvcr.io" in text and "\n" not in text and len(text) < 400
 
 
 @pytest.mark.parametrize(

@@ -80,15 +80,15 @@ def test_apptainer_s_libraries_bear_no_version() -> None:
         code=18,
         library_path="/opt/driver:/.singularity.d/libs",
     )
-    told = commands(only(snap))
-    assert "export LD_LIBRARY_PATH=/.singularity.d/libs:" in told
-    assert "%post: rm -f" in told and "Dockerfile" not in told
+    command_lines = commands(only(snap))
+    assert "export LD_LIBRARY_PATH=/.singularity.d/libs:" in command_lines
+    assert "%post: rm -f" in command_lines and "Dockerfile" not in command_lines
 
 
 def test_a_driver_that_was_installed_in_the_image() -> None:
     package = DriverPackage(
         manager="dpkg", name="libnvidia-compute-510", version=f"{OTHER}-0ubuntu1"
     )
-    told = commands(only(seen(library(OTHER, False), code=18, driver_packages=[package])))
-    assert "apt-get purge -y libnvidia-compute-510" in told
-    assert "on the host" not in told
+    command_lines = commands(only(seen(library(OTHER, False), code=18, driver_packages=[package])))
+    assert "apt-get purge -y libnvidia-compute-510" in command_lines
+    assert "on the host" not in command_lines

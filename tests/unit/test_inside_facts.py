@@ -46,7 +46,7 @@ def file(tmp_path: Path, **more: Any) -> str:
 
 
 def look(
-    tmp_path: Path, told: Any, around: str = "", **request: Any
+    tmp_path: Path, result: Any, around: str = "", **request: Any
 ) -> tuple[Look, dict[str, Any], list[Any]]:
     """A look that got this answer (text: as it stands), the documents so far, and its events."""
     seen: dict[str, Any] = {}
@@ -54,7 +54,7 @@ def look(
     def launch(argv: list[str], deadline: float, *rest: Any, **more: Any) -> Started:
         seen.update(argv=argv, more=more, deadline=deadline)
         mark = messages.cookie_mark(argv[argv.index("envcheck") + 1])
-        text = told.encode() if isinstance(told, str) else json.dumps(told).encode()
+        text = result.encode() if isinstance(result, str) else json.dumps(result).encode()
         inner = b"\n".join(mark + b'{"result": %s, "of": "event"}' % one for one in EVENTS)
         data = mark + b'{"result": %s}\n' % text
         return Started(around.encode() + b"\n" + inner + b"\n" + data + around.encode())
@@ -72,8 +72,8 @@ RUDE: list[Any] = [{**EVENT, "phase": "x"}, {**EVENT, "round": "many"}, [1], {"r
 EVENTS = [json.dumps(one).encode() for one in [EVENT, *RUDE]]
 
 
-def put(tmp_path: Path, told: Any, around: str = "") -> tuple[dict[str, Any], list[Any]]:
-    made, documents, _events = look(tmp_path, told, around)
+def put(tmp_path: Path, result: Any, around: str = "") -> tuple[dict[str, Any], list[Any]]:
+    made, documents, _events = look(tmp_path, result, around)
     names = made.put(documents, document("live", REF))
     return documents, names
 
@@ -135,15 +135,15 @@ def test_names_of_both_sides_get_one_set_of_tokens() -> None:
             "path": "/srv/b/x /data/alice/y",
         },
     }
-    told = redactor.redact(both)
-    machine, target = told["machine"], told["target"]
+    result = redactor.redact(both)
+    machine, target = result["machine"], result["target"]
     assert (
         machine["said"] == f"on {target['hostname']}" and machine["hostname"] != target["hostname"]
     )
     assert target["path"].split()[1].startswith(machine["path"].removesuffix("/x"))
-    assert not {"c0ffee", "alice", "worker", "/srv/b"} & set(json.dumps(told).split('"'))
+    assert not {"c0ffee", "alice", "worker", "/srv/b"} & set(json.dumps(result).split('"'))
     again = Redactor("gpu-box-7", "alice", "/data/alice", [("c0ffee123456", "worker-b", "/srv/b")])
-    assert again.redact(told) == told
+    assert again.redact(result) == result
 
 
 def test_the_work_inside_reports_its_events_and_rubbish_is_none(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ BEGUN: dict[str, Any] = {"begin": {"pid": 5}}
     ],
 )
 def test_the_shell_s_last_words_may_be_lost_on_the_way(code: int, done: Any, words: str) -> None:
-    told = [BEGUN] + ([{"done": done}] if done else [])
-    error = reason(Result(["podman"], "exited", code, b"", b"", 0.1), *told)
+    result = [BEGUN] + ([{"done": done}] if done else [])
+    error = reason(Result(["podman"], "exited", code, b"", b"", 0.1), *result)
     assert isinstance(error, inside_troubles.NotATarget) and words in str(error)
 
 

@@ -27,8 +27,8 @@ def idle(index: int = 0, **changes: Any) -> Gpu:
 
 
 def raw(**probes: Any) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(document(**probes))
-    return told
+    report: dict[str, Any] = msgspec.to_builtins(document(**probes))
+    return report
 
 
 def machine(*gpus: Gpu, **probes: Any) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def machine(*gpus: Gpu, **probes: Any) -> dict[str, Any]:
 
 
 def chosen(
-    told: dict[str, Any], visible: str | None = None, ours: Any = (), **options: Any
+    report: dict[str, Any], visible: str | None = None, ours: Any = (), **options: Any
 ) -> list[Device]:
     environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    devices, _reason = choose(told, Options(**options), environ, ours)
+    devices, _reason = choose(report, Options(**options), environ, ours)
     return list(devices)
 
 
@@ -214,18 +214,18 @@ def torch(*paths: str, **facts: Any) -> Any:
     return targets.tensorflow(name="torch", libraries=libraries, **facts)
 
 
-def planned(told: dict[str, Any] | None, gpus: int = 1, **options: Any) -> list[jobs.Job]:
+def planned(report: dict[str, Any] | None, gpus: int = 1, **options: Any) -> list[jobs.Job]:
     chosen_options = Options(**options)
     devices, _reason = choose(machine(*(idle(n) for n in range(gpus))), chosen_options, {})
-    return list(jobs.plan(devices, told, chosen_options))
+    return list(jobs.plan(devices, report, chosen_options))
 
 
 def test_l1_gets_the_cublas_that_the_first_framework_mapped() -> None:
     lt, cupti = HERE.replace("cublas.so", "cublasLt.so"), "/cupti/libcupti.so.12"
-    told = target(
+    result = target(
         tensorflow=torch(HERE, lt, cupti),
         jax=torch("/usr/lib/libcublas.so.11"),
         loader=Loader(libraries=[library("/x/libcublas.so.13", "dlopen")]),
     )
-    levels = [job.libraries for job in planned(told, levels=["L1"])]
+    levels = [job.libraries for job in planned(result, levels=["L1"])]
     assert levels == [{"libcublas": HERE, "libcublasLt": lt, "libcupti": cupti}]

@@ -42,9 +42,9 @@ SHAPE = (64, 64, 64)
     ],
 )
 def test_no_gpu_is_said_in_one_line(adapter: Any, words: str) -> None:
-    told = adapter.absent()
-    assert "sees no GPU here" in told and "\n" not in told
-    assert re.fullmatch(words, told)
+    result = adapter.absent()
+    assert "sees no GPU here" in result and "\n" not in result
+    assert re.fullmatch(words, result)
 
 
 # -- PyTorch

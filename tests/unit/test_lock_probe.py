@@ -62,9 +62,9 @@ def test_what_is_there_stands_beside_what_was_locked(prefix: Path, tmp_path: Pat
     put(site, "numpy", "1.26.4")
     put(site, "Rich", "14.0.0")
     put(tmp_path / "user-site", "wheel", "0.1")  # not the environment's own
-    told = collected(prefix, tmp_path / "user-site")
+    result = collected(prefix, tmp_path / "user-site")
     since = "2026-11-22T12:00:00Z"
-    assert told.packages == [
+    assert result.packages == [
         PackageInLock(name="numpy", version="2.1.3", found="1.26.4", since=since),
         PackageInLock(name="tensorflow-cpu", version="2.21.0", found="2.21.0", since=since),
         PackageInLock(
@@ -73,9 +73,9 @@ def test_what_is_there_stands_beside_what_was_locked(prefix: Path, tmp_path: Pat
             found=Unavailable(unavailable="absent", detail="it is not installed"),
         ),
     ]
-    assert told.added == [AddedPackage(name="rich", version="14.0.0", since=since)]
-    assert (told.stack, told.release) == ("tensorflow-cpu", "2.21.0")
-    assert told.path == str(prefix / ".envcheck" / "pylock.toml")
+    assert result.added == [AddedPackage(name="rich", version="14.0.0", since=since)]
+    assert (result.stack, result.release) == ("tensorflow-cpu", "2.21.0")
+    assert result.path == str(prefix / ".envcheck" / "pylock.toml")
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_what_is_no_lock_is_a_reason(prefix: Path, text: str | None, reason: str
     file.unlink()
     if text is not None:
         file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    told = collected(prefix)
-    assert isinstance(told.packages, Unavailable) and told.packages.unavailable == reason
-    assert told.added == [] and told.path == NOT_COLLECTED
+    result = collected(prefix)
+    assert isinstance(result.packages, Unavailable) and result.packages.unavailable == reason
+    assert result.added == [] and result.path == NOT_COLLECTED
 
 
 # PKG-016
@@ -125,15 +125,15 @@ def on(facts: InstalledLock) -> Any:
 def test_as_locked_and_with_packages_added_it_passes() -> None:
     assert on(locked(AS_LOCKED)).detail == "1 package as locked"
     same = PackageInLock(name="x", version="1.0", found="1.0.0")
-    told = on(locked(AS_LOCKED, same, added=[RICH]))
-    assert told.outcome == "pass"
-    assert told.detail == "2 packages as locked; 1 added: rich 14.0.0"
+    result = on(locked(AS_LOCKED, same, added=[RICH]))
+    assert result.outcome == "pass"
+    assert result.detail == "2 packages as locked; 1 added: rich 14.0.0"
 
 
 def test_changed_and_removed_packages_are_named_with_the_way_back() -> None:
-    told = on(locked(AS_LOCKED, CHANGED, REMOVED, added=[RICH]))
-    (finding,) = told.findings
-    assert told.outcome == "warn"
+    result = on(locked(AS_LOCKED, CHANGED, REMOVED, added=[RICH]))
+    (finding,) = result.findings
+    assert result.outcome == "warn"
     assert finding.message.startswith(
         "1 package of the lock changed since 2026-11-22: numpy 1.26.4 (locked: 2.1.3);"
         " 1 package of the lock removed: wheel 0.48.0."

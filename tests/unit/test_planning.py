@@ -64,10 +64,10 @@ def test_no_disk_says_how_much_is_missing_and_where() -> None:
             environment=space("/data/envs/nvidia-tf1", device=2, free_mib=1000),
             cache=space("/cache/uv", free_mib=900),
         )
-    told = str(error.value)
-    assert "at /cache/uv (about 1.7 GiB for uv's unpacked wheels, 900 MiB free)" in told
-    assert "more needed at /cache/uv" in told
-    assert "at /data/envs/nvidia-tf1 (about 1.9 GiB for the environment" in told
+    text = str(error.value)
+    assert "at /cache/uv (about 1.7 GiB for uv's unpacked wheels, 900 MiB free)" in text
+    assert "more needed at /cache/uv" in text
+    assert "at /data/envs/nvidia-tf1 (about 1.9 GiB for the environment" in text
     assert "envcheck prune" in error.value.hint and error.value.exit_code == 3
 
 

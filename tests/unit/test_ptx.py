@@ -179,9 +179,9 @@ def test_every_mode_has_kernels_or_a_reason(capability: tuple[int, int]) -> None
         has = capability in ((8, 9), (9, 0)) or capability[0] == 12
         assert bool(found) == (has if mode == "fp8" else capability >= first[mode])
         if not found:
-            told = ptx.why_none(mode, capability)
-            assert f"{capability[0]}.{capability[1]}" in told
+            result = ptx.why_none(mode, capability)
+            assert f"{capability[0]}.{capability[1]}" in result
             needs = "tcgen05" if capability >= (9, 0) else "8.9 is the first"
             assert (
                 "has no Tensor Cores" if capability < (7, 0) else needs
-            ) in told or mode != "fp8"
+            ) in result or mode != "fp8"

@@ -32,10 +32,10 @@ def typed(facts: dict[str, Any]) -> NvidiaSmi:
 def alarms(facts: dict[str, Any]) -> set[tuple[str, str]]:
     """What the doctor says of the document, besides that it was cut."""
     sent = msgspec.structs.replace(build.document(nvidia_smi=typed(facts)), origin="nvidia-smi")
-    told = diagnose(Snapshot(schema=SCHEMA, redacted=True, machine=sent, target=None)).results
+    results = diagnose(Snapshot(schema=SCHEMA, redacted=True, machine=sent, target=None)).results
     return {
         (result.code, result.outcome)
-        for result in told
+        for result in results
         if result.outcome in ("fail", "warn") and result.code != "DRV-011"
     }
 

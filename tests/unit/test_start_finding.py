@@ -59,18 +59,18 @@ def refusal(word: str = "", version: str = "") -> tuple[str, str]:
 
 
 def test_where_nothing_is_installed() -> None:
-    said, hint = refusal()
-    assert said == "nothing is installed yet"
+    result, hint = refusal()
+    assert result == "nothing is installed yet"
     assert "without a GPU: envcheck install tensorflow-cpu" in hint
     made(places.environments() / "tiny", ONE, current=ONE)
-    said, hint = refusal()
-    assert said.endswith("there are tiny") and "--name" in hint
+    result, hint = refusal()
+    assert result.endswith("there are tiny") and "--name" in hint
     assert "there is no such environment" in refusal("zz")[0]
 
 
 def test_a_version_that_is_not_there_or_not_finished(tmp_path: Path) -> None:
     root = made(tmp_path / "root", ONE, TWO, current=TWO, unfinished=ONE)
-    said, hint = refusal(str(root), "9.9-py3.11-00000009")
-    assert "there is no such version" in said and ONE in hint and TWO in hint
+    result, hint = refusal(str(root), "9.9-py3.11-00000009")
+    assert "there is no such version" in result and ONE in hint and TWO in hint
     assert "there is no such version" in refusal(str(root), "../root")[0]
     assert "was never finished" in refusal(str(root), ONE)[0]

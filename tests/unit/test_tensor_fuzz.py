@@ -143,8 +143,8 @@ def test_no_facts_crash_a_check_or_make_a_report_more_than_text(seed: int) -> No
     facts = spoiled(random)
     snap = load(dump(with_facts(facts)))
     diagnosis = diagnose(snap, checks=area_checks("tensorcores"))
-    told = [gap.reason for result in diagnosis.results for gap in result.unjudged]
-    assert not [reason for reason in told if reason.startswith("the check crashed")]
+    found = [gap.reason for result in diagnosis.results for gap in result.unjudged]
+    assert not [reason for reason in found if reason.startswith("the check crashed")]
     report = build(snap, diagnosis)
     assert len(report.tensor_cores) >= sum(len(run.modes) for run in facts.runs)
     text = terminal.render(

@@ -50,9 +50,9 @@ class Gpu:
 
 def test_product_and_reference_alternate() -> None:
     gpu = Gpu()
-    told = timing.measure(gpu, gpu.work("P", 1 / 64), gpu.work("R", 1 / 16))
-    assert (told["reference_seconds"], told["seconds"]) == (1 / 16, 1 / 64)
-    assert (told["runs"], told["spread"]) == (12, 1.0)
+    result = timing.measure(gpu, gpu.work("P", 1 / 64), gpu.work("R", 1 / 16))
+    assert (result["reference_seconds"], result["seconds"]) == (1 / 16, 1 / 64)
+    assert (result["runs"], result["spread"]) == (12, 1.0)
     assert "".join(gpu.started) == "PPRR" + "RPPPP" * 3
     assert gpu.events == {}  # none is left behind
 

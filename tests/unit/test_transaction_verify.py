@@ -95,6 +95,9 @@ def test_a_slow_import_is_said_as_such_with_the_way_out() -> None:
     reason = f"gave no answer within 90 s: {noise}"
     slow = Probe[Framework](outcome="timeout", seconds=90.0, reason=reason, evidence=noise)
     verdict = judged(with_target(tensorflow=slow), must_pass=["FRM-001"])
-    (told,) = verdict.failures
-    assert told.startswith("FRM-007: Importing TensorFlow") and "the 90 s that it was given" in told
-    assert told.endswith("; install --deadline 900 gives it more time") and "oneDNN" not in told
+    (result,) = verdict.failures
+    assert (
+        result.startswith("FRM-007: Importing TensorFlow")
+        and "the 90 s that it was given" in result
+    )
+    assert result.endswith("; install --deadline 900 gives it more time") and "oneDNN" not in result

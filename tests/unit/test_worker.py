@@ -82,8 +82,8 @@ BEGIN: dict[str, Any] = {"begin": {"a": 1}}
 )
 def test_past_a_limit_it_is_stopped(limits: dict[str, Any], steps: list[Any]) -> None:
     world = World(**limits)
-    for seconds, told in steps[:-1]:
-        assert world.after(seconds, *told)
+    for seconds, text in steps[:-1]:
+        assert world.after(seconds, *text)
         assert world.child.result is None
     world.after(steps[-1][0], *steps[-1][1])
     assert world.child.result is not None
@@ -92,7 +92,7 @@ def test_past_a_limit_it_is_stopped(limits: dict[str, Any], steps: list[Any]) ->
 
 
 @pytest.mark.parametrize(
-    ("told", "ending", "outcome", "words"),
+    ("result", "ending", "outcome", "words"),
     [
         ([], ("exited", -9), "crashed", "signal 9"),
         (
@@ -106,9 +106,9 @@ def test_past_a_limit_it_is_stopped(limits: dict[str, Any], steps: list[Any]) ->
         ([], ("not-started", None), "error", "could not be started"),
     ],
 )
-def test_each_end_has_its_outcome(told: Any, ending: Any, outcome: str, words: str) -> None:
+def test_each_end_has_its_outcome(result: Any, ending: Any, outcome: str, words: str) -> None:
     world = World()
-    world.after(1, BEGIN, {"stage": "rate", "of": "fp16"}, *told)
+    world.after(1, BEGIN, {"stage": "rate", "of": "fp16"}, *result)
     found = world.end(*ending, stuck={"pid": 7})
     assert found[0] == outcome and words in found[1]
     assert world.worker.stuck == {"pid": 7}
