@@ -96,9 +96,9 @@ def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
         yield _MISSING.found(evidence=evidence, commands=driver_libraries(view))
         return
     path = need(smi.path, "nvidia-smi")
-    late = isinstance(smi.exit_code, Unavailable) and smi.exit_code.unavailable == "timeout"
+    hangs = isinstance(smi.exit_code, Unavailable) and smi.exit_code.unavailable == "timeout"
     message = known(smi.message)
-    if late and works and not stuck_in(probe):
+    if hangs and works and not stuck_in(probe):
         evidence = [view.evidence("machine.nvidia_smi.message")]
         yield _SILENT.found(about_file(path), evidence, late=message or "nvidia-smi hangs")
         return
