@@ -58,7 +58,8 @@ def diagnose(
 
 def checks_for(view: SnapshotView) -> tuple[Check, ...]:
     """Every check; those that cannot say anything of this Snapshot without their modules."""
-    return checks_without({name for name, area in areas().items() if _unneeded(area, view)})
+    unneeded = (name for name, area in areas().items() if _unneeded(area, view))
+    return checks_without(frozenset(unneeded))
 
 
 def _unneeded(area: Area, view: SnapshotView) -> Unjudged | None:

@@ -12,7 +12,7 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -246,10 +246,11 @@ def area_title(name: str) -> str:
 @cache
 def all_checks() -> tuple[Check, ...]:
     """Every check, by area in the report's order, then by code."""
-    return checks_without(())
+    return checks_without(frozenset())
 
 
-def checks_without(unneeded: Collection[str]) -> tuple[Check, ...]:
+@cache
+def checks_without(unneeded: frozenset[str]) -> tuple[Check, ...]:
     """The same; checks of envcheck's own in these areas only as checks.csv lists them, not imported."""
     order = list(areas())
     for area in _own_areas():

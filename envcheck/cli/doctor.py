@@ -115,7 +115,7 @@ def _load(form: str) -> None:
     pages = ["reports.terminal"] if form == "text" else []
     for module in ["checks.engine", "reports.model", *pages]:
         importlib.import_module(f"envcheck.{module}")
-    checks_without([name for name, one in areas().items() if one.section or one.of_target])
+    checks_without(frozenset(n for n, one in areas().items() if one.section or one.of_target))
 
 
 def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diagnosis) -> str:

@@ -59,6 +59,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
             registry._load_plugins,
             registry.areas,
             registry.all_checks,
+            registry.checks_without,
             plugins.entry_points,
             plugins._is_any_installed,
         ):
