@@ -24,7 +24,7 @@ def outside_of(root: Path) -> Path:
         (folder / "precious.txt").write_text("precious")
         (own.parent / "record.json").write_text("{}")
         (own / "install.log").write_text("log")
-    for name in ("journal.jsonl", "lock", "holder", "owner.json", "a.txt"):
+    for name in ("journal.jsonl", "lock", "owner.json", "a.txt"):
         (tree / name).write_text('{"owner": "envcheck", "layout": 1, "created_at": ""}\n')
     (tree / "failed").chmod(0o500)
     return tree

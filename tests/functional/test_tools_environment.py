@@ -15,6 +15,7 @@ from cli import environment as clean_environment
 from locked_folder import bundled, lock_of
 from processes import PATIENCE
 from pythons import heavy, need
+from resolving import isolate
 
 from envcheck.install.catalogue.model import Stack
 from envcheck.install.lockfile import Lockfile
@@ -34,11 +35,7 @@ STACK = Stack(
 EMPTY = Lockfile(stack="test", release="1", python="3.11", architecture="x86_64", packages=[])
 
 
-@pytest.fixture(autouse=True)
-def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+_autouse = pytest.fixture(autouse=True)(isolate)
 
 
 def interpreter(minor: int | None, **changes: object) -> Interpreter:

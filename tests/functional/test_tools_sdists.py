@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from cli import environment as clean_environment
 from locked_folder import bundled, lock_of
 from processes import PATIENCE
+from resolving import isolate
 from wheel_maker import sdist, sha256
 
 from envcheck.exit_codes import Cannot, PutBack
@@ -39,11 +39,7 @@ setup(name="tiny", version="1.0", ext_modules=[Extension("tiny", ["tiny.c"], def
 """
 
 
-@pytest.fixture(autouse=True)
-def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+_autouse = pytest.fixture(autouse=True)(isolate)
 
 
 @pytest.fixture

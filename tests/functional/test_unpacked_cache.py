@@ -10,6 +10,7 @@ from pathlib import Path
 import locked_folder
 import pytest
 from locked_folder import lock_of
+from resolving import isolate
 from wheel_maker import wheel
 
 from envcheck.exit_codes import PutBack
@@ -27,11 +28,7 @@ TEXT, OTHER = "value = 1\n", "value = 2\n"
 DATA = "alpha-1.0.data"
 
 
-@pytest.fixture(autouse=True)
-def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+_autouse = pytest.fixture(autouse=True)(isolate)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from envcheck import __version__
-from envcheck.cli.demo import NAMES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -67,12 +66,6 @@ def test_the_licence_and_the_command_are_in_it(wheel: zipfile.ZipFile) -> None:
     info = f"envcheck_gpu-{__version__}.dist-info"
     assert b"Apache License" in wheel.read(f"{info}/licenses/LICENSE")
     assert b"envcheck = envcheck.__main__:main" in wheel.read(f"{info}/entry_points.txt")
-
-
-def test_the_demos_are_in_it_and_small(wheel: zipfile.ZipFile) -> None:
-    demos = [one for one in wheel.infolist() if one.filename.startswith("envcheck/data/demos/")]
-    assert {Path(one.filename).stem for one in demos} == set(NAMES)
-    assert sum(one.compress_size for one in demos) < 100_000
 
 
 def test_the_sdist_holds_what_is_committed(tmp_path: Path) -> None:

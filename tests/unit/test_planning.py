@@ -92,11 +92,8 @@ def test_places_that_cannot_be_used(change: dict[str, dict[str, bool]], words: s
     [
         ("/data/a\nb", "line end"),
         ("/data/a:b", "a colon"),
-        ('/data/a"b', "a quotation mark"),
-        ("/data/$HOME", "a dollar sign"),
         ("/data/a\\b", "a backslash"),
         ("/data/\udce4", "cannot be printed"),
-        ("/data/" + "x" * 256, "too long"),
         ("/data" + "/xxxxxxxxx" * 370, "too long"),
     ],
 )

@@ -103,20 +103,6 @@ def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
             guard.look(Root(path))
 
 
-# The journal
-
-
-@pytest.mark.parametrize("torn", ['{"time":"2026', "\0\0\0\0", '{"time":"x","version":"y"}'])
-def test_a_torn_line_costs_itself_alone(root: Root, torn: str) -> None:
-    journal = Journal(root.journal)
-    journal.append(A, "begun")
-    with root.journal.open("a") as file:
-        file.write(torn)
-    assert [entry.step for entry in journal.entries()] == ["begun"]
-    journal.append(A, "python")
-    assert [entry.step for entry in journal.entries()] == ["begun", "python"]
-
-
 # What differs
 
 
