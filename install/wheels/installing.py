@@ -72,6 +72,7 @@ def install(target: InstallTarget, lock: Lockfile, stack: Stack) -> None:
 def _build(target: InstallTarget, lock: Lockfile, job: sdists.Job) -> None:
     """Build an sdist without a network, with its tools in a folder beside the environment's packages."""
     log = logs.path(target.directory, f"build-{job.package.name}.log")
+    target = InstallTarget(target.directory, target.source)  # a build's output is no progress
     target.source.downloads.fetch([job.package.file])
     with scratch.directory() as folder:
         if tools := sdists.tools_of(job, lock):

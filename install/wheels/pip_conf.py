@@ -5,7 +5,8 @@ pip may add and change packages. A constraint file refuses what a dependency of 
 - another version of the framework (``===``: ``==1.0`` lets "1.0+anything" in), or another distribution;
 - another version of a package from the stack's own index: pip takes the highest of all indexes;
 - a version that the catalogue knows to break the release, such as a protobuf that is too new for it;
-- a name of the stack's own index that nobody holds on the public registry.
+- a name of the stack's own index that nobody holds on the public registry, and a version there that only
+  holds a name.
 """
 
 from __future__ import annotations
@@ -84,10 +85,12 @@ def constraints_of(stack: Stack, lock: Lockfile) -> list[str]:
         free = [n for n in packages.unregistered() if n not in locked]
         refused |= {name for name in free if stack.index_of(name) != PUBLIC}
     bounds = [*stack.constraints, *(line for release in releases for line in release.constraints)]
+    empty = {n: v for n, v in packages.placeholders().items() if n not in {*locked, *refused}}
     return [
         *(f"{name}==={locked[name]}" for name in sorted(kept)),
         *(f"{name}<0" for name in sorted(refused)),
         *(line for line in dict.fromkeys(bounds) if _is_bound(Requirement(line), kept)),
+        *(f"{n}!={',!='.join(v)}" for n, v in empty.items() if stack.index_of(n) == PUBLIC),
     ]
 
 
