@@ -31,8 +31,6 @@ def add_arguments(parser: Parser) -> None:
     words = "for the machine of this Snapshot; repeatable (default: machines like this one)"
     repeated = {"action": "append", "default": []}
     option(parser, "--for", "MACHINE.json", words, dest="machines", **repeated)
-    words = "packages for this Python, such as 3.11 (default: the newest that the release has wheels for)"
-    option(parser, "--for-python", "VERSION", words, **repeated)
     words = "a new directory, or a file whose name ends in .tar (required)"
     option(parser, "--output", "PLACE", words)
     options.add_yes(parser, asks=False)
@@ -80,10 +78,7 @@ def _destinations(arguments: argparse.Namespace, python: str) -> Destinations:
     """The machines that the command line names. Raises UsageError."""
     from ..install.export.destinations import Destinations
 
-    if arguments.machines and arguments.for_python:
-        raise UsageError("--for and --for-python cannot be used together: both say which Pythons")
     return Destinations(
-        pythons=[one for words in arguments.for_python for one in words.replace(",", " ").split()],
         machines={name: sources.read_snapshot(name).snapshot for name in arguments.machines},
-        own=python,
+        python=python,
     )

@@ -23,9 +23,8 @@ _MINORS = [
 class Destinations(msgspec.Struct, frozen=True, kw_only=True):
     """Without any words, machines like this one; the bundle carries its own Python."""
 
-    pythons: list[str] = []  # versions
     machines: dict[str, Snapshot] = {}  # by file
-    own: str = ""  # --python: the stack's alone, a version or an interpreter's path
+    python: str = ""  # a version or an interpreter's path
 
     @property
     def architecture(self) -> str:
@@ -42,23 +41,29 @@ class Destinations(msgspec.Struct, frozen=True, kw_only=True):
 
     def of_stack(self) -> list[Interpreter]:
         """Of which the newest that a release has wheels for is taken. Raises UsageError for what is none."""
-        named = [self.own] if self.own else self.pythons
-        if self.own and not asked_version(self.own):
-            named = [finding.interpreters(self.own)[0].minor]
-        if len(named) > 1:
-            raise UsageError("a bundle is for one Python", "make a bundle for each")
-        minors = [_minor(one, "--python" if self.own else "--for-python") for one in named]
-        return [self.with_python(minor) for minor in minors or _MINORS]
+        return [self.with_python(minor) for minor in self._minors or _MINORS]
 
     def of_envcheck(self) -> list[Interpreter]:
         """Those of known systems, and those that were named."""
         rows = sorted(system_pythons(), key=lambda row: number(row.glibc))
         glibcs = {row.python: row.glibc for row in reversed(rows)}
-        minors = [*glibcs, *(_minor(one, "--for-python") for one in self.pythons)]
         return [
             interpreter(minor, glibcs.get(minor, _OLDEST_GLIBC), self.architecture)
-            for minor in dict.fromkeys(minors)
+            for minor in dict.fromkeys([*glibcs, *self._minors])
         ]
+
+    @property
+    def _minors(self) -> list[str]:
+        """Of the Python that was named."""
+        version = asked_version(self.python)
+        if not self.python or version.count("."):
+            return [".".join(version.split(".")[:2])] if self.python else []
+        if version:
+            raise UsageError(
+                f"--python {self.python}: this is not a version of Python",
+                "a version looks like 3.11",
+            )
+        return [finding.interpreters(self.python)[0].minor]
 
     def with_python(self, minor: str) -> Interpreter:
         """An interpreter of this version that runs on all of them."""
@@ -83,15 +88,6 @@ def interpreter(minor: str, glibc: str, architecture: str) -> Interpreter:
 def away(interpreter: Interpreter) -> Interpreter:
     """By a path that is none of this machine's: uv then gets its version and platform."""
     return msgspec.structs.replace(interpreter, path=f"there:{interpreter.path}")
-
-
-def _minor(python: str, option: str) -> str:
-    version = asked_version(python)
-    if version.count(".") == 0:
-        raise UsageError(
-            f"{option} {python}: this is not a version of Python", "a version looks like 3.11"
-        )
-    return ".".join(version.split(".")[:2])
 
 
 def _host(snapshot: Snapshot, name: str) -> str:

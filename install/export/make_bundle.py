@@ -52,7 +52,7 @@ def _of_wheels(
     if given is not None:
         stack, release = request.stack or given.stack, given.release
         request = msgspec.structs.replace(request, stack=stack, release=release)
-        wanted = msgspec.structs.replace(wanted, own=wanted.own or given.python)
+        wanted = msgspec.structs.replace(wanted, python=wanted.python or given.python)
     choice = _chosen(request, wanted, shop, reporter)
     if given is not None:
         given_lock.check(given, choice, request.lock)

@@ -113,10 +113,8 @@ def test_a_damaged_file_is_named_with_both_hashes(bundle: Path, tmp_path: Path) 
         (["--output", "/nowhere-at-all/x"], "there is no directory /nowhere-at-all"),
         (["--output", "x.tar.gz"], "a directory or a plain .tar"),
         ([], "--output tensorflow.tar"),
-        (["--output", "x", "--for-python", "three"], "this is not a version of Python"),
-        (["--output", "x", "--for-python", "3"], "this is not a version of Python"),
+        (["--output", "x", "--python", "3"], "this is not a version of Python"),
         (["--output", "x", "--for", "/nowhere.json"], "/nowhere.json: No such file"),
-        (["--output", "x", "--for", "a", "--for-python", "3.11"], "cannot be used together"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, arguments: list[str], word: str) -> None:

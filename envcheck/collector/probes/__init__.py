@@ -50,7 +50,8 @@ def of(document):
 
 def load(name):
     """The Probe of a file in this folder, which only its own process imports. Raises NotAProbe."""
-    source = __loader__.get_data(os.path.join(__path__[0], name + ".py")).decode("utf-8")
+    path = os.path.join(__path__[0], name + ".py")
+    source = __loader__.get_data(path).decode("utf-8")  # type: ignore[name-defined]
     if not re.search(r"^def collect\(context\):", source, re.MULTILINE):
         raise NotAProbe("probes/%s.py has no collect(context)" % name)
     constants = {

@@ -36,8 +36,8 @@ def _become(work, streams, cwd, own_session, tie):
             os.setsid()
         if tie is not None:
             tie()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+        for ended_by in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(ended_by, signal.SIG_DFL)
         for number, stream in enumerate(streams):
             os.dup2(stream.fileno(), number)
         if cwd is not None:
