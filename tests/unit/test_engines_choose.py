@@ -30,8 +30,6 @@ from envcheck.facts.pci import Pci
 from envcheck.install.engine import EngineImage, Start
 from envcheck.install.engines import inside, starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
-from envcheck.install.start import container
-from envcheck.install.start.options import Options
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
 HOST = Host(
@@ -187,7 +185,6 @@ def test_rdma_devices_are_those_of_the_moment_of_the_start(
     assert starting.with_devices(start).devices == []
     rdma.mkdir()
     assert start.devices == [] and starting.with_devices(start).devices == [str(rdma)]
-    assert container.with_options(start, Options()).devices == [str(rdma)]
     assert f"--device {rdma}" in " ".join(inside.of_start(start).argv)
 
 
