@@ -27,7 +27,7 @@ class Terminated(SystemExit):
 def ending_raises() -> Iterator[None]:
     """In this block SIGTERM and SIGHUP raise Terminated where they would have ended the process.
 
-    Where they are ignored (nohup) or somebody else handles them, that stays.
+    Where they are ignored (nohup) or handled elsewhere, that stays.
     """
     before: dict[signal.Signals, Any] = {}
     try:

@@ -1,6 +1,6 @@
 """A lock as lists of requirements, a file each, which uv installs from.
 
-They hold names, versions and hashes, and no address: an index may be somebody's own.
+They hold names, versions and hashes, and no address: an index may be private.
 """
 
 from __future__ import annotations

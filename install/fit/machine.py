@@ -45,7 +45,7 @@ def _listed(view: SnapshotView) -> list[VisibleDevice] | None:
     try:
         return devices(view)[0]
     except CannotJudge:
-        pass  # nobody lists any, or their order is open, which does not matter here
+        pass  # none are listed, or in no known order, which does not matter here
     try:
         return [_device(gpu) for gpu in view.gpus]
     except CannotJudge:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..mode import Reporter
     from ..registry.client import RegistryClient
 
-LOOKED_INTO = ("BND-001",)  # a container that nobody could look into is not verified
+LOOKED_INTO = ("BND-001",)  # a container that could not be looked into is not verified
 
 
 class ImageMode:

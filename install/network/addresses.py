@@ -76,7 +76,7 @@ def credentials(url: str) -> tuple[str, str] | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the URL is on this machine, where nobody in between can read along."""
+    """Whether the URL is on this machine, where no network is in between."""
     name = (urlsplit(url).hostname or "").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True

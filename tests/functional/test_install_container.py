@@ -81,10 +81,10 @@ def site(
 def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Served) -> None:
     before = site.world.images()
     reference = site.push("tensorflow")
-    told = site.install("--image", reference)
-    assert told["result"] == "installed" and told["plan"]["mode"] == "container"
-    assert told["plan"]["digest"].startswith("sha256:")
-    first = told["environment"]["version"]
+    result = site.install("--image", reference)
+    assert result["result"] == "installed" and result["plan"]["mode"] == "container"
+    assert result["plan"]["digest"].startswith("sha256:")
+    first = result["environment"]["version"]
 
     assert site.install("--image", reference)["result"] == "already"
 
@@ -132,8 +132,8 @@ def test_images_that_cannot_be_used_are_put_back(
 ) -> None:
     before = site.world.images()
     reference = site.push(kind)
-    told = site.install("--image", reference)
-    assert told["exit_code"] == code and words in told["error"]["sentence"], told["error"]
+    result = site.install("--image", reference)
+    assert result["exit_code"] == code and words in result["error"]["sentence"], result["error"]
     if code == ExitCode.PUT_BACK:
         _kept_until_prune(site, reference, before)
     assert site.nothing_is_left(before)
@@ -143,8 +143,8 @@ def _kept_until_prune(site: Served, reference: str, before: set[str]) -> None:
     """A verification that failed costs no second pull; `prune` names the image and removes it."""
     (kept,) = site.world.images() - before
     asked = len(site.registry.requests())
-    told = site.install("--image", reference)
-    assert "envcheck prune removes it" in told["error"]["hint"]
+    result = site.install("--image", reference)
+    assert "envcheck prune removes it" in result["error"]["hint"]
     again = site.registry.requests()[asked:]
     assert sum("/blobs/" in one.path for one in again) == 1, "the configuration alone"
     assert site.world.images() - before == {kept}
@@ -157,8 +157,8 @@ def test_an_image_that_was_there_before_stays(site: Served) -> None:
     reference = site.push("user")
     site.world.podman("pull", "--quiet", "--tls-verify=false", reference)
     before = site.world.images()
-    told = site.install("--image", reference)
-    assert told["result"] == "installed", told
+    result = site.install("--image", reference)
+    assert result["result"] == "installed", result
     site.uninstall()
     assert site.world.images() == before
     site.world.podman("rmi", reference)
@@ -183,8 +183,8 @@ def test_bad_input_is_one_sentence_and_nothing_is_touched(
 ) -> None:
     before = site.world.images()
     site.push("base")
-    told = site.install(*(word.format(host=site.registry.host) for word in arguments))
-    assert told["exit_code"] == code and words in told["error"]["sentence"], told
+    result = site.install(*(word.format(host=site.registry.host) for word in arguments))
+    assert result["exit_code"] == code and words in result["error"]["sentence"], result
     assert site.nothing_is_left(before)
 
 

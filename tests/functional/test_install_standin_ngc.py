@@ -61,19 +61,19 @@ def home(tmp_path: Path, machine: Machine, world: PodmanWorld) -> Iterator[Home]
     machine.wire()
     yield made
     assert (world.images(), world.containers()) == (before, set())
-    told = machine.envcheck(made, world, "list", "--format", "json")
-    assert not any(one["versions"] for one in json.loads(told.stdout)["environments"])
+    result = machine.envcheck(made, world, "list", "--format", "json")
+    assert not any(one["versions"] for one in json.loads(result.stdout)["environments"])
 
 
 def test_chosen_pulled_by_digest_verified_from_inside_run_and_removed(
     machine: Machine, home: Home, world: PodmanWorld
 ) -> None:
     with Watch([KEY, LOGIN], home, world) as watch:
-        told = machine.install(home, world, "ngc-tf1")
-    assert told["result"] == "installed", told["error"]
+        result = machine.install(home, world, "ngc-tf1")
+    assert result["result"] == "installed", result["error"]
     assert watch.engines and not watch.seen()
-    assert len(_blobs(machine)) == told["plan"]["layers"] + 1  # each once, and the configuration
-    plan, environment = told["plan"], told["environment"]
+    assert len(_blobs(machine)) == result["plan"]["layers"] + 1  # each once, and the configuration
+    plan, environment = result["plan"], result["environment"]
     assert plan["reference"] == f"nvcr.io/nvidia/tensorflow:{SEES}"
     assert plan["reasons"] == ["23.03 is the newest release of ngc-tf1"]
     assert plan["wiring"] == environment["wiring"] == "by CDI (/etc/cdi/nvidia.json)"
@@ -102,13 +102,15 @@ def test_a_tensorflow_that_sees_no_gpu_is_put_back(
     logins = tmp_path / "auth.json"
     logins.write_text(json.dumps({"auths": {"nvcr.io": {"auth": LOGIN}}}))
     with Watch([KEY, LOGIN], home, world) as watch:
-        told = machine.install(home, world, REGISTRY_AUTH_FILE=str(logins), NGC_API_KEY="")
+        result = machine.install(home, world, REGISTRY_AUTH_FILE=str(logins), NGC_API_KEY="")
     assert watch.engines and not watch.seen()
-    assert told["plan"]["reference"] == f"nvcr.io/nvidia/tensorflow:{DOES_NOT}"
-    refused = told["plan"]["reasons"]
+    assert result["plan"]["reference"] == f"nvcr.io/nvidia/tensorflow:{DOES_NOT}"
+    refused = result["plan"]["reasons"]
     assert any(reason.startswith("25.02") for reason in refused), refused
-    assert told["exit_code"] == ExitCode.PUT_BACK
-    assert "FRM-002: TensorFlow sees none of the 1 GPU that CUDA sees" in told["error"]["sentence"]
+    assert result["exit_code"] == ExitCode.PUT_BACK
+    assert (
+        "FRM-002: TensorFlow sees none of the 1 GPU that CUDA sees" in result["error"]["sentence"]
+    )
     assert machine.envcheck(home, world, "prune").returncode == 0
 
 
@@ -124,9 +126,9 @@ def test_without_a_way_for_the_gpus_no_layer_is_fetched(
 ) -> None:
     machine.wire(version) if version else machine.unwire()
     before = len(_blobs(machine))
-    told = machine.install(home, world, "ngc-tf1")
-    assert told["exit_code"] == ExitCode.CANNOT
-    assert sentence in told["error"]["sentence"] and command in told["error"]["hint"]
+    result = machine.install(home, world, "ngc-tf1")
+    assert result["exit_code"] == ExitCode.CANNOT
+    assert sentence in result["error"]["sentence"] and command in result["error"]["hint"]
     assert len(_blobs(machine)) == before
 
 

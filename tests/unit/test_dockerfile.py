@@ -41,10 +41,10 @@ def lists(locked: Lockfile, whose: Stack | None = None) -> dict[str, Requirement
 
 def test_every_list_is_copied_and_installed_with_hashes() -> None:
     locked = lock(*lock().packages, GAST, building=[SETUPTOOLS])
-    told = text(locked)
-    assert "\nCOPY requirements*.txt /opt/lock/\n" in told
-    assert "\nCOPY envcheck-*.txt envcheck_gpu-*.whl /opt/lock/\n" in told
-    commands = installs(told)
+    dockerfile = text(locked)
+    assert "\nCOPY requirements*.txt /opt/lock/\n" in dockerfile
+    assert "\nCOPY envcheck-*.txt envcheck_gpu-*.whl /opt/lock/\n" in dockerfile
+    commands = installs(dockerfile)
     assert [words[words.index("-r") + 1] for words in commands] == [
         "/opt/lock/requirements.txt",
         "/opt/lock/requirements-nvidia.txt",
@@ -57,7 +57,7 @@ def test_every_list_is_copied_and_installed_with_hashes() -> None:
         words[words.index("-r") + 1].removeprefix("/opt/lock/") for words in commands[:4]
     }
     assert all({"--no-deps", "--require-hashes"} <= set(words) for words in commands)
-    for run in runs(told):
+    for run in runs(dockerfile):
         assert ("uv " in run) == ("source=envcheck-uv,target=/usr/bin/uv" in run), run
 
 
@@ -84,20 +84,20 @@ def test_the_base_is_in_support_pinned_and_can_be_another() -> None:
 
 
 def test_an_sdist_is_built_last_and_with_pinned_tools() -> None:
-    told = text(lock(*lock().packages, GAST, building=[SETUPTOOLS]))
-    *_, tools, gast, _needs, _itself = installs(told)
+    dockerfile = text(lock(*lock().packages, GAST, building=[SETUPTOOLS]))
+    *_, tools, gast, _needs, _itself = installs(dockerfile)
     assert tools[tools.index("--target") + 1] == "/tmp/build-tools"
     assert "--only-binary" in tools
     assert "--no-build-isolation" in gast and gast[gast.index("--no-binary") + 1] == "gast"
     assert "--only-binary" not in gast
     assert gast[0] == "PYTHONPATH=/tmp/build-tools"
-    (building,) = [run for run in runs(told) if "--no-binary" in run]
+    (building,) = [run for run in runs(dockerfile) if "--no-binary" in run]
     assert building.endswith("&& rm -rf /tmp/build-tools"), "in the step that made it"
 
 
 @pytest.mark.parametrize("value", ['say "hi"', "$HOME", "a\\b", "two\nlines"])
 def test_values_cannot_end_their_string(value: str) -> None:
-    told = text(whose=msgspec.structs.replace(stack(), environment={"TF_X": value}))
-    (line,) = [line for line in told.splitlines() if line.startswith("ENV TF_X=")]
+    dockerfile = text(whose=msgspec.structs.replace(stack(), environment={"TF_X": value}))
+    (line,) = [line for line in dockerfile.splitlines() if line.startswith("ENV TF_X=")]
     inside = re.fullmatch(r'ENV TF_X="((?:[^"\\$]|\\.)*)"', line)
     assert inside is not None, line

@@ -1,4 +1,4 @@
-"""What each engine is told when an installed image is started."""
+"""The command line of each engine when an installed image is started."""
 
 from __future__ import annotations
 
