@@ -135,9 +135,9 @@ class PodmanWorld:
             self.podman("build", "--quiet", *alone, "--tag", name, place)
         return name
 
-    def save(self, image: str, to: Path, form: str = "oci-archive") -> Path:
-        """Write the image: "oci-archive", "oci-dir", "docker-archive" or "docker-dir"."""
-        self.podman("save", "--quiet", "--format", form, "--output", to, image)
+    def save(self, image: str, to: Path) -> Path:
+        """Write the image as an OCI archive."""
+        self.podman("save", "--quiet", "--format", "oci-archive", "--output", to, image)
         return to
 
 
@@ -226,8 +226,15 @@ def base_tar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def podman_world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
     """One podman for all tests; skips them where there is none that works."""
-    with _or_skip(tmp_path_factory.mktemp("podman"), base_tar) as made:
+    opened = world(tmp_path_factory.mktemp("podman"), base_tar)
+    try:
+        made = opened.__enter__()
+    except Refused as error:
+        pytest.skip(str(error))
+    try:
         yield made
+    finally:
+        opened.__exit__(None, None, None)
 
 
 @pytest.fixture
@@ -239,23 +246,3 @@ def nothing_left(podman_world: PodmanWorld) -> Iterator[None]:
     for one in left:
         podman_world.podman("rm", "--force", "--time", "0", one)
     assert not left
-
-
-@pytest.fixture
-def fresh_podman(tmp_path: Path, base_tar: Path) -> Iterator[PodmanWorld]:
-    """One for a single test: about a second."""
-    with _or_skip(tmp_path / "podman", base_tar) as made:
-        yield made
-
-
-@contextmanager
-def _or_skip(folder: Path, base: Path) -> Iterator[PodmanWorld]:
-    opened = world(folder, base)
-    try:
-        made = opened.__enter__()
-    except Refused as error:
-        pytest.skip(str(error))
-    try:
-        yield made
-    finally:
-        opened.__exit__(None, None, None)
