@@ -1,6 +1,6 @@
 """A stand-in for NVIDIA's TensorFlow 1.15: what envcheck's doctor asks of it, and no more.
 
-It is copied into the wheels that ``nvidia_index`` makes, with UPSTREAM replaced by the version.
+It is copied into wheels and images, with UPSTREAM replaced by the version.
 """
 
 from google import protobuf
