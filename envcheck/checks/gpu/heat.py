@@ -25,7 +25,7 @@ NEARLY_TOO_HOT = TOO_HOT.variant(
     "nearly-too-hot",
     severity="warn",
     headline="is nearly too hot",
-    sentence="The GPU is {left} below its slowdown temperature{at}: more load will lower its clocks.",
+    sentence="The GPU is {degrees} below its slowdown temperature{at}: more load will lower its clocks.",
 )
 
 
@@ -49,7 +49,7 @@ def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if margin is not None and margin <= 0:
         yield found(view, TOO_HOT, gpu, fields, at=at)
     elif margin is not None and margin <= WARM_C:
-        yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, left=plural(margin, "degree"))
+        yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, degrees=plural(margin, "degree"))
     else:
         yield Passed("below the slowdown temperature")
 
