@@ -158,3 +158,8 @@ def xids(*codes: int) -> list[str]:
 )
 def test_the_later_half_of_the_catalog(code: int, outcome: str) -> None:
     assert judge(machine(*xids(code)), "KRN-008").outcome == outcome
+
+
+def test_a_gpu_that_had_to_be_reset_and_was() -> None:
+    found = judge(machine(LOADED, f"[ 99.0] {RESET}{NEEDS}"), "KRN-014")
+    assert only(found, "warn").cause.key == "reset-was-required"

@@ -144,9 +144,9 @@ _HOW = {
     "CTR-011",
     title="The engines read the directory that the CDI specification is in",
     causes=[ELSEWHERE],
-    about="CDI specifications are in /etc/cdi and /var/run/cdi (which is /run/cdi), and an engine reads the"
-    " directories in its configuration. podman 5.5 reads only /etc/cdi unless containers.conf names"
-    " more, while NVIDIA's toolkit from 1.18 on writes to /var/run/cdi.",
+    about="An engine reads CDI specifications from /etc/cdi and /var/run/cdi, or from where its"
+    " configuration says. podman 5.5 reads only /etc/cdi, while NVIDIA's toolkit from 1.18 on writes to"
+    " /var/run/cdi.",
     sources=["nixpkgs#420638, #417312; podman#26569, #25717; containers/common#2460, #2462"],
     follows=shared.NO_DEVICE_NODES,
 )

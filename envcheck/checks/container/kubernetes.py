@@ -37,9 +37,8 @@ NO_RUNTIME = DEFAULT.variant(
     "CTR-009",
     title="Kubernetes' engine starts containers with NVIDIA's runtime",
     causes=[DEFAULT, NO_RUNTIME],
-    about="containerd starts a pod's containers with a runtime that its configuration names. If"
-    " none of them is NVIDIA's, no driver is mounted into a pod and the node offers 0 GPUs. docker"
-    " starts pods only with its default runtime.",
+    about="containerd starts pods with a runtime of its configuration, docker only with its default one."
+    " If that is not NVIDIA's, no driver is mounted into a pod and the node offers 0 GPUs.",
     sources=["k8s-device-plugin#23, #107, #406; gpu-operator#1285; k3s documentation, Advanced"],
     follows=shared.NO_DEVICE_NODES,
 )

@@ -27,9 +27,8 @@ SET_LOW = warn(
     "GPU-029",
     title="No clock is set low",
     causes=(SET_LOW,),
-    about="Clocks can be set (applications clocks, nvidia-smi -ac) and locked (-lgc, -lmc), and stay so"
-    " until somebody resets them or the driver is reloaded. Some boards' defaults are below their"
-    " maximum.",
+    about="Clocks can be set (nvidia-smi -ac) and locked (-lgc, -lmc), and stay so until somebody resets"
+    " them or the driver is reloaded.",
     sources=[
         "nvidia-smi(1), Applications Clocks, --lock-gpu-clocks; nvml.h, nvmlClocksEventReasons"
     ],

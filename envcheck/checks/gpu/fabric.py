@@ -56,9 +56,8 @@ _PASSING = ("degraded", "recovery", "disconnected")
     "GPU-012",
     title="The NVSwitch fabric is set up",
     causes=(NOT_JOINED, JOIN_ERROR, UNHEALTHY, LIMITED, FAULT, PASSING_FAULT),
-    about="On machines with NVSwitch the fabric manager must join each GPU to the fabric before CUDA"
-    " starts. Until then cuInit returns 802, or GPUs reach each other only over PCIe. nvidia-smi -L"
-    " and the NVLink states show no fault.",
+    about="On machines with NVSwitch the fabric manager must join each GPU to the fabric. Until then cuInit"
+    " returns 802, or GPUs reach each other only over PCIe; nvidia-smi -L shows no fault.",
     sources=["pytorch#35710; NVIDIA Fabric Manager User Guide; NVSentinel#883; gpud#1106"],
     follows=(*NO_GPUS, "KRN-011"),
 )

@@ -33,9 +33,8 @@ NEARLY_TOO_HOT = TOO_HOT.variant(
     "GPU-007",
     title="The GPUs are cool enough",
     causes=(TOO_HOT, NEARLY_TOO_HOT),
-    about="At its slowdown temperature a GPU lowers its clocks; a few degrees above it, it switches off."
-    " Judged against the GPU's own threshold; a healthy value without load says nothing about"
-    " training.",
+    about="At its slowdown temperature a GPU lowers its clocks; a few degrees above it, it switches off. A"
+    " healthy value without load says nothing about training.",
     sources=["nvidia-smi(1), Temperature; NVSentinel#890; pytorch#153195"],
     follows=("GPU-008",),
 )
@@ -142,9 +141,8 @@ _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
     "GPU-008",
     title="Nothing but the power cap holds the clocks back",
     causes=THROTTLED.values(),
-    about="The driver reports why a GPU's clocks are below their maximum. A hardware thermal slowdown or a"
-    " power brake reduces the clocks to half or less: a common cause of a slow machine without an"
-    " error.",
+    about="The driver reports why a GPU's clocks are below their maximum. Heat and a power brake reduce them"
+    " to half or less: a common cause of a slow machine without an error.",
     sources=["nvml.h, nvmlClocksEventReasons; NVSentinel#890; pytorch#153195; tensorflow#42572"],
 )
 def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:

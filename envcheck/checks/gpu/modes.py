@@ -168,8 +168,7 @@ TOO_OLD = warn(
     title="Current CUDA makes code for the GPU's compute capability",
     causes=(TOO_OLD,),
     about="Each CUDA toolkit generates code for a range of compute capabilities; old ones are dropped, and"
-    " code built by a newer toolkit does not run on them. The framework's checks report which wheels"
-    " fit.",
+    " code built by a newer toolkit does not run on them.",
     sources=["CMake, CMakeCUDAArchitecturesAll; NVIDIA CUDA Toolkit 13.0 release notes"],
 )
 def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:

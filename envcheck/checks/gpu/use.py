@@ -46,9 +46,8 @@ IDLE_MPS = warn(
     "GPU-016",
     title="The GPUs' memory is free",
     causes=(MEMORY_FULL, ORPHANED, IDLE_MPS),
-    about="Memory that other processes hold is missing when training starts, and TensorFlow and JAX request"
-    " nearly all of it. A TensorFlow that finds no free memory reports 'cuDNN failed to initialize'"
-    " instead.",
+    about="TensorFlow and JAX request nearly all memory when training starts. A TensorFlow that finds no"
+    " free memory reports 'cuDNN failed to initialize' instead.",
     sources=["nvidia-smi(1), Processes; NVIDIA Multi-Process Service; tensorflow#32548"],
     follows=NO_GPUS,
 )

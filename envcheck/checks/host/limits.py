@@ -104,10 +104,8 @@ PROCESSES = warn(
     "HOST-009",
     title="Process limits leave room for GPU work",
     causes=(LOCKED_MEMORY, FEW_FILES, PROCESSES),
-    about="RDMA, which NCCL uses between machines, pins the memory it registers, and the limit on locked"
-    " memory counts that: in a container without --ulimit memlock=-1 registration fails. podman limits a"
-    " container to 2048 processes and threads; fewer than 1024 open files is less than any distribution"
-    " gives.",
+    about="RDMA pins memory, so that NCCL between machines fails in a container without --ulimit memlock=-1."
+    " podman limits a container to 2048 processes and threads.",
     sources=[
         "NVIDIA containers user guide, --ulimit memlock; getrlimit(2); podman-run(1), --pids-limit"
     ],

@@ -44,13 +44,19 @@ RESET = fail(
     " or their results are wrong.",
     "Stop everything that uses the GPU and reset it; if that fails, power the machine off and on.",
 )
+RESET_BEFORE = RESET.variant(
+    "reset-was-required",
+    severity="warn",
+    sentence="The driver said that this GPU has to be reset, and does not ask for it any more: look whether"
+    " programs on it work.",
+)
 _OF_A_GPU = {"reset-required": RESET, "gsp": GSP}
 
 
 @check(
     "KRN-014",
     title="The driver logs no errors besides Xids",
-    causes=[GSP, RESET, UVM, MISMATCH],
+    causes=[GSP, RESET, RESET_BEFORE, UVM, MISMATCH],
     about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory"
     " has stopped, an NVLink is not trained, or a program uses another driver's libraries.",
     sources=["scitix/sichek#51; NVIDIA/DCGM#134; NVIDIA/open-gpu-kernel-modules#1230"],
@@ -85,7 +91,9 @@ def _judge(
     gpu, listed = gpu_at(view, address), listed_gpus(view)
     if kind == "gsp" and not (address in listed or (address is None and listed)):
         return GSP.found(subjects_at(view, address), evidence)
-    if kind == "reset-required" and (gpu is None or known(gpu.recovery_action) != "None"):
-        commands = reset_commands("reset", address)
-        return RESET.found(subjects_at(view, address), evidence, commands=commands)
+    if kind == "reset-required":
+        over = gpu is not None and known(gpu.recovery_action) == "None"
+        commands = None if over else reset_commands("reset", address)
+        cause = RESET_BEFORE if over else RESET
+        return cause.found(subjects_at(view, address), evidence, commands=commands)
     return None

@@ -79,9 +79,8 @@ _LOAD_ERRORS = {
     "KRN-002",
     title="The kernel accepts the driver's module",
     causes=[OTHER_KERNEL, SYMBOLS, FOUND_NO_GPU, NOT_LOADED, SECURE_BOOT, ENFORCED],
-    about="With Secure Boot the kernel refuses a module that is not signed with a key it knows: DKMS"
-    " reports 'installed', but the module is not loaded. For other refusals the kernel log has the"
-    " reason.",
+    about="With Secure Boot the kernel refuses a module that is not signed with a key it knows, although"
+    " DKMS reports 'installed'. For other refusals the kernel log has the reason.",
     sources=["canonical/nvidia-graphics-drivers#61; lcp/mokutil#69"],
     follows=("PCI-001", "PCI-002", "KRN-009", "KRN-013"),
 )

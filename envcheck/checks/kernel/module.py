@@ -219,9 +219,8 @@ HALF_UPGRADED = warn(
     "KRN-012",
     title="The loaded module is the one on disk",
     causes=[OTHER_ON_DISK, HALF_UPGRADED],
-    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries and"
-    " tools are on disk. When a program loads the new libraries with the old module, it cannot use the"
-    " GPU.",
+    about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries are"
+    " on disk. Programs that load these cannot use the GPU.",
     sources=["lyulyul/shine-cluster#30; mozilla/translations#1167"],
     follows=("PCI-001", "KRN-001", "KRN-003", "DRV-002"),
 )

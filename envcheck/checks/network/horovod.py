@@ -34,9 +34,8 @@ WITHOUT_NCCL = Cause(
     "NET-009",
     title="Horovod moves tensors between GPUs with NCCL",
     causes=[WITHOUT_NCCL],
-    about="Horovod's build decides how it moves tensors: by default, or if NCCL's headers were not found,"
-    " every gradient goes through the host's memory and MPI or Gloo. Judged by the calls and libraries"
-    " of the extension's file, without importing it.",
+    about="By default, or if NCCL's headers were not found, Horovod's build sends every gradient through the"
+    " host's memory. Judged by the calls and libraries of the extension's file.",
     sources=(
         "horovod#3103, horovod#2077",
         "Horovod, docs/gpus.rst and docs/install.rst: HOROVOD_GPU_OPERATIONS",

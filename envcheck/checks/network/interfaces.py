@@ -45,8 +45,7 @@ BRIDGES = Cause(
     title="The network that training would take leads to other machines",
     causes=[ONLY_LO, WRONG_FIRST, BRIDGES],
     about="Without NCCL_SOCKET_IFNAME, NCCL uses the first interfaces called ib*, else all but docker*, lo"
-    " and virbr*, in the kernel's order: a container bridge or a VPN can be the first, and processes"
-    " on other machines then wait without end. Open MPI uses every interface but lo.",
+    " and virbr*: with a bridge or a VPN as the first, processes elsewhere wait without end.",
     sources=(
         "NCCL 2.28, socket.cc: ib, then ^docker,lo,virbr, then docker, lo, virbr",
         "nccl-tests#14, nccl#210, horovod#310, horovod#700",

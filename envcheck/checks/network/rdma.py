@@ -70,9 +70,8 @@ NO_GPUDIRECT = warn(
     "NET-006",
     title="RDMA adapters reach the GPUs' memory",
     causes=[NO_GPUDIRECT],
-    about="GPUDirect RDMA lets an adapter read and write a GPU's memory; it needs the module nvidia_peermem"
-    " (nv_peer_mem before 470), which nothing loads by itself, or DMA-BUF (open modules, Linux 5.12). Judged"
-    " where a data-centre GPU has an active RDMA port of NVIDIA's that serves GPUs.",
+    about="GPUDirect RDMA lets an adapter read and write a GPU's memory; it needs the module nvidia_peermem,"
+    " which nothing loads by itself, or DMA-BUF (open modules, Linux 5.12).",
     sources=(
         "nv_peer_memory#56",
         "NVIDIA driver README, GPUDirect RDMA Peer Memory Client",

@@ -47,8 +47,7 @@ NO_INTERFACE = Cause(
     title="Settings name network interfaces that are here",
     causes=[NO_INTERFACE],
     about="NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME select the network interface; with a name from another"
-    " machine there is none to use. NCCL's are prefixes (= for a whole name, ^ for all others), read from"
-    " the environment, /etc/nccl.conf and the user's file.",
+    " machine there is none. NCCL's are prefixes (= for a whole name, ^ for all others).",
     sources=(common.NCCL_GUIDE, "horovod#700", "NCCL 2.28, socket.cc: find or fail"),
 )
 def named_interfaces(view: SnapshotView) -> Verdicts:
@@ -105,9 +104,8 @@ SWITCHED_OFF = Cause(
     "NET-003",
     title="NCCL's settings leave its fast ways on",
     causes=[SWITCHED_OFF],
-    about="NCCL_P2P_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC"
-    " are for finding a fault. Left in a script, an image or /etc/nccl.conf, they make training"
-    " several times slower without a message. Judged only if this machine has what they switch off.",
+    about="NCCL_P2P_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC are for finding a"
+    " fault. Judged only if this machine has what they switch off.",
     sources=(common.NCCL_GUIDE, "NVIDIA NCCL user guide: not to be retained in scripts"),
     follows=("PCI-007", "NET-008"),
 )
