@@ -20,7 +20,7 @@ _HOSTS_OWN = re.compile(
     r"|nvidia-persistenced|/etc/modprobe\.d|/etc/modules-load\.d|nvidia-cuda-mps-control"
     r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm|rac|rgc|rmc))"
     r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"
-    r"|'\*nvidia\*'|\bpacman -Syu|\bnixos-rebuild|\bNVIDIA-Linux|\bcos-extensions"
+    r"|'\*nvidia\*'|\bpacman -Syu|\bnixos-rebuild|\bNVIDIA-Linux|\bcos-extensions|\bswupd\b"
     r"|\bakmods\b"
 )
 _ON_HOST = "# on the host: "

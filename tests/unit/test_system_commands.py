@@ -41,6 +41,7 @@ SYSTEMS = {
     "amzn": (["fedora"], RED_HAT),
     "azurelinux": ([], RED_HAT),
     "sles": (["suse"], SUSE),
+    "clear-linux-os": ([], {"swupd"}),
     "nixos": ([], {"nixos-rebuild"}),
 }
 MANAGERS = {
