@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from systems import framework, gpu, system
 
 from envcheck.collector.systems.running import jobs
@@ -36,25 +35,6 @@ def test_only_what_was_asked_for_and_is_there_is_planned() -> None:
     documents = {"machine": {}, "target": None}
     made = jobs.plan([TORCH, MEMORY], ["amp-torch", "memory"], ONE, documents)
     assert [job.name for job in made] == ["memory GPU 0"]
-
-
-@pytest.mark.parametrize(
-    ("section", "words"),
-    [
-        ({"outcome": "timeout", "reason": "no answer"}, "could not be looked at: no answer"),
-        ({"outcome": "crashed"}, "could not be looked at: no answer"),
-        (
-            framework(imported=False, import_error="ImportError: libcudart.so.12\nmore of it"),
-            "cannot be imported: ImportError: libcudart.so.12",
-        ),
-        (
-            framework(imported=False, import_error={"unavailable": "error"}),
-            "cannot be imported: no reason was given",
-        ),
-    ],
-)
-def test_framework_that_does_not_work_runs_nothing(section: Any, words: str) -> None:
-    assert only(TORCH, ONE, section) == ("not-run", words, "gpu", None)
 
 
 def test_without_a_gpu_it_runs_on_the_cpu_or_says_why_not() -> None:

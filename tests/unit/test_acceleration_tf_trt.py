@@ -36,11 +36,6 @@ def trt(*trials: SystemTrial, **more: Any) -> SystemRun:
 WELL = trt(LINKED, LOADED, GRAPH, *ALL)
 
 
-def without(trial_: SystemTrial, *names: str) -> SystemTrial:
-    left = {name: value for name, value in trial_.evidence.items() if name not in names}
-    return SystemTrial(name=trial_.name, outcome=trial_.outcome, evidence=left)
-
-
 def test_engaged() -> None:
     answer = result(CODE, WELL)
     assert answer.outcome == "pass"

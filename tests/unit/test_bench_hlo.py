@@ -45,17 +45,6 @@ def counts(text: str) -> dict[str, Any]:
     return hlo.count(text)
 
 
-def test_what_jax_gives_to_xla() -> None:
-    assert counts(STABLE) == {
-        "products": 3,
-        "half_products": 2,
-        "convolutions": 1,
-        "half_convolutions": 1,
-        "types": ["bfloat16", "float16", "float32"],
-        "unread": 0,
-    }
-
-
 def test_what_xla_made_of_it_calls_of_libraries_too() -> None:
     assert counts(COMPILED) == {
         "products": 2,

@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 
 from envcheck.collector.bench import tf32_bits
-
-INTERVAL = 2000
-
-
-def scaler(outcomes: str, state: dict[str, Any] | None = None) -> dict[str, Any]:
-    """GradScaler's state after steps: "s" is skipped, "." is not."""
-    state = dict(state or {"scale": 65536.0, "_growth_tracker": 0})
-    state.update(growth_factor=2.0, backoff_factor=0.5, growth_interval=INTERVAL)
-    for one in outcomes:
-        if one == "s":
-            state.update(scale=state["scale"] * 0.5, _growth_tracker=0)
-            continue
-        state["_growth_tracker"] += 1
-        if state["_growth_tracker"] == INTERVAL:
-            state.update(scale=state["scale"] * 2, _growth_tracker=0)
-    return state
-
 
 FP32, TF32 = tf32_bits.FACTORS, (1.0, *tf32_bits.FACTORS[1:])
 

@@ -165,27 +165,6 @@ def test_a_tensorflow_with_code_for_the_gpu_is_named() -> None:
     assert other.findings[0].remedy is not None and other.findings[0].remedy.commands == []
 
 
-@pytest.mark.parametrize(
-    ("name", "capability", "built", "index"),
-    [
-        ("NVIDIA GeForce RTX 5090", "12.0", ["sm_50", "sm_90"], "cu128"),
-        ("NVIDIA GB300", "10.3", ["sm_80", "sm_90"], "cu128"),
-        ("NVIDIA GeForce GTX 1080 Ti", "6.1", ["sm_75", "sm_120"], "cu126"),
-        ("Tesla V100", "7.0", ["sm_75", "sm_80"], "cu126"),
-    ],
-)
-def test_pytorchs_other_wheels_are_named(
-    name: str, capability: str, built: list[str], index: str
-) -> None:
-    target = good_target(tensorflow=None, torch=torch(built_capabilities=built))
-    snap = snapshot(target, **machine(gpu(0, name, capability), driver="570.124.06", cuda="12.8"))
-    (finding,) = judge(snap, "FRM-004", "framework").findings
-    assert finding.remedy is not None
-    assert finding.remedy.commands[0].endswith(
-        f"--index-url https://download.pytorch.org/whl/{index}"
-    )
-
-
 CAPABILITY = st.tuples(st.integers(3, 13), st.integers(0, 9))
 
 

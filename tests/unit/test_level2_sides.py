@@ -82,25 +82,3 @@ def test_torchs_switch_and_its_older_and_newer_ways() -> None:
 
 
 # -- JAX
-
-
-def test_jaxs_switch_is_the_products_precision_and_nothing_is_compiled_twice() -> None:
-    jax = fake.jax()
-    adapter = framework_jax.adapter(jax)
-    adapter.absent()
-    given = {}
-    for setting in ("default", "half", "override", "switch-on", "switch-off", "control", "default"):
-        adapter.switch(setting)
-        given[setting] = adapter.product(setting, "fp32", SHAPE).launch()
-    assert given == {
-        "default": None,
-        "half": None,
-        "override": None,
-        "switch-on": "tensorfloat32",
-        "switch-off": "highest",
-        "control": "highest",
-    }
-    assert len(jax.compiled) == 3
-    jax.config.jax_default_matmul_precision = "bfloat16"
-    assert adapter.call("half") == "jax.numpy.matmul, jax_default_matmul_precision is bfloat16"
-    assert adapter.call("control") == "jax.numpy.matmul, precision='highest'"

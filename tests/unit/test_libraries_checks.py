@@ -56,14 +56,6 @@ def test_a_wheels_cudnn_that_speaks_with_another_copys_version_is_mixed() -> Non
 # LIB-004
 
 
-# LIB-005
-
-
-def cudnn(built: str, *found: Library, name: Any = "tensorflow", **facts: Any) -> CheckResult:
-    blind = {"built_cudnn": built, "gpus": [], "libraries": []} | facts
-    return on("LIB-005", *found, tensorflow=tensorflow(name=name, **blind))
-
-
 # LIB-006, LIB-007
 
 REFUSED = (
@@ -79,13 +71,6 @@ def test_a_crash_is_a_warning_unless_a_framework_needs_that_library() -> None:
     result = on("LIB-007", needed, tensorflow=tensorflow(**BLIND))
     assert result.outcome == "fail" and "signal 11" in result.findings[0].message
     assert on("LIB-007", needed).outcome == "pass"  # TensorFlow did load it
-
-
-# LIB-008
-
-
-def missing(log: list[str], *found: Library, **facts: Any) -> CheckResult:
-    return on("LIB-008", *found, tensorflow=tensorflow(log=log, **(BLIND | facts)))
 
 
 # LIB-009

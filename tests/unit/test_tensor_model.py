@@ -84,23 +84,6 @@ def test_the_table_is_that_of_the_sources(capability: str) -> None:
     assert unit and (unit.fraction_bits, unit.block) == (FRACTIONS[capability], half)
 
 
-@pytest.mark.parametrize(
-    ("capability", "input_type", "output_type"),
-    [
-        ("7.0", "bf16", "fp32"),
-        ("7.5", "tf32", "fp32"),
-        ("8.0", "e4m3", "fp32"),
-        ("10.3", "fp16", "fp32"),
-    ],
-)
-def test_arithmetic_that_no_source_tells_is_not_known(
-    capability: str, input_type: str, output_type: str
-) -> None:
-    assert unit_of(capability, input_type, output_type) is None
-    with pytest.raises(LookupError, match=capability.replace(".", r"\.")):
-        multiply_add([], [], 0, input_type, output_type, capability)
-
-
 @pytest.mark.parametrize("capability", FP16_TO_FP32)
 def test_vectors_of_fp32_outputs(capability: str) -> None:
     expected = {**SAME_EVERYWHERE, "S2": S2[FRACTIONS[capability]]}

@@ -39,71 +39,30 @@ def caught(unit: Unit, mutant: Unit) -> set[str]:
 
 # By (compute capability, input type), the vectors that catch each mutant, and no others do. H counts half
 # a block for the half width, a whole one for the double width.
+MUTANTS = ("F-1", "F+1", "half width", "double width", "RNE", "RD")
 CATCHES = {
-    ("7.0", "fp16"): {
-        "F-1": "S1 S1n",
-        "F+1": "S2 H2/23",
-        "half width": "H2/23",
-        "double width": "H4/23",
-        "RNE": "C1 C1n",
-        "RD": "C1n",
-    },
-    ("7.5", "fp16"): {
-        "F-1": "S2",
-        "F+1": "S2 H2/24 H4/24 W16",
-        "half width": "H4/24",
-        "double width": "H8/24",
-        "RNE": "S1 S1n C1 C1n",
-        "RD": "S1n C1n",
-    },
-    ("8.0", "tf32"): {
-        "F-1": "S2",
-        "F+1": "S2 H2/24 W16",
-        "half width": "S2 H2/24",  # blocks of two: S2 has three terms
-        "double width": "H4/24",
-        "RNE": "S1 S1n C1 C1n",
-        "RD": "S1n C1n",
-    },
-    ("9.0", "fp16"): {
-        "F-1": "S2 W16",
-        "F+1": "S2 H2/25 H4/25 H8/25",
-        "half width": "H8/25",
-        "double width": "H16/25",
-        "RNE": "S1 S1n C1 C1n",
-        "RD": "S1n C1n",
-    },
-    ("9.0", "tf32"): {
-        "F-1": "S2 W16",
-        "F+1": "S2 H2/25 H4/25",
-        "half width": "H4/25",
-        "double width": "H8/25",
-        "RNE": "S1 S1n C1 C1n",
-        "RD": "S1n C1n",
-    },
-    ("8.9", "e4m3"): {
-        "F-1": "F8",
-        "F+1": "H2/13 H4/13 H8/13",
-        "half width": "H8/13",
-        "double width": "H16/13",
-        "RNE": "C1e C1ne",
-        "RD": "C1ne",
-    },
-    ("9.0", "e4m3"): {
-        "F-1": "F8",
-        "F+1": "H2/13 H4/13 H8/13 H16/13",
-        "half width": "H16/13",
-        "double width": "H32/13",
-        "RNE": "C1e C1ne",
-        "RD": "C1ne",
-    },
-    ("10.0", "e4m3"): {
-        "F-1": "S2e",
-        "F+1": "S2e H2/25 H4/25 H8/25 H16/25",
-        "half width": "H16/25",
-        "double width": "H32/25",
-        "RNE": "S1e S1ne",
-        "RD": "S1ne",
-    },
+    ("7.0", "fp16"): ("S1 S1n", "S2 H2/23", "H2/23", "H4/23", "C1 C1n", "C1n"),
+    ("7.5", "fp16"): ("S2", "S2 H2/24 H4/24 W16", "H4/24", "H8/24", "S1 S1n C1 C1n", "S1n C1n"),
+    ("8.0", "tf32"): ("S2", "S2 H2/24 W16", "S2 H2/24", "H4/24", "S1 S1n C1 C1n", "S1n C1n"),
+    ("9.0", "fp16"): (
+        "S2 W16",
+        "S2 H2/25 H4/25 H8/25",
+        "H8/25",
+        "H16/25",
+        "S1 S1n C1 C1n",
+        "S1n C1n",
+    ),
+    ("9.0", "tf32"): ("S2 W16", "S2 H2/25 H4/25", "H4/25", "H8/25", "S1 S1n C1 C1n", "S1n C1n"),
+    ("8.9", "e4m3"): ("F8", "H2/13 H4/13 H8/13", "H8/13", "H16/13", "C1e C1ne", "C1ne"),
+    ("9.0", "e4m3"): ("F8", "H2/13 H4/13 H8/13 H16/13", "H16/13", "H32/13", "C1e C1ne", "C1ne"),
+    ("10.0", "e4m3"): (
+        "S2e",
+        "S2e H2/25 H4/25 H8/25 H16/25",
+        "H16/25",
+        "H32/25",
+        "S1e S1ne",
+        "S1ne",
+    ),
 }
 # Whose arithmetic is the same but for the width or the input's type.
 LIKE = {
@@ -123,7 +82,8 @@ def test_every_mutant_is_caught_and_by_these_vectors(capability: str, input_type
     unit = unit_of(capability, input_type, "fp32")
     assert unit is not None
     key = capability, input_type
-    expected = {name: set(some.split()) for name, some in CATCHES[LIKE.get(key, key)].items()}
+    row = zip(MUTANTS, CATCHES[LIKE.get(key, key)], strict=True)
+    expected = {name: set(some.split()) for name, some in row}
     assert {name: caught(unit, mutant) for name, mutant in mutants(unit).items()} == expected
 
 
@@ -161,31 +121,25 @@ def test_fp8_chains_differ_from_every_unit_in_s1e() -> None:
 
 
 # The same with FP16 accumulators, which round results to nearest.
+HALF_MUTANTS = ("F-1", "F+1", "half width", "double width", "RZ", "RD")
 HALF_CATCHES = {
-    "7.0": {
-        "F-1": "H4/24h H8/25h",
-        "F+1": "S1h S2h H2/23h H4/25h",
-        "half width": "A16 H2/23h",
-        "double width": "H4/23h H4/24h",
-        "RZ": "A16",
-        "RD": "A16",
-    },
-    "8.0": {
-        "F-1": "S1h S2h H2/23h H4/23h",
-        "F+1": "S2h H2/24h H4/24h",
-        "half width": "H4/24h H4/25h",
-        "double width": "H8/24h H8/25h",
-        "RZ": "S1h A16",
-        "RD": "S1h A16",
-    },
-    "9.0": {
-        "F-1": "S2h H2/24h H4/24h H8/24h",
-        "F+1": "S2h H2/25h H4/25h H8/25h",
-        "half width": "H8/25h",
-        "double width": "H16/25h",
-        "RZ": "S1h A16",
-        "RD": "S1h A16",
-    },
+    "7.0": ("H4/24h H8/25h", "S1h S2h H2/23h H4/25h", "A16 H2/23h", "H4/23h H4/24h", "A16", "A16"),
+    "8.0": (
+        "S1h S2h H2/23h H4/23h",
+        "S2h H2/24h H4/24h",
+        "H4/24h H4/25h",
+        "H8/24h H8/25h",
+        "S1h A16",
+        "S1h A16",
+    ),
+    "9.0": (
+        "S2h H2/24h H4/24h H8/24h",
+        "S2h H2/25h H4/25h H8/25h",
+        "H8/25h",
+        "H16/25h",
+        "S1h A16",
+        "S1h A16",
+    ),
 }
 HALF_LIKE = {"7.5": "8.0", "8.6": "8.0", "8.9": "8.0", "10.0": "9.0", "12.0": "9.0"}
 
@@ -206,7 +160,9 @@ def test_what_catches_each_mutant_of_an_fp16_accumulator(capability: str) -> Non
         how: {name for name in names if bits(mutant, name) != bits(unit, name)}
         for how, mutant in wrong.items()
     }
-    expected = HALF_CATCHES[HALF_LIKE.get(capability, capability)]
+    expected = dict(
+        zip(HALF_MUTANTS, HALF_CATCHES[HALF_LIKE.get(capability, capability)], strict=True)
+    )
     assert caught == {how: set(some.split()) for how, some in expected.items()}
 
 
