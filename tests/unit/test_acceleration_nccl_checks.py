@@ -159,21 +159,11 @@ def test_what_eight_gpus_reach_is_shown() -> None:
         (NAMED_H100, 8, 18, {"bus_32_mib": 5.0}, False),  # latency counts there
         (NAMED_H100, 2, 18, {"bus_1024_mib": 100.0}, True),
         ("NVIDIA A100 80GB PCIe", 2, 12, {"bus_1024_mib": 140.0}, True),
-        (
-            "NVIDIA A100 80GB PCIe",
-            4,
-            12,
-            {"bus_1024_mib": 25.0},
-            False,
-        ),  # pairs, and PCIe between them
+        # pairs, and PCIe between them
+        ("NVIDIA A100 80GB PCIe", 4, 12, {"bus_1024_mib": 25.0}, False),
         ("Tesla V100-SXM2-16GB", 8, 6, {"bus_1024_mib": 110.0}, False),
-        (
-            "NVIDIA GeForce RTX 3090",
-            2,
-            4,
-            {"bus_1024_mib": 9.0},
-            False,
-        ),  # its links' rate is not known
+        # its links' rate is not known
+        ("NVIDIA GeForce RTX 3090", 2, 4, {"bus_1024_mib": 9.0}, False),
         ("NVIDIA GeForce RTX 4090", 2, 0, {"bus_1024_mib": 1.0}, True),
         ("NVIDIA GeForce RTX 4090", 8, 0, {"bus_1024_mib": 2.5}, False),
         ("NVIDIA H200", 8, 18, {"bus_1024_mib": 330.0, "algorithm_1024_mib": "NVLS"}, False),

@@ -6,21 +6,6 @@ from typing import Any
 
 from envcheck.collector.bench import hlo
 
-STABLE = """
-module @jit_step {
-  func.func public @main(%arg0: tensor<256x128xf32>) -> tensor<64x128xf32> {
-    %0 = stablehlo.convert %arg0 : (tensor<256x128xf32>) -> tensor<256x128xbf16>
-    %1 = stablehlo.dot_general %9, %0, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : \
-(tensor<64x256xbf16>, tensor<256x128xbf16>) -> tensor<64x128xbf16>
-    %2 = stablehlo.dot_general %9, %1, contracting_dims = [1] x [0] : (tensor<64x256xf32>, \
-tensor<256x128xf32>) -> tensor<64x128xf32>
-    %3 = stablehlo.convolution(%2, %arg3) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = \
-{stride = [1, 1], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64} : (tensor<4x16x16x8xf16>, \
-tensor<3x3x8x16xf16>) -> tensor<4x16x16x16xf16>
-    %4 = "mhlo.dot"(%1, %2) {precision_config = []} : (tensor<f16>, tensor<?x3xf16, #enc>) -> tensor<f32>
-  }
-}
-"""
 COMPILED = """
 HloModule jit_step
 %fused (param_0: f16[64,256]) -> f32[64,128] {

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
 from fake_frameworks import FakeAdapter
 from level2_parts import isolate, measured
 
-from envcheck.collector.kernels import cupti
 from envcheck.collector.kernels.adapter import explain
 from envcheck.collector.kernels.failures import NotSupported
 
@@ -58,26 +56,6 @@ def test_timing_alternates_with_fp32_and_is_told_in_full() -> None:
     assert rate["seconds"] == pytest.approx(1e-3) and rate["spread"] == pytest.approx(1.0)
     assert rate["tflops"] == pytest.approx(2 * 64**3 / 1e-3 / 1e12)
     assert rate["fp32_tflops"] == pytest.approx(rate["tflops"] / 4)
-
-
-def test_kernel_names_have_stages_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Names:
-        def __init__(self, path: str, major: int) -> None:
-            self.found = [path, str(major)]
-
-        def __enter__(self) -> Names:
-            return self
-
-        def __exit__(self, *raised: Any) -> None:
-            pass
-
-    monkeypatch.setattr(cupti, "kernel_names", Names)
-    told = measured(FakeAdapter(), settings=["half"], names=True)
-    assert told.stages[-2:] == [
-        ("fp16/half", "names"),
-        ("bf16/half", "names"),
-    ]  # after all is timed
-    assert told.modes["bf16/half"]["hardware"] == {"kernel_names": ["/x/libcupti.so", "12"]}
 
 
 @pytest.mark.parametrize(

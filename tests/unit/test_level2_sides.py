@@ -11,9 +11,6 @@ import pytest
 from envcheck.collector.kernels import framework_jax, framework_tensorflow, framework_torch
 from envcheck.collector.kernels.failures import NotSupported
 
-SHAPE = (64, 64, 64)
-
-
 # -- no GPU
 
 
