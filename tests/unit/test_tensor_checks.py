@@ -265,7 +265,7 @@ def test_a_dead_mode_explains_its_own_gap() -> None:
     assert found["TC-402"].outcome == "fail" and found["TC-103"].consequence_of == "TC-402"
 
 
-# -- TC-401 to TC-404
+# -- TC-401 to TC-403
 
 
 def test_a_wrong_integer_product_is_a_failure() -> None:
