@@ -55,18 +55,6 @@ def judged(
         answers.close()
 
 
-def judge(
-    folder: FleetFolder,
-    member: Member,
-    profile: Profile | None = None,
-    pages: Path | None = None,
-) -> JudgedMachine:
-    """One machine, in this process. Raises OSError where its page cannot be written."""
-    if member.outcome != "answered":
-        return unanswered(member)
-    return judge_file(member, folder.file(member.name), profile, pages)
-
-
 def judge_file(
     member: Member, file: Path, profile: Profile | None = None, pages: Path | None = None
 ) -> JudgedMachine:

@@ -1,9 +1,9 @@
-"""The GPUs, NVSwitches and RDMA adapters of a machine, how each is attached, and what is wrong with it."""
+"""The GPUs and NVSwitches of a machine, how each is attached, and what is wrong with it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -11,7 +11,6 @@ import msgspec
 from ..facts.base import known
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge
-from ..facts.network import Network
 from ..facts.pci import PciDevice
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
@@ -49,7 +48,7 @@ _changed = msgspec.structs.replace
 def devices(snapshot: Snapshot, results: Iterable[AnyResult]) -> tuple[list[MachineDevice], bool]:
     """The devices; whether the number of GPUs is known."""
     machine = snapshot.machine
-    pci, network, nvml = facts(machine.pci), facts(machine.network), facts(machine.nvml)
+    pci, nvml = facts(machine.pci), facts(machine.nvml)
     listed = None if pci is None else known(pci.devices)
     faults = _faults(results)
     on_bus = {one.address: _on_bus(one, faults) for one in listed or [] if one.kind == "gpu"}
@@ -72,19 +71,17 @@ def devices(snapshot: Snapshot, results: Iterable[AnyResult]) -> tuple[list[Mach
         for one in listed or []
         if one.kind == "nvswitch"
     ]
-    adapters = _adapters(network, faults) if network is not None else ()
-    return [*gpus, *switches, *adapters], driver_gpus is not None or listed is not None
+    return [*gpus, *switches], driver_gpus is not None or listed is not None
 
 
 def _faults(results: Iterable[AnyResult]) -> _Faults:
-    """What findings say of devices, by address, else UUID, else name."""
+    """What findings say of devices, by address, else UUID."""
     found: _Faults = defaultdict(list)
     for result in results:
         for finding in result.findings if not result.consequence_of else ():
             fault = DeviceFault(finding.level, result.code, finding.headline or finding.message)
             for subject in finding.subjects:
-                name = subject.name if subject.kind == "pci-device" else ""
-                key = subject.address or subject.uuid or name
+                key = subject.address or subject.uuid
                 if key and fault not in found[key]:
                     found[key].append(fault)
     return found
@@ -135,19 +132,3 @@ def _gpu(gpu: Gpu, on_bus: dict[str, MachineDevice], faults: _Faults) -> Machine
         mig=str(len(instances) or "on, none") if known(gpu.mig_enabled) else "",
         faults=_of(faults, address, known(gpu.uuid) or ""),
     )
-
-
-def _adapters(network: Network, faults: _Faults) -> Iterator[MachineDevice]:
-    for nic in known(network.rdma) or []:
-        if known(nic.virtual_function):
-            continue
-        address = known(nic.address) or ""
-        now, most = (known(nic.link_width), known(nic.link_gts)), known(nic.max_link_width)
-        yield MachineDevice(
-            title=nic.name,
-            name=known(nic.board) or "",
-            address=address,
-            link=_link(*now, most, known(nic.max_link_gts)),
-            node=known(nic.numa_node),
-            faults=_of(faults, address, nic.name),
-        )

@@ -11,7 +11,7 @@ from whole import whole
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.groups import grouped
-from envcheck.fleet.judging import judge, judge_snapshot
+from envcheck.fleet.judging import judge_file, judge_snapshot
 from envcheck.fleet.model import JudgedMachine
 
 WELL = snapshots.dump(whole())
@@ -48,7 +48,9 @@ def test_what_is_no_snapshot_costs_itself_alone(tmp_path: Path) -> None:
     expected = put(tmp_path)
     (tmp_path / "well.json").write_bytes(WELL)
     folder = FleetFolder(tmp_path)
-    found = {member.name: judge(folder, member) for member in folder.members()}
+    found = {
+        member.name: judge_file(member, folder.file(member.name)) for member in folder.members()
+    }
     assert found.keys() == {*expected, "well"}
     for name, words in expected.items():
         assert found[name].answer == "unreadable" and words in found[name].reason
@@ -62,7 +64,7 @@ def test_names_that_others_gave_their_files(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path)
     members = folder.members()
     assert [member.name for member in members] == [".hidden", "a/b", "my host"]
-    assert {judge(folder, member).state for member in members} == {"healthy"}
+    assert {judge_file(member, folder.file(member.name)).state for member in members} == {"healthy"}
 
 
 def remapped(name: str, victim: int) -> JudgedMachine:
