@@ -51,7 +51,9 @@ class Fault:
     also: str = ""
     arguments: tuple[str, ...] = ()
     unseen: str = ""
-    order: bool = False  # the first truth is the other's cause: it has to be told, the other may be
+    order: bool = (
+        False  # the first truth is the other's cause: it has to be found, the other may be
+    )
 
     def machine(self) -> Machine:
         made = BASES[self.base]()

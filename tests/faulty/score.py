@@ -35,7 +35,7 @@ class Score:
     named: bool
     remedied: bool
     misleading: list[str] = field(default_factory=list)  # "CODE: message"
-    why: str = ""  # of a miss: what was told instead
+    why: str = ""  # of a miss: what was found instead
     unseen: str = ""
 
 

@@ -44,7 +44,7 @@ class OpenPage:
         self.asked: list[str] = []  # what it wanted from elsewhere
         self.dialogs: list[str] = []
         self.page.set_default_timeout(PATIENCE)
-        self.page.on("console", lambda told: self.console.append(f"{told.type}: {told.text}"))
+        self.page.on("console", lambda line: self.console.append(f"{line.type}: {line.text}"))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._asks(request.url))
         self.page.on("dialog", self._dialog)

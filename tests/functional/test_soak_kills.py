@@ -159,6 +159,6 @@ def test_a_full_temporary_directory_costs_no_result(
     child = begun(libraries, small, "--for", "30s", "--every", "1s")
     out, errors = child.communicate(timeout=PATIENCE)
     assert b"Traceback" not in out + errors and b"internal" not in errors, errors
-    # 1: a busy machine slows the stand-ins down, which is told as a rate that fell
+    # 1: a busy machine slows the stand-ins down, which is reported as a rate that fell
     assert child.returncode in (0, 1) and b"products compared" in out, (out, errors)
     assert wait_for(lambda: not running(small), LONGEST), running(small)

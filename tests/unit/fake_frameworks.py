@@ -13,31 +13,31 @@ SIZE = {"fp32": 4, "fp16": 2, "bf16": 2}
 
 
 class Teller:
-    """Keeps what it is told: ("run", facts), ("begin", key, stage), ("mode", ModeRun) or ("done",)."""
+    """Keeps what is reported: ("run", facts), ("begin", key, stage), ("mode", ModeRun) or ("done",)."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.reported: list[tuple[Any, ...]] = []
 
     def run(self, **facts: Any) -> None:
-        self.told.append(("run", facts))
+        self.reported.append(("run", facts))
 
     def begin(self, mode: str, stage: str, setting: str = "") -> None:
-        self.told.append(("begin", f"{mode}/{setting}", stage))
+        self.reported.append(("begin", f"{mode}/{setting}", stage))
 
     def mode(self, **facts: Any) -> None:
-        self.told.append(("mode", facts))
+        self.reported.append(("mode", facts))
 
     def done(self) -> None:
-        self.told.append(("done",))
+        self.reported.append(("done",))
 
     @property
     def stages(self) -> list[tuple[str, str]]:
-        return [entry[1:] for entry in self.told if entry[0] == "begin"]
+        return [entry[1:] for entry in self.reported if entry[0] == "begin"]
 
     @property
     def modes(self) -> dict[str, dict[str, Any]]:
         """The last record of each key."""
-        found = [entry[1] for entry in self.told if entry[0] == "mode"]
+        found = [entry[1] for entry in self.reported if entry[0] == "mode"]
         return {f"{mode['mode']}/{mode['setting']}": mode for mode in found}
 
 

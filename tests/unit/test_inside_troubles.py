@@ -17,10 +17,10 @@ def explained(code: int, errors: str) -> str:
     return str(reason(Result(["podman"], "exited", code, b"", errors.encode(), 0.1)))
 
 
-def reason(result: Result, *told: Any) -> Any:
-    """Why there is no answer; told: messages that came before."""
+def reason(result: Result, *sent: Any) -> Any:
+    """Why there is no answer; sent: messages that came before."""
     child = SimpleNamespace(
-        poll=lambda: result, new_stdout=lambda: b"".join(messages.encode(one) for one in told)
+        poll=lambda: result, new_stdout=lambda: b"".join(messages.encode(one) for one in sent)
     )
     worker = Worker(child, Limits(), lambda *_message: None)
     worker.step()

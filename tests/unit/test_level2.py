@@ -81,8 +81,8 @@ def test_the_control_runs_without_emulation(
 def test_nothing_is_told_before_the_device_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     adapter, before = FakeAdapter(), []
     teller = Teller()
-    adapter.absent = lambda: before.append(len(teller.told))
-    adapter.ping = lambda: before.append(len(teller.told))
+    adapter.absent = lambda: before.append(len(teller.reported))
+    adapter.ping = lambda: before.append(len(teller.reported))
     monkeypatch.setitem(level2.SIDES, "torch", SimpleNamespace(adapter=lambda module: adapter))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="9.9"))
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
@@ -90,7 +90,7 @@ def test_nothing_is_told_before_the_device_is_ready(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(level2, "measure", lambda *given: sizes.append(given[-1]))
     level2.run(params(), teller)
     assert before == [0, 0]
-    ((_, facts),) = teller.told
+    ((_, facts),) = teller.reported
     assert facts["framework_version"] == "9.9"
     assert facts["variables"] == {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}
     assert (facts["pci_address"], facts["uuid"]) == ("0000:01:00.0", "GPU-1")

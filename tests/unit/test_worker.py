@@ -19,8 +19,8 @@ class Child:
         self.messages: list[Any] = []
         self.result: Result | None = None
 
-    def send(self, *told: Any) -> None:
-        self.messages += told
+    def send(self, *sent: Any) -> None:
+        self.messages += sent
 
     def new_stdout(self) -> bytes:
         lines = [messages.MARK.decode() + json.dumps(one) for one in self.messages]
@@ -49,9 +49,9 @@ class World:
             raise KeyError(value)
         self.taken.append((kind, value, key))
 
-    def after(self, seconds: float, *told: Any) -> bool:
+    def after(self, seconds: float, *sent: Any) -> bool:
         self.now += seconds
-        self.child.send(*told)
+        self.child.send(*sent)
         return self.worker.step()
 
     def end(self, *arguments: Any, **more: Any) -> tuple[str, str]:
