@@ -10,7 +10,8 @@ import msgspec
 import pytest
 import pythons
 from processes import PATIENCE
-from world.kernel_tree import RELEASE, Tree, kernel_module, modinfo
+from world.elf import kernel_module, modinfo
+from world.kernel_tree import RELEASE, Tree
 
 from envcheck.checks.engine import diagnose
 from envcheck.collector.runtime import process

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world.kernel_tree import RELEASE, Tree, decode, kernel_module, modinfo
+from world.elf import kernel_module, modinfo
+from world.kernel_tree import RELEASE, Tree, decode
 
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.linux import driver_packages as kernel_packages

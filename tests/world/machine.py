@@ -8,8 +8,8 @@ from typing import Any
 
 from . import nvml_rows as nvml
 from . import smi
+from .elf import kernel_module, modinfo
 from .gpus import Gpu
-from .kernel_tree import extended_space, kernel_module, modinfo
 
 LIB = "/usr/lib/x86_64-linux-gnu"
 DEVICES = "/sys/bus/pci/devices"
@@ -193,23 +193,30 @@ def _sys(m: Machine) -> dict[str, Content]:
         found[variable] = b"\x06\0\0\0" + bytes([m.secure_boot])
         found["/sys/kernel/security/lockdown"] = "[none] integrity confidentiality\n"
     for device in m.devices:
-        folder = f"/sys/devices/{device.place}"
-        for name, value in device.files.items():
-            if value is None:
-                continue
-            if name == "driver":
-                found[f"{folder}/driver"] = Link(f"/sys/bus/pci/drivers/{value}")
-                found[f"/sys/bus/pci/drivers/{value}/.keep"] = ""
-            elif name == "iommu_group":
-                found[f"{folder}/iommu_group"] = Link(f"/sys/kernel/iommu_groups/{value}")
-                found[f"/sys/kernel/iommu_groups/{value}/type"] = "DMA-FQ\n"
-            else:
-                found[f"{folder}/{name}"] = value if isinstance(value, bytes) else f"{value}\n"
-        found[f"{DEVICES}/{device.address}"] = Link(f"../../../devices/{device.place}")
+        found |= device_files(device)
     for name in m.modules:
         found[f"/sys/module/{name}/refcnt"] = "0\n"
         if name.startswith("nvidia"):
             found[f"/sys/module/{name}/version"] = f"{m.loaded or m.driver}\n"
+    return found
+
+
+def device_files(device: Device) -> dict[str, Content]:
+    folder = f"/sys/devices/{device.place}"
+    found: dict[str, Content] = {
+        f"{DEVICES}/{device.address}": Link(f"../../../devices/{device.place}")
+    }
+    for name, value in device.files.items():
+        if value is None:
+            continue
+        if name == "driver":
+            found[f"{folder}/driver"] = Link(f"/sys/bus/pci/drivers/{value}")
+            found[f"/sys/bus/pci/drivers/{value}/.keep"] = ""
+        elif name == "iommu_group":
+            found[f"{folder}/iommu_group"] = Link(f"/sys/kernel/iommu_groups/{value}")
+            found[f"/sys/kernel/iommu_groups/{value}/type"] = "DMA-FQ\n"
+        else:
+            found[f"{folder}/{name}"] = value if isinstance(value, bytes) else f"{value}\n"
     return found
 
 
@@ -334,12 +341,20 @@ def pci(place: str, **values: Any) -> Device:
         "aer_dev_correctable": "RxErr 0\nTOTAL_ERR_COR 0",
         **values,
     }
-    vendor, number = int(files["vendor"], 16), int(files["device"], 16)
+    vendor, number = (int(files[name] or "0", 16) for name in ("vendor", "device"))
     files.setdefault("config", struct.pack("<HH", vendor, number) + bytes(252))
     return Device(place, files)
 
 
 SWITCH = {"vendor": "0x1000", "device": "0xc030"}  # Broadcom PEX89000
+
+
+def extended_space(control: int, size: int = 4096) -> bytes:
+    """A configuration space with an AER capability and, behind it, ACS with this control register."""
+    space = bytearray(size)
+    struct.pack_into("<I", space, 0x100, 0x0001 | 1 << 16 | 0x148 << 20)
+    struct.pack_into("<IHH", space, 0x148, 0x000D | 1 << 16, 0x5F, control)
+    return bytes(space)
 
 
 def bridge(place: str, **values: Any) -> Device:
