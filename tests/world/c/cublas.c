@@ -1,4 +1,5 @@
-/* A libcublas of version SHIM_CUBLAS. SHIM_SIMT="fp16": modes that run on CUDA cores all the same. */
+/* A libcublas of version SHIM_CUBLAS. SHIM_SIMT="fp16": modes that run on CUDA cores all the
+   same. */
 #include "product.h"
 
 static int handles, math_mode;

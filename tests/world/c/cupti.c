@@ -1,4 +1,5 @@
-/* A libcupti that gives records of the kernels that libcuda reports. SHIM_CUPTI: the code that it refuses with. */
+/* A libcupti that gives records of the kernels that libcuda reports. SHIM_CUPTI: the code that
+   it refuses with. */
 #include "machine.h"
 
 struct record {

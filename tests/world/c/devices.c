@@ -1,6 +1,7 @@
 /* Of libcuda: the devices of the described machine.
 
-   Rows of the file "cuda": "init CODE WHEN", "version NUMBER", "device NAME|PCI|UUID|MAJOR|MINOR|UNITS". */
+   Rows of the file "cuda": "init CODE WHEN", "version NUMBER", "device
+   NAME|PCI|UUID|MAJOR|MINOR|UNITS". */
 #include "cuda.h"
 
 static struct { char name[128], pci[32], uuid[40]; int major, minor, units; } devices[DEVICES];

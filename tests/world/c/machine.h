@@ -1,4 +1,5 @@
-/* What these libraries share: where the machine is described, and the faults that a test asks for. */
+/* What these libraries share: where the machine is described, and the faults that a test asks
+   for. */
 #define _GNU_SOURCE
 #pragma once
 #include <dlfcn.h>

@@ -1,9 +1,10 @@
-/* Of libcuda: contexts, memory that is the host's, copies that really copy, streams and events in made-up time.
+/* Of libcuda: contexts, memory that is the host's, copies that really copy, streams and events
+   in made-up time.
 
-   A copy takes as long as its rate says, GB/s in SHIM_DTOD, H2D, D2H, PAGEABLE, PEER and STAGED. Products that
-   other libraries report also take time of the host: SHIM_SLOW percent of it.
-   SHIM_WRONG=link or peer: what is copied so has a wrong bit. SHIM_HANG=link or peer: that never ends.
-   SHIM_OOM_MIB: no more memory than that. SHIM_NO_PEER: no direct access. */
+   A copy takes as long as its rate says, GB/s in SHIM_DTOD, H2D, D2H, PAGEABLE, PEER and STAGED.
+   Products that other libraries report also take time of the host: SHIM_SLOW percent of it.
+   SHIM_WRONG=link or peer: what is copied so has a wrong bit. SHIM_HANG=link or peer: that never
+   ends. SHIM_OOM_MIB: no more memory than that. SHIM_NO_PEER: no direct access. */
 #include "cuda.h"
 
 struct event { double at, ready; };
@@ -134,7 +135,10 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream)
     return copy(to, from, size);
 }
 int cuMemcpyHtoD_v2(uint64_t to, void *data, size_t size) { return copy(to, (uint64_t)(size_t)data, size); }
-int cuMemcpyDtoH_v2(void *data, uint64_t from, size_t size) { return copy((uint64_t)(size_t)data, from, size); }
+int cuMemcpyDtoH_v2(void *data, uint64_t from, size_t size)
+{
+    return copy((uint64_t)(size_t)data, from, size);
+}
 int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size) { return copy(to, from, size); }
 int cuMemsetD8_v2(uint64_t to, unsigned char byte, size_t size)
 {

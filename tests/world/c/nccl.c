@@ -1,9 +1,9 @@
 /* A libnccl that really sums across processes, on the host, 300 GB/s of its bus.
 
-   SHIM_NCCL says what goes wrong: "wrong", "hang", "hang-join", "fail"; followed by "-p2p" only as long as
-   NCCL_P2P_DISABLE is not 1, by "-nvls" as long as NCCL_NVLS_ENABLE is not 0. SHIM_WARN is what is logged of it.
-   SHIM_NVLS=1: multicast is used. SHIM_SEGMENT: a file in /dev/shm that every rank maps that transfers directly.
-   SHIM_FOLDER: where the ranks meet. */
+   SHIM_NCCL says what goes wrong: "wrong", "hang", "hang-join", "fail"; followed by "-p2p" only
+   as long as NCCL_P2P_DISABLE is not 1, by "-nvls" as long as NCCL_NVLS_ENABLE is not 0.
+   SHIM_WARN is what is logged of it. SHIM_NVLS=1: multicast is used. SHIM_SEGMENT: a file in
+   /dev/shm that every rank maps that transfers directly. SHIM_FOLDER: where the ranks meet. */
 #include "arithmetic.h"
 #include <fcntl.h>
 #include <sched.h>
@@ -42,7 +42,10 @@ static void say(const char *format, ...)
     va_end(list);
 }
 int ncclGetVersion(int *version) { *version = 22105; return 0; }
-const char *ncclGetErrorString(int code) { return "unhandled system error (run with NCCL_DEBUG=INFO for details)"; }
+const char *ncclGetErrorString(int code)
+{
+    return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+}
 const char *ncclGetLastError(void *comm) { return last; }
 int ncclGetUniqueId(id *made)
 {

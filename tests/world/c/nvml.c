@@ -1,10 +1,12 @@
-/* A libnvidia-ml.so.1 that answers out of the file "nvml" of the description: what a row says, for one GPU or for all.
+/* A libnvidia-ml.so.1 that answers out of the file "nvml" of the description: what a row says,
+   for one GPU or for all.
 
-   A row is "GPU FUNCTION KEY CODE WHEN BLOB...", the first that fits counts. GPU is a handle's number, 0 where
-   there is none, or *. KEY is the arguments between the handle and the answers, by commas. WHEN is "-", or
-   of after=N (calls of this process), seconds=S (since the library was loaded), hang, crash. A BLOB is
-   what is written, in hexadecimal; "N:hex" is a list of N. What no row answers is not supported.
-   A row "GPU xid NUMBER 0 seconds=S" is an event. Its functions but these are made by nvml_library.py. */
+   A row is "GPU FUNCTION KEY CODE WHEN BLOB...", the first that fits counts. GPU is a handle's
+   number, 0 where there is none, or *. KEY is the arguments between the handle and the answers,
+   by commas. WHEN is "-", or of after=N (calls of this process), seconds=S (since the library
+   was loaded), hang, crash. A BLOB is what is written, in hexadecimal; "N:hex" is a list of N.
+   What no row answers is not supported. A row "GPU xid NUMBER 0 seconds=S" is an event. Its
+   functions but these are made by nvml_library.py. */
 #include "machine.h"
 
 enum { BLOBS = 4 };
@@ -146,7 +148,8 @@ int nvmlEventSetWait_v2(struct set *set, struct event *event, unsigned milliseco
 {
     for (struct rule *rule = rules; rule < rules + count; rule++) {
         double when = loaded + rule->seconds;
-        if (strcmp(rule->name, "xid") || rule->gpu != (size_t)set->device || when <= set->until || now() < when)
+        if (strcmp(rule->name, "xid") || rule->gpu != (size_t)set->device
+            || when <= set->until || now() < when)
             continue;
         set->until = when;
         *event = (struct event){set->device, 8, atoi(rule->key), ~0u, ~0u};

@@ -1,12 +1,13 @@
 /* Of libcuda: the kernels of the soak and of the tests of memory, by their names, done in C.
 
    The PTX itself is run by tests/unit/test_pattern_ptx.py and test_soak_ptx.py.
-   SHIM_WRONG=memory or load: what is written or loaded so has a wrong bit. SHIM_HANG=memory. SHIM_ECC=1: a
-   check meets an uncorrectable error. A product takes SHIM_PRODUCT_US of real time. These are "GPU:N", from
-   that GPU's N-th product on or at it: SHIM_FLIP flips a bit of that one; SHIM_DIES ends the context;
-   SHIM_ODD (any N) gives other results than other GPUs; SHIM_ODD_UNIT has one multiprocessor whose results are
-   not as the others' (blocks are on other multiprocessors in each product); SHIM_MEMORY_FLIP flips a bit of the
-   memory that holds a pattern. */
+   SHIM_WRONG=memory or load: what is written or loaded so has a wrong bit. SHIM_HANG=memory.
+   SHIM_ECC=1: a check meets an uncorrectable error. A product takes SHIM_PRODUCT_US of real
+   time. These are "GPU:N", from that GPU's N-th product on or at it: SHIM_FLIP flips a bit of
+   that one; SHIM_DIES ends the context; SHIM_ODD (any N) gives other results than other GPUs;
+   SHIM_ODD_UNIT has one multiprocessor whose results are not as the others' (blocks are on other
+   multiprocessors in each product); SHIM_MEMORY_FLIP flips a bit of the memory that holds a
+   pattern. */
 #include "arithmetic.h"
 #include "cuda.h"
 

@@ -1,14 +1,18 @@
 /* Of libcublas: products that are really computed, on the host.
 
-   By a chain of fused multiply-adds, or as a Hopper Tensor Core does it. Rows with many non-zero elements, which
-   random data has, are left alone: nobody reads those results. SHIM_HANG, SHIM_CRASH, SHIM_DEAD (the context is)
-   and SHIM_WRONG have modes as value: "tf32,fp8". SHIM_FAST: about how many TFLOP/s; less than one without. */
+   By a chain of fused multiply-adds, or as a Hopper Tensor Core does it. Rows with many non-zero
+   elements, which random data has, are left alone: nobody reads those results. SHIM_HANG,
+   SHIM_CRASH, SHIM_DEAD (the context is) and SHIM_WRONG have modes as value: "tf32,fp8".
+   SHIM_FAST: about how many TFLOP/s; less than one without. */
 #include "product.h"
 
 enum { MOST = 8 };
 struct line { int count, at[MOST]; };
 
-static size_t size_of(int type) { return type == FP32 || type == INT32 ? 4 : type == FP16 || type == BF16 ? 2 : 1; }
+static size_t size_of(int type)
+{
+    return type == FP32 || type == INT32 ? 4 : type == FP16 || type == BF16 ? 2 : 1;
+}
 static struct line *lines(const void *matrix, int n, int type)
 {
     struct line *made = calloc(n, sizeof *made);

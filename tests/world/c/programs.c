@@ -1,13 +1,13 @@
-/* Of libcuda: takes PTX and does what a Hopper would make of it. Signature kernels compute their tiles, rate
-   kernels write clocks; the others are in patterns.c.
+/* Of libcuda: takes PTX and does what a Hopper would make of it. Signature kernels compute their
+   tiles, rate kernels write clocks; the others are in patterns.c.
 
-   SHIM_SIMT="fp16,tf32": modes that run on CUDA cores all the same. The folder "cubins" of the description has
-   what the driver's compiler makes of each mode's rate kernel. */
+   SHIM_SIMT="fp16,tf32": modes that run on CUDA cores all the same. The folder "cubins" of the
+   description has what the driver's compiler makes of each mode's rate kernel. */
 #include "arithmetic.h"
 #include "cuda.h"
 
-/* What the collector multiplies with on this chip. rate: FMA a clock and multiprocessor; fma: of a warp in
-   one iteration of the rate kernel. */
+/* What the collector multiplies with on this chip. rate: FMA a clock and multiprocessor; fma: of
+   a warp in one iteration of the rate kernel. */
 static const struct mode {
     const char *name, *mark;
     int type, size, rows, k, kept;
@@ -27,7 +27,11 @@ static size_t cubin_size;
 
 static int on_tensor_cores(void) { return loaded->kept && !listed("SHIM_SIMT", loaded->name); }
 
-int cuLinkCreate_v2(unsigned count, int *options, void **values, void **state) { *state = &dead; return dead; }
+int cuLinkCreate_v2(unsigned count, int *options, void **values, void **state)
+{
+    *state = &dead;
+    return dead;
+}
 int cuLinkAddData_v2(void *state, int kind, void *data, size_t size, const char *name, unsigned count,
                      int *options, void **values)
 {
@@ -45,7 +49,12 @@ int cuLinkAddData_v2(void *state, int kind, void *data, size_t size, const char 
     }
     return cubin_size ? dead : 1;
 }
-int cuLinkComplete(void *state, void **image, size_t *size) { *image = cubin; *size = cubin_size; return dead; }
+int cuLinkComplete(void *state, void **image, size_t *size)
+{
+    *image = cubin;
+    *size = cubin_size;
+    return dead;
+}
 int cuLinkDestroy(void *state) { return dead; }
 int cuModuleLoadData(void **module, const void *image)
 {
