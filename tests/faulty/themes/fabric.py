@@ -162,6 +162,14 @@ add(
 CAUSES = (
     ("no partition", 3, {"configuration": 4}, r"partition", rf"{MANAGER}|partition"),
     ("an unhealthy route", 4, {"route": 1}, r"route", rf"{RESET}|{RMA}|{MANAGER}"),
+    ("firmware that does not fit", 0, {"configuration": 6}, r"firmware", r"firmware"),
+    (
+        "a wrong place in the chassis",
+        2,
+        {"configuration": 7},
+        r"location|place|slot",
+        r"slot|location|place|chassis|tray",
+    ),
 )
 for name, index, parts, cause, remedy in CAUSES:
     add(
