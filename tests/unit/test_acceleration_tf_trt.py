@@ -36,6 +36,11 @@ def trt(*trials: SystemTrial, **more: Any) -> SystemRun:
 WELL = trt(LINKED, LOADED, GRAPH, *ALL)
 
 
+def without(trial_: SystemTrial, *names: str) -> SystemTrial:
+    evidence = {name: value for name, value in trial_.evidence.items() if name not in names}
+    return SystemTrial(name=trial_.name, outcome=trial_.outcome, evidence=evidence)
+
+
 def test_engaged() -> None:
     answer = result(CODE, WELL)
     assert answer.outcome == "pass"
