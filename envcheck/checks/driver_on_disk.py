@@ -233,12 +233,12 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
         return Remedy(text, [HOLDERS, REBOOT, *hold])
     if libraries and not fits and (on_disk or known(kernel.module_files) == []):
         return finish(view, kernel, libraries)
+    unsure = " Where neither helps, the upgrade stopped half-way: let the package manager finish it first."
     services = [(name, service(view, name)) for name in _SERVICES]
     running = " ".join(name for name, one in services if one and known(one.running))
     stop, start = ([f"sudo systemctl {do} {running}"] * bool(running) for do in ("stop", "start"))
     return Remedy(
-        f"Stop what uses the GPUs and reload the modules, or reboot{then} Where neither helps, the upgrade"
-        " stopped half-way: let the package manager finish it first.",
+        f"Stop what uses the GPUs and reload the modules, or reboot{then}{'' if fits else unsure}",
         [
             *(HOLDERS, *stop, reload_modules(kernel), *start),
             *(f"{REBOOT}  # where the modules are in use", *hold),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import h100
 import msgspec
 import whole
 
-from envcheck.data import releases, tensorflow_wheels
 from envcheck.facts.snapshot import Snapshot
+from envcheck.install.catalogue import load as catalogue
 from envcheck.install.catalogue.model import Release, Stack
 from envcheck.install.fit.disk_space import DiskSpace
 from envcheck.install.fit.fit import fit
@@ -95,63 +94,12 @@ def space(**changes: Any) -> DiskSpace:
     return DiskSpace(**{**values, **changes})
 
 
-@cache
 def tensorflow() -> Stack:
-    """Upstream's releases as their wheels were read (pypi_tf.csv)."""
-    return Stack(
-        name="tensorflow",
-        title="TensorFlow",
-        distribution="tensorflow",
-        requirement="tensorflow[and-cuda]=={version}",
-        gpu=True,
-        architectures=["x86_64"],
-        cpu_flags=["avx"],
-        source="pypi_tf.csv",
-        otherwise=["tensorflow-cpu"],
-        releases=[
-            Release(
-                release=str(build.version),
-                version=str(build.version),
-                python=[f"3.{tag[3:]}" for tag in build.python_tags],
-                source="pypi_tf.csv",
-                glibc="2.17",
-                cuda=build.cuda,
-                compute_capabilities=list(build.capabilities),
-                prerelease=build.version.is_prerelease,
-                download_mib=2000,
-                installed_mib=4000,
-            )
-            for build in reversed(tensorflow_wheels.tensorflow_builds())
-            if str(build.version) >= "2.14"
-        ],
-    )
+    return catalogue.load("tensorflow")
 
 
-@cache
 def nvidia_tf1() -> Stack:
-    """NVIDIA's releases as their documents were read (releases.csv)."""
-    return Stack(
-        name="nvidia-tf1",
-        title="NVIDIA's TensorFlow 1.15",
-        distribution="nvidia-tensorflow",
-        requirement="nvidia-tensorflow[horovod]=={version}",
-        gpu=True,
-        architectures=["x86_64"],
-        source="releases.csv",
-        otherwise=["tensorflow"],
-        releases=[
-            Release(
-                release=month.month,
-                version=str(month.wheel),
-                python=["3.8" if month.month > "20.11" else "3.6"],
-                source="releases.csv",
-                glibc="2.31" if month.month > "20.11" else "2.27",
-                cuda=month.cuda,
-            )
-            for month in reversed(releases.releases())
-            if month.wheel is not None and month.month <= "23.03"
-        ],
-    )
+    return catalogue.load("nvidia-tf1")
 
 
 def with_release(**facts: Any) -> Stack:
@@ -161,17 +109,7 @@ def with_release(**facts: Any) -> Stack:
 
 
 def tensorflow_cpu() -> Stack:
-    release = Release(release="2.21.0", version="2.21.0", python=["3.11"], source="test")
-    return msgspec.structs.replace(
-        tensorflow(), name="tensorflow-cpu", gpu=False, otherwise=[], releases=[release]
-    )
-
-
-STACKS = {"nvidia-tf1": nvidia_tf1, "tensorflow": tensorflow, "tensorflow-cpu": tensorflow_cpu}
-
-
-def load(name: str) -> Stack:
-    return STACKS[name]()
+    return catalogue.load("tensorflow-cpu")
 
 
 def judged(
