@@ -280,7 +280,7 @@ def test_rewrite_without_a_gpu() -> None:
     ids=lambda value: str(value)[:8],
 )
 def test_hostile_values_are_judged_without_an_error(value: Any) -> None:
-    graph = [variables(f"{AMP}=1"), *ways("session"), *falls(), rewritten("variable", 5)]
+    graph = [variables(f"{AMP}=1"), *ways("session"), *falls()]
     for system, trials in ((KERAS, keras()), (TORCH, torch()), (GRAPH, graph)):
         for one in trials:
             for key in one.evidence:

@@ -7,12 +7,12 @@ import contextlib
 import importlib
 import os
 
-from .running import ranks, records
+from .running import records
 from .shared.amp import tensorflow_step
 
 SYSTEM = "amp-graph"
 FRAMEWORKS = ("tensorflow",)
-DEADLINE = 60.0  # a second process may import TensorFlow, too
+DEADLINE = 60.0
 
 _PLACES = (
     "train.experimental",  # TensorFlow 1.14 to 2.3
@@ -28,7 +28,6 @@ _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
 _OFF = 2  # RewriterConfig.Toggle
 _BFLOAT16 = ("auto_mixed_precision_onednn_bfloat16", "auto_mixed_precision_mkl")
 _TOO_MUCH = 3e38  # times a loss scale, it is no number of 32 bits
-_RANK_SECONDS = 45.0
 
 
 def run(tf, params, tell):
@@ -56,17 +55,6 @@ def run(tf, params, tell):
         if not on_gpu:
             with tell.trial("bfloat16") as trial:
                 _function(trial, tf, **{_bfloat16(tf): True})
-    if on_gpu and any(one.startswith("TF_ENABLE_") for one in asked):
-        with tell.trial("variable") as trial:
-            trial["asked"] = asked
-            (answer,) = ranks.answers(ranks.run(params, 1, _RANK_SECONDS))
-            trial.update(answer)
-
-
-def rank(tf, params, tell):
-    """A process of its own in which a variable alone asks for AMP."""
-    with tensorflow_step.SessionStep(tf) as made:
-        return tensorflow_step.count(made.graphs())
 
 
 def _capability(tf):
