@@ -240,8 +240,12 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
     return Remedy(
         f"Stop what uses the GPUs and reload the modules, or reboot{then}{'' if fits else unsure}",
         [
-            *(HOLDERS, *stop, reload_modules(kernel), *start),
-            *(f"{REBOOT}  # where the modules are in use", *hold),
+            HOLDERS,
+            *stop,
+            reload_modules(kernel),
+            *start,
+            f"{REBOOT}  # where the modules are in use",
+            *hold,
         ],
     )
 

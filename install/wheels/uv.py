@@ -27,8 +27,14 @@ _RETRIES = "1"  # what uv cannot get, envcheck's own session asks for again, and
 
 # What decides from where and through what uv downloads a Python, and where it keeps it.
 _OF_THE_USER = (
-    *("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_"),
-    *("XDG_DATA_HOME", "XDG_CACHE_HOME"),
+    "UV_PYTHON_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
 )
 
 # What a line begins with: "× No solution found …", "╰─▶ Because …", "error: …", "  cause: …".

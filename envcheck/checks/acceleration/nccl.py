@@ -12,8 +12,16 @@ from .common import NOTHING_RUNS, Seen, each_run, failed, number, ok, text, word
 ABSENT = "the target has no libnccl"
 # What explains that it fails or hangs: shared memory, fabric, redirected transfers, interfaces, libraries.
 FOLLOWS = (
-    *(*NOTHING_RUNS, "HOST-008", "GPU-012", "KRN-011", "GPU-013"),
-    *("PCI-007", "NET-001", "NET-008", "LIB-006", "LIB-007"),
+    *NOTHING_RUNS,
+    "HOST-008",
+    "GPU-012",
+    "KRN-011",
+    "GPU-013",
+    "PCI-007",
+    "NET-001",
+    "NET-008",
+    "LIB-006",
+    "LIB-007",
 )
 # The trials' names, as the collector's system gives them.
 TOGETHER, ALONE = "all-reduce", "one rank"
@@ -100,8 +108,15 @@ _SYMPTOMS: tuple[tuple[Cause, tuple[str, ...]], ...] = (
     "ACC-012",
     title="NCCL",
     causes=[
-        *(WRONG, HANGS, CRASHES, FAILS, OLD_DRIVER),
-        *(SMALL_SHM, MULTICAST, NO_IPC, NO_INTERFACE),
+        WRONG,
+        HANGS,
+        CRASHES,
+        FAILS,
+        OLD_DRIVER,
+        SMALL_SHM,
+        MULTICAST,
+        NO_IPC,
+        NO_INTERFACE,
     ],
     about="Every GPU gets a process of its own, joins by the target's own libnccl and sums a million numbers"
     " of three types, which must be exact; a communicator of one rank is the control. Where that fails,"

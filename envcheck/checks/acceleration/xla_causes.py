@@ -70,8 +70,15 @@ DIFFERS = _cause(
     "ptxas --version",
 )
 CAUSES = (
-    *(UNKNOWN_FLAG, UNKNOWN_CHIP, OLD_PTXAS, NO_FILES, OLD_DRIVER),
-    *(NO_CODE, SWITCHED_OFF, FAILS, DIFFERS),
+    UNKNOWN_FLAG,
+    UNKNOWN_CHIP,
+    OLD_PTXAS,
+    NO_FILES,
+    OLD_DRIVER,
+    NO_CODE,
+    SWITCHED_OFF,
+    FAILS,
+    DIFFERS,
 )
 # Words of a log, the first that match: groups are the parameters of the causes.
 _EXPLAINED = (

@@ -23,7 +23,9 @@ RELOAD = warn(
     " cgroup driver, and /dev/char has no link to {node}.",
     "Create the links, now and at every boot, or give containers their GPUs by CDI (--device"
     " nvidia.com/gpu=all); {containers} that run already must be created again.",
-    *(LINKS, UDEV_RULE, shared.CDI_GENERATE),
+    LINKS,
+    UDEV_RULE,
+    shared.CDI_GENERATE,
 )
 
 
@@ -83,7 +85,8 @@ NO_RULES = warn(
     "The toolkit's no-cgroups is true and docker's server runs as root: its containers see GPUs that they may"
     " not open (NVML: Unknown Error).",
     "Change the setting, or give containers their GPUs by CDI, which works without device rules.",
-    *(_SET.format("false"), shared.CDI_GENERATE),
+    _SET.format("false"),
+    shared.CDI_GENERATE,
 )
 RULES = NO_RULES.variant(
     "cgroups-when-rootless",

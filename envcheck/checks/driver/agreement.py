@@ -33,7 +33,9 @@ DISAGREE = warn(
     "NVML and nvidia-smi report different values ({fields}): one of them belongs to another driver, or the"
     " GPUs changed between the two.",
     "Check which nvidia-smi and which libnvidia-ml are found, then run envcheck again.",
-    *("type -a nvidia-smi", "ldconfig -p | grep libnvidia-ml", "nvidia-smi -L"),
+    "type -a nvidia-smi",
+    "ldconfig -p | grep libnvidia-ml",
+    "nvidia-smi -L",
 )
 
 
@@ -100,7 +102,9 @@ HIDDEN = fail(
     "is not visible to CUDA",
     "NVML lists {listed} and CUDA sees {seen}: no program can compute on {missing}.",
     "Look in the kernel's log, and check whether this user may open their device nodes.",
-    *("ls -l /dev/nvidia*", "nvidia-smi -L", "sudo dmesg | grep -iE 'nvrm|xid'"),
+    "ls -l /dev/nvidia*",
+    "nvidia-smi -L",
+    "sudo dmesg | grep -iE 'nvrm|xid'",
 )
 
 

@@ -38,7 +38,9 @@ _SILENT = fail(
     "cuInit hangs",
     "cuInit does not come back ({reason}): every CUDA program will hang.",
     "See what the kernel's log says about a GPU or the NVSwitch fabric; reset the GPUs, or reboot.",
-    *(NVRM_LOG, "nvidia-smi -L", REBOOT),
+    NVRM_LOG,
+    "nvidia-smi -L",
+    REBOOT,
 )
 
 
@@ -50,8 +52,20 @@ _SILENT = fail(
     " do not use it, so they may work while CUDA does not.",
     sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2; pytorch#35710; numba#9732"],
     follows=(
-        *(*NO_GPUS, "KRN-006", "KRN-007", "KRN-009", "KRN-011", "KRN-013", "DRV-005", "DRV-009"),
-        *("DRV-010", "GPU-001", "GPU-011", "GPU-012", "ENV-002", "ENV-009"),
+        *NO_GPUS,
+        "KRN-006",
+        "KRN-007",
+        "KRN-009",
+        "KRN-011",
+        "KRN-013",
+        "DRV-005",
+        "DRV-009",
+        "DRV-010",
+        "GPU-001",
+        "GPU-011",
+        "GPU-012",
+        "ENV-002",
+        "ENV-009",
     ),
 )
 def cuda_starts(view: SnapshotView) -> Verdicts:

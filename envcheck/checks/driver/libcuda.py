@@ -25,7 +25,8 @@ STUB = fail(
     "Take the stubs directory out of LD_LIBRARY_PATH and the loader's configuration; it is for linking only.",
     "echo $LD_LIBRARY_PATH",
     "grep -rnE 'stubs|compat' /etc/ld.so.conf /etc/ld.so.conf.d/",
-    *("ldconfig -p | grep libcuda.so", "sudo ldconfig"),
+    "ldconfig -p | grep libcuda.so",
+    "sudo ldconfig",
 )
 REFUSED = STUB.variant(
     "compat-refused",

@@ -40,7 +40,8 @@ _FAILS = fail(
     _BROKEN,
     "nvidia-smi {what}.",
     "Run it by hand, and look at the kernel's log.",
-    *("nvidia-smi; echo $?", NVRM_LOG),
+    "nvidia-smi; echo $?",
+    NVRM_LOG,
 )
 _FAILS_ALONE = _FAILS.variant(
     "nvidia-smi-fails-alone",
@@ -54,7 +55,9 @@ _NOT_THERE = fail(
     "There was no nvidia-smi: the driver is not installed, or a container was started without it.",
     "Install the NVIDIA driver; start a container with the GPUs, and with the driver capability utility; in"
     " WSL nvidia-smi is in a directory of its own.",
-    *(NVIDIA_DEVICES, "cat /proc/driver/nvidia/version", "ls /usr/lib/wsl/lib/nvidia-smi"),
+    NVIDIA_DEVICES,
+    "cat /proc/driver/nvidia/version",
+    "ls /usr/lib/wsl/lib/nvidia-smi",
 )
 _MISSING = warn(
     "nvidia-smi-missing",
@@ -67,7 +70,9 @@ _SILENT = warn(
     "nvidia-smi does not answer",
     "{late}, though NVML answers: scripts and health checks that call it hang.",
     "See where it hangs, and whether another program has its name.",
-    *("type -a nvidia-smi", "timeout 60 strace -f nvidia-smi -L", NVRM_LOG),
+    "type -a nvidia-smi",
+    "timeout 60 strace -f nvidia-smi -L",
+    NVRM_LOG,
 )
 
 

@@ -32,7 +32,9 @@ _CRASHES = fail(
     "A process that asks NVML for the GPUs crashes ({reason}): monitoring and schedulers will crash, too.",
     "See whether nvidia-smi comes back, and what the kernel's log says about a GPU; where nothing helps,"
     " reboot, and if it stays so install the driver again.",
-    *("time nvidia-smi -L", NVRM_LOG, REBOOT),
+    "time nvidia-smi -L",
+    NVRM_LOG,
+    REBOOT,
 )
 _HANGS = _CRASHES.variant(
     "nvml-hangs",

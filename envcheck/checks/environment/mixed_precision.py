@@ -42,7 +42,8 @@ IGNORED = warn(
     " TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE: since the container 19.03, and for TensorFlow 2 no"
     " longer from 21.10 on. Other builds ignore them without a message.",
     sources=(
-        *("NVIDIA/DeepLearningExamples#32", "NVIDIA/tensorflow#39"),
+        "NVIDIA/DeepLearningExamples#32",
+        "NVIDIA/tensorflow#39",
         "stock TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
     ),
     follows=("PCI-001", "FRM-001", "FRM-007"),

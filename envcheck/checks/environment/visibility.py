@@ -40,8 +40,13 @@ NAMED_TWICE = Cause("named-twice", "warn", _HIDES, _TWICE, *_UNSET)
     "ENV-001",
     title="CUDA_VISIBLE_DEVICES leaves the GPUs visible",
     causes=[
-        *(HIDES_ALL, NO_GPU_OF_SLURM, CUT_SHORT, NAMED_TWICE),
-        *(SEVERAL_NAMED, NONE_NAMED, FAILS),
+        HIDES_ALL,
+        NO_GPU_OF_SLURM,
+        CUT_SHORT,
+        NAMED_TWICE,
+        SEVERAL_NAMED,
+        NONE_NAMED,
+        FAILS,
     ],
     about="CUDA shows a process only the devices that this variable names, and stops at the first entry"
     " that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, or a word"

@@ -106,7 +106,7 @@ PTXAS_TOO_OLD_WHEN_ASKED = warn("ptxas-too-old-on-demand", *_OLD)
         "tensorflow#58681, #56927, #35423, #33375; jax#989, #6799, #10083, #25344, #25718, #25853",
         "xla, cuda_root_path.cc, nvptx_libdevice_path.cc (xla_tools.csv)",
     ),
-    follows=(*NO_GPUS_THERE, *("FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")),
+    follows=(*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007"),
 )
 @per_framework()
 def tools_found(view: SnapshotView, facts: Framework) -> Verdicts:

@@ -39,8 +39,18 @@ _ASK = {
     sources=("tensorflow#60854, #63362, #65842, #85311, #96707", "NVIDIA/tensorflow#110"),
     follows=(
         *NO_GPUS_THERE,
-        *("DRV-004", "DRV-007", "FRM-001", "FRM-007", "PKG-013", "PKG-017", "LIB-005", "LIB-008"),
-        *("FRM-003", "FRM-004", "FRM-005", "ENV-001"),
+        "DRV-004",
+        "DRV-007",
+        "FRM-001",
+        "FRM-007",
+        "PKG-013",
+        "PKG-017",
+        "LIB-005",
+        "LIB-008",
+        "FRM-003",
+        "FRM-004",
+        "FRM-005",
+        "ENV-001",
     ),
 )
 @per_framework(built_with_cuda=True)

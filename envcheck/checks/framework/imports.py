@@ -43,8 +43,12 @@ OTHER_REASON = import_fails("other-reason", "{reason}", "See the whole message."
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
     ),
     follows=(
-        *("HOST-002", "PKG-001", "PKG-002"),
-        *("FRM-007", "LIB-009", "ENV-011"),
+        "HOST-002",
+        "PKG-001",
+        "PKG-002",
+        "FRM-007",
+        "LIB-009",
+        "ENV-011",
     ),
 )
 @per_framework(gpus=False, imported=False)

@@ -67,8 +67,16 @@ def lines_of(facts: Framework) -> list[str]:
     sources=("tensorflow#24828, #58681, #97387; jax#25344", "NVIDIA's cuDNN documentation"),
     follows=(
         *NO_GPUS_THERE,
-        *("FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-007", "FRM-008"),
-        *("LIB-002", "LIB-005", "GPU-016", "ACC-007"),
+        "FRM-001",
+        "FRM-002",
+        "FRM-003",
+        "FRM-004",
+        "FRM-007",
+        "FRM-008",
+        "LIB-002",
+        "LIB-005",
+        "GPU-016",
+        "ACC-007",
     ),
 )
 @per_framework()

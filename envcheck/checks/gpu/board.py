@@ -17,7 +17,8 @@ CORRUPT = fail(
     "has a corrupt InfoROM",
     "The InfoROM is corrupt: the records of memory errors and repairs cannot be relied on.",
     "Switch the machine off and on again; if that does not help, ask the vendor to rewrite it.",
-    *("nvidia-smi -q -i {gpu}", REPORT),
+    "nvidia-smi -q -i {gpu}",
+    REPORT,
 )
 
 

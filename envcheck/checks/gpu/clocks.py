@@ -19,7 +19,8 @@ SET_LOW = warn(
     "has its clocks set low",
     "The {clock} is set to {mhz} MHz and {usual}: programs run slower than they could.",
     "Set the default again, unless somebody needs the setting; newer drivers have locked clocks instead.",
-    *("sudo nvidia-smi -i {gpu} -rac", "sudo nvidia-smi -i {gpu} -{option}"),
+    "sudo nvidia-smi -i {gpu} -rac",
+    "sudo nvidia-smi -i {gpu} -{option}",
 )
 
 

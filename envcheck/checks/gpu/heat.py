@@ -110,7 +110,8 @@ THROTTLED = {
         " and training runs at a fraction of the GPU's speed.",
         "Look at the power supplies, their redundancy and cables, and at the power limits that the server's"
         " management controller sets.",
-        *("nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'"),
+        "nvidia-smi -q -d PERFORMANCE,POWER",
+        "sudo ipmitool sdr type 'Power Supply'",
     ),
     "hw_slowdown": warn(
         "throttled-by-hardware",

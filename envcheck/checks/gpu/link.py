@@ -150,7 +150,8 @@ REPLAYS = warn(
     "has errors on its PCIe link",
     "{replays} packets on the PCIe link had to be sent again since the last reset: its contact is bad.",
     "Reseat the GPU, its riser or cable, and check whether the count still rises under load.",
-    *("nvidia-smi -q -i {gpu} | grep -i replay", "sudo dmesg | grep -i 'pcie.*aer'"),
+    "nvidia-smi -q -i {gpu} | grep -i replay",
+    "sudo dmesg | grep -i 'pcie.*aer'",
 )
 
 

@@ -117,7 +117,8 @@ FEW_SPARE_ROWS = warn(
     "is running out of spare memory rows",
     "{banks} with {rows} spare rows: nothing fails yet, and the next errors there cannot be repaired.",
     "Run the vendor's field diagnostic when the machine is free, and plan for a replacement.",
-    *("nvidia-smi -q -d ROW_REMAPPER -i {gpu}", "sudo dcgmi diag -r 3"),
+    "nvidia-smi -q -d ROW_REMAPPER -i {gpu}",
+    "sudo dcgmi diag -r 3",
 )
 
 

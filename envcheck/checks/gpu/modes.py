@@ -18,7 +18,8 @@ MIG_PENDING = warn(
     "MIG will be turned {mode} at the GPU's next reset: what programs see of it will change.",
     "Stop what uses the GPU and reset it, or set the current mode again.",
     "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv",
-    *(HOLDERS, "sudo nvidia-smi --gpu-reset -i {gpu}"),
+    HOLDERS,
+    "sudo nvidia-smi --gpu-reset -i {gpu}",
 )
 MIG_EMPTY = fail(
     "mig-without-instances",
@@ -131,7 +132,8 @@ UNLICENSED = warn(
     "has no vGPU licence",
     "The vGPU has no licence ({licence}): it is slowed down after some minutes, and CUDA is refused.",
     "Give the guest its client token and restart the licensing service.",
-    *("ls /etc/nvidia/ClientConfigToken/", "sudo systemctl restart nvidia-gridd"),
+    "ls /etc/nvidia/ClientConfigToken/",
+    "sudo systemctl restart nvidia-gridd",
 )
 
 

@@ -31,7 +31,9 @@ ALL_DOWN = warn(
     "No NVLink is up, {beside}: it exchanges data with other GPUs over PCIe, many times slower.",
     "Check whether the NVSwitches are on the bus and their fabric manager runs, then reset all GPUs together"
     " or reboot; if that does not help, have the baseboard checked.",
-    *("nvidia-smi topo -m", _LINKS[0], "systemctl status nvidia-fabricmanager --no-pager"),
+    "nvidia-smi topo -m",
+    _LINKS[0],
+    "systemctl status nvidia-fabricmanager --no-pager",
 )
 IN_GUEST = ALL_DOWN.variant(
     "no-nvlink-in-guest",

@@ -97,7 +97,8 @@ OTHER_MEMORY = warn(
     " smallest of them.",
     "Compare the GPUs; if the difference stays after a power cycle, look for a mode that takes memory"
     " away (MIG, vGPU) and for a firmware setting (Above 4G decoding), and have the board diagnosed.",
-    *(_QUERY.format("memory.total,ecc.mode.current"), "nvidia-smi -q -d MEMORY -i {gpu}"),
+    _QUERY.format("memory.total,ecc.mode.current"),
+    "nvidia-smi -q -d MEMORY -i {gpu}",
 )
 LESS_MEMORY = OTHER_MEMORY.variant("less-memory", severity="fail")
 _MEMORY = [Shared("memory_total_mib", "memory", " MiB"), Shared("bar1_total_mib", "BAR1", " MiB")]

@@ -27,7 +27,8 @@ ORPHANED = warn(
     "has memory in use without a process",
     "{used} MiB are in use and no process is listed: a crashed job or a container may hold them.",
     "Find out who has the device open, and stop it if it is a leftover.",
-    *("sudo fuser -v /dev/nvidia*", "docker ps"),
+    "sudo fuser -v /dev/nvidia*",
+    "docker ps",
 )
 IDLE_MPS = warn(
     "idle-mps-daemon",

@@ -21,7 +21,8 @@ SMALL_ON_HOST = warn(
     "/dev/shm has {mib} MiB for {gpus} GPUs: NCCL between them and data loaders with workers need more ('No"
     " space left on device'), and die or hang.",
     "Make it larger, and remove the size where it is set: its line of /etc/fstab, for example.",
-    *("sudo mount -o remount,size=50% /dev/shm", "grep /dev/shm /etc/fstab"),
+    "sudo mount -o remount,size=50% /dev/shm",
+    "grep /dev/shm /etc/fstab",
 )
 SMALL_IN_CONTAINER = SMALL_ON_HOST.variant(
     "small-shared-memory-in-container",

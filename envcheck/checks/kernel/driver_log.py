@@ -18,7 +18,8 @@ GSP = fail(
     "does not start its firmware (GSP)",
     "The firmware that the driver loads into the GPU (GSP) does not come up: nothing can use it.",
     "Power the machine off and on; if that does not help, install another driver version (newer first).",
-    *(REPORT, "sudo poweroff"),
+    REPORT,
+    "sudo poweroff",
 )
 UVM = fail(
     "uvm-stopped",

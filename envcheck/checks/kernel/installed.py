@@ -20,7 +20,8 @@ PENDING = warn(
     "a reboot is pending",
     "A reboot is pending after an upgrade{of}: what runs now is not what is installed.",
     "Reboot when the machine is idle.",
-    *(HOLDERS, REBOOT),
+    HOLDERS,
+    REBOOT,
 )
 
 
@@ -114,7 +115,8 @@ STOPPED = fail(
     "the fabric manager does not run",
     f"The fabric manager does not run {_ON} with error 802.",
     "Start it; it has to be of exactly the driver's version, {driver}.",
-    *(_START, f"journalctl -u {_MANAGER} -n 30"),
+    _START,
+    f"journalctl -u {_MANAGER} -n 30",
 )
 NOT_INSTALLED = fail(
     "fabric-manager-not-installed",

@@ -149,7 +149,10 @@ MODULES_GONE = fail(
     "KRN-003",
     title="The driver's module is installed for the running kernel",
     causes=[
-        *(NOT_BUILT_HERE, NO_HEADERS, BUILD_FAILED, *BUILD_ERRORS.values()),
+        NOT_BUILT_HERE,
+        NO_HEADERS,
+        BUILD_FAILED,
+        *BUILD_ERRORS.values(),
         MODULES_GONE,
     ],
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"

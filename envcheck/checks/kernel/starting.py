@@ -43,7 +43,9 @@ NOT_STARTED = fail(
     _HEADLINE,
     f"{_CANNOT_START}, and says so: nothing can use it.",
     "Power the machine off and on; if that does not help, try another driver, then another slot.",
-    *(NVRM_LOG, REPORT, "sudo poweroff"),
+    NVRM_LOG,
+    REPORT,
+    "sudo poweroff",
 )
 
 

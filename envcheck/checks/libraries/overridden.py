@@ -16,7 +16,14 @@ _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
 _SYMBOLS = {"nvJitLink": "libnvJitLink", "cuda": "libcudart"} | {
     name: f"lib{name}"
     for name in (
-        *("cublasLt", "cublas", "cusparse", "cusolver", "cufft", "curand", "nvrtc", "cupti"),
+        "cublasLt",
+        "cublas",
+        "cusparse",
+        "cusolver",
+        "cufft",
+        "curand",
+        "nvrtc",
+        "cupti",
         "nccl",
     )
 }

@@ -54,7 +54,8 @@ DAMAGED = fail(
     " ({where}, bits that differ: {bits}): data is damaged on its way.",
     "Run this again with the memory check: if that passes, the link or the host's memory damages data. Check"
     " the link's errors, reseat the GPU or its riser, and test the host's memory.",
-    *("nvidia-smi -q -d PCIE -i {gpu}", "sudo dmesg | grep -iE 'aer|edac|mce|iommu'"),
+    "nvidia-smi -q -d PCIE -i {gpu}",
+    "sudo dmesg | grep -iE 'aer|edac|mce|iommu'",
 )
 SLOW = warn(
     "slow-host-copies",
@@ -62,7 +63,9 @@ SLOW = warn(
     "Copies between pinned host memory and {gpu} reach {rate}, while {why}: a factor of {factor:.1f}.",
     "Check how the link came up and in which slot the GPU is, bind the job to the processors near it, and"
     " compare with the machine's other GPUs.",
-    *("nvidia-smi -q -d PCIE -i {gpu}", link_state("{gpu}"), "nvidia-smi topo -m"),
+    "nvidia-smi -q -d PCIE -i {gpu}",
+    link_state("{gpu}"),
+    "nvidia-smi topo -m",
 )
 
 

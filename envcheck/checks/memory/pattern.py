@@ -19,7 +19,8 @@ WRONG = fail(
     "Take the GPU out of use. Undo raised clocks and voltages, reset it, and run this again; if words still"
     " differ, have the vendor's field diagnostic check it and replace the board.",
     "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu}",
-    *(REPORT, "sudo nvidia-smi --gpu-reset -i {gpu}"),
+    REPORT,
+    "sudo nvidia-smi --gpu-reset -i {gpu}",
 )
 UNCORRECTABLE = WRONG.variant(
     "memory-uncorrectable-error",

@@ -66,7 +66,9 @@ SLOW = warn(
     "Direct copies are slow: {pairs}, {why}: what several GPUs compute together waits for these.",
     "Check how the two are joined, whether all NVLinks are up, and whether Access Control Services or the"
     " IOMMU redirect what goes over PCIe.",
-    *("nvidia-smi topo -m", "nvidia-smi nvlink -s", "nvidia-smi topo -p2p r"),
+    "nvidia-smi topo -m",
+    "nvidia-smi nvlink -s",
+    "nvidia-smi topo -p2p r",
 )
 
 
@@ -78,7 +80,15 @@ SLOW = warn(
     sources=[
         "github.com/NVIDIA/nvbandwidth, README; github.com/Azure/azurehpc-health-checks, conf"
     ],
-    follows=(*(*NOTHING_RUNS, "MEM-006", "PCI-007", "PCI-005", "GPU-010", "GPU-012", "GPU-013"),),
+    follows=(
+        *NOTHING_RUNS,
+        "MEM-006",
+        "PCI-007",
+        "PCI-005",
+        "GPU-010",
+        "GPU-012",
+        "GPU-013",
+    ),
     systems=("peers",),
 )
 def gpu_to_gpu(view: SnapshotView) -> Verdicts:
@@ -161,7 +171,9 @@ DAMAGED = fail(
     " direct copies. Otherwise update the driver, or go back to NVIDIA's own if it was patched for direct"
     " access, and check the NVLinks and PCIe links of both. Until then NCCL_P2P_DISABLE=1 keeps NCCL off"
     " direct copies.",
-    *("export NCCL_P2P_DISABLE=1", "cat /proc/cmdline", "nvidia-smi topo -p2p r"),
+    "export NCCL_P2P_DISABLE=1",
+    "cat /proc/cmdline",
+    "nvidia-smi topo -p2p r",
 )
 HANGS = DAMAGED.variant(
     "peer-copy-hangs",

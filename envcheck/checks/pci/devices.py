@@ -32,7 +32,8 @@ NO_GPU = fail(
     "In a virtual machine or a cloud, choose a type with a GPU, or pass one through from the host. On a"
     " machine that does hold a card: check its seating and power cables, and the firmware settings for the"
     " slot and for memory mapped above 4 GB.",
-    *(NVIDIA_DEVICES, "sudo dmesg | grep -i 'pci.*BAR'"),
+    NVIDIA_DEVICES,
+    "sudo dmesg | grep -i 'pci.*BAR'",
 )
 
 
@@ -128,7 +129,9 @@ UNBOUND = fail(
     "is not driven by NVIDIA's driver",
     "{why}; nothing can use it.",
     "Read the driver's messages in the kernel log; install the branch that supports this GPU.",
-    *("sudo dmesg | grep -iE 'nvrm|nvidia'", "nvidia-smi -L", "sudo modprobe nvidia"),
+    "sudo dmesg | grep -iE 'nvrm|nvidia'",
+    "nvidia-smi -L",
+    "sudo modprobe nvidia",
 )
 
 
@@ -171,7 +174,8 @@ FALLEN = fail(
     "This device has fallen off the PCI bus: jobs on it hang or die, and its results are not reliable.",
     "Power the machine off and on (a warm reboot may not bring the device back). If it happens again: check"
     " power cables, seating and temperature, then replace the board.",
-    *(f"{REPORT}  # for the vendor, before the reboot", "sudo poweroff"),
+    f"{REPORT}  # for the vendor, before the reboot",
+    "sudo poweroff",
 )
 
 

@@ -25,9 +25,25 @@ _RESTARTING = "@^"
 _DOWN = frozenset({"down", "unknown", "unk", "future", "futr", "error", "no_respond"})
 _CLOSED = frozenset(
     {
-        *("drained", "drain", "draining", "drng", "fail", "failing", "failg"),
-        *("inval", "perfctrs", "npc", "blocked", "boot", "reboot", "reboot_issued"),
-        *("powered_down", "pow_dn", "powering_down", "powerdown", "power_down"),
+        "drained",
+        "drain",
+        "draining",
+        "drng",
+        "fail",
+        "failing",
+        "failg",
+        "inval",
+        "perfctrs",
+        "npc",
+        "blocked",
+        "boot",
+        "reboot",
+        "reboot_issued",
+        "powered_down",
+        "pow_dn",
+        "powering_down",
+        "powerdown",
+        "power_down",
     }
 )
 _TAKEN = frozenset({"allocated", "alloc", "completing", "comp", "mixed", "mix"})
