@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...exit_codes import Cannot, UsageError
 from .. import durable
 from ..signals import held_back
-from . import existing, recovery
+from . import existing, record, recovery
 from .interfaces import Tell
 from .journal import Journal
 from .layout import Root
@@ -33,11 +33,13 @@ def rollback(
     with locked(root, "envcheck rollback", wait=wait, tell=tell):
         recovery.recover(root, journal, tell)
         before, chosen = destination(root, to)
-        found = existing.condition(root.version(chosen))
+        version = root.version(chosen)
+        found = existing.condition(version)
         if not found.usable:
+            noted = record.read(version)
             raise Cannot(
                 f"{chosen} is not what was installed: {'; '.join(found.changes)}",
-                hint="envcheck install makes a new version",
+                hint=f"envcheck install --mode {noted.mode if noted else 'wheel'} makes a new version",
             )
         notes = use(root, journal, chosen)
     return RolledBack(chosen, before, str(root.current), notes)

@@ -44,6 +44,7 @@ _REFERENCE = re.compile(
     r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,\s]|$)|\{[^{}]*\}"
 )
 _CAUSE = re.compile(r"\s*(?:[×╰├]|error:|cause:|Caused by|Because )")
+_GET_UV = "python3 -m pip install uv"
 _LENGTH = 900  # characters: more is no sentence; the log has all of it
 
 
@@ -56,11 +57,15 @@ def binary() -> Path | None:
 @cache
 def version_of(path: Path) -> tuple[int, ...] | None:
     """(0, 13, 9); None where it does not run: built for another libc, lost, on a noexec mount."""
-    result = processes.run(
-        [path, "--no-config", "--version"], deadline=_ANSWERS, env=child_env.plain()
-    )
+    result = _asked(path)
     found = re.match(rb"uv (\d+)\.(\d+)\.(\d+)", result.stdout) if result.ok else None
     return tuple(int(part) for part in found.groups()) if found else None
+
+
+@cache
+def _asked(path: Path) -> Any:
+    argv: list[str | Path] = [path, "--no-config", "--version"]
+    return processes.run(argv, deadline=_ANSWERS, env=child_env.plain())
 
 
 def described() -> str:
@@ -70,11 +75,22 @@ def described() -> str:
 
 
 def program() -> list[str | Path]:
-    """uv, and how it writes. Raises Cannot where none runs."""
+    """uv, and how it writes. Raises Cannot where there is none, CouldNotLook where it does not run."""
     path = binary()
     if path is None:
-        raise Cannot("envcheck installs with uv, and none runs here", "python3 -m pip install uv")
+        tried = [f"{path} {_why_not(path)}" for path in _candidates()]
+        if tried:
+            raise CouldNotLook(f"envcheck installs with uv, but {'; '.join(tried)}", _GET_UV)
+        raise Cannot("envcheck installs with uv, and it is not on this machine", _GET_UV)
     return [path, "--no-progress", "--color", "never"]
+
+
+def _why_not(path: Path) -> str:
+    """Why that uv is not used, as the end of a sentence."""
+    version = version_of(path)
+    if version is None:
+        return str(_asked(path).describe())
+    return f"is version {'.'.join(map(str, version))}"
 
 
 def settings() -> dict[str, str]:

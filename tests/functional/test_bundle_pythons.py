@@ -122,7 +122,7 @@ def test_it_carries_an_interpreter_where_uv_can_get_one(shop: Demo, tmp_path: Pa
     }  # fmt: skip
     downloads = pythons(tmp_path / "uv", {name: entry})
     made, told, index = bundled(
-        shop, Home(tmp_path / "maker"), "--for-python", MINOR, "--release", "1.0",
+        shop, Home(tmp_path / "maker"), "--python", MINOR, "--release", "1.0",
         UV_PYTHON_DOWNLOADS_JSON_URL=str(downloads),
     )  # fmt: skip
     assert index["carries"] == name and f"{name}, " in told, told

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cli import envcheck
 
+from envcheck.checks.registry import all_checks
+
 BASH = shutil.which("bash")
 
 ASK = """
@@ -30,6 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def codes(begin: str) -> set[str]:
+    return {check.code for check in all_checks() if check.code.startswith(begin)}
+
+
 @pytest.mark.skipif(BASH is None, reason="no bash here")
 @pytest.mark.parametrize(
     ("line", "offered"),
@@ -38,8 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("envcheck doctor --format ", {"text", "json", "junit", "markdown", "html", "openmetrics"}),
         ("envcheck doctor --from mach", {"machine.json"}),
         ("envcheck doctor --target my", {"my venvs"}),
-        ("envcheck doctor --only driver GPU-00", {f"GPU-00{n}" for n in range(1, 10)}),
-        ("envcheck explain PKG-00", {f"PKG-00{n}" for n in (1, 2, 3, 5, 6, 8, 9)}),
+        ("envcheck doctor --only driver GPU-00", codes("GPU-00")),
+        ("envcheck explain PKG-00", codes("PKG-00")),
         ("envcheck install ngc", {"ngc-jax", "ngc-tf1", "ngc-tf2", "ngc-torch"}),
     ],
 )

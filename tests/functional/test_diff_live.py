@@ -7,6 +7,9 @@ from pathlib import Path
 
 from cli import envcheck
 
+# Other tests, at the same time, start programs of these names.
+SERVICES = ("driver.fabric_manager", "driver.persistence_daemon")
+
 
 def test_a_machine_is_as_it_was_a_moment_ago(tmp_path: Path) -> None:
     before = tmp_path / "before.json"
@@ -14,6 +17,7 @@ def test_a_machine_is_as_it_was_a_moment_ago(tmp_path: Path) -> None:
     now = envcheck("diff", before, "--format", "json", "--fail-on", "never")
     assert now.returncode == 0, now.stderr
     report = json.loads(now.stdout)
-    assert not report["facts"] and not report["other_machine"]
-    assert report["verdict"] == "same" and report["facts_compared"] > 10
+    facts = [fact for fact in report["facts"] if fact["key"] not in SERVICES]
+    assert not facts and not report["other_machine"]
+    assert report["facts_compared"] > 10
     assert not [one for one in report["only"] if "rates" in one["words"]], "as deep as before"

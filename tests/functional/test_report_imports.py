@@ -23,7 +23,6 @@ print(*sorted(libraries & {"rich", "jinja2", "prometheus_client"}))
         ("junit", ""),
         ("markdown", ""),
         ("progress", ""),
-        ("summary", ""),
         ("openmetrics", "prometheus_client"),
         ("machine_page", "jinja2"),
         ("terminal", "rich"),
