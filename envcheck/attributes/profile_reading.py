@@ -9,11 +9,9 @@ from typing import Any, NoReturn
 from ..exit_codes import UsageError
 from ..facts.profile import ProductTables, Profile, Tables, Value, Wanted
 from ..suggestions import did_you_mean
-from . import wanted_rates as rates
 from .bounds import mistake
 from .named import NAMED
 from .registry import COUNT, FORMATS, NAME, PRODUCTS, PROFILED, PROVEN, TENSOR_CORES, Kind
-from .wanted_rates import RATES
 
 LIMIT = 1 << 20  # bytes
 _HINT = "envcheck collect --as-profile writes a profile of a machine, with a comment at each key"
@@ -74,12 +72,12 @@ def _product(where: str, number: int, content: dict[str, Any]) -> ProductTables:
 def _tables(where: str, data: dict[str, Any], at: str) -> Tables:
     """at: what stands in front of a section in a mistake."""
     tables: Tables = {}
-    sections = [*PROFILED, TENSOR_CORES, *NAMED, RATES, *([] if at else [PRODUCTS])]
+    sections = [*PROFILED, TENSOR_CORES, *NAMED, *([] if at else [PRODUCTS])]
     for name, content in data.items():
         if name not in sections:
             near = did_you_mean(name, sections)
             _wrong(where, at + name, f'there is no section "{name}"{near}')
-        many = name == RATES or (name in PROFILED and PROFILED[name].many)
+        many = name in PROFILED and PROFILED[name].many
         listed = content if isinstance(content, list) else [content]
         if many != isinstance(content, list) or not all(isinstance(one, dict) for one in listed):
             shape = f"{PRODUCTS}.{name}" if at else name
@@ -96,11 +94,6 @@ def _table(where: str, section: str, table: dict[str, Any], at: str) -> dict[str
     for key in table:
         if key not in kinds:
             _wrong(where, at + key, f'there is no key "{key}" here{did_you_mean(key, kinds)}')
-    if section == RATES:
-        key, wrong = rates.mistake(table)
-        if wrong:
-            _wrong(where, at + key, wrong)
-        return {key: Wanted(value) for key, value in table.items()}
     for key, value in table.items():
         wrong = mistake(value, kinds[key]) if _is_plain(value) else "it must be a value"
         if not wrong and section == TENSOR_CORES:
@@ -113,8 +106,6 @@ def _table(where: str, section: str, table: dict[str, Any], at: str) -> dict[str
 def _kinds(section: str, table: Iterable[str]) -> dict[str, Kind]:
     if section in NAMED:
         return dict.fromkeys(table, NAMED[section].kind)
-    if section == RATES:
-        return {**dict.fromkeys(rates.TEXTS, "text"), **dict.fromkeys(rates.NUMBERS, "number")}
     if section == TENSOR_CORES:
         return {PROVEN: "text"}
     kinds: dict[str, Kind] = {key.name: key.kind for key in PROFILED[section].keys}

@@ -1,12 +1,10 @@
-"""Profiles of several products and of rates: which tables a machine is held against, and what is too slow."""
+"""Profiles of several products: which tables a machine is held against."""
 
 from __future__ import annotations
 
 import pytest
-from h100 import VICTIM, gpu, machine, with_fault
+from h100 import gpu, machine, with_fault
 from judged import told
-from test_comparison import kernels
-from test_diff import rated
 from test_profiles import held
 
 from envcheck.attributes import profile_reading as reading
@@ -57,30 +55,6 @@ def test_a_machine_that_lost_a_gpu_is_still_of_its_product() -> None:
     assert "8 (lab.toml); here it is 7" in told(found["EXP-003"])
 
 
-RATES = """\
-[[rates]]
-name = "kernels.L0.fp16"
-under = ""
-at_least = 580.5
-median = 600.0
-machines = 40
-unit = "TFLOP/s"
-"""
-
-
-def test_a_figure_below_its_bound_is_told_with_its_gpu_and_what_is_usual() -> None:
-    assert held(kernels(), RATES)["EXP-013"].outcome == "pass"
-    slow = held(rated(540.0), RATES)["EXP-013"]
-    assert slow.outcome == "fail"
-    assert (
-        "at least 580.5 TFLOP/s (lab.toml); here it is 540, -10% of the median of 40 machines"
-        in told(slow)
-    )
-    (finding,) = slow.findings
-    assert [subject.index for subject in finding.subjects] == [VICTIM]
-    assert finding.evidence[0].fact == "machine.micro_kernels.runs"
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -92,11 +66,6 @@ def test_a_figure_below_its_bound_is_told_with_its_gpu_and_what_is_usual() -> No
         (PRODUCTS + "[products.gpuz]", 'products[1].gpuz: there is no section "gpuz"'),
         ("products = 3", "products: it must be a table: [[products]]"),
         ('[[products]]\nname = "a"\n[[products.driver]]', "it must be a table: [products.driver]"),
-        (RATES + 'at_most = ">= 3"', "lab.toml: rates[0].at_most: it must be a number"),
-        (RATES + "at_most = nan", "rates[0].at_most: it must be a number"),
-        ("[[rates]]\nat_least = 3", "rates[0].name: it must name a rate"),
-        ('[[rates]]\nname = "a"', "rates[0].name: it has neither at_least nor at_most"),
-        ('[[rates]]\nname = "a"\nat_leats = 3', 'there is no key "at_leats" here; did you mean'),
         ('[[products]]\nname = "a"', "nothing is wanted in it"),
     ],
 )

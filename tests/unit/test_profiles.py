@@ -122,7 +122,7 @@ def test_gpus_are_counted_by_name() -> None:
     nothing = Snapshot(schema=SCHEMA, redacted=True, machine=document())
     unseen = held(nothing, PROFILE)
     assert {unseen[code].outcome for code in CODES} == {"could-not-run", "skipped"}
-    not_wanted = ["EXP-008", "EXP-010", "EXP-011", "EXP-012", "EXP-013"]
+    not_wanted = ["EXP-008", "EXP-010", "EXP-011", "EXP-012"]
     assert [code for code in CODES if unseen[code].outcome == "skipped"] == not_wanted
 
 

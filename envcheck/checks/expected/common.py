@@ -8,7 +8,6 @@ from ...attributes.bounds import fits
 from ...attributes.readers import Fact
 from ...attributes.registry import SECTIONS, Key
 from ...attributes.values import gpus_counted
-from ...attributes.wanted_rates import RATES
 from ...facts.profile import ProductTables, Profile, Value, Wanted
 from ..reading import CannotJudge, CouldNotRun, Skip, SnapshotView, Unavailable, need
 from ..verdicts import Evidence, Finding, Subject, Unjudged, fail
@@ -56,7 +55,7 @@ def _merged(
 ) -> list[dict[str, Wanted]]:
     """The tables of a section; in a section of one table, the product's keys override the common ones."""
     every = [table for table in [*common, *own] if table]
-    if section == RATES or (section in SECTIONS and SECTIONS[section].many) or not every:
+    if (section in SECTIONS and SECTIONS[section].many) or not every:
         return every
     return [{key: wanted for table in every for key, wanted in table.items()}]
 
