@@ -6,8 +6,7 @@ import sys
 from . import foreign, inside, probes
 from .documents import document, section
 from .run import BadTarget
-from .runtime import forked
-from .worker import PythonCommand, handshake
+from .worker import PythonCommand, forked, handshake
 from .worker import probe as probe_worker
 
 HANDSHAKE_DEADLINE = 5.0

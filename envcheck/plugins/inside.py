@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from .. import plugins, safe_text
-from ..collector.runtime import forked, orphans
+from ..collector.runtime import orphans
+from ..collector.worker import forked
 from .apart import SIZE, PluginTask
 
 Job = Callable[[str], object]

@@ -15,8 +15,9 @@ import pytest
 from processes import stretched, wait_for
 
 from envcheck.collector.probes import containers
-from envcheck.collector.runtime import forked, process
+from envcheck.collector.runtime import process
 from envcheck.collector.runtime.context import Context
+from envcheck.collector.worker import forked
 from envcheck.collector.worker import probe as worker
 from envcheck.facts.containers import Containers
 from envcheck.facts.host import Host

@@ -59,6 +59,7 @@ IN_A_CHECK = {
     "endless": "while True: yield Passed('x')",
     "no descriptors": "import os; os.closerange(0, 4096)",
     "kills itself": "import os; os.kill(os.getpid(), 9)",
+    "floods": "import os\n    while True: os.write(2, b'x' * (1 << 20))",
     "no builtins": "import builtins\n    for n in ('list', 'isinstance', 'type', 'len'):"
     " setattr(builtins, n, None)",
     "JSON replaced": "import json, msgspec\n    json.dumps = msgspec.json.encode = lambda *a, **k: '{}'"
@@ -69,7 +70,6 @@ IN_A_CHECK = {
 WORSE = {
     "kills its parent": "import os, signal, time; os.kill(os.getppid(), 9); time.sleep(3600)",
     "kills its group": "import os; os.killpg(0, 9)",
-    "floods": "import os\n    while True: os.write(2, b'x' * (1 << 20))",
 }
 # Here nothing is lost: the check says what it says, and is believed.
 HARMLESS = {

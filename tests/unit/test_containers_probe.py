@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from envcheck.collector.containers import specs as container_specs
 from envcheck.collector.facts import Facts, dumps, from_error
 from envcheck.collector.probes import containers
-from envcheck.collector.runtime import forked
 from envcheck.collector.runtime.context import Context
 from envcheck.collector.runtime.process import Result
+from envcheck.collector.worker import forked
 from envcheck.facts.containers import Containers, Engine
 
 ANYTHING = settings(max_examples=30, deadline=None)

@@ -19,8 +19,8 @@ from envcheck.collector.linux import mounts
 from envcheck.collector.linux import security as host_security
 from envcheck.collector.linux import virtualization as host_virtual
 from envcheck.collector.probes import host
-from envcheck.collector.runtime import forked
 from envcheck.collector.runtime.context import Context
+from envcheck.collector.worker import forked
 from envcheck.facts.host import Host
 
 ANYTHING = settings(max_examples=30, deadline=None)

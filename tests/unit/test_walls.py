@@ -81,7 +81,7 @@ DOORS = {
     PACKAGE / "plugins" / "apart.py": {"envcheck.collector.runtime.process"},
     # the process that a plug-in's code runs in
     PACKAGE / "plugins" / "inside.py": {
-        "envcheck.collector.runtime.forked",
+        "envcheck.collector.worker.forked",
         "envcheck.collector.runtime.orphans",
     },
 }

@@ -5,7 +5,7 @@ import re
 from collections import namedtuple
 
 from ..facts import is_unavailable, unavailable
-from ..runtime import forked
+from ..worker import forked
 from . import dl, elf, libraries
 
 LIMIT = 8.0  # seconds for one library

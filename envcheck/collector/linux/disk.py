@@ -4,7 +4,7 @@ import errno
 import os
 
 from .. import facts
-from ..runtime import forked
+from ..worker import forked
 from . import mounts
 
 STATVFS_DEADLINE = 1.5  # seconds for all directories together, which are looked at side by side

@@ -7,7 +7,8 @@ import re
 from ..containers import containers_conf, kubernetes, limits, specs
 from ..facts import Facts, from_error, known, unavailable
 from ..packaging import toml
-from ..runtime import forked, process, programs
+from ..runtime import process, programs
+from ..worker import forked
 
 DOCUMENT = "machine"
 DEADLINE = 8

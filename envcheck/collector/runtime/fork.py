@@ -2,22 +2,25 @@
 
 import os
 import signal
+import warnings
 
 
 class Fork(object):
-    """As much of a subprocess.Popen as process.Child uses. Raises OSError. Not in a process with threads."""
+    """As much of a subprocess.Popen as process.Child uses. Raises OSError."""
 
     def __init__(self, work, stdin, stdout, stderr, cwd, own_session, tie):
         """work(): never comes back in earnest; what it raises is lost. tie: as of orphans.tie, or None."""
         self.returncode = None
         ready, done = os.pipe()
         try:
-            self.pid = os.fork()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that there are threads: a framework's
+                self.pid = os.fork()
             if self.pid == 0:
                 _become(work, (stdin, stdout, stderr), cwd, own_session, tie)
         finally:
             os.close(done)
-            if getattr(self, "pid", None):
+            if own_session and getattr(self, "pid", None):
                 os.read(ready, 1)  # until it leads a session: its group can be killed from here on
             os.close(ready)
 

@@ -202,7 +202,7 @@ class Child(object):
         size = _size(file)
         if size <= seen:
             return b""
-        fresh = os.pread(file.fileno(), min(size - seen, 1 << 20), seen)
+        fresh = os.pread(file.fileno(), min(size - seen, self.limit), seen)
         whole = fresh.rfind(b"\n") + 1
         self._seen[name] += whole
         return fresh[:whole]
