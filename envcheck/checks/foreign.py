@@ -20,8 +20,7 @@ from .registry import Check, CheckText, Described
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from ..plugins.apart import PluginAnswer, PluginTask
-    from ..plugins.inside import Job
+    from ..plugins.apart import Job, PluginAnswer, PluginQuestion
 
 _MOST = 10_000  # verdicts of one check
 
@@ -79,7 +78,7 @@ def _believed(entry: EntryPoint, answer: PluginAnswer) -> list[Verdict]:
     return verdicts
 
 
-def judging(asked: PluginTask) -> Job:
+def judging(asked: PluginQuestion) -> Job:
     data = msgspec.json.decode(asked.data, type=_Judging)
     view = SnapshotView(snapshots.load(bytes(data.snapshot)), data.profile)
     checks: dict[str, Check] = {}
@@ -121,7 +120,7 @@ def _sorted(verdicts: Iterable[Verdict], ended_by: str) -> _CheckVerdicts:
     )
 
 
-def describe(asked: PluginTask) -> Job:
+def describe(asked: PluginQuestion) -> Job:
     def described(_item: str) -> Described:
         checks = _imported(asked).values()
         areas = registry.registered()[0]
@@ -134,11 +133,11 @@ def describe(asked: PluginTask) -> Job:
     return described
 
 
-def _imported(asked: PluginTask) -> dict[str, Check]:
+def _imported(asked: PluginQuestion) -> dict[str, Check]:
     """The plug-in's checks; those of envcheck that its module imports are none of its own."""
-    from ..plugins.inside import entry_of
-
-    named = entry_of(asked)
+    for registered in registry.registered():
+        registered.clear()  # this is a copy of a process that has every check
+    named = asked.entry.load()
     if not isinstance(named, ModuleType):
         named()
     own = f"{registry.__name__.partition('.')[0]}."
