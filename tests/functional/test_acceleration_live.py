@@ -23,7 +23,6 @@ from envcheck.facts.acceleration import SystemRun
 from envcheck.facts.snapshot import Snapshot, load
 
 OLDEST = find(6) or sys.executable
-BOTH = pytest.mark.parametrize("python", [sys.executable, OLDEST], ids=["this", "oldest"])
 
 # A system whose work is BODY; beside it, ``well`` shows that others are run all the same.
 SYSTEM = """

@@ -25,10 +25,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         yield running
 
 
-def tree(folder: Path) -> list[str]:
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -36,7 +36,6 @@ BOTH = pytest.mark.parametrize(
     ids=["keras", "torch"],
 )
 AMP = "TF_ENABLE_AUTO_MIXED_PRECISION"
-REWRITE = f"{AMP}_GRAPH_REWRITE"
 NVIDIA = "1.15.5+nv22.12"
 
 

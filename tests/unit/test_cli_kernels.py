@@ -70,10 +70,6 @@ def test_options_that_contradict_each_other_are_named(argv: str) -> None:
     kernels.refuse(parsed(), "--from")
 
 
-class Called(Exception):
-    """In place of a collector that is started."""
-
-
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []

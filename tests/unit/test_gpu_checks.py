@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 from judged import assert_case, judged_alone, results, told
 from msgspec.structs import replace
 
-from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, LostGpu
 from envcheck.facts.kernel import Kernel as KernelFacts
 from envcheck.facts.kernel import KernelEvent
 from envcheck.facts.target import Environment
-
-LOST = Unavailable(unavailable="lost", detail="GPU is lost (NVML error 15)")
 
 # (code, the GPU's facts, outcome, words that the reader must see)
 CASES = {

@@ -17,7 +17,7 @@ from envcheck.install.registry.reference import parse
 
 ASKED = parse("nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
 OCI = "application/vnd.oci.image"
-MANIFEST, INDEX = f"{OCI}.manifest.v1+json", f"{OCI}.index.v1+json"
+MANIFEST = f"{OCI}.manifest.v1+json"
 DIGEST = "sha256:" + "a" * 64
 
 

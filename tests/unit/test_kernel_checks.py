@@ -22,7 +22,6 @@ from envcheck.facts.kernel import (
     Kernel,
     KernelEvent,
     ModuleFile,
-    Service,
 )
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
@@ -361,16 +360,6 @@ def test_the_table_of_flavours_has_no_gap() -> None:
     assert all(last + 1 == first for (_, last), (first, _) in pairwise(ranges))
     assert flavour_for("1002:2330") is None
     assert flavour_for("10de:????") is None
-
-
-# KRN-011
-
-
-def switched(fabric: Any = "In Progress", host: Host = BARE, **service: Any) -> Snapshot:
-    gpus = [h100.gpu(n, fabric_state=fabric) for n in range(h100.COUNT)]
-    values = {"installed": True, "running": False, "version": ABSENT, **service}
-    entry = Service(name="nvidia-fabricmanager", **values)
-    return h100.machine(gpus, host=host, kernel=h100.kernel(services=[entry]))
 
 
 # KRN-013

@@ -51,10 +51,6 @@ def machine(*lines: str, gpus: Any = None, **kernel: Any) -> Snapshot:
     return h100.machine(gpus, host=BARE, pci=Pci(devices=devices), kernel=facts)
 
 
-def lacking() -> list[Any]:
-    return [h100.gpu(n) for n in range(h100.COUNT) if n != h100.VICTIM]
-
-
 RESET = f"NVRM: Rate limiting GSP RPC error prints for GPU at PCI:{ADDRESS[:-2]} (printing 1 of every 30)."
 NEEDS = "  The GPU likely needs to be reset."
 UVM = "nvidia-uvm: uvm_global.c:279 uvm_global_set_fatal_error_impl[1] ERR: Encountered a global fatal error"

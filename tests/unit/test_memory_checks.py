@@ -29,7 +29,7 @@ from envcheck.facts.snapshot import Snapshot
 
 CODES = [f"MEM-{number:03d}" for number in (1, 2, 3, 5, 6)]
 FIRST, SECOND = ADDRESSES[:2]
-DIRECT, HOST = f"directly {FIRST} to {SECOND}", f"by way of the host {FIRST} to {SECOND}"
+DIRECT = f"directly {FIRST} to {SECOND}"
 
 
 def each(count: int = COUNT, **facts: Any) -> list[Gpu]:

@@ -47,10 +47,6 @@ def told(snap: Snapshot) -> dict[str, CheckResult]:
     return {result.code: result for result in diagnose(snap).results}
 
 
-def independent(snap: Snapshot) -> list[str]:
-    return [c for c, r in told(snap).items() if r.outcome not in ("pass", "skipped")]
-
-
 @pytest.mark.parametrize(
     ("distributions", "probes", "names"),
     [

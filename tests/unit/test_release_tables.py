@@ -124,9 +124,6 @@ def test_versions_agree_as_far_as_both_are_written(one: str, other: str, agree: 
     assert same(one, other) is same(other, one) is agree
 
 
-NUMBERS = st.lists(st.integers(0, 99), min_size=1, max_size=5)
-
-
 @given(st.text(max_size=30), st.text(max_size=30))
 @FUZZ
 def test_foreign_text_breaks_no_table(name: str, version: str) -> None:

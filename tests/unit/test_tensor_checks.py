@@ -23,7 +23,7 @@ from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
 from envcheck.findings.model import CheckResult
 
-A100, H100, V100 = (MACHINES[name] for name in ("A100", "H100", "V100"))
+A100, H100 = (MACHINES[name] for name in ("A100", "H100"))
 CODES = [
     *(f"TC-10{n}" for n in range(1, 7)),
     *(f"TC-20{n}" for n in range(1, 7)),
