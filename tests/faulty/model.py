@@ -73,9 +73,9 @@ class Collection:
     def add(
         self,
         name: str,
-        base: str,
         apply: Callable[[Machine], object],
         *truths: tuple[str, str, str, str],
+        base: str = "h100",
         also: str = "",
         arguments: tuple[str, ...] = (),
         unseen: str = "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from world.machine import LIB, Library, Link, Machine
+from world.machine import LIB, Machine
 
 from ..model import Collection
 
@@ -63,12 +63,12 @@ def config(m: Machine, line: str) -> None:
     )
 
 
-def podman(m: Machine, version: str = "4.9.3", rootless: bool = False) -> None:
+def podman(m: Machine, version: str = "4.9.3") -> None:
     info = {
         "host": {
             "cgroupManager": "systemd",
             "cgroupVersion": "v2",
-            "security": {"rootless": rootless, "selinuxEnabled": False},
+            "security": {"rootless": False, "selinuxEnabled": False},
             "ociRuntime": {"name": "crun"},
             "serviceIsRemote": False,
         },
@@ -87,45 +87,19 @@ def podman(m: Machine, version: str = "4.9.3", rootless: bool = False) -> None:
     )
 
 
-def cdi(
-    m: Machine,
-    driver: str | None = None,
-    version: str = "0.5.0",
-    count: int | None = None,
-    path: str = "/etc/cdi",
-) -> None:
+def cdi(m: Machine, version: str = "0.5.0") -> None:
     devices = "".join(
         f'  - name: "{gpu.index}"\n    containerEdits:\n      deviceNodes:\n        - path: /dev/nvidia{gpu.minor}\n'
-        for gpu in m.gpus[:count]
+        for gpu in m.gpus
     )
-    library = f"{LIB}/libcuda.so.{driver or m.driver}"
+    library = f"{LIB}/libcuda.so.{m.driver}"
     m.write(
-        f"{path}/nvidia.yaml",
+        "/etc/cdi/nvidia.yaml",
         f"---\ncdiVersion: {version}\nkind: nvidia.com/gpu\ndevices:\n{devices}"
         "  - name: all\n    containerEdits:\n      deviceNodes:\n        - path: /dev/nvidia0\n"
         "containerEdits:\n  deviceNodes:\n    - path: /dev/nvidiactl\n    - path: /dev/nvidia-uvm\n"
         f"  mounts:\n    - hostPath: {library}\n      containerPath: {library}\n      options:\n        - ro\n",
     )
-
-
-# ---- on a node
-add(
-    "docker without the toolkit",
-    "rtx4090",
-    lambda m: docker(m, toolkit=None, Runtimes={"runc": {}}),
-    ("CTR-002", r"docker|", r"toolkit|runtime", r"install.*nvidia-container-toolkit"),
-)
-add(
-    "docker's server does not run",
-    "h100",
-    lambda m: docker(
-        m,
-        says="Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon "
-        "running?",
-        code=1,
-    ),
-    ("CTR-001", r"docker|", r"daemon|server|answer", r"systemctl.*start.*docker|docker"),
-)
 
 
 def _no_permission(m: Machine) -> None:
@@ -139,9 +113,9 @@ def _no_permission(m: Machine) -> None:
 
 add(
     "this user may not talk to docker",
-    "rtx4090",
     _no_permission,
     ("CTR-001", r"docker|", r"permission|may not", r"usermod|group|sudo"),
+    base="rtx4090",
 )
 
 
@@ -152,95 +126,46 @@ def _cgroups_off(m: Machine) -> None:
 
 add(
     "the toolkit's no-cgroups is set for docker as root",
-    "h100",
     _cgroups_off,
     ("CTR-005", r"", r"no-cgroups", r"no-cgroups"),
 )
-
-
-def _systemd_driver(m: Machine) -> None:
-    docker(m, CgroupDriver="systemd")
-
-
 add(
     "systemd's cgroups without links in /dev/char",
-    "h100",
-    _systemd_driver,
-    (
-        "CTR-003",
-        r"",
-        r"/dev/char|systemd|lose",
-        r"create-dev-char-symlinks|nvidia-ctk|cgroupfs|cdi",
-    ),
+    lambda m: docker(m, CgroupDriver="systemd"),
+    ("CTR-003", r"", r"/dev/char|systemd|lose", r"create-dev-char-symlinks|nvidia-ctk|cgroupfs"),
     unseen="a made-up device node is a plain file, which has no number that a link could lead to",
 )
 add(
     "podman 3.4 knows nothing of CDI",
-    "rtx4090",
     lambda m: (podman(m, "3.4.4"), cdi(m)),
     ("CTR-006", r"podman|", r"3\.4\.4", r"podman|upgrade|4\.1"),
+    base="rtx4090",
     also="CTR-002|CTR-007",
 )
 add(
     "podman without a CDI specification",
-    "a100-mig",
-    lambda m: podman(m),
+    podman,
     ("CTR-002", r"podman|", r"CDI", r"nvidia-ctk cdi generate"),
-)
-add(
-    "the CDI specification is of the driver before",
-    "h100",
-    lambda m: (podman(m), cdi(m, driver="570.86.10")),
-    ("CTR-004", r"nvidia\.yaml|", r"570\.86\.10", r"nvidia-ctk cdi generate"),
+    base="a100-mig",
 )
 
 
 def _gone_node(m: Machine) -> None:
     podman(m)
     cdi(m)
-    m.files["/etc/cdi/nvidia.yaml"] = str(m.files["/etc/cdi/nvidia.yaml"]).replace(
-        "/dev/nvidia7", "/dev/nvidia9"
-    )
+    text = str(m.files["/etc/cdi/nvidia.yaml"])
+    m.write("/etc/cdi/nvidia.yaml", text.replace("/dev/nvidia7", "/dev/nvidia9"))
 
 
 add(
     "the CDI specification names a GPU that is not there",
-    "h100",
     _gone_node,
     ("CTR-004", r"nvidia\.yaml|", r"/dev/nvidia9", r"nvidia-ctk cdi generate"),
 )
 add(
     "a CDI specification newer than the engine reads",
-    "h100",
     lambda m: (podman(m, "4.9.3"), cdi(m, version="1.0.0")),
     ("CTR-007", r"nvidia\.yaml|podman|", r"1\.0\.0", r"spec-version|nvidia-ctk cdi|podman"),
-)
-add(
-    "a toolkit too old for the second cgroups",
-    "h100",
-    lambda m: docker(m, toolkit="1.7.0"),
-    ("CTR-0\\d\\d", r"", r"1\.7\.0", r"install|upgrade|1\.8"),
-)
-
-
-# ---- in a container
-def _lost_by_cgroup(m: Machine) -> None:
-    m.nvml_first = ["0 nvmlInit - 999 -"]
-    m.cuda_init = "999 -"
-    m.smi_out, m.smi_code = "Failed to initialize NVML: Unknown Error\n", 255
-
-
-add(
-    "the container lost its GPU",
-    "container",
-    _lost_by_cgroup,
-    (
-        "CTR-0\\d\\d|DRV-001|ENV-002",
-        r"",
-        r"Unknown Error|999|lost|cgroup|device",
-        r"restart|container|--gpus|docker|cgroup",
-    ),
-    also="DRV-004",
 )
 
 
@@ -249,20 +174,14 @@ def _void(m: Machine) -> None:
         m.write(f"{LIB}/{name}.so.1", None)
         m.write(f"{LIB}/{name}.so.{m.driver}", None)
     m.write(f"{LIB}/libcuda.so", None)
-    for path in (
-        "/dev/nvidia0",
-        "/dev/nvidiactl",
-        "/dev/nvidia-uvm",
-        "/dev/nvidia-uvm-tools",
-        "/usr/bin/nvidia-smi",
-    ):
-        m.write(path, None)
+    for name in ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"):
+        m.write(f"/dev/{name}", None)
+    m.write("/usr/bin/nvidia-smi", None)
     m.environment["NVIDIA_VISIBLE_DEVICES"] = "void"
 
 
 add(
     "a container without --gpus",
-    "container",
     _void,
     (
         "ENV-002|KRN-006|DRV-00[14]|BND-0\\d\\d",
@@ -270,77 +189,12 @@ add(
         r"container|GPU|librar|nvidiactl",
         r"--gpus|--device",
     ),
+    base="container",
     also="KRN-006|DRV-00[1345]|ENV-002",
 )
 
 
-def _utility(m: Machine) -> None:
-    m.write(f"{LIB}/libcuda.so.1", None)
-    m.write(f"{LIB}/libcuda.so.{m.driver}", None)
-    m.write(f"{LIB}/libcuda.so", None)
-    m.environment["NVIDIA_DRIVER_CAPABILITIES"] = "utility"
-
-
-add(
-    "the container has the driver's utilities alone",
-    "container",
-    _utility,
-    (
-        "ENV-009|DRV-00[45]",
-        r"",
-        r"compute|libcuda",
-        r"NVIDIA_DRIVER_CAPABILITIES=(compute|all)|compute",
-    ),
-    also="DRV-00[45]",
-)
-
-
-def _baked_in(m: Machine) -> None:
-    """The image brought a driver of its own, which lies before the engine's."""
-    folder = "/usr/local/nvidia/lib64"
-    for name, kind in (("libcuda", "cuda"), ("libnvidia-ml", "nvml")):
-        m.write(f"{folder}/{name}.so.535.104.05", Library(kind))
-        m.write(f"{folder}/{name}.so.1", Link(f"{name}.so.535.104.05"))
-    m.environment["LD_LIBRARY_PATH"] = folder
-    m.nvml_first = ["0 nvmlInit - 18 -"]
-    m.cuda_init = "803 -"
-    m.nvml_version = "535.104.05"
-    m.smi_out, m.smi_code = (
-        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.104\n",
-        18,
-    )
-
-
-add(
-    "an image brought a driver of its own",
-    "container",
-    _baked_in,
-    (
-        "DRV-00[25]|CTR-0\\d\\d|BND-01[0-2]",
-        r"",
-        r"535\.104\.05",
-        r"LD_LIBRARY_PATH|image|remove|rm ",
-    ),
-    also="DRV-00[1245]|KRN-005",
-)
-
-
-def _no_uvm(m: Machine) -> None:
-    m.write("/dev/nvidia-uvm", None)
-    m.write("/dev/nvidia-uvm-tools", None)
-    m.cuda_init = "999 -"
-
-
-add(
-    "a container without /dev/nvidia-uvm",
-    "container",
-    _no_uvm,
-    ("KRN-007|ENV-002|CTR-0\\d\\d", r"", r"nvidia-uvm", r"--gpus|--device|nvidia-modprobe|cdi"),
-    also="DRV-004",
-)
-
-
-def _memory_limit(m: Machine) -> None:
+def _none_visible(m: Machine) -> None:
     m.environment["NVIDIA_VISIBLE_DEVICES"] = "none"
     m.write("/dev/nvidia0", None)
     m.gpus = []
@@ -350,13 +204,13 @@ def _memory_limit(m: Machine) -> None:
 
 add(
     "NVIDIA_VISIBLE_DEVICES=none in a container",
-    "container",
-    _memory_limit,
+    _none_visible,
     (
         "ENV-002|KRN-006|DRV-00[17]|PCI-00\\d",
         r"",
         r"NVIDIA_VISIBLE_DEVICES|container|device",
         r"--gpus|NVIDIA_VISIBLE_DEVICES",
     ),
+    base="container",
     also="KRN-006|DRV-00[147]|ENV-002",
 )

@@ -58,7 +58,6 @@ def fabric(
 
 add(
     "2 of 18 NVLinks of GPU 3 are down",
-    "h100",
     lambda m: down(m, 3, *(4, 5)),
     ("GPU-013|GPU-02[1-6]", "GPU 3\\b", "\\b2\\b|16", f"{RESET}|{RMA}|{MANAGER}"),
 )
@@ -76,7 +75,6 @@ def _all_down_in_vm(m: Machine) -> None:
 
 add(
     "all NVLinks of GPU 5 are down, where no switch is seen",
-    "h100",
     _all_down_in_vm,
     (LINKS, r"GPU 5\b", r"18|no NVLink|all", rf"{RESET}|{RMA}|{MANAGER}|host|provider"),
 )
@@ -92,7 +90,6 @@ def _none_anywhere(m: Machine) -> None:
 
 add(
     "no NVLink is up on any H100 SXM",
-    "h100",
     _none_anywhere,
     (
         "GPU-01[239]|GPU-02[1-6]",
@@ -102,19 +99,10 @@ add(
     ),
     also="GPU-012",
 )
-
-
 add(
     "CRC errors on one link",
-    "h100",
     lambda m: errors(m, 4, 11, crc=90210),
     ("GPU-013", r"GPU 4\b", r"CRC|90.?210|link 11", rf"{RESET}|{RMA}|reseat"),
-)
-add(
-    "replays and recoveries on one link",
-    "h100",
-    lambda m: errors(m, 1, 3, replay=70000, recovery=12),
-    ("GPU-013", r"GPU 1\b", r"replay|recover|link 3", rf"{RESET}|{RMA}|reseat"),
 )
 
 
@@ -127,24 +115,8 @@ def no_manager(m: Machine) -> None:
 
 add(
     "the fabric manager does not run",
-    "h100",
     no_manager,
     ("KRN-011", r"", MANAGER, r"systemctl.*(start|enable).*nvidia-fabricmanager"),
-)
-
-
-def _not_installed(m: Machine) -> None:
-    no_manager(m)
-    del m.packages["nvidia-fabricmanager-570"]
-    for path in [path for path in m.files if "fabricmanager" in path]:
-        del m.files[path]
-
-
-add(
-    "the fabric manager is not installed",
-    "h100",
-    _not_installed,
-    ("KRN-011", r"", MANAGER, r"install.*fabricmanager"),
 )
 
 
@@ -155,7 +127,6 @@ def _other_version(m: Machine) -> None:
 
 add(
     "the fabric manager is of another version than the driver",
-    "h100",
     _other_version,
     ("KRN-011", r"", r"570\.124\.06", r"install.*fabricmanager|570\.86\.15"),
 )
@@ -174,19 +145,16 @@ CAUSES = (
 for name, index, parts, cause, remedy in CAUSES:
     add(
         f"fabric: {name}",
-        "h100",
         lambda m, i=index, p=parts: fabric(m, i, **p),
         (FABRIC, rf"GPU {index}\b", cause, remedy),
     )
 add(
     "fabric: degraded bandwidth",
-    "h100",
     lambda m: fabric(m, 7, summary=3, bandwidth=1),
     (FABRIC, r"GPU 7\b", r"bandwidth|capacity", rf"{RESET}|{RMA}|{MANAGER}|link"),
 )
 add(
     "fabric: one GPU failed to register",
-    "h100",
     lambda m: m.gpu(6).change(fabric=("Completed", 999, 0, 0)),
     (FABRIC, r"GPU 6\b", r"regist|status|Unknown Error|fabric", rf"{RESET}|{MANAGER}"),
 )

@@ -17,13 +17,11 @@ def sram(m: Machine, index: int, **values: int) -> None:
 
 add(
     "12 uncorrectable DRAM errors on GPU 7",
-    "h100",
     lambda m: m.gpu(7).change(dram_uncorrected=(12, 12)),
     ("GPU-002", "GPU 7\\b", "\\b12\\b", f"{RESET}|{RMA}"),
 )
 add(
     "uncorrectable SRAM errors by parity",
-    "h100",
     lambda m: sram(m, 2, vol_parity=3, agg_parity=3, sm=3),
     ("GPU-002|GPU-02[7-9]|GPU-03[0-4]", r"GPU 2\b", r"\b3\b", rf"{RESET}|{RMA}"),
 )
@@ -36,45 +34,36 @@ def _threshold(m: Machine) -> None:
 
 add(
     "the SRAM's threshold of errors is exceeded",
-    "h100",
     _threshold,
     ("GPU-00[25]|GPU-02[7-9]|GPU-03[0-4]", r"GPU 1\b", r"SRAM|threshold", RMA),
 )
 add(
-    "uncorrectable errors on a card with retired pages",
-    "t4",
-    lambda m: m.gpu(0).change(dram_uncorrected=(1, 4)),
-    ("GPU-002", r"GPU 0\b", r"\b1\b", rf"{RESET}|reboot|{RMA}"),
-)
-add(
     "a remapped row waits for a reset on GPU 3",
-    "h100",
     lambda m: m.gpu(3).change(remap=(0, 1, True, False)),
     ("GPU-003", "GPU 3\\b", "pending|remap|reset", RESET),
 )
 add(
     "a row could not be remapped",
-    "a100-mig",
     lambda m: m.gpu(3).change(remap=(2, 9, False, True), histogram=(630, 8, 1, 0, 1)),
     ("GPU-003", r"GPU 3\b", r"fail|could not", RMA),
+    base="a100-mig",
 )
 add(
     "one bank has no spare row left, and nothing failed yet",
-    "h100",
     lambda m: m.gpu(6).change(remap=(4, 4, False, False), histogram=(638, 1, 0, 0, 1)),
     ("GPU-003|GPU-02[7-9]|GPU-03[0-4]", r"GPU 6\b", r"spare|bank", rf"{RMA}|watch|next"),
 )
 add(
     "retired pages wait for a reboot",
-    "t4",
     lambda m: m.gpu(0).change(retired=(2, 1, True)),
     ("GPU-004", r"GPU 0\b", r"pending|retire", r"reboot|reset"),
+    base="t4",
 )
 add(
     "no pages are left to retire",
-    "t4",
     lambda m: m.gpu(0).change(retired=(50, 14, False)),
     ("GPU-004", r"GPU 0\b", r"64|50|14", RMA),
+    base="t4",
 )
 
 
@@ -85,7 +74,6 @@ def _ecc_off(m: Machine, *indices: int) -> None:
 
 add(
     "ECC is off on one GPU of eight",
-    "h100",
     lambda m: _ecc_off(m, 5),
     ("GPU-02\\d|GPU-03[0-4]", r"GPU 5\b", r"ECC", r"nvidia-smi.*(-e|ecc)"),
 )
@@ -97,19 +85,11 @@ def _half(m: Machine) -> None:
 
 add(
     "one GPU has half the memory of its peers",
-    "h100",
     _half,
     ("GPU-02[1-6]", r"GPU 6\b", r"40.?960|40 GiB|half|memory", rf"{RMA}|card|nvidia-smi"),
 )
 add(
-    "the driver asks for a reset of GPU 2",
-    "h100",
-    lambda m: m.gpu(2).change(reset_required=True, recovery_action=1),
-    ("GPU-006", r"GPU 2\b", r"reset", r"gpu-reset|reset"),
-)
-add(
     "the driver asks for a reboot",
-    "h100",
     lambda m: m.gpu(5).change(recovery_action=2),
     ("GPU-006", r"GPU 5\b", r"reboot", r"reboot"),
 )
@@ -122,9 +102,4 @@ def _inforom(m: Machine) -> None:
     )
 
 
-add(
-    "the InfoROM is corrupted",
-    "h100",
-    _inforom,
-    ("GPU-0\\d\\d|DRV-003", r"GPU 3\b", r"InfoROM", RMA),
-)
+add("the InfoROM is corrupted", _inforom, ("GPU-0\\d\\d|DRV-003", r"GPU 3\b", r"InfoROM", RMA))

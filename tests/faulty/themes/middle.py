@@ -25,23 +25,8 @@ def _lost_after(m: Machine, index: int, calls: int, code: int = 15) -> None:
 
 add(
     "GPU 3 is lost after 420 calls",
-    "h100",
     lambda m: _lost_after(m, 3, 420),
     ("GPU-001", "GPU 3\\b", "lost", "reboot|reset|power"),
-    also=LOST,
-)
-add(
-    "GPU 5 gives unknown errors after 600 calls",
-    "h100",
-    lambda m: _lost_after(m, 5, 600, 999),
-    ("GPU-001", r"GPU 5\b", r"lost|unknown error", r"reboot|reset|power"),
-    also=LOST,
-)
-add(
-    "the only GPU is lost after 50 calls",
-    "t4",
-    lambda m: _lost_after(m, 0, 50),
-    ("GPU-001", r"GPU 0\b", r"lost", r"reboot|reset|power"),
     also=LOST,
 )
 
@@ -53,7 +38,6 @@ def _nvml_hangs(m: Machine) -> None:
 
 add(
     "NVML hangs at GPU 2",
-    "h100",
     _nvml_hangs,
     (
         "DRV-001|DRV-010|GPU-001",
@@ -71,7 +55,6 @@ def _nvml_crashes(m: Machine) -> None:
 
 add(
     "NVML crashes at GPU 6",
-    "h100",
     _nvml_crashes,
     (
         "DRV-001|DRV-010",
@@ -90,7 +73,6 @@ def _smi_hangs(m: Machine) -> None:
 
 add(
     "nvidia-smi hangs",
-    "h100",
     _smi_hangs,
     (
         "DRV-003|DRV-010",
@@ -102,7 +84,6 @@ add(
 )
 add(
     "nvidia-smi dies in the middle of its document",
-    "h100",
     lambda m: setattr(
         m,
         "smi_script",
@@ -118,7 +99,6 @@ add(
 )
 add(
     "nvidia-smi's document ends in the middle",
-    "rtx4090",
     lambda m: setattr(
         m,
         "smi_script",
@@ -130,6 +110,7 @@ add(
         r"half|cut|ends",
         r"nvidia-smi",
     ),
+    base="rtx4090",
 )
 
 
@@ -140,7 +121,6 @@ def _cuda_hangs(m: Machine) -> None:
 
 add(
     "cuInit hangs",
-    "h100",
     _cuda_hangs,
     (
         "DRV-004|DRV-010",
@@ -152,7 +132,6 @@ add(
 )
 add(
     "cuInit crashes",
-    "rtx4090",
     lambda m: setattr(m, "cuda_init", "0 crash"),
     (
         "DRV-004|DRV-005",
@@ -160,6 +139,7 @@ add(
         r"signal|crash|died|SIGSEGV",
         r"install|reboot|log|report|version|dmesg|LD_LIBRARY_PATH",
     ),
+    base="rtx4090",
     also="DRV-007",
 )
 
@@ -178,7 +158,6 @@ def _updated_meanwhile(m: Machine) -> None:
 
 add(
     "the driver is updated while it is looked at",
-    "h100",
     _updated_meanwhile,
     (
         "DRV-00[23]|KRN-00[45]|KRN-012",
@@ -205,7 +184,6 @@ def _vanishing(m: Machine) -> None:
 
 add(
     "a library vanishes while TensorFlow is imported",
-    "h100",
     _vanishing,
     (
         "PKG-001|LIB-00[68]|FRM-002|FRM-00[17]",
@@ -230,7 +208,6 @@ def _import_hangs(m: Machine) -> None:
 
 add(
     "importing TensorFlow never ends",
-    "t4",
     _import_hangs,
     (
         "FRM-00[17]",
@@ -238,6 +215,7 @@ add(
         r"import|5 s|time|within|end",
         r"python|import|py-spy|network|deadline|look",
     ),
+    base="t4",
 )
 
 
@@ -257,7 +235,7 @@ def _import_dies(m: Machine) -> None:
 
 add(
     "importing TensorFlow dies of an illegal instruction",
-    "rtx4090",
     _import_dies,
     ("FRM-00[17]|HOST-002", r"", r"SIGILL|illegal|signal", r"AVX|CPU|build|install|conda"),
+    base="rtx4090",
 )

@@ -42,7 +42,6 @@ def _hot(index: int):  # type: ignore[no-untyped-def]
 ALSO = "GPU-00[1-9]|GPU-01\\d|GPU-02\\d|GPU-03\\d|KRN-008|DRV-00[67]|PCI-00[58]"
 add(
     "GPU 1 is lost, and GPU 6 has an uncorrectable error",
-    "h100",
     both(lambda m: lost(m, 1), lambda m: m.gpu(6).change(dram_uncorrected=(3, 3))),
     ("GPU-001|PCI-004", r"GPU 1\b", r"lost|answer|off the", r"reboot|power|reset"),
     ("GPU-002", r"GPU 6\b", r"\b3\b", rf"{RESET}|{RMA}"),
@@ -50,7 +49,6 @@ add(
 )
 add(
     "heat on GPU 2, two NVLinks down on GPU 7",
-    "h100",
     both(_hot(2), lambda m: down(m, 7, 0, 9)),
     ("GPU-00[78]", r"GPU 2\b", r"therm|heat|hot", r"cool|fan|air|heat"),
     ("GPU-013|GPU-02[1-6]", r"GPU 7\b", r"\b2\b|16", rf"{RESET}|{RMA}"),
@@ -58,14 +56,13 @@ add(
 )
 add(
     "no uvm, and docker without the toolkit",
-    "rtx4090",
     both(_without_uvm, lambda m: docker(m, toolkit=None, Runtimes={"runc": {}})),
     ("KRN-007", r"", r"nvidia.uvm", r"modprobe"),
     ("CTR-002", r"", r"toolkit|nvidia", r"nvidia-container-toolkit"),
+    base="rtx4090",
 )
 add(
     "a wheel is missing, and TF32 is switched off",
-    "h100",
     both(_tf(wheels=_without("cusparse"), NVIDIA_TF32_OVERRIDE="0")),
     ("FRM-002|LIB-008|PKG-0(13|15|09)", r"", r"cusparse", r"nvidia-cusparse-cu12|and-cuda"),
     ("ENV-004", r"", r"NVIDIA_TF32_OVERRIDE", r"unset"),
@@ -74,7 +71,6 @@ add(
 # ---- one hides the other
 add(
     "no module, which hides that the fabric manager is missing",
-    "h100",
     both(no_manager, without_module),
     ("KRN-001", r"", r"not loaded", r"modprobe"),
     ("KRN-011", r"", r"fabric", r"fabric"),
@@ -83,7 +79,6 @@ add(
 )
 add(
     "libraries of another version, which hides a hot GPU",
-    "h100",
     both(_hot(3), lambda m: mismatch(m, "570.124.06", "570.124.06")),
     ("DRV-002", r"", r"570\.124\.06", r"reboot|modprobe -r"),
     ("GPU-00[78]", r"", r"", r""),
@@ -92,7 +87,6 @@ add(
 )
 add(
     "no fabric manager, which hides that TensorFlow lacks cuDNN",
-    "h100",
     both(no_manager, _tf(wheels=_without("cudnn"))),
     ("KRN-011", r"", r"fabric.?manager", r"systemctl.*nvidia-fabricmanager"),
     ("LIB-0\\d\\d|PKG-0\\d\\d|FRM-002", r"", r"", r""),
@@ -100,7 +94,6 @@ add(
 )
 add(
     "Secure Boot refuses the module, and nouveau holds the GPUs",
-    "rtx4090",
     both(
         without_module,
         lambda m: m.say("Loading of module with unavailable key is rejected"),
@@ -111,5 +104,6 @@ add(
     ),
     ("KRN-002|PCI-002", r"", r"reject|nouveau", r"mokutil|blacklist"),
     ("KRN-002|PCI-002|KRN-001", r"", r"", r""),
+    base="rtx4090",
     order=True,
 )

@@ -10,68 +10,43 @@ FAULTS = Collection("network and system")
 add = FAULTS.add
 
 
-def _mount(point: str, options: str):  # type: ignore[no-untyped-def]
-    return lambda m: m.mounts.append((point, options))
-
-
 add(
     "the home directory's disk is full",
-    "h100",
-    _mount("/root", "size=8m,mode=700"),
+    lambda m: m.mounts.append(("/root", "size=8m,mode=700")),
     ("HOST-005", r"/root|<home", r"free|full|space|MiB", r"df|du|free|prune|XDG|space|another"),
 )
 add(
-    "/tmp is full",
-    "t4",
-    _mount("/tmp", "size=4m,mode=1777"),
-    ("HOST-005", r"/tmp", r"free|full|space|MiB", r"df|du|TMPDIR|space"),
-)
-
-
-def _shm(size: str):  # type: ignore[no-untyped-def]
-    def apply(m: Machine) -> None:
-        m.shm = size
-
-    return apply
-
-
-add(
     "/dev/shm of 64 MiB in a container",
-    "container",
-    _shm("size=64m"),
+    lambda m: setattr(m, "shm", "size=64m"),
     ("HOST-008", r"/dev/shm|", r"64", r"--shm-size|--ipc|shm"),
+    base="container",
 )
-add(
-    "/dev/shm of 256 MiB for eight GPUs",
-    "h100",
-    _shm("size=256m"),
-    ("HOST-008", r"", r"256|shm", r"remount|size|shm"),
-)
-
-
-def _limits(**values: int):  # type: ignore[no-untyped-def]
-    return lambda m: m.limits.update(values)
-
-
 add(
     "64 open files a process",
-    "h100",
-    _limits(RLIMIT_NOFILE=64),
+    lambda m: m.limits.update(RLIMIT_NOFILE=64),
     ("HOST-009", r"", r"\b64\b|open files", r"ulimit|nofile"),
 )
 
 
+HCA = {
+    "node_type": "1: CA",
+    "fw_ver": "28.39.1002",
+    "hca_type": "MT4129",
+    "board_id": "MT_0000000838",
+}
+PORT = {
+    "state": "4: ACTIVE",
+    "phys_state": "5: LinkUp",
+    "rate": "400 Gb/sec (4X NDR)",
+    "link_layer": "InfiniBand",
+    "lid": "0x11",
+    "sm_lid": "0x1",
+}
+
+
 def rdma(m: Machine, count: int = 2, **port: str) -> None:
-    """ConnectX-7 below one PCIe switch with each of the first GPUs, with port 1 as it is told."""
-    values = {
-        "state": "4: ACTIVE",
-        "phys_state": "5: LinkUp",
-        "rate": "400 Gb/sec (4X NDR)",
-        "link_layer": "InfiniBand",
-        "lid": "0x11",
-        "sm_lid": "0x1",
-        **port,
-    }
+    """ConnectX-7 below one PCIe switch with each of the first GPUs, with this port 1."""
+    values = {f"ports/1/{key}": value for key, value in (PORT | port).items()}
     for n in range(count):
         place = _switched(m, n)
         m.devices.append(
@@ -86,24 +61,19 @@ def rdma(m: Machine, count: int = 2, **port: str) -> None:
         )
         name = f"mlx5_{n}"
         folder = f"/sys/devices/{place}/infiniband/{name}"
-
         m.write(f"/sys/class/infiniband/{name}", Link(f"../../devices/{place}/infiniband/{name}"))
         m.write(f"{folder}/device", Link("../.."))
-        m.write(f"{folder}/node_type", "1: CA\n")
-        m.write(f"{folder}/fw_ver", "28.39.1002\n")
-        m.write(f"{folder}/hca_type", "MT4129\n")
-        m.write(f"{folder}/board_id", "MT_0000000838\n")
-        for key, value in values.items():
-            m.write(f"{folder}/ports/1/{key}", value + "\n")
-        _name(m, f"{folder}/ports/1", n, values["link_layer"])
+        for key, value in (HCA | values).items():
+            m.write(f"{folder}/{key}", value + "\n")
+        _name(m, f"{folder}/ports/1", n, values["ports/1/link_layer"])
         for counter in ("link_downed", "symbol_error", "port_rcv_errors"):
             m.write(f"{folder}/ports/1/counters/{counter}", "0\n")
         m.write(f"/dev/infiniband/uverbs{n}", "")
     m.write("/dev/infiniband/rdma_cm", "")
     m.write("/usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav34.so", Library("versioned"))
     m.modules += ["nvidia_peermem", "mlx5_ib", "mlx5_core", "ib_uverbs", "ib_core"]
-    for name, kind in (("libibverbs.so.1", ""), ("libmlx5.so.1", ""), ("librdmacm.so.1", "")):
-        m.write(f"{LIB}/{name}{kind}", Library("versioned"))
+    for name in ("libibverbs", "libmlx5", "librdmacm"):
+        m.write(f"{LIB}/{name}.so.1", Library("versioned"))
 
 
 def _switched(m: Machine, index: int) -> str:
@@ -121,10 +91,8 @@ def _switched(m: Machine, index: int) -> str:
 
 def _name(m: Machine, port: str, number: int, link_layer: str) -> None:
     """A port's GIDs; of Ethernet the addresses of its interface."""
-    local, empty = (
-        f"fe80:0000:0000:0000:a288:c203:00ab:{number:04x}\n",
-        ":".join(["0000"] * 8) + "\n",
-    )
+    local = f"fe80:0000:0000:0000:a288:c203:00ab:{number:04x}\n"
+    empty = ":".join(["0000"] * 8) + "\n"
     filled = 1 if link_layer == "InfiniBand" else 4
     for index in range(16):
         m.write(f"{port}/gids/{index}", local if index < filled else empty)
@@ -148,7 +116,6 @@ def _no_peer_memory(m: Machine) -> None:
 
 add(
     "no peer memory with InfiniBand",
-    "h100",
     _no_peer_memory,
     (NET, r"", r"peermem", r"modprobe nvidia.peermem"),
     also=ALSO,
@@ -162,53 +129,34 @@ def _acs_at_nic(m: Machine) -> None:
 
 add(
     "ACS between the GPUs and their network cards",
-    "h100",
     _acs_at_nic,
     ("PCI-007|PCI-0(09|10)|NET-0\\d\\d", r"", r"ACS", r"setpci|ACS|BIOS|iommu"),
 )
 
 
-def _no_verbs(m: Machine) -> None:
-    rdma(m)
-
-    m.write(f"{LIB}/libibverbs.so.1", None)
-
-
-add(
-    "no libibverbs on a machine with InfiniBand",
-    "h100",
-    _no_verbs,
-    (NET, r"", r"libibverbs", r"install.*(ibverbs|rdma-core)|rdma-core"),
-    also=ALSO,
-)
-
-
-add(
-    "no /dev/infiniband for the cards that /sys has",
-    "container",
-    lambda m: _nodes_in_container(m),
-    (f"{NET}|CTR-\\d+", r"", r"/dev/infiniband|RDMA", r"--device|/dev/infiniband|rdma"),
-)
-
-
-def _nodes_in_container(m: Machine) -> None:
+def _no_nodes(m: Machine) -> None:
     rdma(m, 1)
     for path in [path for path in m.files if path.startswith("/dev/infiniband/")]:
         del m.files[path]
 
 
+add(
+    "no /dev/infiniband for the cards that /sys has",
+    _no_nodes,
+    (f"{NET}|CTR-\\d+", r"", r"/dev/infiniband|RDMA", r"--device|/dev/infiniband|rdma"),
+    base="container",
+)
+
+
 def _roce_down(m: Machine) -> None:
     rdma(m, link_layer="Ethernet", rate="400 Gb/sec (4X NDR)", lid="0x0", sm_lid="0x0")
-    folder = next(
-        path for path in m.files if path.endswith("infiniband/mlx5_0/ports/1/state")
-    ).rpartition("/")[0]
-    m.write(f"{folder}/state", "1: DOWN\n")
-    m.write(f"{folder}/phys_state", "3: Disabled\n")
+    state = next(path for path in m.files if path.endswith("infiniband/mlx5_0/ports/1/state"))
+    m.write(state, "1: DOWN\n")
+    m.write(state.replace("/state", "/phys_state"), "3: Disabled\n")
 
 
 add(
     "a RoCE port is down",
-    "h100",
     _roce_down,
     (NET, r"mlx5_0", r"down|disabled", r"cable|ip link|port|switch|ibv"),
     also=ALSO,
@@ -221,9 +169,9 @@ def _little_memory(m: Machine) -> None:
 
 add(
     "one GiB of memory",
-    "t4",
     _little_memory,
     ("HOST-004", r"", r"memory|GiB|MiB", r"memory|swap|machine|instance"),
+    base="t4",
 )
 
 
@@ -236,7 +184,7 @@ def _old_cpu(m: Machine) -> None:
 
 add(
     "a CPU without AVX",
-    "rtx4090",
     _old_cpu,
     ("HOST-002", r"", r"AVX", r"AVX|CPU|build|conda|machine"),
+    base="rtx4090",
 )
