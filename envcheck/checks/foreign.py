@@ -20,7 +20,8 @@ from .registry import Check, CheckText, Described
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from ..plugins.apart import Job, PluginAnswer, PluginQuestion
+    from ..plugins.apart import PluginAnswer, PluginTask
+    from ..plugins.inside import Job
 
 _MOST = 10_000  # verdicts of one check
 
@@ -78,7 +79,7 @@ def _believed(entry: EntryPoint, answer: PluginAnswer) -> list[Verdict]:
     return verdicts
 
 
-def judging(asked: PluginQuestion) -> Job:
+def judging(asked: PluginTask) -> Job:
     data = msgspec.json.decode(asked.data, type=_Judging)
     view = SnapshotView(snapshots.load(bytes(data.snapshot)), data.profile)
     checks: dict[str, Check] = {}
@@ -120,7 +121,7 @@ def _sorted(verdicts: Iterable[Verdict], ended_by: str) -> _CheckVerdicts:
     )
 
 
-def describe(asked: PluginQuestion) -> Job:
+def describe(asked: PluginTask) -> Job:
     def described(_item: str) -> Described:
         checks = _imported(asked).values()
         areas = registry.registered()[0]
@@ -133,11 +134,11 @@ def describe(asked: PluginQuestion) -> Job:
     return described
 
 
-def _imported(asked: PluginQuestion) -> dict[str, Check]:
+def _imported(asked: PluginTask) -> dict[str, Check]:
     """The plug-in's checks; those of envcheck that its module imports are none of its own."""
-    for registered in registry.registered():
-        registered.clear()  # this is a copy of a process that has every check
-    named = asked.entry.load()
+    from ..plugins.inside import entry_of
+
+    named = entry_of(asked)
     if not isinstance(named, ModuleType):
         named()
     own = f"{registry.__name__.partition('.')[0]}."

@@ -45,6 +45,21 @@ def problems() -> list[Problem]:
     return sorted(_problems)
 
 
+def all_problems() -> list[Problem]:
+    """What of any group cannot be loaded; of the stacks' files as far as the catalogue has read them."""
+    from . import apart
+
+    probe_files()
+    stack_folders()
+    formats = list(report_formats().values())
+    for entry, (answer,) in zip(
+        formats, apart.ask_all([apart.PluginQuestion(e) for e in formats]), strict=True
+    ):
+        if answer.reason:
+            add_problem(entry.group, entry.name, answer.reason)
+    return problems()
+
+
 def probe_files() -> dict[str, Path]:
     """{a probe's name: the file of its module}; the module itself is not imported."""
     if not entry_points("envcheck.probes"):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
+import json
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+import secrets
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .. import plugins, safe_text
-from ..collector.runtime import orphans, process
-from ..collector.worker import forked
+from .. import safe_text, scratch
+from ..collector.runtime import process
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -23,17 +23,37 @@ _BEYOND = 30.0  # seconds more, for the process to start and to end
 _OUTPUT = 128 << 20  # bytes
 SIZE = 16 << 20  # bytes of one answer
 
-Job = Callable[[str], object]
+# With the very modules of this process, and none of the working directory's or the user's.
+_START = (
+    "import json, sys\n"
+    "sys.path[:] = json.loads(sys.argv[1])\n"
+    "from envcheck.plugins import inside\n"
+    "inside.main()\n"
+)
+
+
+class PluginTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process reads on its standard input. job: "module:function", see `inside`."""
+
+    group: str
+    name: str
+    value: str
+    job: str
+    items: list[str]
+    data: msgspec.Raw
+    cookie: str
+    limit: float
+    budget: float
 
 
 class PluginQuestion(msgspec.Struct, frozen=True):
-    """job: "module:function" of envcheck's: a function from this question to one that answers an item.
+    """job: a function of envcheck's that says what to do with the entry point for each item.
 
     data: JSON, which the job reads.
     """
 
     entry: Any  # importlib.metadata.EntryPoint
-    job: str = f"{__name__}:load"
+    job: str = "envcheck.plugins.inside:load"
     items: Sequence[str] = ("",)
     data: bytes = b"null"
 
@@ -45,6 +65,13 @@ class PluginAnswer(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class _Forked(msgspec.Struct, frozen=True):
+    """What `collector.runtime.forked` says of one item."""
+
+    facts: dict[str, str]
+    failure: dict[str, str] | None = None
+
+
 def ask(
     entry: EntryPoint, job: str, items: Sequence[str] = ("",), data: bytes = b"null"
 ) -> list[PluginAnswer]:
@@ -53,91 +80,60 @@ def ask(
 
 
 def ask_all(questions: Sequence[PluginQuestion]) -> list[list[PluginAnswer]]:
-    """The same for several entry points, side by side: a copy of this process for each."""
-    children = [
-        process.Child(
-            ["plug-in"],
-            BUDGET + _BEYOND,
-            limit=_OUTPUT,
-            cwd="/",
-            tied=True,
-            work=partial(_answer_all, question),
-        )
-        for question in questions
-    ]
-    process.run_all(children)
-    return [_answers(one, child.result) for one, child in zip(questions, children, strict=True)]
-
-
-def all_problems() -> list[plugins.Problem]:
-    """What of any group cannot be loaded; of the stacks' files as far as the catalogue has read them."""
-    plugins.probe_files()
-    plugins.stack_folders()
-    formats = [PluginQuestion(entry) for entry in plugins.report_formats().values()]
-    for question, (answer,) in zip(formats, ask_all(formats), strict=True):
-        if answer.reason:
-            plugins.add_problem(question.entry.group, question.entry.name, answer.reason)
-    return plugins.problems()
-
-
-def _answers(question: PluginQuestion, result: Any) -> list[PluginAnswer]:
+    """The same for several entry points, side by side."""
+    if not questions:
+        return []
     try:
-        found = msgspec.json.decode(result.stdout, type=list[PluginAnswer])
-        if len(found) == len(question.items):
-            return found
+        with scratch.directory() as folder:
+            asked = [_asked(question) for question in questions]
+            children = []
+            for number, one in enumerate(asked):
+                file = folder / f"{number}.json"
+                file.write_bytes(msgspec.json.encode(one))
+                children.append(_started(os.fspath(file)))
+            process.run_all(children)
+    except OSError as error:
+        reason = f"no process could be started for it: {error.strerror or error}"
+        return [[PluginAnswer(reason=reason)] * len(question.items) for question in questions]
+    return [_answers(one, child.result) for one, child in zip(asked, children, strict=True)]
+
+
+def _asked(question: PluginQuestion) -> PluginTask:
+    return PluginTask(
+        group=question.entry.group,
+        name=question.entry.name,
+        value=question.entry.value,
+        job=question.job,
+        items=list(question.items),
+        data=msgspec.Raw(question.data),
+        cookie=secrets.token_hex(16),
+        limit=LIMIT,
+        budget=BUDGET,
+    )
+
+
+def _started(file: str) -> Any:
+    argv = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
+    return process.Child(argv, BUDGET + _BEYOND, stdin=file, limit=_OUTPUT, cwd="/")
+
+
+def _answers(asked: PluginTask, result: Any) -> list[PluginAnswer]:
+    output = result.stdout.rpartition(asked.cookie.encode())[2]
+    try:
+        found = msgspec.json.decode(output, type=list[_Forked])
+        if len(found) != len(asked.items):
+            raise ValueError
     except ValueError:
-        pass
-    reason = "gave no answer" if result.ok else result.describe()
-    return [PluginAnswer(reason=f"its process {reason}")] * len(question.items)
+        reason = (
+            f"its process {result.describe()}" if not result.ok else "its process gave no answer"
+        )
+        return [PluginAnswer(reason=reason)] * len(asked.items)
+    return [_answer(one) for one in found]
 
 
-def _answer_all(question: PluginQuestion) -> None:
-    """In the copy: the package's code runs in further ones."""
-    plugins.switch_off()
-    orphans.adopt()
-    module, _, function = question.job.partition(":")
-    job: Job = getattr(importlib.import_module(module), function)(question)
-    items = forked.each(question.items, partial(_tell, job), LIMIT, BUDGET, "asked")
-    orphans.sweep()
-    data = msgspec.json.encode([_answer(one) for one in items])
-    while data:
-        data = data[os.write(1, data) :]
-    os._exit(0)
-
-
-def _tell(job: Job, item: str, tell: Callable[[dict[str, str]], None]) -> bool:
-    """What one item came to. Returns True: the process is good enough for the package's next one."""
-    here = os.getpid()
-    try:
-        text = _encode(job(item)).decode()
-        result = {"value": text} if len(text) <= SIZE else {"error": "its answer is too large"}
-    except BaseException as error:  # noqa: BLE001 - SystemExit, too: it is a stranger's code
-        result = {"error": safe_text.of_error(error)}
-    if os.getpid() != here:  # the package has forked: only one of the two answers
-        os._exit(0)
-    tell(result)
-    return True
-
-
-_encode = msgspec.json.encode  # before a stranger's code can replace it
-
-
-def _answer(item: Any) -> PluginAnswer:
-    """Of a forked.Answer."""
+def _answer(item: _Forked) -> PluginAnswer:
     if item.failure is not None:
         return PluginAnswer(reason=f"its process {safe_text.one_line(item.failure['detail'])}")
     if "value" not in item.facts:
         return PluginAnswer(reason=safe_text.one_line(item.facts.get("error", "it gave no answer")))
     return PluginAnswer(value=msgspec.Raw(item.facts["value"].encode()))
-
-
-def load(question: PluginQuestion) -> Job:
-    """The job that answers whether the entry point is a function that can be imported."""
-    return lambda _item: bool(function_of(question))
-
-
-def function_of(question: PluginQuestion) -> Callable[..., Any]:
-    loaded = question.entry.load()
-    if not callable(loaded):
-        raise ValueError(f"{question.entry.value} is no function")
-    return loaded  # type: ignore[no-any-return]  # it is callable, as far as anybody knows

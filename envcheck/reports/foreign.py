@@ -7,7 +7,8 @@ import msgspec
 from .. import plugins
 from ..exit_codes import CouldNotLook
 from ..plugins import apart
-from ..plugins.apart import Job, PluginQuestion, function_of
+from ..plugins.apart import PluginTask
+from ..plugins.inside import Job, function_of
 from .model import Report
 
 
@@ -26,7 +27,7 @@ def render(name: str, report: Report) -> str:
     return msgspec.json.decode(answer.value, type=str)
 
 
-def rendering(asked: PluginQuestion) -> Job:
+def rendering(asked: PluginTask) -> Job:
     """The job that renders a report, in a process of the plug-in's own."""
     report = msgspec.json.decode(asked.data, type=Report)
 

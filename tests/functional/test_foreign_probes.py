@@ -15,7 +15,6 @@ from pythons import need
 
 from envcheck import plugins, single_file
 from envcheck.facts import snapshot
-from envcheck.plugins import apart
 
 HEAD = 'DOCUMENT = "machine"\nDEADLINE = 60\n'
 HANG = {"hangs", "ignores", "forks"}
@@ -128,7 +127,7 @@ def test_a_probe_that_cannot_be_found_is_a_problem(
     monkeypatch.setattr(plugins, "_problems", set())
     try:
         assert plugins.probe_files() == {"fans": tmp_path / "acme_fans.py"}
-        by_name = {p.name: p for p in apart.all_problems()}
+        by_name = {p.name: p for p in plugins.all_problems()}
         assert {p.package for p in by_name.values()} == {"acme"}
         assert by_name["nvml"].reason == "envcheck itself has one of this name"
         assert by_name["missing"].reason == "there is no file of a module no_such_module.at_all"

@@ -78,11 +78,11 @@ DOORS = {
     PACKAGE / "cli" / "kernels.py": {"envcheck.collector.options"},
     PACKAGE / "__init__.py": {"envcheck.collector.version.VERSION"},
     PACKAGE / "install" / "processes.py": {"envcheck.collector.runtime.process"},
+    PACKAGE / "plugins" / "apart.py": {"envcheck.collector.runtime.process"},
     # the process that a plug-in's code runs in
-    PACKAGE / "plugins" / "apart.py": {
-        "envcheck.collector.runtime.orphans",
-        "envcheck.collector.runtime.process",
+    PACKAGE / "plugins" / "inside.py": {
         "envcheck.collector.worker.forked",
+        "envcheck.collector.runtime.orphans",
     },
 }
 

@@ -27,9 +27,7 @@ def plugins_can_be_used(view: SnapshotView) -> Verdicts:
     installed = [point for group in plugins.GROUPS for point in plugins.entry_points(group)]
     if not installed:
         raise Skip("no plug-in is installed")
-    from ...plugins import apart  # here: most machines have no plug-in
-
-    problems = apart.all_problems()
+    problems = plugins.all_problems()
     for problem in problems:
         package = problem.package or "a package"
         named = f"plug-in {problem.name} ({problem.group}) of {package}"
