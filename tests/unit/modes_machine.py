@@ -7,8 +7,10 @@ from h100 import ADDRESSES, COUNT, LIB, NODES, VICTIM
 from modes_parts import (
     ALL,
     HERE,
+    NO_DEVICE,
     NO_GPU_LOG,
     UPGRADED,
+    blinded,
     no_cuda,
     no_libcuda,
     no_module,
@@ -112,7 +114,7 @@ def secure_boot() -> Snapshot:
 
 def no_uvm() -> Snapshot:
     return whole(
-        good_target(tensorflow=blind(NO_GPU_LOG.format("CUDA_ERROR_UNKNOWN", "unknown error"))),
+        blinded("CUDA_ERROR_UNKNOWN", "unknown error"),
         kernel=kernel(
             modules=[KernelModule(name="nvidia", version=h100.DRIVER)],
             device_nodes=nodes("/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"),
@@ -126,11 +128,7 @@ def forbidden(**changes: object) -> dict[str, object]:
         "nvml": h100.no_driver(4, "Insufficient Permissions"),
         "nvidia_smi": no_smi(4, "Failed to initialize NVML: Insufficient Permissions"),
         "cuda": no_cuda(100, "CUDA_ERROR_NO_DEVICE"),
-        "target": good_target(
-            tensorflow=blind(
-                NO_GPU_LOG.format("CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")
-            )
-        ),
+        "target": blinded(*NO_DEVICE),
         **changes,
     }
 
@@ -140,22 +138,15 @@ def permissions() -> Snapshot:
     return whole(kernel=kernel(device_nodes=closed), **forbidden())
 
 
-def no_fabric(told: bool = True) -> Snapshot:
+def no_fabric(state: str | None = "In Progress") -> Snapshot:
     """Without a fabric manager; Hopper tells the state of the fabric, Ampere does not."""
-    state = (
-        {"fabric_state": "In Progress", "fabric_status": ABSENT, "fabric_health": ABSENT}
-        if told
-        else dict.fromkeys(("fabric_state", "fabric_status", "fabric_health"), h100.NOT_SUPPORTED)
-    )
-    gpus = [h100.gpu(n, **state) for n in range(COUNT)]
+    names = ("fabric_state", "fabric_status", "fabric_health")
+    facts = dict.fromkeys(names, ABSENT if state else h100.NOT_SUPPORTED)
+    gpus = [h100.gpu(n, **facts | ({"fabric_state": state} if state else {})) for n in range(COUNT)]
     pairs = h100.nvml(gpus).pairs
     assert isinstance(pairs, list)
     return whole(
-        good_target(
-            tensorflow=blind(
-                NO_GPU_LOG.format("CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized")
-            )
-        ),
+        blinded("CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized"),
         nvml=h100.nvml(gpus, pairs=[replace(pair, p2p_read="GPU not supported") for pair in pairs]),
         nvidia_smi=h100.smi(gpus),
         cuda=no_cuda(802, "CUDA_ERROR_SYSTEM_NOT_READY"),
@@ -171,11 +162,7 @@ def no_fabric(told: bool = True) -> Snapshot:
 def mig_without_instances() -> Snapshot:
     gpus = [h100.gpu(n, mig_enabled=True, mig_pending=True, nvlinks=[]) for n in range(COUNT)]
     return whole(
-        good_target(
-            tensorflow=blind(
-                NO_GPU_LOG.format("CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")
-            )
-        ),
+        blinded(*NO_DEVICE),
         nvml=h100.nvml(gpus),
         nvidia_smi=h100.smi(gpus),
         cuda=no_cuda(100, "CUDA_ERROR_NO_DEVICE"),
@@ -196,7 +183,7 @@ def off_the_bus() -> Snapshot:
         for device in devices
     ]
     return whole(
-        good_target(tensorflow=blind(NO_GPU_LOG.format("CUDA_ERROR_UNKNOWN", "unknown error"))),
+        blinded("CUDA_ERROR_UNKNOWN", "unknown error"),
         pci=Pci(devices=devices),
         nvml=h100.lost_gpu().machine.nvml,
         nvidia_smi=no_smi(

@@ -10,13 +10,14 @@ from whole import ABSENT, blind, broken, kernel, nodes, whole
 from envcheck.facts.gpu import CudaDriver, NvidiaSmi
 from envcheck.facts.kernel import Service
 from envcheck.facts.pci import Pci
-from envcheck.facts.snapshot import Snapshot
+from envcheck.facts.snapshot import Document, Snapshot
 
 UPGRADED = "535.129.03"
 NOT_INSTALLED = Service(name="nvidia-fabricmanager", installed=False, running=False)
 HERE = ADDRESSES[VICTIM]
 ALL = [h100.gpu(n) for n in range(COUNT)]
 NO_GPU_LOG = "failed call to cuInit: {}: {}"
+NO_DEVICE = ("CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")
 DLOPEN = "Could not load dynamic library '{0}'; dlerror: {0}: cannot open shared object file"
 CANNOT_DLOPEN = (
     "W tensorflow/core/common_runtime/gpu/gpu_device.cc:2251] Cannot dlopen some GPU libraries."
@@ -33,6 +34,11 @@ DATA_CENTRE_FACTS = (
     "mig_enabled", "mig_pending", "mig_instances", "bar1_total_mib", "serial",
     "fabric_state", "fabric_status", "fabric_health",
 )  # fmt: skip
+
+
+def blinded(name: str, words: str) -> Document:
+    """A target whose TensorFlow sees no GPU, since cuInit failed so."""
+    return good_target(tensorflow=blind(NO_GPU_LOG.format(name, words)))
 
 
 def no_smi(code: int, words: str) -> NvidiaSmi:
@@ -84,11 +90,7 @@ def no_module() -> dict[str, object]:
         "nvml": h100.no_driver(9, "Driver Not Loaded"),
         "nvidia_smi": no_smi(9, "NVIDIA-SMI has failed because it couldn't communicate with it."),
         "cuda": no_cuda(100, "CUDA_ERROR_NO_DEVICE"),
-        "target": good_target(
-            tensorflow=blind(
-                NO_GPU_LOG.format("CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")
-            )
-        ),
+        "target": blinded(*NO_DEVICE),
     }
 
 

@@ -79,23 +79,11 @@ def no_cudnn() -> Snapshot:
     )
 
 
-def no_cudnn_by_its_name() -> Snapshot:
-    return with_target(
-        **old_tensorflow(DLOPEN.format("libcudnn.so.8"), CANNOT_DLOPEN),
-        loader=Loader(libraries=cuda_11("libcudnn")),
-    )
-
-
 def no_cublas() -> Snapshot:
     return with_target(
         **old_tensorflow(DLOPEN.format("libcublas.so.11"), CANNOT_DLOPEN),
         loader=Loader(libraries=cuda_11("libcublas", "libcublasLt")),
     )
-
-
-def no_libraries() -> Snapshot:
-    names = [one.name for one in cuda_11()]
-    return with_target(**old_tensorflow(CANNOT_DLOPEN), loader=Loader(libraries=cuda_11(*names)))
 
 
 def no_and_cuda() -> Snapshot:
@@ -128,31 +116,6 @@ def stubs() -> Snapshot:
             library_real_path=f"{folder}/libcuda.so",
             driver_api_version=fact,
         ),
-    )
-
-
-def compat() -> Snapshot:
-    """A compat libcuda on a GeForce: forward compatibility is for data-centre GPUs."""
-    folder = "/usr/local/cuda-12.4/compat"
-    rtx = geforce(
-        cuda=no_cuda(
-            804,
-            "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-            library_path=f"{folder}/libcuda.so.1",
-            library_real_path=f"{folder}/libcuda.so.550.54.15",
-            driver_api_version="12.4",
-        )
-    )
-    return whole(
-        good_target(
-            tensorflow=blind(
-                NO_GPU_LOG.format(
-                    "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "forward compatibility"
-                )
-            ),
-            loader=Loader(ld_library_path=[folder], libraries=good_libraries()),
-        ),
-        **rtx,
     )
 
 
@@ -238,7 +201,7 @@ def old_pynvml() -> Snapshot:
     return with_target(packages=packages(*both, pynvml_module_version="11.5.3"))
 
 
-def tensorrt_cudnn(*others: object) -> Snapshot:
+def tensorrt_cudnn() -> Snapshot:
     """TensorRT 8.5 from the registry, which brought cuDNN 9."""
     refusal = error("libcudnn.so.8: cannot open shared object file: No such file or directory")
     found = [
@@ -251,10 +214,9 @@ def tensorrt_cudnn(*others: object) -> Snapshot:
         packages=packages(
             dist("tensorrt", "8.5.3.1", requires=["nvidia-cudnn-cu11"]),
             dist("nvidia-cudnn-cu11", "9.5.1.17"),
-            *others,
         ),
-        tensorflow=None if not others else old_tensorflow(CANNOT_DLOPEN)["tensorflow"],
-        loader=Loader(libraries=[*found, *(cuda_11("libcudnn") if others else [])]),
+        tensorflow=None,
+        loader=Loader(libraries=found),
     )
 
 
@@ -307,25 +269,6 @@ def old_driver(driver: str, cuda: str, name: str, capability: str) -> Snapshot:
     )
 
 
-def old_gpu() -> Snapshot:
-    """Maxwell under a TensorFlow that was built for Pascal and later."""
-    facts = {
-        "name": "NVIDIA GeForce GTX 980",
-        "compute_capability": "5.2",
-        "architecture": "Maxwell",
-    }
-    probes = geforce(**facts)
-    log = (
-        "Ignoring visible gpu device (device: 0, name: NVIDIA GeForce GTX 980, pci bus id: 0000:1b:00.0,"
-        " compute capability: 5.2) with compute capability 5.2. The minimum required Cuda capability is"
-        " 6.0."
-    )
-    return whole(
-        good_target(tensorflow=blind(log)),
-        **probes | {"pci": Pci(devices=[h100.pci_device(ADDRESSES[0], device_id="10de:13c0")])},  # type: ignore[operator]
-    )
-
-
 def cpu_build() -> Snapshot:
     return with_target(
         packages=packages(dist("tensorflow-cpu", "2.19.1"), dist("numpy", "2.1.3")),
@@ -338,25 +281,6 @@ def cpu_build() -> Snapshot:
 def no_avx() -> Snapshot:
     died = dead("crashed", "the probe died by signal 4 (SIGILL)")
     return whole(good_target(tensorflow=died), host=host(cpu_flags=["sse4_2"], hypervisor="kvm"))
-
-
-def other_cudnn() -> Snapshot:
-    """Another package has replaced TensorFlow's cuDNN 9 by cuDNN 8."""
-    found = [one for one in good_libraries() if "cudnn" not in one.name]
-    eight = wheel_library("libcudnn", "libcudnn.so.8", "8.9.7", "nvidia-cudnn-cu12", "8.9.7.29")
-    return with_target(
-        packages=good_packages(nvidia_cudnn_cu12="8.9.7.29"),
-        tensorflow=blind(CANNOT_DLOPEN),
-        loader=Loader(libraries=[*found, eight]),
-    )
-
-
-def new_numpy() -> Snapshot:
-    words = "ImportError: numpy.core.multiarray failed to import"
-    return with_target(
-        packages=packages(dist("tensorflow", "2.15.1"), dist("numpy", "2.1.0")),
-        tensorflow=not_imported(words=words),
-    )
 
 
 def two_tensorflows() -> Snapshot:
