@@ -10,8 +10,6 @@ import msgspec
 import probing
 import pytest
 from world import folder
-from world.libraries import built
-from world.machine import Library
 
 from envcheck.collector.facts import dumps
 from envcheck.facts.base import Unavailable
@@ -70,7 +68,7 @@ def test_a_failing_cuinit(libraries: Path, code: int, name: str) -> None:
 
 
 def test_a_libcuda_of_an_old_driver(tmp_path: Path) -> None:
-    (tmp_path / "libcuda.so.1").symlink_to(built(Library("cuda", ("OLD",))))
+    folder.put(tmp_path, ["libcuda.so.1"], "cuda", "OLD")
     facts = facts_of(tmp_path)
     assert isinstance(facts.devices, list)
     assert str(facts.devices[0].uuid).startswith("GPU-ab")

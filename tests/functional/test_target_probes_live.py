@@ -197,7 +197,9 @@ def test_a_library_that_kills_its_process_costs_itself_alone(target: Target, bui
         unavailable="error", detail="died by signal 6 (SIGABRT) while being loaded"
     )
     left = chosen(loader, "dlopen", "libcufft.so.11").path
-    assert left == Unavailable(unavailable="error", detail="exited with status 7 while being loaded")
+    assert left == Unavailable(
+        unavailable="error", detail="exited with status 7 while being loaded"
+    )
     # Before and after them in the table.
     assert chosen(loader, "dlopen", "libcudart.so.12").version == "12.4"
     assert chosen(loader, "dlopen", "libcudnn_graph.so.9").version == "9.1.0"

@@ -50,12 +50,14 @@ def h200(count: int = 1, **values: Any) -> Machine:
     return machine
 
 
-def put(folder: Path, names: Sequence[str] = DRIVER, source: str | None = None) -> Path:
+def put(
+    folder: Path, names: Sequence[str] = DRIVER, source: str | None = None, *defines: str
+) -> Path:
     """The libraries; skips the test where there is no C compiler. ``source``: in place of a name's own."""
     folder.mkdir(exist_ok=True)
     for name in names:
         try:
-            shutil.copy(built(Library(source or FILES[name])), folder / name)
+            shutil.copy(built(Library(source or FILES[name], defines)), folder / name)
         except NoCompiler as error:
             pytest.skip(str(error))
     return folder
