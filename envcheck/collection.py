@@ -159,10 +159,8 @@ def collect(
         bound = _bound(deadline, kernels, work)
         child = process.Child(argv, bound, env=env, grace=grace, limit=LIMIT)
         with _asking_first(child) if work is not None else nullcontext():
-            collected = _read(_run(child, progress, events, pipe, meanwhile))
-    if nvidia_smi is not None:
-        collected.snapshot = _with_capabilities(collected.snapshot)
-    return collected
+            result = _run(child, progress, events, pipe, meanwhile)
+    return _read(result, of_file=nvidia_smi is not None)
 
 
 def _bound(deadline: float | None, kernels: Kernels | None, work: Work | None) -> float:
@@ -215,30 +213,21 @@ def _events_of(work: Work | None) -> Iterator[Any]:
             pipe.close()
 
 
-def _with_capabilities(snapshot: Snapshot) -> Snapshot:
-    """A document's GPUs with the compute capabilities that it does not hold, as the tables have them."""
+def _fill_capabilities(machine: dict[str, Any]) -> None:
+    """The compute capabilities, which nvidia-smi's files do not have, by the tables."""
     from .data.gpu_names import capability_of
-    from .facts.base import known
 
-    probe = snapshot.machine.nvidia_smi
-    gpus = known(probe.facts.gpus) if probe is not None and probe.facts is not None else None
-    if probe is None or probe.facts is None or not gpus:
-        return snapshot
-    filled, source = [], ""
-    for gpu in gpus:
-        name, architecture = known(gpu.name) or "", known(gpu.architecture) or ""
-        found, origin = capability_of(name, architecture)
-        if found and known(gpu.compute_capability) is None:
-            source = origin
-            gpu = msgspec.structs.replace(gpu, compute_capability=found)
-        filled.append(gpu)
-    if not source:
-        return snapshot
-    facts = msgspec.structs.replace(probe.facts, gpus=filled)
-    sources = {**probe.sources, "gpus.compute_capability": source}
-    completed = msgspec.structs.replace(probe, facts=facts, sources=sources)
-    machine = msgspec.structs.replace(snapshot.machine, nvidia_smi=completed)
-    return msgspec.structs.replace(snapshot, machine=machine)
+    section = machine["nvidia_smi"]
+    gpus = section["facts"].get("gpus")
+    for gpu in gpus if isinstance(gpus, list) else ():
+        name, architecture = (
+            text if isinstance(text := gpu.get(key), str) else ""
+            for key in ("name", "architecture")
+        )
+        found, source = capability_of(name, architecture)
+        if found and not isinstance(gpu.get("compute_capability"), str):
+            gpu["compute_capability"] = found
+            section["sources"]["gpus.compute_capability"] = source
 
 
 def _encoded(work: Work) -> dict[str, Any]:
@@ -303,7 +292,7 @@ def _run(
     return child.result
 
 
-def _read(result: Any) -> Collected:
+def _read(result: Any, of_file: bool = False) -> Collected:
     if result.outcome == "exited" and result.code == _REFUSED:
         raise UsageError(_last_words(result).removeprefix("envcheck-collector: "))
     if not result.ok:
@@ -314,6 +303,8 @@ def _read(result: Any) -> Collected:
         )
     try:
         whole = json_text.read(result.stdout)
+        if of_file:
+            _fill_capabilities(whole["snapshot"]["machine"])
         return Collected(_fit(whole["snapshot"]), msgspec.convert(whole["values"], dict[str, str]))
     except (ValueError, KeyError, TypeError) as error:
         raise CouldNotLook(f"the collector's answer could not be read: {error}") from None
