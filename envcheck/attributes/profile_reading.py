@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..exit_codes import UsageError
-from ..facts.profile import ProductTables, Profile, Tables, Value, Wanted
+from ..facts.profile import Profile, Tables, Value, Wanted
 from ..suggestions import did_you_mean
 from .bounds import mistake
 from .named import NAMED
-from .registry import COUNT, FORMATS, NAME, PRODUCTS, PROFILED, PROVEN, TENSOR_CORES, Kind
+from .registry import COUNT, FORMATS, NAME, PROFILED, PROVEN, TENSOR_CORES, Kind
 
 LIMIT = 1 << 20  # bytes
 _HINT = "envcheck collect --as-profile writes a profile of a machine, with a comment at each key"
@@ -34,15 +34,10 @@ def read(path: str) -> Profile:
 
 
 def parse(text: str, where: str) -> Profile:
-    data = _toml(text, where)
-    products = data.pop(PRODUCTS, [])
-    if not isinstance(products, list) or not all(isinstance(one, dict) for one in products):
-        _wrong(where, PRODUCTS, "it must be a table: [[products]]")
-    tables = _tables(where, data, "")
-    each = tuple(_product(where, number, content) for number, content in enumerate(products))
-    if not any(any(found) for one in (tables, *(p.tables for p in each)) for found in one.values()):
+    tables = _tables(where, _toml(text, where))
+    if not any(map(any, tables.values())):
         raise UsageError(f"--expect {where}: nothing is wanted in it", _HINT)
-    return Profile(where, tables, each)
+    return Profile(where, tables)
 
 
 def _wrong(where: str, key: str, sentence: str) -> NoReturn:
@@ -61,29 +56,19 @@ def _toml(text: str, where: str) -> dict[str, Any]:
         raise UsageError(f"--expect {where}: this is no profile", _HINT) from None
 
 
-def _product(where: str, number: int, content: dict[str, Any]) -> ProductTables:
-    at = f"{PRODUCTS}[{number}]."
-    name = content.pop(NAME, None)
-    if not isinstance(name, str) or not name.strip():
-        _wrong(where, at + NAME, 'it must be its GPUs, such as "8 × NVIDIA H100 80GB HBM3"')
-    return ProductTables(Wanted(name), _tables(where, content, at))
-
-
-def _tables(where: str, data: dict[str, Any], at: str) -> Tables:
-    """at: what stands in front of a section in a mistake."""
+def _tables(where: str, data: dict[str, Any]) -> Tables:
     tables: Tables = {}
-    sections = [*PROFILED, TENSOR_CORES, *NAMED, *([] if at else [PRODUCTS])]
+    sections = [*PROFILED, TENSOR_CORES, *NAMED]
     for name, content in data.items():
         if name not in sections:
             near = did_you_mean(name, sections)
-            _wrong(where, at + name, f'there is no section "{name}"{near}')
+            _wrong(where, name, f'there is no section "{name}"{near}')
         many = name in PROFILED and PROFILED[name].many
         listed = content if isinstance(content, list) else [content]
         if many != isinstance(content, list) or not all(isinstance(one, dict) for one in listed):
-            shape = f"{PRODUCTS}.{name}" if at else name
-            _wrong(where, at + name, f"it must be a table: {'[[%s]]' if many else '[%s]'}" % shape)
+            _wrong(where, name, f"it must be a table: {'[[%s]]' if many else '[%s]'}" % name)
         tables[name] = [
-            _table(where, name, table, f"{at}{name}[{n}]." if many else f"{at}{name}.")
+            _table(where, name, table, f"{name}[{n}]." if many else f"{name}.")
             for n, table in enumerate(listed)
         ]
     return tables

@@ -88,8 +88,6 @@ FORMATS = ("tf32", "fp16", "bf16", "int8", "fp8")
 PACKAGES = "packages"
 # Of [[gpus]], beside its keys.
 COUNT, NAME = "count", "name"
-# [[products]]: sections of machines of one product each, [products.driver]; its name is its GPUs.
-PRODUCTS = "products"
 
 # The memory that the kernel counts is less than what is built in: profiles bound it, comparisons round it.
 MEMORY = "memory_gib"

@@ -51,11 +51,6 @@ def gpu_called(gpu: Gpu, position: int) -> str:
     return f"GPU {position if index is None else index}"
 
 
-def gpus_counted(gpus: Iterable[Gpu]) -> str:
-    """ "8 × NVIDIA H100 80GB HBM3": what a product is called in a profile; "" without any."""
-    return _counted(Counter(known(gpu.name) or "unknown" for gpu in gpus))
-
-
 def gpus_of(view: SnapshotView) -> list[Gpu]:
     try:
         return view.gpus[:_MOST_DEVICES]
@@ -85,7 +80,8 @@ def _of(thing: object, keys: Iterable[tuple[str, Key]], device: str) -> Iterator
 def _gpus(view: SnapshotView) -> Iterator[Attribute]:
     gpus = gpus_of(view)
     if gpus:
-        yield Attribute(key=GPUS, words="GPUs", value=gpus_counted(gpus))
+        names = Counter(known(gpu.name) or "unknown" for gpu in gpus)
+        yield Attribute(key=GPUS, words="GPUs", value=_counted(names))
     for position, gpu in enumerate(gpus):
         yield from _device("gpus", gpu, gpu_called(gpu, position), known(gpu.name) or "unknown")
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ...attributes.bounds import fits
 from ...attributes.readers import Fact
-from ...attributes.registry import SECTIONS, Key
-from ...attributes.values import gpus_counted
-from ...facts.profile import ProductTables, Profile, Value, Wanted
+from ...attributes.registry import Key
+from ...facts.profile import Profile, Value, Wanted
 from ..reading import CannotJudge, CouldNotRun, Skip, SnapshotView, Unavailable, need
 from ..verdicts import Evidence, Finding, Subject, Unjudged, fail
 
@@ -34,56 +33,13 @@ DEVICE_DIFFERS = fail(
 
 
 def wanted_tables(view: SnapshotView, *sections: str) -> dict[str, list[dict[str, Wanted]]]:
-    """What a profile wants of these sections, for all machines and for this one's product.
-
-    Raises Skip if no profile was given or it has none of these sections.
-    """
-    profile, product = profile_of(view), product_of(view)
-    own = {} if product is None else product.tables
-    found = {
-        name: _merged(name, profile.tables.get(name, []), own.get(name, [])) for name in sections
-    }
+    """What a profile wants of these sections. Raises Skip if it has none of them, or none was given."""
+    tables = profile_of(view).tables
+    found = {name: [table for table in tables.get(name, []) if table] for name in sections}
     if not any(found.values()):
         named = ", ".join(f"[{name}]" for name in sections)
-        of_it = " of a machine like this one" if profile.products and product is None else ""
-        raise Skip(f"the profile says nothing of this{of_it} ({named})")
+        raise Skip(f"the profile says nothing of this ({named})")
     return found
-
-
-def _merged(
-    section: str, common: list[dict[str, Wanted]], own: list[dict[str, Wanted]]
-) -> list[dict[str, Wanted]]:
-    """The tables of a section; in a section of one table, the product's keys override the common ones."""
-    every = [table for table in [*common, *own] if table]
-    if (section in SECTIONS and SECTIONS[section].many) or not every:
-        return every
-    return [{key: wanted for table in every for key, wanted in table.items()}]
-
-
-def product_of(view: SnapshotView) -> ProductTables | None:
-    """The profile's product of this machine, else the only one with other counts of the same GPUs."""
-    products = profile_of(view).products
-    if not products:
-        return None
-    try:
-        gpus = view.gpus
-    except CannotJudge:
-        return None
-    here = _plain(gpus_counted(gpus))
-    for product in products:
-        if _plain(str(product.name.value)) == here:
-            return product
-    same = [one for one in products if _names(_plain(str(one.name.value))) == _names(here)]
-    return same[0] if len(same) == 1 else None
-
-
-def _plain(name: str) -> str:
-    return " ".join(name.replace(" x ", " × ").split()).casefold()
-
-
-def _names(name: str) -> set[str]:
-    """Of "7 × nvidia l4, 1 × nvidia t4"."""
-    return {part.partition(" × ")[2] for part in name.split(", ")}
 
 
 def profile_of(view: SnapshotView) -> Profile:
