@@ -45,7 +45,6 @@ class Gpu(Facts, frozen=True, kw_only=True):
     vbios: Maybe[str] = NOT_COLLECTED
     inforom: Maybe[str] = NOT_COLLECTED  # the version of its whole image
     board_part_number: Maybe[str] = NOT_COLLECTED
-    gsp_firmware: Maybe[str] = NOT_COLLECTED
     gsp_enabled: Maybe[bool] = NOT_COLLECTED
     inforom_valid: Maybe[bool] = NOT_COLLECTED  # its checksums, when it was last read
     driver_model: Maybe[str] = NOT_COLLECTED  # Windows: "WDDM", "TCC", "MCDM"
@@ -88,9 +87,6 @@ class Gpu(Facts, frozen=True, kw_only=True):
     remap_pending: Maybe[bool] = NOT_COLLECTED
     remap_failed: Maybe[bool] = NOT_COLLECTED
     # Memory banks by the spare rows that they have left
-    remap_banks_max: Maybe[int] = NOT_COLLECTED
-    remap_banks_high: Maybe[int] = NOT_COLLECTED
-    remap_banks_partial: Maybe[int] = NOT_COLLECTED
     remap_banks_low: Maybe[int] = NOT_COLLECTED
     remap_banks_none: Maybe[int] = NOT_COLLECTED
     channel_repair_pending: Maybe[bool] = NOT_COLLECTED
@@ -108,7 +104,6 @@ class Gpu(Facts, frozen=True, kw_only=True):
     temperature_margin_c: Maybe[int] = NOT_COLLECTED  # T.Limit: degrees left before slowdown
     memory_temperature_c: Maybe[int] = NOT_COLLECTED
     memory_temperature_max_c: Maybe[int] = NOT_COLLECTED  # above it the driver slows the memory
-    fan_percent: Maybe[int] = NOT_COLLECTED
     power_draw_w: Maybe[float] = NOT_COLLECTED
     power_limit_w: Maybe[float] = NOT_COLLECTED
     power_default_limit_w: Maybe[float] = NOT_COLLECTED

@@ -62,6 +62,5 @@ class Network(Facts, frozen=True, kw_only=True):
     interfaces: Maybe[list[NetworkInterface]] = NOT_COLLECTED
     rdma: Maybe[list[RdmaDevice]] = NOT_COLLECTED  # absent: no RDMA in this kernel
     libibverbs: Maybe[str] = NOT_COLLECTED  # the file that a program would load
-    rdma_providers: Maybe[list[str]] = NOT_COLLECTED  # libibverbs' drivers: "mlx5", "efa"
     settings: Maybe[list[NetworkSetting]] = NOT_COLLECTED
     nodes: Maybe[int] = NOT_COLLECTED  # of the job that this runs in, by its variables

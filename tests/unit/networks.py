@@ -66,7 +66,6 @@ def network(**changes: Any) -> Network:
         "interfaces": [LO, ETH0],
         "rdma": ABSENT,
         "libibverbs": ABSENT,
-        "rdma_providers": [],
         "settings": [],
         "nodes": ABSENT,
     }
@@ -79,7 +78,6 @@ def infiniband(**changes: Any) -> Network:
         "interfaces": [LO, ETH0, interface("ib0", 3, speed_mbit=400_000), DOCKER0],
         "rdma": [adapter(number) for number in range(8)],
         "libibverbs": VERBS,
-        "rdma_providers": ["mlx4", "mlx5"],
     }
     return network(**(facts | changes))
 

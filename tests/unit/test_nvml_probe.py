@@ -125,7 +125,7 @@ def test_a_healthy_machine() -> None:
     }
     assert missing == {
         "driver_model", "vgpu_licence", "retired_single_bit", "retired_double_bit", "retired_pending",
-        "drain_and_reset_recommended", "fan_percent", "pcie_gen_max_host",
+        "drain_and_reset_recommended", "pcie_gen_max_host",
     }  # fmt: skip
 
 

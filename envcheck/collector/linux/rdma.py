@@ -13,7 +13,6 @@ LIBRARY = "libibverbs.so.1"
 LIBRARY_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 GIDS = 16  # entries of a port's table that are looked at
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
-_PROVIDER = re.compile(r"lib(\w+)-rdmav\d+\.so\Z")
 _CACHED = re.compile(rb"\0(/[^\0]{1,200}/libibverbs\.so\.1)(?=\0)")
 _RATE = re.compile(r"([\d.]+) Gb/sec \((\d+)X")
 _CACHE_LIMIT = 4 << 20  # bytes
@@ -145,15 +144,6 @@ def library(context):
         if os.path.exists(context.path(os.path.join(folder, LIBRARY))):
             return os.path.join(folder, LIBRARY)
     return unavailable("absent", "no %s" % LIBRARY)
-
-
-def providers(context):
-    """libibverbs' own drivers: "mlx5" of libmlx5-rdmav34.so."""
-    found = set()
-    for folder in _folders(context):
-        names = context.names(os.path.join(folder, "libibverbs"))
-        found.update(match.group(1) for match in map(_PROVIDER.match, names) if match)
-    return sorted(found)
 
 
 def _folders(context):

@@ -58,7 +58,6 @@ def recovery_action(number):
     return w.RECOVERY_ACTIONS.get(number, "action %d" % number)
 
 
-_BANKS = ("max", "high", "partial", "low", "none")
 # (fields, functions without "nvmlDeviceGet" of which the first that is known counts, arguments after the
 # handle, converter). The converter returns a value, or a tuple where there are several fields.
 FUNCTIONS = (
@@ -73,7 +72,6 @@ FUNCTIONS = (
     ("vbios", "VbiosVersion", (), text),
     ("inforom", "InforomImageVersion", (), text),
     ("board_part_number", "BoardPartNumber", (), text),
-    ("gsp_firmware", "GspFirmwareVersion", (), text),
     ("gsp_enabled", "GspFirmwareMode", (), lambda modes: bool(modes[0])),
     ("driver_model", "CurrentDriverModel", (), word(w.DRIVER_MODELS)),
     ("virtualization", "VirtualizationMode", (), word(w.VIRTUALIZATION)),
@@ -99,10 +97,10 @@ FUNCTIONS = (
         lambda rows: (int(rows[0]), int(rows[1]), bool(rows[2]), bool(rows[3])),
     ),
     (
-        "remap_banks_max remap_banks_high remap_banks_partial remap_banks_low remap_banks_none",
+        "remap_banks_low remap_banks_none",
         "RowRemapperHistogram",
         (),
-        lambda banks: tuple(int(getattr(banks, name)) for name in _BANKS),
+        lambda banks: (int(banks.low), int(banks.none)),
     ),
     ("channel_repair_pending tpc_repair_pending", "RepairStatus", (), each_bool),
     ("unrepairable_memory", "UnrepairableMemoryFlag_v1", (), bool),
@@ -111,7 +109,6 @@ FUNCTIONS = (
     ("temperature_slowdown_c", "TemperatureThreshold", (1,), above_zero),
     ("memory_temperature_max_c", "TemperatureThreshold", (2,), above_zero),
     ("temperature_margin_c", "MarginTemperature", (), int),
-    ("fan_percent", "FanSpeed", (), int),
     ("power_draw_w", "PowerUsage", (), watts),
     ("power_limit_w", "EnforcedPowerLimit PowerManagementLimit", (), watts),
     ("power_default_limit_w", "PowerManagementDefaultLimit", (), watts),

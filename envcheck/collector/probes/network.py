@@ -33,7 +33,6 @@ def collect(context):
     facts.attempt("interfaces", interfaces.FOLDER, interfaces.interfaces, context)
     facts.attempt("rdma", rdma.FOLDER, rdma.devices, context)
     facts.attempt("libibverbs", "the loader's folders", rdma.library, context)
-    facts.attempt("rdma_providers", "the loader's folders", rdma.providers, context)
     facts.attempt("settings", "environment, nccl.conf", settings, context)
     facts.put("nodes", nodes(context.environ), "the job's variables")
     return facts

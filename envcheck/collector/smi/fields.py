@@ -54,14 +54,12 @@ _GROUPS = {
         ("vbios", str, "vbios_version", "VBIOS Version"),
         ("board_part_number", str, "board_part_number", "Board Part Number"),
         ("board_part_number", str, "gpu_part_number", "GPU Part Number"),
-        ("gsp_firmware", str, "gsp_firmware_version", "GSP Firmware Version"),
         ("driver_model", str, "driver_model/current_dm", "Driver Model/Current"),
         ("addressing_mode", str, "addressing_mode", "Addressing Mode"),
         ("persistence", v.flag, "persistence_mode", "Persistence Mode"),
         ("compute_mode", str, "compute_mode", "Compute Mode"),
         ("performance_state", str, "performance_state", "Performance State"),
         ("recovery_action", str, "gpu_recovery_action", "GPU Recovery Action"),
-        ("fan_percent", v.count, "fan_speed", "Fan Speed"),
         ("utilization_percent", v.count, "utilization/gpu_util", "Utilization/GPU|Utilization/Gpu"),
         _limit("power_limit_w", "Current Power Limit", "Enforced Power Limit"),
         ("power_limit_w", v.watts, "power_readings/power_limit", "Power Readings/Power Limit"),
@@ -136,10 +134,7 @@ _GROUPS = {
     (
         "remapped_rows/row_remapper_histogram/row_remapper_histogram_",
         "Remapped Rows/Bank Remap Availability Histogram/",
-    ): tuple(
-        ("remap_banks_" + word, v.count, word, word.capitalize())
-        for word in ("max", "high", "partial", "low", "none")
-    ),
+    ): tuple(("remap_banks_" + word, v.count, word, word.capitalize()) for word in ("low", "none")),
     ("gpu_reset_status/", "GPU Reset Status/"): (
         ("reset_required", v.flag, "reset_required", "Reset Required"),
         (_DRAIN, v.flag, _DRAIN, "Drain and Reset Recommended"),
