@@ -235,9 +235,9 @@ def image_in_use(root: Path, engine: FakeEngine) -> str:
 
 def nothing_is_held_that_nobody_tells_of(root: Path, engine: FakeEngine) -> None:
     """What the engine has by envcheck's names is in some version's ``held.json``."""
-    told = {one.tag for version in Root(root).versions() if (one := engine_images.of(version))}
+    found = {one.tag for version in Root(root).versions() if (one := engine_images.of(version))}
     there = {name for names in engine.images().values() for name in names}
-    assert {name for name in there if name.startswith("localhost/envcheck/")} <= told
+    assert {name for name in there if name.startswith("localhost/envcheck/")} <= found
 
 
 def holds_exactly(root: Path, engine: FakeEngine, releases: set[str]) -> None:

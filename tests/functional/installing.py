@@ -61,7 +61,7 @@ class Environment:
     """What one installation left."""
 
     home: Home
-    told: dict[str, Any]  # its JSON
+    report: dict[str, Any]  # its JSON
     progress: str  # its stderr
 
     @property

@@ -60,8 +60,8 @@ def bundled(name: str, folder: Path, python: str = "") -> Path:
     """The wheel of pip or setuptools that came with virtualenv, or with an old Python's ensurepip."""
     if python:
         asked = [python, "-c", "import ensurepip; print(ensurepip.__file__)"]
-        told = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE, check=True)
-        shelf = Path(told.stdout.strip()).parent / "_bundled"
+        result = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        shelf = Path(result.stdout.strip()).parent / "_bundled"
     else:
         shelf = Path(virtualenv.__file__).parent / "seed" / "wheels" / "embed"
     newest = max(shelf.glob(f"{name}-*.whl"), key=lambda path: parse_wheel_filename(path.name)[1])

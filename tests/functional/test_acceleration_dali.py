@@ -18,7 +18,7 @@ from envcheck.collector.runtime import process
 pytestmark = pytest.mark.slow
 
 
-def heard(python: Path, folder: Path, framework: str = "", path: Path | None = None) -> Reported:
+def reported(python: Path, folder: Path, framework: str = "", path: Path | None = None) -> Reported:
     params = {
         "root": str(probing.REPOSITORY),
         "framework": framework,
@@ -29,14 +29,14 @@ def heard(python: Path, folder: Path, framework: str = "", path: Path | None = N
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     argv = command(python, "dali", params)
     ended = process.run(argv, 120, env={**clean, **given}, cwd=str(folder))
-    told = Reported(ended.stdout)
-    assert told.done, ended.tail(20)
+    output = Reported(ended.stdout)
+    assert output.done, ended.tail(20)
     assert list(folder.iterdir()) == ([] if path is None else [path])
-    return told
+    return output
 
 
 def test_the_cpus_pipeline_gives_the_images_pixels(tmp_path: Path) -> None:
-    (trial,) = heard(real_target("dali") / "bin/python", tmp_path).trials
+    (trial,) = reported(real_target("dali") / "bin/python", tmp_path).trials
     assert trial["outcome"] == "ok", trial
     assert trial["evidence"]["type"] == "TensorListCPU"
     assert trial["evidence"]["png_difference"] == 0
@@ -49,9 +49,9 @@ def test_a_dali_that_cannot_be_imported_could_not_run(tmp_path: Path) -> None:
     for place in ("nvidia", "nvidia/dali"):
         (folder / place / "__init__.py").write_text("")
     (folder / "nvidia/dali/__init__.py").write_text("raise ImportError('libdali_core.so: none')\n")
-    told = heard(real_target("dali") / "bin/python", tmp_path, path=folder)
-    assert told.run["outcome"] == "not-run"
-    assert told.run["reason"] == "import nvidia.dali: libdali_core.so: none"
+    result = reported(real_target("dali") / "bin/python", tmp_path, path=folder)
+    assert result.run["outcome"] == "not-run"
+    assert result.run["reason"] == "import nvidia.dali: libdali_core.so: none"
 
 
 # In place of nvidia-dali-tf-plugin, which is compiled for minutes: its library comes from here, TensorFlow
@@ -93,8 +93,8 @@ def test_a_plugin_loads_into_tensorflow_or_misses_a_symbol(
             for part in package.iterdir():
                 if part.is_dir():
                     (folder / "nvidia" / part.name).symlink_to(part)
-    told = heard(real_target("tensorflow-2.15") / "bin/python", tmp_path, "tensorflow", folder)
-    (trial,) = told.trials
+    result = reported(real_target("tensorflow-2.15") / "bin/python", tmp_path, "tensorflow", folder)
+    (trial,) = result.trials
     if library.defines:
         assert trial["outcome"] == "error"
         assert "undefined symbol: of" in trial["reason"]

@@ -29,10 +29,10 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Ran:
-    def __init__(self, heard: Reported) -> None:
-        self.run = heard.run
-        self.done = heard.done
-        self.trials: Trials = {one["name"]: one for one in heard.trials}
+    def __init__(self, report: Reported) -> None:
+        self.run = report.run
+        self.done = report.done
+        self.trials: Trials = {one["name"]: one for one in report.trials}
 
     def evidence(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = self.trials[name].get("evidence", {})
@@ -56,19 +56,19 @@ def ran(libraries: Path, folder: Path, seconds: float = 40.0, **shim: str) -> Ra
     ended = process.run(
         argv, 120, env=clean | loose.variables(libraries, libraries) | shim, cwd=str(work)
     )
-    heard = Reported(ended.stdout)
-    assert heard.done, ended.tail(20)
+    output = Reported(ended.stdout)
+    assert output.done, ended.tail(20)
     assert list(work.iterdir()) == []
-    return Ran(heard)
+    return Ran(output)
 
 
 def test_two_gpus_sum_exactly_and_one_rank_gives_its_own_numbers(
     libraries: Path, tmp_path: Path
 ) -> None:
-    told = ran(libraries, tmp_path)
-    assert set(told.trials) == {"all-reduce", "one rank"}
-    together = told.evidence("all-reduce")
-    assert told.trials["all-reduce"]["outcome"] == "ok"
+    result = ran(libraries, tmp_path)
+    assert set(result.trials) == {"all-reduce", "one rank"}
+    together = result.evidence("all-reduce")
+    assert result.trials["all-reduce"]["outcome"] == "ok"
     assert together["compared"] == 2 * 3 * (1 << 20)
     assert together["wrong"] == 0
     assert together["algorithm"] == "Ring"
@@ -76,25 +76,25 @@ def test_two_gpus_sum_exactly_and_one_rank_gives_its_own_numbers(
     assert (together["version"], together["built_cuda"]) == ("2.21.5", "12.4")
     assert {name for name in together if name.startswith("bus_")} == {"bus_1_mib", "bus_32_mib"}
     assert together["bus_32_mib"] == pytest.approx(300, rel=0.01)
-    assert told.trials["one rank"]["control"]
-    assert told.evidence("one rank") == {"ranks": 1, "own_numbers": 2}
+    assert result.trials["one rank"]["control"]
+    assert result.evidence("one rank") == {"ranks": 1, "own_numbers": 2}
 
 
 def test_where_multicast_is_used_it_is_run_without_it_too(libraries: Path, tmp_path: Path) -> None:
-    told = ran(libraries, tmp_path, SHIM_NVLS="1")
-    assert told.evidence("all-reduce")["algorithm"] == "NVLS"
-    assert told.evidence("NCCL_NVLS_ENABLE=0")["algorithm"] == "Ring"
-    assert told.evidence("NCCL_NVLS_ENABLE=0")["wrong"] == 0
+    result = ran(libraries, tmp_path, SHIM_NVLS="1")
+    assert result.evidence("all-reduce")["algorithm"] == "NVLS"
+    assert result.evidence("NCCL_NVLS_ENABLE=0")["algorithm"] == "Ring"
+    assert result.evidence("NCCL_NVLS_ENABLE=0")["wrong"] == 0
 
 
 def test_a_wrong_sum_is_told_by_its_rank_and_type_and_direct_transfers_are_tried_without(
     libraries: Path, tmp_path: Path
 ) -> None:
-    told = ran(libraries, tmp_path, SHIM_NCCL="wrong-p2p")
-    assert told.evidence("all-reduce")["wrong"] == 1
-    assert told.evidence("all-reduce")["wrong_in"] == ["rank 1, float32: 1 of 1048576"]
-    assert told.evidence("NCCL_P2P_DISABLE=1")["wrong"] == 0
-    assert told.evidence("NCCL_P2P_DISABLE=1")["transports"] == ["SHM"]
+    result = ran(libraries, tmp_path, SHIM_NCCL="wrong-p2p")
+    assert result.evidence("all-reduce")["wrong"] == 1
+    assert result.evidence("all-reduce")["wrong_in"] == ["rank 1, float32: 1 of 1048576"]
+    assert result.evidence("NCCL_P2P_DISABLE=1")["wrong"] == 0
+    assert result.evidence("NCCL_P2P_DISABLE=1")["transports"] == ["SHM"]
 
 
 @pytest.mark.parametrize("how", ["hang", "hang-join"])
@@ -102,25 +102,25 @@ def test_a_hang_is_told_with_its_stage_and_leaves_no_shared_memory(
     libraries: Path, tmp_path: Path, how: str
 ) -> None:
     segment = f"/dev/shm/nccl-test-{os.getpid()}"
-    told = ran(libraries, tmp_path, 24.0, SHIM_NCCL=f"{how}-p2p", SHIM_SEGMENT=segment)
-    assert told.trials["all-reduce"]["outcome"] == "error"
+    result = ran(libraries, tmp_path, 24.0, SHIM_NCCL=f"{how}-p2p", SHIM_SEGMENT=segment)
+    assert result.trials["all-reduce"]["outcome"] == "error"
     stage = {"hang": "sum", "hang-join": "join"}[how]
-    assert told.evidence("all-reduce")["hung"] is True
-    assert told.evidence("all-reduce")["stages"] == [f"rank 0: {stage}", f"rank 1: {stage}"]
-    assert told.evidence("one rank")["own_numbers"] == 2
-    assert told.evidence("NCCL_P2P_DISABLE=1")["wrong"] == 0
+    assert result.evidence("all-reduce")["hung"] is True
+    assert result.evidence("all-reduce")["stages"] == [f"rank 0: {stage}", f"rank 1: {stage}"]
+    assert result.evidence("one rank")["own_numbers"] == 2
+    assert result.evidence("NCCL_P2P_DISABLE=1")["wrong"] == 0
     assert not Path(segment).exists()
 
 
 def test_what_nccl_warns_of_is_told_with_its_error(libraries: Path, tmp_path: Path) -> None:
     warning = "Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)"
-    told = ran(libraries, tmp_path, SHIM_NCCL="fail", SHIM_WARN=warning)
-    assert told.trials["all-reduce"]["reason"].startswith(
+    result = ran(libraries, tmp_path, SHIM_NCCL="fail", SHIM_WARN=warning)
+    assert result.trials["all-reduce"]["reason"].startswith(
         "RuntimeError: rank 0: NcclError: ncclCommInitRank: ncclSystemError"
     )
-    assert told.evidence("all-reduce")["warnings"] == [warning]
-    assert told.evidence("one rank")["own_numbers"] == 2
-    assert set(told.trials) == {"all-reduce", "one rank"}
+    assert result.evidence("all-reduce")["warnings"] == [warning]
+    assert result.evidence("one rank")["own_numbers"] == 2
+    assert set(result.trials) == {"all-reduce", "one rank"}
 
 
 @pytest.mark.slow

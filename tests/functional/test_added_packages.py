@@ -45,13 +45,13 @@ def test_what_a_package_manager_changed_is_listed_and_kept(home: Home, shop: Dem
     first = home.install(*shop.selection, "--release", "1.0")
     by_hand(first, shop, "install", "extra", "picky")  # picky brings another demo-lib
     by_hand(first, shop, "uninstall", "demo-framework")
-    version = first.told["environment"]["version"]
-    again = home.install(*shop.selection, "--release", "1.0").told
+    version = first.report["environment"]["version"]
+    again = home.install(*shop.selection, "--release", "1.0").report
     assert again["result"] == "already" and again["environment"]["version"] == version
     (note,) = again["environment"]["notes"]
     assert "demo-lib 1.4 (locked: 1.5)" in note and "demo-framework removed" in note
     fresh = home.install(*shop.selection, "--release", "1.0", "--fresh")
-    assert fresh.told["environment"]["version"] == f"{version}-2"
+    assert fresh.report["environment"]["version"] == f"{version}-2"
     assert fresh.lock["packages"] == first.lock["packages"]
     names = fresh.installed()
     assert str(names["demo-lib"]) == "1.5" and "extra" not in names and "demo-framework" in names
@@ -63,5 +63,5 @@ def test_what_no_package_manager_did_is_damage(home: Home, shop: Demo) -> None:
     by_hand(first, shop, "install", "extra")
     (module,) = first.site_packages.glob("demo_lib.py")
     module.unlink()
-    again = home.install(*shop.selection).told["environment"]
-    assert again["version"] == first.told["environment"]["version"] + "-2"
+    again = home.install(*shop.selection).report["environment"]
+    assert again["version"] == first.report["environment"]["version"] + "-2"

@@ -73,11 +73,11 @@ def test_progress_the_save_and_what_is_shown_of_it_later(
     kept: list[str | Path] = ["--save", saved, "--format", "json", "--output", live]
     options = ["--rounds", "2", "--busy-ok", *kept]
     standin = {FP32: {"kill": 3}}
-    code, out, told = ended(
+    code, out, errors = ended(
         begin("bench", "mlp", "--target", made.target, *options, standin=standin)
     )
     assert (code, out) == (1, "")
-    first, *rows = told.splitlines()
+    first, *rows = errors.splitlines()
     assert first.startswith("envcheck: 2 rows, about ")
     crashed, measured = rows
     assert crashed.startswith("envcheck: row 1 of 2: mlp fp32 64: crashed: ")
@@ -134,7 +134,7 @@ def test_what_cannot_run_is_refused_with_3(begin: Begin, made: Bench, tmp_path: 
     )
     nothing = begin("bench", "mlp", "--target", empty)
     large = begin("bench", "resnet50", "--batch", "1048576", "--target", made.target)
-    code, out, told = ended(nothing)
-    assert (code, out) == (3, "") and "the target has no framework to train with" in told
-    code, out, told = ended(large)
-    assert (code, out) == (3, "") and "--batch 1048576: resnet50: batch" in told
+    code, out, errors = ended(nothing)
+    assert (code, out) == (3, "") and "the target has no framework to train with" in errors
+    code, out, errors = ended(large)
+    assert (code, out) == (3, "") and "--batch 1048576: resnet50: batch" in errors

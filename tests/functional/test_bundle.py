@@ -62,23 +62,23 @@ def bundle(shop: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_manifest_lists_every_file_with_its_hash(bundle: Path) -> None:
-    told = json.loads((bundle / "bundle.json").read_bytes())
+    report = json.loads((bundle / "bundle.json").read_bytes())
     files = {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()}
-    assert files == {*told["files"], "bundle.json"}
-    for name, listed in told["files"].items():
+    assert files == {*report["files"], "bundle.json"}
+    for name, listed in report["files"].items():
         data = (bundle / name).read_bytes()
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (listed["sha256"], listed["size"])
-    assert (told["stack"], told["release"], told["python"]) == ("demo", "2.0", MINOR)
-    assert MINOR in told["pythons"]
+    assert (report["stack"], report["release"], report["python"]) == ("demo", "2.0", MINOR)
+    assert MINOR in report["pythons"]
     assert stat.S_IMODE((bundle / "setup.sh").stat().st_mode) & stat.S_IXUSR
-    assert any(name.startswith("envcheck/uv-") for name in told["files"])
+    assert any(name.startswith("envcheck/uv-") for name in report["files"])
 
 
 def test_it_installs_without_a_network(bundle: Path, tmp_path: Path, no_network: None) -> None:
     home = Home(tmp_path / "home")
     plan = alone(home, sys.executable, "-m", "envcheck", "install", "--plan", "--offline", bundle)
-    told = plan.stdout.decode()
-    assert "\n  copy        " in told and "download" not in told
+    output = plan.stdout.decode()
+    assert "\n  copy        " in output and "download" not in output
     assert not (home.folder / "cache" / "envcheck" / "downloads").exists()
     install = [sys.executable, "-m", "envcheck", "install", "--yes", "--format", "json"]
     done = json.loads(alone(home, *install, "--offline", bundle).stdout)
@@ -101,8 +101,8 @@ def test_a_damaged_file_is_named_with_both_hashes(bundle: Path, tmp_path: Path) 
     data[1000] ^= 1
     file.write_bytes(data)
     home = Home(tmp_path / "home")
-    told = sentence(home.envcheck("install", "--offline", broken, "--yes"), 2)
-    assert file.name in told and right in told and hashlib.sha256(data).hexdigest() in told
+    text = sentence(home.envcheck("install", "--offline", broken, "--yes"), 2)
+    assert file.name in text and right in text and hashlib.sha256(data).hexdigest() in text
     assert not home.root("demo").exists()
 
 
@@ -141,11 +141,11 @@ def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
         "assert own_wheel.__file__.startswith(sys.argv[1]), own_wheel.__file__\n"
         "made = own_wheel.build(); print(made.sha256, *made.requires)"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-P", "-c", code, tmp_path / "site"],
         check=True, capture_output=True, env=environment(), timeout=PATIENCE, cwd=tmp_path,
     )  # fmt: skip
-    digest, *requires = told.stdout.decode().split()
+    digest, *requires = result.stdout.decode().split()
     assert digest == own.sha256 and requires == own.requires
 
 
@@ -166,9 +166,9 @@ def test_setup_brings_envcheck_to_a_bare_machine(tmp_path: Path, no_network: Non
     python = Path(sys.executable).resolve()
     planted = planted_modules.plant(tmp_path / "planted")
     script = ["env", f"PYTHONPATH={planted}", "sh", made / "setup.sh"]
-    told = alone(home, *script, PYTHON=str(python))
+    result = alone(home, *script, PYTHON=str(python))
     assert planted_modules.ran(planted) == []
-    command = told.stdout.decode().strip()
+    command = result.stdout.decode().strip()
     assert command.endswith(f"install --mode wheel --offline '{made}'")
     done = alone(home, "sh", "-c", f"{command} --yes --format json")
     assert json.loads(done.stdout)["result"] == "installed"

@@ -90,9 +90,9 @@ class World:
             unpack(self.target, folder)
             folder /= "bundle"
         listed = json.loads((folder / "bundle.json").read_bytes())["files"]
-        for name, told in listed.items():
+        for name, entry in listed.items():
             data = (folder / name).read_bytes()
-            assert (hashlib.sha256(data).hexdigest(), len(data)) == (told["sha256"], told["size"])
+            assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry["sha256"], entry["size"])
         if folder != self.target:
             shutil.rmtree(self.out / "unpacked")
         return True

@@ -49,9 +49,9 @@ def listed(state: int = 0) -> dict[str, object]:
     return {one["name"]: one for one in found["environments"]}  # type: ignore[return-value]
 
 
-def said(*arguments: str | Path, code: int = 0) -> str:
+def printed(*arguments: str | Path) -> str:
     result = envcheck(*arguments)
-    assert result.returncode == code, result.stderr
+    assert result.returncode == 0, result.stderr
     return result.stdout.decode()
 
 
@@ -68,21 +68,21 @@ def test_list_tells_what_is_not_as_it_should_be(root: Path) -> None:
     journal = DyingJournal(root, 5, "before")
     assert in_child(lambda: install(root, "2", journal=journal)) == -9
     (root / "notes.txt").write_text("")
-    text = said("list")
+    text = printed("list")
     assert "changed since" in text and "tiny.py was changed" in text and "mine.py was added" in text
     assert "unfinished" in text and "notes.txt (not envcheck's)" in text
     (root / one.version / "bin" / "python").unlink()
     assert listed()["tiny"]["status"] == "broken link"  # type: ignore[index]
     with root_lock(Root(root), "a test"):
         assert "a test" in listed()["tiny"]["at_work"]  # type: ignore[index]
-    assert "a test" not in said("list")
+    assert "a test" not in printed("list")
 
 
 def test_rollback_and_forward(root: Path) -> None:
     one, two = install(root, "1"), install(root, "2")
-    assert said("rollback").startswith(f"In use now: {one.version}\n")
+    assert printed("rollback").startswith(f"In use now: {one.version}\n")
     assert runs(root) == "1"
-    said("rollback", "tiny", "--to", two.version)
+    printed("rollback", "tiny", "--to", two.version)
     assert runs(root) == "2"
     sentence = refused(envcheck("rollback", "--to", "9"))
     assert "9: there is no such verified version" in sentence and one.version in sentence
@@ -108,7 +108,7 @@ def test_uninstall_takes_all_of_ours_and_nothing_else(root: Path) -> None:
     install(root, "1")
     install(root, "2")
     (root / "notes.txt").write_text("mine")
-    text = said("uninstall", "tiny", "--yes")
+    text = printed("uninstall", "tiny", "--yes")
     assert f"left        {root}/notes.txt" in text.replace("\n              ", " ")
     assert names(root) == {"notes.txt"}
     assert listed() == {}
@@ -126,13 +126,13 @@ def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
     (left := Path(os.environ["TMPDIR"], "envcheck-held-x")).mkdir()
     os.utime(left, (1e9, 1e9))
     before = everything(root)
-    text = said("prune", "--dry-run")
+    text = printed("prune", "--dry-run")
     assert "leftovers of interrupted runs" in text and str(left) in text and left.exists()
     assert f"would be removed  {versions[0]} of tiny" in text
     assert f"would be removed  {cut_off} of tiny" in text
     assert "for envcheck rollback" in text and "in use" in text and "This would free" in text
     assert everything(root) == before and other.exists()
-    done = json.loads(said("prune", "--format", "json"))
+    done = json.loads(printed("prune", "--format", "json"))
     assert [one["version"] for one in done["removed"]] == [versions[0], cut_off]
     assert {one["version"]: one["why"] for one in done["kept"]} == {
         versions[2]: "in use",
@@ -142,7 +142,7 @@ def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
     assert not other.exists()
     assert done["leftovers"] == [str(left)] and not left.exists()
     assert names(root) == {"current", ".envcheck", *versions[1:]}
-    said("prune", "tiny", "--keep", "0")
+    printed("prune", "tiny", "--keep", "0")
     assert names(root) == {"current", ".envcheck", versions[2]}
     assert runs(root) == "3"
 
@@ -154,6 +154,6 @@ def test_prune_leaves_a_running_installation_and_its_files_alone(root: Path) -> 
     file.parent.mkdir(parents=True)
     file.write_text("x")
     with root_lock(Root(root), "a test"):
-        text = said("prune")
+        text = printed("prune")
     assert "a test" in text and "kept" in text
     assert file.exists() and len(names(root)) == 5

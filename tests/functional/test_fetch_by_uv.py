@@ -34,7 +34,7 @@ def test_a_second_environment_fetches_nothing(home: Home, shop: Demo, tmp_path: 
     assert "demo_lib-1.5-py3-none-any.whl" in before
     second = home.install(*shop.selection, "--path", tmp_path / "two")
     assert fetched(shop) == before
-    assert second.told["plan"]["download_bytes"] == 0
+    assert second.report["plan"]["download_bytes"] == 0
     (payload,) = (tmp_path / "two").rglob("bytes.bin")
     assert payload.stat().st_nlink >= 3  # linked from the cache, as in the first
 
@@ -64,4 +64,4 @@ def test_credentials_of_the_index_reach_its_files(home: Home, tmp_path: Path) ->
         made = home.install(*shop.selection, **secrets)
         assert made.installed()["demo-lib"]
     logs = [path.read_text() for path in (made.prefix / ".envcheck").rglob("*") if path.is_file()]
-    assert "secret-word" not in made.progress + json.dumps(made.told) + "".join(logs)
+    assert "secret-word" not in made.progress + json.dumps(made.report) + "".join(logs)

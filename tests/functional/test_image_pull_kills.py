@@ -75,9 +75,9 @@ def test_killed_at_random_moments_of_a_pull(settled: Place) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             else:
                 process.kill()
-            _, said = process.communicate(timeout=PATIENCE)
+            _, errors = process.communicate(timeout=PATIENCE)
         finished += process.returncode == 0
-        assert b"Traceback" not in said and process.returncode in (0, -signal.SIGKILL), said
+        assert b"Traceback" not in errors and process.returncode in (0, -signal.SIGKILL), errors
         _is_whole(settled, before)
         if number % 15 == 14:
             _comes_through(settled, before)
@@ -99,16 +99,16 @@ def test_storages_that_fill_up_at_random_moments(
         settled.server.behave(settled.layer, Way(rate=SIZE, times=None))
         with settled.begun(chance.randrange(1, SIZE), **changes) as process:
             fill(folder)
-            _, said = process.communicate(timeout=PATIENCE)
-        assert b"Traceback" not in said, said
+            _, errors = process.communicate(timeout=PATIENCE)
+        assert b"Traceback" not in errors, errors
         ends.append(process.returncode)
         (folder / "fill").unlink(missing_ok=True)
         left = settled.world.podman("images", "--all", "--quiet", "--no-trunc", **changes).stdout
         if process.returncode == ExitCode.NOT_PUT_BACK:  # podman removes nothing on a full disk
-            assert left.split()[0].encode() in said, (said, left)
+            assert left.split()[0].encode() in errors, (errors, left)
         else:
-            assert process.returncode == ExitCode.PUT_BACK, said
-            assert not left or b"the image stays in podman" in said, (said, left)
+            assert process.returncode == ExitCode.PUT_BACK, errors
+            assert not left or b"the image stays in podman" in errors, (errors, left)
         done = settled.envcheck("prune", **changes)
         assert done.returncode == 0, done.stderr
         left = settled.world.podman("images", "--all", "--quiet", **changes).stdout

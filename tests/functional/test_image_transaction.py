@@ -140,7 +140,7 @@ def test_prune_has_the_engine_let_go(root: Path, engine: FakeEngine) -> None:
 def test_two_at_once_the_second_waits_and_finds_it_done(
     root: Path, tmp_path: Path, engine: FakeEngine
 ) -> None:
-    told, entered, go_on = (tmp_path / name for name in ("told", "entered", "go on"))
+    message, entered, go_on = (tmp_path / name for name in ("message", "entered", "go on"))
 
     def at(step: str) -> None:
         if step == "layer":
@@ -149,14 +149,14 @@ def test_two_at_once_the_second_waits_and_finds_it_done(
 
     def second() -> None:
         builder = ImageBuilder("1", engine)
-        assert install_image(root, "1", engine, builder=builder, tell=told.write_text).already
+        assert install_image(root, "1", engine, builder=builder, tell=message.write_text).already
         assert builder.done == []
 
     builder = ImageBuilder("1", engine, at)
     one = start(lambda: install_image(root, "1", engine, builder=builder))
     assert wait_for(entered.exists)
     two = start(second)
-    assert wait_for(told.exists)
+    assert wait_for(message.exists)
     go_on.touch()
     assert (wait(one), wait(two)) == (0, 0)
     is_tidy(root, versions=1)

@@ -36,28 +36,28 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 def test_a_plan_touches_nothing(home: Home, shop: Demo) -> None:
     result = home.envcheck("install", *shop.selection, "--plan")
     assert result.returncode == 0, result.stderr.decode()
-    told = result.stdout.decode()
-    assert "demo-framework" in told and "2.0" in told and "Nothing was touched" in told
+    output = result.stdout.decode()
+    assert "demo-framework" in output and "2.0" in output and "Nothing was touched" in output
     assert not (home.folder / "data").exists() and not (home.folder / "state").exists()
 
 
 def test_the_whole_way(home: Home, shop: Demo) -> None:
     """Plan, install, the doctor's word, an equal request that does nothing, and another release."""
     made = home.install(*shop.selection)
-    assert list(made.told) == KEYS
-    assert (made.told["result"], made.told["exit_code"]) == ("installed", 0)
-    assert made.told["environment"]["prefix"] == str(made.prefix)
-    assert made.told["plan"]["version"] == made.told["environment"]["version"]
+    assert list(made.report) == KEYS
+    assert (made.report["result"], made.report["exit_code"]) == ("installed", 0)
+    assert made.report["environment"]["prefix"] == str(made.prefix)
+    assert made.report["plan"]["version"] == made.report["environment"]["version"]
     assert str(made.installed()["demo-framework"]) == "2.0"
     assert made.run("-c", "import demo_lib; print('works')") == "works\n"
     before = len(shop.index.requests())
     again = home.install(*shop.selection)
-    assert again.told["result"] == "already"
-    assert again.told["environment"]["provided"] == {}
+    assert again.report["result"] == "already"
+    assert again.report["environment"]["provided"] == {}
     assert len(shop.index.requests()) == before
     older = home.install(*shop.selection, "--release", "1.0")
     assert str(older.installed()["demo-framework"]) == "1.0"
-    assert older.told["environment"]["kept"] == [made.told["environment"]["version"]]
+    assert older.report["environment"]["kept"] == [made.report["environment"]["version"]]
 
 
 def test_a_lock_is_installed_as_it_stands(home: Home, shop: Demo, tmp_path: Path) -> None:
@@ -95,11 +95,11 @@ def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, co
         finally:
             running.kill()
         assert running.returncode == code, err.decode()
-        told = json.loads(out)
-        assert list(told) == KEYS and told["exit_code"] == code and told["result"] == "failed"
-        assert told["plan"]["stack"] == "demo"
+        report = json.loads(out)
+        assert list(report) == KEYS and report["exit_code"] == code and report["result"] == "failed"
+        assert report["plan"]["stack"] == "demo"
         words = "interrupted" if number == signal.SIGINT else "ended by SIGTERM"
-        assert told["error"]["sentence"] == words
+        assert report["error"]["sentence"] == words
         assert err.decode().splitlines()[-1] == f"envcheck: {words}"
         root = home.root("demo")
         assert not root.exists()
@@ -121,11 +121,11 @@ def at_a_terminal(home: Home, answer: str, *arguments: str) -> tuple[int, str]:
 
 
 def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
-    code, told = at_a_terminal(home, "n\n", *shop.selection)
-    assert code == 130 and "Nothing was touched." in told
+    code, output = at_a_terminal(home, "n\n", *shop.selection)
+    assert code == 130 and "Nothing was touched." in output
     assert not home.root("demo").exists()
-    code, told = at_a_terminal(home, "perhaps\nn\n", *shop.selection)
-    assert code == 130 and told.count("Go on?") == 2 and "answer y or n" in told
-    code, told = at_a_terminal(home, "\n", *shop.selection)
-    assert code == 0 and "Installed and verified" in told
+    code, output = at_a_terminal(home, "perhaps\nn\n", *shop.selection)
+    assert code == 130 and output.count("Go on?") == 2 and "answer y or n" in output
+    code, output = at_a_terminal(home, "\n", *shop.selection)
+    assert code == 0 and "Installed and verified" in output
     assert "Go on?" not in at_a_terminal(home, "", *shop.selection)[1], "there is nothing to do"

@@ -182,9 +182,9 @@ def test_a_version_whose_image_is_gone_is_no_way_back(site: Served) -> None:
     site.world.podman("rmi", "--force", json.loads(held.read_text())["image_id"])
 
     done = site.envcheck("rollback")
-    said = done.stderr.decode()
-    assert done.returncode == ExitCode.CANNOT and "is not in podman any more" in said, said
-    assert "envcheck install --mode container makes" in said
+    errors = done.stderr.decode()
+    assert done.returncode == ExitCode.CANNOT and "is not in podman any more" in errors, errors
+    assert "envcheck install --mode container makes" in errors
     listed = site.environments()[0]
     assert listed["current"] == second
 
@@ -195,8 +195,8 @@ def test_a_version_whose_image_is_gone_is_no_way_back(site: Served) -> None:
     again = site.install("--image", reference)
     assert again["result"] == "installed" and again["environment"]["version"] != second
     assert site.envcheck("run", "--", "true").returncode == 0
-    said = site.envcheck("list").stdout.decode()
-    assert f"the image {reference}" in " ".join(said.split()) and "image lost" not in said
+    output = site.envcheck("list").stdout.decode()
+    assert f"the image {reference}" in " ".join(output.split()) and "image lost" not in output
 
 
 def test_what_the_engine_has_is_installed_without_a_network(site: Served) -> None:

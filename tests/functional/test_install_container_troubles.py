@@ -120,9 +120,9 @@ def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: sign
     place.server.behave(place.layer, Way(rate=2_000_000, times=None))
     with place.begun(2_000_000) as process:
         process.send_signal(how)
-        said = process.communicate(timeout=PATIENCE)[1].decode()
+        errors = process.communicate(timeout=PATIENCE)[1].decode()
     if how != signal.SIGKILL:
-        assert process.returncode == 128 + how and "Traceback" not in said
+        assert process.returncode == 128 + how and "Traceback" not in errors
         assert place.nothing_is_left(before)
     place.server.behave(place.layer)
     assert len(place.server.seen(TAG)) == 1
@@ -135,11 +135,11 @@ def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: sign
 def _is_one_sentence(
     done: subprocess.CompletedProcess[bytes], code: int, sentence: str, hint: str
 ) -> None:
-    said = done.stderr.decode()
-    assert done.returncode == code and not done.stdout, said
-    assert "Traceback" not in said
-    lines = said.splitlines()
+    errors = done.stderr.decode()
+    assert done.returncode == code and not done.stdout, errors
+    assert "Traceback" not in errors
+    lines = errors.splitlines()
     hints = [line for line in lines if line.startswith("hint: ")]
     (last,) = [line for line in lines if line.startswith("envcheck: ")][-1:]
-    assert sentence in last and len(hints) == bool(hint), said
+    assert sentence in last and len(hints) == bool(hint), errors
     assert hint in "".join(hints)

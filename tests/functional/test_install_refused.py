@@ -69,8 +69,8 @@ def test_no_disk(home: Home, shop: Demo) -> None:
         timeout=PATIENCE,
         check=False,
     )
-    told = sentence(result, 3)
-    assert "not enough space" in told and f"{folder}" in told and "more needed" in told
+    text = sentence(result, 3)
+    assert "not enough space" in text and f"{folder}" in text and "more needed" in text
 
 
 def gpu_is_here() -> bool:

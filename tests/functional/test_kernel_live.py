@@ -61,8 +61,8 @@ def test_a_fake_machine_through_the_whole_door(python: Any, tmp_path: Path) -> N
         },
     }
     snapshot = msgspec.convert({"schema": 1, "redacted": True, "machine": machine}, Snapshot)
-    told = {result.code: result for result in diagnose(snapshot).results}
-    assert told["PCI-002"].outcome == "fail"
-    assert told["PCI-002"].findings[0].evidence[0].value == "nouveau"
-    assert told["KRN-003"].consequence_of == "PCI-002"
-    assert told["KRN-008"].findings[0].message.startswith("Xid 48")
+    by_name = {result.code: result for result in diagnose(snapshot).results}
+    assert by_name["PCI-002"].outcome == "fail"
+    assert by_name["PCI-002"].findings[0].evidence[0].value == "nouveau"
+    assert by_name["KRN-003"].consequence_of == "PCI-002"
+    assert by_name["KRN-008"].findings[0].message.startswith("Xid 48")

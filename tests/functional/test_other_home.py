@@ -62,8 +62,8 @@ def test_another_user_s_home(
     before = fingerprint(root.parent)
     for words in commands(root).values():
         assert envcheck(words) == 3
-        said = capsys.readouterr().err
-        assert f"HOME is {other}, which belongs to user " in said and "sudo -H" in said
+        errors = capsys.readouterr().err
+        assert f"HOME is {other}, which belongs to user " in errors and "sudo -H" in errors
     assert fingerprint(root.parent) == before
 
 
@@ -75,6 +75,6 @@ def test_a_home_that_is_not_there_is_not_made(
     before = fingerprint(root.parent)
     for words in commands(root).values():
         assert envcheck(words) == 3
-        said = capsys.readouterr().err
-        assert f"HOME is {missing}, which cannot be used: No such file or directory" in said
+        errors = capsys.readouterr().err
+        assert f"HOME is {missing}, which cannot be used: No such file or directory" in errors
     assert fingerprint(root.parent) == before

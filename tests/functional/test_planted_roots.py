@@ -113,8 +113,8 @@ def test_a_root_of_another_user_is_refused(
         ["install", "--mode", "wheel", "--path", str(root), "--yes"],
     ):
         assert envcheck(words) == 2, words
-        told = capfd.readouterr().err
-        assert f"{root / below}: belongs to user 4321" in told and "chown" in told
+        errors = capfd.readouterr().err
+        assert f"{root / below}: belongs to user 4321" in errors and "chown" in errors
     assert fingerprint(root) == before
 
 

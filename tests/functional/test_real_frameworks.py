@@ -37,17 +37,17 @@ def tensorflow_1(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tensorflow_1_15_imports(tensorflow_1: Path) -> None:
-    told = diagnose(tensorflow_1)
-    assert told["FRM-001"]["outcome"] == "pass"
-    assert "1.15.5" in told["FRM-001"]["detail"]
+    results = diagnose(tensorflow_1)
+    assert results["FRM-001"]["outcome"] == "pass"
+    assert "1.15.5" in results["FRM-001"]["detail"]
 
 
 def test_protobuf_that_is_too_new_is_the_cause_of_a_failed_import(
     tensorflow_1: Path,
 ) -> None:
     install(tensorflow_1, str(tensorflow_1 / "bin" / "python"), "protobuf==4.24.4")
-    told = diagnose(tensorflow_1)
-    assert told["FRM-001"]["outcome"] == "fail"
+    results = diagnose(tensorflow_1)
+    assert results["FRM-001"]["outcome"] == "fail"
 
 
 def test_tensorflow_2_says_what_it_was_built_with(tmp_path: Path) -> None:

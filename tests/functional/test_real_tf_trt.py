@@ -35,10 +35,10 @@ def on_library(folder: Path, version: int | None) -> SystemRun:
 @BOTH
 def test_engaged_on_a_stand_in(name: str, tmp_path: Path) -> None:
     run = on_standin(name, "engaged", tmp_path)
-    told = {one.name: one.evidence for one in run.trials}
-    assert told["graph"]["operations"] == 0
+    by_name = {one.name: one.evidence for one in run.trials}
+    assert by_name["graph"]["operations"] == 0
     for precision in ("FP32", "FP16"):
-        assert told[precision]["operations"] == told[precision]["engines"] == 1, run.trials
+        assert by_name[precision]["operations"] == by_name[precision]["engines"] == 1, run.trials
     answer = system_alone.judged("ACC-010", run)
     assert answer.outcome == "pass" and "FP16 (1 engine" in answer.detail
 

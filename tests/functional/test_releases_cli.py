@@ -45,7 +45,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(folder), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": "", **proxies}
 
 
-def told(*arguments: str | Path, **environment: str) -> str:
+def printed(*arguments: str | Path, **environment: str) -> str:
     result = envcheck("releases", *arguments, **environment)
     assert result.returncode == 0, result.stderr.decode()
     assert result.stderr == b""
@@ -53,11 +53,11 @@ def told(*arguments: str | Path, **environment: str) -> str:
 
 
 def read(*arguments: str | Path, **environment: str) -> Any:
-    return json.loads(told(*arguments, "--format", "json", **environment))
+    return json.loads(printed(*arguments, "--format", "json", **environment))
 
 
 def test_the_matrix_of_this_machine(home: dict[str, str]) -> None:
-    text = told(**home)
+    text = printed(**home)
     for stack in ("nvidia-tf1", "tensorflow", "tensorflow-cpu", "tensorflow1"):
         assert f"\n{stack} " in text
     assert max(map(len, text.splitlines())) <= 80

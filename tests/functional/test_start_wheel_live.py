@@ -46,8 +46,8 @@ def test_the_command_gets_what_activation_sets(tiny: Installed) -> None:
         ODD, f"1 unset {prefix(tiny)}", str(bin_python),
     ]  # fmt: skip
     assert (done.returncode, done.stderr) == (3, b"")
-    told = tiny.run("python", "-c", "import sys; print(sys.prefix)")
-    assert told.stdout.decode() == f"{prefix(tiny)}\n"
+    result = tiny.run("python", "-c", "import sys; print(sys.prefix)")
+    assert result.stdout.decode() == f"{prefix(tiny)}\n"
     own = tiny.envcheck("run", "-e", "TF_X=2", "-e", "NONE", "sh", "-c", "echo $TF_X ${NONE-unset}")
     assert own.stdout == b"2 unset\n"
 

@@ -46,11 +46,11 @@ def interpreter(minor: int | None, **changes: object) -> Interpreter:
 
 def output(*argv: str | Path, **variables: str) -> str:
     env = clean_environment(**variables)
-    told = subprocess.run(
+    result = subprocess.run(
         argv, capture_output=True, text=True, env=env, timeout=PATIENCE, check=False
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    return told.stdout.strip()
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout.strip()
 
 
 @pytest.mark.parametrize("minor", [*heavy(6, 7, 8), None])
@@ -87,5 +87,5 @@ def test_activation_sets_and_deactivation_unsets(tmp_path: Path, shell: str) -> 
     tell = f"'{sys.executable}' '{tmp_path}/told.py'"
     source = "." if shell == "sh" else "source"
     program = f"{source} '{directory}/bin/activate'\n{tell}\ndeactivate\n{tell}\n"
-    told = output(shell, "-c", program, TF_IT="the user's $HOME")
-    assert told.splitlines() == [ascii(value), ascii(None)]
+    result = output(shell, "-c", program, TF_IT="the user's $HOME")
+    assert result.splitlines() == [ascii(value), ascii(None)]

@@ -85,11 +85,11 @@ def install(directory: Path, files: Path, stack: Stack, *building: str) -> None:
 
 def say(directory: Path, expression: str) -> str:
     argv = [directory / "bin" / "python", "-c", f"print({expression})"]
-    told = subprocess.run(
+    result = subprocess.run(
         argv, capture_output=True, text=True, timeout=PATIENCE, env=clean_environment()
     )
-    assert told.returncode == 0, told.stderr
-    return told.stdout.strip()
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
 
 
 def tools(files: Path) -> str:

@@ -36,5 +36,5 @@ def test_torch_comes_from_pytorch_s_index_and_from_no_other(tmp_path: Path) -> N
         for path in own.glob("torch-*"):
             path.unlink()
         pytorch.refresh()
-        told = sentence(home.envcheck("install", "torch-cpu", *words, "--plan"), 4)
-        assert "has no torch" in told
+        text = sentence(home.envcheck("install", "torch-cpu", *words, "--plan"), 4)
+        assert "has no torch" in text

@@ -72,7 +72,7 @@ def test_installed_and_recorded(root: Path) -> None:
 
 @pytest.mark.parametrize("step", EVERY_STEP)
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "text"),
     [
         (lambda: CouldNotLook("the index is away", hint="look there"), "the index is away"),
         (lambda: OSError(errno.ENOSPC, "No space left", "/x"), "/x: No space left"),
@@ -80,12 +80,12 @@ def test_installed_and_recorded(root: Path) -> None:
     ],
 )
 def test_an_error_in_a_step_puts_everything_back(
-    root: Path, step: str, error: Callable[[], BaseException], said: str
+    root: Path, step: str, error: Callable[[], BaseException], text: str
 ) -> None:
     install(root, "1")
     with pytest.raises(PutBack) as caught:
         install(root, "2", **failing(step, error))
-    assert str(caught.value) == f"tiny 2 was not installed, and nothing has changed: {said}"
+    assert str(caught.value) == f"tiny 2 was not installed, and nothing has changed: {text}"
     assert holds(root) == "1"
     is_tidy(root, versions=1)
     assert not install(root, "2").already
@@ -120,11 +120,11 @@ def test_a_signal_in_a_step_undoes_it(root: Path, step: str, number: int, code: 
     def work() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         builder, judge = TinyBuilder("2", at), Judge(at=at)
-        install(root, "2", builder=builder, verify=judge, tell=told.write_text)
+        install(root, "2", builder=builder, verify=judge, tell=path.write_text)
 
-    told = root.parent / "told"
+    path = root.parent / "message"
     assert in_child(work) == code
-    assert "tiny 2 was not installed, and nothing has changed" in told.read_text()
+    assert "tiny 2 was not installed, and nothing has changed" in path.read_text()
     is_tidy(root, versions=1)
     assert holds(root) == "1"
 
@@ -153,9 +153,9 @@ def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.Mo
         remember(root)
 
     monkeypatch.setattr(roots, "remember", interrupted)
-    told = root.parent / "told"
-    assert in_child(lambda: install(root, "2", tell=told.write_text)) == 130
-    assert told.read_text() == "tiny 2 is installed: it was too late to stop"
+    path = root.parent / "message"
+    assert in_child(lambda: install(root, "2", tell=path.write_text)) == 130
+    assert path.read_text() == "tiny 2 is installed: it was too late to stop"
     assert runs(root) == "2"
     is_tidy(root, versions=2)
     assert Journal(Root(root).journal).entries()[-1].step == "done"
@@ -172,7 +172,7 @@ def test_back_and_forward(root: Path) -> None:
 
 
 def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    path = tmp_path / "message"
     entered, go_on = tmp_path / "entered", tmp_path / "go on"
 
     def at(step: str) -> None:
@@ -182,14 +182,14 @@ def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Pa
 
     def second() -> None:
         builder = TinyBuilder("1")
-        done = install(root, "1", builder=builder, tell=told.write_text)
+        done = install(root, "1", builder=builder, tell=path.write_text)
         assert done.already and builder.done == []
 
     one = start(lambda: install(root, "1", builder=TinyBuilder("1", at)))
     assert wait_for(entered.exists)
     two = start(second)
-    assert wait_for(told.exists)
-    sentence = told.read_text()
+    assert wait_for(path.exists)
+    sentence = path.read_text()
     assert f"process {one}, envcheck install tiny" in sentence and "waiting for" in sentence
     with pytest.raises(Cannot, match=f"process {one}"):
         install(root, "1", wait=0)
@@ -201,8 +201,8 @@ def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Pa
 def test_waiting_ends_by_control_c(root: Path) -> None:
     install(root, "1")
     with root_lock(Root(root), "a test"):
-        child = start(lambda: install(root, "2", tell=lambda said: (root / "told").touch()))
-        assert wait_for((root / "told").exists)
+        child = start(lambda: install(root, "2", tell=lambda _message: (root / "message").touch()))
+        assert wait_for((root / "message").exists)
         os.kill(child, signal.SIGINT)
         assert wait(child) == 130
 
@@ -217,7 +217,7 @@ def test_a_look_is_quick_and_imports_little(root: Path) -> None:
         "heavy = {'requests', 'virtualenv', 'packaging', 'rich', 'tomli_w', 'uv', 'filelock'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert said.stdout == "[]\n"
+    assert result.stdout == "[]\n"

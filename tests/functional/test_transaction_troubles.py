@@ -29,9 +29,9 @@ def root(tmp_path: Path) -> Path:
 def test_a_state_that_cannot_be_written_keeps_nothing_from_being_done(root: Path) -> None:
     places.state().parent.mkdir(parents=True)
     places.state().write_text("in the way")  # also root cannot write below a file
-    told = [install(root, "1").notes, install(root, "2").notes, install(root, "2").notes]
-    told.append(rollback(Root(root)).notes)
-    assert all(len(notes) == 1 and str(places.state()) in notes[0] for notes in told)
+    found = [install(root, "1").notes, install(root, "2").notes, install(root, "2").notes]
+    found.append(rollback(Root(root)).notes)
+    assert all(len(notes) == 1 and str(places.state()) in notes[0] for notes in found)
     assert runs(root) == "1"
     done = uninstall(Root(root))
     assert len(done.versions) == 2 and not root.exists()

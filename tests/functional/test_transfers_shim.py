@@ -37,10 +37,10 @@ class Ran:
     """What a system's process told."""
 
     def __init__(self, stdout: bytes, killed: bool) -> None:
-        heard = Reported(stdout)
-        self.run, self.done, self.killed = heard.run, heard.done, killed
-        self.begun = heard.stage
-        self.trials: Told = {one["name"]: one for one in heard.trials}
+        result = Reported(stdout)
+        self.run, self.done, self.killed = result.run, result.done, killed
+        self.begun = result.stage
+        self.trials: Told = {one["name"]: one for one in result.trials}
 
     def __getitem__(self, name: str) -> dict[str, Any]:
         """A trial's evidence."""
@@ -87,25 +87,25 @@ def ran(libraries: Path, tmp_path: Path) -> Runs:
 
 
 def test_memory_that_is_well(ran: Runs) -> None:
-    told = ran("memory")
-    assert told.done and {one["outcome"] for one in told.trials.values()} == {"ok"}
-    assert told["pattern"] == {"MiB": 24, "wrong": 0} == told["inverted pattern"]
-    assert told["device"] == {
+    result = ran("memory")
+    assert result.done and {one["outcome"] for one in result.trials.values()} == {"ok"}
+    assert result["pattern"] == {"MiB": 24, "wrong": 0} == result["inverted pattern"]
+    assert result["device"] == {
         "L2_MiB": 4.0,
         "free_MiB": 300,
         "instance": False,
         "integrated": False,
     }
     for way, mib in (("copy", 16), ("read", 8)):
-        assert told[way]["GB/s"] == pytest.approx(20.0, rel=0.01), way
-        assert told[way]["MiB"] == mib and told[way]["runs"] >= 3
+        assert result[way]["GB/s"] == pytest.approx(20.0, rel=0.01), way
+        assert result[way]["MiB"] == mib and result[way]["runs"] >= 3
 
 
 def test_memory_that_gives_back_something_else(ran: Runs) -> None:
-    told = ran("memory", wrong="memory")
-    assert told["pattern"]["wrong"] == 2 and told["pattern"]["bits"] == "0x0000000000000010"
-    assert len(told["pattern"]["where"]) == 1
-    first, last = (int(word, 16) for word in told["pattern"]["where"][0].split(" to "))
+    result = ran("memory", wrong="memory")
+    assert result["pattern"]["wrong"] == 2 and result["pattern"]["bits"] == "0x0000000000000010"
+    assert len(result["pattern"]["where"]) == 1
+    first, last = (int(word, 16) for word in result["pattern"]["where"][0].split(" to "))
     assert last - first == 3 * 8 - 1
 
 
@@ -117,43 +117,43 @@ def test_every_area_of_a_pattern_is_another(ran: Runs) -> None:
 
 
 def test_an_uncorrectable_error_stands_in_the_trial(ran: Runs) -> None:
-    told = ran("memory", ecc=1)
-    assert "CUDA_ERROR_ECC_UNCORRECTABLE" in told.trials["pattern"]["reason"]
-    assert told.done
+    result = ran("memory", ecc=1)
+    assert "CUDA_ERROR_ECC_UNCORRECTABLE" in result.trials["pattern"]["reason"]
+    assert result.done
 
 
 def test_little_memory_is_made_do_with(ran: Runs) -> None:
-    told = ran("memory", mib=3000, oom_mib=20)
-    assert told["pattern"] == {"MiB": 20, "wrong": 0} or (
-        told.trials["pattern"]["outcome"] == "out-of-memory"
+    result = ran("memory", mib=3000, oom_mib=20)
+    assert result["pattern"] == {"MiB": 20, "wrong": 0} or (
+        result.trials["pattern"]["outcome"] == "out-of-memory"
     )
-    assert told.trials["copy"]["outcome"] == "out-of-memory"
-    assert "CUDA_ERROR_OUT_OF_MEMORY" in told.trials["copy"]["reason"]
-    assert told.done
+    assert result.trials["copy"]["outcome"] == "out-of-memory"
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in result.trials["copy"]["reason"]
+    assert result.done
 
 
 # -- the link
 
 
 def test_links_that_are_well(ran: Runs) -> None:
-    told = ran("links")
-    assert told.done and told["round trip"] == {"MiB": 4, "wrong": 0}
-    assert told["pinned to the GPU"]["GB/s"] == pytest.approx(5.0, rel=0.01)
-    assert told["pinned from the GPU"]["GB/s"] == pytest.approx(4.0, rel=0.01)
-    assert told["pinned both ways"]["GB/s"] == pytest.approx(8.0, rel=0.01)
-    assert told["pageable to the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
-    assert told["pageable from the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
+    result = ran("links")
+    assert result.done and result["round trip"] == {"MiB": 4, "wrong": 0}
+    assert result["pinned to the GPU"]["GB/s"] == pytest.approx(5.0, rel=0.01)
+    assert result["pinned from the GPU"]["GB/s"] == pytest.approx(4.0, rel=0.01)
+    assert result["pinned both ways"]["GB/s"] == pytest.approx(8.0, rel=0.01)
+    assert result["pageable to the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
+    assert result["pageable from the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
 
 
 def test_a_link_that_damages_data(ran: Runs) -> None:
-    told = ran("links", wrong="link")
-    assert told["round trip"]["wrong"] == 2
-    assert told["round trip"]["where"] == ["byte 0x200000 to 0x200017 of the copy"]
+    result = ran("links", wrong="link")
+    assert result["round trip"]["wrong"] == 2
+    assert result["round trip"]["where"] == ["byte 0x200000 to 0x200017 of the copy"]
 
 
 def test_a_gpu_that_shares_the_host_s_memory_has_no_link(ran: Runs) -> None:
-    told = ran("links", integrated=1)
-    assert told.run["outcome"] == "not-applicable" and not told.trials
+    result = ran("links", integrated=1)
+    assert result.run["outcome"] == "not-applicable" and not result.trials
 
 
 # -- from GPU to GPU
@@ -163,27 +163,31 @@ ONE, OTHER = "0000:83:00.0", "0000:84:00.0"
 
 
 def test_peers_that_are_well(ran: Runs) -> None:
-    told = ran("peers", gpus=3)
-    assert told.done and len(told.trials) == 9
-    assert {one["outcome"] for one in told.trials.values()} == {"ok"}
+    result = ran("peers", gpus=3)
+    assert result.done and len(result.trials) == 9
+    assert {one["outcome"] for one in result.trials.values()} == {"ok"}
     direct, host = f"directly {ONE} to {OTHER}", f"by way of the host {ONE} to {OTHER}"
-    assert told[direct]["GB/s"] == pytest.approx(6.0, rel=0.01)
-    assert told[host]["GB/s"] == pytest.approx(3.0, rel=0.01)
-    assert (told[direct]["wrong"], told[direct]["wrong_read"], told[host]["wrong"]) == (0, 0, 0)
+    assert result[direct]["GB/s"] == pytest.approx(6.0, rel=0.01)
+    assert result[host]["GB/s"] == pytest.approx(3.0, rel=0.01)
+    assert (result[direct]["wrong"], result[direct]["wrong_read"], result[host]["wrong"]) == (
+        0,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize("how", ["peer", "load"])
 def test_direct_access_that_damages_data(ran: Runs, how: str) -> None:
-    told = ran("peers", gpus=2, wrong=how)
-    direct = told[f"directly {OTHER} to {ONE}"]
+    result = ran("peers", gpus=2, wrong=how)
+    direct = result[f"directly {OTHER} to {ONE}"]
     assert (direct["wrong"], direct["wrong_read"]) == ((2, 0) if how == "peer" else (0, 1))
-    assert told[f"by way of the host {ONE} to {OTHER}"]["wrong"] == 0
+    assert result[f"by way of the host {ONE} to {OTHER}"]["wrong"] == 0
 
 
 def test_no_direct_access(ran: Runs) -> None:
-    told = ran("peers", gpus=2, no_peer=1)
-    assert told.trials[f"directly {ONE} to {OTHER}"]["outcome"] == "not-supported"
-    assert told[f"by way of the host {ONE} to {OTHER}"]["GB/s"] > 0
+    result = ran("peers", gpus=2, no_peer=1)
+    assert result.trials[f"directly {ONE} to {OTHER}"]["outcome"] == "not-supported"
+    assert result[f"by way of the host {ONE} to {OTHER}"]["GB/s"] > 0
 
 
 def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:
@@ -203,8 +207,8 @@ def test_the_doctor_fails_a_gpu_whose_memory_is_wrong_and_a_replay_says_the_same
     shim = machine | QUICK | {"SHIM_WRONG": "memory"}
     asked = ("--only", "memory", "--format", "json")
     ended = envcheck("doctor", *asked, "--level", "deep", "--save", str(saved), **shim)
-    told = json.loads(ended.stdout)
-    checks = {one["code"]: one for one in told["results"] if one["area"] == "memory"}
+    report = json.loads(ended.stdout)
+    checks = {one["code"]: one for one in report["results"] if one["area"] == "memory"}
     assert ended.returncode == 1, ended.stderr.decode()
     assert "words of 8 bytes in" in checks["MEM-001"]["findings"][0]["message"]
     assert {code: one["outcome"] for code, one in checks.items()} == {

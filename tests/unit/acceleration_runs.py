@@ -47,7 +47,7 @@ def only(answer: CheckResult) -> Finding:
     return finding
 
 
-def told(finding: Finding) -> str:
+def full_text(finding: Finding) -> str:
     """All that a user reads of it."""
     assert finding.remedy is not None
     shown = [one.value for one in finding.evidence]

@@ -37,7 +37,7 @@ def judged_alone(snapshot: Snapshot, code: str) -> CheckResult:
     ]
 
 
-def told(check: CheckResult) -> str:
+def full_text(check: CheckResult) -> str:
     """All that a reader sees of a result."""
     words = [check.reason, check.detail, *[gap.reason for gap in check.unjudged]]
     for finding in check.findings:
@@ -54,8 +54,8 @@ def told(check: CheckResult) -> str:
 def assert_case(code: str, snapshot: Snapshot, outcome: str, words: str) -> None:
     """The check's outcome, the words that its reader must see, and what every finding owes them."""
     result = judged_alone(snapshot, code)
-    assert result.outcome == outcome, told(result)
-    assert words in told(result), told(result)
+    assert result.outcome == outcome, full_text(result)
+    assert words in full_text(result), full_text(result)
     for finding in result.findings:
         assert finding.evidence and finding.message.endswith(".")
         assert finding.remedy is not None and finding.remedy.text

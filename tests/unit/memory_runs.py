@@ -92,8 +92,8 @@ def with_runs(
 ) -> Snapshot:
     """The machine, on which these ran."""
     snapshot = machine(gpus, **sections)
-    told = Acceleration(systems=asked, runs=made)
-    document = msgspec.structs.replace(snapshot.machine, acceleration=ok(told, "run"))
+    found = Acceleration(systems=asked, runs=made)
+    document = msgspec.structs.replace(snapshot.machine, acceleration=ok(found, "run"))
     return msgspec.structs.replace(snapshot, machine=document)
 
 

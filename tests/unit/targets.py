@@ -78,7 +78,7 @@ def machine(
         )
         for position, one in enumerate(gpus)
     ]
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "host": Host(os_id="debian", libc="glibc", glibc="2.35", container=ABSENT, wsl=False),
         "pci": Pci(
             devices=[
@@ -97,7 +97,7 @@ def machine(
             init_code=0, driver_api_version=cuda, device_count=len(gpus), devices=devices
         ),
     }
-    return told | probes
+    return values | probes
 
 
 def bare_machine() -> dict[str, Any]:
@@ -198,8 +198,8 @@ def system_library(name: str, soname: str, version: str = "", **facts: Any) -> L
 def compiler_tool(kind: Any, place: Any, root: str, version: str = "") -> CompilerTool:
     name = {"ptxas": "bin/ptxas", "libdevice": "nvvm/libdevice/libdevice.10.bc"}[kind]
     path = f"{root}/ptxas" if place == "PATH" else f"{root}/{name}"
-    told = {"version": version} if version else {}
-    return CompilerTool(kind=kind, place=place, path=path, root=root, **told)  # type: ignore[arg-type]
+    values = {"version": version} if version else {}
+    return CompilerTool(kind=kind, place=place, path=path, root=root, **values)  # type: ignore[arg-type]
 
 
 def good_tools() -> list[CompilerTool]:

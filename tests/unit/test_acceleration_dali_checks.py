@@ -51,7 +51,7 @@ def result(*found: SystemRun) -> CheckResult:
     return diagnose(snapshot, checks=[check]).results[0]
 
 
-def said(result: CheckResult) -> str:
+def headline_of(result: CheckResult) -> str:
     (finding,) = result.findings
     assert finding.evidence and finding.remedy is not None and finding.message.endswith(".")
     return finding.headline
@@ -83,12 +83,12 @@ def test_wrong_images_and_pipelines_that_do_not_run_are_failures(
     trials: tuple[Any, ...], headline: str
 ) -> None:
     found = result(run(*trials))
-    assert (found.outcome, said(found)) == ("fail", headline)
+    assert (found.outcome, headline_of(found)) == ("fail", headline)
 
 
 def test_a_driver_that_is_too_old_for_it_is_named_in_the_remedy() -> None:
-    told = result(run(trial("gpu", "error", "CUDA driver version is insufficient"), control()))
-    assert "for a CUDA that the driver knows" in told.findings[0].remedy.text  # type: ignore[union-attr]
+    found = result(run(trial("gpu", "error", "CUDA driver version is insufficient"), control()))
+    assert "for a CUDA that the driver knows" in found.findings[0].remedy.text  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_a_driver_that_is_too_old_for_it_is_named_in_the_remedy() -> None:
     ],
 )
 def test_without_evidence_it_could_not_run(found: SystemRun, outcome: str, reason: str) -> None:
-    told = result(found)
-    assert (told.outcome, told.reason) == (outcome, reason)
+    answer = result(found)
+    assert (answer.outcome, answer.reason) == (outcome, reason)
 
 
 def test_plugin_loads_into_tensorflow_or_has_a_reason() -> None:
@@ -127,7 +127,7 @@ def test_plugin_loads_into_tensorflow_or_has_a_reason() -> None:
     assert found.outcome == "pass" and "its plugin loads into TensorFlow 2.15.1" in found.detail
     broken = "NotFoundError: libdali_tf_current.so: undefined symbol: _ZN10tensorflow8OpKernel"
     found = result(run(trial()), plugin(loads("error", broken, ())))
-    assert said(found).endswith("into TensorFlow 2.15.1: it is built for another TensorFlow")
+    assert headline_of(found).endswith("into TensorFlow 2.15.1: it is built for another TensorFlow")
     found = result(run(trial()), plugin(loads(libraries=())))
     assert "(no library of it was loaded)" in found.findings[0].message
     without = plugin(outcome="not-applicable", reason="nvidia-dali-tf-plugin is not installed")

@@ -24,7 +24,7 @@ def result(snapshot: Snapshot, code: str = SUM) -> CheckResult:
     return diagnose(snapshot, checks=found).results[0]
 
 
-def said(result: CheckResult) -> str:
+def headline_of(result: CheckResult) -> str:
     """The first sentence of its one finding, which owes its reader evidence and a remedy."""
     (finding,) = result.findings
     assert finding.evidence and finding.remedy is not None
@@ -72,13 +72,13 @@ def test_without_evidence_it_could_not_run(trials: tuple[Any, ...], reason: str)
 def test_wrong_sum_is_a_failure_and_says_where() -> None:
     wrong = trial(wrong=3, wrong_in=["rank 1, float32: 3 of 1048576"])
     found = result(machine(wrong, alone()))
-    assert (found.outcome, said(found)) == ("fail", "NCCL's sums are wrong")
+    assert (found.outcome, headline_of(found)) == ("fail", "NCCL's sums are wrong")
     assert "(rank 1, float32: 3 of 1048576)" in found.findings[0].message
     cured = result(machine(wrong, alone(), trial(P2P_OFF)))
-    assert said(cured).endswith(", but not without direct transfers between the GPUs")
+    assert headline_of(cured).endswith(", but not without direct transfers between the GPUs")
     assert f"export {P2P_OFF}" in cured.findings[0].remedy.commands  # type: ignore[union-attr]
     still = result(machine(wrong, alone(), trial(P2P_OFF, wrong=3)))
-    assert said(still) == "NCCL's sums are wrong"
+    assert headline_of(still) == "NCCL's sums are wrong"
     assert result(machine(trial(), alone(), trial(NVLS_OFF, wrong=1))).outcome == "fail"
     assert result(machine(trial(), alone(), broken("x", name=NVLS_OFF))).outcome == "pass"
 
@@ -86,12 +86,12 @@ def test_wrong_sum_is_a_failure_and_says_where() -> None:
 def test_hang_is_a_failure_and_says_at_what() -> None:
     hung = trial(**HUNG, stages=["rank 0: sum", "rank 1: sum"])
     found = result(machine(hung, alone()))
-    assert (found.outcome, said(found)) == ("fail", "NCCL hangs between the GPUs")
+    assert (found.outcome, headline_of(found)) == ("fail", "NCCL hangs between the GPUs")
     assert "hangs between 8 GPUs in the first all-reduce" in found.findings[0].message
     cured = result(machine(hung, alone(), trial(P2P_OFF)))
-    assert said(cured).endswith("but not without direct transfers between the GPUs")
+    assert headline_of(cured).endswith("but not without direct transfers between the GPUs")
     died = trial(outcome="crashed", reason="its process died")
-    assert said(result(machine(died, alone()))) == "NCCL crashes between the GPUs"
+    assert headline_of(result(machine(died, alone()))) == "NCCL crashes between the GPUs"
 
 
 CAUSES = [
@@ -120,20 +120,20 @@ def test_known_cause_is_named_in_the_first_sentence(warning: str, headline: str)
     host = Host(os_id="ubuntu", shm_total_mib=64, container="docker")
     h200 = gpus("NVIDIA H200", 8, 18, fabric_state="Completed", fabric_status="Success")
     found = result(machine(broken(warning), alone(), on=h200, host=host))
-    assert found.outcome == "fail" and said(found).startswith(headline)
+    assert found.outcome == "fail" and headline_of(found).startswith(headline)
 
 
 def test_multicast_is_the_cause_where_it_works_without() -> None:
     warning = "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401"
     found = result(machine(broken(warning), alone(), trial(NVLS_OFF)))
-    assert said(found).endswith("without it the sum is right")
+    assert headline_of(found).endswith("without it the sum is right")
     still = result(machine(broken(warning), alone(), broken(warning, name=NVLS_OFF)))
-    assert said(still) == "NCCL fails between the GPUs"
+    assert headline_of(still) == "NCCL fails between the GPUs"
 
 
 def test_error_of_no_known_cause_quotes_what_nccl_warns_of() -> None:
     found = result(machine(broken("it broke", others=["/usr/lib/libnccl.so.2"]), alone()))
-    assert (found.outcome, said(found)) == ("fail", "NCCL fails between the GPUs")
+    assert (found.outcome, headline_of(found)) == ("fail", "NCCL fails between the GPUs")
     assert 'ncclSystemError ("it broke"); the target has 2 of them' in found.findings[0].message
 
 
@@ -142,9 +142,9 @@ def test_error_of_no_known_cause_quotes_what_nccl_warns_of() -> None:
 
 def test_what_eight_gpus_reach_is_shown() -> None:
     fast = trial(algorithm="NVLS", bus_32_mib=276.0, bus_1024_mib=463.6, algorithm_1024_mib="NVLS")
-    told = result(machine(fast, alone(), trial(NVLS_OFF, bus_1024_mib=360.0)), RATE)
-    assert told.outcome == "pass"
-    assert told.detail == (
+    found = result(machine(fast, alone(), trial(NVLS_OFF, bus_1024_mib=360.0)), RATE)
+    assert found.outcome == "pass"
+    assert found.detail == (
         "463.6 GB/s with 1 GiB, NVLS over P2P/CUMEM; 360 GB/s with 1 GiB without NVLS"
     )
 
@@ -177,30 +177,33 @@ def test_far_below_the_links_or_what_others_reach_is_a_warning(
 ) -> None:
     there = gpus(name, number, links, pcie_gen_max=4, pcie_width=16)
     ran = machine(trial(ranks=number, **evidence), alone(number), on=there)
-    told = result(ran, RATE)
-    assert told.outcome == ("warn" if slow else "pass")
+    found = result(ran, RATE)
+    assert found.outcome == ("warn" if slow else "pass")
     if slow:
-        assert said(told).startswith("NCCL is slow between the GPUs: ")
+        assert headline_of(found).startswith("NCCL is slow between the GPUs: ")
 
 
 def test_the_way_round_by_the_host_is_named_with_the_setting_that_asks_for_it() -> None:
     off = {"settings": ["NCCL_P2P_DISABLE=1"], "transports": ["SHM"], "bus_1024_mib": 400.0}
     asked = network(settings=[setting("NCCL_P2P_DISABLE", "1", "/etc/nccl.conf")])
-    told = result(machine(trial(**off), alone(), network=asked), RATE)
-    assert said(told) == "NCCL goes over SHM, since NCCL_P2P_DISABLE=1 is set"
-    assert "18 NVLinks of each GPU stay unused" in told.findings[0].message
-    assert told.findings[0].remedy.commands == ["sudoedit /etc/nccl.conf"]  # type: ignore[union-attr]
+    found = result(machine(trial(**off), alone(), network=asked), RATE)
+    assert headline_of(found) == "NCCL goes over SHM, since NCCL_P2P_DISABLE=1 is set"
+    assert "18 NVLinks of each GPU stay unused" in found.findings[0].message
+    assert found.findings[0].remedy.commands == ["sudoedit /etc/nccl.conf"]  # type: ignore[union-attr]
     plain = gpus("NVIDIA GeForce RTX 4090", 2, pcie_gen_max=4, pcie_width=16)
     host = trial(ranks=2, transports=["SHM"], bus_1024_mib=9.0)  # GeForce has no other way
     assert result(machine(host, alone(2), on=plain), RATE).outcome == "pass"
     socket = trial(ranks=2, transports=["NET/Socket"], bus_1024_mib=9.0)
-    assert said(result(machine(socket, alone(2), on=plain), RATE)) == "NCCL goes over NET/Socket"
+    assert (
+        headline_of(result(machine(socket, alone(2), on=plain), RATE))
+        == "NCCL goes over NET/Socket"
+    )
 
 
 @pytest.mark.parametrize("trials", [(trial(wrong=1, bus_32_mib=9.0),), (trial(),), ()])
 def test_no_rate_of_a_sum_that_is_wrong_or_was_not_timed(trials: tuple[Any, ...]) -> None:
-    told = result(machine(*trials, alone()), RATE)
-    assert told.outcome == "could-not-run"
+    found = result(machine(*trials, alone()), RATE)
+    assert found.outcome == "could-not-run"
 
 
 NAMES = [

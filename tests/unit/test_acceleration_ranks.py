@@ -24,8 +24,8 @@ class _Result:
 class _Child:
     """Of a rank: what it has said, and whether it is over."""
 
-    def __init__(self, said: bytes = b"", over: bool = False) -> None:
-        self.said = said
+    def __init__(self, output: bytes = b"", over: bool = False) -> None:
+        self.output = output
         self.result = _Result() if over else None
         self.stopped = False
 
@@ -33,8 +33,8 @@ class _Child:
         return self.result
 
     def new_stdout(self) -> bytes:
-        said, self.said = self.said, b""
-        return said
+        output, self.output = self.output, b""
+        return output
 
     def stop(self) -> None:
         self.stopped = True
@@ -82,7 +82,7 @@ def test_the_seconds_of_ranks_begin_when_all_have_imported_their_framework() -> 
     time.sleep(0.001)
     wait.look()
     assert not first.stopped and not writer.begun
-    second.said = _ready(2.5, framework_version="2.15.1")
+    second.output = _ready(2.5, framework_version="2.15.1")
     wait.look()
     time.sleep(0.001)
     wait.look()

@@ -43,7 +43,7 @@ def read(stdout: bytes) -> tuple[SystemReader, Worker]:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[tuple[SystemWriter, Any]]:
+def written(tmp_path: Path) -> Iterator[tuple[SystemWriter, Any]]:
     """A writer, and a function: what a parent has read of it."""
     file = tmp_path / "out"
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT)
@@ -51,9 +51,9 @@ def told(tmp_path: Path) -> Iterator[tuple[SystemWriter, Any]]:
     os.close(descriptor)
 
 
-def only(heard: SystemReader) -> SystemTrial:
+def only(result: SystemReader) -> SystemTrial:
     """Its one trial, as a Snapshot holds it."""
-    (trial,) = msgspec.convert(json.loads(json.dumps(heard.trials)), list[SystemTrial])
+    (trial,) = msgspec.convert(json.loads(json.dumps(result.trials)), list[SystemTrial])
     return trial
 
 
@@ -105,12 +105,12 @@ class Unspeakable:
     ],
 )
 def test_evidence_is_what_a_snapshot_can_hold(
-    told: tuple[SystemWriter, Any], value: Any, expected: Any
+    written: tuple[SystemWriter, Any], value: Any, expected: Any
 ) -> None:
-    teller, heard = told
+    teller, read_back = written
     with teller.trial("a") as trial:
         trial["x"] = value
-    found = only(heard()).evidence["x"]
+    found = only(read_back()).evidence["x"]
     assert found == expected and type(found) is type(expected)
 
 
@@ -135,28 +135,28 @@ def test_evidence_is_what_a_snapshot_can_hold(
     ],
 )
 def test_what_a_trial_raises_is_its_outcome_and_the_next_one_runs(
-    told: tuple[SystemWriter, Any], error: Exception, outcome: str, reason: str | None
+    written: tuple[SystemWriter, Any], error: Exception, outcome: str, reason: str | None
 ) -> None:
-    teller, heard = told
+    teller, read_back = written
     with teller.trial("a") as trial:
         trial["before"] = 1
         raise error
     with teller.trial("b", control=True):
         pass
-    first, second = msgspec.convert(heard().trials, list[SystemTrial])
+    first, second = msgspec.convert(read_back().trials, list[SystemTrial])
     assert (first.name, first.outcome, first.evidence) == ("a", outcome, {"before": 1})
     assert first.reason == (first.reason if reason is None else reason)
     assert len(first.reason) <= LENGTH
     assert (second.name, second.outcome, second.control) == ("b", "ok", True)
 
 
-def test_what_one_process_tells_is_bounded(told: tuple[SystemWriter, Any]) -> None:
-    teller, heard = told
+def test_what_one_process_tells_is_bounded(written: tuple[SystemWriter, Any]) -> None:
+    teller, read_back = written
     for _ in range(20):
         with teller.trial("a") as trial:
             for key in range(200):
                 trial[f"k{key}"] = "x" * 1000
-    found = heard()
+    found = read_back()
     assert found.full and len(json.dumps(found.trials)) <= records.TOTAL
     assert len(found.trials[0]["evidence"]) == records.KEYS
 

@@ -85,7 +85,7 @@ class Process:
         return self.result
 
     def new_stdout(self) -> bytes:
-        due = [said for at, said in self.script if at <= self.clock() - self.began]
+        due = [step for at, step in self.script if at <= self.clock() - self.began]
         del self.script[: len(due)]
         return b"".join(due)
 
@@ -142,7 +142,7 @@ class Made:
             patience,
             self.clock,
         )
-        self.runner.run(([gpu(0)], ""), lambda *told: self.progress.append(told), self.clock.pause)
+        self.runner.run(([gpu(0)], ""), lambda *step: self.progress.append(step), self.clock.pause)
 
     def runs(self, document: str = "target") -> list[facts.SystemRun]:
         section = self.documents[document]["acceleration"]
@@ -151,8 +151,8 @@ class Made:
         return list(found.runs)
 
 
-def one_run(monkeypatch: pytest.MonkeyPatch, script: Script, **said: Any) -> facts.SystemRun:
-    (run,) = Made(monkeypatch, {"made": script}, [system("made", **said)]).runs()
+def one_run(monkeypatch: pytest.MonkeyPatch, script: Script, **options: Any) -> facts.SystemRun:
+    (run,) = Made(monkeypatch, {"made": script}, [system("made", **options)]).runs()
     return run
 
 
@@ -297,8 +297,8 @@ def test_names_are_redacted_in_evidence_reasons_and_logs() -> None:
     section = {"outcome": "ok", "facts": {"systems": ["nccl"], "runs": [run]}}
     target = dict(document("live", "path:/t"), acceleration=section)
     redactor = Redactor("bigbox", "margaret", "/home/margaret", [("", "tesla", "")])
-    told = msgspec.json.encode(redactor.redact({"machine": machine, "target": target})).decode()
-    assert "bigbox" not in told and "margaret" not in told
-    assert '"gpu":"tesla"' in told, "a word of this field is no user's name"
+    report = msgspec.json.encode(redactor.redact({"machine": machine, "target": target})).decode()
+    assert "bigbox" not in report and "margaret" not in report
+    assert '"gpu":"tesla"' in report, "a word of this field is no user's name"
     whole, _values = snapshot({"machine": machine, "target": target}, keep=True)
     assert load(msgspec.json.encode(whole)).target is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from acceleration_runs import only, result, run, told, trial
+from acceleration_runs import full_text, only, result, run, trial
 
 from envcheck.facts.acceleration import SystemRun, SystemTrial
 from envcheck.facts.target import Environment
@@ -54,7 +54,7 @@ def test_engines_of_another_tensorrt_are_a_warning(version: str) -> None:
     finding = only(result(CODE, trt(LINKED, other, GRAPH, *ALL)))
     assert finding.level == "warn"
     assert f"TensorRT {version} is loaded, and TensorFlow is linked with 8.6.1" in finding.headline
-    assert "tensorrt==8.6.1" in told(finding)
+    assert "tensorrt==8.6.1" in full_text(finding)
 
 
 def test_the_wrong_tensorrt_refuses_to_convert() -> None:
@@ -69,7 +69,7 @@ def test_the_wrong_tensorrt_refuses_to_convert() -> None:
         "TF-TRT is on and runs nothing in TensorRT (FP32, FP16): TensorRT 8.5.3 is loaded, and "
         "TensorFlow is linked with 8.6.1"
     )
-    assert "tensorrt==8.6.1" in told(finding)
+    assert "tensorrt==8.6.1" in full_text(finding)
 
 
 def test_operations_without_engines() -> None:
@@ -78,7 +78,7 @@ def test_operations_without_engines() -> None:
     assert finding.headline.endswith("(FP32, FP16): no engine is built")
     finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *none, log=[FELL_BACK])))
     assert "no engine is built: INTERNAL: Failed to build TensorRT engine" in finding.headline
-    assert FELL_BACK in told(finding)
+    assert FELL_BACK in full_text(finding)
     chip = (
         "E tf2tensorrt/utils/trt_logger.cc:42] Target GPU SM 120 is not supported by this TensorRT"
     )
@@ -96,7 +96,7 @@ def test_nothing_is_converted() -> None:
     given = Environment(variables={"TF_TRT_OP_DENYLIST": "Conv2D,Relu"})
     finding = only(result(CODE, one, environment=given))
     assert "TF_TRT_OP_DENYLIST=Conv2D,Relu is set" in finding.headline
-    assert "unset TF_TRT_OP_DENYLIST" in told(finding)
+    assert "unset TF_TRT_OP_DENYLIST" in full_text(finding)
 
 
 @pytest.mark.parametrize(("name", "good", "bad"), [("FP32", 0.004, 0.006), ("FP16", 0.05, 0.07)])

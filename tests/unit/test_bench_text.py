@@ -25,8 +25,8 @@ def report(*rows: RowResult, **changes: Any) -> tuple[BenchReport, BenchResult]:
 
 
 def shown(*rows: RowResult, width: int = 120, **changes: Any) -> str:
-    told, found = report(*rows, **changes)
-    return bench.render(told, found, MACHINE, width=width)
+    result, found = report(*rows, **changes)
+    return bench.render(result, found, MACHINE, width=width)
 
 
 def every_state() -> list[RowResult]:
@@ -71,8 +71,8 @@ def test_a_row_has_all_that_the_table_is_for() -> None:
 @pytest.mark.parametrize("width", (60, 80, 120))
 @pytest.mark.parametrize("utf8", [True, False])
 def test_no_line_is_wider_than_the_terminal(width: int, utf8: bool) -> None:
-    told, found = report(*every_state())
-    text = bench.render(told, found, MACHINE, width=width, utf8=utf8)
+    result, found = report(*every_state())
+    text = bench.render(result, found, MACHINE, width=width, utf8=utf8)
     lines = text.splitlines()
     assert not [
         line for line in lines if cell_len(line) > width and not line.startswith("envcheck ")

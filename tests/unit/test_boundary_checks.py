@@ -102,11 +102,11 @@ def test_the_remedy_is_the_engine_s_own(engine: str, engines: list[Engine], word
 
 def test_an_engine_that_injected_nothing() -> None:
     lost = {"cuda": no_libcuda(), "nvml": no_nvml(12), "kernel": Kernel(device_nodes=[])}
-    told = results(both(**lost))
-    finding = only(told["BND-003"])
+    result = results(both(**lost))
+    finding = only(result["BND-003"])
     assert "brought no libcuda" in finding.message and "nvidia.com/gpu=all" in commands(finding)
-    assert told["BND-002"].consequence_of == "BND-003"
-    assert told["BND-004"].outcome == told["BND-005"].outcome == "skipped"
+    assert result["BND-002"].consequence_of == "BND-003"
+    assert result["BND-004"].outcome == result["BND-005"].outcome == "skipped"
 
 
 # BND-004: which libcuda
@@ -114,10 +114,10 @@ def test_an_engine_that_injected_nothing() -> None:
 
 def test_a_compat_copy_that_cuda_starts_with_is_legitimate() -> None:
     """Row 12 of failure-modes.md is about the same path where it does not work."""
-    told = both(cuda=cuda(*GPUS, path=COMPAT, version="560.35.03"))
-    result = results(told)["BND-004"]
+    found = both(cuda=cuda(*GPUS, path=COMPAT, version="560.35.03"))
+    result = results(found)["BND-004"]
     assert result.outcome == "pass" and "forward compatibility" in result.detail
-    everything = {r.code: r.outcome for r in diagnose(told).results}
+    everything = {r.code: r.outcome for r in diagnose(found).results}
     assert "fail" not in everything.values()
 
 
@@ -155,8 +155,8 @@ def test_a_stub() -> None:
 
 def test_nvml_alone_that_lost_them_is_enough() -> None:
     """A CUDA that runs already goes on; the next one does not start."""
-    told = judge("BND-005", RUNNING, nvml=no_nvml(999))
-    assert "has lost its GPUs" in only(told).message
+    verdict = judge("BND-005", RUNNING, nvml=no_nvml(999))
+    assert "has lost its GPUs" in only(verdict).message
 
 
 def test_libraries_without_device_nodes() -> None:

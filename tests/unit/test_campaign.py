@@ -76,13 +76,13 @@ def begin(at: float, mode: str, stage: str = "bits") -> tuple[float, Any]:
     return at, [BEGUN, {"stage": stage, "of": mode}]
 
 
-def told(at: float, mode: str, setting: str = "", **facts: Any) -> tuple[float, Any]:
+def ran(at: float, mode: str, setting: str = "", **facts: Any) -> tuple[float, Any]:
     found = {"mode": mode, "setting": setting, "outcome": "ok", **facts}
     return at, [BEGUN, {"result": found, "of": records.key(mode, setting)}]
 
 
-def facts(at: float, **told: Any) -> tuple[float, Any]:
-    return at, [{"result": told, "of": records.RUN}]
+def facts(at: float, **values: Any) -> tuple[float, Any]:
+    return at, [{"result": values, "of": records.RUN}]
 
 
 def escaped(at: float, reason: str) -> tuple[float, Any]:
@@ -123,7 +123,7 @@ class Trial:
         }
 
     def mode(self, mode: str) -> dict[str, Any]:
-        (found,) = [told for told in self.run["modes"] if told["mode"] == mode]
+        (found,) = [text for text in self.run["modes"] if text["mode"] == mode]
         return dict(found)
 
     def asked(self, key: str) -> list[Any]:
@@ -140,8 +140,8 @@ def job(level: str = "L0", modes: str = "fp32 fp16", **seed: Any) -> Job:
 
 
 def test_a_hang_costs_the_mode_that_was_announced() -> None:
-    first = [told(1, "fp32", call="fma"), begin(1, "fp32", "rate")]
-    second = [begin(1, "fp16"), told(2, "fp16"), (2.0, DONE)]
+    first = [ran(1, "fp32", call="fma"), begin(1, "fp32", "rate")]
+    second = [begin(1, "fp16"), ran(2, "fp16"), (2.0, DONE)]
     trial = Trial(job(), (first, None), (second, (2.0, 0)))
     assert trial.outcomes == {"fp32": "timeout", "fp16": "ok"}
     assert trial.mode("fp32")["call"] == "fma", "what was told before is kept"
@@ -161,7 +161,7 @@ def test_a_hang_costs_the_mode_that_was_announced() -> None:
 )
 def test_a_death_costs_the_mode_that_was_announced(status: int, outcome: str, reason: str) -> None:
     death = [begin(1, "fp32")] + ([escaped(1, "ValueError: no")] if status == 4 else [])
-    rest = [begin(0, "fp16"), told(1, "fp16"), (1.0, DONE)]
+    rest = [begin(0, "fp16"), ran(1, "fp16"), (1.0, DONE)]
     trial = Trial(job(), (death, (1.0, status), "chatter"), (rest, (1.0, 0)))
     assert trial.outcomes == {"fp32": outcome, "fp16": "ok"}
     assert trial.mode("fp32")["reason"] == reason
@@ -177,7 +177,7 @@ def test_a_start_that_fails_is_not_tried_again() -> None:
 
 
 def test_cupti_may_cost_the_names_and_nothing_else() -> None:
-    first = [told(0, "fp32", hardware={"opcodes": {"FFMA": 3}}), told(0, "fp16")]
+    first = [ran(0, "fp32", hardware={"opcodes": {"FFMA": 3}}), ran(0, "fp16")]
     trial = Trial(job(), ([*first, begin(0, "fp32", "names")], (1.0, -11)))
     assert trial.outcomes == {"fp32": "ok", "fp16": "ok"}
     names = trial.mode("fp32")["hardware"]["kernel_names"]
@@ -217,13 +217,13 @@ def two_parts() -> Job:
 def test_both_processes_of_a_framework_are_one_run() -> None:
     first = [
         facts(0, variables={"XLA_FLAGS": "a"}, framework_version="2.9", seconds=1),
-        told(0, "fp32", "default"),
-        told(0, "fp16", "half"),
+        ran(0, "fp32", "default"),
+        ran(0, "fp16", "half"),
         (0.0, DONE),
     ]
     second = [
         facts(0, variables={"NVIDIA_TF32_OVERRIDE": "0"}, library="/lib"),
-        told(0, "fp32", "control"),
+        ran(0, "fp32", "control"),
         (0.0, DONE),
     ]
     trial = Trial(two_parts(), (first, (0.0, 0)), (second, (0.0, 0)))
@@ -248,9 +248,9 @@ class Stage:
         ) | collected.document("live", "machine")
         self.documents = {"machine": self.machine, "target": None}
         if target:
-            told = collected.document("live", "path:/env")
+            result = collected.document("live", "path:/env")
             loader = {"outcome": "timeout", "seconds": 1.0, "reason": "no answer"}
-            self.documents["target"] = told | {"loader": loader}
+            self.documents["target"] = result | {"loader": loader}
         self.clock = Clock()
         self.calls: list[dict[str, Any]] = []
         self.running: list[Fake] = []
@@ -285,9 +285,9 @@ class Stage:
         return self
 
     def section(self, document: str = "machine") -> Any:
-        told = self.documents[document]
-        assert told is not None
-        return msgspec.convert(json.loads(json.dumps(told["micro_kernels"])), Probe[MicroKernels])
+        result = self.documents[document]
+        assert result is not None
+        return msgspec.convert(json.loads(json.dumps(result["micro_kernels"])), Probe[MicroKernels])
 
 
 def raw(**probes: Any) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def raw(**probes: Any) -> dict[str, Any]:
 
 def well(call: dict[str, Any]) -> Any:
     left = [mode for mode in call["modes"] if mode not in call["skip"]]
-    return [*(told(0, mode) for mode in left), (1.0, DONE)], (1.0, 0)
+    return [*(ran(0, mode) for mode in left), (1.0, DONE)], (1.0, 0)
 
 
 def hang(call: dict[str, Any]) -> Any:

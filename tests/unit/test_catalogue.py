@@ -25,6 +25,6 @@ def test_a_stack_is_called_as_its_file_and_refers_to_what_there_is(name: str) ->
 def test_a_constraint_binds_a_package_once_and_leaves_something(name: str) -> None:
     stack = load(name)
     for release in stack.releases:
-        said = [Requirement(text) for text in release.constraints]
-        twice = [(r.name, str(r.marker)) for r in said]
+        found = [Requirement(text) for text in release.constraints]
+        twice = [(r.name, str(r.marker)) for r in found]
         assert len(twice) == len(set(twice)), release.release

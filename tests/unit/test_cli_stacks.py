@@ -72,6 +72,6 @@ def test_contradictions_are_one_sentence(
     capsys: pytest.CaptureFixture[str], line: str, sentence: str
 ) -> None:
     assert run(line.split()) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert sentence in told[0]
-    assert len(told) <= 2 and all(line.startswith("hint: ") for line in told[1:])
+    errors = capsys.readouterr().err.splitlines()
+    assert sentence in errors[0]
+    assert len(errors) <= 2 and all(line.startswith("hint: ") for line in errors[1:])

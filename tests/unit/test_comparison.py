@@ -27,9 +27,9 @@ from envcheck.facts.view import SnapshotView
 
 def of(snapshot: Snapshot) -> dict[tuple[str, str], str]:
     found = attributes(SnapshotView(snapshot))
-    told = {(one.key, one.device): one.value for one in found}
-    assert len(told) == len(found), "a key and a device are there once"
-    return told
+    by_name = {(one.key, one.device): one.value for one in found}
+    assert len(by_name) == len(found), "a key and a device are there once"
+    return by_name
 
 
 def figures(snapshot: Snapshot) -> list[Measurement]:
@@ -43,8 +43,8 @@ def test_a_fault_of_one_gpu_is_that_gpu_s() -> None:
 
 
 def test_what_is_not_there_is_none_and_what_nobody_told_is_left_out() -> None:
-    told = of(machine(host=host(cpu_model=ABSENT, kernel=ABSENT)))
-    assert told["machine.cpu", ""] == "none"
+    result = of(machine(host=host(cpu_model=ABSENT, kernel=ABSENT)))
+    assert result["machine.cpu", ""] == "none"
     nothing = of(Snapshot(schema=SCHEMA, redacted=True, machine=document()))
     assert nothing == {}
 
@@ -74,8 +74,8 @@ def test_variables_of_one_machine_or_one_job_are_no_settings() -> None:
     target = msgspec.structs.replace(
         target, environment=ok(Environment(variables=variables), "environ")
     )
-    told = of(msgspec.structs.replace(whole(), target=target))
-    settings = {key for key, _device in told if key.startswith("settings.")}
+    result = of(msgspec.structs.replace(whole(), target=target))
+    settings = {key for key, _device in result if key.startswith("settings.")}
     assert {key for key in settings if not key.startswith("settings.tensorflow.")} == {
         "settings.NCCL_DEBUG"
     }

@@ -44,7 +44,7 @@ def jax(*tools: CompilerTool, version: str = "0.4.35", cuda: str = "12.6") -> di
     return {"tensorflow": None, "jax": facts}
 
 
-def told(result: CheckResult) -> str:
+def full_text(result: CheckResult) -> str:
     (finding,) = result.findings
     assert finding.remedy is not None
     return "\n".join([finding.message, finding.remedy.text, *finding.remedy.commands])
@@ -79,7 +79,7 @@ def test_an_old_tensorflow_is_warned_where_xla_is_asked_for_or_missed() -> None:
     )
     missed = judge(good_snapshot(tensorflow=logged), "FRM-008", "framework")
     assert (asked_for.outcome, missed.outcome) == ("warn", "warn")
-    assert "nvidia-cuda-nvcc-cu11" in told(missed) and "XLA_FLAGS" in told(missed)
+    assert "nvidia-cuda-nvcc-cu11" in full_text(missed) and "XLA_FLAGS" in full_text(missed)
 
 
 def test_a_toolkit_aside_is_named_instead_of_installing() -> None:
@@ -87,18 +87,18 @@ def test_a_toolkit_aside_is_named_instead_of_installing() -> None:
         compiler_tool("ptxas", "aside", "/usr/local/cuda-12.6", "12.6.85"),
         compiler_tool("libdevice", "aside", "/usr/local/cuda-12.6"),
     ]
-    words = told(on("FRM-008", *aside))
+    words = full_text(on("FRM-008", *aside))
     assert "XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda-12.6" in words
     assert "pip install" not in words
 
 
 def test_jax_cannot_do_without() -> None:
     result = judge(good_snapshot(**jax()), "FRM-008", "framework")
-    assert result.outcome == "fail" and "nvidia-cuda-nvcc-cu12" in told(result)
+    assert result.outcome == "fail" and "nvidia-cuda-nvcc-cu12" in full_text(result)
     found = jax(*good_tools(), cuda="12.5")
     assert judge(good_snapshot(**found), "FRM-008", "framework").outcome == "pass"
     cuda13 = judge(good_snapshot(**jax(version="0.8.0", cuda="13.0")), "FRM-008", "framework")
-    assert "nvidia-nvvm" in told(cuda13)
+    assert "nvidia-nvvm" in full_text(cuda13)
 
 
 def test_an_old_ptxas_first_on_path() -> None:
@@ -109,10 +109,10 @@ def test_an_old_ptxas_first_on_path() -> None:
     ]
     result = judge(good_snapshot(**jax(old, *newer)), "FRM-008", "framework")
     assert result.outcome == "fail"
-    assert f"export PATH='{WHEEL}/bin':\"$PATH\"" in told(result)
-    assert "pip install" not in told(result)
+    assert f"export PATH='{WHEEL}/bin':\"$PATH\"" in full_text(result)
+    assert "pip install" not in full_text(result)
     alone = judge(good_snapshot(**jax(old, newer[1])), "FRM-008", "framework")
-    assert "nvidia-cuda-nvcc-cu12" in told(alone)
+    assert "nvidia-cuda-nvcc-cu12" in full_text(alone)
     ancient = compiler_tool("ptxas", "PATH", "/usr/local/cuda-8.0/bin", "8.0.61")
     of_2021 = jax(ancient, version="0.2.13", cuda="11.1")
     of_2021["jax"] = msgspec.structs.replace(of_2021["jax"], settings={"jaxlib": "0.1.67"})

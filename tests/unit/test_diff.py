@@ -120,8 +120,8 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diff", "-", "-"]) == 2
     assert run(["diff", well, ill, "--level", "deep"]) == 2
     assert run(["diff", well, ill, "--output", well]) == 2
-    told = capsys.readouterr().err
-    assert "No such file" in told and "one of the two only" in told and "with B" in told
+    errors = capsys.readouterr().err
+    assert "No such file" in errors and "one of the two only" in errors and "with B" in errors
 
 
 def test_json_obeys_its_schema_and_stdin_is_one_of_the_two(

@@ -24,9 +24,9 @@ def first(result: CheckResult, outcome: str) -> str:
 
 @EACH
 def test_what_is_exact_and_lacking_in_its_control_is_engaged(system: str) -> None:
-    said = first(judged(system, well(system), control(system)), "pass")
-    assert "TensorFlow 2.15.1" in said and "on the CPU" in said
-    assert "sum 138 of 138" in said if system == "parameter-servers" else "sum 3 of 3" in said
+    text = first(judged(system, well(system), control(system)), "pass")
+    assert "TensorFlow 2.15.1" in text and "on the CPU" in text
+    assert "sum 138 of 138" in text if system == "parameter-servers" else "sum 3 of 3" in text
 
 
 @EACH
@@ -40,8 +40,8 @@ def test_a_control_that_failed_or_shows_the_same_proves_nothing(system: str) -> 
     }
     name, _evidence = CONTROLS[system]
     for broken in (bad(name, "ValueError: x"), control(system, **same[system])):
-        said = first(judged(system, well(system), broken), "could-not-run")
-        assert "came to nothing" in said
+        text = first(judged(system, well(system), broken), "could-not-run")
+        assert "came to nothing" in text
     first(judged(system, well(system)), "could-not-run")
 
 
@@ -49,10 +49,10 @@ def test_a_control_that_failed_or_shows_the_same_proves_nothing(system: str) -> 
 def test_a_trial_that_failed_could_not_run_and_says_why(system: str) -> None:
     name, _evidence = TRIALS[system]
     for outcome in ("error", "timeout", "crashed", "out-of-memory", "not-supported"):
-        said = first(
+        text = first(
             judged(system, bad(name, "ValueError: so", outcome), control(system)), "could-not-run"
         )
-        assert "ValueError: so" in said
+        assert "ValueError: so" in text
     first(judged(system, control(system)), "could-not-run")
 
 
@@ -141,8 +141,8 @@ def test_horovod_built_without_nccl_is_not_engaged_between_gpus(
 
 def test_horovod_built_with_nccl_and_not_using_it_is_told() -> None:
     ranks = well("horovod", nccl=True)
-    said = first(judged("horovod", ranks, control("horovod"), **GPUS), "fail")
-    assert "over Gloo, though NCCL is built in" in said
+    text = first(judged("horovod", ranks, control("horovod"), **GPUS), "fail")
+    assert "over Gloo, though NCCL is built in" in text
     silent = well("horovod", nccl=True, operations=None)
-    said = first(judged("horovod", silent, control("horovod"), **GPUS), "could-not-run")
-    assert "timeline does not name" in said
+    text = first(judged("horovod", silent, control("horovod"), **GPUS), "could-not-run")
+    assert "timeline does not name" in text

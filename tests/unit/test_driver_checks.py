@@ -141,8 +141,8 @@ CASES = {
 def test_who_can_bring_the_whole_document(origin: str, words: str) -> None:
     found = machine(nvidia_smi=smi([gpu()], cut=True))
     changed = replace(found.machine, origin=origin)
-    told = results(replace(found, machine=changed), ("driver",))
-    (finding,) = told["DRV-011"].findings
+    result = results(replace(found, machine=changed), ("driver",))
+    (finding,) = result["DRV-011"].findings
     assert words in "; ".join(finding.remedy.commands)  # type: ignore[union-attr]
 
 
@@ -162,6 +162,6 @@ def test_inside_a_container_no_module_is_reloaded() -> None:
         (result,) = (r for r in diagnose(snap).results if r.code == "DRV-002")
         (finding,) = result.findings
         assert finding.remedy is not None
-        told = "\n".join(finding.remedy.commands)
-        assert words in told and "on the host: nvidia-smi" in told
-        assert "modprobe" not in told and "reboot" not in told
+        text = "\n".join(finding.remedy.commands)
+        assert words in text and "on the host: nvidia-smi" in text
+        assert "modprobe" not in text and "reboot" not in text

@@ -85,7 +85,7 @@ def test_no_check_crashes_where_a_probe_failed(name: str, section: str, fate: st
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "means"),
+    ("text", "code", "means"),
     [
         (
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
@@ -95,9 +95,9 @@ def test_no_check_crashes_where_a_probe_failed(name: str, section: str, fate: st
     ],
 )
 def test_what_nvidia_smi_printed_in_a_documents_place_is_judged(
-    said: str, code: str, means: str
+    text: str, code: str, means: str
 ) -> None:
-    found = snapshot(nvidia_smi=NvidiaSmi(message=said, gpus=ERROR))
+    found = snapshot(nvidia_smi=NvidiaSmi(message=text, gpus=ERROR))
     found = msgspec.structs.replace(
         found, machine=msgspec.structs.replace(found.machine, origin="nvidia-smi")
     )

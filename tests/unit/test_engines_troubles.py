@@ -30,16 +30,16 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("engine", "said", "hint"), SAID)
-def test_an_engine_s_words_are_shown_with_what_helps(engine: str, said: str, hint: str) -> None:
-    words, advice = explained(engine, said)
-    assert words.rstrip(".") in " ".join(said.split())
+@pytest.mark.parametrize(("engine", "text", "hint"), SAID)
+def test_an_engine_s_words_are_shown_with_what_helps(engine: str, text: str, hint: str) -> None:
+    words, advice = explained(engine, text)
+    assert words.rstrip(".") in " ".join(text.split())
     assert hint in advice and "{" not in advice
 
 
 def test_words_that_nobody_knows_are_the_engines_own_last_ones_and_safe() -> None:
-    said = "Trying to pull x...\nError: \x1b[31mit\u202e went wrong\n\n"
-    sentence, hint = explained("podman", said)
+    text = "Trying to pull x...\nError: \x1b[31mit\u202e went wrong\n\n"
+    sentence, hint = explained("podman", text)
     assert "went wrong" in sentence and sentence.isprintable() and not hint
     assert explained("podman", "") == ("no output", "")
 

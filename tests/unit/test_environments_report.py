@@ -74,23 +74,23 @@ def test_where_nothing_is_in_use_the_way_out_is_a_command() -> None:
     cut_off = msgspec.structs.replace(container(), in_use=False, status="unfinished")
     whole = msgspec.structs.replace(cut_off, status="verified")
 
-    def told(*versions: VersionState, **changes: object) -> list[str]:
+    def rendered(*versions: VersionState, **changes: object) -> list[str]:
         states = listed(status="nothing in use", current="", versions=list(versions), **changes)
         return environments.listing(states).splitlines()
 
-    assert told(cut_off)[-2:] == [
+    assert rendered(cut_off)[-2:] == [
         "Nothing in it can be used: install again, or remove it:",
         "envcheck uninstall ngc-tf1",
     ]
-    assert told()[-2:] == [
+    assert rendered()[-2:] == [
         "Nothing in it can be used: install again, or remove it:",
         "envcheck uninstall ngc-tf1",
     ]
-    assert told(cut_off, whole, name="/data/a b")[-2:] == [
+    assert rendered(cut_off, whole, name="/data/a b")[-2:] == [
         "No version is in use. This puts the newest one back:",
         "envcheck rollback '/data/a b'",
     ]
-    assert "envcheck uninstall" not in " ".join(told(cut_off, at_work="process 12"))
+    assert "envcheck uninstall" not in " ".join(rendered(cut_off, at_work="process 12"))
 
 
 def test_what_was_removed_names_the_images() -> None:

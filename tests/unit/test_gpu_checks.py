@@ -8,7 +8,7 @@ from build import gpu_snapshot, snapshot
 from h100 import ABSENT, ADDRESSES, NOT_SUPPORTED, VICTIM, gpu, machine, nvml, with_fault
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged import assert_case, judged_alone, results, told
+from judged import assert_case, full_text, judged_alone, results
 from msgspec.structs import replace
 
 from envcheck.facts.gpu import Gpu, LostGpu
@@ -85,7 +85,7 @@ def test_a_driver_without_a_gpu_is_skipped() -> None:
 def test_a_gpu_that_cannot_be_opened() -> None:
     lost = LostGpu(index=1, error="no", code=4)
     result = judged_alone(machine([gpu(0)], nvml=nvml([gpu(0)], lost=[lost])), "GPU-001")
-    assert result.outcome == "warn" and "usermod -aG" in told(result)
+    assert result.outcome == "warn" and "usermod -aG" in full_text(result)
 
 
 def test_the_kernels_log_is_evidence_for_a_lost_gpu() -> None:
@@ -93,7 +93,7 @@ def test_the_kernels_log_is_evidence_for_a_lost_gpu() -> None:
     event = KernelEvent(kind="xid", text=text, xid=79, pci_address=ADDRESSES[VICTIM])
     lost = LostGpu(index=3, error="GPU is lost", code=15, pci_address=ADDRESSES[VICTIM])
     broken = snapshot(nvml=nvml([], lost=[lost]), kernel=KernelFacts(log=[event]))
-    assert text in told(judged_alone(broken, "GPU-001"))
+    assert text in full_text(judged_alone(broken, "GPU-001"))
 
 
 _VALUES = {
@@ -126,7 +126,7 @@ def test_whatever_the_driver_says_no_check_crashes(facts: dict[str, object]) -> 
 def test_a_full_gpu_names_the_variable_that_is_not_set() -> None:
     full = machine([gpu(memory_used_mib=80000)])
     target = targets.good_target(environment=Environment(variables={}))
-    assert "TF_FORCE_GPU_ALLOW_GROWTH=true" in told(
+    assert "TF_FORCE_GPU_ALLOW_GROWTH=true" in full_text(
         judged_alone(replace(full, target=target), "GPU-016")
     )
 

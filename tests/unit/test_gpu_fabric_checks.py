@@ -15,7 +15,7 @@ from h100 import (
     pci_device,
     with_fault,
 )
-from judged import assert_case, judged_alone, told
+from judged import assert_case, full_text, judged_alone
 
 from envcheck.collector.nvml import labels
 from envcheck.facts.gpu import NvLink
@@ -48,8 +48,8 @@ def links(up: int, **errors: int) -> list[NvLink]:
 
 def card(index: int, **changes: Any) -> Any:
     """An A100 in a slot, with three bridges to another one."""
-    told = {"name": "NVIDIA A100 80GB PCIe", "nvlinks": links(12), **NO_FABRIC}
-    return gpu(index, **{**told, **changes})
+    values = {"name": "NVIDIA A100 80GB PCIe", "nvlinks": links(12), **NO_FABRIC}
+    return gpu(index, **{**values, **changes})
 
 
 NO_SWITCH = Pci(devices=[pci_device(address) for address in ADDRESSES])
@@ -96,10 +96,10 @@ def test_case(name: str) -> None:
 def test_the_fabrics_remedy_names_the_drivers_version() -> None:
     stopped = machine(all_gpus(fabric_state="In Progress"), kernel=services(fabricmanager=False))
     result = judged_alone(stopped, "GPU-012")
-    assert "nvidia-fabricmanager-535" in told(result)
+    assert "nvidia-fabricmanager-535" in full_text(result)
     result = judged_alone(with_fault(fabric_state="In Progress"), "GPU-012")
-    assert "systemctl restart nvidia-fabricmanager" in told(result)
-    assert "a minute or two" in told(result)
+    assert "systemctl restart nvidia-fabricmanager" in full_text(result)
+    assert "a minute or two" in full_text(result)
     assert ADDRESSES[VICTIM] in result.findings[0].subject
 
 

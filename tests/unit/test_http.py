@@ -53,16 +53,16 @@ def test_what_is_not_tried_again(error: HttpError) -> None:
     assert len(tried) == 1
 
 
-def wait(said: str) -> float:
-    return HttpError("later", headers={"Retry-After": said}).wait
+def wait(text: str) -> float:
+    return HttpError("later", headers={"Retry-After": text}).wait
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     ["soon", "²", "", "-1", "9" * 5000, "Fri, 31 Dec 99999 23:59:59 GMT", "1e9", "\x00", "٣"],
 )
-def test_a_retry_after_that_is_none(said: str) -> None:
-    assert 0 <= wait(said) <= 21600
+def test_a_retry_after_that_is_none(text: str) -> None:
+    assert 0 <= wait(text) <= 21600
 
 
 def wrapped(inner: BaseException) -> requests.ConnectionError:
@@ -72,7 +72,7 @@ def wrapped(inner: BaseException) -> requests.ConnectionError:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (wrapped(u3.NewConnectionError(None, SECRET)), "cannot be connected to"),  # type: ignore[arg-type]
         (requests.ConnectTimeout(SECRET), "cannot be connected to"),
@@ -93,10 +93,10 @@ def wrapped(inner: BaseException) -> requests.ConnectionError:
         (ValueError(SECRET), "cut the connection"),
     ],
 )
-def test_exceptions_become_sentences_without_secrets(error: Exception, said: str) -> None:
+def test_exceptions_become_sentences_without_secrets(error: Exception, expected: str) -> None:
     found = errors.of_exception(SECRET, error)
     text = f"{found} {found.hint} {found.args}"
-    assert said in text and "index.example" in text
+    assert expected in text and "index.example" in text
     assert not [secret for secret in ("pass%40", "pass@", "user:", "hidden") if secret in text]
     assert found.exit_code == ExitCode.COULD_NOT_LOOK
 

@@ -70,13 +70,13 @@ def test_every_row_is_judged_by_its_own_columns(gpu: str, driver: str) -> None:
         candidate = one(fit, row["release"])
         refusals = [r for r in candidate.refusals if r.kind != "capability"]
         notes = [note for note in candidate.notes if "compat libcuda" in note]
-        told = {
+        expected = {
             "yes": ([], 0),
             "compat": ([], 1),
             "no": (["driver"], 0),
             "not known": (["not-known"], 0),
         }[by_hand(row, driver, gpu)]
-        assert ([refusal.kind for refusal in refusals], len(notes)) == told, row["release"]
+        assert ([refusal.kind for refusal in refusals], len(notes)) == expected, row["release"]
         for refusal in refusals:
             assert refusal.overridable is (refusal.kind == "not-known")
 

@@ -61,13 +61,13 @@ def test_no_room_is_refused_by_name(changes: dict[str, Any], words: str) -> None
 def test_the_steps_in_their_order() -> None:
     plan = planned()
     assert [step.name for step in plan.steps] == ["resolve", "fetch", "wire", "verify", "swap"]
-    told = sentences(plan)
-    assert plan.manifest in told["resolve"] and plan.reference in told["resolve"]
-    assert told["fetch"] == "fetch 2 layers from the registry with podman"
-    assert told["wire"] == "check that the GPUs get in: by CDI (/etc/cdi/nvidia.yaml)"
-    assert "must pass FRM-001, FRM-002" in told["verify"]
+    text = sentences(plan)
+    assert plan.manifest in text["resolve"] and plan.reference in text["resolve"]
+    assert text["fetch"] == "fetch 2 layers from the registry with podman"
+    assert text["wire"] == "check that the GPUs get in: by CDI (/etc/cdi/nvidia.yaml)"
+    assert "must pass FRM-001, FRM-002" in text["verify"]
 
 
 def test_what_where_and_why_and_the_question_stand_on_one_screen() -> None:
-    told = plan_text.render(planned(), alone=False)
-    assert len([*told.splitlines(), "", "Go on? [Y/n]"]) <= 24
+    text = plan_text.render(planned(), alone=False)
+    assert len([*text.splitlines(), "", "Go on? [Y/n]"]) <= 24

@@ -75,9 +75,9 @@ def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
             f"{SECOND}nvidia-tensorflow/": LOGIN,
         }
     )
-    said = opened(session=session).answers()
-    assert said.startswith("the nvidia index does not answer: first.example cannot be reached; ")
-    assert "https://second.example/simple/ has no file of nvidia-tensorflow" in said
+    result = opened(session=session).answers()
+    assert result.startswith("the nvidia index does not answer: first.example cannot be reached; ")
+    assert "https://second.example/simple/ has no file of nvidia-tensorflow" in result
     with pytest.raises(CouldNotLook) as caught:
         opened(session=session).url("nvidia")
     for way in ("--index NAME=URL", "--stack tensorflow", "container"):
@@ -87,9 +87,9 @@ def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
 def test_credentials_are_used_and_never_said() -> None:
     url = "https://user:secret@a.example"
     session = Session({})
-    said = opened(f"nvidia={url}", session=session).answers()
+    result = opened(f"nvidia={url}", session=session).answers()
     assert session.asked[0][0] == f"{url}/nvidia-tensorflow/"
-    assert "a.example" in said and "secret" not in said
+    assert "a.example" in result and "secret" not in result
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,10 @@ def test_a_healthy_machine_gives_no_alarm() -> None:
     found = healthy(
         driver_flavour="open", reboot_required=False, module_files=[same], runfile_installer=ABSENT
     )
-    told = {code: r.outcome for code, r in results(found, AREAS).items() if code.startswith("KRN")}
-    assert told and set(told.values()) == {"pass"}
+    outcomes = {
+        code: r.outcome for code, r in results(found, AREAS).items() if code.startswith("KRN")
+    }
+    assert outcomes and set(outcomes.values()) == {"pass"}
 
 
 # KRN-001
@@ -138,8 +140,8 @@ def test_a_sandbox_that_hides_the_modules() -> None:
             log=[event("nvidia: version magic 'a' should be 'b'", "module-error")],
         ),
     )
-    told = results(found, AREAS)
-    assert not [code for code, result in told.items() if result.findings]
+    answer = results(found, AREAS)
+    assert not [code for code, result in answer.items() if result.findings]
 
 
 # KRN-002
@@ -185,8 +187,8 @@ def test_secure_boot_is_dealt_with_where_the_machine_is(facts: dict[str, Any], w
     )
     finding = only(judge(found, "KRN-002"))
     assert finding.remedy is not None
-    told = "\n".join([finding.remedy.text, *finding.remedy.commands])
-    assert words in told
+    text = "\n".join([finding.remedy.text, *finding.remedy.commands])
+    assert words in text
 
 
 # KRN-006
@@ -366,9 +368,9 @@ def test_the_table_of_flavours_has_no_gap() -> None:
 
 
 def failed_start(text: str, lists: bool) -> Snapshot:
-    told = KernelEvent(kind="nvrm", text=text, pci_address=ADDRESS)
+    event = KernelEvent(kind="nvrm", text=text, pci_address=ADDRESS)
     gpus = [h100.gpu(n) for n in range(h100.COUNT) if lists or n != h100.VICTIM]
-    return h100.machine(gpus, host=BARE, kernel=h100.kernel(log=[told]))
+    return h100.machine(gpus, host=BARE, kernel=h100.kernel(log=[event]))
 
 
 @pytest.mark.parametrize(
@@ -384,12 +386,12 @@ def test_a_gpu_that_could_not_be_started(text: str, words: str) -> None:
 
 
 def test_a_gpu_for_a_virtual_machine_need_not_start() -> None:
-    told = KernelEvent(kind="nvrm", text=f"nvidia: probe of {ADDRESS} failed", pci_address=ADDRESS)
+    event = KernelEvent(kind="nvrm", text=f"nvidia: probe of {ADDRESS} failed", pci_address=ADDRESS)
     devices = [
         h100.pci_device(a, driver="vfio-pci" if a == ADDRESS else "nvidia") for a in h100.ADDRESSES
     ]
     gpus = [h100.gpu(n) for n in range(h100.COUNT) if n != h100.VICTIM]
-    found = h100.machine(gpus, host=BARE, pci=Pci(devices=devices), kernel=h100.kernel(log=[told]))
+    found = h100.machine(gpus, host=BARE, pci=Pci(devices=devices), kernel=h100.kernel(log=[event]))
     assert judge(found, "KRN-013").outcome == "pass"
 
 

@@ -104,8 +104,8 @@ def test_a_gpu_that_does_not_say_what_it_needs_fails() -> None:
     ],
 )
 def test_lines_that_are_no_alarm(line: str) -> None:
-    told = results(machine(LOADED, f"[ 99.0] {line}"), AREAS)
-    assert {code: told[code].outcome for code in ("KRN-008", "KRN-013", "KRN-014", "KRN-015")} == {
+    result = results(machine(LOADED, f"[ 99.0] {line}"), AREAS)
+    assert {code: result[code].outcome for code in ("KRN-008", "KRN-013", "KRN-014", "KRN-015")} == {
         "KRN-008": "pass", "KRN-013": "pass", "KRN-014": "pass", "KRN-015": "pass",
     }  # fmt: skip
 

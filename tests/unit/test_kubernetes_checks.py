@@ -126,8 +126,8 @@ def test_the_library_and_cgroup_v2(
     result = of_engines("CTR-008", host, cli_version=version, **changes)
     assert result.outcome == outcome
     if outcome == "warn":
-        told = commands(only(result))
-        assert "apt install -y nvidia-container-toolkit" in told
+        command_lines = commands(only(result))
+        assert "apt install -y nvidia-container-toolkit" in command_lines
 
 
 def spec(path: str) -> CdiSpec:

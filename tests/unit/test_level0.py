@@ -66,19 +66,19 @@ class Memory:
 
 class Teller:
     def __init__(self) -> None:
-        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.sent: list[tuple[str, dict[str, Any]]] = []
 
     def run(self, **facts: Any) -> None:
-        self.told.append(("run", facts))
+        self.sent.append(("run", facts))
 
     def begin(self, mode: str, stage: str) -> None:
-        self.told.append(("begin", {mode: stage}))
+        self.sent.append(("begin", {mode: stage}))
 
     def mode(self, **facts: Any) -> None:
-        self.told.append(("mode", facts))
+        self.sent.append(("mode", facts))
 
     def done(self) -> None:
-        self.told.append(("done", {}))
+        self.sent.append(("done", {}))
 
 
 class Driver(Memory):
@@ -126,7 +126,7 @@ def test_a_mode_that_fails_is_told_and_a_dead_context_ends_the_process(
               "pynvml": None, "pci_address": None, "uuid": None}  # fmt: skip
     with pytest.raises(Ended, match="3"):
         level0.run(params, teller)
-    modes = {facts["mode"]: facts for kind, facts in teller.told if kind == "mode"}
+    modes = {facts["mode"]: facts for kind, facts in teller.sent if kind == "mode"}
     assert {mode: facts["outcome"] for mode, facts in modes.items()} == {
         "fp32": "error",
         "int8": "not-supported",
@@ -137,11 +137,11 @@ def test_a_mode_that_fails_is_told_and_a_dead_context_ends_the_process(
     monkeypatch.setattr(Driver, "alive", lambda self: True)
     teller = Teller()
     level0.run(params, teller)
-    assert teller.told[0] == ("run", {"name": "a GPU", "clock_max_mhz": 1000.0})
+    assert teller.sent[0] == ("run", {"name": "a GPU", "clock_max_mhz": 1000.0})
 
 
 @pytest.mark.parametrize(
-    ("linked", "loaded", "told"),
+    ("linked", "loaded", "result"),
     [
         ("as it is", True, ("bytes", None)),
         ("for its chip", True, ("bytes", 209)),  # the linker leaves out what a chip alone has
@@ -150,7 +150,7 @@ def test_a_mode_that_fails_is_told_and_a_dead_context_ends_the_process(
     ],
 )
 def test_a_kernel_comes_by_the_first_way_that_the_driver_knows(
-    linked: str, loaded: bool, told: Any
+    linked: str, loaded: bool, result: Any
 ) -> None:
     class Linker(Driver):
         capability = (9, 0)
@@ -167,11 +167,11 @@ def test_a_kernel_comes_by_the_first_way_that_the_driver_knows(
 
     level = level0._Level0.__new__(level0._Level0)
     level._driver = Linker()
-    if isinstance(told, str):
-        with pytest.raises(NotSupported, match=told):
+    if isinstance(result, str):
+        with pytest.raises(NotSupported, match=result):
             level._load("fp8")
         return
     product, program, module, failure = level._load("fp8")
     assert product.target == "sm_90a" and module == "module"
     found = "bytes" if program == b"bytes" else "PTX"
-    assert (found, failure and failure.code) == told
+    assert (found, failure and failure.code) == result

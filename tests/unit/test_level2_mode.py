@@ -46,9 +46,9 @@ def test_the_override_stands_above_a_switch_that_does_not_move() -> None:
 
 def test_timing_alternates_with_fp32_and_is_told_in_full() -> None:
     adapter = FakeAdapter()
-    told = measured(adapter, settings=["half"], modes=["fp16"])
-    assert told.stages == [("fp16/half", "bits"), ("fp16/half", "rate")]
-    rate = told.modes["fp16/half"]["rate"]
+    result = measured(adapter, settings=["half"], modes=["fp16"])
+    assert result.stages == [("fp16/half", "bits"), ("fp16/half", "rate")]
+    rate = result.modes["fp16/half"]["rate"]
     timed = adapter.log[3:]  # after one of each to know how long they take, and a batch to warm up
     assert timed == ["7 fp32 switch-off False", "25 fp16 half False"] * rate["runs"]
     assert rate["runs"] == 9 == rate["clock_mhz"]  # a sample in each, none with FP32

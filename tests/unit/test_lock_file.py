@@ -103,7 +103,7 @@ HASH = GOOD.packages[0].file.sha256
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("packages = [\n  1 2\n]", "pylock.toml:2:5: the lock is not valid TOML"),
         (TEXT.replace('lock-version = "1.0"', 'lock-version = "2.0"'), "reads version 1.0"),
@@ -126,9 +126,9 @@ HASH = GOOD.packages[0].file.sha256
         ),
     ],
 )
-def test_a_broken_lock_is_told_where(text: str, told: str, tmp_path: Path) -> None:
+def test_a_broken_lock_is_told_where(text: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "pylock.toml"
     path.write_text(text)
     with pytest.raises(UsageError) as caught:
         pylock.read(path)
-    assert told in str(caught.value) and str(path) in str(caught.value)
+    assert expected in str(caught.value) and str(path) in str(caught.value)

@@ -37,7 +37,7 @@ def test_the_proxy_that_grpc_would_take(environ: dict[str, str], variable: str) 
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("result", "words"),
     [
         (None, ""),
         ("", ""),
@@ -55,8 +55,8 @@ def test_the_proxy_that_grpc_would_take(environ: dict[str, str], variable: str) 
         ),
     ],
 )
-def test_a_tf_config_is_told_without_its_addresses(told: str | None, words: str) -> None:
-    assert loopback.config({} if told is None else {"TF_CONFIG": told}) == words
+def test_a_tf_config_is_told_without_its_addresses(result: str | None, words: str) -> None:
+    assert loopback.config({} if result is None else {"TF_CONFIG": result}) == words
 
 
 def test_a_proxy_for_another_address_of_this_machine() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from h100 import ADDRESSES, COUNT, gpu, mig_instance, nvml
-from judged import told
+from judged import full_text
 from memory_runs import (
     SYSTEMS,
     both,
@@ -138,8 +138,8 @@ SLOW_LINK = both(*[set_(f"pinned {way} the GPU", gb_s=9.0) for way in ("to", "fr
 )
 def test_each_state_and_cause(code: str, made: list[SystemRun], outcome: str, words: str) -> None:
     result = judged(with_runs(made), code)
-    assert result.outcome == outcome, told(result)
-    assert words in told(result), told(result)
+    assert result.outcome == outcome, full_text(result)
+    assert words in full_text(result), full_text(result)
     for finding in result.findings:
         assert finding.evidence and finding.subjects and finding.headline
         assert finding.message.endswith((".", ")")) and finding.remedy is not None
@@ -161,7 +161,7 @@ def test_a_share_of_a_gpu_is_held_against_nothing(
     link = changed("links", both(SLOW_LINK, set_("pageable to the GPU", gb_s=1.0)))
     for made, code in ((slow, "MEM-002"), (link, "MEM-003")):
         result = judged(with_runs(made, gpus, **sections), code)
-        assert result.outcome == "pass" and "not judged" in result.detail, told(result)
+        assert result.outcome == "pass" and "not judged" in result.detail, full_text(result)
 
 
 def test_a_link_that_nobody_saw_is_taken_from_the_facts() -> None:
@@ -169,7 +169,7 @@ def test_a_link_that_nobody_saw_is_taken_from_the_facts() -> None:
     for name in ("pinned to the GPU", "pinned from the GPU"):
         trials[name] = trial(name, gb_s=9.0, mib=64)
     result = judged(with_runs([run("links", trials)], each(1)), "MEM-003")
-    assert "generation 5 x16" in told(result) and result.outcome == "warn"
+    assert "generation 5 x16" in full_text(result) and result.outcome == "warn"
     blind = each(1, pcie_gen_max=None or gpu().pcie_replays, pcie_width=16)
     assert judged(with_runs([run("links", trials)], blind), "MEM-003").outcome == "pass"
 
@@ -199,7 +199,7 @@ def pcie_pairs(level: str, rate: float, odd: float) -> Snapshot:
 def test_pairs_over_pcie(level: str, rate: float, odd: float, words: str) -> None:
     result = judged(pcie_pairs(level, rate, odd), "MEM-005")
     assert result.outcome == ("warn" if words else "pass")
-    assert words in told(result), told(result)
+    assert words in full_text(result), full_text(result)
 
 
 # -- what was not asked for, or is not there

@@ -48,14 +48,14 @@ def words(result: CheckResult) -> str:
 def test_each_reason_has_its_remedy(line: str, message: str, command: str) -> None:
     built_by = "The kernel was built by: x86_64-linux-gnu-gcc-13 (Ubuntu 13.2.0) 13.2.0"
     logs = [BuildLog(path=PATH, kernel=NOW, lines=[built_by, line])]
-    told = words(judged(build_logs=logs))
-    assert message in told and command in told and f"less {PATH}" in told
+    text = words(judged(build_logs=logs))
+    assert message in text and command in text and f"less {PATH}" in text
 
 
 def test_headers_that_are_there_are_not_installed_again() -> None:
     assert "linux-headers" not in words(judged())
-    told = words(judged(headers=[RELEASE]))
-    assert "headers are not installed" in told and "apt install linux-headers-$(uname -r)" in told
+    text = words(judged(headers=[RELEASE]))
+    assert "headers are not installed" in text and "apt install linux-headers-$(uname -r)" in text
 
 
 def test_the_running_kernels_modules_are_gone() -> None:
@@ -80,6 +80,6 @@ def file(**facts: Any) -> ModuleFile:
 def test_uvm_is_loaded_where_it_is_on_disk_and_installed_where_it_is_not() -> None:
     assert "modprobe nvidia-uvm" in words(uvm(module_files=[file(uvm=True)]))
     assert "modprobe nvidia-uvm" in words(uvm(module_files=[file()]))
-    told = words(uvm(module_files=[file(uvm=False)]))
-    assert "not on disk" in told and "apt install --reinstall nvidia-dkms-535" in told
-    assert "modprobe" not in told
+    text = words(uvm(module_files=[file(uvm=False)]))
+    assert "not on disk" in text and "apt install --reinstall nvidia-dkms-535" in text
+    assert "modprobe" not in text

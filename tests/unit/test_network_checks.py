@@ -9,7 +9,7 @@ import networks
 import pytest
 import targets
 from build import document, ok
-from judged import results, told
+from judged import full_text, results
 from msgspec.structs import replace
 from networks import ETH0, LO, adapter, interface, port, setting
 from whole import kernel, whole
@@ -53,8 +53,8 @@ def test_networks_that_are_well(name: str, gpus: int) -> None:
         listed = [h100.gpu(n) for n in range(gpus)]
         snapshot = whole(network=networks.WELL[name](), nvml=h100.nvml(listed), nvidia_smi=None)
     for result in results(snapshot, AREAS).values():
-        assert not result.findings, told(result)
-        assert "crashed" not in told(result)
+        assert not result.findings, full_text(result)
+        assert "crashed" not in full_text(result)
 
 
 # NET-001
@@ -278,7 +278,7 @@ def gpudirect(flavour: str, release: str, *modules: str, **changes: Any) -> Snap
 )
 def test_gpudirect_rdma(snapshot: Snapshot, outcome: str) -> None:
     result = judge(snapshot, "NET-006")
-    assert result.outcome == outcome, told(result)
+    assert result.outcome == outcome, full_text(result)
     if outcome == "warn":
         assert "sudo modprobe nvidia-peermem" in commands(result)
 

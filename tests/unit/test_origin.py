@@ -59,8 +59,8 @@ def test_each_from_its_own_index_passes() -> None:
 
 
 def test_a_claimed_name_from_another_index_is_refused() -> None:
-    said = check(pin("numpy"), pin("nvidia-cublas"))
-    assert said == (
+    result = check(pin("numpy"), pin("nvidia-cublas"))
+    assert result == (
         f"the nvidia index ({NVIDIA}) has no nvidia-cublas that fits, and {ELSEWHERE} offers 1.0 under that"
         " name; nvidia-cublas is taken from no other index"
     )
@@ -68,8 +68,10 @@ def test_a_claimed_name_from_another_index_is_refused() -> None:
 
 @pytest.mark.parametrize("index", [NVIDIA, "", "https://third.example/"])
 def test_an_unclaimed_name_from_another_index_is_refused(index: str) -> None:
-    said = check(pin("numpy", "99.0", index))
-    assert said.startswith("numpy 99.0 comes from ") and "it belongs to the public index" in said
+    result = check(pin("numpy", "99.0", index))
+    assert (
+        result.startswith("numpy 99.0 comes from ") and "it belongs to the public index" in result
+    )
 
 
 @pytest.mark.parametrize(

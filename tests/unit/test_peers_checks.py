@@ -15,7 +15,7 @@ from h100 import (
     mig_instance,
     pci_device,
 )
-from judged import assert_case, results, told
+from judged import assert_case, full_text, results
 
 from envcheck.data.products import product
 from envcheck.facts.gpu import Gpu
@@ -85,7 +85,7 @@ def test_machines_whose_gpus_are_alike_pass() -> None:
     )
     for snapshot in healthy:
         found = results(snapshot, ["gpu", "pci"])
-        bad = {code: told(r) for code, r in found.items() if r.findings and code in NEW}
+        bad = {code: full_text(r) for code, r in found.items() if r.findings and code in NEW}
         assert not bad
 
 
@@ -108,7 +108,7 @@ IDLE = {"utilization_percent": 0, "clock_event_reasons": ["gpu_idle"], "performa
 
 def test_a_riser_of_one_lane_is_found_on_an_idle_gpu() -> None:
     found = each({}, X1 | IDLE, common=GEFORCE, pci=pci(16, 1))
-    assert "without a riser of one lane" in told(results(found, ["gpu", "pci"])["GPU-010"])
+    assert "without a riser of one lane" in full_text(results(found, ["gpu", "pci"])["GPU-010"])
 
 
 def test_every_product_has_a_source_and_is_found_by_its_name() -> None:

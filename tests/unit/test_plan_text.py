@@ -25,11 +25,11 @@ def text(plan: WheelPlan, **options: bool) -> str:
 
 def test_what_where_and_why_and_the_question_stand_on_one_screen() -> None:
     many = [package(f"nvidia-cuda-library-{n}-cu12", "12.5.3.2", (99 - n) * MIB) for n in range(33)]
-    told = text(planned(locked=lock(*many)), alone=False)
-    assert len([*told.splitlines(), "", "Go on? [Y/n]"]) <= 24
-    assert "nvidia-cuda-library-4-cu12 12.5.3.2 (95.0 MiB)" in told
-    assert "nvidia-cuda-library-5-cu12" not in told
-    assert "and 28 more, 2.2 GiB (-v lists them)" in told
+    output = text(planned(locked=lock(*many)), alone=False)
+    assert len([*output.splitlines(), "", "Go on? [Y/n]"]) <= 24
+    assert "nvidia-cuda-library-4-cu12 12.5.3.2 (95.0 MiB)" in output
+    assert "nvidia-cuda-library-5-cu12" not in output
+    assert "and 28 more, 2.2 GiB (-v lists them)" in output
     verbose = text(planned(locked=lock(*many)), verbose=True)
     assert all(one.name in verbose for one in many)
 

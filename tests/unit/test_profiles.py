@@ -10,7 +10,7 @@ import pytest
 from build import document
 from captures import H100_MIG, H200, RTX_4080, path
 from h100 import NOT_SUPPORTED, VICTIM, gpu, machine, with_fault
-from judged import told
+from judged import full_text
 from whole import whole
 
 from envcheck.attributes import profile_reading as reading
@@ -51,7 +51,9 @@ def test_a_machine_fits_its_own_profile(name: str) -> None:
         snapshot = whole() if name == "whole" else capture(name)
     text = writing.write(SnapshotView(snapshot), [])
     found = held(snapshot, text)
-    assert {r.outcome for r in found.values()} <= {"pass", "skipped"}, [*map(told, found.values())]
+    assert {r.outcome for r in found.values()} <= {"pass", "skipped"}, [
+        *map(full_text, found.values())
+    ]
     assert found["EXP-002"].outcome == "pass"
 
 
@@ -108,17 +110,17 @@ def test_the_gpu_that_is_not_as_wanted_is_the_subject(
     code: str, changes: dict[str, object], words: str
 ) -> None:
     result = held(with_fault(**changes), PROFILE)[code]
-    assert result.outcome == "fail" and words in told(result)
+    assert result.outcome == "fail" and words in full_text(result)
     assert [subject.index for subject in result.findings[0].subjects] == [VICTIM]
 
 
 def test_gpus_are_counted_by_name() -> None:
     seven = held(machine([gpu(n) for n in range(7)]), PROFILE)["EXP-003"]
-    assert "GPUs H100: 8 (lab.toml); here it is 7" in told(seven)
+    assert "GPUs H100: 8 (lab.toml); here it is 7" in full_text(seven)
     mixed = machine([gpu(n) for n in range(7)] + [gpu(7, name="NVIDIA L4")])
-    assert "no GPU of this name (lab.toml): NVIDIA L4" in told(held(mixed, PROFILE)["EXP-003"])
+    assert "no GPU of this name (lab.toml): NVIDIA L4" in full_text(held(mixed, PROFILE)["EXP-003"])
     nobody = held(machine([gpu(0, name="NVIDIA L4")]), PROFILE)["EXP-003"]
-    assert nobody.outcome == "fail" and "here it is 0" in told(nobody)
+    assert nobody.outcome == "fail" and "here it is 0" in full_text(nobody)
     nothing = Snapshot(schema=SCHEMA, redacted=True, machine=document())
     unseen = held(nothing, PROFILE)
     assert {unseen[code].outcome for code in CODES} == {"could-not-run", "skipped"}

@@ -43,7 +43,7 @@ def on_no_gpu(*distributions: Distribution, **probes: Any) -> Snapshot:
     return snapshot(good_target(packages=packages(*distributions), **given), **bare_machine())
 
 
-def told(snap: Snapshot) -> dict[str, CheckResult]:
+def by_code(snap: Snapshot) -> dict[str, CheckResult]:
     return {result.code: result for result in diagnose(snap).results}
 
 
@@ -64,7 +64,7 @@ def told(snap: Snapshot) -> dict[str, CheckResult]:
 def test_a_target_that_needs_no_gpu_does_not_miss_one(
     distributions: list[Distribution], probes: dict[str, Any], names: str
 ) -> None:
-    results = told(on_no_gpu(*distributions, **probes))
+    results = by_code(on_no_gpu(*distributions, **probes))
     for code in ("PCI-001", "DRV-001", "GPU-001"):
         assert results[code].outcome == "skipped", code
         assert results[code].reason == f"the target needs no GPU ({names})"
@@ -86,7 +86,7 @@ def test_a_target_that_needs_no_gpu_does_not_miss_one(
     ],
 )
 def test_where_a_gpu_is_meant_or_nothing_is_known_it_is_one_finding(snap: Snapshot) -> None:
-    results = told(snap)
+    results = by_code(snap)
     assert results["PCI-001"].outcome == "fail"
     assert results["DRV-001"].consequence_of == "PCI-001"
     assert status_of(diagnose(snap).results) == "problems"
@@ -102,7 +102,7 @@ def test_a_system_that_runs_on_the_cpu_is_judged_there_though_there_is_no_gpu() 
         acceleration=Acceleration(systems=[*CODES], runs=runs),
     )
     snap = replace(snap, "machine", acceleration=Acceleration(systems=[]))
-    results = told(snap)
+    results = by_code(snap)
     assert results[CODES["multiworker"]].outcome == "could-not-run"
     assert "no answer within 60 s" in results[CODES["multiworker"]].reason
     assert "needs no GPU" not in results[CODES["parameter-servers"]].reason

@@ -102,8 +102,8 @@ def test_a_package_for_keras_2() -> None:
     assert result.outcome == "warn" and "export TF_USE_LEGACY_KERAS=1" in commands(result)
     found.append(dist("tf_keras", "2.16.0"))
     assert "pip install" not in commands(on("PKG-019", *found)), "it is installed"
-    told = on("PKG-019", *found, variables={"TF_USE_LEGACY_KERAS": "1"})
-    assert told.outcome == "pass"
+    answer = on("PKG-019", *found, variables={"TF_USE_LEGACY_KERAS": "1"})
+    assert answer.outcome == "pass"
 
 
 # PKG-020

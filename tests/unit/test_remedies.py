@@ -262,8 +262,8 @@ def as_they_are() -> list[list[tuple[str, str]]]:
 def telling() -> list[tuple[Snapshot, set[str]]]:
     """Of them, those with a remedy that none before has, and the codes of such remedies."""
     kept, seen = [], set()
-    for snapshot, told in zip(snapshots(), as_they_are(), strict=True):
-        new = {(code, *command.split()[:4]) for code, command in told} - seen
+    for snapshot, text in zip(snapshots(), as_they_are(), strict=True):
+        new = {(code, *command.split()[:4]) for code, command in text} - seen
         if new:
             kept.append((snapshot, {code for code, *_ in new}))
         seen |= new
@@ -336,13 +336,13 @@ GROUPS = {
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_hostile_text_stays_inside_one_word(group: str) -> None:
     fields = GROUPS[group].split()
-    told = 0
+    hostile = 0
     for snapshot, codes in telling():
         bad = changed(snapshot, lambda text, field: text + HOSTILE if field in fields else text)
         for _code, command in remedies(bad, codes) if bad != snapshot else ():
             assert_safe(command)
-            told += "HOSTILE" in command
-    assert told  # it came through
+            hostile += "HOSTILE" in command
+    assert hostile  # it came through
 
 
 @given(st.text(max_size=30))
@@ -355,8 +355,8 @@ def test_any_text_is_one_word(text: str) -> None:
 
 
 def test_commands_are_whole() -> None:
-    for told in as_they_are():
-        for _code, command in told:
+    for text in as_they_are():
+        for _code, command in text:
             assert command.isprintable() and command == command.strip()
             assert shlex.split(command.removeprefix("# on the host: "), comments=True)
             assert not re.search(r"None|Unavailable|\{\w+\}", command), command

@@ -134,8 +134,8 @@ def test_every_place_of_a_band_has_its_vectors_dot_product(types: tuple[str, str
     across, down = bands(rows, len(names)), bands(columns, len(names))
     for by_columns in (False, True):
         data = exact.data(output_type, by_columns)
-        told = signatures(vectors, *types, data, rows, columns, length, by_columns)
-        found = [msgspec.convert(one, Signature) for one in told]
+        result = signatures(vectors, *types, data, rows, columns, length, by_columns)
+        found = [msgspec.convert(one, Signature) for one in result]
         assert [one.vector for one in found] == list(names)
         for one, some_rows, some_columns in zip(found, across, down, strict=True):
             assert one.distinct == 1 and (one.length, one.accumulator) == (length, "00")

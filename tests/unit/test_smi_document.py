@@ -106,7 +106,7 @@ def read_gpu(body: str) -> Gpu:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("text", "expected"),
     [
         ("N/A", "not-supported"),
         ("[N/A]", "not-supported"),
@@ -130,13 +130,13 @@ def read_gpu(body: str) -> Gpu:
         ("99999999999999999999", "error"),
     ],
 )
-def test_what_stands_instead_of_a_value(said: str, expected: str) -> None:
-    gpu = read_gpu(f"<minor_number>{said}</minor_number><serial>{said}</serial>")
+def test_what_stands_instead_of_a_value(text: str, expected: str) -> None:
+    gpu = read_gpu(f"<minor_number>{text}</minor_number><serial>{text}</serial>")
     assert reason(gpu.minor_number) == expected
-    if said not in ("twelve", "99999999999999999999"):
+    if text not in ("twelve", "99999999999999999999"):
         assert reason(gpu.serial) == expected
     if expected in ("error", "lost", "no-permission"):
-        assert said.strip("[]") in gpu.minor_number.detail  # type: ignore[union-attr]
+        assert text.strip("[]") in gpu.minor_number.detail  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -233,9 +233,9 @@ def test_whatever_stands_in_a_document_is_a_snapshot_or_a_value_error(
     changes: list[tuple[int, str]],
 ) -> None:
     pieces = re.split(r"(>[^<]*<)", MODEL)
-    for place, said in changes:
+    for place, text in changes:
         leaf = 2 * (place % (len(pieces) // 2)) + 1
-        pieces[leaf] = f">{said}<"
+        pieces[leaf] = f">{text}<"
     try:
         facts = document.read_document("".join(pieces))
     except ValueError:
@@ -249,7 +249,7 @@ NO_DRIVER = (
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (NO_DRIVER + " that it runs.\n", NO_DRIVER),
         (
@@ -263,11 +263,11 @@ NO_DRIVER = (
     ],
 )
 def test_an_error_in_the_place_of_a_document_is_its_words(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, expected: str
 ) -> None:
     file = tmp_path / "smi.txt"
     file.write_text(text)
     facts = typed(document.read_file(file))
-    assert isinstance(facts.message, str) and facts.message.startswith(said)
+    assert isinstance(facts.message, str) and facts.message.startswith(expected)
     for fact in (facts.gpus, facts.driver_version):
-        assert isinstance(fact, Unavailable) and said in fact.detail
+        assert isinstance(fact, Unavailable) and expected in fact.detail

@@ -130,8 +130,10 @@ def test_what_a_newer_collector_adds_is_ignored_and_named(
     assert unknown_fields(dump(found), found) == []
     (tmp_path / "newer.json").write_bytes(data)
     assert sources.read_snapshot(str(tmp_path / "newer.json")).snapshot == found
-    told = capsys.readouterr().err
-    assert "fields that it does not know are ignored: machine." in told and told.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert (
+        "fields that it does not know are ignored: machine." in errors and errors.count("\n") == 1
+    )
     raw["machine"]["nvml"]["facts"]["gpus"][0]["name"] = 5
     with pytest.raises(SnapshotError, match=r"gpus\[0\]\.name"):
         load(json.dumps(raw).encode())

@@ -85,7 +85,7 @@ class Heard:
         self.result = Result(["x"], outcome, code, b"", b"", 1.0)
         self.worker.look()
 
-    def told(self) -> SoakGpu:
+    def facts(self) -> SoakGpu:
         return msgspec.convert(self.worker.gpu_facts(90.0), SoakGpu)
 
 
@@ -122,10 +122,10 @@ def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
     one.say({"wrong": WRONG}, {"more": 4})
     one.say({"tick": {"t": 110.0, "products": 50, "passes": 3}})
     assert one.worker.minute(0.0, 10.0)["tflops"] == 2.0
-    told = one.told()
-    assert (told.outcome, told.products, told.passes) == ("ok", 50, 3)
-    assert (told.wrong, told.wrong_words) == (2, 6)
-    assert told.mismatches[0].found == "0x00000001" and told.mismatches[0].seconds == 11.0
+    result = one.facts()
+    assert (result.outcome, result.products, result.passes) == ("ok", 50, 3)
+    assert (result.wrong, result.wrong_words) == (2, 6)
+    assert result.mismatches[0].found == "0x00000001" and result.mismatches[0].seconds == 11.0
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
 def test_a_record_that_is_none_changes_nothing(record: Any) -> None:
     one = Heard()
     one.begin()
-    before = one.told()
+    before = one.facts()
     one.say(record)
-    assert one.told() == before
+    assert one.facts() == before
 
 
 def test_a_process_that_dies_is_told_with_its_time_and_one_that_never_began_is_no_death() -> None:
@@ -162,14 +162,14 @@ def test_a_process_that_dies_is_told_with_its_time_and_one_that_never_began_is_n
     one.begin()
     one.now = 150.0
     one.end("exited", -9)
-    assert (one.told().outcome, one.told().ended) == ("died", 60.0)
-    assert "SIGKILL" in one.told().reason
+    assert (one.facts().outcome, one.facts().ended) == ("died", 60.0)
+    assert "SIGKILL" in one.facts().reason
     assert one.worker.minute(0.0, 60.0) is not None and one.worker.minute(60.0, 60.0) is None
     other = Heard()
     died = {"done": {"outcome": "died", "reason": "cuInit: no device"}}
     other.lines += messages.encode(died).splitlines()
     other.end("exited", 1)
-    assert (other.told().outcome, other.told().reason) == ("error", "cuInit: no device")
+    assert (other.facts().outcome, other.facts().reason) == ("error", "cuInit: no device")
 
 
 def test_a_process_that_says_nothing_any_more_hangs() -> None:
@@ -182,7 +182,7 @@ def test_a_process_that_says_nothing_any_more_hangs() -> None:
     one.worker.look()
     assert one.stopped
     one.end("stopped", None)
-    assert one.told().outcome == "hung"
+    assert one.facts().outcome == "hung"
 
 
 def test_whose_result_is_not_the_others() -> None:

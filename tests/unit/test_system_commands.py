@@ -129,8 +129,8 @@ COMMANDS = [
 
 
 def test_root_needs_no_sudo_which_may_not_be_there() -> None:
-    told = adapted(view(is_root=True, container=ABSENT), Remedy("Do.", COMMANDS))
-    assert told == Remedy(
+    result = adapted(view(is_root=True, container=ABSENT), Remedy("Do.", COMMANDS))
+    assert result == Remedy(
         "Do.",
         [
             "modprobe nvidia",
@@ -150,9 +150,9 @@ def test_root_needs_no_sudo_which_may_not_be_there() -> None:
 
 def test_in_a_container_what_only_its_host_can_do_is_a_comment() -> None:
     inside = view(is_root=True, container="docker")
-    told = adapted(inside, Remedy("Reload, or reboot.", ["sudo modprobe nvidia", "sudo reboot"]))
-    assert told.text == "Outside of this container, on its host: Reload, or reboot."
-    assert told.commands == ["# on the host: sudo modprobe nvidia", "# on the host: sudo reboot"]
+    result = adapted(inside, Remedy("Reload, or reboot.", ["sudo modprobe nvidia", "sudo reboot"]))
+    assert result.text == "Outside of this container, on its host: Reload, or reboot."
+    assert result.commands == ["# on the host: sudo modprobe nvidia", "# on the host: sudo reboot"]
     mixed = adapted(inside, Remedy("Do.", ["sudo apt install x", "sudo reboot"]))
     assert mixed == Remedy("Do.", ["apt install x", "# on the host: sudo reboot"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from judged import checks_of, told
+from judged import checks_of, full_text
 from targets import failed, good_snapshot, tensorflow
 
 from envcheck.checks.engine import diagnose
@@ -31,11 +31,11 @@ def results(snapshot: Snapshot, area: str) -> list[CheckResult]:
 @pytest.mark.parametrize("area", RESTS_ON)
 def test_a_healthy_target_has_no_finding(area: str) -> None:
     for result in results(good_snapshot(), area):
-        assert result.outcome in ("pass", "skipped"), told(result)
+        assert result.outcome in ("pass", "skipped"), full_text(result)
 
 
 @pytest.mark.parametrize("area", RESTS_ON)
 def test_facts_that_were_not_had_are_no_pass(area: str) -> None:
     for result in results(good_snapshot(**RESTS_ON[area]), area):
         if result.code not in OF_ITS_OWN:
-            assert result.outcome == "could-not-run", (result.code, told(result))
+            assert result.outcome == "could-not-run", (result.code, full_text(result))

@@ -31,15 +31,16 @@ def test_what_a_healthy_gpu_cannot_prove_is_calm_and_says_what_is_missing() -> N
     geforce = MACHINES["RTX 4090"]
     found = cases_of(geforce, without_names(geforce, "L1"))
     for mode in ("tf32", "int8"):  # no faster than FP32; exact on every unit
-        said = found[mode, ""]
-        assert said.judged.verdict == "indicated" and said.calm, said.judged
+        shown = found[mode, ""]
+        assert shown.judged.verdict == "indicated" and shown.calm, shown.judged
         assert (
-            "hardware's own word" in said.judged.cause and "no libcupti.so.12" in said.judged.cause
+            "hardware's own word" in shown.judged.cause
+            and "no libcupti.so.12" in shown.judged.cause
         )
-        assert said.judged.remedy is not None and "CUPTI" in said.judged.remedy.text
+        assert shown.judged.remedy is not None and "CUPTI" in shown.judged.remedy.text
     assert [key for key, one in found.items() if one.calm] == [("tf32", ""), ("int8", "")]
-    (said,) = [one for one in cases_of(H100, without_names(H100, "L1")).values() if one.calm]
-    assert said.judged.mode == "int8" and said.judged.remedy is not None
+    (shown,) = [one for one in cases_of(H100, without_names(H100, "L1")).values() if one.calm]
+    assert shown.judged.mode == "int8" and shown.judged.remedy is not None
 
 
 def test_what_was_lost_disturbed_or_is_strange_is_not_calm() -> None:
@@ -55,8 +56,8 @@ def test_what_was_lost_disturbed_or_is_strange_is_not_calm() -> None:
         ),
     }
     for fault, bad in faults.items():
-        said = cases_of(geforce, bad)["tf32", ""]
-        assert said.judged.verdict == "indicated" and not said.calm, fault
+        result = cases_of(geforce, bad)["tf32", ""]
+        assert result.judged.verdict == "indicated" and not result.calm, fault
     names = Hardware(kernel_names=kernels(geforce, "tf32"))
     strange = [replace(one, outputs=[Output(bits="3F812345", count=9)]) for one in tf32.signatures]
     bad = replaced(run, "tf32", replace(tf32, signatures=strange, hardware=names))

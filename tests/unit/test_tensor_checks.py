@@ -10,7 +10,7 @@ import pytest
 import tensor_runs
 import whole
 from build import area_checks, ok
-from judged import told
+from judged import full_text
 from msgspec.structs import replace
 from tensor_runs import MACHINES, level_run, micro_kernels, mode_run, rate, replaced, snapshot
 
@@ -100,7 +100,7 @@ def test_a_healthy_machine_gives_no_finding(name: str) -> None:
     for code, result in results(snapshot(machine)).items():
         has = code not in MODE_OF or machine.chip.has(MODE_OF[code][1])
         lacks = not has or (name == "B200" and code in ("TC-105", "TC-106"))
-        assert result.outcome == ("skipped" if lacks else "pass"), (code, told(result))
+        assert result.outcome == ("skipped" if lacks else "pass"), (code, full_text(result))
 
 
 def test_a_snapshot_without_micro_kernels_is_skipped_with_one_reason() -> None:
@@ -148,7 +148,7 @@ def test_no_gpu_or_a_failed_probe_says_so() -> None:
 @pytest.mark.parametrize("code", MODE_OF)
 def test_products_on_cuda_cores_fail(code: str) -> None:
     found = alone(with_mode(code, **cuda_cores(code)), code)
-    assert found.outcome == "fail", told(found)
+    assert found.outcome == "fail", full_text(found)
     (finding,) = found.findings
     assert "ran on CUDA cores, not on Tensor Cores: " in finding.message
     assert finding.message.endswith(".") and finding.subject.startswith("GPU 0 NVIDIA H100")
@@ -162,11 +162,11 @@ def test_products_on_cuda_cores_fail(code: str) -> None:
 def test_a_contradiction_fails_and_one_line_alone_warns(code: str) -> None:
     cores = cuda_cores(code)
     against = alone(with_mode(code, hardware=cores["hardware"]), code)
-    assert against.outcome == "fail" and "is contradictory: bits" in told(against)
+    assert against.outcome == "fail" and "is contradictory: bits" in full_text(against)
     unseen = alone(with_mode(code, hardware=Hardware(), rate=None), code)
     blind = MODE_OF[code][1] == "int8"
     assert unseen.outcome == "warn"
-    assert ("is not known" if blind else "only bits say so") in told(unseen)
+    assert ("is not known" if blind else "only bits say so") in full_text(unseen)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_contradiction_fails_and_one_line_alone_warns(code: str) -> None:
 def test_what_could_not_run(outcome: str, expected: str) -> None:
     for code in ("TC-103", "TC-203", "TC-303"):
         found = alone(with_mode(code, outcome=outcome, reason="why not"), code)
-        assert found.outcome == expected and "why not" in found.reason, told(found)
+        assert found.outcome == expected and "why not" in found.reason, full_text(found)
 
 
 def test_the_same_of_several_gpus_is_one_finding() -> None:
@@ -207,7 +207,7 @@ def test_what_a_variable_of_the_user_s_asks_for_warns_and_follows_from_its_own_c
     target = {"environment": Environment(variables={"NVIDIA_TF32_OVERRIDE": "0"})}
     snap = snapshot(H100, [run], target)
     assert alone(snap, code).outcome == "warn"
-    assert "unset NVIDIA_TF32_OVERRIDE" in told(alone(snap, code))
+    assert "unset NVIDIA_TF32_OVERRIDE" in full_text(alone(snap, code))
     assert results(snap, *area_checks("environment"))[code].consequence_of == "ENV-004"
 
 
@@ -220,9 +220,9 @@ def test_a_control_that_engages_fails_and_is_why_nothing_else_is_proven() -> Non
         wrong = replace(tensor, mode="fp32")
         run = replaced(of(level), "fp32", wrong)  # type: ignore[arg-type]
         found = results(snapshot(H100, [run]))
-        assert found[code].outcome == "fail", told(found[code])
-        assert "look like the work of Tensor Cores" in told(found[code])
-        assert found[other].consequence_of == code, told(found[other])
+        assert found[code].outcome == "fail", full_text(found[code])
+        assert "look like the work of Tensor Cores" in full_text(found[code])
+        assert found[other].consequence_of == code, full_text(found[other])
 
 
 def test_a_control_that_cannot_be_told_warns() -> None:
@@ -239,7 +239,9 @@ def test_the_framework_s_control() -> None:
     run = of("L2")
     on = mode_run(H100, "L2", "fp32", "control", engaged=True)
     found = results(snapshot(H100, [replaced(run, "fp32", on, "control")]))
-    assert found["TC-301"].outcome == "fail" and "PyTorch's own switch" in told(found["TC-301"])
+    assert found["TC-301"].outcome == "fail" and "PyTorch's own switch" in full_text(
+        found["TC-301"]
+    )
     assert found["TC-303"].consequence_of == "TC-301"
 
 
@@ -272,7 +274,7 @@ def test_a_wrong_integer_product_is_a_failure() -> None:
     (right,) = tensor_runs.signatures("int8", H100)
     wrong = replace(right, outputs=[Output(bits="00000001", count=9)])
     found = results(with_mode("TC-105", signatures=[wrong]))
-    assert found["TC-401"].outcome == "fail" and "00000001" in told(found["TC-401"])
+    assert found["TC-401"].outcome == "fail" and "00000001" in full_text(found["TC-401"])
     assert found["TC-105"].consequence_of == "TC-401"
 
 
@@ -283,11 +285,11 @@ def test_one_product_with_two_results_is_a_failure_and_strange_arithmetic_is_not
         return [replace(one, outputs=made, distinct=len(made)) for one in some[:1]]
 
     torn = alone(with_mode("TC-102", signatures=outputs("3F812345", "3F800001")), "TC-401")
-    assert torn.outcome == "fail" and "3F812345" in told(torn)
+    assert torn.outcome == "fail" and "3F812345" in full_text(torn)
     strange = with_mode("TC-102", signatures=outputs("3F812345"))
     assert alone(strange, "TC-401").outcome == "pass"
     assert alone(strange, "TC-102").outcome == "warn"
-    assert "3F812345" in told(alone(strange, "TC-102"))
+    assert "3F812345" in full_text(alone(strange, "TC-102"))
 
 
 @pytest.mark.parametrize(
@@ -309,9 +311,9 @@ def test_a_mode_that_did_not_come_back(outcome: str, reason: str, words: str) ->
     kernel = ok(Kernel(log=[line, other]))
     snap = replace(snap, machine=replace(snap.machine, kernel=kernel))
     found = alone(snap, "TC-402")
-    assert found.outcome == "fail" and words in told(found), told(found)
-    assert "Xid" in told(found) and "fallen off the bus" in told(found)
-    assert "MMU Fault" not in told(found)
+    assert found.outcome == "fail" and words in full_text(found), full_text(found)
+    assert "Xid" in full_text(found) and "fallen off the bus" in full_text(found)
+    assert "MMU Fault" not in full_text(found)
 
 
 def test_an_ordinary_error_is_no_broken_gpu() -> None:
@@ -336,11 +338,11 @@ def test_a_gpu_far_below_its_peak_warns_and_says_why() -> None:
         fp32_tflops=20.0,
     )
     found = alone(with_mode("TC-203", rate=hot), "TC-403")
-    assert found.outcome == "warn" and "slowed it down for heat" in told(found)
+    assert found.outcome == "warn" and "slowed it down for heat" in full_text(found)
     low = rate(H100, "L1", "fp16", tflops=280.0, fp32_tflops=15.0)
     found = alone(with_mode("TC-203", rate=low), "TC-403")
-    assert "ran at 30% of the peak that its clock allows" in told(found)
-    assert "the driver gives no reason" in told(found)
+    assert "ran at 30% of the peak that its clock allows" in full_text(found)
+    assert "the driver gives no reason" in full_text(found)
     indicated = with_mode("TC-203", rate=low, hardware=Hardware(), signatures=[])
     assert alone(indicated, "TC-203").outcome == "warn"
     assert alone(indicated, "TC-403").outcome == "warn"

@@ -96,7 +96,7 @@ def test_two_multiply_adds_in_one_are_no_tensor_core() -> None:
 
 def test_without_a_source_it_cannot_tell_and_says_why() -> None:
     refused = Unavailable(unavailable="no-permission", detail="CUPTI error 35\nmore")
-    said = line(kernel_names=refused)
-    assert said.says == "cannot tell" and said.text == "not seen: CUPTI error 35"
+    result = line(kernel_names=refused)
+    assert result.says == "cannot tell" and result.text == "not seen: CUPTI error 35"
     assert line().text == "not seen"
     assert line("L0", opcodes_reason="damaged").text == "not seen: damaged"

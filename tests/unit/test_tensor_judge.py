@@ -67,15 +67,15 @@ def test_on_a_healthy_machine_every_mode_that_it_has_is_proven_at_every_level(na
 
 
 def test_what_plain_products_do_is_told_of_each_framework() -> None:
-    said = {
+    verdicts = {
         (one.framework, one.setting): one.verdict
         for one in judge(snapshot(A100))
         if one.mode == "fp32"
     }
-    assert said["tensorflow", "default"] == "proven"
-    assert said["tensorflow", "override"] == "not engaged"
-    assert said["torch", "default"] == "not engaged"
-    assert said["jax", "override"] == "proven"  # XLA's own kernels do not read it
+    assert verdicts["tensorflow", "default"] == "proven"
+    assert verdicts["tensorflow", "override"] == "not engaged"
+    assert verdicts["torch", "default"] == "not engaged"
+    assert verdicts["jax", "override"] == "proven"  # XLA's own kernels do not read it
 
 
 # -- the control
@@ -112,21 +112,23 @@ def test_nothing_is_proven_where_the_control_is_missing_or_cannot_tell() -> None
     assert "control did not come out" in judged(unclear, mode="fp16").cause
     failed = replaced(run, "fp32", ModeRun(mode="fp32", outcome="error", reason="no"))
     assert judged(failed, mode="fp16").verdict == "indicated"
-    said = judged(failed, mode="fp16")
-    assert "control did not run" in said.cause and said.remedy is not None
-    assert said.remedy.commands == ["envcheck doctor --kernels L1 --gpu 0 --target '<home-1>/venv'"]
+    verdict = judged(failed, mode="fp16")
+    assert "control did not run" in verdict.cause and verdict.remedy is not None
+    assert verdict.remedy.commands == [
+        "envcheck doctor --kernels L1 --gpu 0 --target '<home-1>/venv'"
+    ]
 
 
 def test_a_control_is_its_own_level_s_gpu_s_and_library_s() -> None:
     bad = engaged_control("L1", library_version="11.0.3")
     other = level_run(A100, "L1", pci_address="0000:02:00.0", index=1)
     found = judge(snapshot(A100, [level_run(A100, "L0"), bad, level_run(A100, "L1"), other]))
-    said = {
+    verdicts = {
         (one.level, one.library, one.gpu and one.gpu.index): one.verdict
         for one in found
         if one.mode == "fp16"
     }
-    assert said == {
+    assert verdicts == {
         ("L0", "", 0): "proven",
         ("L1", "libcublas 11.0.3", 0): "indicated",
         ("L1", "libcublas 12.9.1", 0): "proven",
@@ -154,8 +156,8 @@ def test_a_control_that_was_emulated_or_did_not_keep_off_says_so() -> None:
     below = judged(engaged_control("L0"), mode="fp32")
     assert below.verdict == "contradiction" and below.cause.endswith("contradict each other.")
     fma = replace(mode_run(A100, "L0", "tf32"), mode="fp32")
-    said = judged(replaced(level_run(A100, "L0"), "fp32", fma), mode="fp32")
-    assert said.verdict == "indicated" and "cannot be trusted" in said.cause
+    verdict = judged(replaced(level_run(A100, "L0"), "fp32", fma), mode="fp32")
+    assert verdict.verdict == "indicated" and "cannot be trusted" in verdict.cause
 
 
 # -- slow, and Tensor Cores all the same
@@ -175,9 +177,9 @@ def test_slow_instructions_of_our_own_are_no_cuda_cores(mode: Mode) -> None:
     """Another container's turns on the GPU, or a B200 that runs mma.sync's INT8 slowly."""
     slow = rate(H100, "L0", mode, fma_per_clock_per_sm=60.0, tflops=20.0)
     run = replaced(level_run(H100, "L0"), mode, mode_run(H100, "L0", mode, rate=slow))
-    said = judged(run, mode=mode, machine=H100)
-    assert said.verdict == ("indicated" if mode == "int8" else "proven")
-    assert said.rate.says == "cannot tell" and "something slowed them" in said.rate.text
+    verdict = judged(run, mode=mode, machine=H100)
+    assert verdict.verdict == ("indicated" if mode == "int8" else "proven")
+    assert verdict.rate.says == "cannot tell" and "something slowed them" in verdict.rate.text
 
 
 def test_a_clock_that_stands_still_without_a_reason_is_a_doubt_and_no_verdict() -> None:
@@ -188,9 +190,9 @@ def test_a_clock_that_stands_still_without_a_reason_is_a_doubt_and_no_verdict() 
         run = replaced(
             level_run(A100, "L1"), "fp16", mode_run(A100, "L1", "fp16", rate=one, **names)
         )
-        said = judged(run, mode="fp16")
-        assert said.rate.says == says, said.rate
-        assert said.verdict == ("contradiction" if says == "not tensor" else "indicated")
+        verdict = judged(run, mode="fp16")
+        assert verdict.rate.says == says, verdict.rate
+        assert verdict.verdict == ("contradiction" if says == "not tensor" else "indicated")
 
 
 # -- verdicts other than proven
@@ -295,19 +297,19 @@ CAUSES: dict[str, tuple[LevelRun, Any, str, str]] = {
 @pytest.mark.parametrize("name", CAUSES)
 def test_a_cause_of_not_engaged(name: str) -> None:
     run, mode, words, command = CAUSES[name]
-    said = judged(run, mode=mode[0], setting=mode[1])
-    assert said.verdict == "not engaged", said
-    assert words in said.cause and said.cause.endswith("."), said.cause
-    commands = [] if said.remedy is None else said.remedy.commands
+    verdict = judged(run, mode=mode[0], setting=mode[1])
+    assert verdict.verdict == "not engaged", verdict
+    assert words in verdict.cause and verdict.cause.endswith("."), verdict.cause
+    commands = [] if verdict.remedy is None else verdict.remedy.commands
     assert any(command in one for one in commands) if command else commands == []
 
 
 def test_the_override_in_the_user_s_environment_is_the_cause() -> None:
     run = one_mode("L2", "fp32", "tensorflow", "default")
     target = {"environment": Environment(variables={"NVIDIA_TF32_OVERRIDE": "0"})}
-    said = judged(run, mode="fp32", setting="default", target=target)
-    assert said.cause.startswith("NVIDIA_TF32_OVERRIDE=0 is set in the environment")
-    assert said.remedy is not None and said.remedy.commands == ["unset NVIDIA_TF32_OVERRIDE"]
+    verdict = judged(run, mode="fp32", setting="default", target=target)
+    assert verdict.cause.startswith("NVIDIA_TF32_OVERRIDE=0 is set in the environment")
+    assert verdict.remedy is not None and verdict.remedy.commands == ["unset NVIDIA_TF32_OVERRIDE"]
 
 
 def test_the_override_does_not_explain_half_precision() -> None:
@@ -340,8 +342,8 @@ def test_a_library_is_blamed_where_the_level_below_is_proven() -> None:
     ]
     assert below.verdict == "not engaged" and "lies with the driver's compiler" in below.cause
     framework = one_mode("L2", "fp16", TORCH, "half")
-    said = judged(level_run(A100, "L1"), framework, mode="fp16", setting="half")
-    assert "though cuBLAS uses them" in said.cause
+    verdict = judged(level_run(A100, "L1"), framework, mode="fp16", setting="half")
+    assert "though cuBLAS uses them" in verdict.cause
     broken = judged(bad, framework, mode="fp16", setting="half")
     assert broken.cause.startswith(
         "FP16 products run on CUDA cores in cuBLAS, too: the chain breaks"
@@ -353,9 +355,9 @@ def test_modes_of_which_the_chip_has_no_tensor_cores_are_not_applicable_whatever
     None
 ):
     ran = mode_run(A100, "L1", "bf16")
-    said = judged(replaced(level_run(V100, "L1"), "bf16", ran), mode="bf16", machine=V100)
-    assert said.verdict == "not applicable" and said.reason.endswith("run on CUDA cores")
-    assert said.share is None
+    verdict = judged(replaced(level_run(V100, "L1"), "bf16", ran), mode="bf16", machine=V100)
+    assert verdict.verdict == "not applicable" and verdict.reason.endswith("run on CUDA cores")
+    assert verdict.share is None
     gtx = Machine("NVIDIA GeForce GTX 1660 Ti", "7.5", 24, 1770.0, 1770.0)
     run = replace(level_run(T4, "L0"), name=gtx.name)
     assert judged(run, mode="fp16", machine=gtx).verdict == "not applicable"
@@ -379,17 +381,19 @@ def test_modes_of_which_the_chip_has_no_tensor_cores_are_not_applicable_whatever
 )
 def test_a_mode_that_could_not_run(outcome: Any, reason: str, cause: str) -> None:
     run = ModeRun(mode="fp16", outcome=outcome, reason=reason)
-    said = judged(replaced(level_run(A100, "L1"), "fp16", run), mode="fp16")
-    assert (said.verdict, said.reason) == ("could not run", reason)
-    assert cause in said.cause and bool(cause) == bool(said.cause) == (said.remedy is not None)
+    verdict = judged(replaced(level_run(A100, "L1"), "fp16", run), mode="fp16")
+    assert (verdict.verdict, verdict.reason) == ("could not run", reason)
+    assert cause in verdict.cause and bool(cause) == bool(verdict.cause) == (
+        verdict.remedy is not None
+    )
 
 
 def test_a_busy_gpu_that_was_not_left_alone_is_never_contradictory_for_its_rate() -> None:
     run = replace(level_run(A100, "L1"), busy=True)
     slow = rate(A100, "L1", "tf32", engaged=False)
     run = replaced(run, "tf32", mode_run(A100, "L1", "tf32", rate=slow))
-    said = judged(run, mode="tf32")
-    assert said.rate.says == "cannot tell" and said.verdict == "proven"  # bits and names
+    verdict = judged(run, mode="tf32")
+    assert verdict.rate.says == "cannot tell" and verdict.verdict == "proven"  # bits and names
     alone = replaced(run, "tf32", mode_run(A100, "L1", "tf32", rate=slow, hardware=Hardware()))
     assert "Another process" in judged(alone, mode="tf32").cause
 
@@ -398,12 +402,12 @@ def test_a_level_that_died_as_a_whole_is_judged_mode_by_mode() -> None:
     done = [mode_run(A100, "L2", "fp32", "default", engaged=False)]
     run = level_run(A100, "L2", TORCH, outcome="crashed", reason="signal 9", modes=done)
     found = judge(snapshot(A100, [run]))
-    said = {(one.mode, one.setting): one.verdict for one in found}
-    assert said.pop(("fp32", "default")) == "not engaged"
-    assert set(said) == {
+    verdicts = {(one.mode, one.setting): one.verdict for one in found}
+    assert verdicts.pop(("fp32", "default")) == "not engaged"
+    assert set(verdicts) == {
         ("fp32", "control"),
         ("tf32", "switch-on"),
         ("fp16", "half"),
         ("bf16", "half"),
     }
-    assert set(said.values()) == {"could not run"}
+    assert set(verdicts.values()) == {"could not run"}

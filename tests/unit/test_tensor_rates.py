@@ -48,19 +48,19 @@ def test_healthy_machines_are_tensor_where_the_expected_ratio_can_show_it() -> N
             for mode in MODES[1:]:
                 expected = machine.chip.ratio(mode)
                 if expected is not None:
-                    said = timed(machine, level, mode).line
+                    result = timed(machine, level, mode).line
                     shows = expected >= 1.5 and is_known(machine, level, mode)
-                    assert said.says == ("tensor" if shows else "cannot tell"), said
+                    assert result.says == ("tensor" if shows else "cannot tell"), result
 
 
 def test_products_on_cuda_cores_are_never_tensor() -> None:
     for machine in MACHINES.values():
         for level in ("L0", "L1"):
             for mode in MODES[1:]:
-                said = timed(machine, level, mode, engaged=False).line
+                result = timed(machine, level, mode, engaged=False).line
                 expected = machine.chip.ratio(mode)
                 shows = expected is not None and expected >= 1.5 and is_known(machine, level, mode)
-                assert said.says == ("not tensor" if shows else "cannot tell"), (mode, said)
+                assert result.says == ("not tensor" if shows else "cannot tell"), (mode, result)
 
 
 # -- L0: FMA per clock and SM
@@ -169,9 +169,9 @@ def test_what_beats_the_chip_s_own_peak_was_not_measured_right() -> None:
 
 
 def test_a_clock_that_was_read_while_the_gpu_idled_is_not_used() -> None:
-    said = timed(H100, "L1", "fp16", clock_mhz=345.0, tflops=700.0, fp32_tflops=50.0)
-    assert said.line.says == "tensor" and said.slow == "" and not said.low
-    assert said.peak_tflops == pytest.approx(989.2, rel=1e-3)
+    result = timed(H100, "L1", "fp16", clock_mhz=345.0, tflops=700.0, fp32_tflops=50.0)
+    assert result.line.says == "tensor" and result.slow == "" and not result.low
+    assert result.peak_tflops == pytest.approx(989.2, rel=1e-3)
 
 
 # -- shares, and why it is slow
@@ -179,8 +179,8 @@ def test_a_clock_that_was_read_while_the_gpu_idled_is_not_used() -> None:
 
 def test_at_the_maximum_clock_tensor_cores_are_scaled_and_cuda_cores_are_not() -> None:
     for mode, published in (("fp16", 989.2), ("fp32", 66.9)):
-        said = timed(H100, "L1", mode, tflops=50.0, clock_mhz=TIMEOUT)
-        assert said.peak_tflops == pytest.approx(published, rel=1e-3)
+        result = timed(H100, "L1", mode, tflops=50.0, clock_mhz=TIMEOUT)
+        assert result.peak_tflops == pytest.approx(published, rel=1e-3)
 
 
 SLOW: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -200,9 +200,9 @@ SLOW: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("run", "changes", "words"), SLOW, ids=[case[2] for case in SLOW])
 def test_why_it_is_slow(run: dict[str, Any], changes: dict[str, Any], words: str) -> None:
-    said = timed(A100, "L1", "fp16", run=run, **changes).slow
-    assert words in said
-    assert said.endswith(".") and said[0].isupper()
+    result = timed(A100, "L1", "fp16", run=run, **changes).slow
+    assert words in result
+    assert result.endswith(".") and result[0].isupper()
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_rate_abstains_by_nature(name: str, level: Level, mode: Mode, abstains
 )
 def test_a_low_clock_under_load_that_nothing_explains(source: str, reasons: Any, low: bool) -> None:
     rates = {"tflops": 80.0, "fp32_tflops": 5.0, "clock_mhz": 400.0}
-    said = timed(A100, "L1", "fp16", clock_source=source, clock_event_reasons=reasons, **rates)
-    assert said.low is low
+    result = timed(A100, "L1", "fp16", clock_source=source, clock_event_reasons=reasons, **rates)
+    assert result.low is low
     if low:
-        assert "400 of 1410 MHz, and the driver gives no reason" in said.slow
+        assert "400 of 1410 MHz, and the driver gives no reason" in result.slow

@@ -22,48 +22,48 @@ def walk() -> Iterator[tuple[Cell, Verdict]]:
 
 def test_every_cell_has_a_verdict_and_none_has_two() -> None:
     assert len(list(walk())) == len(cells()) == len(table("verdicts")) == 108
-    assert {said for _, said in walk()} == set(get_args(Verdict)) - BEFORE
+    assert {outcome for _, outcome in walk()} == set(get_args(Verdict)) - BEFORE
     assert all(row["source"] for row in table("verdicts"))
 
 
 def test_lines_that_disagree_are_a_contradiction_and_nothing_else_is() -> None:
-    for (_, *words, _), said in walk():
+    for (_, *words, _), outcome in walk():
         disagree = "tensor" in words and "not tensor" in words
-        assert (said == "contradiction") == disagree, words
+        assert (outcome == "contradiction") == disagree, words
 
 
 def test_nothing_is_proven_without_its_control() -> None:
-    for (blind, bits, rate, hardware, control), said in walk():
-        if said == "proven":
+    for (blind, bits, rate, hardware, control), outcome in walk():
+        if outcome == "proven":
             assert control
             assert verdict(blind, bits, rate, hardware, False) == "indicated"
 
 
 def test_proven_takes_the_bits_and_another_line_or_both_others_where_bits_are_blind() -> None:
-    for (blind, bits, rate, hardware, control), said in walk():
+    for (blind, bits, rate, hardware, control), outcome in walk():
         others = [rate, hardware].count("tensor")
         against = "not tensor" in (bits, rate, hardware)
         enough = others == 2 if blind else bits == "tensor" and others >= 1
-        assert (said == "proven") == (enough and control and not against)
+        assert (outcome == "proven") == (enough and control and not against)
 
 
 def test_whatever_says_tensor_is_never_not_engaged_nor_cannot_tell() -> None:
-    for (_, *words, _), said in walk():
+    for (_, *words, _), outcome in walk():
         if "tensor" in words:
-            assert said in ("proven", "indicated", "contradiction")
+            assert outcome in ("proven", "indicated", "contradiction")
         else:
-            assert said in ("not engaged", "cannot tell")
+            assert outcome in ("not engaged", "cannot tell")
 
 
 def test_not_engaged_takes_the_bits_or_both_others_where_bits_are_blind() -> None:
-    for (blind, bits, rate, hardware, _), said in walk():
+    for (blind, bits, rate, hardware, _), outcome in walk():
         if "tensor" in (bits, rate, hardware):
             continue
         no = (rate, hardware) == ("not tensor", "not tensor") if blind else bits == "not tensor"
-        assert (said == "not engaged") == no
+        assert (outcome == "not engaged") == no
 
 
 def test_the_control_changes_nothing_but_what_is_proven() -> None:
-    for (blind, bits, rate, hardware, _), said in walk():
+    for (blind, bits, rate, hardware, _), outcome in walk():
         both = {verdict(blind, bits, rate, hardware, control) for control in (True, False)}
-        assert both == {said} or both == {"proven", "indicated"}
+        assert both == {outcome} or both == {"proven", "indicated"}

@@ -55,7 +55,7 @@ error: Failed to fetch `alpha==1.0`
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("output", "text"),
     [
         (
             LONG,
@@ -68,12 +68,12 @@ error: Failed to fetch `alpha==1.0`
         ("", "it died by signal 9"),
     ],
 )
-def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
-    assert uv.sentence(result(said)) == told
+def test_uv_is_told_by_its_last_cause(output: str, text: str) -> None:
+    assert uv.sentence(result(output)) == text
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("output", "text"),
     [
         (
             "DEBUG running build\nDEBUG tiny.c:2:10: fatal error: Python.h: No such file or directory\n"
@@ -87,8 +87,8 @@ def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
         ("", "it printed nothing"),
     ],
 )
-def test_a_builds_last_words(said: str, told: str) -> None:
-    assert sdists.last_words(said) == told
+def test_a_builds_last_words(output: str, text: str) -> None:
+    assert sdists.last_words(output) == text
 
 
 def test_what_asks_an_index_gets_the_users_proxies_and_certificates(
@@ -115,11 +115,11 @@ def test_what_asks_an_index_gets_the_users_proxies_and_certificates(
     for bundle in bundles:
         bundle.write_text(f"{bundle.name}\n")
     mine |= {"SSL_CERT_FILE": str(bundles[0]), "REQUESTS_CA_BUNDLE": str(bundles[1])}
-    told = child_env.online(tmp_path, mine)
-    assert told["SSL_CERT_FILE"] == str(tmp_path / "certificates.pem")
-    assert Path(told["SSL_CERT_FILE"]).read_text().split() == ["system.pem", "mine.pem"]
+    found = child_env.online(tmp_path, mine)
+    assert found["SSL_CERT_FILE"] == str(tmp_path / "certificates.pem")
+    assert Path(found["SSL_CERT_FILE"]).read_text().split() == ["system.pem", "mine.pem"]
     mine["REQUESTS_CA_BUNDLE"] = str(bundles[0])
     assert child_env.online(tmp_path, mine)["SSL_CERT_FILE"] == str(bundles[0])
     mine["PIP_PROXY"] = "http://proxy.example:3128"
-    told = child_env.online(tmp_path, mine)
-    assert told["HTTPS_PROXY"] == told["HTTP_PROXY"] == "http://proxy.example:3128"
+    found = child_env.online(tmp_path, mine)
+    assert found["HTTPS_PROXY"] == found["HTTP_PROXY"] == "http://proxy.example:3128"

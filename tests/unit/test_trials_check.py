@@ -15,7 +15,7 @@ NAMES = ("xla", "conv2d float32", "conv2d float16", "conv3d float32", "conv3d fl
 
 def made(**outcomes: tuple[str, str]) -> list[Trial]:
     """All well, but for those given: xla=("failed", words)."""
-    bad = {name.replace("_", " "): told for name, told in outcomes.items()}
+    bad = {name.replace("_", " "): text for name, text in outcomes.items()}
     return [
         Trial(name=name, outcome=bad.get(name, ("ok", ""))[0], error=bad.get(name, ("ok", ""))[1])  # type: ignore[arg-type]
         for name in NAMES
@@ -26,7 +26,7 @@ def on(code: str = "FRM-010", **facts: Any) -> CheckResult:
     return judge(good_snapshot(tensorflow=tensorflow(**facts)), code, "framework")
 
 
-def told(result: CheckResult) -> str:
+def full_text(result: CheckResult) -> str:
     (finding,) = result.findings
     assert finding.remedy is not None
     return "\n".join([finding.message, finding.remedy.text, *finding.remedy.commands])
@@ -59,8 +59,8 @@ def test_healthy_and_missing() -> None:
 )
 def test_a_failure_is_told_with_its_cause(words: str, says: str) -> None:
     result = on(trials=made(conv2d_float32=("failed", words)))
-    assert result.outcome == "fail" and says in told(result)
-    assert "2D convolutions" in told(result)
+    assert result.outcome == "fail" and says in full_text(result)
+    assert "2D convolutions" in full_text(result)
 
 
 def test_the_cudnn_that_it_was_built_with_stands_in_its_log() -> None:
@@ -75,8 +75,10 @@ def test_the_cudnn_that_it_was_built_with_stands_in_its_log() -> None:
         trial_log=[log],
         libraries=[system_library("libcudnn", "libcudnn.so.8", "8.5.0", how="framework")],
     )
-    assert "built with 8.6.0" in told(result)
-    assert "nvidia-cudnn-cu11>=8.6,<9" in told(result) and "LD_LIBRARY_PATH" in told(result)
+    assert "built with 8.6.0" in full_text(result)
+    assert "nvidia-cudnn-cu11>=8.6,<9" in full_text(result) and "LD_LIBRARY_PATH" in full_text(
+        result
+    )
 
 
 def test_no_memory_and_no_time_are_no_verdict() -> None:
