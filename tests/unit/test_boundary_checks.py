@@ -77,24 +77,15 @@ def test_fewer_gpus_inside_than_outside() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("engine", "engines", "words"),
-    [
-        (
-            "docker",
-            [Engine(name="docker", path="d", server_version="20.10", cdi_enabled=False)],
-            "--gpus all",
-        ),
-    ],
-)
-def test_the_remedy_is_the_engine_s_own(engine: str, engines: list[Engine], words: str) -> None:
+def test_the_remedy_is_the_engine_s_own() -> None:
+    engines = [Engine(name="docker", path="d", server_version="20.10", cdi_enabled=False)]
     from insides import SPEC
 
     around = {"containers": Containers(engines=engines, cdi_specs=[SPEC])}
     finding = only(
-        judge("BND-002", host=host(container=engine), outside=around, nvml=nvml(GPUS[0]))
+        judge("BND-002", host=host(container="docker"), outside=around, nvml=nvml(GPUS[0]))
     )
-    assert words in commands(finding)
+    assert "--gpus all" in commands(finding)
 
 
 # BND-003: libraries

@@ -44,14 +44,8 @@ def judge(found: Snapshot, code: str) -> CheckResult:
 # PCI-001
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        [],
-    ],
-)
-def test_a_gpu_that_only_the_driver_lists_counts(found: Any) -> None:
-    result = judge(h100.machine(pci=Pci(devices=found)), "PCI-001")
+def test_a_gpu_that_only_the_driver_lists_counts() -> None:
+    result = judge(h100.machine(pci=Pci(devices=[])), "PCI-001")
     assert (result.outcome, result.detail) == (
         "pass",
         "8 × NVIDIA H100 80GB HBM3, listed by the driver",
@@ -66,19 +60,13 @@ def test_wsl_is_not_judged() -> None:
 # PCI-002
 
 
-@pytest.mark.parametrize(
-    "driver",
-    [
-        "nouveau",
-    ],
-)
-def test_a_rival_driver(driver: str) -> None:
-    result = judge(machine(devices(driver=driver)), "PCI-002")
+def test_a_rival_driver() -> None:
+    result = judge(machine(devices(driver="nouveau")), "PCI-002")
     assert result.outcome == "fail"
     (finding,) = result.findings
     assert ADDRESS in finding.subject
     assert finding.evidence[0].fact == f"machine.pci.devices[{h100.VICTIM}].driver"
-    assert finding.evidence[0].value == driver
+    assert finding.evidence[0].value == "nouveau"
     assert finding.remedy is not None
     assert any("/etc/modprobe.d/blacklist-" in command for command in finding.remedy.commands)
     assert "sudo update-initramfs -u" in finding.remedy.commands
