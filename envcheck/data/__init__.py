@@ -23,6 +23,13 @@ def table(name: str) -> tuple[dict[str, str], ...]:
     return tuple(csv.DictReader(text.splitlines()))
 
 
+@cache
+def numbers(name: str) -> dict[str, float]:
+    """{name: number} of a table whose first two columns are these."""
+    pairs = (list(row.values())[:2] for row in table(name))
+    return {key: int(text) if text.isdecimal() else float(text) for key, text in pairs}
+
+
 def rows(name: str, kind: type[T]) -> tuple[T, ...]:
     """The rows of ``NAME.csv`` as structs: of each column what the field's type says.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...data.memory_temperatures import memory_temperature_limit
+from ...data import numbers
 from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
 from ..verdicts import Passed, Verdicts, fail, warn
@@ -60,10 +60,11 @@ def _degrees_left(gpu: Gpu) -> int | None:
     return threshold - now if gap is None and now is not None and threshold is not None else gap
 
 
-def memory_limit(gpu: Gpu) -> int | None:
+def memory_limit(gpu: Gpu) -> float | None:
     """The temperature at which the memory is slowed down: the board's own, else its generation's."""
     own = known(gpu.memory_temperature_max_c)
-    return memory_temperature_limit(known(gpu.architecture) or "") if own is None else own
+    limits = numbers("memory_temperatures")
+    return limits.get(known(gpu.architecture) or "") if own is None else own
 
 
 MEMORY_HOT = TOO_HOT.variant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...data.soak_limits import soak_limit
+from ...data import numbers
 from ..gpu.heat import COOLING, SHOW_HEAT, WARM_C, memory_limit
 from ..reading import CouldNotRun, NotKnown, Skip, SnapshotView, known
 from ..verdicts import Cause, Finding, Level, fail
@@ -59,7 +59,7 @@ def not_throttled(view: SnapshotView, one: Soaked) -> Finding | str:
             minute.throttled.get(reason, 0.0) * minute.reason_samples for minute in one.gpu.minutes
         )
         share /= read
-        if share >= soak_limit("throttled_share"):
+        if share >= numbers("soak_limits")["throttled_share"]:
             shown = one.evidence(view, "minutes", f"{reason}: {share:.1%} of the samples")
             return one.found(cause, shown, share=share)
     return ""

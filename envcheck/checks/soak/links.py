@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...data import numbers
 from ...data.products import product
-from ...data.soak_limits import soak_limit
 from ..gpu.link import fastest_of, in_virtual_machine, lanes_of, pci_device, widest_of
 from ..reading import NotKnown, Skip, SnapshotView
 from ..verdicts import Finding, fail
@@ -49,7 +49,7 @@ def links_held(view: SnapshotView, one: Soaked) -> Finding | str:
         what = f"the PCIe link fell from {widest} to {lanes} lanes"
     elif generation < max(generations):
         what = f"the PCIe link fell from generation {max(generations)} to {generation}"
-    elif hours and replays > max(1.0, hours) * soak_limit("replays_per_hour"):
+    elif hours and replays > max(1.0, hours) * numbers("soak_limits")["replays_per_hour"]:
         cause, what = RETRIES, f"{replays:,.0f} packets on the PCIe link were sent again"
         field, shown = "errors_after.pcie_replays", f"{replays:g} more"
     elif errors:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...data import numbers
 from ...data.kernel import xids
-from ...data.soak_limits import soak_limit
 from ...facts.soak import SoakMinute
 
 _MEMORY = ("ecc_uncorrected", "remap_uncorrectable", "retired_pages", "remap_failed")
@@ -24,6 +24,6 @@ def failures(outcome: str, reason: str, minute: SoakMinute) -> list[str]:
         if known is None or known.severity != "warn":
             found.append(f"Xid {number}")
     for name, words in _HELD.items():
-        if minute.throttled.get(name, 0.0) >= soak_limit("throttled_share"):
+        if minute.throttled.get(name, 0.0) >= numbers("soak_limits")["throttled_share"]:
             found.append(f"{words} in {minute.throttled[name]:.0%}")
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from ...data.soak_limits import soak_limit
+from ...data import numbers
 from ..reading import CouldNotRun, Skip, SnapshotView, known
 from ..verdicts import Finding, fail, warn
 from .common import Soaked, median_rate, rates, soak_check, soaked
@@ -42,9 +42,9 @@ def rate_stayed(view: SnapshotView, one: Soaked) -> Finding | str:
         raise Skip(f"the rate of fewer than {_LEAST} whole minutes")
     last = statistics.median(found[-number:])
     share = 1.0 - last / first
-    if share < soak_limit("rate_fall_warn"):
-        return f"within {soak_limit('rate_fall_warn'):.0%} of the first minutes"
-    cause = STOPPED if share >= soak_limit("rate_fall_fail") else SLOWED
+    if share < numbers("soak_limits")["rate_fall_warn"]:
+        return f"within {numbers('soak_limits')['rate_fall_warn']:.0%} of the first minutes"
+    cause = STOPPED if share >= numbers("soak_limits")["rate_fall_fail"] else SLOWED
     shown = one.evidence(view, "minutes", f"{first:.4g} to {last:.4g} TFLOP/s")
     return one.found(cause, shown, share=share, first=first, last=last)
 
@@ -86,8 +86,8 @@ def none_slower(view: SnapshotView, one: Soaked) -> Finding | str:
     usual = statistics.median(others)
     deviation = 1.4826 * statistics.median(abs(other - usual) for other in others)
     below = 1.0 - mine / usual if usual > 0 else 0.0
-    far = abs(mine - usual) >= soak_limit("outlier_mads") * deviation
-    if not (below >= soak_limit("slower_than_peers") and far):
+    far = abs(mine - usual) >= numbers("soak_limits")["outlier_mads"] * deviation
+    if not (below >= numbers("soak_limits")["slower_than_peers"] and far):
         return ""
     text = f"{mine:.4g}; the median of {len(others)}: {usual:.4g}"
     shown = one.evidence(view, "minutes", text)
