@@ -14,7 +14,8 @@ import jinja2
 import msgspec
 from world import environments
 from world.bases import BASES
-from world.machine import Machine, switch_acs_on
+from world.machine import Machine
+from world.pci import switch_acs_on
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.snapshot import Snapshot
@@ -125,7 +126,7 @@ def well() -> dict[str, Machine]:
     found["h100 with InfiniBand by DMA-BUF"].modules.remove("nvidia_peermem")
     found["a100-mig with ACS on root ports alone"] = BASES["a100-mig"]()
     found["a100-mig with ACS on root ports alone"].pair_level = 30
-    switch_acs_on(found["a100-mig with ACS on root ports alone"])
+    switch_acs_on(found["a100-mig with ACS on root ports alone"].devices)
     for base, name, packages in (
         ("h100", "TensorFlow", environments.tensorflow()),
         ("rtx4090", "PyTorch", environments.torch()),

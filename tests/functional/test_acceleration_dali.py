@@ -10,8 +10,8 @@ import probing
 import pytest
 from real_targets import real_target
 from system_records import Reported, command
+from world.contents import Library
 from world.libraries import built
-from world.machine import Library
 
 from envcheck.collector.runtime import process
 

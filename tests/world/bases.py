@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .gpus import gpu
-from .machine import Machine, bridge, pci
+from .machine import Machine
+from .pci import bridge, pci
 from .products import A100, RTX_4090, T4
 
 H100_ADDRESSES = [f"0000:{bus}:00.0" for bus in ("18", "2a", "3a", "5d", "9a", "ab", "ba", "db")]

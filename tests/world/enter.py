@@ -20,8 +20,9 @@ import cli
 import pynvml
 from processes import PATIENCE
 
+from .contents import Content, File, Library, Link
 from .libraries import built
-from .machine import LIB, Content, File, Library, Link, Machine, tree
+from .machine import LIB, Machine, tree
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HOST = "/.host"

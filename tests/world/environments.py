@@ -9,7 +9,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .machine import Content, Library, Link, Machine
+from .contents import Content, Library, Link
+from .machine import Machine
 
 HOME = "/opt/tf"
 STANDINS = Path(__file__).parent / "standins"

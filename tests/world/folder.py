@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from build_cubin import cubin
 
+from .contents import Library
 from .gpus import gpu
 from .libraries import NoCompiler, built
-from .machine import Library, Machine, cuda_rows, nvml_rows
+from .machine import Machine, cuda_rows, nvml_rows
 
 FILES = {
     "libcuda.so.1": "computing cuda",

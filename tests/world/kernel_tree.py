@@ -10,7 +10,8 @@ import msgspec
 from envcheck.collector.facts import Facts, dumps
 from envcheck.collector.runtime.context import Context
 
-from .machine import Link, device_files, pci
+from .contents import Link
+from .pci import device_files, pci
 
 RELEASE = "6.8.0-45-generic"
 

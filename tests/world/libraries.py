@@ -10,7 +10,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from .machine import Library
+from .contents import Library
 from .nvml_library import functions
 
 C = Path(__file__).with_name("c")

@@ -2,55 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
-from typing import Any
 
 from . import nvml_rows as nvml
 from . import smi
+from .contents import Content, File, Library, Link
 from .elf import kernel_module, modinfo
 from .gpus import Gpu
+from .pci import Device, device_files
 
 LIB = "/usr/lib/x86_64-linux-gnu"
-DEVICES = "/sys/bus/pci/devices"
-
-
-@dataclass(frozen=True)
-class Link:
-    """A symbolic link, stored as it is."""
-
-    to: str
-
-
-@dataclass(frozen=True)
-class File:
-    """A file that is not readable by all."""
-
-    content: str | bytes
-    mode: int
-
-
-@dataclass(frozen=True)
-class Library:
-    """A shared library made of C; ``source`` is a name of libraries.SOURCES."""
-
-    source: str
-    defines: tuple[str, ...] = ()
-
-
-Content = str | bytes | Link | File | Library | None
-
-
-@dataclass
-class Device:
-    """A PCI device: its place below /sys/devices, and its files. ``driver`` and others become links."""
-
-    place: str
-    files: dict[str, Any]
-
-    @property
-    def address(self) -> str:
-        return self.place.rpartition("/")[2]
 
 
 @dataclass
@@ -201,25 +162,6 @@ def _sys(m: Machine) -> dict[str, Content]:
     return found
 
 
-def device_files(device: Device) -> dict[str, Content]:
-    folder = f"/sys/devices/{device.place}"
-    found: dict[str, Content] = {
-        f"{DEVICES}/{device.address}": Link(f"../../../devices/{device.place}")
-    }
-    for name, value in device.files.items():
-        if value is None:
-            continue
-        if name == "driver":
-            found[f"{folder}/driver"] = Link(f"/sys/bus/pci/drivers/{value}")
-            found[f"/sys/bus/pci/drivers/{value}/.keep"] = ""
-        elif name == "iommu_group":
-            found[f"{folder}/iommu_group"] = Link(f"/sys/kernel/iommu_groups/{value}")
-            found[f"/sys/kernel/iommu_groups/{value}/type"] = "DMA-FQ\n"
-        else:
-            found[f"{folder}/{name}"] = value if isinstance(value, bytes) else f"{value}\n"
-    return found
-
-
 def _driver(m: Machine) -> dict[str, Content]:
     """What is installed of the driver, and what the loaded one says."""
     found: dict[str, Content] = {}
@@ -320,51 +262,3 @@ BOOT = (
     "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64",
     "nvidia-uvm: Loaded the UVM driver, major device number 508.",
 )
-
-
-def pci(place: str, **values: Any) -> Device:
-    """A PCI device with what every one of NVIDIA's GPUs has; None leaves a file out."""
-    files: dict[str, Any] = {
-        "vendor": "0x10de",
-        "device": "0x2330",
-        "class": "0x030200",
-        "power_state": "D0",
-        "driver_override": "(null)",
-        "current_link_speed": "32.0 GT/s PCIe",
-        "current_link_width": "16",
-        "max_link_speed": "32.0 GT/s PCIe",
-        "max_link_width": "16",
-        "numa_node": "0",
-        "driver": "nvidia",
-        "aer_dev_fatal": "Undefined 0\nTOTAL_ERR_FATAL 0",
-        "aer_dev_nonfatal": "Undefined 0\nTOTAL_ERR_NONFATAL 0",
-        "aer_dev_correctable": "RxErr 0\nTOTAL_ERR_COR 0",
-        **values,
-    }
-    vendor, number = (int(files[name] or "0", 16) for name in ("vendor", "device"))
-    files.setdefault("config", struct.pack("<HH", vendor, number) + bytes(252))
-    return Device(place, files)
-
-
-SWITCH = {"vendor": "0x1000", "device": "0xc030"}  # Broadcom PEX89000
-
-
-def extended_space(control: int, size: int = 4096) -> bytes:
-    """A configuration space with an AER capability and, behind it, ACS with this control register."""
-    space = bytearray(size)
-    struct.pack_into("<I", space, 0x100, 0x0001 | 1 << 16 | 0x148 << 20)
-    struct.pack_into("<IHH", space, 0x148, 0x000D | 1 << 16, 0x5F, control)
-    return bytes(space)
-
-
-def bridge(place: str, **values: Any) -> Device:
-    """A PCIe port above devices."""
-    port = {"vendor": "0x8086", "device": "0x352a", "class": "0x060400", "driver": "pcieport"}
-    return pci(place, **{**port, **values})
-
-
-def switch_acs_on(machine: Machine) -> None:
-    """Every port redirects what one device sends another up to the root."""
-    for device in machine.devices:
-        if device.files["class"] == "0x060400":
-            device.files["config"] = device.files["config"][:256] + extended_space(0x1D)[256:]

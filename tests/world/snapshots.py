@@ -21,7 +21,8 @@ from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci
 
 from . import nvml_face
-from .machine import LIB, File, Library, Link, Machine, nvml_rows, tree
+from .contents import File, Library, Link
+from .machine import LIB, Machine, nvml_rows, tree
 
 PROBES: dict[str, tuple[ModuleType, Any]] = {
     "host": (host, Host),

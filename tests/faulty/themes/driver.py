@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from world.machine import LIB, File, Library, Link, Machine, module_on_disk
+from world.contents import File, Library, Link
+from world.machine import LIB, Machine, module_on_disk
 
 from ..model import Collection
 

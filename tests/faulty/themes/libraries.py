@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from world import environments as env
+from world.contents import Content
 from world.environments import Package
-from world.machine import Content, Machine
+from world.machine import Machine
 
 from ..model import Collection
 

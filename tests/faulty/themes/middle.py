@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from processes import stretched
 from world import environments as env
-from world.machine import LIB, Library, Machine, module_on_disk
+from world.contents import Library
+from world.machine import LIB, Machine, module_on_disk
 
 from ..model import Collection
 from .libraries import _tf

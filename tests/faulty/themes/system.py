@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from world.machine import LIB, SWITCH, Library, Link, Machine, bridge, pci, switch_acs_on
+from world.contents import Library, Link
+from world.machine import LIB, Machine
+from world.pci import SWITCH, bridge, pci, switch_acs_on
 
 from ..model import Collection
 
@@ -124,7 +126,7 @@ add(
 
 def _acs_at_nic(m: Machine) -> None:
     rdma(m)
-    switch_acs_on(m)
+    switch_acs_on(m.devices)
 
 
 add(
