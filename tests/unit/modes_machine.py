@@ -39,9 +39,20 @@ from whole import (
 
 from envcheck.facts.base import StuckProcess
 from envcheck.facts.gpu import LostGpu, NvidiaSmi, NvLink
-from envcheck.facts.kernel import KernelModule, Service
+from envcheck.facts.kernel import KernelEvent, KernelModule, Service
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
+
+OTHERS = [gpu for gpu in ALL if gpu.pci_address != HERE]
+NO_DRIVER_LOG = "Could not find cuda drivers on your machine, GPU will not be used."
+
+
+def nvrm(text: str, address: str = "") -> KernelEvent:
+    return event("nvrm", f"NVRM: {text}", None, address)
+
+
+def service(name: str, running: bool, **facts: object) -> Service:
+    return Service(name=f"nvidia-{name}", installed=True, running=running, **facts)  # type: ignore[arg-type]
 
 
 def mismatch() -> Snapshot:
@@ -64,16 +75,13 @@ def mismatch() -> Snapshot:
             reboot_required=True,
             reboot_required_by=["nvidia-driver-535", "linux-image-5.15.0-119-generic"],
             services=[
-                Service(
-                    name="nvidia-fabricmanager", installed=True, running=False, version=UPGRADED
-                ),
-                Service(name="nvidia-persistenced", installed=True, running=False),
+                service("fabricmanager", False, version=UPGRADED),
+                service("persistenced", False),
             ],
             log=[
-                event(
-                    "nvrm",
-                    f"NVRM: API mismatch: the client has the version {UPGRADED}, but NVRM: this kernel"
-                    f" module has the version {h100.DRIVER}.",
+                nvrm(
+                    f"API mismatch: the client has the version {UPGRADED}, but NVRM: this kernel"
+                    f" module has the version {h100.DRIVER}."
                 )
             ],
         ),
@@ -87,8 +95,8 @@ def rival(driver: str) -> Snapshot:
             modules=[KernelModule(name=driver)],
             blacklisted=[],
             log=[
-                event("nvrm", "NVRM: The NVIDIA probe routine was not called for 8 device(s)."),
-                event("nvrm", "NVRM: No NVIDIA devices probed."),
+                nvrm("The NVIDIA probe routine was not called for 8 device(s)."),
+                nvrm("No NVIDIA devices probed."),
             ],
         ),
         **no_module(),
@@ -150,12 +158,7 @@ def no_fabric(state: str | None = "In Progress") -> Snapshot:
         nvml=h100.nvml(gpus, pairs=[replace(pair, p2p_read="GPU not supported") for pair in pairs]),
         nvidia_smi=h100.smi(gpus),
         cuda=no_cuda(802, "CUDA_ERROR_SYSTEM_NOT_READY"),
-        kernel=kernel(
-            services=[
-                Service(name="nvidia-fabricmanager", installed=True, running=False),
-                Service(name="nvidia-persistenced", installed=True, running=True),
-            ]
-        ),
+        kernel=kernel(services=[service("fabricmanager", False), service("persistenced", True)]),
     )
 
 
@@ -194,14 +197,10 @@ def off_the_bus() -> Snapshot:
             log=[
                 xid(79, "pid=4711, name=python3, GPU has fallen off the bus."),
                 event(
-                    "fallen-off-bus",
-                    f"NVRM: GPU {HERE}: GPU has fallen off the bus.",
-                    None,
-                    HERE,
+                    "fallen-off-bus", f"NVRM: GPU {HERE}: GPU has fallen off the bus.", None, HERE
                 ),
                 xid(
-                    154,
-                    "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+                    154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
                 ),
                 xid(119, "Timeout after 6s of waiting for RPC response from GPU3 GSP!"),
             ]
@@ -216,33 +215,22 @@ def lost_without_a_word() -> Snapshot:
         ("uuid", "name", "memory_total_mib", "temperature_c", "power_draw_w"), unknown
     )
     gpus = [h100.gpu(n, **(facts if n == VICTIM else {})) for n in range(COUNT)]
-    left = [gpu for gpu in ALL if gpu.pci_address != HERE]
     return whole(
         good_target(tensorflow=seeing(7)),
         nvml=h100.nvml(gpus),
-        nvidia_smi=h100.smi(left, exit_code=15, gpu_count=COUNT),
-        cuda=h100.cuda(left),
+        nvidia_smi=h100.smi(OTHERS, exit_code=15, gpu_count=COUNT),
+        cuda=h100.cuda(OTHERS),
     )
 
 
 def did_not_start() -> Snapshot:
     """After a reboot the driver cannot bring one GPU up: fewer in NVML than on the bus."""
-    left = [gpu for gpu in ALL if gpu.pci_address != HERE]
     return whole(
         good_target(tensorflow=seeing(7)),
-        nvml=h100.nvml(left, pairs=[]),
-        nvidia_smi=h100.smi(left),
-        cuda=h100.cuda(left),
-        kernel=kernel(
-            log=[
-                event(
-                    "nvrm",
-                    f"NVRM: GPU {HERE}: RmInitAdapter failed! (0x62:0xffff:2477)",
-                    None,
-                    HERE,
-                )
-            ]
-        ),
+        nvml=h100.nvml(OTHERS, pairs=[]),
+        nvidia_smi=h100.smi(OTHERS),
+        cuda=h100.cuda(OTHERS),
+        kernel=kernel(log=[nvrm(f"GPU {HERE}: RmInitAdapter failed! (0x62:0xffff:2477)", HERE)]),
     )
 
 
@@ -291,9 +279,7 @@ def bare() -> Snapshot:
     """A machine as it comes: the GPUs, and nothing of NVIDIA's driver."""
     nothing = dict.fromkeys(("path", "exit_code", "gpus", "gpu_count", "driver_version"), ABSENT)
     return whole(
-        good_target(
-            tensorflow=blind("Could not find cuda drivers on your machine, GPU will not be used.")
-        ),
+        good_target(tensorflow=blind(NO_DRIVER_LOG)),
         pci=unbound(),
         kernel=unloaded(
             module_files=[], dkms=ABSENT, driver_files=[], driver_packages=[], blacklisted=[]
@@ -320,19 +306,18 @@ def wrong_flavour() -> Snapshot:
     """Blackwell under the proprietary module, which finds nothing that it may start and goes."""
     words = "requires use of the NVIDIA open kernel modules."
     at = ADDRESSES[0]
-    facts = no_module()
     return whole(
         pci=Pci(devices=[h100.pci_device(at, device_id="10de:2b85", driver=ABSENT)]),
         kernel=unloaded(
             module_files=[replace(kernel().module_files[0], flavour="proprietary")],  # type: ignore[index]
             log=[
-                event("nvrm", f"NVRM: The NVIDIA GPU {at} (PCI ID: 10de:2b85) {words}", None, at),
+                nvrm(f"The NVIDIA GPU {at} (PCI ID: 10de:2b85) {words}", at),
                 event("nvrm", f"nvidia: probe of {at} failed with error -1", None, at),
-                event("nvrm", "NVRM: The NVIDIA probe routine failed for 1 device(s)."),
-                event("nvrm", "NVRM: None of the NVIDIA devices were initialized."),
+                nvrm("The NVIDIA probe routine failed for 1 device(s)."),
+                nvrm("None of the NVIDIA devices were initialized."),
             ],
         ),
-        **facts,
+        **no_module(),
     )
 
 
@@ -343,13 +328,12 @@ def one_closed() -> Snapshot:
         for one in nodes()
     ]
     lost = LostGpu(index=VICTIM, error="Insufficient Permissions", code=4, pci_address=HERE)
-    left = [gpu for gpu in ALL if gpu.pci_address != HERE]
     return whole(
         good_target(tensorflow=seeing(7)),
         kernel=kernel(device_nodes=closed),
-        nvml=h100.nvml(left, gpu_count=COUNT, lost=[lost], pairs=[]),
-        nvidia_smi=h100.smi(left, gpu_count=COUNT),
-        cuda=h100.cuda(left),
+        nvml=h100.nvml(OTHERS, gpu_count=COUNT, lost=[lost], pairs=[]),
+        nvidia_smi=h100.smi(OTHERS, gpu_count=COUNT),
+        cuda=h100.cuda(OTHERS),
     )
 
 
@@ -357,9 +341,7 @@ def nothing_at_all() -> Snapshot:
     """No NVIDIA device, and a TensorFlow that has to do without."""
     empty = h100.empty_machine().machine
     return whole(
-        good_target(
-            tensorflow=blind("Could not find cuda drivers on your machine, GPU will not be used.")
-        ),
+        good_target(tensorflow=blind(NO_DRIVER_LOG)),
         **{name: getattr(empty, name) for name in ("pci", "kernel", "nvml", "nvidia_smi", "cuda")},
     )
 
@@ -367,10 +349,8 @@ def nothing_at_all() -> Snapshot:
 def one_program_hangs() -> Snapshot:
     """nvidia-smi hangs in the kernel, and a power limit has nothing to do with it."""
     gpus = [h100.gpu(n, power_limit_w=400.0) for n in range(COUNT)]
-    return replace(
-        whole(nvml=h100.nvml(gpus)),
-        machine=replace(whole(nvml=h100.nvml(gpus)).machine, nvidia_smi=hung().machine.nvidia_smi),
-    )
+    found = whole(nvml=h100.nvml(gpus))
+    return replace(found, machine=replace(found.machine, nvidia_smi=hung().machine.nvidia_smi))
 
 
 def dead_mount() -> Snapshot:
