@@ -262,8 +262,8 @@ def as_they_are() -> list[list[tuple[str, str]]]:
 def telling() -> list[tuple[Snapshot, set[str]]]:
     """Of them, those with a remedy that none before has, and the codes of such remedies."""
     kept, seen = [], set()
-    for snapshot, text in zip(snapshots(), as_they_are(), strict=True):
-        new = {(code, *command.split()[:4]) for code, command in text} - seen
+    for snapshot, found in zip(snapshots(), as_they_are(), strict=True):
+        new = {(code, *command.split()[:4]) for code, command in found} - seen
         if new:
             kept.append((snapshot, {code for code, *_ in new}))
         seen |= new
@@ -355,8 +355,8 @@ def test_any_text_is_one_word(text: str) -> None:
 
 
 def test_commands_are_whole() -> None:
-    for text in as_they_are():
-        for _code, command in text:
+    for found in as_they_are():
+        for _code, command in found:
             assert command.isprintable() and command == command.strip()
             assert shlex.split(command.removeprefix("# on the host: "), comments=True)
             assert not re.search(r"None|Unavailable|\{\w+\}", command), command

@@ -227,77 +227,56 @@ def test_int8_takes_rate_and_hardware_both(missing: str) -> None:
 # -- causes of "not engaged"
 
 TORCH = "torch"
+HALF: Any = ("fp16", "half")
 DEFAULT: Any = ("fp32", "default")
 
 
-def changed(level: Level, mode: Any, framework: str = "", **changes: Any) -> LevelRun:
+def changed(level: Level, mode: Any, framework: str = "", **changes: Any) -> tuple[LevelRun, Any]:
     """A level whose mode ran on CUDA cores, with changes to the level's run. mode: with its setting."""
-    return replace(one_mode(level, mode[0], framework, mode[1]), **changes)
+    return replace(one_mode(level, mode[0], framework, mode[1]), **changes), mode
 
 
-# (run, mode and setting, words of the cause, a command of the remedy)
-CAUSES: dict[str, tuple[LevelRun, Any, str, str]] = {
-    "the driver": (
-        changed("L0", ("fp16", "")),
-        ("fp16", ""),
-        "no Tensor Core instruction",
-        "--kernels L0",
-    ),
-    "the library's choice": (changed("L1", ("fp16", "")), ("fp16", ""), "cuBLAS 12.9.1 chose", ""),
-    "an old library": (
+SWITCHED_OFF = {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"}
+HIGHEST = {"JAX_DEFAULT_MATMUL_PRECISION": "highest"}
+OVERRIDDEN = (level_run(A100, "L2", "tensorflow"), ("fp32", "override"))
+
+# ((run, mode and setting), words of the cause, a command of the remedy)
+CAUSES: list[tuple[tuple[LevelRun, Any], str, str]] = [
+    (changed("L0", ("fp16", "")), "no Tensor Core instruction", "--kernels L0"),
+    (changed("L1", ("fp16", "")), "cuBLAS 12.9.1 chose", ""),
+    (
         changed("L1", ("tf32", ""), library_version="10.2.3"),
-        ("tf32", ""),
         "cuBLAS 10.2.3 is older than TF32",
         "",
     ),
-    "off by default": (
+    (
         changed("L2", DEFAULT, TORCH),
-        DEFAULT,
         "PyTorch leaves TF32 off",
         "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1",
     ),
-    "an old framework": (
+    (
         changed("L2", DEFAULT, "tensorflow", framework_version="1.15.5"),
-        DEFAULT,
         "TensorFlow 1.15.5 is older than TF32",
         "",
     ),
-    "the framework's choice": (
-        changed("L2", ("fp16", "half"), TORCH),
-        ("fp16", "half"),
-        "PyTorch chose a kernel on CUDA cores",
-        "",
-    ),
-    "the override, as it was told": (
-        level_run(A100, "L2", "tensorflow"),
-        ("fp32", "override"),
-        "NVIDIA_TF32_OVERRIDE=0, which was set for this run",
-        "",
-    ),
-    "Tensor Cores switched off": (
-        changed(
-            "L2",
-            ("fp16", "half"),
-            "tensorflow",
-            variables={"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"},
-        ),
-        ("fp16", "half"),
+    (changed("L2", HALF, TORCH), "PyTorch chose a kernel on CUDA cores", ""),
+    (OVERRIDDEN, "NVIDIA_TF32_OVERRIDE=0, which was set for this run", ""),
+    (
+        changed("L2", HALF, "tensorflow", variables=SWITCHED_OFF),
         "TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
         "unset TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
     ),
-    "JAX's precision": (
-        changed("L2", DEFAULT, "jax", variables={"JAX_DEFAULT_MATMUL_PRECISION": "highest"}),
-        DEFAULT,
+    (
+        changed("L2", DEFAULT, "jax", variables=HIGHEST),
         "JAX_DEFAULT_MATMUL_PRECISION=highest",
         "unset JAX_DEFAULT_MATMUL_PRECISION",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("name", CAUSES)
-def test_a_cause_of_not_engaged(name: str) -> None:
-    run, mode, words, command = CAUSES[name]
-    verdict = judged(run, mode=mode[0], setting=mode[1])
+@pytest.mark.parametrize(("run", "words", "command"), CAUSES, ids=[row[1] for row in CAUSES])
+def test_a_cause_of_not_engaged(run: tuple[LevelRun, Any], words: str, command: str) -> None:
+    verdict = judged(run[0], mode=run[1][0], setting=run[1][1])
     assert verdict.verdict == "not engaged", verdict
     assert words in verdict.cause and verdict.cause.endswith("."), verdict.cause
     commands = [] if verdict.remedy is None else verdict.remedy.commands
