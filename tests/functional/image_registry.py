@@ -257,10 +257,7 @@ def _free_port() -> int:
 
 
 def _configuration(
-    folder: Path,
-    host: str,
-    tls: Certificates | None,
-    htpasswd: tuple[str, str] | None,
+    folder: Path, host: str, tls: Certificates | None, htpasswd: tuple[str, str] | None
 ) -> Path:
     lines = [
         "version: 0.1",

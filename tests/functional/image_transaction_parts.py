@@ -17,11 +17,7 @@ from envcheck.install.plan.models import Plan
 from envcheck.install.request import Request
 from envcheck.install.transaction import engine_images, layout
 from envcheck.install.transaction.execute import execute
-from envcheck.install.transaction.interfaces import (
-    Artifact,
-    Stage,
-    Verification,
-)
+from envcheck.install.transaction.interfaces import Artifact, Stage, Verification
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Built, Health, Installed
 
@@ -119,11 +115,7 @@ class ImageBuilder:
         self.done: list[str] = []
 
     def stages(self) -> list[Stage]:
-        return [
-            ("held", self._hold),
-            ("pulled", self._pull),
-            ("configured", self._configure),
-        ]
+        return [("held", self._hold), ("pulled", self._pull), ("configured", self._configure)]
 
     def result(self) -> Built:
         return Built(
@@ -178,9 +170,7 @@ class ImageJudge:
     """A verifier that finds the image where it should be, and has nothing against it but what it is given."""
 
     def __init__(
-        self,
-        failures: list[str] | None = None,
-        at: Callable[[str], None] = lambda step: None,
+        self, failures: list[str] | None = None, at: Callable[[str], None] = lambda step: None
     ) -> None:
         self._failures = failures or []
         self._at = at

@@ -127,11 +127,7 @@ MISBEHAVES = {
         "timeout",
         "no answer within N s",
     ),
-    "abort": (
-        IN_TRIAL + "os.abort()",
-        "crashed",
-        "its process died by signal 6 (SIGABRT)",
-    ),
+    "abort": (IN_TRIAL + "os.abort()", "crashed", "its process died by signal 6 (SIGABRT)"),
     "abort with words": (
         IN_TRIAL + "os.write(2, b'terminate called: no ptxas\\n'); os.abort()",
         "crashed",

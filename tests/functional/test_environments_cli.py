@@ -10,13 +10,7 @@ import pytest
 from cli import envcheck, refused
 from installing import Home
 from started import Installed
-from transaction_parts import (
-    DyingJournal,
-    in_child,
-    install,
-    names,
-    runs,
-)
+from transaction_parts import DyingJournal, in_child, install, names, runs
 
 from envcheck.install import places
 from envcheck.install.transaction.layout import Root

@@ -85,10 +85,7 @@ def test_killed_at_random_moments_of_a_pull(settled: Place) -> None:
     _comes_through(settled, before)
 
 
-def test_storages_that_fill_up_at_random_moments(
-    settled: Place,
-    small: Callable[[], Path],
-) -> None:
+def test_storages_that_fill_up_at_random_moments(settled: Place, small: Callable[[], Path]) -> None:
     folder, chance, ends = small(), random.Random(21), []
     own = settled.home.folder / "storage.conf"
     own.parent.mkdir(exist_ok=True)

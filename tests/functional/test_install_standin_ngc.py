@@ -116,10 +116,7 @@ def test_a_tensorflow_that_sees_no_gpu_is_put_back(
 
 @pytest.mark.parametrize(
     ("version", "sentence", "command"),
-    [
-        ("", "no CDI specification", "nvidia-ctk cdi generate"),
-        ("1.1.0", "1.1.0", "nvidia-ctk cdi"),
-    ],
+    [("", "no CDI specification", "nvidia-ctk cdi generate"), ("1.1.0", "1.1.0", "nvidia-ctk cdi")],
 )
 def test_without_a_way_for_the_gpus_no_layer_is_fetched(
     machine: Machine, home: Home, world: PodmanWorld, version: str, sentence: str, command: str

@@ -189,8 +189,7 @@ def test_the_memory_kernels_assemble(tmp_path: Path, chip: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "product", "chip"),
-    [case for case in CASES if case.values[0] in product_ptx.MODES],
+    ("mode", "product", "chip"), [case for case in CASES if case.values[0] in product_ptx.MODES]
 )
 def test_the_soak_s_kernel_keeps_every_multiplication(
     tmp_path: Path, mode: str, product: Product, chip: str

@@ -42,9 +42,7 @@ def test_tensorflow_1_15_imports(tensorflow_1: Path) -> None:
     assert "1.15.5" in results["FRM-001"]["detail"]
 
 
-def test_protobuf_that_is_too_new_is_the_cause_of_a_failed_import(
-    tensorflow_1: Path,
-) -> None:
+def test_protobuf_that_is_too_new_is_the_cause_of_a_failed_import(tensorflow_1: Path) -> None:
     install(tensorflow_1, str(tensorflow_1 / "bin" / "python"), "protobuf==4.24.4")
     results = diagnose(tensorflow_1)
     assert results["FRM-001"]["outcome"] == "fail"

@@ -57,10 +57,7 @@ def test_the_command_starts_where_the_standins_arrive(two_gpus: Installed) -> No
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize(
-    ("device", "words"),
-    [("0", b"1 of 2 GPUs"), ("bare", b"libcuda.so.1")],
-)
+@pytest.mark.parametrize(("device", "words"), [("0", b"1 of 2 GPUs"), ("bare", b"libcuda.so.1")])
 def test_a_start_in_which_something_is_missing_is_refused(
     two_gpus: Installed, cdi: StandinCdi, device: str, words: bytes
 ) -> None:

@@ -260,11 +260,7 @@ def test_a_framework_and_what_it_mapped(target: Target, built: Path) -> None:
     inside = target.site / "nvidia/cublas/lib/libcublas.so.12"
     load = f"{inside} {built / 'libnvrtc.so.12'} {built / 'libcudart.so.12'}"
     found = probe(
-        target,
-        "tensorflow",
-        LOAD=load,
-        TF_CPP_MIN_LOG_LEVEL="3",
-        TF_CPP_MAX_VLOG_LEVEL="9",
+        target, "tensorflow", LOAD=load, TF_CPP_MIN_LOG_LEVEL="3", TF_CPP_MAX_VLOG_LEVEL="9"
     )
     assert found.imported
     assert found.version == "2.99.0"

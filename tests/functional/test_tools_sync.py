@@ -79,10 +79,7 @@ def test_the_environment_holds_the_lock_and_nothing_else(directory: Path, files:
 
 
 def test_nothing_of_the_users_configuration_reaches_it(
-    directory: Path,
-    files: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    directory: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attack = wheel(tmp_path / "attack", "alpha", "99.0.0")
     home = tmp_path / "home"

@@ -98,10 +98,7 @@ def driver_side(product: Product, version: str, count: int, **changes: Any) -> A
         "services": [
             Service(name="nvidia-persistenced", installed=True, running=not product.consumer),
             Service(
-                name="nvidia-fabricmanager",
-                installed=managed,
-                running=managed,
-                version=version,
+                name="nvidia-fabricmanager", installed=managed, running=managed, version=version
             ),
         ],
     }
@@ -291,12 +288,7 @@ def slurm(product: Product, branch: int = USUAL, count: int = 8, given: int = 2)
     pci = whole_node.machine.pci
     assert pci is not None and pci.facts is not None
     return machine(
-        product,
-        branch,
-        given,
-        pci=pci.facts,
-        kernel=side,
-        target=seeing(product, given, variables),
+        product, branch, given, pci=pci.facts, kernel=side, target=seeing(product, given, variables)
     )
 
 

@@ -15,10 +15,7 @@ from envcheck.facts.target import Environment
 
 
 def selinux() -> Snapshot:
-    confined = in_container(
-        container="podman",
-        selinux="enforcing",
-    )
+    confined = in_container(container="podman", selinux="enforcing")
     return whole(
         host=confined,
         kernel=kernel(device_nodes=nodes(usable=False), services=[]),

@@ -131,8 +131,7 @@ def blackwell(capabilities: list[str], driver: str, cuda: str) -> Snapshot:
     return whole(
         good_target(
             tensorflow=tensorflow(
-                built_capabilities=capabilities,
-                gpus=[FrameworkGpu(name=facts["name"])],
+                built_capabilities=capabilities, gpus=[FrameworkGpu(name=facts["name"])]
             )
         ),
         pci=Pci(devices=[h100.pci_device(ADDRESSES[0], device_id="10de:2b85")]),

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from envcheck.facts.base import Unavailable
-from envcheck.facts.network import (
-    Network,
-    NetworkInterface,
-    NetworkSetting,
-    RdmaDevice,
-    RdmaPort,
-)
+from envcheck.facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
 
 ABSENT = Unavailable(unavailable="absent")
 VERBS = "/lib/x86_64-linux-gnu/libibverbs.so.1"
@@ -102,7 +96,7 @@ def desktop(**changes: Any) -> Network:
             interface("br-0123456789ab", 6, "bridge", members=["vethab"]),
             interface("vethab", 7, "virtual", ipv4=False),
             interface("tailscale0", 8, "tunnel"),
-        ],
+        ]
     }
     return network(**(facts | changes))
 

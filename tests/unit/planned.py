@@ -128,9 +128,7 @@ def here(**changes: Any) -> WheelPlanInputs:
 
 
 def planned(
-    of: Choice | None = None,
-    locked: Lockfile | None = None,
-    **surroundings: Any,
+    of: Choice | None = None, locked: Lockfile | None = None, **surroundings: Any
 ) -> WheelPlan:
     return plan(of or choice(), locked or lock(), here(**surroundings))
 

@@ -121,10 +121,7 @@ def keep(folder: FleetFolder, machines: list[SimulatedMachine]) -> None:
     folder.write_roster("simulated", [machine.member for machine in machines])
 
 
-_HOT: dict[str, Any] = {
-    "temperature_c": 88,
-    "clock_event_reasons": ["hw_thermal_slowdown"],
-}
+_HOT: dict[str, Any] = {"temperature_c": 88, "clock_event_reasons": ["hw_thermal_slowdown"]}
 
 
 def _switch(rack: int) -> str:

@@ -116,11 +116,7 @@ def test_a_compat_copy_that_cuda_starts_with_is_legitimate() -> None:
     ("code", "brand", "words"),
     [
         (804, "GeForce", "for data-centre GPUs only"),
-        (
-            803,
-            "NVIDIA",
-            "driver 550.54.15 is not of a branch that it was made for",
-        ),
+        (803, "NVIDIA", "driver 550.54.15 is not of a branch that it was made for"),
     ],
 )
 def test_a_compat_copy_that_may_not_run_here(code: int, brand: str, words: str) -> None:

@@ -71,10 +71,7 @@ BAD = [
 
 @pytest.mark.parametrize(("argv", "sentence"), BAD, ids=[" ".join(a)[:30] for a, _ in BAD])
 def test_bad_input_is_one_sentence(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    argv: list[str],
-    sentence: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: list[str], sentence: str
 ) -> None:
     file = save(tmp_path, "file", *on_each())
     code, out, err = printed(capsys, *(file if word == "FILE" else word for word in argv))
@@ -130,11 +127,7 @@ def test_a_baseline_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_exit_codes(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    slow: float,
-    options: str,
-    code: int,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], slow: float, options: str, code: int
 ) -> None:
     file = save(tmp_path, "file", *on_each(slow=slow))
     found, out, _ = printed(capsys, "--from", file, *options.split())

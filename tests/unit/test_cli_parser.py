@@ -85,10 +85,7 @@ def test_control_c_waits_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("-v", "/x"), ("-e", "=1")],
-)
+@pytest.mark.parametrize(("option", "value"), [("-v", "/x"), ("-e", "=1")])
 def test_a_bad_value_is_reported_whatever_is_installed(
     option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 from build import snapshot
-from h100 import (
-    gpu,
-    machine,
-    no_driver,
-    nvml,
-    smi,
-)
+from h100 import gpu, machine, no_driver, nvml, smi
 from judged import assert_case
 
 from envcheck.facts.host import Host

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from h100 import (
-    ABSENT,
-    ERROR,
-    gpu,
-    machine,
-    no_driver,
-    smi,
-)
+from h100 import ABSENT, ERROR, gpu, machine, no_driver, smi
 from judged import assert_case, results
 from msgspec.structs import replace
 

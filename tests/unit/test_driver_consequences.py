@@ -5,16 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from build import ok, snapshot
-from h100 import (
-    ABSENT,
-    ADDRESSES,
-    ERROR,
-    cuda,
-    gpu,
-    machine,
-    no_driver,
-    nvml,
-)
+from h100 import ABSENT, ADDRESSES, ERROR, cuda, gpu, machine, no_driver, nvml
 from judged import results
 
 from envcheck.facts.base import Probe

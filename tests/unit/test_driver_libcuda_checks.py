@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 from build import snapshot
-from h100 import (
-    ABSENT,
-    cuda,
-    gpu,
-    kernel,
-    machine,
-)
+from h100 import ABSENT, cuda, gpu, kernel, machine
 from judged import assert_case
 
 from envcheck.facts.base import Probe
@@ -39,12 +33,7 @@ CASES = {
         "fail",
         "fabric is not set up",
     ),
-    "cuInit no device": (
-        "DRV-004",
-        machine(cuda=cuda([], init_code=100)),
-        "fail",
-        "no device",
-    ),
+    "cuInit no device": ("DRV-004", machine(cuda=cuda([], init_code=100)), "fail", "no device"),
     "libcuda missing": (
         "DRV-004",
         machine(

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from h100 import (
-    ADDRESSES,
-    VICTIM,
-    lost_gpu,
-    machine,
-    with_fault,
-)
+from h100 import ADDRESSES, VICTIM, lost_gpu, machine, with_fault
 from judged import results
 
 PCIE_X8 = {"pcie_width": 8}

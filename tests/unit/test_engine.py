@@ -24,13 +24,7 @@ from envcheck.findings.subjects import about_device_at
 def a_check(
     judge: Callable[[SnapshotView], Iterable[Verdict]], code: str = "T-1", **options: object
 ) -> Check:
-    fields = {
-        "area": "gpu",
-        "title": "t",
-        "about": "",
-        "sources": (),
-        "follows": (),
-    } | options
+    fields = {"area": "gpu", "title": "t", "about": "", "sources": (), "follows": ()} | options
     return Check(code=code, judge=judge, **fields)  # type: ignore[arg-type]
 
 

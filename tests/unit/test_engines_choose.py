@@ -9,16 +9,7 @@ from typing import Any
 import pytest
 from build import snapshot
 from msgspec.structs import replace
-from test_container_checks import (
-    DOCKER,
-    GPU,
-    LINKED,
-    NO_DAEMON,
-    PODMAN,
-    READY,
-    SPEC,
-    UNLINKED,
-)
+from test_container_checks import DOCKER, GPU, LINKED, NO_DAEMON, PODMAN, READY, SPEC, UNLINKED
 from whole import ABSENT
 
 from envcheck.exit_codes import Cannot

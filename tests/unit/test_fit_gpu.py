@@ -76,11 +76,7 @@ def test_without_a_gpu() -> None:
 
 def test_a_gpu_without_a_driver() -> None:
     snapshot = m.with_sections(
-        whole.host(),
-        kernel=whole.unloaded(),
-        nvml=h100.no_driver(9),
-        nvidia_smi=None,
-        cuda=None,
+        whole.host(), kernel=whole.unloaded(), nvml=h100.no_driver(9), nvidia_smi=None, cuda=None
     )
     candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
     assert m.sentence(candidate, "driver") == (

@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from h100 import (
-    ADDRESSES,
-    NOT_SUPPORTED,
-    VICTIM,
-    gpu,
-    kernel,
-    machine,
-    pci_device,
-    with_fault,
-)
+from h100 import ADDRESSES, NOT_SUPPORTED, VICTIM, gpu, kernel, machine, pci_device, with_fault
 from judged import assert_case, full_text, judged_alone
 
 from envcheck.collector.nvml import labels

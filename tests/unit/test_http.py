@@ -38,8 +38,7 @@ def test_attempts_are_counted_and_a_server_s_own_pause_is_waited_for(
 
 
 @pytest.mark.parametrize(
-    "error",
-    [HttpError("final"), HttpError("later", again=True, headers={"Retry-After": "20000"})],
+    "error", [HttpError("final"), HttpError("later", again=True, headers={"Retry-After": "20000"})]
 )
 def test_what_is_not_tried_again(error: HttpError) -> None:
     tried: list[int] = []
@@ -78,10 +77,7 @@ def wrapped(inner: BaseException) -> requests.ConnectionError:
         (requests.ConnectTimeout(SECRET), "cannot be connected to"),
         (requests.ReadTimeout(SECRET), "does not answer any more"),
         (u3.ProtocolError(SECRET, ConnectionResetError(104, "Connection reset by peer")), "reset"),
-        (
-            wrapped(socket.gaierror(-2, "Name or service not known")),
-            "has no address in DNS: Name",
-        ),
+        (wrapped(socket.gaierror(-2, "Name or service not known")), "has no address in DNS: Name"),
         (requests.exceptions.InvalidURL(SECRET), "is not a URL that can be asked"),
         (wrapped(u3.ProxyError(SECRET, OSError(111, "refused"))), "the proxy that is set for"),
         (

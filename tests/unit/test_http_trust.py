@@ -55,10 +55,6 @@ def test_what_pip_is_told_is_believed_too_and_read_once(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", BUNDLE)
     own = str(tmp_path / "own.pem")
-    for name, value in (
-        ("REQUESTS_CA_BUNDLE", own),
-        ("CURL_CA_BUNDLE", BUNDLE),
-        ("PIP_CERT", own),
-    ):
+    for name, value in (("REQUESTS_CA_BUNDLE", own), ("CURL_CA_BUNDLE", BUNDLE), ("PIP_CERT", own)):
         monkeypatch.setenv(name, value)
     assert loaded(monkeypatch) == [own]

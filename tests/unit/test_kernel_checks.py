@@ -16,13 +16,7 @@ from envcheck.data.kernel import Flavour, flavour_for, xids
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Nvml
 from envcheck.facts.host import Host
-from envcheck.facts.kernel import (
-    DeviceNode,
-    DriverPackage,
-    Kernel,
-    KernelEvent,
-    ModuleFile,
-)
+from envcheck.facts.kernel import DeviceNode, DriverPackage, Kernel, KernelEvent, ModuleFile
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Finding

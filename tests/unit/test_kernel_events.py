@@ -9,12 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.facts import is_unavailable
-from envcheck.collector.linux.gpu_events import (
-    fold,
-    parse_event,
-    parse_kmsg,
-    parse_text,
-)
+from envcheck.collector.linux.gpu_events import fold, parse_event, parse_kmsg, parse_text
 from envcheck.facts.kernel import KernelEvent
 
 KINDS = get_args(get_type_hints(KernelEvent)["kind"])

@@ -11,12 +11,7 @@ from test_container_checks import DOCKER, LINKED, READY, WITH_GPU
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Unavailable
-from envcheck.facts.containers import (
-    CdiSpec,
-    Engine,
-    Kubernetes,
-    OfferedDevices,
-)
+from envcheck.facts.containers import CdiSpec, Engine, Kubernetes, OfferedDevices
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
 from envcheck.findings.model import CheckResult, Finding

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector.kernels import (
-    cublas,
-    cublas_library,
-    matrices,
-)
+from envcheck.collector.kernels import cublas, cublas_library, matrices
 from envcheck.collector.kernels import operands as made
 from envcheck.collector.kernels.driver import CudaError
 from envcheck.collector.kernels.failures import NotSupported

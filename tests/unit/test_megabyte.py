@@ -92,10 +92,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "lines": (safe_text.lines, ["\x1b[0m", "\u202e", "\ud800", "\r\n"]),
     "styled": (safe_text.styled, ["\x1b[", "\x1b[0m", "\x1b[0;", "\x1b"]),
     "JSON": (safe_text.json_text, ["\x1b", "\u202e", "\\"]),
-    "uv's words": (
-        uv.explanation,
-        ["a\n", "Because ", "And because \n", "x. ", "(1)", "× \n"],
-    ),
+    "uv's words": (uv.explanation, ["a\n", "Because ", "And because \n", "x. ", "(1)", "× \n"]),
     "uv's resolution": (
         uv_compile.parse,
         ["a==1 # via ", "# from ", "    # from x", "a==1\n", ","],
@@ -125,15 +122,14 @@ OTHERS: dict[str, Callable[[int], list[str]]] = {
         numbered('<a href="x-{}-py3-none-any.whl">&amp;</a>\n', size),
     ],
     "stack": lambda size: [
-        "requirement='x'\n" + numbered("[[releases]]\nversion='{}x'\npython=['z']\n", size),
+        "requirement='x'\n" + numbered("[[releases]]\nversion='{}x'\npython=['z']\n", size)
     ],
 }
 
 
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize(
-    ("size", "seconds"),
-    [(100_000, 1.0), pytest.param(1_000_000, 5.0, marks=pytest.mark.heavy)],
+    ("size", "seconds"), [(100_000, 1.0), pytest.param(1_000_000, 5.0, marks=pytest.mark.heavy)]
 )
 def test_hostile_text_takes_linear_time(name: str, size: int, seconds: float) -> None:
     read, pieces = READERS[name]

@@ -74,10 +74,7 @@ def test_what_nccl_s_lists_mean(value: str, name: str, meant: bool) -> None:
     assert matches(value)(name) is meant
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"],
-)
+@pytest.mark.parametrize("name", ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"])
 def test_an_interface_of_another_machine(name: str) -> None:
     result = judge(networks.network(settings=[setting(name, "ens3")]), "NET-001")
     assert result.outcome == "fail"
@@ -129,9 +126,7 @@ def test_a_bridge_before_the_adapter_in_a_job_of_two_machines() -> None:
         bridged(nodes=ABSENT),
         bridged(nodes=1),
         bridged(settings=[setting("NCCL_SOCKET_IFNAME", "eth")]),
-        bridged(
-            interfaces=[interface("br0", 1, "bridge", members=["eth0"]), LO, ETH0],
-        ),
+        bridged(interfaces=[interface("br0", 1, "bridge", members=["eth0"]), LO, ETH0]),
         networks.infiniband(nodes=4),
     ],
 )
@@ -195,10 +190,7 @@ def geforces(
 ) -> Snapshot:
     gpus = [
         h100.gpu(
-            n,
-            name="NVIDIA GeForce RTX 4090",
-            compute_capability="8.9",
-            nvlinks=h100.NOT_SUPPORTED,
+            n, name="NVIDIA GeForce RTX 4090", compute_capability="8.9", nvlinks=h100.NOT_SUPPORTED
         )
         for n in range(count)
     ]

@@ -9,13 +9,7 @@ import pytest
 from build import Gpu
 from h100 import gpu
 from msgspec.structs import replace
-from targets import (
-    dist,
-    good_target,
-    not_imported,
-    packages,
-    wheel_library,
-)
+from targets import dist, good_target, not_imported, packages, wheel_library
 from whole import (
     blind,
     containers,

@@ -82,11 +82,7 @@ def test_a_rival_driver() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "card", "slot", "outcome"),
-    [
-        (8, 16, 16, "warn"),
-        (1, 16, 4, "fail"),
-    ],
+    ("now", "card", "slot", "outcome"), [(8, 16, 16, "warn"), (1, 16, 4, "fail")]
 )
 def test_the_links_width_is_judged_against_card_and_slot(
     now: int, card: int, slot: int, outcome: str

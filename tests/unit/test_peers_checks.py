@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from h100 import (
-    ADDRESSES,
-    COUNT,
-    NOT_SUPPORTED,
-    VICTIM,
-    gpu,
-    machine,
-    mig_instance,
-    pci_device,
-)
+from h100 import ADDRESSES, COUNT, NOT_SUPPORTED, VICTIM, gpu, machine, mig_instance, pci_device
 from judged import assert_case, full_text, results
 
 from envcheck.data.products import product
@@ -49,9 +40,7 @@ def odd(count: int = COUNT, common: dict[str, Any] | None = None, **changes: Any
     """A machine of which one GPU has these facts, and the others do not."""
     alike = {**EQUAL, **(common or {})}
     victim = min(VICTIM, count - 1)
-    return machine(
-        [gpu(n, **(alike | changes if n == victim else alike)) for n in range(count)],
-    )
+    return machine([gpu(n, **(alike | changes if n == victim else alike)) for n in range(count)])
 
 
 def each(

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from planned import (
-    MIB,
-    cached,
-    choice,
-    lock,
-    planned,
-    space,
-    stack,
-)
+from planned import MIB, cached, choice, lock, planned, space, stack
 
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.fit.models import Candidate, Refusal

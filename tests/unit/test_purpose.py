@@ -97,9 +97,7 @@ def test_a_system_that_runs_on_the_cpu_is_judged_there_though_there_is_no_gpu() 
     hung = bad("workers", "no answer within 60 s", "timeout")
     runs = [run("multiworker", hung), run("parameter-servers", well("parameter-servers"))]
     snap = on_no_gpu(
-        CPU,
-        tensorflow=without_cuda(),
-        acceleration=Acceleration(systems=[*CODES], runs=runs),
+        CPU, tensorflow=without_cuda(), acceleration=Acceleration(systems=[*CODES], runs=runs)
     )
     snap = replace(snap, "machine", acceleration=Acceleration(systems=[]))
     results = by_code(snap)

@@ -117,8 +117,7 @@ def test_no_pattern_is_made_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern",
-    [r"\s+$", r"a.*b", r"(\d+)\.(\d+)", r"(a|a)*b", r"x[\w.]*\.so[\w.]*:"],
+    "pattern", [r"\s+$", r"a.*b", r"(\d+)\.(\d+)", r"(a|a)*b", r"x[\w.]*\.so[\w.]*:"]
 )
 def test_a_quadratic_pattern_is_found(pattern: str) -> None:
     assert superlinear(Use("here", pattern, 0, "search"))

@@ -7,13 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from reported import (
-    eight_gpus,
-    every_outcome,
-    no_gpu,
-    report_of,
-    result,
-)
+from reported import eight_gpus, every_outcome, no_gpu, report_of, result
 
 from envcheck import json_text
 from envcheck.facts.snapshot import Snapshot

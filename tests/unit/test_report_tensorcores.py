@@ -117,10 +117,7 @@ def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
         return [(group.title, group.count) for group in folded(judged)]
 
     slow = [*h100(0), *h100(1, 0.8), *h100(2), *h100(10)]
-    assert titles(slow) == [
-        (f"GPU 0, 2, 10 {NAME}", 3),
-        (f"GPU 1 {NAME} at 0000:01:00.0", 1),
-    ]
+    assert titles(slow) == [(f"GPU 0, 2, 10 {NAME}", 3), (f"GPU 1 {NAME} at 0000:01:00.0", 1)]
     other = [
         msgspec.structs.replace(row, verdict="indicated") if row.mode == "fp8" else row
         for row in h100(1)

@@ -43,11 +43,7 @@ def no_gpu(target: Any = None) -> Snapshot:
 
 @pytest.mark.parametrize(
     ("indices", "who"),
-    [
-        ((3,), "GPU 3 is"),
-        ((0, 1, 2, 5), "GPUs 0–2, 5 are"),
-        (tuple(range(8)), "all 8 GPUs are"),
-    ],
+    [((3,), "GPU 3 is"), ((0, 1, 2, 5), "GPUs 0–2, 5 are"), (tuple(range(8)), "all 8 GPUs are")],
 )
 def test_a_problem_of_gpus_names_them(indices: tuple[int, ...], who: str) -> None:
     assert first(hot(*indices)) == f"✗ 1 problem: {who} throttled by heat"

@@ -7,9 +7,7 @@ from pathlib import Path
 from envcheck.cli.main import run
 from envcheck.exit_codes import ExitCode
 from envcheck.fleet.engines.ansible import Event
-from envcheck.fleet.rollout.model import (
-    MachineEnd,
-)
+from envcheck.fleet.rollout.model import MachineEnd
 from envcheck.fleet.rollout.running import RolloutRun, worst
 
 
@@ -58,13 +56,7 @@ def test_what_a_machine_tells_may_be_anything(tmp_path: Path) -> None:
     run = run_of(
         tmp_path,
         shown("a", "failed", result="\x1b[2J", exit_code="5", words=["x"]),
-        shown(
-            "b",
-            result="installed",
-            exit_code=0,
-            version="\x1b]0;owned\x07",
-            verdict="well",
-        ),
+        shown("b", result="installed", exit_code=0, version="\x1b]0;owned\x07", verdict="well"),
         shown("c", "failed", result="failed", exit_code=0, words="\x1b[31mred\nlines" * 1000),
         shown("stranger", result="installed", exit_code=0),
     )

@@ -244,11 +244,7 @@ OVERRIDDEN = (level_run(A100, "L2", "tensorflow"), ("fp32", "override"))
 CAUSES: list[tuple[tuple[LevelRun, Any], str, str]] = [
     (changed("L0", ("fp16", "")), "no Tensor Core instruction", "--kernels L0"),
     (changed("L1", ("fp16", "")), "cuBLAS 12.9.1 chose", ""),
-    (
-        changed("L1", ("tf32", ""), library_version="10.2.3"),
-        "cuBLAS 10.2.3 is older than TF32",
-        "",
-    ),
+    (changed("L1", ("tf32", ""), library_version="10.2.3"), "cuBLAS 10.2.3 is older than TF32", ""),
     (
         changed("L2", DEFAULT, TORCH),
         "PyTorch leaves TF32 off",

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.install.wheels import (
-    child_env,
-    sdists,
-    uv,
-)
+from envcheck.install.wheels import child_env, sdists, uv
 
 
 def result(stderr: str, code: int = 1, outcome: str = "exited") -> Any:

@@ -188,12 +188,7 @@ def a100_mig() -> Machine:
         m.gpus.append(gpu(index, address, gsp=driver, **A100))
         m.devices.append(bridge(port, **trained("16.0")))
         m.devices.append(
-            pci(
-                f"{port}/{address}",
-                device="0x20b5",
-                **trained("16.0"),
-                numa_node=str(index // 2),
-            )
+            pci(f"{port}/{address}", device="0x20b5", **trained("16.0"), numa_node=str(index // 2))
         )
     m.gpu(0).change(mig=(True, True), mig_instances=instances((3, 5, 6)))
     for minor in (0, 1, 2, 30, 31, 39, 40, 48, 49):
@@ -239,10 +234,4 @@ def container() -> Machine:
     return m
 
 
-BASES = {
-    "h100": h100,
-    "rtx4090": rtx4090,
-    "t4": t4,
-    "a100-mig": a100_mig,
-    "container": container,
-}
+BASES = {"h100": h100, "rtx4090": rtx4090, "t4": t4, "a100-mig": a100_mig, "container": container}

@@ -105,12 +105,7 @@ add(
         "smi_script",
         'n=0\nwhile read -r line && [ $n -lt 90 ]; do echo "$line"; n=$((n+1)); done </.made/smi',
     ),
-    (
-        "DRV-011",
-        r"nvidia-smi",
-        r"half|cut|ends",
-        r"nvidia-smi",
-    ),
+    ("DRV-011", r"nvidia-smi", r"half|cut|ends", r"nvidia-smi"),
     base="rtx4090",
 )
 

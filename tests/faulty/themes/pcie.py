@@ -14,13 +14,7 @@ LANES_8 = r"x8\b|\b8 (of|lane)|lanes?\b\D{0,9}8\b"
 REMEDY = r"reseat|slot|riser|BIOS|card|cable"
 
 
-def link(
-    m: Machine,
-    index: int,
-    generation: int,
-    width: int,
-    most: int | None = None,
-) -> None:
+def link(m: Machine, index: int, generation: int, width: int, most: int | None = None) -> None:
     """most: the width that card and port can have together."""
     gpu, device = m.gpu(index), m.of(index)
     speeds = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
