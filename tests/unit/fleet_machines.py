@@ -194,7 +194,7 @@ def wsl(product: Product, branch: int = USUAL) -> Snapshot:
     """Windows' driver below Linux: no module, no PCI device, no node."""
     folder = "/usr/lib/wsl/lib"
     version, newest = BRANCHES[branch]
-    facts: dict[str, Any] = dict.fromkeys(("gsp_enabled", "gsp_firmware"), NOT_SUPPORTED)
+    facts: dict[str, Any] = {"gsp_enabled": NOT_SUPPORTED}
     facts |= {"persistence": True, "driver_model": "WDDM", "memory_used_mib": 1400}
     one = gpu(product, 0, branch, **facts)
     versions = {"driver_version": version, "cuda_version": newest}

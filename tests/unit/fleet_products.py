@@ -94,7 +94,6 @@ def gpu(product: Product, index: int, branch: int, **changes: Any) -> Gpu:
         "vbios": "96.00.74.00.1A",
         "inforom": NOT_SUPPORTED if product.consumer else "G520.0200.00.05",
         "inforom_valid": NOT_SUPPORTED if product.consumer else True,
-        "gsp_firmware": BRANCHES[branch][0] if branch >= 525 else NOT_SUPPORTED,
         "gsp_enabled": True if branch >= 525 else NOT_SUPPORTED,
         "virtualization": "None",
         "persistence": not product.consumer,
@@ -133,7 +132,6 @@ def gpu(product: Product, index: int, branch: int, **changes: Any) -> Gpu:
     if product.ecc and float(product.capability) >= 8:
         facts |= {"remap_correctable": 0, "remap_uncorrectable": 0}
         facts |= {"remap_pending": False, "remap_failed": False}
-        facts |= {"remap_banks_max": 640, "remap_banks_high": 0, "remap_banks_partial": 0}
         facts |= {"remap_banks_low": 0, "remap_banks_none": 0}
     elif product.ecc:
         facts |= {"retired_single_bit": 0, "retired_double_bit": 0, "retired_pending": False}
