@@ -44,10 +44,9 @@ def stack_file(
     *versions: str,
     distribution: str = "demo-framework",
     more: str = "",
-    python: str = MINOR,
 ) -> Path:
     """A stack in a file, with a release for each version, newest first."""
-    releases = "".join(RELEASE.format(version=v, minor=python) for v in versions)
+    releases = "".join(RELEASE.format(version=v, minor=MINOR) for v in versions)
     path.write_text(TEXT.format(distribution=distribution, releases=releases, more=more))
     return path
 

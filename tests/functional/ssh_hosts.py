@@ -82,7 +82,7 @@ def python_of(version: str) -> str:
     return next((str(path.resolve()) for path in sorted(found) if path.exists()), "")
 
 
-def usual_hosts(count: int = 25, troubles: Sequence[str] = TROUBLES, rack: int = 8) -> list[Host]:
+def usual_hosts(count: int = 25, troubles: Sequence[str] = TROUBLES) -> list[Host]:
     """``count`` hosts in racks: those with troubles last, before them Pythons of each age, in turn."""
     found = [(minor, path) for minor in MINORS if (path := python_of(f"3.{minor}"))]
     old = python_of("2.7")
@@ -92,7 +92,7 @@ def usual_hosts(count: int = 25, troubles: Sequence[str] = TROUBLES, rack: int =
         minor, python = found[number % len(found)]
         if kind in ("old", "none"):
             minor, python = 0, old if kind == "old" else ""
-        name, group = f"gpu{number + 1:02d}", f"rack{number // rack + 1}"
+        name, group = f"gpu{number + 1:02d}", f"rack{number // 8 + 1}"
         hosts.append(Host(name, kind, python, minor, (group,)))
     return hosts
 

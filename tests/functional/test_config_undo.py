@@ -39,14 +39,14 @@ def run(finding: Finding, environment: dict[str, str]) -> None:
         subprocess.run(["bash", "-c", command], check=True, env=environment, timeout=PATIENCE)
 
 
-def pyindex_finding(path: Path, extra: str = NGC) -> Finding:
+def pyindex_finding(path: Path) -> Finding:
     file = ConfigFile(
         tool="pip",
         level="user",
         path=str(path),
         settings=settings_of(
             index_url="https://mirror.example/simple",
-            extra_index_url=extra,
+            extra_index_url=NGC,
             trusted_host="pypi.ngc.nvidia.com",
             timeout="60",
             no_cache_dir="true",

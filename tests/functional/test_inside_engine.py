@@ -31,15 +31,15 @@ def engine(tmp_path: Path) -> Path:
     return folder
 
 
-def pythons(engine: Path, minor: int, name: str = "python3", major: int = 3) -> None:
+def pythons(engine: Path, minor: int) -> None:
     """No link: a Python finds its library by where its file lies."""
     asked = [
-        need(minor, major),
+        need(minor, 3),
         "-c",
         "import sys; print(sys.executable)",
     ]  # behind pyenv's scripts
     real = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    script = engine / name
+    script = engine / "python3"
     script.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
     script.chmod(0o755)
 

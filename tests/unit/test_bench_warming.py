@@ -9,11 +9,11 @@ import pytest
 from envcheck.collector.bench.warming import CHUNK, Warming
 
 
-def warmed(rate: Callable[[float], float], first: float = 3.0, limit: float = 20.0) -> Warming:
+def warmed(rate: Callable[[float], float], limit: float = 20.0) -> Warming:
     """A training whose first step takes ``first`` seconds, and whose rate then is rate(seconds since)."""
     warming, now = Warming(limit), 0.0
     steps = warming.next()
-    warming.ran(steps, first)
+    warming.ran(steps, 3.0)
     while steps := warming.next():
         took = steps / rate(now)
         now += took

@@ -29,9 +29,9 @@ def save(folder: Path, name: str, *runs: RowRun, **changes: Any) -> str:
     return str(path)
 
 
-def on_each(rate: float = 2000.0, slow: float = 2000.0) -> list[RowRun]:
+def on_each(slow: float = 2000.0) -> list[RowRun]:
     """A row on each GPU alone, the last of them at another rate."""
-    rates = [rate] * 7 + [slow]
+    rates = [2000.0] * 7 + [slow]
     return [
         b.ran(b.row(f"amp on GPU {n}", gpus=[gpu]), rates[n]) for n, gpu in enumerate(ADDRESSES)
     ]

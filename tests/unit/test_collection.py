@@ -23,8 +23,8 @@ def answer(**sections: Any) -> dict[str, Any]:
     return {"schema": 1, "redacted": True, "machine": machine, "target": None}
 
 
-def ended(stdout: bytes = b"", stderr: bytes = b"", code: int | None = 0) -> process.Result:
-    return process.Result(["python"], "exited", code, stdout, stderr, 1.0)
+def ended(stdout: bytes = b"", code: int | None = 0) -> process.Result:
+    return process.Result(["python"], "exited", code, stdout, b"", 1.0)
 
 
 def read(raw: dict[str, Any]) -> collection.Collected:

@@ -81,12 +81,12 @@ SAID = {
 }
 
 
-def seen(text: str, code: int = 125, image: str = "image:x/y:1") -> dict[str, CheckResult]:
+def seen(text: str, code: int = 125) -> dict[str, CheckResult]:
     result = Result(["docker"], "exited", code, b"", text.encode(), 1.0)
     child = SimpleNamespace(poll=lambda: result, new_stdout=lambda: b"")
     worker = Worker(child, Limits(), lambda *_message: None)
     worker.step()
-    failed = inside_troubles.explain(image, worker)
+    failed = inside_troubles.explain("image:x/y:1", worker)
     assert isinstance(failed, inside_troubles.Failed), failed
     probe: Probe[object] = Probe(outcome="refused", reason=str(failed), facts=None)
     machine = {
@@ -94,7 +94,7 @@ def seen(text: str, code: int = 125, image: str = "image:x/y:1") -> dict[str, Ch
         "nvml": Nvml(init_code=0, driver_version="535.183.01"),
         "kernel": Kernel(),
     }
-    made = snapshot(document(image, interpreter=probe), **machine)
+    made = snapshot(document("image:x/y:1", interpreter=probe), **machine)
     return {one.code: one for one in diagnose(made, checks=CHECKS).results}
 
 

@@ -40,9 +40,9 @@ def upgraded(**changes: Any) -> Kernel:
     return healthy_kernel(**(facts | changes))
 
 
-def remedy_of(kernel: Kernel, code: str = "DRV-002", **changes: Any) -> Remedy:
+def remedy_of(kernel: Kernel, **changes: Any) -> Remedy:
     snapshot = mismatch(whole(host=host(**changes)))
-    result = diagnosed(with_probes(snapshot, "machine", kernel=kernel))[code]
+    result = diagnosed(with_probes(snapshot, "machine", kernel=kernel))["DRV-002"]
     (finding,) = result.findings
     assert finding.remedy is not None
     return finding.remedy

@@ -36,9 +36,9 @@ PAGE = (b'<a href="nvidia_tensorflow-1-py3-none-any.whl">x</a>', "text/html")
 LOGIN = (b"<form><input></form>", "text/html")
 
 
-def opened(*indexes: str, stack: Stack = STACK, session: Session | None = None) -> Indexes:
+def opened(*indexes: str, session: Session | None = None) -> Indexes:
     session = session or Session({f"{FIRST}/nvidia-tensorflow/": PAGE})
-    return Indexes(stack, Request(indexes=list(indexes)), PUBLIC, session)  # type: ignore[arg-type]
+    return Indexes(STACK, Request(indexes=list(indexes)), PUBLIC, session)  # type: ignore[arg-type]
 
 
 def test_a_named_index_replaces_the_catalogues_addresses() -> None:

@@ -45,9 +45,9 @@ def with_gpus(**facts: Any) -> Snapshot:
     return whole(nvml=h100.nvml(gpus), nvidia_smi=None, cuda=h100.cuda(gpus))
 
 
-def driver(version: str, result: Any = UNKNOWN, **framework: Any) -> Snapshot:
-    nvml = h100.nvml([gpu(0)], driver_version=version, cuda_version=result)
-    facts = replace(h100.cuda([gpu(0)]), driver_api_version=result)
+def driver(version: str, **framework: Any) -> Snapshot:
+    nvml = h100.nvml([gpu(0)], driver_version=version, cuda_version=UNKNOWN)
+    facts = replace(h100.cuda([gpu(0)]), driver_api_version=UNKNOWN)
     target = good_target(tensorflow=seeing(1, **framework))
     return whole(target, nvml=nvml, nvidia_smi=None, cuda=facts)
 

@@ -45,10 +45,10 @@ def pin(name: str, version: str = "1.0", index: str = ELSEWHERE) -> Pin:
     return Pin(name=name, version=version, index=index, needed_by=[])
 
 
-def check(*pins: Pin, stack: Stack = STACK) -> str:
+def check(*pins: Pin) -> str:
     """What is refused."""
     with pytest.raises(Cannot) as caught:
-        origin.check(pins, indexes(stack))
+        origin.check(pins, indexes(STACK))
     assert caught.value.exit_code == 3
     return str(caught.value)
 

@@ -127,9 +127,9 @@ def pattern(mask: int) -> dict[str, int]:
     return {"place_address": GLOBAL, "seed": SEED, "mask": mask}
 
 
-def checked(memory: bytearray, mask: int, text: str = TEXT) -> tuple[int, ...]:
+def checked(memory: bytearray, mask: int) -> tuple[int, ...]:
     RESULT.pack_into(memory, RESULT_AT, *NOTHING_WRONG)
-    launch("check", memory, text, result_address=GLOBAL + RESULT_AT, **pattern(mask))
+    launch("check", memory, TEXT, result_address=GLOBAL + RESULT_AT, **pattern(mask))
     return RESULT.unpack_from(memory, RESULT_AT)
 
 

@@ -43,7 +43,7 @@ class CountingMachine(WideMachine):
         self.registers[parts[0]] = before
 
 
-def compared(found: list[int], wanted: list[int], text: str = COMPARE) -> tuple[int, ...]:
+def compared(found: list[int], wanted: list[int]) -> tuple[int, ...]:
     memory = bytearray(8 * WORDS + 16)
     struct.pack_into(f"<{WORDS}I", memory, 0, *found)
     struct.pack_into(f"<{WORDS}I", memory, WANTED_AT, *wanted)
@@ -51,7 +51,7 @@ def compared(found: list[int], wanted: list[int], text: str = COMPARE) -> tuple[
     parameters = {f"{name}_address": GLOBAL + at for name, at in places.items()}
     for block in range(GRID):
         given = {**parameters, "iteration_count": ITERATIONS}
-        CountingMachine(text, compare_ptx.NAME, memory, given, block).run(None)
+        CountingMachine(COMPARE, compare_ptx.NAME, memory, given, block).run(None)
     return compare_ptx.DIFFERENCE.unpack_from(memory, DIFFERENCE_AT)
 
 

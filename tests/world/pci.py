@@ -69,9 +69,9 @@ def pci(place: str, **values: Any) -> Device:
 SWITCH = {"vendor": "0x1000", "device": "0xc030"}  # Broadcom PEX89000
 
 
-def extended_space(control: int, size: int = 4096) -> bytes:
+def extended_space(control: int) -> bytes:
     """A configuration space with an AER capability and, behind it, ACS with this control register."""
-    space = bytearray(size)
+    space = bytearray(4096)
     struct.pack_into("<I", space, 0x100, 0x0001 | 1 << 16 | 0x148 << 20)
     struct.pack_into("<IHH", space, 0x148, 0x000D | 1 << 16, 0x5F, control)
     return bytes(space)

@@ -15,12 +15,12 @@ add = FAULTS.add
 LOST = "GPU-001|GPU-0\\d\\d|DRV-00[1367]|PCI-004"
 
 
-def _lost_after(m: Machine, index: int, calls: int, code: int = 15) -> None:
+def _lost_after(m: Machine, index: int, calls: int) -> None:
     """From that call on NVML has lost a GPU."""
     handle = m.gpu(index).handle
     m.nvml_first += [
-        f"{handle} * * {code} after={calls}",
-        f"0 nvmlDeviceGetHandleByIndex_v2 {index} {code} after={calls}",
+        f"{handle} * * 15 after={calls}",
+        f"0 nvmlDeviceGetHandleByIndex_v2 {index} 15 after={calls}",
     ]
 
 
