@@ -59,7 +59,7 @@ def pytest_testnodedown(node: object) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    return min(len(os.sched_getaffinity(0)) + 1, 8)  # some of them wait for a process to end
+    return min(len(os.sched_getaffinity(0)) + 2, 8)  # some of them wait for a process to end
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

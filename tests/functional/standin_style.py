@@ -1,8 +1,8 @@
 """A stand-in for a style of envcheck bench: a training that sleeps, or does what STANDIN says of its row.
 
 It is copied as ``collector/bench/torch/__init__.py`` into a copy of envcheck. STANDIN is JSON: {row's name:
-{"step": seconds, "kill": run, "exit": run, "flood": run, "rubbish": run, "at": a file that says that it is
-measured}}; runs are counted from one.
+{"step": seconds, "kill": run, "exit": run, "flood": run, "rubbish": run, "at": a file that says that
+it was measured once, and now hangs}}; runs are counted from one.
 """
 
 import json
@@ -29,7 +29,7 @@ class StandinTraining:
 
     def __init__(self, torch, row, place):
         faults = json.loads(os.environ.get("STANDIN", "{}")).get(row["name"], {})
-        self.faults, self.runs = faults, 0
+        self.faults, self.runs, self.measured = faults, 0, 0
         Path(os.environ["TMPDIR"], "left").write_text("a file that nobody removes")
         if faults.get("orphan"):  # in a session of its own, as a framework's helper might be
             subprocess.Popen(
@@ -56,8 +56,10 @@ class StandinTraining:
         return 0
 
     def loss(self):  # is asked after each repetition
-        if "at" in self.faults:
+        self.measured += 1
+        if "at" in self.faults and self.measured == 2:
             Path(self.faults["at"]).touch()
+            time.sleep(600)
         return float("nan") if self.faults.get("nan") else 1.0
 
     def evidence(self):

@@ -98,9 +98,8 @@ def test_progress_the_save_and_what_is_shown_of_it_later(
 def at_work(begin: Begin, made: Bench) -> subprocess.Popen[bytes]:
     """Two rows, of which the second is at work for ever."""
     (made.home / AMP).unlink(missing_ok=True)
-    standin = {AMP: {"step": 0.2, "at": str(made.home / AMP)}}
-    arguments = ("bench", "mlp", "--target", made.target, "--rounds", "100")
-    one = begin(*arguments, standin={FP32: {"step": 0.0001}, **standin})
+    standin = {AMP: {"at": str(made.home / AMP)}}
+    one = begin("bench", "mlp", "--target", made.target, standin=standin)
     assert wait_for((made.home / AMP).exists), one.poll()
     return one
 

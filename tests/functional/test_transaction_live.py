@@ -188,7 +188,7 @@ def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Pa
     one = start(lambda: install(root, "1", builder=TinyBuilder("1", at)))
     assert wait_for(entered.exists)
     two = start(second)
-    assert wait_for(path.exists)
+    assert wait_for(lambda: path.exists() and path.stat().st_size > 0)
     sentence = path.read_text()
     assert f"process {one}, envcheck install tiny" in sentence and "waiting for" in sentence
     with pytest.raises(Cannot, match=f"process {one}"):
