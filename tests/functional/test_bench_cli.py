@@ -97,10 +97,9 @@ def test_progress_the_save_and_what_is_shown_of_it_later(
 
 def at_work(begin: Begin, made: Bench) -> subprocess.Popen[bytes]:
     """Two rows, of which the second is at work for ever."""
-    (made.home / AMP).unlink(missing_ok=True)
-    standin = {AMP: {"at": str(made.home / AMP)}}
-    one = begin("bench", "mlp", "--target", made.target, standin=standin)
-    assert wait_for((made.home / AMP).exists), one.poll()
+    (hung := made.home / AMP).unlink(missing_ok=True)
+    one = begin("bench", "mlp", "--target", made.target, standin={AMP: {"at": str(hung)}})
+    assert wait_for(hung.exists), one.poll()
     return one
 
 
