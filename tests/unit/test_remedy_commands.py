@@ -200,7 +200,7 @@ def rows() -> Iterator[tuple[str, list[str]]]:
 AFTER = ("remove-driver", "secure-boot-off", "nvml error: insufficient permissions", "boot-options")
 
 
-@pytest.mark.parametrize(("about", "listed"), rows(), ids=[about for about, _ in rows()])
+@pytest.mark.parametrize(("about", "listed"), [*rows()], ids=[about for about, _ in rows()])
 def test_each_row_of_commands_may_be_printed(about: str, listed: list[str]) -> None:
     filled = [re.sub(r"(?<!\$)\{\w+\}", "x", command) for command in listed]
     ahead = ["true"] if about.startswith(AFTER) else []
