@@ -78,12 +78,6 @@ def releases() -> tuple[MonthlyRelease, ...]:
     return rows("releases", MonthlyRelease)
 
 
-def by_month(month: str) -> MonthlyRelease | None:
-    """The release of "23.03", or of "23.3"."""
-    wanted = month_key(month)
-    return next((release for release in releases() if month_key(release.month) == wanted), None)
-
-
 @cache
 def dependencies(month: str) -> tuple[Dependency, ...]:
     """Every row of nvtf_deps.csv that covers this month."""

@@ -121,14 +121,14 @@ class _Target(NamedTuple):
 
     def params(self, cause: Cause, match: re.Match[str]) -> Params:
         """What a line of the log, and the machine, say of a cause."""
-        said = match.groupdict()
+        words = match.groupdict()
         built = known(self.facts.built_cuda) or ""
         if cause is UNKNOWN_CHIP:
-            return self.chip(re.sub(r"\D", "", said["chip"]))
+            return self.chip(re.sub(r"\D", "", words["chip"]))
         if cause is OLD_PTXAS:
-            return {"ptxas": self._ptxas, "advice": self._newer(parse_version(built)), **said}
+            return {"ptxas": self._ptxas, "advice": self._newer(parse_version(built)), **words}
         if cause is NO_FILES:
-            return self.files(["ptxas"] if "ptxas" in said else ["libdevice.10.bc"])
+            return self.files(["ptxas"] if "ptxas" in words else ["libdevice.10.bc"])
         if cause is OLD_DRIVER:
             version = known(driver_version(self.view)[0])
             return {
@@ -139,7 +139,7 @@ class _Target(NamedTuple):
         if cause is NO_CODE:
             return {"framework": FRAMEWORKS[self.facts.name]}
         again = _ask_again(self.view, self.facts.name)
-        return {"why": f"CUDA answers {said['error']}", "advice": again}
+        return {"why": f"CUDA answers {words['error']}", "advice": again}
 
     def chip(self, digits: str) -> Params:
         row = capability(f"{digits[:-1]}.{digits[-1]}")

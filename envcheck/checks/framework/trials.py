@@ -114,17 +114,6 @@ def _failed(view: SnapshotView, facts: Framework, failed: list[Trial]) -> Findin
     )
 
 
-def why_failed(
-    view: SnapshotView, facts: Framework, error: str, words: list[str]
-) -> tuple[str, Remedy]:
-    """Why a step on the GPU failed, to stand behind a colon, and what to do.
-
-    error: the step's own. words: all lines that the framework wrote, the error's among them.
-    """
-    found = _explained(view, facts, error, words)
-    return found.says, found.advice
-
-
 def _explained(view: SnapshotView, facts: Framework, error: str, words: list[str]) -> Explained:
     cudnn = next((match for line in words if (match := _CUDNN.search(line))), None)
     running = mapped(facts).get("libcudnn", [])
