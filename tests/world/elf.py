@@ -1,8 +1,9 @@
-"""The smallest kernel module: an ELF file that says what it is."""
+"""The smallest ELF files: a kernel module that says what it is, a library that says what it needs."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 
 def kernel_module(modinfo: bytes, wide: bool = True) -> bytes:
@@ -38,3 +39,25 @@ def modinfo(version: str = "550.54.15", licence: str = "NVIDIA") -> bytes:
         "vermagic=6.8.0 SMP",
     )
     return b"\0".join(field.encode() for field in fields) + b"\0"
+
+
+def shared_object(needed: Sequence[str] = (), soname: str = "", runpath: str = "") -> bytes:
+    """An x86-64 library without code that the loader maps, with these entries in its dynamic section."""
+    strings, entries = b"\0", []
+    for tag, text in [*((1, one) for one in needed), (14, soname), (29, runpath)]:
+        if text:
+            entries.append((tag, len(strings)))
+            strings += text.encode() + b"\0"
+    strings += bytes(-len(strings) % 8)
+    start = 64 + 2 * 56
+    symbols = start + 16 * (len(entries) + 6)
+    hashes = symbols + 24  # of one symbol, the empty one
+    names = hashes + 16 + 8  # one bucket and one chain, and zeros up to a multiple of 8
+    entries += [(4, hashes), (5, names), (6, symbols), (10, len(strings)), (11, 24), (0, 0)]
+    dynamic = b"".join(struct.pack("<qQ", *entry) for entry in entries)
+    body = dynamic + bytes(24) + struct.pack("<IIII", 1, 1, 0, 0) + bytes(8) + strings
+    ident = b"\x7fELF" + bytes((2, 1, 1)) + bytes(9)
+    header = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+    load = struct.pack("<IIQQQQQQ", 1, 6, 0, 0, 0, start + len(body), start + len(body), 0x1000)
+    at = struct.pack("<IIQQQQQQ", 2, 6, start, start, start, len(dynamic), len(dynamic), 8)
+    return ident + header + load + at + body

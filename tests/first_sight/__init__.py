@@ -1,0 +1,1 @@
+"""Reports and faults that the checks had never seen when the doctor first looked at them."""

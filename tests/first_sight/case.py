@@ -1,0 +1,178 @@
+"""Reads a case and makes its machine. README.md beside this file says what each key is."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import tomli
+from world import environments, products
+from world.bases import BASES
+from world.contents import Content, File, Link
+from world.elf import shared_object
+from world.environments import HOME, SITE, Package
+from world.gpus import busy
+from world.machine import Machine
+from world.pci import pci
+
+HERE = Path(__file__).parent
+FRAMEWORKS = {"tensorflow": environments.tensorflow, "torch": environments.torch}
+
+
+class Installed(msgspec.Struct, forbid_unknown_fields=True):
+    """A distribution; ``gone``: of its files, those that are recorded and not there."""
+
+    name: str
+    version: str
+    requires: list[str] = []
+    files: dict[str, Any] = {}
+    gone: list[str] = []
+    tag: str = "py3-none-any"
+
+
+class Answer(msgspec.Struct, forbid_unknown_fields=True):
+    """What NVML says to one call."""
+
+    call: str
+    which: int | str = "all"
+    code: int = 0
+    when: str = "-"
+    key: str = "-"
+
+
+class Case(msgspec.Struct, forbid_unknown_fields=True):
+    """One file."""
+
+    theme: str
+    symptom: str
+    cause: str
+    remedy: str
+    says: str
+    does: str
+    base: str
+    subject: str = ""
+    link: str = ""
+    unseen: str = ""
+    arguments: list[str] = []
+    framework: str = ""
+    without: list[str] = []
+    without_files: list[str] = []
+    log: list[str] = []
+    machine: dict[str, Any] = {}
+    gpu: list[dict[str, Any]] = []
+    nvml: list[Answer] = []
+    device: list[dict[str, Any]] = []
+    files: dict[str, Any] = {}
+    environment: dict[str, str] = {}
+    package: list[Installed] = []
+
+
+@cache
+def cases(kind: str) -> dict[str, Case]:
+    """All of "reports" or "faults" by their names. Raises ValueError for a case that cannot be read."""
+    return {path.stem: read(path) for path in sorted((HERE / kind).glob("*.toml"))}
+
+
+def read(path: Path) -> Case:
+    try:
+        case = msgspec.convert(tomli.loads(path.read_text()), Case)
+        for pattern in (case.subject, case.says, case.does):
+            re.compile(pattern)
+        if case.base not in BASES:
+            raise ValueError(f"no base is called {case.base!r}")
+    except (ValueError, re.error) as error:
+        raise ValueError(f"{path.name}: {error}") from None
+    return case
+
+
+def machine(case: Case) -> Machine:
+    made = BASES[case.base]()
+    made.name = "a case"
+    for name, value in case.machine.items():
+        if not hasattr(made, name):
+            raise ValueError(f"a machine has no {name}")
+        was = getattr(made, name)
+        setattr(made, name, tuple(value) if isinstance(was, tuple) else value)
+    _gpus(case, made)
+    _devices(case, made)
+    _answers(case, made)
+    made.log += case.log
+    if case.framework or case.package:
+        _install(case, made)
+    made.files |= {_place(path): _content(value) for path, value in case.files.items()}
+    made.files |= {_place(path): None for path in case.without_files}
+    made.environment |= {name: _place(value) for name, value in case.environment.items()}
+    made.arguments += case.arguments
+    return made
+
+
+def _gpus(case: Case, made: Machine) -> None:
+    for given in case.gpu:
+        changes = dict(given)
+        which, product = changes.pop("which", "all"), changes.pop("product", "")
+        working = changes.pop("busy", False)
+        chosen = range(len(made.gpus)) if which == "all" else which
+        for gpu in [made.gpu(n) for n in ([chosen] if isinstance(chosen, int) else chosen)]:
+            if product:
+                gpu.change(**getattr(products, product))
+            if working:
+                busy(gpu)
+            for name, value in changes.items():
+                gpu.change(**{name: tuple(value) if isinstance(gpu[name], tuple) else value})
+
+
+def _devices(case: Case, made: Machine) -> None:
+    for changes in case.device:
+        changes = dict(changes)
+        which = changes.pop("which")
+        if which == "new":
+            made.devices.append(pci(changes.pop("place"), **changes))
+            continue
+        _find(made, which).files.update(changes)
+
+
+def _find(made: Machine, which: str) -> Any:
+    above, _, number = which.rpartition("gpu ")
+    device = made.of(int(number)) if number.isdigit() else made.device(which)
+    if above.strip() != "above":
+        return device
+    return next(one for one in made.devices if one.place == device.place.rpartition("/")[0])
+
+
+def _answers(case: Case, made: Machine) -> None:
+    for one in case.nvml:
+        handle = "*" if one.which == "all" else int(one.which) + 1
+        made.nvml_first.append(f"{handle} {one.call} {one.key} {one.code} {one.when}")
+
+
+def _install(case: Case, made: Machine) -> None:
+    name, _, version = case.framework.partition(" ")
+    make = FRAMEWORKS.get(name)
+    packages = make(*([version] if version else [])) if make else {}
+    for one in case.without:
+        del packages[one]
+    for new in case.package:
+        files = {path: _content(value) for path, value in new.files.items()}
+        packages[new.name] = Package(
+            new.name, new.version, tuple(new.requires), files, tuple(new.gone), new.tag
+        )
+    environments.install(made, packages)
+
+
+def _place(text: str) -> str:
+    return text.replace("{SITE}", SITE).replace("{PY}", Path(SITE).parent.name)
+
+
+def _content(value: Any) -> Content:
+    if isinstance(value, str):
+        return value.replace("{SITE}", SITE).replace("{HOME}", HOME)
+    if "link" in value:
+        return Link(_place(value["link"]))
+    if "needed" in value or "soname" in value:
+        return shared_object(**value)
+    if "mode" in value:
+        return File(value.get("text", ""), value["mode"])
+    raise ValueError(f"no content: {sorted(value)}")
