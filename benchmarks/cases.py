@@ -1,7 +1,7 @@
 """What the doctor tells of cases that it has never seen:
 
-    .venv/bin/python benchmarks/first_sight.py CASE.toml…          prints their reports
-    .venv/bin/python benchmarks/first_sight.py --build CASE.toml… only makes their machines
+    .venv/bin/python benchmarks/cases.py CASE.toml…          prints their reports
+    .venv/bin/python benchmarks/cases.py --build CASE.toml… only makes their machines
 
 Needs gcc and name spaces (as root, or where users may make them).
 """
