@@ -181,6 +181,7 @@ def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
         outcome=outcome,  # type: ignore[arg-type]  # mypy widens the literals of the branches
         reason="; ".join(reasons) if outcome in ("skipped", "could-not-run") else "",
         detail="; ".join(p.detail for p in passed) if outcome == "pass" else "",
+        note="; ".join(p.detail for p in passed if p.note) if outcome == "pass" else "",
         findings=findings,
         unjudged=gaps,
     )

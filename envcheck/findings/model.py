@@ -41,9 +41,11 @@ class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Passed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Something was judged and is healthy; ``detail`` is worth a reader's time."""
+    """Something was judged and is healthy; ``detail`` is worth a reader's time. note: it may explain what a
+    user wonders about, so that every report shows it."""
 
     detail: str
+    note: bool = False
 
 
 Verdict = Finding | Unjudged | Passed
@@ -62,6 +64,7 @@ class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):
     outcome: Outcome
     reason: str = ""
     detail: str = ""  # of a pass
+    note: str = ""  # of a pass: what every report shows
     consequence_of: str = ""  # the code of the failed check that this one's findings follow from
     findings: list[Finding] = []
     unjudged: list[Unjudged] = []

@@ -47,7 +47,8 @@ class Column(NamedTuple):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings of one check that differ in subjects and evidence only."""
+    """Findings of one check that differ in subjects and evidence only. Where its sentence names a device, it
+    is the first one's."""
 
     cause: str
     level: Level
@@ -59,18 +60,34 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unmentioned(self) -> list[str]:
-        """The subjects that the message does not name."""
+        """The subjects that the message does not name; several GPUs in a few words."""
         texts = dict.fromkeys(subject.text for subject in self.subjects)
+        rest = [one for one in self.subjects if not one.address or one.address not in self.message]
+        if self.message and len(texts) > 2 and all(one.kind == "gpu" for one in rest):
+            lead = "the same of " if len(rest) < len(self.subjects) else ""
+            return [lead + gpus_of(rest)]
         return [text for text in texts if text not in self.message]
+
+
+def gpus_of(subjects: list[Subject]) -> str:
+    """ "GPUs 0–3, 5 (NVIDIA H100 80GB HBM3)", "GPUs at 0000:9d:00.0, 0000:c3:00.0" """
+    indices = {one.index for one in subjects}
+    places = ", ".join(dict.fromkeys(one.address or one.text for one in subjects))
+    numbers = sorted(index for index in indices if index is not None)
+    names = {one.name for one in subjects if one.name}
+    plural = "" if len(subjects) == 1 else "s"
+    if len(numbers) < len(indices):
+        return f"GPU{plural} at {places}"
+    return f"GPU{plural} {ranges(numbers)}" + (f" ({names.pop()})" if len(names) == 1 else "")
 
 
 def grouped(findings: list[ReportedFinding]) -> list[Group]:
     """Findings in groups, failures before warnings."""
     groups: dict[object, list[ReportedFinding]] = {}
     for finding in sorted(findings, key=lambda finding: finding.level != "fail"):
-        remedy = finding.remedy and (finding.remedy.text, tuple(finding.remedy.commands))
-        key = (finding.level, finding.cause, finding.message, remedy)
-        groups.setdefault(key, []).append(finding)
+        remedy = finding.remedy and (finding.remedy.text, *finding.remedy.commands)
+        words = tuple(_of_any_device(text, finding) for text in (finding.message, *(remedy or ())))
+        groups.setdefault((finding.level, finding.cause, words), []).append(finding)
     return [
         Group(
             cause=members[0].cause,
@@ -83,6 +100,17 @@ def grouped(findings: list[ReportedFinding]) -> list[Group]:
         )
         for members in groups.values()
     ]
+
+
+def _of_any_device(text: str, finding: ReportedFinding) -> str:
+    """A text without what it calls the devices that the finding is about."""
+    for one in finding.subjects:
+        if one.address:
+            names = [one.text, one.uuid, one.address, one.address.rpartition(".")[0]]
+            names += [] if one.index is None else [f"GPU {one.index}"]
+            for name in filter(None, names):
+                text = text.replace(name, "DEVICE")
+    return text
 
 
 def gaps(result: ReportedResult) -> list[str]:

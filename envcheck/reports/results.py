@@ -37,6 +37,7 @@ class ReportedResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     outcome: Outcome
     reason: str = ""
     detail: str = ""
+    note: str = ""
     consequence_of: str = ""
     findings: list[ReportedFinding] = []
     unjudged: list[Unjudged] = []
@@ -58,6 +59,7 @@ def _reported(result: CheckResult) -> ReportedResult:
         outcome=result.outcome,
         reason=result.reason,
         detail=result.detail,
+        note=result.note,
         consequence_of=result.consequence_of,
         findings=[
             ReportedFinding(

@@ -44,6 +44,11 @@ def render(
     if verbose:
         text = f"{report.envcheck}, facts of {report.machine.collected_at}"
         page.paragraph(("envcheck:", "heading"), (text, ""), hanging=2)
+    for result in report.results:
+        if result.note and (verbose or report.status == "healthy"):
+            page.paragraph(
+                ("Note:", "heading"), (result.note, ""), (f"({result.code})", "quiet"), hanging=2
+            )
     for one in problems(report.results):
         problem(page, one, verbose)
     for of in (tensorcores.section, acceleration.section):
@@ -183,6 +188,7 @@ def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> Non
         entries = [
             (outcome, ", ".join(names) + (":" if text else ""), text)
             for outcome, text, names in areas.statuses(report, snapshot)
+            if outcome in ("pass", "skipped")  # the others are above
         ]
     cells = max((len(page.word(outcome)) for outcome, _, _ in entries), default=0)
     for outcome, names, text in entries:
@@ -232,8 +238,10 @@ def _next(report: Report, page: Page, implied: bool) -> tuple[str, str]:
         if not (implied and kind == "image"):
             doctor += f" --target {shlex.quote(page.restore(place))}"
     if "fail" in first:
-        failed = (one for one in worst_first(report.results) if one.outcome == "fail")
-        code = next((one.code for one in failed), first["fail"])
+        found = worst_first(report.results)
+        if len(found) == 1 and len(found[0].findings) == 1:
+            return "", ""  # its remedy is all that there is to do
+        code = next((one.code for one in found if one.outcome == "fail"), first["fail"])
         return f"Fix {code} first, then run again", doctor
     for outcome in ("could-not-run", "warn"):
         if outcome in first:

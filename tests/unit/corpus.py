@@ -40,6 +40,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     outcome: Literal["fail", "warn", "pass", "skipped"] | None = None
     subject: str = ""
     remedy: list[str] = []
+    also: list[str] = []
     misleading: list[str] = []
     unseen: str = ""
     name: str = ""
@@ -51,7 +52,9 @@ class Judged(msgspec.Struct, frozen=True):
     found: bool  # anything at all
     named: bool  # the right code, about the right subject
     remedy: bool  # and all that its remedy must hold
-    misleading: list[str]  # codes that must not be there
+    misleading: list[
+        str
+    ]  # codes that must not be there: failures of another cause, and those named
     codes: dict[str, str]  # {code: its words} of all that stands by itself
 
 
@@ -96,7 +99,8 @@ def snapshot(report: Report) -> Snapshot:
     data = msgspec.to_builtins(made)
     for path, value in report.differs.items():
         try:
-            _put(data, path, value)
+            for place in _places(path, data):
+                _put(data, place, value)
         except (KeyError, LookupError, CorpusError) as error:
             raise CorpusError(f"{report.name}: {path}: {error}") from None
     text = msgspec.json.encode(data)
@@ -107,6 +111,22 @@ def snapshot(report: Report) -> Snapshot:
     if strangers := unknown_fields(text, found):
         raise CorpusError(f"{report.name}: the Snapshot has no {', '.join(strangers)}")
     return found
+
+
+def _places(path: str, data: dict[str, Any]) -> list[str]:
+    """machine.gpus: what NVML and nvidia-smi both say of GPUs; their names and capabilities, CUDA too."""
+    if not path.startswith("machine.gpus"):
+        return [path]
+    sources = ["nvml", "nvidia_smi"]
+    facts = (data["machine"]["cuda"] or {}).get("facts") or {}
+    if path.endswith((".name", ".compute_capability")) and isinstance(facts.get("devices"), list):
+        sources.append("cuda")
+    return [
+        path.replace(
+            "machine.gpus", f"machine.{source}.{'devices' if source == 'cuda' else 'gpus'}"
+        )
+        for source in sources
+    ]
 
 
 def _put(data: dict[str, Any], path: str, value: Any) -> None:
@@ -196,12 +216,14 @@ def judged(report: Report) -> Judged:
         advised = [re.search(regex, advice(result)) for regex in report.remedy]
         remedy = named and bool(advised) and all(advised)
     found = bool(by_name) or named
-    return Judged(found, named, remedy, [c for c in report.misleading if c in by_name], by_name)
+    others = {c for c in by_name if results[c].outcome == "fail"} - {report.code, *report.also}
+    misleading = [c for c in by_name if c in others or c in report.misleading]
+    return Judged(found, named, remedy, misleading, by_name)
 
 
 def words(result: CheckResult) -> str:
-    """All that a result says."""
-    return "\n".join([result.detail, result.reason, *_findings(result), advice(result)])
+    """All that a text report prints of a result."""
+    return "\n".join([result.note, result.reason, *_findings(result), advice(result)])
 
 
 def _findings(result: CheckResult) -> Iterator[str]:
@@ -213,5 +235,5 @@ def advice(result: CheckResult) -> str:
     """What a result advises: its remedies; of a check without findings what it says instead."""
     remedies = [finding.remedy for finding in result.findings if finding.remedy is not None]
     if not result.findings:
-        return f"{result.detail}\n{result.reason}"
+        return f"{result.note}\n{result.reason}"
     return "\n".join(line for one in remedies for line in (one.text, *one.commands))

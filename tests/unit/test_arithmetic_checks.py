@@ -49,21 +49,21 @@ def test_mixed_precision_by_a_variable(
         )
 
 
-def test_tf32_by_default_is_a_detail() -> None:
+def test_tf32_by_default_is_a_note() -> None:
     torch = tensorflow(name="torch", version="1.11.0")
     snap = good_snapshot(torch=torch, packages=packages(dist("tensorrt", "8.6.1")))
     result = judge(snap, "ENV-015", "environment")
     assert result.outcome == "pass"
     for words in (
         "TensorFlow 2.19.1",
-        "PyTorch 1.11.0: TF32 in matrix products",
+        "PyTorch 1.11.0 computes FP32 with TF32 in matrix products",
         "trtexec --noTF32",
     ):
-        assert words in result.detail
+        assert words in result.note
     newer = judge(
         good_snapshot(torch=tensorflow(name="torch", version="2.5.1")), "ENV-015", "environment"
     )
-    assert "PyTorch 2.5.1: TF32 in convolutions and FP32 in matrix products" in newer.detail
+    assert "PyTorch 2.5.1 computes FP32 with TF32 in convolutions alone" in newer.note
     old = snapshot(target(), **machine(gpu(0, "Tesla V100", "7.0")))
     assert judge(old, "ENV-015", "environment").outcome == "skipped"
     unknown = good_snapshot(tensorflow=tensorflow(version="1.15.5"))

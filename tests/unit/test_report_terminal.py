@@ -124,7 +124,8 @@ def test_real_values_come_back_for_tokens() -> None:
                 subject="/home/<user-1>",
                 evidence=[Evidence("machine.host.user", "<user-1>")],
                 remedy=Remedy("Ask <user-1>.", ["cat '/home/<user-1>/x'"]),
-            )
+            ),
+            finding("And worse."),
         ],
     )
     text = shown(failed, facts=eight_gpus(), restore=restore)

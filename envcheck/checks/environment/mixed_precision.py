@@ -119,10 +119,12 @@ def tf32_defaults(view: SnapshotView) -> Verdicts:
         version = parse_version(text)
         row = tf32_default(name, version) if version is not None else None
         if row is not None:
-            lines.append(f"{title} {text}: {row.default} ({row.switch})")
+            lines.append(
+                f"{title} {text} computes FP32 with {row.default}, by default; {row.switch}"
+            )
     if not lines:
         raise Skip("no framework here has a default for TF32 that is on record")
     override = variables(view).get("NVIDIA_TF32_OVERRIDE")
     if override is not None:
         lines.append(f"NVIDIA_TF32_OVERRIDE={override} counts before all of them")
-    yield Passed("; ".join(lines))
+    yield Passed(". ".join(lines) + ".", note=True)

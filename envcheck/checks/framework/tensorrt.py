@@ -58,7 +58,9 @@ def tensorrt(view: SnapshotView) -> Verdicts:
     if not wanted or not (there or wheels):
         commands = _install(view, version)
         way = f" ({commands[0]})" if commands else ""
-        yield Passed(f"built with it; TensorRT is only needed for TF-TRT conversions{way}")
+        warns = any("TensorRT" in text for text in known(facts.log) or ())
+        words = "TensorFlow warns that TensorRT is missing: it" if warns else "built with it; it"
+        yield Passed(f"{words} is only needed for TF-TRT conversions{way}.", note=warns)
         return
     beside = ", ".join(map(soname, there)) or ", ".join(map(target.named, wheels))
     major = wanted.rpartition(".so.")[2]
