@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 import tomli
-from world import environments, products
+from world import environments, products, smi
 from world.bases import BASES
-from world.contents import Content, File, Link
-from world.elf import shared_object
+from world.contents import Content, File, Library, Link
+from world.elf import kernel_module, modinfo, shared_object
 from world.environments import HOME, SITE, Package
 from world.gpus import busy
 from world.machine import Machine
-from world.pci import pci
+from world.pci import extended_space, pci
 
 HERE = Path(__file__).parent
 FRAMEWORKS = {"tensorflow": environments.tensorflow, "torch": environments.torch}
@@ -43,6 +43,14 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True):
     key: str = "-"
 
 
+class Printed(msgspec.Struct, forbid_unknown_fields=True):
+    """What nvidia-smi prints of a GPU in place of what NVML's values would give."""
+
+    which: int
+    name: str
+    value: str
+
+
 class Case(msgspec.Struct, forbid_unknown_fields=True):
     """One file."""
 
@@ -64,6 +72,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     machine: dict[str, Any] = {}
     gpu: list[dict[str, Any]] = []
     nvml: list[Answer] = []
+    smi: list[Printed] = []
     device: list[dict[str, Any]] = []
     files: dict[str, Any] = {}
     environment: dict[str, str] = {}
@@ -98,7 +107,9 @@ def machine(case: Case) -> Machine:
         setattr(made, name, tuple(value) if isinstance(was, tuple) else value)
     _gpus(case, made)
     _devices(case, made)
+    _remove(case, made)
     _answers(case, made)
+    _print(case, made)
     made.log += case.log
     if case.framework or case.package:
         _install(case, made)
@@ -114,6 +125,9 @@ def _gpus(case: Case, made: Machine) -> None:
         changes = dict(given)
         which, product = changes.pop("which", "all"), changes.pop("product", "")
         working = changes.pop("busy", False)
+        changes |= dict.fromkeys(changes.pop("none", []))
+        links = changes.pop("link", {})
+        changes.pop("gone", None)
         chosen = range(len(made.gpus)) if which == "all" else which
         for gpu in [made.gpu(n) for n in ([chosen] if isinstance(chosen, int) else chosen)]:
             if product:
@@ -121,7 +135,19 @@ def _gpus(case: Case, made: Machine) -> None:
             if working:
                 busy(gpu)
             for name, value in changes.items():
-                gpu.change(**{name: tuple(value) if isinstance(gpu[name], tuple) else value})
+                same = isinstance(gpu[name], tuple) and value is not None
+                gpu.change(**{name: tuple(value) if same else value})
+            for number, state in links.items():
+                gpu.links[int(number)].update(state)
+
+
+def _remove(case: Case, made: Machine) -> None:
+    """GPUs that the driver does not list. Those behind them move up."""
+    numbers = [given["which"] for given in case.gpu if given.get("gone")]
+    lost = {n for one in numbers for n in (one if isinstance(one, list) else [one])}
+    made.gpus = [gpu for gpu in made.gpus if gpu.index not in lost]
+    for index, gpu in enumerate(made.gpus):
+        gpu.change(index=index)
 
 
 def _devices(case: Case, made: Machine) -> None:
@@ -131,7 +157,17 @@ def _devices(case: Case, made: Machine) -> None:
         if which == "new":
             made.devices.append(pci(changes.pop("place"), **changes))
             continue
-        _find(made, which).files.update(changes)
+        device = _find(made, which)
+        if changes.pop("gone", False):
+            made.devices.remove(device)
+            continue
+        device.files.update(dict.fromkeys(changes.pop("without", [])))
+        if "acs" in changes:
+            beyond = extended_space(changes.pop("acs"))[256:]
+            device.files["config"] = device.files["config"][:256] + beyond
+        if changes.pop("silent", False):  # every read of its configuration gives ones
+            device.files["config"] = bytes([255]) * 256
+        device.files.update(changes)
 
 
 def _find(made: Machine, which: str) -> Any:
@@ -146,6 +182,18 @@ def _answers(case: Case, made: Machine) -> None:
     for one in case.nvml:
         handle = "*" if one.which == "all" else int(one.which) + 1
         made.nvml_first.append(f"{handle} {one.call} {one.key} {one.code} {one.when}")
+
+
+def _print(case: Case, made: Machine) -> None:
+    if not case.smi:
+        return
+    parts = smi.document(made.driver, made.cuda, made.gpus).split("<gpu id=")
+    for one in case.smi:
+        old = re.compile(f"(<{one.name}>)[^<]*(</{one.name}>)")
+        parts[one.which + 1], count = old.subn(rf"\g<1>{one.value}\g<2>", parts[one.which + 1])
+        if not count:
+            raise ValueError(f"nvidia-smi prints no {one.name}")
+    made.smi_out = "<gpu id=".join(parts)
 
 
 def _install(case: Case, made: Machine) -> None:
@@ -173,6 +221,10 @@ def _content(value: Any) -> Content:
         return Link(_place(value["link"]))
     if "needed" in value or "soname" in value:
         return shared_object(**value)
+    if "library" in value:
+        return Library(value["library"], tuple(value.get("defines", ())))
+    if "module" in value:
+        return kernel_module(modinfo(value["module"], "Dual MIT/GPL"))
     if "mode" in value:
         return File(value.get("text", ""), value["mode"])
     raise ValueError(f"no content: {sorted(value)}")
