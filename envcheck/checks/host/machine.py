@@ -104,25 +104,19 @@ MUSL = fail(
     "The C library is musl, and every GPU build of TensorFlow needs glibc: no wheel installs here.",
     "Use a distribution with glibc (Debian, Ubuntu, Rocky), or an image of one.",
 )
-OLD_GLIBC = warn(
-    "old-glibc",
-    "the C library is old",
-    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs; {fitting} installs here.",
-    "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc.",
-)
-TOO_OLD_GLIBC = OLD_GLIBC.variant(
+TOO_OLD_GLIBC = warn(
     "glibc-too-old",
-    severity="fail",
-    headline="the C library is too old",
-    sentence="glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in"
+    "the C library is too old",
+    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in"
     " envcheck's tables installs here.",
+    "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc.",
 )
 
 
 @check(
     "HOST-003",
     title="The C library runs the wheels",
-    causes=(MUSL, OLD_GLIBC, TOO_OLD_GLIBC),
+    causes=(MUSL, TOO_OLD_GLIBC),
     about="Wheels for Linux name the oldest glibc that they run on: manylinux2014 is glibc 2.17,"
     " manylinux_2_27 is 2.27.",
     sources=["wheel file names of tensorflow 2.13 to 2.22 on PyPI; PEP 600; NVIDIA/tensorflow#32"],
@@ -143,14 +137,14 @@ def c_library(view: SnapshotView) -> Verdicts:
         yield Passed(f"glibc {text}, all wheels in the tables run on it{old}")
         return
     fitting = next((version for version, floor in _glibc_floors() if floor <= glibc), None)
-    install = [f'python3 -m pip install "tensorflow[and-cuda]=={fitting}"'] if fitting else []
-    yield (OLD_GLIBC if fitting else TOO_OLD_GLIBC).found(
+    if fitting is not None:
+        yield Passed(f"glibc {text}: TensorFlow {fitting} is the newest that runs on it")
+        return
+    yield TOO_OLD_GLIBC.found(
         evidence=[view.evidence("machine.host.glibc")],
-        commands=install,
         glibc=text,
         needed=f"{needed[0]}.{needed[1]}",
         newest=str(newest),
-        fitting=str(fitting),
     )
 
 
