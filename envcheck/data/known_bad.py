@@ -13,7 +13,8 @@ from . import rows
 class KnownBad(msgspec.Struct, frozen=True):
     """What is known of some versions of a component: "driver" or "nccl".
 
-    gpus, capability, least: of which GPUs, and how many at least. when: "p2p" (direct access), or nothing.
+    gpus, capability, least: of which GPUs, and how many at least. when: "p2p" (direct access), "nccl" (the
+    same, and NCCL is in the target), or nothing.
     """
 
     what: str
