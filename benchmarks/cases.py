@@ -1,7 +1,8 @@
-"""What the doctor tells of cases that it has never seen:
+"""What the doctor tells of cases that it has never seen (tests/first_sight):
 
     .venv/bin/python benchmarks/cases.py CASE.toml…          prints their reports
-    .venv/bin/python benchmarks/cases.py --build CASE.toml… only makes their machines
+    .venv/bin/python benchmarks/cases.py --build CASE.toml…  only makes their machines
+    .venv/bin/python benchmarks/cases.py --score CASE.toml…  holds the reports against the cases
 
 Needs gcc and name spaces (as root, or where users may make them).
 """
@@ -16,27 +17,45 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 for folder in ("", "unit", "functional"):
     sys.path.insert(0, str(REPOSITORY / "tests" / folder))
 
-from first_sight import case  # noqa: E402
+from faulty import run  # noqa: E402
+from first_sight import case, score  # noqa: E402
 from world import enter  # noqa: E402
 from world.machine import tree  # noqa: E402
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--build", action="store_true", help="make the machines and look at nothing"
-    )
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--build", action="store_true", help="make the machines and look at nothing")
+    way.add_argument("--score", action="store_true", help="a line for each: what was named")
     parser.add_argument("case", nargs="+", type=Path)
     options = parser.parse_args()
-    for path in options.case:
-        machine = case.machine(case.read(path))
-        if options.build:
-            print(f"{path.stem}: {len(tree(machine))} files")
-            continue
-        ended = enter.run(machine, ["doctor", "--level=quick", *machine.arguments])
-        print(f"==== {path.stem} (exit code {ended.code})")
-        print(ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"))
+    show = _build if options.build else _score if options.score else _report
+    for text in run.side_by_side(show, options.case):
+        print(text, flush=True)
     return 0
+
+
+def _build(path: Path) -> str:
+    return f"{path.stem}: {len(tree(case.machine(case.read(path))))} files"
+
+
+def _report(path: Path) -> str:
+    machine = case.machine(case.read(path))
+    ended = enter.run(machine, ["doctor", "--level=quick", *machine.arguments])
+    words = (ended.stdout + ended.stderr).decode("utf-8", "replace")
+    return f"==== {path.stem} (exit code {ended.code})\n{words}"
+
+
+def _score(path: Path) -> str:
+    one = case.read(path)
+    try:
+        seen = score.judge(one, run.report(case.machine(one)))
+    except (RuntimeError, TimeoutError) as error:
+        return f"-- {path.stem}: {error}"
+    marks = ("n" if seen.named else "-") + ("r" if seen.remedied else "-")
+    others = f"; besides: {', '.join(seen.others)}" if seen.others else ""
+    return f"{marks} {path.stem}: {', '.join(seen.codes) or 'nothing'}{others}"
 
 
 if __name__ == "__main__":
