@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from world.contents import Content, File, Library, Link
 from world.elf import kernel_module, modinfo, shared_object
 from world.environments import HOME, SITE, Package
 from world.gpus import busy
-from world.machine import Machine
+from world.machine import Machine, tree
 from world.pci import extended_space, pci
 
 HERE = Path(__file__).parent
@@ -61,6 +62,8 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     says: str
     does: str
     base: str
+    gpus: int = 0
+    not_driven: list[int] | str = []
     subject: str = ""
     link: str = ""
     unseen: str = ""
@@ -69,6 +72,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     without: list[str] = []
     without_files: list[str] = []
     log: list[str] = []
+    boot: list[str] = []
     machine: dict[str, Any] = {}
     gpu: list[dict[str, Any]] = []
     nvml: list[Answer] = []
@@ -100,6 +104,8 @@ def read(path: Path) -> Case:
 def machine(case: Case) -> Machine:
     made = BASES[case.base]()
     made.name = "a case"
+    if case.gpus:
+        _keep(made, case.gpus)
     for name, value in case.machine.items():
         if not hasattr(made, name):
             raise ValueError(f"a machine has no {name}")
@@ -110,14 +116,47 @@ def machine(case: Case) -> Machine:
     _remove(case, made)
     _answers(case, made)
     _print(case, made)
+    _undriven(case, made)
     made.log += case.log
     if case.framework or case.package:
         _install(case, made)
+    if case.boot:
+        made.files["/dev/kmsg"] = _kernel_log(case.boot + made.log)
+    made.files |= _absent(made, case.without_files)
     made.files |= {_place(path): _content(value) for path, value in case.files.items()}
-    made.files |= {_place(path): None for path in case.without_files}
     made.environment |= {name: _place(value) for name, value in case.environment.items()}
     made.arguments += case.arguments
     return made
+
+
+def _keep(made: Machine, count: int) -> None:
+    """Only its first GPUs, and only their PCI devices and the ports above them."""
+    for gone in range(count, len(made.gpus)):
+        place = made.of(gone).place
+        bus, above = place.rpartition(":")[0], place.rpartition("/")[0]
+        made.devices = [one for one in made.devices if not one.place.startswith(bus)]
+        made.devices = [one for one in made.devices if one.place != above]
+    made.gpus = made.gpus[:count]
+
+
+def _undriven(case: Case, made: Machine) -> None:
+    """GPUs that are on the bus, and that neither NVML nor CUDA nor nvidia-smi shows."""
+    gone = range(len(made.gpus)) if case.not_driven == "all" else case.not_driven
+    made.gpus = [gpu for place, gpu in enumerate(made.gpus) if place not in gone]
+
+
+def _kernel_log(lines: list[str]) -> str:
+    return "".join(f"6,{n},{(n + 5) * 1000000},-;{line}\n" for n, line in enumerate(lines))
+
+
+def _absent(made: Machine, paths: list[str]) -> dict[str, Content]:
+    """Paths that are not there; * stands for anything."""
+    every = tree(made) if any("*" in path for path in paths) else {}
+    return {
+        one: None
+        for path in map(_place, paths)
+        for one in ([path] if "*" not in path else [n for n in every if fnmatchcase(n, path)])
+    }
 
 
 def _gpus(case: Case, made: Machine) -> None:
@@ -135,7 +174,8 @@ def _gpus(case: Case, made: Machine) -> None:
             if working:
                 busy(gpu)
             for name, value in changes.items():
-                same = isinstance(gpu[name], tuple) and value is not None
+                value = None if value == "N/A" else value
+                same = isinstance(gpu[name], tuple) and isinstance(value, list)
                 gpu.change(**{name: tuple(value) if same else value})
             for number, state in links.items():
                 gpu.links[int(number)].update(state)
@@ -167,7 +207,7 @@ def _devices(case: Case, made: Machine) -> None:
             device.files["config"] = device.files["config"][:256] + beyond
         if changes.pop("silent", False):  # every read of its configuration gives ones
             device.files["config"] = bytes([255]) * 256
-        device.files.update(changes)
+        device.files.update({name: None if v == "" else v for name, v in changes.items()})
 
 
 def _find(made: Machine, which: str) -> Any:

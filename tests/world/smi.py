@@ -9,7 +9,8 @@ from .gpus import Gpu
 from .nvml_names import REASONS
 
 BRANDS = {2: "Tesla", 5: "GeForce", 14: "NVIDIA", 15: "GeForce RTX"}
-ARCHITECTURES = {6: "Turing", 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper", 10: "Blackwell"}
+ARCHITECTURES = {2: "Kepler", 3: "Maxwell", 4: "Pascal", 5: "Volta", 6: "Turing",
+                 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper", 10: "Blackwell"}  # fmt: skip
 COMPUTE = {0: "Default", 1: "Exclusive_Thread", 2: "Prohibited", 3: "Exclusive_Process"}
 VIRTUALIZATION = {0: "None", 1: "Pass-Through", 2: "VGPU", 3: "Host VGPU", 4: "Host VSGA"}
 RECOVERY = {0: "None", 1: "Reset", 2: "Reboot", 3: "Drain P2P", 4: "Drain and Reset"}

@@ -1,0 +1,57 @@
+"""What the doctor made of the cases when it first saw them, as somebody read its reports."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("judged.csv")
+KINDS = {"reports": "public reports", "faults": "faults", "healthy": "machines without a fault"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row: y, n, or p for partly. misled: y where a failure of another cause stood there. healthy: y
+    where the verdict was "healthy"."""
+
+    kind: str
+    case: str
+    seen: str
+    cause: str
+    remedy: str
+    misled: str
+    healthy: str
+    words: str
+
+
+@dataclass
+class Total:
+    name: str
+    cases: int
+    seen: int
+    cause: int
+    remedy: int
+    misled: int
+    healthy: int
+
+
+def judged() -> list[Judged]:
+    with TABLE.open(newline="") as file:
+        return [Judged(**row) for row in csv.DictReader(file)]
+
+
+def totals(rows: Iterable[Judged]) -> list[Total]:
+    """Of each kind. A cause or a remedy counts where it is all there."""
+    rows = list(rows)
+    found = []
+    for kind, name in KINDS.items():
+        of_it = [row for row in rows if row.kind == kind]
+        counts = [sum(getattr(row, key) == "y" for row in of_it) for key in _COUNTED]
+        if of_it:
+            found.append(Total(name, len(of_it), *counts))
+    return found
+
+
+_COUNTED = ("seen", "cause", "remedy", "misled", "healthy")
