@@ -27,7 +27,9 @@ class Seen(NamedTuple):
 
 def judge(case: Case, report: dict[str, Any]) -> Seen:
     findings = shown(report)
-    codes = tuple(dict.fromkeys(one.code for one in findings))
+    if "(?=" in case.says:  # of two faults at once
+        findings.append(_together(findings))
+    codes = tuple(dict.fromkeys(one.code for one in findings if one.code))
     if case.says == HEALTHY:
         failures = tuple(one.code for one in findings if one.level == "fail")
         return Seen(not failures, not findings, codes, failures)
@@ -42,6 +44,14 @@ def judge(case: Case, report: dict[str, Any]) -> Seen:
         codes,
         tuple(sorted(others)),
     )
+
+
+def _together(findings: list[Finding]) -> Finding:
+    texts = (
+        "\n".join(of)
+        for of in zip(*((f.subject, f.words, f.remedy) for f in findings), strict=True)
+    )
+    return Finding("", "", *texts) if findings else Finding("", "", "", "", "")
 
 
 def _names(case: Case, finding: Finding) -> bool:
