@@ -1,4 +1,4 @@
-"""Whether a build holds code for a GPU, and whether a driver runs the CUDA it was built with."""
+"""Whether a build holds code for a GPU, and whether a driver compiles its PTX."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from packaging.version import Version
-
-from ..data.cuda import driver_fits
-from ..data.tensorflow_wheels import TensorFlowBuild, tensorflow_builds
 from ..data.versions import parse_version
 
 
@@ -72,22 +68,3 @@ def ptx_runs(built_cuda: str, driver_cuda: str) -> bool | None:
     if built is None or driver is None:
         return None
     return built.release[:2] <= driver.release[:2]
-
-
-def newest_tensorflow(
-    driver: str, capabilities: Iterable[str], python: tuple[int, int]
-) -> TensorFlowBuild | None:
-    """The newest public tensorflow that runs with this driver, on these GPUs, with this Python."""
-    wanted = list(capabilities)
-    tag = "cp{}{}".format(*python)
-    for build in reversed(tensorflow_builds()):
-        built = tensorflow_list(build.capabilities)
-        if (
-            not build.version.is_prerelease
-            and build.version >= Version("2.14")
-            and tag in build.python_tags
-            and driver_fits(build.cuda, driver).fits
-            and all(code_for(one, built).kind == "native" for one in wanted)
-        ):
-            return build
-    return None

@@ -15,8 +15,14 @@ from ..facts.missing import CannotJudge, Skip
 from ..facts.target import FRAMEWORKS, Distribution, Framework, Library
 from ..facts.view import SnapshotView, fact, facts_of
 from ..findings.model import Verdict, unjudged
-from ..findings.shell import word, words
 from ..findings.subjects import Subject, about
+from .installing import by_uv as by_uv
+from .installing import pip as pip
+from .installing import pip_install as pip_install
+from .installing import pip_replace as pip_replace
+from .installing import pip_restore as pip_restore
+from .installing import pip_uninstall as pip_uninstall
+from .installing import python as python
 
 PLACE = "target.packages.distributions"  # in the Snapshot, for evidence
 _SITE = "-packages"
@@ -115,49 +121,10 @@ def named(distribution: Distribution) -> str:
     return f"{distribution.name} {distribution.version}"
 
 
-def python(view: SnapshotView) -> str:
-    return word(fact(view.target.interpreter, "executable") or "python3")
-
-
 def python_version(view: SnapshotView) -> tuple[int, int] | None:
     """The target's Python as (major, minor); None where it is not known."""
     found = re.match(r"(\d+)\.(\d+)", fact(view.target.interpreter, "version") or "")
     return (int(found[1]), int(found[2])) if found else None
-
-
-def by_uv(view: SnapshotView) -> bool:
-    """Whether uv installed all packages whose installer is recorded: uv's environments have no pip."""
-    packages = fact(view.target.packages, "distributions") or []
-    return {known(one.installer) for one in packages} - {None} == {"uv"}
-
-
-def pip(view: SnapshotView, command: str) -> str:
-    if not by_uv(view):
-        return f"{python(view)} -m pip {command}"
-    verb, _, rest = command.partition(" ")
-    return f"uv pip {verb} --python {python(view)} {rest}".rstrip()
-
-
-def pip_install(view: SnapshotView, *requirements: str) -> str:
-    return pip(view, f"install {words(list(requirements))}")
-
-
-def pip_restore(view: SnapshotView, name: str, version: str) -> str:
-    return pip_install(view, f"{name}=={version}") + " --force-reinstall --no-deps"
-
-
-def pip_uninstall(view: SnapshotView, *names: str) -> str:
-    return pip(view, f"uninstall {'' if by_uv(view) else '-y '}{words(list(names))}")
-
-
-def pip_replace(view: SnapshotView, wanted: str, *names: str) -> str:
-    """The command that leaves ``wanted`` in the place of these packages, whose files it shares.
-
-    It is installed first, so that nothing is lost if there is no wheel of it for this Python, and once more
-    at the end, because uninstalling the others removes shared files.
-    """
-    install = pip_install(view, wanted) + " --force-reinstall"
-    return f"{install} && {pip_uninstall(view, *names)} && {install} --no-deps"
 
 
 FrameworkJudge = Callable[[SnapshotView, Framework], Iterable[Verdict]]

@@ -9,17 +9,12 @@ from . import rows
 
 
 class GpuBuilds(msgspec.Struct, frozen=True):
-    """ptx: "fails" where code that the driver is to compile does not run there. first_with: a build that was
-    seen to have code for it. requirement, index and image: what has code for it ("" where nothing is known).
-    """
+    """ptx: "fails" where code that the driver is to compile does not run. image: what has code for it."""
 
     framework: str
     first_capability: Version
     last_capability: Version
     ptx: str
-    first_with: str
-    requirement: str
-    index: str
     image: str
     source: str
 

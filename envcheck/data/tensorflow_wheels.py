@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -46,3 +48,11 @@ def tensorflow_build(version: str | Version) -> TensorFlowBuild | None:
     """The row of exactly this ``tensorflow`` version (a local part such as ``+nv25.2`` is another)."""
     wanted = parse_version(version)
     return next((row for row in tensorflow_builds() if row.version == wanted), None)
+
+
+def oldest_glibc(build: TensorFlowBuild) -> Version | None:
+    """The oldest glibc that its wheels run on, by their file names; None where no name is known."""
+    tags = re.findall(r"manylinux_(\d+)_(\d+)_x86_64|(manylinux2014)_x86_64", build.source)
+    return min(
+        (Version("2.17" if old else f"{major}.{minor}") for major, minor, old in tags), default=None
+    )

@@ -20,6 +20,9 @@ class TargetInterpreter(Facts, frozen=True, kw_only=True):
     architecture: str  # of the interpreter: "x86_64"
     libc: Maybe[str] = NOT_COLLECTED
     user_site: Maybe[bool] = NOT_COLLECTED  # on sys.path
+    pip: Maybe[bool] = NOT_COLLECTED  # it can be imported: uv's environments have none
+    uv: Maybe[bool] = NOT_COLLECTED  # uv made the environment (pyvenv.cfg)
+    externally_managed: Maybe[bool] = NOT_COLLECTED  # pip refuses to change it (PEP 668)
     sys_path: list[str] = []
 
 

@@ -156,13 +156,14 @@ def test_a_tensorflow_with_code_for_the_gpu_is_named() -> None:
     result = with_gpu("NVIDIA H100", "9.0", ["sm_60", "sm_70"])
     (finding,) = result.findings
     assert finding.remedy is not None
-    assert finding.remedy.commands[0].endswith("'tensorflow[and-cuda]==2.21.0'")
+    assert finding.remedy.commands[0].endswith("'tensorflow[and-cuda]==2.19.1'")
     unknown = with_gpu("NVIDIA B200", "10.0", ["sm_60", "sm_70"])
     assert unknown.findings[0].remedy is not None
     assert "nvcr.io/nvidia/tensorflow:25.02-tf2-py3" in unknown.findings[0].remedy.commands[0]
     other = on("FRM-004", tensorflow=None, torch=torch(built_capabilities=["sm_60"]))
     assert other.outcome == "fail"
-    assert other.findings[0].remedy is not None and other.findings[0].remedy.commands == []
+    assert other.findings[0].remedy is not None
+    assert "pip install torch==" in other.findings[0].remedy.commands[0]
 
 
 CAPABILITY = st.tuples(st.integers(3, 13), st.integers(0, 9))

@@ -6,11 +6,12 @@ import re
 
 from ...data.cuda import driver_fits
 from ...data.framework_gpus import gpu_builds
+from ..builds import gpu_build, newest_build
 from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl
-from ..fitness import code_for, is_entry, newest_tensorflow, ptx_runs
+from ..fitness import code_for, is_entry, ptx_runs
 from ..reading import Framework, NotKnown, Skip, SnapshotView, fact, known, need
 from ..system_commands import on_system
-from ..target import per_framework, pip_install, python_version, title_of
+from ..target import per_framework, title_of
 from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check, fail, warn
 from ..visible import VisibleDevice, capabilities, visible
 from .causes import found
@@ -59,7 +60,7 @@ def driver_runs_it(view: SnapshotView, facts: Framework) -> Verdicts:
         facts,
         "built_cuda",
         view.evidence(path),
-        advice=_older_or_newer(view, facts, driver, fit.needs),
+        advice=_older_or_newer(view, facts, fit.needs),
         driver=driver,
         built=built,
         needed=fit.needs,
@@ -76,18 +77,14 @@ def driver_cuda(view: SnapshotView) -> str:
     )
 
 
-def _older_or_newer(view: SnapshotView, facts: Framework, driver: str, needed: str) -> Remedy:
+def _older_or_newer(view: SnapshotView, facts: Framework, needed: str) -> Remedy:
     commands = on_system(view, "update-driver")
     text = f"Update the driver to {needed} or newer."
-    if facts.name != "tensorflow":
+    if newest_build(view, facts.name, capabilities(view)) is None:
+        text += f" No {title_of(facts)} with CUDA is known that this driver runs with this Python."
         return Remedy(text, commands)
-    build = newest_tensorflow(driver, capabilities(view), python_version(view) or (0, 0))
-    if build is None:
-        text += " No TensorFlow with CUDA wheels is known that this driver runs with this Python."
-        return Remedy(text, commands)
-    commands.append(pip_install(view, f"tensorflow[and-cuda]=={build.version}"))
-    text += f" Or install TensorFlow {build.version}, the newest known one that this driver runs."
-    return Remedy(text, commands)
+    other = gpu_build(view, facts.name)
+    return Remedy(f"{text} Or keep it: {other.text}", [*commands, *other.commands])
 
 
 _LACKS_CODE = "the framework has no code for a GPU"
@@ -122,7 +119,7 @@ PTX_ALONE = warn(
         "CUDA C++ programming guide, binary and PTX compatibility",
         "TensorFlow's configure.py",
         "tensorflow#47058, #89272, #97387, #99592",
-        "reports on new GPUs, and PyTorch's support matrix (framework_gpus.csv)",
+        "reports on new GPUs, and PyTorch's support matrix (framework_gpus.csv, framework_builds.csv)",
     ),
     follows=(*NO_GPUS_THERE, "FRM-001", "FRM-003", "FRM-005", "FRM-007"),
 )
@@ -167,7 +164,7 @@ def _jit(view: SnapshotView, facts: Framework, device: VisibleDevice, ptx: str) 
     if cuda and api and ptx_runs(cuda, api) is False:
         update = Remedy(PTX_TOO_NEW.remedy, on_system(view, "update-driver"))
         return _lacks(view, facts, PTX_TOO_NEW, device, update, cuda=cuda, driver_cuda=api)
-    build = _other_build(view, facts, device.capability)
+    build = gpu_build(view, facts.name, [device.capability])
     advice = Remedy(
         f"{build.text} Until then keep what was compiled (the cache's default size is too small for a whole"
         " framework).",
@@ -194,34 +191,8 @@ def _lacks(
         view.evidence(f"seen.{section}", f"{name}: compute capability {capability}"),
         *(["built_cuda"] if "cuda" in params else []),
         subjects=about("gpu-model", name),
-        advice=advice or _other_build(view, facts, capability),
+        advice=advice or gpu_build(view, facts.name, [capability]),
         gpu=name,
         capability=capability,
         **params,
     )
-
-
-def _other_build(view: SnapshotView, facts: Framework, capability: str) -> Remedy:
-    """A build that has code for a GPU: of TensorFlow's wheels, else from the table of builds."""
-    driver, version = known(driver_version(view)[0]), python_version(view)
-    if facts.name == "tensorflow" and driver and version is not None:
-        build = newest_tensorflow(driver, [capability], version)
-        if build is not None:
-            command = pip_install(view, f"tensorflow[and-cuda]=={build.version}")
-            return Remedy(f"TensorFlow {build.version} has code for it.", [command])
-    row = gpu_builds(facts.name, capability)
-    if row is not None and row.image:
-        return Remedy(
-            f"No {title_of(facts)} wheel is known to have code for it: use NVIDIA's container, which most"
-            " reports say runs there, or build it for this compute capability.",
-            [f"docker run --rm -it --gpus all {row.image}"],
-        )
-    if row is not None and row.requirement:
-        index = f" --index-url {row.index}" if row.index else ""
-        first = f" since {row.first_with}" if row.first_with else ""
-        of = f" of {row.index.rpartition('/')[2]}" if row.index else ""
-        return Remedy(
-            f"The builds{of} have code for it{first}.",
-            [f"{pip_install(view, row.requirement)} --upgrade --force-reinstall{index}"],
-        )
-    return Remedy("Use a build or a container that has code for this GPU.")

@@ -7,7 +7,9 @@ import re
 from packaging.version import Version
 
 from ...data.releases import releases
+from ..builds import gpu_build, newest_build
 from ..driver.hang import silent
+from ..installing import by_conda
 from ..purpose import CPU_TENSORFLOWS
 from ..reading import FRAMEWORKS, Framework, Probe, Skip, SnapshotView, fact, known, need
 from ..target import (
@@ -25,6 +27,7 @@ from ..target import (
     title_of,
 )
 from ..verdicts import Passed, Remedy, Unjudged, Verdict, Verdicts, about, check, fail, warn
+from ..visible import capabilities
 from .causes import IMPORT, SIGNALS, explain, import_fails
 from .version_causes import CAUSES, explain_missing, explain_versions
 
@@ -130,13 +133,8 @@ def _asked_for(view: SnapshotView, facts: Framework) -> bool:
 
 
 def _gpu_build(view: SnapshotView, facts: Framework) -> Remedy:
-    if facts.name == "jax":
-        return Remedy("Install JAX's CUDA plugin.", [pip_install(view, "jax[cuda12]")])
-    if facts.name == "torch":
-        return Remedy(
-            "Install PyTorch's CUDA build; on Linux it is the one that has no +cpu in its version.",
-            [pip_install(view, "torch") + " --force-reinstall"],
-        )
+    if facts.name != "tensorflow":
+        return gpu_build(view, facts.name)
     version = framework_version(facts)
     if version is not None and version.major == 1:
         image = next((one.image_tf1 for one in reversed(releases()) if one.image_tf1), "")
@@ -144,17 +142,17 @@ def _gpu_build(view: SnapshotView, facts: Framework) -> Remedy:
             "TensorFlow 1.15 with CUDA is NVIDIA's build: nvidia-tensorflow, or its last container.",
             [f"docker run --rm -it --gpus all {image}"],
         )
-    extra = "" if version is not None and version < Version("2.14") else "[and-cuda]"
-    pinned = f"=={version}" if version is not None and not version.local else ""
-    wanted = f"tensorflow{extra}{pinned}"
     others = [one.name for one in tensorflows(installed(view)) if one.normalized != "tensorflow"]
+    build = newest_build(view, "tensorflow", capabilities(view))
+    wanted = build.requirement if build is not None else ""
+    if version is not None and version < Version("2.14") and not version.local:
+        wanted = f"tensorflow=={version}"  # that wheel is the one with CUDA, for CUDA on the loader's path
+    elif not wanted or not others or by_conda(view, "tensorflow"):
+        return gpu_build(view, "tensorflow")
+    again = pip_replace(view, wanted, *others) if others else ""
     return Remedy(
         "Install the build with CUDA, then uninstall the others, which share its files.",
-        [
-            pip_replace(view, wanted, *others)
-            if others
-            else pip_install(view, wanted) + " --force-reinstall"
-        ],
+        [again or pip_install(view, wanted) + " --force-reinstall"],
     )
 
 

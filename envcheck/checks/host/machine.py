@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from packaging.version import Version
 
-from ...data import table
+from ...data.tensorflow_wheels import oldest_glibc, tensorflow_builds
+from ...data.versions import parse_version
 from ..reading import Skip, SnapshotView, known, need
 from ..system_commands import in_engine
 from ..verdicts import Passed, Verdicts, check, fail, fill_in, warn
@@ -87,15 +87,10 @@ def cpu_instructions(view: SnapshotView) -> Verdicts:
 
 
 @cache
-def _glibc_floors() -> tuple[tuple[Version, tuple[int, int]], ...]:
+def _glibc_floors() -> list[tuple[Version, Version]]:
     """(TensorFlow version, oldest glibc of its wheels), newest version first."""
-    floors = []
-    for row in table("pypi_tf"):
-        tags = re.findall(r"manylinux_(\d+)_(\d+)_x86_64|(manylinux2014)_x86_64", row["source"])
-        found = [(2, 17) if old else (int(major), int(minor)) for major, minor, old in tags]
-        if found:
-            floors.append((Version(row["tensorflow"]), min(found)))
-    return tuple(sorted(floors, reverse=True))
+    floors = ((one.version, oldest_glibc(one)) for one in reversed(tensorflow_builds()))
+    return [(version, floor) for version, floor in floors if floor is not None]
 
 
 MUSL = fail(
@@ -127,13 +122,12 @@ def c_library(view: SnapshotView) -> Verdicts:
         yield MUSL.found(evidence=[view.evidence("machine.host.libc")])
         return
     text = need(host.glibc, "glibc's version")
-    match = re.match(r"(\d+)\.(\d+)", text)
-    if match is None:
+    glibc = parse_version(text)
+    if glibc is None:
         raise Skip(f"glibc's version is not understood: {text}")
-    glibc = (int(match.group(1)), int(match.group(2)))
     newest, needed = _glibc_floors()[0]
     if glibc >= needed:
-        old = "" if glibc >= (2, 29) else "; nvidia-tensorflow before 22.01 asks for 2.29"
+        old = "" if glibc >= Version("2.29") else "; nvidia-tensorflow before 22.01 asks for 2.29"
         yield Passed(f"glibc {text}, all wheels in the tables run on it{old}")
         return
     fitting = next((version for version, floor in _glibc_floors() if floor <= glibc), None)
@@ -143,7 +137,7 @@ def c_library(view: SnapshotView) -> Verdicts:
     yield TOO_OLD_GLIBC.found(
         evidence=[view.evidence("machine.host.glibc")],
         glibc=text,
-        needed=f"{needed[0]}.{needed[1]}",
+        needed=str(needed),
         newest=str(newest),
     )
 

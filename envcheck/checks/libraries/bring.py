@@ -8,8 +8,7 @@ from ...data.sonames import component_of
 from ...data.tensorflow_builds import build_of
 from ...data.tensorflow_wheels import tensorflow_builds
 from .. import target
-from ..driver_state import driver_version
-from ..fitness import newest_tensorflow
+from ..builds import install_command, newest_build
 from ..framework.causes import install_library
 from ..reading import Framework, Library, SnapshotView, fact, known
 from ..system_commands import on_system
@@ -79,11 +78,10 @@ def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
         return Remedy(text, [pip_install(view, *wheels), _onto_path(folders)])
     commands = on_system(view, "cuda-libraries", dashed=minor.replace(".", "-")) if minor else []
     text += f" Install that CUDA beside any other{f', with cuDNN {cudnn}' if cudnn else ''}"
-    driver, version = known(driver_version(view)[0]), target.python_version(view)
-    fits = newest_tensorflow(driver, capabilities(view), version) if driver and version else None
+    fits = newest_build(view, "tensorflow", capabilities(view))
     if fits is None:
         return Remedy(f"{text}.", [*commands, install_library(view, names[0], "none")])
-    commands.append(pip_install(view, f"tensorflow[and-cuda]=={fits.version}"))
+    commands.append(install_command(view, fits))
     return Remedy(f"{text}; or TensorFlow {fits.version}, which brings its own.", commands)
 
 

@@ -53,6 +53,9 @@ if sys.version_info >= (3, 6):
         "bits": 64 if sys.maxsize > 2 ** 32 else 32,
         "libc": libc(),
         "sys_path": [entry for entry in sys.path if entry],
+        "pip": bool(find("pip")),
+        "managed": sys.prefix == base and os.path.isfile(
+            os.path.join(os.path.dirname(os.__file__), "EXTERNALLY-MANAGED")),
         "user_site": bool(site) and getattr(site, "USER_SITE", None) in sys.path,
         "frameworks": dict((name, find(name)) for name in ("tensorflow", "torch", "jax")
                            if find(name)),
@@ -177,6 +180,14 @@ def _kind(prefix):
     return "interpreter"
 
 
+def _made_by_uv(prefix):
+    try:
+        with open(os.path.join(prefix, "pyvenv.cfg"), encoding="utf-8", errors="replace") as file:
+            return any(line.split("=")[0].strip() == "uv" for line in file.read(_SANE).split("\n"))
+    except OSError:
+        return False
+
+
 def facts(handshake, kind, path):
     """The Interpreter facts of an answer. kind, path: what ``resolve`` gave."""
     found = Facts(source="the interpreter itself")
@@ -192,4 +203,7 @@ def facts(handshake, kind, path):
     libc = libc if isinstance(libc, str) else unavailable("absent", "not glibc")
     found.put("libc", libc, "os.confstr")
     found.put("user_site", bool(handshake.get("user_site")))
+    found.put("pip", bool(handshake.get("pip")))
+    found.put("uv", _made_by_uv(handshake["prefix"]), "pyvenv.cfg")
+    found.put("externally_managed", bool(handshake.get("managed")), "PEP 668")
     return found
