@@ -9,7 +9,7 @@ from ..data.build_errors import BuildError, build_error
 from ..facts.kernel import BuildLog, DkmsState, DriverFile, DriverPackage, ModuleFile
 from .driver_state import HOLDERS, REBOOT, branch, service, then_reboot
 from .reading import Kernel, SnapshotView, facts_or, known
-from .system_commands import ShellText, on_system
+from .system_commands import ShellText, on_system, runfile_again
 from .verdicts import Evidence, Remedy, word
 
 MODPROBE = "sudo modprobe nvidia"
@@ -257,18 +257,36 @@ def _hold(view: SnapshotView, kernel: Kernel) -> list[str]:
     return [] if held or by_runfile else on_system(view, "hold-driver")
 
 
-def replace_runfile(view: SnapshotView, runfile: str, names: list[str]) -> list[str]:
-    """Puts the packages in the runfile installation's place; without their kernel module, only shows them."""
+def one_installation(view: SnapshotView, kernel: Kernel) -> Remedy:
+    """Leaves one of a runfile's installation and packages: the packages, if they bring a kernel module."""
+    runfile, names = known(kernel.runfile_installer) or "", [p.name for p in packages_of(kernel)]
     download, again = (on_system(view, what, names=names) for what in ("download", "reinstall"))
-    if not download or not again or not any(map(MODULE_PACKAGE.match, names)):
-        return on_system(view, "owner", names=[runfile])
-    return [" && ".join([*download, f"sudo {word(runfile)}", *again])]
+    if download and again and any(map(MODULE_PACKAGE.match, names)):
+        return Remedy(
+            "Replace the runfile's installation by the packages, which are fetched before anything is"
+            " removed; then hold them, so that no unattended upgrade mixes them again.",
+            [" && ".join([*download, f"sudo {word(runfile)}", *again]), *_hold(view, kernel)],
+        )
+    module = known(kernel.driver_version) or installed_version(kernel)
+    remove = on_system(view, "remove-driver", names=names)
+    return Remedy(
+        "Keep one installation: the runfile's, since the packages bring no kernel module. Remove (purge)"
+        f" them, which no unattended upgrade brings back then, and run the runfile of version {module} once more:"
+        " they have overwritten its libraries.",
+        [*on_system(view, "owner", names=[runfile]), *remove, runfile_again(module)]
+        if remove
+        else [],
+    )
 
 
 def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
     """For an upgrade that stopped half-way: the module of the libraries' version is not on disk."""
     release = known(kernel.release) or ""
     modules = [p for p in packages_of(kernel) if MODULE_PACKAGE.match(p.name)]
+    if known(kernel.runfile_installer) and packages_of(kernel):
+        both = one_installation(view, kernel)
+        text = "One of the two is from NVIDIA's runfile installer, the other from packages. "
+        return Remedy(text + both.text, then_reboot(both.commands))
     why, commands = _stopped_by(view, kernel, modules, libraries)
     ready = any(upstream(package.version) in libraries for package in modules)
     if ready or any(state.version in libraries for state in dkms(kernel)):
@@ -288,15 +306,9 @@ def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
 def _stopped_by(
     view: SnapshotView, kernel: Kernel, modules: list[DriverPackage], libraries: list[str]
 ) -> tuple[str, list[str]]:
-    runfile, packages = known(kernel.runfile_installer), packages_of(kernel)
+    packages = packages_of(kernel)
     held = [package.name for package in packages if known(package.held)]
     commands = on_system(view, "finish-upgrade")
-    if runfile and packages:
-        return (
-            " One of the two is from NVIDIA's runfile installer, the other from packages: replace the former"
-            " by the latter, once the packages bring a kernel module of their own.",
-            replace_runfile(view, runfile, [package.name for package in packages]),
-        )
     if held and len(held) < len(packages):
         why = f" {', '.join(held[:4])}: held back, while the others were upgraded."
         return why, [*on_system(view, "unhold", names=held), *commands]

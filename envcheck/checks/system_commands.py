@@ -32,7 +32,6 @@ _IN_NIX = "# on NixOS, by configuration.nix instead: "
 _SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
 
 
-_RUNFILE = "sudo sh NVIDIA-Linux-*.run  # of the version that is wanted, from NVIDIA"
 _OF_THE_DRIVER = ("install-driver", "update-driver", "driver-libraries", "finish-upgrade")
 _BESIDE_A_RUNFILE = ("cuda-compat", "nvidia-fabric", "nvidia-container", "libnvidia-container")
 
@@ -50,7 +49,7 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     """
     host = facts_or(view.machine.host, Host)
     if what in _OF_THE_DRIVER and _by_runfile(view):
-        return [_RUNFILE]
+        return [runfile_again()]
     names = [known(host.os_id) or "", *(known(host.os_like) or [])]
     if any(name.startswith("opensuse") for name in names):
         names.append("opensuse")
@@ -63,6 +62,10 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     if any(name in command for name in missing for command in found):
         return []
     return [command.format(**quoted) for command in found]
+
+
+def runfile_again(version: str = "the version that is wanted") -> str:
+    return f"sudo sh NVIDIA-Linux-*.run  # of {version}, from NVIDIA"
 
 
 def _quoted(value: str | Sequence[str]) -> str:

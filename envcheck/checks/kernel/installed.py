@@ -55,7 +55,6 @@ TWO_INSTALLERS = warn(
     "two driver installations are mixed",
     "The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each other, and"
     " the next upgrade leaves a mixture that does not work.",
-    "Replace the runfile's installation by the packages, which are fetched before anything is removed.",
 )
 TWO_VERSIONS = warn(
     "libraries-of-two-versions",
@@ -85,7 +84,7 @@ def one_installation(view: SnapshotView) -> Verdicts:
                 view.evidence("machine.kernel.runfile_installer"),
                 view.evidence("machine.kernel.driver_packages", names),
             ],
-            commands=disk.replace_runfile(view, runfile, [package.name for package in packages]),
+            advice=disk.one_installation(view, kernel),
         )
     need(kernel.driver_files, "driver libraries")
     files = disk.driver_files(kernel)
