@@ -271,7 +271,7 @@ def one_installation(view: SnapshotView, kernel: Kernel) -> Remedy:
     remove = on_system(view, "remove-driver", names=names)
     return Remedy(
         "Keep one installation: the runfile's, since the packages bring no kernel module. Remove (purge)"
-        f" them, which no unattended upgrade brings back then, and run the runfile of version {module} once more:"
+        f" them, which no unattended upgrade brings back then, and run the runfile of {module} once more:"
         " they have overwritten its libraries.",
         [*on_system(view, "owner", names=[runfile]), *remove, runfile_again(module)]
         if remove
