@@ -38,10 +38,12 @@ def collect(context, name, describe):
     facts = Facts(source="%s, imported by the target's interpreter" % name)
     facts.put("name", name, "envcheck")
     started = time.monotonic()
-    module, problem = load(name)
+    errors = []
+    module, problem = load(name, errors.append)
     facts.put("import_seconds", round(time.monotonic() - started, 3))
     facts.put("imported", module is not None)
     facts.put("import_error", problem or unavailable("absent", "it was imported"))
+    _put_files(context, name, facts, errors)
     if module is not None:
         file = getattr(module, "__file__", None)
         facts.put("file", file if isinstance(file, str) else unavailable("absent"))
@@ -59,8 +61,24 @@ def collect(context, name, describe):
     return facts
 
 
-def load(name):
-    """Import a framework so that it leaves the GPU's memory alone: (module, None), or (None, why not)."""
+def _put_files(context, name, facts, errors):
+    """The files that the import's errors name, and those that come before the installed ones."""
+    from .packaging import loaded
+
+    cwd = context.params.get("cwd", "")
+    with contextlib.suppress(Exception):  # they explain an import, and may not cost its facts
+        found = loaded.shadows(name, cwd, context.environ, facts.get("imported"))
+        facts.put("shadows", found, "the directories of sys.path")
+    with contextlib.suppress(Exception):
+        found = [one for error in errors for one in loaded.of_error(error, context.environ)]
+        facts.put("error_files", found, "the import's traceback")
+
+
+def load(name, failed=None):
+    """Import a framework so that it leaves the GPU's memory alone: (module, None), or (None, why not).
+
+    failed(error): gets the exception.
+    """
     os.environ.update(_SETTINGS)
     for variable in _FLOODING:
         os.environ.pop(variable, None)
@@ -69,6 +87,8 @@ def load(name):
     except (
         BaseException
     ) as error:  # SystemExit too: some packages end the process that imports them
+        if failed is not None:
+            failed(error)
         return None, "%s: %s" % (type(error).__name__, str(error)[:1800])
     if getattr(module, "__file__", None) is None and not hasattr(module, "__version__"):
         places = ", ".join(list(getattr(module, "__path__", []))[:3])

@@ -1,5 +1,6 @@
 """The probes' stage: each in a process of its own, side by side, of this machine and of a target."""
 
+import contextlib
 import os
 import sys
 
@@ -117,6 +118,8 @@ class _Probing(object):
         run.python["target"] = PythonCommand("target", [interpreter, "-B"], request.scratch)
         there = hello.get("frameworks", ())
         params = {"deadline": request.deadline} if request.deadline else {}
+        with contextlib.suppress(OSError):  # it may be gone
+            params["cwd"] = os.getcwd()
         seen = self._seen("target", place["location"])
         for one in self._chosen("target"):
             if one.name in seen:

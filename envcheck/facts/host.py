@@ -51,6 +51,7 @@ class Host(Facts, frozen=True, kw_only=True):
     memlock_hard_kib: Maybe[int] = NOT_COLLECTED  # what this user may raise it to; -1: unlimited
     stack_hard_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
     open_files: Maybe[int] = NOT_COLLECTED  # -1: unlimited
+    address_space_kib: Maybe[int] = NOT_COLLECTED  # -1: no limit
     container: Maybe[str] = NOT_COLLECTED  # "docker", "podman", "lxc", ...; absent outside of one
     hypervisor: Maybe[str] = NOT_COLLECTED  # "kvm", "microsoft", ...; absent on bare metal
     cloud: Maybe[str] = (

@@ -37,6 +37,8 @@ class Distribution(Facts, frozen=True, kw_only=True):
     files: Maybe[int] = NOT_COLLECTED  # files in RECORD; absent where there is none
     missing: list[str] = []  # the first 20 of RECORD's files that are not on disk
     missing_count: int = 0
+    cut_off: list[str] = []  # RECORD's shared libraries that end before their own headers say
+    keras_2: str = ""  # what in its code only Keras 2 has: "tf_keras"
     shadowed: bool = False  # an earlier sys.path entry holds the same name
 
 
@@ -59,6 +61,8 @@ class Packages(Facts, frozen=True, kw_only=True):
     distributions: list[
         Distribution
     ] = []  # of this field only: frameworks, CUDA, their known troubles
+    # what the frameworks require, and theirs in turn: what of it is installed is among the distributions
+    required: Maybe[list[str]] = NOT_COLLECTED
     horovod_extensions: Maybe[list[HorovodExtension]] = NOT_COLLECTED
     dali_libraries: Maybe[list[DaliLibrary]] = NOT_COLLECTED  # absent without DALI
     tensorflow_since: Maybe[str] = NOT_COLLECTED  # when TensorFlow's metadata was written, UTC
@@ -187,6 +191,26 @@ class Trial(Facts, frozen=True, kw_only=True):
     error: str = ""  # "TypeName: message", or how its process ended
 
 
+class ErrorFile(Facts, frozen=True, kw_only=True):
+    """A file that a failed import's error names, or that its traceback passes through."""
+
+    path: str
+    named: bool = False  # in the message itself
+    distribution: Maybe[str] = NOT_COLLECTED  # whose RECORD holds the file
+    distribution_version: Maybe[str] = NOT_COLLECTED
+    brought_by: str = ""  # the variable that holds its directory: "LD_LIBRARY_PATH"
+    cut_off: bool = False  # it ends before its own headers say
+
+
+class Shadow(Facts, frozen=True, kw_only=True):
+    """A module of a project's directory that is found before the installed one of its name."""
+
+    module: str
+    file: str
+    hides: str  # the file that is found without it
+    by: Literal["PYTHONPATH", "cwd", "user-site", "sys.path"]
+
+
 class Framework(Facts, frozen=True, kw_only=True):
     """One framework, imported in a process of its own by the target's interpreter."""
 
@@ -194,6 +218,10 @@ class Framework(Facts, frozen=True, kw_only=True):
     imported: bool
     import_error: Maybe[str] = NOT_COLLECTED  # "TypeName: message"
     import_seconds: Maybe[float] = NOT_COLLECTED
+    error_files: list[
+        ErrorFile
+    ] = []  # of the failed import: the message's, then the innermost first
+    shadows: list[Shadow] = []  # of modules that the import uses, or may use where it failed
     version: Maybe[str] = NOT_COLLECTED
     file: Maybe[str] = NOT_COLLECTED
     cuda_build: Maybe[bool] = NOT_COLLECTED

@@ -30,7 +30,7 @@ from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci, PciDevice
-from envcheck.facts.target import Environment, FrameworkGpu
+from envcheck.facts.target import Environment, FrameworkGpu, Shadow
 from envcheck.findings.model import CheckResult
 
 CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 14, 15)]
@@ -222,6 +222,37 @@ def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
 
 
 # ENV-011
+
+
+@pytest.mark.parametrize(
+    ("module", "by", "cause", "command"),
+    [
+        ("torch", "PYTHONPATH", "installed-module-shadowed", "unset PYTHONPATH"),
+        ("torch", "cwd", "installed-module-shadowed", "mv -n /w/torch.py /w/torch.py.aside"),
+        (
+            "random",
+            "sys.path",
+            "standard-library-shadowed",
+            "mv -n /w/random.py /w/random.py.aside",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["virtualenv", "interpreter"])
+def test_a_file_that_comes_before_a_module(
+    kind: str, module: str, by: Any, cause: str, command: str
+) -> None:
+    place = "/usr/lib/python3.11" if module == "random" else SITE
+    shadow = Shadow(module=module, file=f"/w/{module}.py", hides=f"{place}/{module}.py", by=by)
+    snap = good_snapshot(
+        interpreter=interpreter(kind=kind),
+        tensorflow=tensorflow(shadows=[shadow]),
+        torch=tensorflow(name="torch", shadows=[shadow]),
+    )
+    result = judge(snap, "ENV-011", "environment")
+    (finding,) = result.findings
+    assert (result.outcome, finding.cause.key) == ("fail", cause)
+    assert f"/w/{module}.py" in finding.message and finding.remedy is not None
+    assert finding.remedy.commands == [command]
 
 
 def leaks(

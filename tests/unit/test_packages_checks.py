@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from targets import (
     ABSENT,
+    AND_CUDA,
     PYTHON,
     dist,
     failed,
@@ -57,6 +58,30 @@ def test_missing_code_fails_and_missing_byte_code_does_not() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("facts", "outcome", "words", "option"),
+    [
+        (
+            {"cut_off": ["torch/lib/libtorch_cpu.so"]},
+            "fail",
+            "libtorch_cpu.so",
+            "--force-reinstall",
+        ),
+        ({"files": ABSENT, "installer": "pip"}, "warn", "RECORD", "--ignore-installed"),
+        ({"files": ABSENT, "installer": "uv"}, "warn", "RECORD", "--reinstall"),
+        ({"files": ABSENT, "installer": "conda"}, "skipped", "", ""),
+    ],
+)
+def test_libraries_that_are_cut_off_and_records_that_are_gone(
+    facts: dict[str, Any], outcome: str, words: str, option: str
+) -> None:
+    result = on("PKG-001", dist("torch", "2.13.0", **facts))
+    assert result.outcome == outcome
+    for finding in result.findings:
+        assert words in finding.message and finding.remedy is not None
+        assert finding.remedy.commands[0].endswith(option) or option in finding.remedy.commands[0]
+
+
 # PKG-002
 
 
@@ -71,12 +96,6 @@ def test_missing_code_fails_and_missing_byte_code_does_not() -> None:
 )
 def test_placeholders(name: str, version: str, outcome: str) -> None:
     assert on("PKG-002", dist(name, version)).outcome == outcome
-
-
-# PKG-003
-
-
-# PKG-008
 
 
 # PKG-009
@@ -100,6 +119,115 @@ def test_requirements_are_read_for_the_targets_python() -> None:
     assert (result.outcome, finding.subject) == ("warn", "torch")
     assert "nvidia-cudnn-cu12==9.1.0.70 (is 9.3.0.75)" in finding.message
     assert "cublas" not in finding.message and "triton" not in finding.message
+
+
+IN_PIP = {"installer": "pip"}
+TF_CUDA = [f"{name}=={version} ; extra == 'and-cuda'" for name, version in AND_CUDA.items()]
+
+
+@pytest.mark.parametrize(
+    ("one", "others", "outcome", "words", "command"),
+    [
+        # gone: keras, sympy, a requirement of a requirement; what runs without it; what conda has otherwise
+        (
+            "tensorflow 2.15.1",
+            "keras<2.16,>=2.15.0",
+            "fail",
+            "what imports keras fails",
+            "keras<2.16",
+        ),
+        (
+            "torch 2.13.0",
+            "sympy>=1.13",
+            "fail",
+            "what imports sympy fails",
+            "install 'sympy>=1.13'",
+        ),
+        ("keras 3.1", "namex", "fail", "namex (is missing)", "install namex"),
+        ("tensorflow 2.15.1", "libclang>=13", "warn", "libclang>=13 (is missing)", "libclang"),
+        ("tensorflow 2.17.0+nv25.2", "keras>=3.2", "warn", "keras", "keras"),
+        ("conda torch 2.13.0", "sympy>=1.13", "pass", "", ""),
+        ("torch 2.13.0", "unheard-of", "pass", "", ""),
+        # of another version: a later major, an older one, and what was compiled for another torch
+        (
+            "tensorflow 2.15.1",
+            "keras<2.16 keras 3.3.3",
+            "fail",
+            "may be gone in 3.3.3",
+            "'keras<2.16'",
+        ),
+        (
+            "tensorflow 2.15.1",
+            "numpy<2.0.0,>=1.23.5 numpy 2.0.2",
+            "fail",
+            "numpy",
+            "'numpy<2.0.0,>=1.23.5'",
+        ),
+        ("tensorflow 2.15.1", "numpy<2,>=1.23.5 numpy 1.23.2", "warn", "numpy", "numpy"),
+        (
+            "torchvision 0.20",
+            "torch==2.5.0 torch 2.13.0",
+            "fail",
+            "compiled",
+            "torchvision!=0.20 torch==2.13.0",
+        ),
+        ("scikit-cuda 1", "numpy<2 numpy 2.1", "warn", "numpy", "'numpy<2'"),
+    ],
+)
+def test_an_unmet_requirement_weighs_as_much_as_its_consequence(
+    one: str, others: str, outcome: str, words: str, command: str
+) -> None:
+    conda = one.startswith("conda ")
+    name, version = one.removeprefix("conda ").split()
+    requirement, *there = others.split(" ")
+    first = dist(name, version, requires=[requirement], installer="conda" if conda else "pip")
+    found = packages(
+        first,
+        *([dist(*there, **IN_PIP)] if there else []),
+        required=["keras", "sympy", "namex", "libclang", "numpy"],
+    )
+    result = on("PKG-009", packages=found)
+    assert result.outcome == outcome
+    if outcome != "pass":
+        (finding,) = result.findings
+        assert words in finding.message and finding.remedy is not None
+        assert command.replace("'", "") in finding.remedy.commands[0].replace("'", "")
+
+
+@pytest.mark.parametrize(
+    ("gone", "elsewhere", "outcome"),
+    [
+        ((), False, "pass"),
+        (("nvidia-cudnn-cu12",), False, "fail"),
+        (("nvidia-cudnn-cu12",), True, "pass"),  # the loader finds the system's
+        (("nvidia-cuda-nvcc-cu12",), False, "pass"),  # no library: FRM-006 looks for it
+        (tuple(AND_CUDA)[:9], False, "pass"),  # the extra was never asked for
+    ],
+)
+def test_an_extra_that_is_there_for_the_most_part_lacks_the_rest(
+    gone: tuple[str, ...], elsewhere: bool, outcome: str
+) -> None:
+    there = [dist(name, version) for name, version in AND_CUDA.items() if name not in gone]
+    system = [system_library("libcudnn", "libcudnn.so.9", "9.3.0")] if elsewhere else []
+    result = on(
+        "PKG-009",
+        dist("tensorflow", "2.19.1", requires=TF_CUDA),
+        *there,
+        loader=Loader(libraries=system),
+    )
+    assert result.outcome == outcome
+    assert not gone or outcome == "pass" or gone[0] in result.findings[0].message
+
+
+def test_one_command_for_what_two_packages_require_together() -> None:
+    result = on(
+        "PKG-009",
+        dist("tensorflow", "2.18.0", requires=["numpy<2.1,>=1.26"]),
+        dist("h5py", "3.12", requires=["numpy>=1.26.4"]),
+        dist("numpy", "1.21"),
+    )
+    commands = {one.remedy.commands[0] for one in result.findings if one.remedy}
+    assert len(result.findings) == 2 and len(commands) == 1
 
 
 # PKG-013

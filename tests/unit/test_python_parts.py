@@ -96,14 +96,19 @@ def test_keras_2_is_asked_for_and_not_there() -> None:
     assert result.outcome == "fail" and "tf_keras~=2.16.0" in commands(result)
 
 
-def test_a_package_for_keras_2() -> None:
-    found = [dist("tensorflow", "2.16.1"), dist("ktrain", "0.41.3")]
+@pytest.mark.parametrize("word", ["tf_keras", "keras.engine"])
+def test_a_package_for_keras_2(word: str) -> None:
+    found = [dist("tensorflow", "2.16.1"), dist("ktrain", "0.41.3", keras_2=word)]
     result = on("PKG-019", *found)
-    assert result.outcome == "warn" and "export TF_USE_LEGACY_KERAS=1" in commands(result)
+    assert result.outcome == "fail" and "export TF_USE_LEGACY_KERAS=1" in commands(result)
     found.append(dist("tf_keras", "2.16.0"))
-    assert "pip install" not in commands(on("PKG-019", *found)), "it is installed"
+    beside = on("PKG-019", *found)
+    assert beside.outcome == ("pass" if word == "tf_keras" else "fail"), "it takes tf_keras itself"
+    assert word == "tf_keras" or "pip install" not in commands(beside), "it is installed"
     answer = on("PKG-019", *found, variables={"TF_USE_LEGACY_KERAS": "1"})
     assert answer.outcome == "pass"
+    found[0] = dist("tensorflow-cpu", "2.16.1")
+    assert "--no-deps" in commands(on("PKG-019", *found[:2])), "or pip brings a second TensorFlow"
 
 
 # PKG-020

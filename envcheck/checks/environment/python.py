@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .. import target
 from ..reading import Distribution, Skip, SnapshotView, facts_of, known
-from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check, fail, warn
+from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check, fail, warn, word
 from .common import misset, setting_evidence
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
@@ -60,6 +61,18 @@ PYTHONHOME = warn(
     "{variable}={value} makes this environment's Python use another one's standard library.",
     "Unset it.",
 )
+_SHADOWS = "a file hides {what}"
+_IN_ITS_PLACE = (
+    "{file} comes before {what} ({hides}): {framework} gets the wrong one. {origin} brings it."
+)
+_RENAME = "Rename it, or keep its directory out of this Python."
+SHADOWS = fail("installed-module-shadowed", _SHADOWS, _IN_ITS_PLACE, _RENAME)
+HIDES_STANDARD = fail("standard-library-shadowed", _SHADOWS, _IN_ITS_PLACE, _RENAME)
+_BRINGERS = {
+    "cwd": "The working directory",
+    "user-site": "The user's site directory",
+    "sys.path": "A path file (.pth)",
+}
 BY_PATH = warn("pythonpath-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_UNSET)
 BY_USER = warn("user-site-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_NO_USER_SITE)
 
@@ -67,10 +80,11 @@ BY_USER = warn("user-site-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_NO_USER_SITE)
 @check(
     "ENV-011",
     title="No packages leak into the environment",
-    causes=[OTHER_BY_PATH, OTHER_PYTHON, PYTHONHOME, BY_PATH, BY_USER],
+    causes=[SHADOWS, HIDES_STANDARD, OTHER_BY_PATH, OTHER_PYTHON, PYTHONHOME, BY_PATH, BY_USER],
     about="PYTHONPATH and the user's site-packages (~/.local) come before an environment's own packages: a"
     " framework or a CUDA library from there is used instead of the one that was installed. A PYTHONPATH with"
-    " a project's own code is fine.",
+    " a project's own code is fine, unless a file there (or where Python is started) has the name of a module"
+    " that the framework imports: torch.py, random.py.",
     sources=("Python's documentation, environment variables and module site",),
 )
 def leaks(view: SnapshotView) -> Verdicts:
@@ -78,13 +92,15 @@ def leaks(view: SnapshotView) -> Verdicts:
     borrowed = target.foreign(view)
     others = [one for one in borrowed if target.of_another_python(view, one)]
     paths = target.python_path(view)
+    shadows = list(_shadows(view))
+    yield from shadows
     if others:
         if target.is_below(others[0].location, paths):
             yield _leak(view, OTHER_BY_PATH, others, "PYTHONPATH")
         else:
             yield _leak(view, OTHER_PYTHON, others, "sys.path")
     if interpreter.kind == "interpreter":
-        if others:
+        if others or shadows:
             return
         raise Skip("the target is no virtual environment")
     home = target.variables(view).get("PYTHONHOME")
@@ -98,8 +114,33 @@ def leaks(view: SnapshotView) -> Verdicts:
         yield _leak(view, BY_PATH, by_path, "PYTHONPATH")
     if by_user:
         yield _leak(view, BY_USER, by_user, "The user's site directory")
-    if not home and not others and not by_path and not by_user:
+    if not home and not others and not by_path and not by_user and not shadows:
         yield Passed("every package of this field is the environment's own")
+
+
+def _shadows(view: SnapshotView) -> Iterator[Finding]:
+    """One for each file that comes before an installed module, or before Python's own."""
+    seen = set()
+    for facts in target.framework_facts(view):
+        for one in facts.shadows:
+            if one.file in seen:
+                continue
+            seen.add(one.file)
+            own = "-packages/" not in one.hides
+            what = f"Python's own module {one.module}" if own else f"the installed {one.module}"
+            path = one.file.removesuffix("/__init__.py")
+            by_path = one.by == "PYTHONPATH"
+            evidence = [view.evidence(f"target.{facts.name}.shadows", one.file)]
+            yield (HIDES_STANDARD if own else SHADOWS).found(
+                about_file(one.file),
+                [*([setting_evidence(view, one.by)] if by_path else []), *evidence],
+                commands=[*_UNSET] if by_path else [f"mv -n {word(path)} {word(path + '.aside')}"],
+                file=one.file,
+                what=what,
+                hides=one.hides,
+                framework=target.title_of(facts),
+                origin=_BRINGERS.get(one.by, one.by),
+            )
 
 
 def _leak(view: SnapshotView, cause: Cause, leaked: list[Distribution], origin: str) -> Finding:

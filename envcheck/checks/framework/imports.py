@@ -193,7 +193,7 @@ SLOW = warn(
     about="Importing a framework and asking it for its GPUs loads hundreds of megabytes of native code. If"
     " that code crashes there is no Python error: the process dies by a signal.",
     sources=("signal(7)",),
-    follows=("HOST-002", "DRV-010", "PKG-017", "ENV-011"),
+    follows=("HOST-002", "DRV-010", "PKG-001", "PKG-017", "ENV-011"),
 )
 def survives(view: SnapshotView) -> Verdicts:
     asked = {name: getattr(view.target, name) for name in FRAMEWORKS}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from ...data import table
 from .. import target
-from ..reading import NotKnown, Skip, SnapshotView, fact
+from ..reading import Distribution, NotKnown, Skip, SnapshotView, fact
 from ..target import installed, named, owner_of, pip_install, version_of
 from ..verdicts import Passed, Verdicts, check, fail, warn
 from .common import found
@@ -44,7 +43,6 @@ def pynvml(view: SnapshotView) -> Verdicts:
 
 LEGACY = "TF_USE_LEGACY_KERAS"
 _FIRST_KERAS_3 = Version("2.16")
-_USERS = [row["name"] for row in table("keras2_packages") if row["legacy_keras"] == "yes"]
 _FITTING = "Install the tf_keras of this TensorFlow."
 _MISFIT = "{package} does not fit {others}"
 _MADE_FOR = "{package} was made for another TensorFlow than {others}: "
@@ -73,7 +71,7 @@ def tf_keras(view: SnapshotView) -> Verdicts:
     if has.release[:2] == wants.release[:2]:
         yield Passed(f"{named(keras)} with {named(tensorflow)}")
         return
-    commands = [pip_install(view, _tf_keras_for(wants))]
+    commands = [_install(view, tensorflow, wants)]
     yield found(view, NEWER if has > wants else OLDER, keras, tensorflow, commands=commands)
 
 
@@ -84,10 +82,10 @@ NO_TF_KERAS = fail(
     f"{LEGACY} asks for Keras 2 and tf_keras is not installed: every use of tf.keras fails.",
     "Install the tf_keras of this TensorFlow, or unset the variable.",
 )
-KERAS_3 = warn(
+KERAS_3 = fail(
     "keras-3",
     _NOT_ASKED_FOR,
-    "{package} needs Keras 2, and tf.keras of {others} is Keras 3.",
+    "{package} needs Keras 2, and tf.keras of {others} is Keras 3: what it uses of Keras 2 fails.",
     "Let tf.keras be Keras 2: set the variable before TensorFlow is imported, with tf_keras installed.",
 )
 
@@ -108,7 +106,7 @@ def keras_generation(view: SnapshotView) -> Verdicts:
     if tensorflow is None or version is None or version < _FIRST_KERAS_3:
         raise Skip("no TensorFlow 2.16 or later in the target")
     wanted, has_legacy = _tf_keras_for(version), "tf-keras" in distributions
-    install = [] if has_legacy else [pip_install(view, wanted)]
+    install = [] if has_legacy else [_install(view, tensorflow, version)]
     value = target.variables(view).get(LEGACY, "")
     if value.lower() in ("1", "true"):
         if has_legacy:
@@ -118,13 +116,25 @@ def keras_generation(view: SnapshotView) -> Verdicts:
         commands = [*install, f"unset {LEGACY}"]
         yield found(view, NO_TF_KERAS, tensorflow, evidence=evidence, commands=commands)
         return
-    users = [distributions[name] for name in _USERS if name in distributions]
+    # With tf_keras there, what imports it by that name is well.
+    users = [
+        one
+        for one in distributions.values()
+        if one.keras_2 and not (has_legacy and one.keras_2 == "tf_keras")
+    ]
     for user in users:
         commands = [*install, f"export {LEGACY}=1"]
-        yield found(view, KERAS_3, user, tensorflow, commands=commands)
+        shown = view.evidence(target.PLACE, f"{named(user)}: its code names {user.keras_2}")
+        yield found(view, KERAS_3, user, tensorflow, evidence=[shown], commands=commands)
     if not users:
         way = f"; code for Keras 2 needs {wanted} and {LEGACY}=1"
         yield Passed(f"tf.keras is Keras 3{way if target.imports(view, 'tensorflow') else ''}")
+
+
+def _install(view: SnapshotView, tensorflow: Distribution, version: Version) -> str:
+    """tf_keras requires "tensorflow", which would overwrite a TensorFlow of another name."""
+    alone = "" if tensorflow.normalized == "tensorflow" else " --no-deps"
+    return pip_install(view, _tf_keras_for(version)) + alone
 
 
 def _tf_keras_for(tensorflow: Version) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ...data.versions import parse_version
@@ -79,22 +81,58 @@ def extra_requirements(distribution: Distribution, extra: re.Pattern[str]) -> li
 
 
 def unmet(
-    distribution: Distribution, installed: dict[str, Distribution], environment: dict[str, str]
+    distribution: Distribution,
+    installed: dict[str, Distribution],
+    environment: dict[str, str],
+    collected: Container[str] = (),
 ) -> list[Unmet]:
     """The requirements that do not hold. ``installed`` is by normalised name.
 
-    The Snapshot holds the distributions of this field only: a name that is not in it counts as
-    missing where it would be in it, and as unknown otherwise.
+    The Snapshot holds the distributions of this field, and the ``collected`` ones, wherever they are
+    installed: another name that is not in it is unknown. What is not pip's may have them under other names.
     """
+    ours = known(distribution.installer) not in (None, "conda")
     broken = []
     for requirement in requirements(distribution, environment):
         name = canonicalize_name(requirement.name)
         found = installed.get(name)
         if found is None:
-            if _COLLECTED.fullmatch(name):
+            if _COLLECTED.fullmatch(name) or (ours and name in collected):
                 broken.append(Unmet(requirement, None))
             continue
         version = parse_version(found.version)
         if version is not None and not requirement.specifier.contains(version, prereleases=True):
             broken.append(Unmet(requirement, found))
     return broken
+
+
+def half_extra(
+    distribution: Distribution, installed: dict[str, Distribution], environment: dict[str, str]
+) -> list[Requirement]:
+    """What is missing of an extra of CUDA's wheels that is installed for the most part.
+
+    No metadata says which extras were asked for: most of one is never there by chance.
+    """
+    base = {one.name for one in requirements(distribution, environment)}
+    texts = " ".join(known(distribution.requires) or [])
+    for extra in dict.fromkeys(_EXTRA.findall(texts)):
+        every = requirements(distribution, environment | {"extra": extra})
+        asked = [one for one in every if one.name not in base]
+        missing = [one for one in asked if canonicalize_name(one.name) not in installed]
+        if all(one.name.startswith("nvidia") for one in asked) and 2 * len(missing) < len(asked):
+            return missing
+    return []
+
+
+def together(name: str, wanted: SpecifierSet, others: Iterable[Requirement]) -> SpecifierSet:
+    """What all of them require of a name, where one version can fulfil it; else ``wanted`` alone."""
+    every = wanted
+    for one in others:
+        if canonicalize_name(one.name) == name:
+            every &= one.specifier
+    bounds = [parse_version(one.version.removesuffix(".*")) for one in every]
+    after = [parse_version(f"{one}.post0") for one in bounds if one is not None and not one.local]
+    can = any(
+        one is not None and every.contains(one, prereleases=True) for one in [*bounds, *after]
+    )
+    return every if can else wanted

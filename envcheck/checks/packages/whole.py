@@ -8,8 +8,8 @@ from packaging.utils import canonicalize_name
 
 from ...data.packages import NAMES_SOURCE, NVIDIA_INDEX, WHEELS_SOURCE, placeholder
 from .. import target
-from ..reading import Skip, SnapshotView, known
-from ..target import PLACE, installed, named, pip_replace
+from ..reading import Skip, SnapshotView, is_absent, known
+from ..target import PLACE, by_uv, installed, named, pip_install, pip_replace
 from ..verdicts import Passed, Verdicts, about, check, fail, warn
 from .common import found
 
@@ -26,25 +26,53 @@ _AGAIN = "Install it again over itself."
 _FAILS = "what needs them fails, though it counts as installed."
 CODE_MISSING = fail("code-missing", _LACKS, _FILES + _FAILS, _AGAIN)
 FILES_MISSING = warn("files-missing", _LACKS, _FILES + "none is code.", _AGAIN)
+CUT_OFF = fail(
+    "library-cut-off",
+    "an installed library is cut off",
+    "{example} of {package} ends before its own headers say: what loads it fails, or crashes.",
+    "See that the disk is not full, then install it again over itself.",
+)
+NO_RECORD = warn(
+    "record-missing",
+    "an installed package has lost its RECORD",
+    "{package} has no RECORD, the list of its files: pip can neither uninstall nor upgrade it, and whether it"
+    " is whole is not known.",
+    "Install it again over itself, without uninstalling it.",
+)
 
 
 @check(
     "PKG-001",
     title="Installed packages are whole",
-    causes=[CODE_MISSING, FILES_MISSING],
+    causes=[CODE_MISSING, FILES_MISSING, CUT_OFF, NO_RECORD],
     about="Each wheel records which files it installed. Some may be missing: another package that shares a"
     " directory was uninstalled, an installation was interrupted, or the disk was full.",
     sources=("PEP 376 and PEP 627 (RECORD)", "pypa/pip#8396"),
 )
 def whole(view: SnapshotView) -> Verdicts:
-    recorded = [one for one in installed(view).values() if known(one.files) is not None]
-    if not recorded:
+    every = installed(view).values()
+    recorded = [one for one in every if known(one.files) is not None]
+    lost = [one for one in every if is_absent(one.files) and known(one.installer) in ("pip", "uv")]
+    if not recorded and not lost:
         raise Skip("none of the target's packages says which files it installed")
-    broken = 0
+    broken = len(lost)
+    for one in lost:
+        again = f"{pip_install(view, f'{one.name}=={one.version}')} --no-deps"
+        option = "--reinstall" if by_uv(view) else "--ignore-installed"
+        yield found(view, NO_RECORD, one, commands=[f"{again} {option}"])
     for one in recorded:
         gone = [path for path in one.missing if not _HARMLESS.search(path)]
         code = [path for path in gone if _CODE.search(path)]
-        broken += bool(gone)
+        broken += bool(gone or one.cut_off)
+        if one.cut_off:
+            yield found(
+                view,
+                CUT_OFF,
+                one,
+                evidence=[view.evidence(PLACE, f"{one.name}: {', '.join(one.cut_off[:3])}")],
+                commands=[target.pip_restore(view, one.name, one.version)],
+                example=one.cut_off[0],
+            )
         if gone:
             yield found(
                 view,

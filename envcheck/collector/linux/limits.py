@@ -50,6 +50,7 @@ def put_resources(facts, context):
         ("memlock_hard_kib", "MEMLOCK", 1024, True),
         ("stack_hard_kib", "STACK", 1024, True),
         ("open_files", "NOFILE", 1, False),
+        ("address_space_kib", "AS", 1024, False),
     ):
         limit = resource.getrlimit(getattr(resource, "RLIMIT_" + kind))[hard]
         limit = -1 if limit == resource.RLIM_INFINITY else limit // unit

@@ -14,7 +14,7 @@ RELEVANT = re.compile(
     r"(?s)(?:nvidia-.*|.*cuda.*|.*(?:cudnn|cublas|nccl|cupti|nvtx|nvml|tensorrt).*|tensorflow.*|.*-tensorflow"
     r"|tf-nightly.*|tf-estimator.*|tf-keras.*|keras.*|torch.*|pytorch.*|jax.*|horovod.*|pynvml.*|protobuf"
     r"|numpy|ml-dtypes|h5py|gast|tensorboard.*|tb-nightly|triton.*|cupy.*|numba.*|xformers|mxnet.*|apex"
-    r"|transformer-engine.*|transformers|ktrain|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
+    r"|transformer-engine.*|transformers|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
 )
 
 # Distributions that install the package ``tensorflow``, as envcheck/data/packages.py has them.
@@ -74,6 +74,11 @@ def since(path):
         return from_error(error)
 
 
+EVERY = re.compile(r"(?s).*")
+_FRAMEWORKS = TENSORFLOWS + ("torch", "jax")
+_REQUIRED = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+
+
 def find(sys_path, relevant=RELEVANT):
     """The relevant Distributions on these directories, in sys.path's order and then by name."""
     found = []
@@ -88,6 +93,30 @@ def find(sys_path, relevant=RELEVANT):
             _read_headers(distribution)
             found.append(distribution)
     return found
+
+
+def required_by_frameworks(found):
+    """The sorted names of all that the frameworks among these Distributions require, and theirs in turn.
+
+    Whatever their markers say; extras aside, whose CUDA wheels are RELEVANT anyway.
+    """
+    by_name = {}
+    for one in found:
+        by_name.setdefault(one.normalized, one)
+    names = set()
+    waiting = [name for name in _FRAMEWORKS if name in by_name]
+    while waiting:
+        for name in required_names(by_name[waiting.pop()]):
+            if name not in names:
+                names.add(name)
+                waiting += [name] if name in by_name else []
+    return sorted(names)
+
+
+def required_names(distribution):
+    """The normalised names of what a distribution requires without its extras."""
+    lines = [line for line in distribution.values("requires-dist") if "extra" not in line]
+    return [normalize(match.group(1)) for match in map(_REQUIRED.match, lines) if match]
 
 
 def _in_directory(entry):

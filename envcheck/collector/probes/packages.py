@@ -8,7 +8,7 @@ import sys
 
 from .. import files
 from ..facts import Facts, from_error, unavailable
-from ..packaging import dali, distributions, horovod
+from ..packaging import dali, distributions, horovod, keras_2, loaded
 
 DOCUMENT = "target"
 DEADLINE = 20
@@ -23,13 +23,23 @@ _MODULE_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)['\"]", re.M)
 def collect(context):
     facts = Facts(source="metadata in the directories of sys.path")
     sys_path = [entry for entry in context.params.get("sys_path", sys.path) if entry]
-    found = distributions.find(sys_path)
+    every = distributions.find(sys_path, distributions.EVERY)
+    required = distributions.required_by_frameworks(every)
+    users = {id(one): words for one, words in ((one, keras_2.needs(one)) for one in every) if words}
+    found = [
+        one
+        for one in every
+        if distributions.RELEVANT.match(one.normalized) or one.normalized in required
+    ]
     seen = {}
     described = []
-    for distribution in found:
-        first = seen.setdefault(distribution.normalized, distribution.location)
-        described.append(describe(distribution, shadowed=first != distribution.location))
+    for distribution in every:
+        if distribution in found or id(distribution) in users:
+            first = seen.setdefault(distribution.normalized, distribution.location)
+            fact = describe(distribution, shadowed=first != distribution.location)
+            described.append(dict(fact, keras_2=users.get(id(distribution), "")))
     facts.put("distributions", described)
+    facts.put("required", required, "Requires-Dist of the frameworks, and of what they require")
     facts.put("horovod_extensions", horovod_extensions(found), "files of the horovod distribution")
     facts.put("dali_libraries", dali.libraries(found), "files of DALI's TensorFlow plugin")
     facts.put("tensorflow_since", tensorflow_since(found), "the time of its metadata")
@@ -57,10 +67,11 @@ def describe(distribution, shadowed):
         except OSError as error:
             fact[name] = from_error(error)
     try:
-        fact["files"], missing = check_files(distribution)
+        fact["files"], missing, cut = check_files(distribution)
     except (OSError, ValueError) as error:
         fact["files"] = from_error(error)
     else:
+        fact["cut_off"] = cut[:_FIRST]
         fact["missing_count"] = len(missing)
         # Shared libraries first: without a header nobody stumbles.
         fact["missing"] = sorted(missing, key=lambda path: ".so" not in path)[:_FIRST]
@@ -68,25 +79,28 @@ def describe(distribution, shadowed):
 
 
 def check_files(distribution):
-    """(how many files the distribution recorded, those that are not on disk). Compiled files aside.
+    """(how many files it recorded, those that are not on disk, libraries cut off). Compiled files aside.
 
     Raises OSError where nothing was recorded, ValueError where the record cannot be read.
     """
     count = 0
-    missing = []
+    missing, cut = [], []
     base = distribution.location
     for path, _hash in distributions.recorded(distribution):
         if path.endswith(".pyc") or "__pycache__" in path:
             continue
         count += 1
         try:
-            os.stat(os.path.join(base, path))
+            place = os.path.join(base, path)
+            os.stat(place)
+            if ".so" in path and loaded.is_cut_off(place):
+                cut.append(path)
         except OSError as error:
             if error.errno in _GONE:
                 missing.append(path)
         except ValueError:
             missing.append(path)  # no file can have such a name
-    return count, missing
+    return count, missing, cut
 
 
 def horovod_extensions(found):
