@@ -203,7 +203,8 @@ def _devices(case: Case, made: Machine) -> None:
             continue
         device.files.update(dict.fromkeys(changes.pop("without", [])))
         if "acs" in changes:
-            beyond = extended_space(changes.pop("acs"))[256:]
+            control = changes.pop("acs")  # true: everything is redirected upstream
+            beyond = extended_space(0x1D if control is True else control)[256:]
             device.files["config"] = device.files["config"][:256] + beyond
         if changes.pop("silent", False):  # every read of its configuration gives ones
             device.files["config"] = bytes([255]) * 256
