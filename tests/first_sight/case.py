@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -202,13 +203,23 @@ def _devices(case: Case, made: Machine) -> None:
             made.devices.remove(device)
             continue
         device.files.update(dict.fromkeys(changes.pop("without", [])))
-        if "acs" in changes:
-            control = changes.pop("acs")  # true: everything is redirected upstream
+        control, silent = changes.pop("acs", None), changes.pop("silent", False)
+        device.files.update({name: None if v == "" else v for name, v in changes.items()})
+        _configure(device.files, changes)
+        if control is not None:  # true: everything is redirected upstream
             beyond = extended_space(0x1D if control is True else control)[256:]
             device.files["config"] = device.files["config"][:256] + beyond
-        if changes.pop("silent", False):  # every read of its configuration gives ones
+        if silent:  # every read of its configuration gives ones
             device.files["config"] = bytes([255]) * 256
-        device.files.update({name: None if v == "" else v for name, v in changes.items()})
+
+
+def _configure(files: dict[str, Any], changes: dict[str, Any]) -> None:
+    """Its configuration space: the numbers that its files have, or the one byte that it answers with."""
+    if isinstance(files.get("config"), str):
+        files["config"] = bytes.fromhex(files["config"]) * 256
+    elif files.get("config") and {"vendor", "device"} & set(changes):
+        numbers = struct.pack("<HH", int(files["vendor"], 16), int(files["device"], 16))
+        files["config"] = numbers + files["config"][4:]
 
 
 def _find(made: Machine, which: str) -> Any:
