@@ -17,11 +17,14 @@ from world.contents import Content, File, Library, Link
 from world.elf import kernel_module, modinfo, shared_object
 from world.environments import HOME, SITE, Package
 from world.gpus import busy
+from world.libraries import SOURCES
 from world.machine import Machine, tree
 from world.pci import extended_space, pci
 
+from . import frameworks
+
 HERE = Path(__file__).parent
-FRAMEWORKS = {"tensorflow": environments.tensorflow, "torch": environments.torch}
+USER_SITE = f"/root/.local/lib/{Path(SITE).parent.name}/site-packages"
 
 
 class Installed(msgspec.Struct, forbid_unknown_fields=True):
@@ -29,6 +32,7 @@ class Installed(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     version: str
+    at: str = ""  # another directory than site-packages, as {USER_SITE}
     requires: list[str] = []
     files: dict[str, Any] = {}
     gone: list[str] = []
@@ -70,6 +74,9 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     unseen: str = ""
     arguments: list[str] = []
     framework: str = ""
+    built: frameworks.Built | None = None
+    installed: list[str] = []
+    system_site: bool = False
     without: list[str] = []
     without_files: list[str] = []
     log: list[str] = []
@@ -119,7 +126,7 @@ def machine(case: Case) -> Machine:
     _print(case, made)
     _undriven(case, made)
     made.log += case.log
-    if case.framework or case.package:
+    if case.framework or case.package or case.installed:
         _install(case, made)
     if case.boot:
         made.files["/dev/kmsg"] = _kernel_log(case.boot + made.log)
@@ -250,20 +257,52 @@ def _print(case: Case, made: Machine) -> None:
 
 def _install(case: Case, made: Machine) -> None:
     name, _, version = case.framework.partition(" ")
-    make = FRAMEWORKS.get(name)
-    packages = make(*([version] if version else [])) if make else {}
+    if case.built is not None:
+        packages = frameworks.made(name, version, _placed(case.built))
+    else:
+        make = frameworks.PLAIN.get(name)
+        packages = make(*([version] if version else [])) if make else {}
+    packages |= {one.name: one for one in map(frameworks.distribution, case.installed)}
+    if name == "jax" and case.built is not None and case.built.cuda:
+        _cuda_half(packages, case.built)
     for one in case.without:
         del packages[one]
+    elsewhere = []
     for new in case.package:
         files = {path: _content(value) for path, value in new.files.items()}
-        packages[new.name] = Package(
+        package = Package(
             new.name, new.version, tuple(new.requires), files, tuple(new.gone), new.tag
         )
+        if new.at:
+            elsewhere.append((_place(new.at), package))
+        else:
+            packages[new.name] = package
     environments.install(made, packages)
+    for place, package in elsewhere:
+        for path, content in environments.installed(package).items():
+            made.write(f"{place}/{path}", content)
+    if case.system_site:
+        settings = made.files[f"{HOME}/pyvenv.cfg"]
+        made.write(f"{HOME}/pyvenv.cfg", str(settings).replace("false", "true"))
+
+
+def _placed(built: frameworks.Built) -> frameworks.Built:
+    texts = {name: _place(getattr(built, name)) for name in ("says", "raises", "fails")}
+    return msgspec.structs.replace(built, loads=[_place(one) for one in built.loads], **texts)
+
+
+def _cuda_half(packages: dict[str, Package], built: frameworks.Built) -> None:
+    plugin = packages.get("jax-cuda12-plugin")
+    owner, folder = (plugin, "jax_cuda12_plugin") if plugin else (packages["jaxlib"], "jaxlib/cuda")
+    owner.files.setdefault(f"{folder}/__init__.py", "")
+    half = frameworks.cuda_half(built).items()
+    owner.files.update({f"{folder}/{name}": text for name, text in half})
 
 
 def _place(text: str) -> str:
-    return text.replace("{SITE}", SITE).replace("{PY}", Path(SITE).parent.name)
+    for name, value in (("SITE", SITE), ("USER_SITE", USER_SITE), ("PY", Path(SITE).parent.name)):
+        text = text.replace(f"{{{name}}}", value)
+    return text
 
 
 def _content(value: Any) -> Content:
@@ -274,7 +313,9 @@ def _content(value: Any) -> Content:
     if "needed" in value or "soname" in value:
         return shared_object(**value)
     if "library" in value:
-        return Library(value["library"], tuple(value.get("defines", ())))
+        if value["library"] in SOURCES:
+            return Library(value["library"], tuple(value.get("defines", ())))
+        return frameworks.library(value["library"])
     if "module" in value:
         return kernel_module(modinfo(value["module"], "Dual MIT/GPL"))
     if "mode" in value:
