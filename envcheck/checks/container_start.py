@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from .driver_state import container
 from .reading import SnapshotView
-from .system_commands import in_engine
+from .system_commands import in_engine, systemctl
 from .verdicts import Remedy
 
 LINKS = "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
 DEFAULT_IN_CONTAINERD = (
     "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default"
-    " && sudo systemctl restart containerd"
+    f" && {systemctl('restart', 'containerd')}"
 )
 ALLOCATABLE = (
     "kubectl get nodes -o"

@@ -9,7 +9,7 @@ from ..data.build_errors import BuildError, build_error
 from ..facts.kernel import BuildLog, DkmsState, DriverFile, DriverPackage, ModuleFile
 from .driver_state import HOLDERS, REBOOT, branch, service, then_reboot
 from .reading import Kernel, SnapshotView, facts_or, known
-from .system_commands import ShellText, on_system, runfile_again
+from .system_commands import ShellText, on_system, runfile_again, systemctl
 from .verdicts import Evidence, Remedy, word
 
 MODPROBE = "sudo modprobe nvidia"
@@ -176,8 +176,8 @@ def build_module(view: SnapshotView, release: str = "") -> list[str]:
     prebuilt = next(filter(None, map(PREBUILT.match, names)), None)
     by_dkms = bool(dkms(kernel)) or any("dkms" in name for name in names)
     if prebuilt and not by_dkms:
-        target = word(release) if release else _RUNNING
-        return [f"sudo apt install linux-modules-nvidia-{prebuilt[1]}-{target}", *load]
+        target = release or _RUNNING
+        return [*on_system(view, "prebuilt", flavour=prebuilt[1], release=target), *load]
     headers: list[str] = []
     if not has_headers(kernel, release or known(kernel.release) or ""):
         headers = on_system(view, "kernel-headers", release=release or _RUNNING)
@@ -236,7 +236,7 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
     unsure = " Where neither helps, the upgrade stopped half-way: let the package manager finish it first."
     services = [(name, service(view, name)) for name in _SERVICES]
     running = " ".join(name for name, one in services if one and known(one.running))
-    stop, start = ([f"sudo systemctl {do} {running}"] * bool(running) for do in ("stop", "start"))
+    stop, start = ([systemctl(do, running)] * bool(running) for do in ("stop", "start"))
     return Remedy(
         f"Stop what uses the GPUs and reload the modules, or reboot{then}{'' if fits else unsure}",
         [

@@ -6,7 +6,7 @@ from ..data.versions import parse_version
 from ..facts.kernel import DeviceNode, Service
 from ..facts.view import SnapshotView, fact
 from .reading import NOT_COLLECTED, Maybe, Unavailable, known
-from .system_commands import on_system
+from .system_commands import on_system, systemctl
 from .verdicts import Remedy
 
 # Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.
@@ -101,7 +101,7 @@ def fabric_remedy(view: SnapshotView) -> Remedy:
         "Install and start the fabric manager of exactly the driver's version.",
         [
             *install_fabric_manager(view),
-            "sudo systemctl enable --now nvidia-fabricmanager",
-            "systemctl status nvidia-fabricmanager",
+            systemctl("enable --now", "nvidia-fabricmanager"),
+            systemctl("status", "nvidia-fabricmanager"),
         ],
     )

@@ -58,6 +58,12 @@ def pip_install(view: SnapshotView, *requirements: str) -> str:
     return pip(view, f"install {words(list(requirements))}")
 
 
+def pip_config(view: SnapshotView, what: str, as_root: bool) -> str:
+    """pip's own configuration, which uv has no command for."""
+    without = fact(view.target.interpreter, "pip") is False
+    return f"{'sudo ' * as_root}{'python3' if without else python(view)} -m pip config {what}"
+
+
 def pip_restore(view: SnapshotView, name: str, version: str) -> str:
     return pip_install(view, f"{name}=={version}") + " --force-reinstall --no-deps"
 

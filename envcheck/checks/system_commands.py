@@ -29,6 +29,9 @@ _NIXOS_OWN = re.compile(
     r"/etc/(?:modprobe|modules-load|ld\.so\.conf)\.d|/etc/default/grub|systemctl enable|\bdkms\b"
 )
 _IN_NIX = "# on NixOS, by configuration.nix instead: "
+_SYSTEMCTL = re.compile(
+    r"((?:sudo )?)systemctl (enable --now|restart|start|stop|status) ([\w@.-]+)"
+)
 _SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
 
 
@@ -81,6 +84,28 @@ def _by_runfile(view: SnapshotView) -> bool:
     return by_runfile and all(one.name.startswith(_BESIDE_A_RUNFILE) for one in packages)
 
 
+def systemctl(verb: str, unit: str) -> str:
+    """What systemd does to a unit; `adapted` says it in the words of other inits."""
+    reads = verb == "status" or verb.startswith("--user")
+    return f"{'' if reads else 'sudo '}systemctl {verb} {unit}"
+
+
+def by_manager(manager: str, what: str, names: Sequence[str]) -> list[str]:
+    """What this package manager ("dpkg", "rpm") does, as root."""
+    return [one.format(names=_quoted(names)) for one in system_commands(what, [manager, "rpm"])]
+
+
+def in_image(view: SnapshotView, what: str) -> list[str]:
+    """The commands that do ``what`` as lines of the Dockerfile of the target's image."""
+    host = facts_or(view.seen.host, Host)
+    names = [known(host.os_id) or "", *(known(host.os_like) or []), "debian"]
+    found = (
+        re.sub(r"^sudo (apt|dnf|zypper) install", r"\1 install -y", one)
+        for one in system_commands(what, names)
+    )
+    return [f"# in its Dockerfile: RUN {one}" for one in found]
+
+
 def in_engine(view: SnapshotView, what: str) -> list[str]:
     """The commands that do ``what`` (of system_commands.csv) in the words of the container's own engine.
 
@@ -98,11 +123,20 @@ def adapted(view: SnapshotView, remedy: Remedy) -> Remedy:
     commands = [
         _adapted(command, known(host.is_root) is True, inside) for command in remedy.commands
     ]
+    if not inside:
+        commands = [_SYSTEMCTL.sub(lambda found: _by_init(host, found), one) for one in commands]
     if known(host.os_id) == "nixos":
         commands = [_in_nix(command) for command in commands]
     hosts = bool(commands) and all(command.startswith(_ON_HOST) for command in commands)
     text = f"Outside of this container, on its host: {remedy.text}" if hosts else remedy.text
     return Remedy(text, list(dict.fromkeys(commands)))
+
+
+def _by_init(host: Host, found: re.Match[str]) -> str:
+    names = [known(host.os_id) or "", *(known(host.os_like) or [])]
+    verb = found[2].removesuffix(" --now")
+    row = system_commands(f"service-{verb}", names) or system_commands("service", names)
+    return found[1] + row[0].format(unit=found[3], verb=verb) if row else found[0]
 
 
 def _adapted(command: str, is_root: bool, inside: bool) -> str:

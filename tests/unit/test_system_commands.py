@@ -14,7 +14,14 @@ from targets import replace as with_probes
 from test_failure_modes import OTHERS, ROWS
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.system_commands import ShellText, adapted, in_engine, on_system
+from envcheck.checks.system_commands import (
+    ShellText,
+    adapted,
+    in_engine,
+    in_image,
+    on_system,
+    systemctl,
+)
 from envcheck.facts.base import Unavailable
 from envcheck.facts.host import Host
 from envcheck.facts.snapshot import Snapshot
@@ -179,3 +186,30 @@ def test_a_container_is_started_again_in_its_own_engines_words(kind: str) -> Non
     for code in ("gpus", "capabilities", "memory", "files", "limits"):
         (first, *_) = in_engine(view(container=kind), code)
         assert first.split()[0] in (ENGINES[kind], "docker")
+
+
+@pytest.mark.parametrize(
+    ("system", "restart", "enable"),
+    [
+        ("debian", "sudo systemctl restart x", "sudo systemctl enable --now x"),
+        ("gentoo", "sudo rc-service x restart", "sudo rc-update add x && sudo rc-service x start"),
+        (
+            "void",
+            "sudo sv restart x",
+            "sudo ln -s /etc/sv/x /var/service/",
+        ),
+    ],
+)
+def test_a_service_is_started_by_the_systems_own_init(
+    system: str, restart: str, enable: str
+) -> None:
+    printed = [systemctl("restart", "x"), systemctl("enable --now", "x")]
+    found = adapted(view(os_id=system, container=ABSENT), Remedy("Start it.", printed)).commands
+    assert found == [restart, enable]
+
+
+@pytest.mark.parametrize("system", ["debian", "rocky", "opensuse-tumbleweed"])
+def test_an_image_gets_its_packages_by_its_own_manager(system: str) -> None:
+    (line,) = in_image(view(os_id=system, os_like=SYSTEMS[system][0]), "rdma-libraries")
+    words = line.removeprefix("# in its Dockerfile: RUN ").split()
+    assert words[0] in SYSTEMS[system][1] and words[1:3] == ["install", "-y"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...facts.acceleration import SystemTrial
 from ..driver_state import then_reboot
 from ..reading import CannotJudge, SnapshotView, known
-from ..system_commands import in_engine, on_system
+from ..system_commands import in_engine, on_system, systemctl
 from ..verdicts import Cause, Finding, Params, Passed, Remedy, Verdict, Verdicts, check, fail
 from .common import NOTHING_RUNS, Seen, each_run, failed, number, ok, text, words
 
@@ -73,7 +73,7 @@ MULTICAST = fail(
     "NVLS fails, NVLink's multicast{fabric}{works}: {nccl} starts no communicator of several GPUs{warning}.",
     "Restart the fabric manager with the driver's own version, and reboot if that does not help; in a virtual"
     " machine or a container the host decides about multicast. Until then do without it, slower.",
-    "sudo systemctl restart nvidia-fabricmanager",
+    systemctl("restart", "nvidia-fabricmanager"),
     f"export {NVLS_OFF}",
 )
 NO_IPC = fail(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from ...facts.target import ConfigFile, ConfigSetting
+from ..installing import pip_config
 from ..reading import SnapshotView, facts_of, known
-from ..target import installed_if_known, pip_uninstall, python
+from ..target import installed_if_known, pip_uninstall
 from ..verdicts import Evidence, Passed, Verdicts, about_file, check, warn, word
 
 # Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
@@ -106,9 +107,8 @@ def _undo(view: SnapshotView, file: ConfigFile, one: ConfigSetting) -> str:
     alone = _key(one) == "no-cache-dir" or all(map(_is_nvidia, _words(one)))
     if not alone or file.tool != "pip" or not editable or not file.path.endswith(editable):
         return _show(file.path)
-    sudo = "sudo " if file.level == "global" else ""
     name = word(f"{one.section}.{one.key}")
-    return f"{sudo}{python(view)} -m pip config --{file.level} unset {name}"
+    return pip_config(view, f"--{file.level} unset {name}", as_root=file.level == "global")
 
 
 def _show(path: str) -> str:

@@ -6,7 +6,7 @@ from .. import containers as shared
 from ..container_start import LINKS
 from ..driver_state import on_wsl
 from ..reading import NotKnown, Skip, SnapshotView, facts_of, known, need
-from ..system_commands import on_system
+from ..system_commands import on_system, systemctl
 from ..verdicts import Params, Passed, Verdicts, about, check, warn
 
 _CGROUP_V2 = (1, 8)  # libnvidia-container knows it from here on
@@ -171,7 +171,7 @@ def library_knows_cgroups(view: SnapshotView) -> Verdicts:
         by_containerd = node is not None and known(node.engine) == "containerd"
         fields = ("containers.cli_version", "host.cgroup_version")
         toolkit = on_system(view, "container-toolkit")
-        restart = f"sudo systemctl restart {'containerd' if by_containerd else 'docker'}"
+        restart = systemctl("restart", "containerd" if by_containerd else "docker")
         yield OLD_LIBRARY.found(
             evidence=[view.evidence(f"machine.{field}") for field in fields],
             commands=["nvidia-container-cli --version", *toolkit, restart],

@@ -8,7 +8,7 @@ from ...facts.containers import Engine
 from .. import containers as shared
 from ..driver_state import container
 from ..reading import NotKnown, Skip, SnapshotView, Unavailable, known
-from ..system_commands import on_system
+from ..system_commands import on_system, systemctl
 from ..verdicts import Finding, Passed, Remedy, Unjudged, Verdicts, about, check, warn, word
 
 _SETTINGS = re.compile(
@@ -18,11 +18,11 @@ _SETTINGS = re.compile(
 )
 _CONFIGURE_DOCKER = (
     "sudo nvidia-ctk runtime configure --runtime=docker",
-    "sudo systemctl restart docker",
+    systemctl("restart", "docker"),
 )
 _CONFIGURE_ROOTLESS = (
     "nvidia-ctk runtime configure --runtime=docker --config=$HOME/.config/docker/daemon.json",
-    "systemctl --user restart docker",
+    systemctl("--user restart", "docker"),
     "sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",
 )
 
@@ -87,10 +87,10 @@ def _wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
         commands = ["sudo usermod -aG docker $USER", "newgrp docker", info]
     elif why.unavailable == "timeout":
         text = "The server hangs: look at its log, and restart it."
-        commands = ["sudo journalctl -u docker -n 50", "sudo systemctl restart docker"]
+        commands = ["sudo journalctl -u docker -n 50", systemctl("restart", "docker")]
     else:
         text = "Start docker's server; where only the client is installed, install the server too."
-        commands = ["sudo systemctl enable --now docker", *on_system(view, "docker")]
+        commands = [systemctl("enable --now", "docker"), *on_system(view, "docker")]
     return Remedy(text, commands)
 
 

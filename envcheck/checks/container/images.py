@@ -6,6 +6,7 @@ from ...facts.gpu import CudaDriver, NvidiaSmi, Nvml
 from ...facts.kernel import DriverFile, Kernel
 from ..driver_on_disk import driver_files, upstream
 from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, known, need
+from ..system_commands import by_manager
 from ..verdicts import Evidence, Passed, Remedy, Verdicts, about_file, check, fail, word, words
 
 # They boot a system of their own, in which the driver's libraries may well be installed.
@@ -78,8 +79,8 @@ def _remedy(
     removal = f"rm -f {real}"
     packages = [p for p in known(kernel.driver_packages) or [] if upstream(p.version) in versions]
     if packages:
-        purge = "apt-get purge -y" if packages[0].manager == "dpkg" else "rpm -e --nodeps"
-        removal = f"{purge} {words([package.name for package in packages[:12]])}"
+        names = [package.name for package in packages[:12]]
+        (removal,) = by_manager(packages[0].manager, "purge", names)
     where = "the image's definition, %post:" if kind == "apptainer" else "its Dockerfile: RUN"
     for_good = [f"ls -l {real}", f"# in {where} {removal}"]
     target = view.snapshot.target

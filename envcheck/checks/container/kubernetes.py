@@ -5,12 +5,12 @@ from __future__ import annotations
 from ...facts.containers import Kubernetes
 from .. import containers as shared
 from ..reading import Skip, SnapshotView, Unavailable, known, need
-from ..system_commands import on_system
+from ..system_commands import on_system, systemctl
 from ..verdicts import Passed, Remedy, Verdict, Verdicts, about, check, warn, word
 
 _DOCKER_DEFAULT = (
     "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default",
-    "sudo systemctl restart docker",
+    systemctl("restart", "docker"),
 )
 _PLUGIN = (
     "helm upgrade -i nvdp nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin"
@@ -101,7 +101,7 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
     name, config = node.distribution, known(node.config) or ""
     if name in ("k3s", "rke2"):
         service = "k3s" if name == "k3s" else "rke2-agent   # on a server: rke2-server"
-        restart, grep = f"sudo systemctl restart {service}", f"sudo grep nvidia {word(config)}"
+        restart, grep = systemctl("restart", service), f"sudo grep nvidia {word(config)}"
         return Remedy(
             f"{name} looks for NVIDIA's runtime when it starts: install the toolkit and start it again. Pods,"
             " and the device plugin, then ask for it by runtimeClassName: nvidia.",
@@ -112,7 +112,7 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
     return Remedy(
         "Configure NVIDIA's runtime for this engine. As the default it serves the device plugin and every"
         " pod; without --set-as-default both need a RuntimeClass, and runtimeClassName: nvidia.",
-        [*commands, configure, f"sudo systemctl restart {engine}", _PLUGIN],
+        [*commands, configure, systemctl("restart", engine), _PLUGIN],
     )
 
 

@@ -7,6 +7,7 @@ import re
 from ...data.packages import component
 from ..driver_state import NO_GPUS_THERE
 from ..gpus import plural
+from ..installing import conda_install
 from ..reading import Framework, Skip, SnapshotView, fact, known, need
 from ..target import installed_if_known, per_framework, pip_install, python, title_of
 from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, word
@@ -118,7 +119,7 @@ def _outdated(view: SnapshotView, facts: Framework) -> Explained | None:
     major = (known(facts.built_cuda) or "12").partition(".")[0]
     conda = "" if fact(view.target.interpreter, "kind") == "conda" else f"nvidia-{part}-cu{major}"
     wheel = next(wheels, conda)
-    command = f"conda install -c conda-forge {word(f'{part}>={needed}')}"
+    command = conda_install(view, f"-c conda-forge {word(f'{part}>={needed}')}")
     command = pip_install(view, f"{wheel}>={needed}") if wheel else command
     advice = Remedy(OUTDATED.remedy.format(**params), [command])
     return Explained(OUTDATED, "", found.string.strip()[:300], params, advice)

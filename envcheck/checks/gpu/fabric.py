@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..driver_state import NO_GPUS, REPORT, driver_version, fabric_remedy, service
 from ..gpus import RESET, RESETS, address_of, found, judge_gpus
 from ..reading import CudaDriver, Gpu, NotKnown, Skip, SnapshotView, facts_or, known, need
+from ..system_commands import systemctl
 from ..verdicts import Passed, Remedy, Verdicts, check, fail, warn
 
 MANAGER = "nvidia-fabricmanager"
@@ -109,7 +110,7 @@ def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
         return Remedy(
             "The fabric manager of a multi-node NVLink system runs on its switches: check there whether it"
             " runs and has this node in a partition; then check the IMEX service here, and reset the GPU.",
-            [_FABRIC, "systemctl status nvidia-imex", "nvidia-imex-ctl -N", REPORT, reset],
+            [_FABRIC, systemctl("status", "nvidia-imex"), "nvidia-imex-ctl -N", REPORT, reset],
         )
     manager, driver = service(view, MANAGER), known(driver_version(view)[0])
     if manager is None or known(manager.running) is not True:
@@ -119,7 +120,7 @@ def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
     return Remedy(
         "The fabric manager runs and could not bring the GPU in: read its log, then restart it while nothing"
         " uses the GPUs; if that does not help, reset the GPUs and NVSwitches together, or reboot.",
-        [LOG, f"sudo systemctl restart {MANAGER}", REPORT, "sudo nvidia-smi --gpu-reset"],
+        [LOG, systemctl("restart", MANAGER), REPORT, "sudo nvidia-smi --gpu-reset"],
     )
 
 

@@ -10,6 +10,7 @@ from ...data.versions import parse_version
 from ..driver_state import DATA_CENTRE_BRANDS, HOLDERS, container, on_windows, on_wsl, service
 from ..gpus import found, gpu_check, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, Unavailable, known, need
+from ..system_commands import systemctl
 from ..verdicts import Params, Passed, Verdicts, fail, warn
 
 MIG_PENDING = warn(
@@ -98,7 +99,7 @@ NOT_PERSISTENT = warn(
     "Persistence mode is off on a data-centre GPU: the first program waits for the driver to start the GPU,"
     " and settings are lost in between.",
     "Run the persistence daemon, which comes with the driver.",
-    "sudo systemctl enable --now nvidia-persistenced",
+    systemctl("enable --now", "nvidia-persistenced"),
 )
 
 
@@ -133,7 +134,7 @@ UNLICENSED = warn(
     "The vGPU has no licence ({licence}): it is slowed down after some minutes, and CUDA is refused.",
     "Give the guest its client token and restart the licensing service.",
     "ls /etc/nvidia/ClientConfigToken/",
-    "sudo systemctl restart nvidia-gridd",
+    systemctl("restart", "nvidia-gridd"),
 )
 
 

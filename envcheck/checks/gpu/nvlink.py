@@ -8,6 +8,7 @@ from ..gpus import found, gpu_path, judge_gpus
 from ..on_the_bus import BRIDGES
 from ..peer_groups import is_vgpu
 from ..reading import Gpu, Maybe, Skip, SnapshotView, Unavailable, known, need
+from ..system_commands import systemctl
 from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
 from .fabric import has_nvswitch
 from .link import in_virtual_machine
@@ -33,7 +34,7 @@ ALL_DOWN = warn(
     " or reboot; if that does not help, have the baseboard checked.",
     "nvidia-smi topo -m",
     _LINKS[0],
-    "systemctl status nvidia-fabricmanager --no-pager",
+    systemctl("status", "nvidia-fabricmanager --no-pager"),
 )
 IN_GUEST = ALL_DOWN.variant(
     "no-nvlink-in-guest",

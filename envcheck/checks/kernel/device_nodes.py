@@ -12,7 +12,7 @@ from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
 from ..reading import CudaDriver, Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
-from ..system_commands import on_system
+from ..system_commands import on_system, systemctl
 from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, check, fail, word
 
 _CONTROL = "/dev/nvidiactl"
@@ -26,7 +26,7 @@ NO_NODES = fail(
     "There is no {path}: no program reaches the driver, though its module is loaded.",
     "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
     "sudo nvidia-modprobe -c 0 -u",
-    "sudo systemctl enable --now nvidia-persistenced",
+    systemctl("enable --now", "nvidia-persistenced"),
 )
 CLOSED = fail(
     "nodes-closed",

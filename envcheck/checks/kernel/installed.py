@@ -8,12 +8,12 @@ from .. import driver_on_disk as disk
 from ..driver_state import HOLDERS, REBOOT, container, install_fabric_manager, service
 from ..nvidia_devices import kernel_facts, pci_devices
 from ..reading import Nvml, Skip, SnapshotView, facts_or, known, need
-from ..system_commands import on_system
+from ..system_commands import on_system, systemctl
 from ..verdicts import Passed, Remedy, Verdicts, about_file, check, fail, warn
 
 _GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
 _MANAGER = "nvidia-fabricmanager"
-_START = f"sudo systemctl enable --now {_MANAGER}"
+_START = systemctl("enable --now", _MANAGER)
 
 PENDING = warn(
     "reboot-pending",
@@ -166,7 +166,7 @@ def fabric_manager(view: SnapshotView) -> Verdicts:
         return
     commands = [
         *install,
-        f"sudo systemctl restart {_MANAGER}" if cause is OTHER_VERSION else _START,
+        systemctl("restart", _MANAGER) if cause is OTHER_VERSION else _START,
     ]
     if cause is NOT_INSTALLED and installed:
         cause, commands = STOPPED, list(STOPPED.commands)

@@ -7,7 +7,7 @@ import re
 from ..driver_state import NO_GPUS
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, known, need
-from ..system_commands import on_system
+from ..system_commands import in_image, on_system
 from ..verdicts import Passed, Remedy, Verdicts, about, check, warn
 from .common import for_data_centres, named, network, serving_ports, setting
 
@@ -34,9 +34,11 @@ def libraries(view: SnapshotView) -> Verdicts:
     facts = network(view)
     inside = view.seen is not view.machine and view.seen.network is not view.machine.network
     where = "in the container" if inside else "here"
-    in_image = "apt-get install -y libibverbs1 ibverbs-providers  # in the Dockerfile, on Debian"
     advice = (
-        Remedy("Install them in the image, or start from one of NVIDIA's.", [in_image])
+        Remedy(
+            "Install them in the image, or start from one of NVIDIA's.",
+            in_image(view, "rdma-libraries"),
+        )
         if inside
         else Remedy("Install the RDMA libraries.", on_system(view, "rdma-libraries"))
     )
