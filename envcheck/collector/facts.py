@@ -6,13 +6,18 @@ import json
 REASONS = ("not-collected", "absent", "not-supported", "no-permission", "error", "lost", "timeout")
 
 
-def unavailable(reason, detail=""):
-    """A fact that could not be had. ``reason`` is one of REASONS; ``detail`` is the evidence."""
+def unavailable(reason, detail="", code=None):
+    """A fact that could not be had. ``reason`` is one of REASONS; ``detail`` is the evidence.
+
+    code: nvmlReturn_t, of an error of NVML's.
+    """
     if reason not in REASONS:
         raise ValueError("not a reason: %r" % (reason,))
     fact = {"unavailable": reason}
     if detail:
         fact["detail"] = str(detail)[:2000]
+    if code is not None:
+        fact["code"] = code
     return fact
 
 

@@ -38,6 +38,7 @@ class Unavailable(Facts, frozen=True, kw_only=True):
 
     unavailable: Reason
     detail: str = ""
+    code: int | None = None  # nvmlReturn_t, of an error of NVML's
 
 
 Maybe = Union[T, Unavailable]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -393,15 +396,15 @@ def test_sensors_that_read_as_nothing() -> None:
 
 def test_pairs_are_few_and_in_the_order_of_their_addresses() -> None:
     binding = nvml_binding.Binding(nvml_face.module(nvml_rows(two())))
-    opened = [(binding.call("nvmlDeviceGetHandleByIndex", 0), {"pci_address": "0000:0a:00.0"})]
-    opened.append((binding.call("nvmlDeviceGetHandleByIndex", 1), {"pci_address": "0000:09:00.0"}))
+    opened = [(binding.call("nvmlDeviceGetHandleByIndex", 0), "0000:0a:00.0")]
+    opened.append((binding.call("nvmlDeviceGetHandleByIndex", 1), "0000:09:00.0"))
     (pair,) = nvml_topology.pairs(binding, opened)
     assert (pair["first"], pair["second"], pair["level"]) == (
         "0000:09:00.0",
         "0000:0a:00.0",
         "NODE",
     )
-    many = [(opened[0][0], {"pci_address": f"0000:{n:02x}:00.0"}) for n in range(17)]
+    many = [(opened[0][0], f"0000:{n:02x}:00.0") for n in range(17)]
     assert nvml_topology.pairs(binding, many)["unavailable"] == "not-collected"
     assert len(nvml_topology.pairs(binding, many[:16])) == 120
 
@@ -442,3 +445,48 @@ def test_whatever_nvml_answers_is_a_snapshot(data: st.DataObject) -> None:
         ]
         odd.append(" ".join([handle, name, key, str(number), when, *changed]))
     assert collect(two(*odd)).init_code is not None
+
+
+@pytest.mark.parametrize(
+    ("call", "lost"), [("nvmlDeviceGetPowerUsage", False), ("nvmlDeviceGetHandleByIndex", True)]
+)
+@pytest.mark.parametrize("ends", ["hangs", "crashes"])
+def test_a_call_that_hangs_costs_its_gpu_alone(
+    call: str, lost: bool, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = nvml_face.module(nvml_rows(two()))
+    answer = getattr(module, call)
+    first_handle = module.nvmlDeviceGetHandleByIndex(0)
+    stop = 0 if lost else first_handle
+
+    def stuck(asked: Any) -> Any:
+        if asked == stop or (not lost and bytes(asked) == bytes(first_handle)):
+            if ends == "crashes":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            time.sleep(60)
+        return answer(asked)
+
+    setattr(module, call, stuck)
+    monkeypatch.setattr(nvml, "load", lambda path: module)
+    monkeypatch.setattr(nvml, "LIMIT", 0.3)
+    params = {"pynvml": "/x/pynvml.py"}
+    values = nvml.collect(Context({}, root="/nonexistent", params=params)).values
+    facts = msgspec.json.decode(dumps(values).encode(), type=Nvml)
+    assert facts.gpu_count == 2
+    assert gpus(facts)[-1].index == 1
+    assert not [
+        name for name, fact in values["gpus"][-1].items() if "power" in name and fact is None
+    ]
+    if lost:
+        assert [(one.index, one.code) for one in facts.lost] == [
+            (0, 10 if ends == "hangs" else 999)
+        ]
+        assert call in facts.lost[0].error
+    else:
+        hung = gpus(facts)[0]
+        assert hung.name == "NVIDIA H100 80GB HBM3"
+        assert reason(hung.power_draw_w) == ("timeout" if ends == "hangs" else "error")
+        assert isinstance(hung.power_draw_w, Unavailable)
+        assert call in hung.power_draw_w.detail
+        assert reason(hung.power_limit_w) == "not-collected"
+    assert facts.pairs == []

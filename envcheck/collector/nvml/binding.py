@@ -79,7 +79,7 @@ def reason_fact(error):
     if code is not None:
         reason = REASONS.get(code, "error")
         detail = "" if code == 3 else "%s (NVML error %d)" % (words_of(error), code)
-        return unavailable(reason, detail)
+        return unavailable(reason, detail, code if reason in ("error", "lost", "timeout") else None)
     if type(error).__name__ == "NVMLLibraryMismatchError":
         return unavailable("not-supported", words_of(error))
     if isinstance(error, TypeError) and "positional argument" in str(error):

@@ -3,6 +3,7 @@
 import ctypes
 
 from ..addresses import pci_address
+from ..facts import unavailable
 from . import labels as w
 from . import lists
 from .binding import NotThere, code_of, reason_fact, text
@@ -246,10 +247,26 @@ def _functions(names):
 SOURCES = {"gpus." + field: _functions(row[1])[0] for row in FUNCTIONS for field in row[0].split()}
 SOURCES.update(("gpus." + row[0], "nvmlDeviceGetFieldValues %s" % row[1]) for row in FIELD_VALUES)
 SOURCES.update(("gpus." + field, row[1]) for row in GROUPS for field in row[0].split())
+_FIELDS = [row[0].split() for table in (FUNCTIONS, FIELD_VALUES, GROUPS) for row in table]
 
 
-def read(nvml, handle, index):
-    """Everything that NVML says of one GPU: a dict of facts/gpu.py's Gpu."""
+def cut_short(gpu, failure):
+    """The facts of a GPU of which one call hung or crashed, with why the others are missing."""
+    missing = [names for names in _FIELDS if names[0] not in gpu]
+    if missing:
+        call = SOURCES["gpus." + missing[0][0]]
+        why = unavailable(failure["unavailable"], "%s %s" % (call, failure["detail"]))
+        after = unavailable("not-collected", "not asked after %s" % call)
+        for names in missing:
+            gpu.update((name, why if names is missing[0] else after) for name in names)
+    return gpu
+
+
+def read(nvml, handle, index, tell=None):
+    """Everything that NVML says of one GPU: a dict of facts/gpu.py's Gpu.
+
+    tell: gets the facts of each call as it comes back; the next one may hang.
+    """
     gpu = {"index": index}
 
     def put(names, function, *arguments):
@@ -260,6 +277,8 @@ def read(nvml, handle, index):
             gpu.update(zip(names, value) if len(names) > 1 else [(names[0], value)])
         except Exception as error:
             gpu.update((name, reason_fact(error)) for name in names)
+        if tell is not None:
+            tell({name: gpu[name] for name in names})
 
     for names, functions, arguments, convert in FUNCTIONS:
         put(names, lambda *a: convert(nvml.first(_functions(functions), handle, *a)), *arguments)  # noqa: B023

@@ -1,6 +1,6 @@
 """How each two GPUs reach each other."""
 
-from ..facts import is_unavailable, unavailable
+from ..facts import unavailable
 from . import labels as w
 from .binding import NotThere, reason_fact
 
@@ -9,16 +9,13 @@ _READ = 0  # NVML_P2P_CAPS_INDEX_READ
 
 
 def pairs(nvml, opened):
-    """Every pair of ``opened``, a list of (handle, facts of the GPU): a list, or why there is none."""
+    """Every pair of ``opened``, a list of (handle, PCI address): a list, or why there is none."""
     if len(opened) > MAX_GPUS:
         return unavailable("not-collected", "%d GPUs are too many pairs to ask for" % len(opened))
     found = []
-    for position, (one, gpu) in enumerate(opened):
-        for other, other_gpu in opened[position + 1 :]:
-            addresses = gpu["pci_address"], other_gpu["pci_address"]
-            if any(is_unavailable(address) for address in addresses):
-                continue
-            found.append(_pair(nvml, one, other, addresses))
+    for position, (one, address) in enumerate(opened):
+        for other, other_address in opened[position + 1 :]:
+            found.append(_pair(nvml, one, other, (address, other_address)))
     return found
 
 

@@ -8,10 +8,14 @@ from ..cuda.mapped import mapped_library
 from ..facts import Facts
 from ..nvml import gpu, topology
 from ..nvml.binding import Binding, code_of, load, reason_fact, text, words_of
+from ..worker import forked
 
 DOCUMENT = "machine"
 IN_CONTAINER = True
 DEADLINE = 12
+START = 9.0  # seconds for nvmlInit, which wakes every GPU where nothing keeps them initialised
+LIMIT = 3.0  # for one GPU
+BUDGET = 11.5
 
 # In the collector that was built into one file.
 VENDORED = os.path.join(
@@ -19,34 +23,109 @@ VENDORED = os.path.join(
 )
 LIBRARY = "libnvidia-ml.so"
 MAX_GPUS = 256  # more is no count
-_LIBRARY_NOT_FOUND = 12
+_LIBRARY_NOT_FOUND, _TIMEOUT = 12, 10
+ITEMS = ["machine"] + list(range(MAX_GPUS)) + ["pairs"]
 _AFTER_INIT = ("driver_version", "cuda_version", "gpu_count", "gpus", "pairs")
 
 
 def collect(context):
-    """``context.params``: "pynvml", the path of pynvml.py; without it, the collector's own copy."""
+    """``context.params``: "pynvml", the path of pynvml.py; without it, the collector's own copy.
+
+    A child asks NVML: a GPU whose calls hang or crash costs its own facts alone.
+    """
     facts = Facts("NVML")
     nvml = _binding(facts, context)
-    if nvml is None or not _initialise(facts, nvml, context):
+    if nvml is None:
         return facts
-    facts.put(
-        "driver_version",
-        _fact(_string, nvml, "nvmlSystemGetDriverVersion"),
-        "nvmlSystemGetDriverVersion",
-    )
-    facts.put("cuda_version", _fact(_cuda_version, nvml), "nvmlSystemGetCudaDriverVersion")
-    count = _fact(_count, nvml)
-    facts.put("gpu_count", count, "nvmlDeviceGetCount")
-    if isinstance(count, dict):
-        facts.put("gpus", count)
-        facts.put("pairs", count)
-        return facts
-    opened, lost = _open_all(nvml, count)
-    facts.put("gpus", [one for _handle, one in opened])
-    facts.sources.update(gpu.SOURCES)
-    facts.put("lost", _with_address(context, lost, opened), "nvmlDeviceGetHandleByIndex")
-    facts.put("pairs", topology.pairs(nvml, opened), "nvmlDeviceGetTopologyCommonAncestor")
+    answers = []  # type: list
+    reader = _Reader(nvml, context, answers)
+    forked.each(ITEMS, reader.work, LIMIT, BUDGET, "asked", reader.machine, START, answers)
+    if answers[0].failure is not None:
+        # Not one GPU's trouble: what hangs or crashes NVML does so here, too, and is this probe's outcome.
+        answers[:] = [forked.Answer() for _ in ITEMS]
+        reader.machine()
+        for item, answer in zip(ITEMS, answers):
+            reader.work(item, answer.facts.update)
+    facts.values.update(answers[0].facts["values"])
+    facts.sources.update(answers[0].facts["sources"])
+    if facts.get("gpu_count") is not None:
+        _put_gpus(facts, answers[1:-1][: facts.get("gpu_count")], context)
+        pairs = answers[-1].facts.get("pairs", answers[-1].failure)
+        facts.put("pairs", pairs, "nvmlDeviceGetTopologyCommonAncestor")
     return facts
+
+
+class _Reader(object):
+    """Asks NVML in one process, item by item. answers: of all processes, in the order of ITEMS."""
+
+    def __init__(self, nvml, context, answers):
+        self._nvml = nvml
+        self._context = context
+        self._answers = answers
+        self._facts = Facts()
+
+    def machine(self):
+        """Start NVML, and read what is no single GPU's."""
+        facts, nvml = self._facts, self._nvml
+        if not _initialise(facts, nvml, self._context):
+            return
+        version = "nvmlSystemGetDriverVersion"
+        facts.put("driver_version", _fact(_string, nvml, version), version)
+        facts.put("cuda_version", _fact(_cuda_version, nvml), "nvmlSystemGetCudaDriverVersion")
+        count = _fact(_count, nvml)
+        facts.put("gpu_count", count, "nvmlDeviceGetCount")
+        if isinstance(count, dict):
+            facts.put("gpus", count)
+            facts.put("pairs", count)
+
+    def work(self, item, tell):
+        if item == "machine":
+            tell({"values": self._facts.values, "sources": self._facts.sources})
+        elif item == "pairs":
+            tell({"pairs": topology.pairs(self._nvml, self._opened())})
+        elif item < (self._facts.get("gpu_count") or 0):
+            self._gpu(item, tell)
+        return True
+
+    def _gpu(self, index, tell):
+        try:
+            handle = self._nvml.call("nvmlDeviceGetHandleByIndex", index)
+        except Exception as error:
+            code = code_of(error)
+            tell({"lost": words_of(error), "code": 999 if code is None else code})
+        else:
+            tell({"index": index})
+            gpu.read(self._nvml, handle, index, tell)
+
+    def _opened(self):
+        """[(handle, address)] of the GPUs that answer; none that hung for another process."""
+        found = []
+        for index in range(min(self._facts.get("gpu_count") or 0, MAX_GPUS)):
+            if self._answers[index + 1].failure is None:
+                try:
+                    handle = self._nvml.call("nvmlDeviceGetHandleByIndex", index)
+                    info = self._nvml.call("nvmlDeviceGetPciInfo", handle)
+                    found.append((handle, pci_address(text(info.busId))))
+                except Exception:  # noqa: S112 - a GPU that is lost, or has no address, has no pair
+                    continue
+        return found
+
+
+def _put_gpus(facts, answers, context):
+    gpus, lost = [], []
+    for index, answer in enumerate(answers):
+        told, failure = answer.facts, answer.failure
+        if "lost" in told:
+            lost.append({"index": index, "error": told["lost"], "code": told["code"]})
+        elif "index" in told or not answer.tried:
+            gpus.append(gpu.cut_short(dict(told, index=index), failure) if failure else told)
+        else:
+            words = "nvmlDeviceGetHandleByIndex %s" % failure["detail"]
+            code = _TIMEOUT if failure["unavailable"] == "timeout" else 999
+            lost.append({"index": index, "error": words, "code": code})
+    facts.put("gpus", gpus)
+    facts.sources.update(gpu.SOURCES)
+    facts.put("lost", _with_address(context, lost, gpus), "nvmlDeviceGetHandleByIndex")
 
 
 def _binding(facts, context):
@@ -97,23 +176,7 @@ def _loader_says():
     return "error", "pynvml finds no %s.1, and the loader does" % LIBRARY
 
 
-def _open_all(nvml, count):
-    """[(handle, facts)] of the GPUs that answer, and the facts of those that cannot be opened."""
-    opened, lost = [], []
-    for index in range(min(count, MAX_GPUS)):
-        try:
-            handle = nvml.call("nvmlDeviceGetHandleByIndex", index)
-        except Exception as error:
-            code = code_of(error)
-            lost.append(
-                {"index": index, "error": words_of(error), "code": 999 if code is None else code}
-            )
-            continue
-        opened.append((handle, gpu.read(nvml, handle, index)))
-    return opened, lost
-
-
-def _with_address(context, lost, opened):
+def _with_address(context, lost, gpus):
     """The address of a single GPU that cannot be opened: the one that the module lists and NVML lacks."""
     if len(lost) != 1:
         return lost
@@ -124,7 +187,7 @@ def _with_address(context, lost, opened):
     except (OSError, ValueError):
         return lost
     missing = listed - {
-        one["pci_address"] for _handle, one in opened if not isinstance(one["pci_address"], dict)
+        one["pci_address"] for one in gpus if not isinstance(one["pci_address"], dict)
     }
     if len(missing) == 1:
         lost[0]["pci_address"] = missing.pop()

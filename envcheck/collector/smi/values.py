@@ -21,6 +21,15 @@ _WORDS = {
     "|insufficient external power|interrupt request issue|invalid argument|invalid state"
     "|uninitialized|in use",
 }
+# nvmlReturn_t of words that are about the device.
+_CODES = {
+    "corrupted inforom": 14,
+    "gpu is lost": 15,
+    "gpu requires reset": 16,
+    "gpu requires restart": 16,
+    "unknown error": 999,
+    "err!": 999,
+}
 REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split("|")}
 _PLAIN = ("not-supported", "absent", "not-collected")  # the word adds nothing to these reasons
 
@@ -44,10 +53,11 @@ def missing(text):
     words = text.strip()
     if words.startswith("[") and words.endswith("]"):
         words = words[1:-1].strip()
-    reason = REASONS.get(words.lower().rstrip("."))
+    known = words.lower().rstrip(".")
+    reason = REASONS.get(known)
     if reason is None:
         return None
-    return unavailable(reason, "" if reason in _PLAIN else words)
+    return unavailable(reason, "" if reason in _PLAIN else words, _CODES.get(known))
 
 
 def not_understood(text):

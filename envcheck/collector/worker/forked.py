@@ -15,9 +15,13 @@ _OUTPUT = 128 << 20  # bytes of one child
 
 
 class Answer(object):
-    """facts: what the item reported, merged. failure: None, or the unavailable fact of why it ended early."""
+    """facts: what the item reported, merged. failure: None, or the unavailable fact of why it ended early.
+
+    tried: whether it was its turn.
+    """
 
     def __init__(self):
+        self.tried = True
         self.facts = {}
         self.failure = None
 
@@ -55,28 +59,36 @@ def _answer(result):
     return tuple(json.loads(result.stdout.decode("ascii")))
 
 
-def each(items, work, limit, budget, doing):
+def each(items, work, limit, budget, doing, prepare=None, start=None, answers=None):
     """One Answer for each of ``items``, in their order; an item that kills its child or hangs costs itself.
 
     ``work(item, tell)`` runs in a child. It calls ``tell(dict)`` with what it knows so far, as often as
     it likes, and returns whether the child is still as good as new for the next item. limit: seconds
     for one item; budget: seconds for all. doing: what an item undergoes ("loaded"), for its failure.
+    prepare: called first in each child, and may take ``start`` seconds. answers: an empty list to use, in
+    which a child sees what became of the items before its own.
     """
-    answers = [Answer() for _ in items]
+    answers = [] if answers is None else answers
+    answers += [Answer() for _ in items]
+    work = partial(_work_on, items, work, prepare)
+    limits = partial(Limits, start=start or limit, stage=limit)
     stop = time.monotonic() + budget
     position = 0
     while position < len(items) and time.monotonic() < stop:
-        position = _attend(partial(_work_on, items, work), answers, position, limit, stop, doing)
+        position = _attend(work, answers, position, limits(), stop, doing)
     for answer in answers[position:]:
+        answer.tried = False
         answer.failure = unavailable("timeout", "not tried: the others took all the time")
     return answers
 
 
-def _work_on(items, work, position):
+def _work_on(items, work, prepare, position):
     """In a child: one item after the other, until one has changed this process."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     tell = messages.Writer(os.dup(1))
     os.dup2(2, 1)  # what a library prints from here on is no message
+    if prepare is not None:
+        prepare()
     for item in items[position:]:
         tell.begin()
         failure, fresh = None, False
@@ -91,7 +103,7 @@ def _work_on(items, work, position):
     os._exit(0)
 
 
-def _attend(work, answers, position, limit, stop, doing):
+def _attend(work, answers, position, limits, stop, doing):
     """See one child through. The position of the item that comes next."""
     at = [position]
 
@@ -103,7 +115,7 @@ def _attend(work, answers, position, limit, stop, doing):
             at[0] += 1
 
     child = _child(partial(work, position), max(0.0, stop - time.monotonic()))
-    worker = Worker(child, Limits(start=limit, stage=limit), take)
+    worker = Worker(child, limits, take)
     process.run_all([child], worker.step)
     worker.step()
     if worker.done or at[0] == len(answers):
