@@ -16,7 +16,10 @@ class Xid(msgspec.Struct, frozen=True):
     nonfatal_severity: where the message itself says that the error was not fatal; "" where it never
     does. settled_by: facts of a GPU that, being false, say that nothing is left to do. shown_by: facts
     of a GPU that, being true or above zero, say the same, so that the GPU's own checks tell of it.
-    action: "reset", "reboot", "off", "report" or "".
+    story: Xids of one story on one GPU are one problem. repeats: how often it has to come, on one of
+    several GPUs alone, to say something of that GPU; 0 where it never does.
+    action: "reset", "reboot", "off", "report" or "". immediate, investigate: the catalog's own words for
+    what to do, now and if it comes back; "" where it names nothing.
     """
 
     code: int
@@ -25,9 +28,33 @@ class Xid(msgspec.Struct, frozen=True):
     nonfatal_severity: str
     settled_by: tuple[str, ...]
     shown_by: tuple[str, ...]
+    story: str
     action: str
+    immediate: str
+    investigate: str
     remedy: str
     source: str
+    repeats: int = 0
+
+
+class NvlinkXid(msgspec.Struct, frozen=True):
+    """What an Xid of the 5th generation of NVLink asks for, by the unit, event and status in its message."""
+
+    code: int
+    units: tuple[str, ...]
+    events: tuple[str, ...]  # decimal; any where empty
+    statuses: tuple[str, ...]  # hexadecimal; any where empty
+    immediate: str
+    investigate: str
+
+
+# "149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x026001c6 0x00000000 …": unit, information, status
+_NVLINK = re.compile(r"\): (1\d\d), (\w{1,40}) .{0,60}?\((0x[0-9a-f]{1,8}) (0x[0-9a-f]{1,8})\b")
+
+
+class _Action(msgspec.Struct, frozen=True):
+    bucket: str
+    text: str
 
 
 class Flavour(msgspec.Struct, frozen=True):
@@ -43,6 +70,26 @@ class Flavour(msgspec.Struct, frozen=True):
 def xids() -> dict[int, Xid]:
     """Every known Xid by its code; a code that is not in it is not known."""
     return {row.code: row for row in rows("xids", Xid)}
+
+
+def nvlink_xid(message: str) -> NvlinkXid | None:
+    """The catalog's row for a message of Xid 144 to 150; None where it has none."""
+    found = _NVLINK.search(message)
+    if found is None:
+        return None
+    code, unit, information, status = found.groups()
+    event, bits = str(int(information, 16) >> 20 & 0x3F), hex(int(status, 16))
+    for row in rows("nvlink_xids", NvlinkXid):
+        fits = row.code == int(code) and unit in row.units
+        if fits and event in (row.events or [event]) and bits in (row.statuses or [bits]):
+            return row
+    return None
+
+
+def steps(*buckets: str) -> str:
+    """What the catalog's words for actions ask for, in sentences."""
+    texts = {row.bucket: row.text for row in rows("xid_actions", _Action)}
+    return " ".join(filter(None, (texts.get(bucket, "") for bucket in buckets)))
 
 
 def flavour_for(device_id: str) -> Flavour | None:

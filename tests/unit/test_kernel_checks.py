@@ -250,6 +250,8 @@ def xid(code: int, text: str = "", **more: Any) -> KernelEvent:
         (119, "fail"),
         (143, "fail"),
         (149, "fail"),
+        (157, "fail"),
+        (161, "fail"),
     ],
 )
 def test_xids_by_code(code: int, outcome: str) -> None:
@@ -264,10 +266,71 @@ def test_xids_by_code(code: int, outcome: str) -> None:
         assert "100 s after boot" in finding.evidence[0].value
 
 
-def test_a_nonfatal_nvlink_error_is_only_mentioned() -> None:
-    text = f"NVRM: Xid (PCI:{ADDRESS}): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13"
-    assert judge(healthy(log=[xid(145, text)]), "KRN-008").outcome == "pass"
-    assert judge(healthy(log=[xid(145, text.replace("Nonf", "F"))]), "KRN-008").outcome == "fail"
+NVLINK = f"NVRM: Xid (PCI:{ADDRESS}): %s XC0 i0 Link 13 (%s %s 0x00000000 0x00000000)"
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "information", "status", "outcome", "remedy"),
+    [
+        (145, "RLW_RXPIPE Nonfatal", "0x00000006", "0x00000001", "warn", "ask the vendor"),
+        (145, "RLW_REMAP Nonfatal", "0x00000004", "0x00000100", "pass", ""),
+        (145, "RLW_REMAP Nonfatal", "0x00000004", "0x00000004", "warn", "Xid 154 beside it"),
+        (145, "RLW_REMAP Fatal", "0x00000004", "0x00000040", "fail", "reset it"),
+        (149, "NETIR_LINK_EVT Fatal", "0x025001c6", "0x00000000", "fail", "other end"),
+        (149, "NETIR_LINK_EVT Fatal", "0x026001c6", "0x00000000", "warn", "took the link down"),
+        (145, "RLW_NEW Nonfatal", "0x00000006", "0x00000001", "warn", "reset them together"),
+        (145, "RLW_NEW Fatal", "0x00000006", "0x00000001", "fail", "reset them together"),
+    ],
+)
+def test_nvlink_xids_by_unit_event_and_status(
+    code: int, words: str, information: str, status: str, outcome: str, remedy: str
+) -> None:
+    text = NVLINK % (f"{code}, {words}", information, status)
+    result = judge(healthy(log=[xid(code, text)]), "KRN-008")
+    assert result.outcome == outcome
+    if outcome != "pass":
+        advice = only(result, outcome).remedy
+        assert advice is not None and remedy in advice.text
+
+
+@pytest.mark.parametrize(
+    ("codes", "key", "level"),
+    [
+        ((48, 63, 94), "memory-contained", "warn"),
+        ((48, 63, 171), "memory-not-contained", "fail"),
+        ((48, 94, 95), "memory-not-contained", "fail"),
+        ((48, 64, 94), "memory-not-replaceable", "fail"),
+        ((48,), "xid-48", "fail"),
+    ],
+)
+def test_xids_of_one_memory_error_are_one_problem(
+    codes: tuple[int, ...], key: str, level: str
+) -> None:
+    gpus = [h100.gpu(n, remap_pending=ABSENT) for n in range(h100.COUNT)]
+    log = [xid(code) for code in codes]
+    finding = only(
+        judge(h100.machine(gpus, host=BARE, kernel=h100.kernel(log=log)), "KRN-008"), level
+    )
+    assert finding.cause.key == key and len(finding.evidence) == len(codes)
+    assert commands(finding).startswith("sudo nvidia-bug-report.sh")
+
+
+def test_an_xid_that_came_back_after_a_reset_asks_for_a_replacement() -> None:
+    load = KernelEvent(kind="driver-load", text="NVRM: loading NVIDIA UNIX")
+    once = only(judge(healthy(log=[load, xid(119)]), "KRN-008"))
+    again = only(judge(healthy(log=[xid(119), load, xid(119)]), "KRN-008"))
+    assert "--gpu-reset" in commands(once) and "--gpu-reset" not in commands(again)
+    assert again.remedy is not None and "RMA" in again.remedy.text
+    assert "again after a reset" in again.message
+
+
+@pytest.mark.parametrize(
+    ("count", "other", "outcome"), [(5, 31, "pass"), (5, 13, "warn"), (4, 13, "pass")]
+)
+def test_page_faults_on_one_gpu_alone(count: int, other: int, outcome: str) -> None:
+    elsewhere = msgspec.structs.replace(xid(other), pci_address=h100.ADDRESSES[0])
+    result = judge(healthy(log=[xid(31, count=count), elsewhere]), "KRN-008")
+    assert result.outcome == outcome
 
 
 def test_a_remapped_row_is_over_once_the_gpu_was_reset() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..driver_state import REBOOT, REPORT
+from ..driver_state import HOLDERS, REBOOT, REPORT
 from ..reading import CannotJudge, Gpu, KernelEvent, SnapshotView, known
 from ..verdicts import Subject, about_device_at, about_gpu, word
 
@@ -57,4 +57,5 @@ def since_driver_load(events: Sequence[KernelEvent]) -> list[KernelEvent]:
 def reset_commands(action: str, address: str | None) -> list[str]:
     reset = f"sudo nvidia-smi --gpu-reset -i {word(address)}" if address else REBOOT
     last = {"reset": [reset], "reboot": [REBOOT], "off": ["sudo poweroff"], "report": []}
-    return [REPORT, *last[action]] if action in last else []
+    stop = [HOLDERS] if action in ("reset", "reboot") else []
+    return [REPORT, *stop, *last[action]] if action in last else []

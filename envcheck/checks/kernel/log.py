@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import re
 
-from ...data.kernel import Xid, xids
+from ...data.kernel import NvlinkXid, Xid, nvlink_xid, steps, xids
 from ..driver_state import REBOOT, REPORT
-from ..gpus import recovery
-from ..nvidia_devices import event_evidence, kernel_facts
+from ..gpus import REPLACE, recovery
+from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
 from ..reading import KernelEvent, SnapshotView, known, need
-from ..verdicts import Cause, Finding, Passed, Verdicts, about_device_at, check, fail, warn
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    about_device_at,
+    check,
+    fail,
+    warn,
+    word,
+)
 from .events import gpu_at, reset_commands, subjects_at
 
 _FALLEN = 79  # PCI-004 reports it
@@ -20,13 +31,20 @@ _CHANGED = re.compile(
 )
 _NONFATAL = re.compile(r"\bNon-?fatal\b", re.I)
 
+
+def _in_catalog(xid: Xid) -> str:
+    """What the catalog names in its own words, by which operators look it up."""
+    words = list(dict.fromkeys(filter(None, (xid.immediate, xid.investigate))))
+    return f" NVIDIA's catalog: {', then '.join(words)}." if words else ""
+
+
 _XIDS: dict[tuple[int, str], Cause] = {
     (xid.code, level): Cause(
         f"xid-{xid.code}" + ("-nonfatal" if level == xid.nonfatal_severity else ""),
         "fail" if level == "fail" else "warn",
         headline=f"has Xid {xid.code} in the kernel log",
         sentence=f"Xid {xid.code}{{times}}: {xid.meaning}.",
-        remedy=xid.remedy,
+        remedy=xid.remedy + _in_catalog(xid),
         source=xid.source,
     )
     for xid in xids().values()
@@ -56,50 +74,95 @@ _FATAL_SXID = fail(
 )
 
 
+_MEMORY = fail(
+    "memory-not-contained",
+    "has uncorrectable memory errors in the kernel log",
+    "The GPU's memory had errors that ECC could not correct ({xids}), not known to be contained: any"
+    " application's results on it may be wrong.",
+    "Keep the driver's report, stop all jobs on this GPU and reset it, so that the bad memory is replaced; if"
+    " it comes back, replace the board.",
+)
+_CONTAINED = _MEMORY.variant(
+    "memory-contained",
+    severity="warn",
+    sentence="The GPU's memory had errors that ECC could not correct ({xids}), and they were contained: only"
+    " the application that met them was ended.",
+    remedy="Restart that application. Reset the GPU when it is idle, so that the bad memory is replaced.",
+)
+_NOT_REMAPPED = _MEMORY.variant(
+    "memory-not-replaceable",
+    sentence="The GPU's memory had errors that ECC could not correct ({xids}), and the bad memory could not"
+    " be replaced: they will come back.",
+    remedy=REPLACE,
+)
+_ONE_GPU = warn(
+    "xid-on-one-gpu",
+    "has the same Xid again and again",
+    "Xid {xid} came {times} times on this GPU, and on no other of {gpus}: {meaning}.",
+    "Run the same application on another GPU. If it fails there too, look for the fault in it"
+    " (compute-sanitizer); if not, run the vendor's field diagnostic on this one.",
+    "dcgmi diag -r 3",
+    REPORT,
+)
+
+
 @check(
     "KRN-008",
     title="No serious GPU errors in the kernel log",
-    causes=[*_XIDS.values(), _UNKNOWN, _RECOVERY, _FATAL_SXID],
+    causes=[
+        *_XIDS.values(),
+        _UNKNOWN,
+        _RECOVERY,
+        _FATAL_SXID,
+        _MEMORY,
+        _CONTAINED,
+        _NOT_REMAPPED,
+        _ONE_GPU,
+    ],
     about="The driver logs each GPU error with a number, the Xid; NVSwitches log SXids. Judged by a table of"
     " codes after NVIDIA's catalog, over the log since the driver was last loaded.",
     sources=[
         "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors; fabric manager user guide, SXids"
     ],
-    follows=("PCI-001", "PCI-004", "GPU-001"),
+    follows=("PCI-001", "PCI-004", "KRN-009", "GPU-001"),
 )
 def xids_in_log(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
-    mentioned = []
+    mentioned: list[str] = []
+    over, before = _before_reset(events)
+    stories: dict[str | None, list[tuple[Xid, KernelEvent]]] = {}
     advice: dict[str | None, KernelEvent] = {}  # the last of each GPU
-    loaded, recovered = _resets(events)
     for place, event in enumerate(events):
         code, address = known(event.xid), known(event.pci_address)
-        found = None
         if event.kind == "sxid" and _NONFATAL.search(event.text):
             mentioned.append(f"SXid {code} (not fatal)")
         elif event.kind == "sxid":
             switch = about_device_at("nvswitch", address)
-            found = _FATAL_SXID.found(switch, [event_evidence(view, event)], sxid=code)
-        elif event.kind == "xid" and code is not None and code != _FALLEN:
-            xid = xids().get(code)
-            # Memory that went bad stays so until a reset, and the GPU's own facts show it.
-            lasting = xid is not None and bool(xid.shown_by)
-            if place < recovered.get(address, -1) or (place < loaded and not lasting):
-                mentioned.append(f"Xid {code} before the last reset")
-                continue
-            if code == _ADVICE:
-                advice[address] = event
-            found = _xid(view, event, code, xid)
-            mentioned += [] if found or xid is None else [f"Xid {code} ({xid.meaning})"]
-        if found is not None:
+            yield _FATAL_SXID.found(switch, [event_evidence(view, event)], sxid=code)
+        if event.kind != "xid" or code is None or code == _FALLEN:
+            continue
+        if place in over:
+            mentioned.append(f"Xid {code} before the last reset")
+            continue
+        xid = xids().get(code)
+        if code == _ADVICE:
+            advice[address] = event
+        found = _xid(view, event, code, xid, again=(address, code) in before)
+        if found and xid and xid.story:
+            stories.setdefault(address, []).append((xid, event))
+        elif found := found or _on_one_gpu(view, event, xid, events):
             yield found
+        elif xid is not None:
+            mentioned.append(f"Xid {code} ({xid.meaning})")
+    for address, told in stories.items():
+        yield _memory(view, address, told, before)
     for event in advice.values():
         yield from _recovery(view, event)
     yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since boot")
 
 
-def _resets(events: list[KernelEvent]) -> tuple[int, dict[str | None, int]]:
-    """The place of the driver's last load, and of each GPU's last "needs no recovery any more"."""
+def _before_reset(events: list[KernelEvent]) -> tuple[set[int], set[tuple[str | None, int | None]]]:
+    """Xids from before the driver's last load or the GPU's recovery: their places, and each GPU and Xid."""
     loaded, recovered = -1, {}
     for place, event in enumerate(events):
         wanted = _CHANGED.search(event.text) if known(event.xid) == _ADVICE else None
@@ -107,24 +170,51 @@ def _resets(events: list[KernelEvent]) -> tuple[int, dict[str | None, int]]:
             loaded = place
         elif wanted is not None and wanted[1].lower() == "none":
             recovered[known(event.pci_address)] = place
-    return loaded, recovered
+    over = set()
+    for place, event in enumerate(events):
+        xid = xids().get(known(event.xid) or 0)
+        # Memory that went bad stays so until a reset, and the GPU's own facts show it.
+        lasting = xid is not None and bool(xid.shown_by)
+        if place < recovered.get(known(event.pci_address), -1) or (place < loaded and not lasting):
+            over.add(place)
+    return over, {(known(events[one].pci_address), known(events[one].xid)) for one in over}
 
 
-def _xid(view: SnapshotView, event: KernelEvent, code: int, xid: Xid | None) -> Finding | None:
-    address = known(event.pci_address)
-    cause = _XIDS.get((code, _severity(view, xid, event))) if xid else _UNKNOWN
+def _xid(
+    view: SnapshotView, event: KernelEvent, code: int, xid: Xid | None, again: bool = False
+) -> Finding | None:
+    address, row = known(event.pci_address), nvlink_xid(event.text)
+    cause = _XIDS.get((code, _severity(view, xid, event, row))) if xid else _UNKNOWN
     if cause is None:
         return None
+    evidence, commands, advice = [event_evidence(view, event)], None, None
+    if row is not None:
+        action = "reset" if row.immediate == "RESET_GPU" else "report"
+        advice = Remedy(steps(row.immediate, row.investigate), reset_commands(action, address))
+    elif xid is not None:
+        commands = reset_commands(xid.action, address)
+        again = again and xid.action in ("reset", "reboot")
+    if again and row is None:
+        advice = Remedy(REPLACE, _replace(address))
+    times = f", {event.count} times" if event.count > 1 else ""
     return cause.found(
         subjects_at(view, address),
-        [event_evidence(view, event)],
-        commands=reset_commands(xid.action, address) if xid else None,
+        evidence,
+        commands=commands,
+        advice=advice,
         xid=code,
-        times=f", {event.count} times" if event.count > 1 else "",
+        times=times + (", again after a reset" if again else ""),
     )
 
 
-def _severity(view: SnapshotView, xid: Xid, event: KernelEvent) -> str:
+def _replace(address: str | None) -> list[str]:
+    return [REPORT, f"nvidia-smi -q -i {word(address)}"] if address else [REPORT, "nvidia-smi -q"]
+
+
+def _severity(view: SnapshotView, xid: Xid, event: KernelEvent, row: NvlinkXid | None) -> str:
+    if row is not None:
+        quiet = "info" if row.investigate == "IGNORE" else "warn"
+        return {"RESET_GPU": "fail", "IGNORE": quiet}.get(row.immediate, "warn")
     if xid.nonfatal_severity and _NONFATAL.search(event.text):
         return xid.nonfatal_severity
     gpu = gpu_at(view, known(event.pci_address))
@@ -134,6 +224,48 @@ def _severity(view: SnapshotView, xid: Xid, event: KernelEvent) -> str:
     settled = False in pending and True not in pending
     shown = any(known(getattr(gpu, name)) for name in xid.shown_by)
     return "info" if settled or shown else xid.severity
+
+
+def _memory(
+    view: SnapshotView,
+    address: str | None,
+    told: list[tuple[Xid, KernelEvent]],
+    before: set[tuple[str | None, int | None]],
+) -> Finding:
+    """One finding for all that the driver logs about one GPU's bad memory."""
+    codes = sorted({xid.code for xid, _ in told})
+    if len(codes) == 1:
+        xid, event = told[-1]
+        found = _xid(view, event, xid.code, xid, again=(address, xid.code) in before)
+        assert found is not None  # it was, in the first look
+        return found
+    cause = _NOT_REMAPPED if 64 in codes else _MEMORY
+    if 94 in codes and not {64, 95, 140} & set(codes):
+        cause = _CONTAINED
+    commands = _replace(address) if cause is _NOT_REMAPPED else reset_commands("reset", address)
+    evidence = [event_evidence(view, event) for _, event in told[-6:]]
+    words = ", ".join(f"Xid {code}" for code in codes)
+    return cause.found(subjects_at(view, address), evidence, commands=commands, xids=words)
+
+
+def _on_one_gpu(
+    view: SnapshotView, event: KernelEvent, xid: Xid | None, events: list[KernelEvent]
+) -> Finding | None:
+    """What an application mostly does is the GPU's own where it comes again and again on that one alone."""
+    if xid is None or not xid.repeats or event.count < xid.repeats:
+        return None
+    with_it = {known(other.pci_address) for other in events if known(other.xid) == xid.code}
+    gpus = listed_gpus(view)
+    if len(with_it) > 1 or len(gpus) < 2:
+        return None
+    return _ONE_GPU.found(
+        subjects_at(view, known(event.pci_address)),
+        [event_evidence(view, event)],
+        xid=xid.code,
+        times=event.count,
+        gpus=len(gpus),
+        meaning=xid.meaning,
+    )
 
 
 def _recovery(view: SnapshotView, event: KernelEvent) -> Verdicts:

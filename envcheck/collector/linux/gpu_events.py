@@ -126,9 +126,11 @@ def parse_event(text, seconds=None):
 
 def fold(events):
     """The last LIMIT different events, oldest first; each counts how often it came."""
-    folded = {}
+    folded, loads = {}, 0
     for event in events:
-        key = _identity(event)
+        loads += event["kind"] == "driver-load"
+        # An Xid from before the driver was loaded anew is not the one that came after.
+        key = _identity(event) + ((loads,) if event["kind"] == "xid" else ())
         count = folded.pop(key, {"count": 0})["count"]
         folded[key] = dict(event, count=count + 1)
     return list(folded.values())[-LIMIT:]
