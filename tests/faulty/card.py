@@ -12,6 +12,10 @@ import corpus
 import fleet
 import jinja2
 import msgspec
+from first_sight import case
+from first_sight import score as first_score
+from first_sight.judged import Total, judged, totals
+from first_sight.score import Seen
 from world import environments
 from world.bases import BASES
 from world.machine import Machine
@@ -53,6 +57,7 @@ class Card:
     scores: list[Score]
     reports: list[Score]
     healthy: list[Healthy]
+    first: list[Total] = field(default_factory=list)  # at first sight
 
     @property
     def themes(self) -> list[Row]:
@@ -79,7 +84,7 @@ class Card:
 def take(faults: Iterable[Fault], progress: Progress = lambda done, of: None) -> Card:
     """Run everything; takes minutes. Raises enter.NoNamespaces, libraries.NoCompiler."""
     taken = faults_alone(faults, progress)
-    return Card(taken.scores, reports(), [made_up(), simulated()])
+    return Card(taken.scores, reports(), [made_up(), simulated()], first_sight())
 
 
 def faults_alone(faults: Iterable[Fault], progress: Progress = lambda done, of: None) -> Card:
@@ -89,6 +94,20 @@ def faults_alone(faults: Iterable[Fault], progress: Progress = lambda done, of: 
         scores.append(score)
         progress(len(scores), len(faults))
     return Card(scores, [], [])
+
+
+def first_sight() -> list[Total]:
+    """The cases of tests/first_sight: as they were judged once, and what they score today."""
+    every = {**case.cases("reports"), **case.cases("faults")}
+    now = dict(zip(every, run.side_by_side(_case, every.values()), strict=True))
+    return totals(judged(), now)
+
+
+def _case(one: case.Case) -> Seen:
+    try:
+        return first_score.judge(one, run.report(case.machine(one)))
+    except (RuntimeError, TimeoutError) as error:
+        return Seen(False, False, (), (str(error),))
 
 
 def reports() -> list[Score]:

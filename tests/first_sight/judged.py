@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from .score import Seen
 
 TABLE = Path(__file__).with_name("judged.csv")
 KINDS = {"reports": "public reports", "faults": "faults", "healthy": "machines without a fault"}
@@ -26,8 +28,10 @@ class Judged:
     words: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class Total:
+    """Of a kind of cases: how many were seen, named, and so on; and what a program counts today."""
+
     name: str
     cases: int
     seen: int
@@ -35,6 +39,11 @@ class Total:
     remedy: int
     misled: int
     healthy: int
+    cause_now: int
+    remedy_now: int
+
+
+_COUNTED = ("seen", "cause", "remedy", "misled", "healthy")
 
 
 def judged() -> list[Judged]:
@@ -42,16 +51,15 @@ def judged() -> list[Judged]:
         return [Judged(**row) for row in csv.DictReader(file)]
 
 
-def totals(rows: Iterable[Judged]) -> list[Total]:
-    """Of each kind. A cause or a remedy counts where it is all there."""
+def totals(rows: Iterable[Judged], now: Mapping[str, Seen]) -> list[Total]:
+    """A cause or a remedy counts where it is all there. now: by the cases' names."""
     rows = list(rows)
     found = []
     for kind, name in KINDS.items():
         of_it = [row for row in rows if row.kind == kind]
-        counts = [sum(getattr(row, key) == "y" for row in of_it) for key in _COUNTED]
         if of_it:
-            found.append(Total(name, len(of_it), *counts))
+            counts = [sum(getattr(row, key) == "y" for row in of_it) for key in _COUNTED]
+            today = [now[row.case] for row in of_it]
+            named, remedied = sum(s.named for s in today), sum(s.remedied for s in today)
+            found.append(Total(name, len(of_it), *counts, named, remedied))
     return found
-
-
-_COUNTED = ("seen", "cause", "remedy", "misled", "healthy")
