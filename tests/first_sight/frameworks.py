@@ -82,6 +82,7 @@ class Built(msgspec.Struct, forbid_unknown_fields=True):
     wheels: bool = True  # whether TensorFlow looks into NVIDIA's wheels
     gpus: bool = True  # whether it sees any
     tf32: bool | None = None
+    local: bool = True  # whether PyTorch's version says what it was built for, as its wheels' does
     says: str = ""
     raises: str = ""
     fails: str = ""
@@ -128,7 +129,9 @@ def made(name: str, version: str, built: Built) -> dict[str, Package]:
 
 def _torch(version: str, built: Built) -> tuple[str, dict[str, Content]]:
     local = f"+cu{built.cuda.replace('.', '')}" if built.cuda else "+cpu"
-    text = standin("torch", VERSION=version if "+" in version else version + local, CUDA=built.cuda)
+    if not built.local or "+" in version:
+        local = ""
+    text = standin("torch", VERSION=version + local, CUDA=built.cuda)
     if built.capabilities:
         text = re.sub(r"_ARCHITECTURES = .*", f"_ARCHITECTURES = {built.capabilities!r}", text)
     if not built.gpus:
