@@ -24,7 +24,6 @@ from world.pci import extended_space, pci
 from . import frameworks
 
 HERE = Path(__file__).parent
-USER_SITE = f"/root/.local/lib/{Path(SITE).parent.name}/site-packages"
 
 
 class Installed(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,7 +31,6 @@ class Installed(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     version: str
-    at: str = ""  # another directory than site-packages, as {USER_SITE}
     requires: list[str] = []
     files: dict[str, Any] = {}
     gone: list[str] = []
@@ -76,7 +74,6 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     framework: str = ""
     built: frameworks.Built | None = None
     installed: list[str] = []
-    system_site: bool = False
     without: list[str] = []
     without_files: list[str] = []
     log: list[str] = []
@@ -267,23 +264,12 @@ def _install(case: Case, made: Machine) -> None:
         _cuda_half(packages, case.built)
     for one in case.without:
         del packages[one]
-    elsewhere = []
     for new in case.package:
         files = {path: _content(value) for path, value in new.files.items()}
-        package = Package(
+        packages[new.name] = Package(
             new.name, new.version, tuple(new.requires), files, tuple(new.gone), new.tag
         )
-        if new.at:
-            elsewhere.append((_place(new.at), package))
-        else:
-            packages[new.name] = package
     environments.install(made, packages)
-    for place, package in elsewhere:
-        for path, content in environments.installed(package).items():
-            made.write(f"{place}/{path}", content)
-    if case.system_site:
-        settings = made.files[f"{HOME}/pyvenv.cfg"]
-        made.write(f"{HOME}/pyvenv.cfg", str(settings).replace("false", "true"))
 
 
 def _placed(built: frameworks.Built) -> frameworks.Built:
@@ -300,9 +286,7 @@ def _cuda_half(packages: dict[str, Package], built: frameworks.Built) -> None:
 
 
 def _place(text: str) -> str:
-    for name, value in (("SITE", SITE), ("USER_SITE", USER_SITE), ("PY", Path(SITE).parent.name)):
-        text = text.replace(f"{{{name}}}", value)
-    return text
+    return text.replace("{SITE}", SITE).replace("{PY}", Path(SITE).parent.name)
 
 
 def _content(value: Any) -> Content:

@@ -223,14 +223,13 @@ def install(m: Machine, packages: dict[str, Package], home: str = HOME) -> None:
     for name in ("python", "python3"):
         m.write(f"{home}/bin/{name}", Link(python))
     for package in packages.values():
-        for path, content in installed(package).items():
+        for path, content in _installed(package).items():
             m.write(f"{site}/{path}", content)
     if "--target" not in m.arguments:
         m.arguments += ["--target", home]
 
 
-def installed(package: Package) -> dict[str, Content]:
-    """The files of a distribution below its site-packages, with pip's own records."""
+def _installed(package: Package) -> dict[str, Content]:
     info = f"{package.name.replace('-', '_')}-{package.version}.dist-info"
     lines = ["Metadata-Version: 2.1", f"Name: {package.name}", f"Version: {package.version}"]
     lines += [f"Requires-Dist: {need}" for need in package.requires]
