@@ -209,7 +209,15 @@ def _root(
     seen = {result.code}
     root = None
     while True:
-        causes = (by_code[code] for code in checks[result.code].follows if code in by_code)
+        follows = [
+            checks[result.code].follows if one.cause.follows is None else one.cause.follows
+            for one in result.findings
+        ]
+        causes = (
+            by_code[code]
+            for code in checks[result.code].follows
+            if code in by_code and all(code in own for own in follows)
+        )
         cause = next((c for c in causes if c.code not in seen and _explains(c, result)), None)
         if cause is None:
             return root
@@ -220,7 +228,8 @@ def _root(
 def _explains(cause: CheckResult, effect: CheckResult) -> bool:
     """A failure explains whatever follows from it, a warning explains warnings.
 
-    One device's trouble explains that device's alone: a lost GPU is no reason for another one's errors.
+    One device's trouble explains that device's alone: a lost GPU is no reason for another one's errors, nor
+    for what is wrong with a package.
     """
     if cause.outcome == "fail":
         if effect.outcome not in ("fail", "warn", "could-not-run"):
@@ -228,7 +237,14 @@ def _explains(cause: CheckResult, effect: CheckResult) -> bool:
     elif (cause.outcome, effect.outcome) != ("warn", "warn"):
         return False
     at_cause, at_effect = _devices(cause), _devices(effect)
+    if at_cause and not at_effect and _is_about_software(effect):
+        return False
     return not at_cause or not at_effect or at_effect <= at_cause
+
+
+def _is_about_software(result: CheckResult) -> bool:
+    kinds = {one.kind for finding in result.findings for one in finding.subjects}
+    return bool(kinds & {"package", "library", "variable", "engine", "kernel"})
 
 
 def _devices(result: CheckResult) -> set[str]:

@@ -21,12 +21,11 @@ from ..findings.subjects import about_gpu
 from .driver_state import HOLDERS, NO_GPUS, REBOOT, REPORT
 from .verdicts import Verdicts, check
 
-# Facts that every working GPU has on every driver: an error on one of them is about the GPU.
-VITAL = ("uuid", "name", "memory_total_mib", "pci_address", "temperature_c")
-# Errors by which NVML and nvidia-smi report trouble of the device itself.
-_TROUBLE = re.compile(
-    "unknown error|is lost|fallen off|requires reset|reset required|err!", re.IGNORECASE
-)
+# What every driver knows of a working GPU: an error there is about the GPU, elsewhere about that fact.
+VITAL = ("uuid", "name", "memory_total_mib")
+# nvmlReturn_t
+CORRUPTED_INFOROM, LOST, RESET_REQUIRED = 14, 15, 16
+_OLDER = re.compile(r"\(NVML error (\d{1,5})\)")  # collectors before 0.3 wrote the code there alone
 
 # Remedies of many causes; "{gpu}" and "{minor}" in their commands are filled in by `found`.
 RESET = (
@@ -88,22 +87,26 @@ def lost_gpus(view: SnapshotView) -> frozenset[int]:
 
 
 def is_lost(gpu: Gpu) -> bool:
-    return any(name in VITAL or _state(getattr(gpu, name)) == "lost" for name in troubled(gpu))
+    """Whether it is gone, or a call to it did not come back, or the driver does not even know its name."""
+    errors = errors_of(gpu)
+    gone = known(gpu.stopped) is not None or LOST in errors.values()
+    return gone or any(name in errors for name in VITAL)
 
 
-def troubled(gpu: Gpu) -> list[str]:
-    """The names of the facts for which the driver reported an error of the device."""
-    lost = [name for name in Gpu.__struct_fields__ if _state(getattr(gpu, name)) == "lost"]
-    return lost + errors_of(gpu, _TROUBLE)
+def errors_of(gpu: Gpu) -> dict[str, int]:
+    """{name of a fact: the nvmlReturn_t that the driver answered with instead}"""
+    facts = {name: error_code(getattr(gpu, name)) for name in Gpu.__struct_fields__}
+    return {name: code for name, code in facts.items() if code is not None}
 
 
-def errors_of(gpu: Gpu, pattern: re.Pattern[str]) -> list[str]:
-    """The names of the facts for which the driver reported an error with these words."""
-    return [
-        name
-        for name in Gpu.__struct_fields__
-        if _state(one := getattr(gpu, name)) == "error" and pattern.search(one.detail)
-    ]
+def error_code(one: object) -> int | None:
+    """The nvmlReturn_t of a fact for which the driver answered with an error; None of any other."""
+    if not isinstance(one, Unavailable) or one.unavailable not in ("error", "lost"):
+        return None
+    if one.unavailable == "lost":
+        return LOST
+    older = _OLDER.search(one.detail)
+    return int(older[1]) if one.code is None and older else one.code
 
 
 def _state(one: object) -> str:

@@ -35,6 +35,8 @@ class Gpu(Facts, frozen=True, kw_only=True):
 
     index: Maybe[int] = NOT_COLLECTED
     pci_address: Maybe[Address] = NOT_COLLECTED  # in PciDevice.address's form
+    # The call of NVML's that hung or crashed, and how; what comes after it was not asked.
+    stopped: Maybe[str] = NOT_COLLECTED
     uuid: Maybe[str] = NOT_COLLECTED
     serial: Maybe[str] = NOT_COLLECTED
     name: Maybe[str] = NOT_COLLECTED

@@ -32,6 +32,7 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
     key: its name for programs, unique among the causes of a check. headline: a predicate that follows a
     device ("is throttled by heat"), or a phrase that stands alone. remedy: "" where only the finding can say
     it. commands: those that are the same on every machine. source: if the check's sources do not say it.
+    follows: the only checks whose failure can have this effect, of those that its check follows; None: all.
     cases: parameters that make it another problem in a fleet ("xid"); others do not ("seen" of 8 GPUs).
     """
 
@@ -43,6 +44,7 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
     commands: Sequence[str] = ()
     source: str = ""
     cases: Sequence[str] = ()
+    follows: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not _KEY.fullmatch(self.key):

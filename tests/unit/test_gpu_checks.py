@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judged import assert_case, full_text, judged_alone, results
 from msgspec.structs import replace
 
+from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, LostGpu
 from envcheck.facts.kernel import Kernel as KernelFacts
 from envcheck.facts.kernel import KernelEvent
@@ -94,6 +95,39 @@ def test_the_kernels_log_is_evidence_for_a_lost_gpu() -> None:
     lost = LostGpu(index=3, error="GPU is lost", code=15, pci_address=ADDRESSES[VICTIM])
     broken = snapshot(nvml=nvml([], lost=[lost]), kernel=KernelFacts(log=[event]))
     assert text in full_text(judged_alone(broken, "GPU-001"))
+
+
+def error(code: int) -> Unavailable:
+    return Unavailable(unavailable="lost" if code == 15 else "error", detail="words", code=code)
+
+
+OLDER = Unavailable(unavailable="error", detail="Unknown Error (NVML error 999)")
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcomes"),
+    [
+        ({"power_draw_w": error(15)}, {"GPU-001": "fail"}),
+        ({"name": error(999)}, {"GPU-001": "fail"}),
+        ({"name": OLDER}, {"GPU-001": "fail"}),
+        ({"power_draw_w": error(16)}, {"GPU-001": "pass", "GPU-006": "fail"}),
+        ({"uuid": error(16)}, {"GPU-001": "fail"}),
+        ({"power_draw_w": error(14)}, {"GPU-001": "pass", "GPU-032": "fail"}),
+        ({"pcie_gen_max_host": error(999)}, {"GPU-001": "warn"}),
+        ({"temperature_c": OLDER}, {"GPU-001": "warn"}),
+        ({"temperature_c": replace(OLDER, detail="not understood: '?'")}, {"GPU-001": "pass"}),
+        ({"stopped": "nvmlDeviceGetSerial did not come back"}, {"GPU-001": "fail"}),
+    ],
+)
+def test_an_error_is_judged_by_its_code_and_by_the_fact(
+    facts: dict[str, object], outcomes: dict[str, str]
+) -> None:
+    found = results(with_fault(**facts), ["gpu"])
+    assert {code: found[code].outcome for code in outcomes} == outcomes
+    assert all(ADDRESSES[VICTIM] in full_text(found[c]) for c in outcomes if outcomes[c] != "pass")
+    alike = results(machine([gpu(n, **facts) for n in range(8)]), ["gpu"])
+    if "warn" in outcomes.values():
+        assert alike["GPU-001"].outcome == "pass"
 
 
 _VALUES = {

@@ -128,7 +128,7 @@ def test_a_healthy_machine() -> None:
     }
     assert missing == {
         "driver_model", "vgpu_licence", "retired_single_bit", "retired_double_bit", "retired_pending",
-        "drain_and_reset_recommended", "pcie_gen_max_host",
+        "drain_and_reset_recommended", "pcie_gen_max_host", "stopped",
     }  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def test_every_field_of_a_gpu_is_asked_for() -> None:
     named = [name for row in rows for name in row[0].split()]
     assert len(named) == len(set(named))
     # NVML has no function for the first; the index is the position.
-    assert set(Gpu.__struct_fields__) - set(named) == {"pcie_gen_max_host", "index"}
+    assert set(Gpu.__struct_fields__) - set(named) == {"pcie_gen_max_host", "index", "stopped"}
 
 
 def test_a_lost_gpu_is_named_by_what_the_module_lists(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_two_lost_gpus_get_no_guessed_address(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_an_nvml_error_means(number: int, expected: str) -> None:
     gpu = first(code(number, "*"))
-    for name in set(Gpu.__struct_fields__) - {"index", "pcie_gen_max_host"}:
+    for name in set(Gpu.__struct_fields__) - {"index", "pcie_gen_max_host", "stopped"}:
         assert reason(getattr(gpu, name)) == expected, name
     if expected == "error":
         assert f"NVML error {number}" in gpu.name.detail  # type: ignore[union-attr]

@@ -87,7 +87,7 @@ def test_a_full_document_fills_every_field_that_it_can() -> None:
         "compute_capability", "nvlinks",  # never in -q
         "vgpu_licence",  # of vGPUs only
         "reset_required", "drain_and_reset_recommended",  # replaced by the recovery action
-        "gsp_enabled", "inforom_valid",  # NVML's alone
+        "gsp_enabled", "inforom_valid", "stopped",  # NVML's alone
         "serial",  # taken out by whoever sent it
         # relative to T.Limit since Ada
         "temperature_slowdown_c", "temperature_shutdown_c", "memory_temperature_max_c",

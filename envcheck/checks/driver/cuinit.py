@@ -15,7 +15,21 @@ from .error_codes import CUDA, causes
 from .hang import silent
 
 _SENTENCE = "cuInit fails with {code} ({name}): {meaning}; no framework can use a GPU."
-_CODES = causes(CUDA, "CUDA does not start", _SENTENCE)
+# What no device node and no module that is missing can cause: these codes name their own reason.
+_PATHS = ("DRV-005", "DRV-009", "ENV-002", "ENV-009")  # which libcuda is loaded
+_CODES = causes(
+    CUDA,
+    "CUDA does not start",
+    _SENTENCE,
+    {
+        "fabric-not-ready": (*NO_GPUS, "KRN-011", "GPU-001", "GPU-011", "GPU-012"),
+        "driver-library-mismatch": (*NO_GPUS, *_PATHS),
+        "compat-not-supported": (*NO_GPUS, *_PATHS),
+        "driver-too-old": (*NO_GPUS, *_PATHS),
+        "stub-library": (*NO_GPUS, *_PATHS),
+        "mps-unavailable": NO_GPUS,
+    },
+)
 _NODE_LOST = fail(
     "container-lost-device-node",
     "CUDA does not start",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...data import table
@@ -17,10 +18,10 @@ class ErrorCode(NamedTuple):
     commands: tuple[str, ...] = ()
     key: str = "other-error"
 
-    def cause(self, headline: str, sentence: str) -> Cause:
+    def cause(self, headline: str, sentence: str, follows: Sequence[str] | None = None) -> Cause:
         """sentence: a template with {meaning}; its other parameters are the finding's."""
         worded = sentence.replace("{meaning}", self.meaning)
-        return fail(self.key, headline, worded, self.remedy, *self.commands)
+        return fail(self.key, headline, worded, self.remedy, *self.commands, follows=follows)
 
 
 def _codes(of: str) -> dict[int, ErrorCode]:
@@ -41,6 +42,14 @@ NVML, CUDA = _codes("nvml"), _codes("cuda")
 NVIDIA_SMI = NVML | _codes("nvidia-smi")
 
 
-def causes(codes: dict[int, ErrorCode], headline: str, sentence: str) -> dict[str, Cause]:
-    """{key: the cause that these codes share}"""
-    return {code.key: code.cause(headline, sentence) for code in codes.values()}
+def causes(
+    codes: dict[int, ErrorCode],
+    headline: str,
+    sentence: str,
+    follows: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Cause]:
+    """{key: the cause that these codes share}; follows: {key: the checks that alone explain it}"""
+    explained = follows or {}
+    return {
+        code.key: code.cause(headline, sentence, explained.get(code.key)) for code in codes.values()
+    }

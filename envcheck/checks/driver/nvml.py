@@ -12,13 +12,19 @@ from ..driver_state import (
     device_node,
     driver_libraries,
 )
+from ..gpus import error_code
 from ..reading import Nvml, SnapshotView, facts_of, facts_or, known, need
-from ..verdicts import Passed, Verdict, Verdicts, check, fail
+from ..verdicts import Passed, Remedy, Verdict, Verdicts, check, fail
 from .error_codes import NVML, causes
 from .hang import died, silent, stuck_in
 
 _CODES = causes(
     NVML, "NVML does not answer", "NVML does not start: {meaning}; no tool can see the GPUs."
+)
+_NO_LIST = fail(
+    "gpus-not-listed",
+    "NVML does not list the GPUs",
+    "NVML starts and cannot count the GPUs (error {code}): {meaning}; no tool can see them.",
 )
 _LOST = fail(
     "container-lost-gpus",
@@ -53,7 +59,7 @@ _SILENT = _CRASHES.variant(
 @check(
     "DRV-001",
     title="NVML answers",
-    causes=[*_CODES.values(), _LOST, _HANGS, _CRASHES, _SILENT],
+    causes=[*_CODES.values(), _NO_LIST, _LOST, _HANGS, _CRASHES, _SILENT],
     about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver. Where it"
     " does not start, no tool can list a GPU, and CUDA usually does not start either.",
     sources=["nvml.h, nvmlReturn_t; nvidia-container-toolkit#33, #48, #1227"],
@@ -70,7 +76,12 @@ def nvml_answers(view: SnapshotView) -> Verdicts:
         return
     nvml = facts_of(probe, "NVML")
     code = need(nvml.init_code, "NVML's answer")
-    if code == 0:
+    if code == 0 and (trouble := error_code(nvml.gpu_count)) is not None:
+        row = NVML.get(trouble, NVML[999])
+        advice = Remedy(row.remedy, list(row.commands))
+        evidence = [view.evidence("machine.nvml.gpu_count")]
+        yield _NO_LIST.found((), evidence, advice=advice, code=trouble, meaning=row.meaning)
+    elif code == 0:
         count, version = known(nvml.gpu_count), known(nvml.driver_version)
         gpus = "" if count is None else f", {count} GPU{'' if count == 1 else 's'}"
         yield Passed(f"driver {version or 'of unknown version'}{gpus}")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from ..driver_state import REPORT
-from ..gpus import errors_of, found, gpu_check
+from ..gpus import CORRUPTED_INFOROM, errors_of, found, gpu_check
 from ..reading import Gpu, SnapshotView, known, need
 from ..verdicts import Passed, Verdicts, fail, warn
 
-_CORRUPTED = re.compile("corrupted inforom", re.IGNORECASE)
 _LOWERED = 0.99  # of the default limit: rounding and the driver's own steps take less than the rest
 
 CORRUPT = fail(
@@ -31,7 +28,7 @@ CORRUPT = fail(
     sources=["nvml.h, nvmlDeviceValidateInforom, NVML_ERROR_CORRUPTED_INFOROM"],
 )
 def inforom_is_whole(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    corrupt = errors_of(gpu, _CORRUPTED)
+    corrupt = [name for name, code in errors_of(gpu).items() if code == CORRUPTED_INFOROM]
     if known(gpu.inforom_valid) is False or corrupt:
         yield found(view, CORRUPT, gpu, " ".join(corrupt[:3]) or "inforom_valid")
         return

@@ -10,7 +10,19 @@ from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import NO_GPUS, REBOOT, REPORT, container
 from ..gpus import found
 from ..reading import Gpu, Kernel, Nvml, SnapshotView, facts_or, known
-from ..verdicts import Evidence, Finding, Params, Passed, Remedy, Verdicts, check, fail, warn, word
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Params,
+    Passed,
+    Remedy,
+    Verdicts,
+    check,
+    fail,
+    warn,
+    word,
+)
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
@@ -31,14 +43,29 @@ LOST = fail(
 ONLY_ERRORS = fail(
     "gpu-answers-with-errors",
     "is lost",
-    "The GPU is still listed and answers with errors alone: it is lost, and what runs on it hangs or dies.",
+    "The GPU is still listed, and the driver answers with errors for it ({errors}): it is lost, and what runs"
+    " on it hangs or dies.",
+)
+STOPPED = fail(
+    "gpu-stops-answering",
+    "is stuck",
+    "{stopped}: the GPU hangs, and so will nvidia-smi, monitoring, and what runs on it.",
+)
+SOME_ERRORS = warn(
+    "gpu-answers-some-with-errors",
+    "has facts that the driver cannot read",
+    "The driver answers with errors for this GPU ({errors}) and not for its peers: a sensor, its firmware or"
+    " its connection may be failing.",
+    f"See what the kernel's log says about it. {gpus.RESET} If it stays so, have the board diagnosed.",
+    _KERNEL_LOG,
+    *gpus.RESETS,
 )
 
 
 @check(
     "GPU-001",
     title="No GPU is lost",
-    causes=(CLOSED, LOST, ONLY_ERRORS),
+    causes=(CLOSED, LOST, ONLY_ERRORS, STOPPED, SOME_ERRORS),
     about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted but does not"
     " answer.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
@@ -97,14 +124,50 @@ def _log_evidence(view: SnapshotView, address: str | None) -> list[Evidence]:
 
 
 def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
-    errors = gpus.troubled(gpu)
-    if not gpus.is_lost(gpu):
-        yield Passed("every GPU answers")
+    errors, address = gpus.errors_of(gpu), known(gpu.pci_address)
+    log, stopped = _log_evidence(view, address), known(gpu.stopped)
+    if stopped is not None:
+        advice = _bring_back(view, address)
+        yield found(view, STOPPED, gpu, "stopped", evidence=log, advice=advice, stopped=stopped)
+    elif gpus.is_lost(gpu):
+        vital = {name: code for name, code in errors.items() if name in gpus.VITAL}
+        shown = vital or {name: code for name, code in errors.items() if code == gpus.LOST}
+        advice = _bring_back(view, address)
+        if gpus.RESET_REQUIRED in shown.values():
+            advice = gpus.reset(gpu, "The driver asks for a reset.")
+        yield _with_errors(view, ONLY_ERRORS, gpu, shown, log, advice)
+    elif own := _own_errors(view, gpu, errors):
+        yield _with_errors(view, SOME_ERRORS, gpu, own, log, None)
     else:
-        address = known(gpu.pci_address)
-        fields = " ".join([name for name in errors if name in gpus.VITAL][:3] or errors[:1])
-        log, advice = _log_evidence(view, address), _bring_back(view, address)
-        yield found(view, ONLY_ERRORS, gpu, fields, evidence=log, advice=advice)
+        yield Passed("every GPU answers")
+
+
+def _own_errors(view: SnapshotView, gpu: Gpu, errors: dict[str, int]) -> dict[str, int]:
+    """Those that no other check judges and no other GPU shares: what many share is the platform's."""
+    others = [gpus.errors_of(one) for one in view.gpus if one is not gpu]
+    return {
+        name: code
+        for name, code in errors.items()
+        if code not in (gpus.CORRUPTED_INFOROM, gpus.RESET_REQUIRED)
+        and others
+        and not any(other.get(name) == code for other in others)
+    }
+
+
+def _with_errors(
+    view: SnapshotView,
+    cause: Cause,
+    gpu: Gpu,
+    errors: dict[str, int],
+    log: list[Evidence],
+    advice: Remedy | None,
+) -> Finding:
+    names = (
+        f"{NVML[code].name} ({code})" if code in NVML else str(code) for code in errors.values()
+    )
+    fields = " ".join(list(errors)[:3])
+    words = ", ".join(dict.fromkeys(names))
+    return found(view, cause, gpu, fields, evidence=log, advice=advice, errors=words)
 
 
 RECOVERY = fail(
@@ -125,8 +188,11 @@ RECOVERY = fail(
 )
 def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     action, fields = known(gpu.recovery_action), "recovery_action"
+    asking = [name for name, code in gpus.errors_of(gpu).items() if code == gpus.RESET_REQUIRED]
     if action is None and (known(gpu.reset_required) or known(gpu.drain_and_reset_recommended)):
         action, fields = "Reset", "reset_required drain_and_reset_recommended"
+    elif asking and (action or "None") == "None":
+        action, fields = "Reset", " ".join(asking[:3])
     if action is not None and action.strip().lower() not in ("none", "n/a", ""):
         advice = gpus.recovery(action, known(gpu.pci_address))
         yield found(view, RECOVERY, gpu, fields, advice=advice, action=action)

@@ -255,7 +255,8 @@ def cut_short(gpu, failure):
     missing = [names for names in _FIELDS if names[0] not in gpu]
     if missing:
         call = SOURCES["gpus." + missing[0][0]]
-        why = unavailable(failure["unavailable"], "%s %s" % (call, failure["detail"]))
+        gpu["stopped"] = "%s %s" % (call, failure["detail"])
+        why = unavailable(failure["unavailable"], gpu["stopped"])
         after = unavailable("not-collected", "not asked after %s" % call)
         for names in missing:
             gpu.update((name, why if names is missing[0] else after) for name in names)

@@ -118,7 +118,8 @@ def _put_gpus(facts, answers, context):
         if "lost" in told:
             lost.append({"index": index, "error": told["lost"], "code": told["code"]})
         elif "index" in told or not answer.tried:
-            gpus.append(gpu.cut_short(dict(told, index=index), failure) if failure else told)
+            begun = failure is not None and answer.tried
+            gpus.append(gpu.cut_short(told, failure) if begun else dict(told, index=index))
         else:
             words = "nvmlDeviceGetHandleByIndex %s" % failure["detail"]
             code = _TIMEOUT if failure["unavailable"] == "timeout" else 999
