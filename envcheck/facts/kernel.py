@@ -88,6 +88,8 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
         "pcie",  # of any device on the bus
         "iommu",  # of any device on the bus
         "machine-check",
+        "stuck",  # the driver's watchdog, a hung task or lockup of a program of the driver's
+        "oops",  # the kernel stopped inside the driver's module
     ]
     text: str
     xid: Maybe[int] = NOT_COLLECTED  # of an SXid: its code

@@ -6,11 +6,13 @@ from typing import Any
 
 import h100
 import pytest
+from build import snapshot
 from judged import results
 
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.linux import gpu_events
 from envcheck.facts.base import Unavailable
+from envcheck.facts.gpu import Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import KernelEvent
 from envcheck.facts.pci import Pci
@@ -83,8 +85,53 @@ def test_a_gpu_that_does_not_say_what_it_needs_fails() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "key", "answers"),
+    [
+        (f"NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x62:0x1a:2631)", "gpu-not-started", ""),
+        ("NVRM: rm_init_adapter failed for device bearing minor number 0", "gpu-not-started", ""),
+        ("NVRM: Can't find an IRQ for your NVIDIA card!", "no-interrupt", ""),
+        (f"NVRM: GPU {ADDRESS} is already bound to nouveau.", "held-by-other-driver", ""),
+        (f"pci {ADDRESS}: BAR 1: no space for [mem size 0x10000000 64bit pref]", "no-room-for-bar", ""),
+        (f"pci {ADDRESS}: BAR 1 [mem size 0x1000 64bit pref]: can't assign; no space", "no-room-for-bar", ""),
+        ("NVRM: GSP_FW init failed", "gsp-not-started", ""),
+        ("NVRM: GspRmControl failed: NV_ERR_TIMEOUT", "gsp-not-started", ""),
+        ("NVRM: watchdog found GPU 0 stuck", "gpu-stuck", "fail"),
+        ("RIP: 0010:_nv012345rm+0x12/0x50 [nvidia]", "kernel-stopped-in-driver", "warn"),
+        ("INFO: task nvidia-smi:1234 blocked for more than 120 seconds.", "driver-call-hangs", "warn"),
+        ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [nvidia-smi:1234]", "driver-call-hangs", "warn"),
+        ("NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
+         "nvlink-not-found", ""),
+        ("NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!",
+         "nvlink-not-found", ""),
+    ],
+)  # fmt: skip
+def test_a_line_by_what_it_says_and_by_whether_the_driver_lists_the_gpu(
+    line: str, key: str, answers: str
+) -> None:
+    """On a machine with one GPU, which a line without an address is about."""
+    gpu = h100.pci_device(ADDRESS)
+    kernel = h100.kernel(release="6.8.0-45-generic", log=log(LOADED, f"[ 99.0] {line}"))
+    common: Any = {"host": BARE, "pci": Pci(devices=[gpu]), "kernel": kernel}
+    found = [
+        finding
+        for result in results(snapshot(**common, nvml=Nvml(init_code=9)), ("kernel",)).values()
+        for finding in result.findings
+        if finding.cause.key.startswith(key)
+    ]
+    (finding,) = found
+    assert ADDRESS in finding.subject and finding.remedy is not None and finding.remedy.commands
+    works = h100.machine([h100.gpu(h100.VICTIM)], **common)
+    levels = [one.level for r in results(works, ("kernel",)).values() for one in r.findings]
+    assert levels == ([answers] if answers else [])
+
+
+@pytest.mark.parametrize(
     "line",
     [
+        "INFO: task python3:1234 blocked for more than 120 seconds.",
+        "RIP: 0010:amdgpu_device_init+0x12/0x50 [amdgpu]",
+        "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [kworker/1:1]",
+        "pci 0000:05:00.0: BAR 6: no space for [mem size 0x00080000 pref]",
         "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
         "NVRM: Persistence mode is deprecated and will be removed in a future release.",
         "nvidia-modeset: ERROR: GPU:0: Failed to query display engine channel state",

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import re
 
-from ..driver_state import NO_DRIVER, REPORT
+from ...data.kernel import KernelLine, kernel_lines
+from ..driver_state import NO_DRIVER
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
 from ..reading import KernelEvent, SnapshotView, known, need
 from ..verdicts import Finding, Params, Passed, Verdicts, check, fail, warn
-from .events import address_of_event, gpu_at, reset_commands, since_driver_load, subjects_at
+from .events import (
+    address_of_event,
+    gpu_at,
+    line_cause,
+    line_commands,
+    reset_commands,
+    since_driver_load,
+    subjects_at,
+)
 
 _MISMATCH = re.compile(
     r"API mismatch: the client (?:\S{1,40} )?has the version (?P<client>\d[\d.]{2,20}\d)"
-)
-GSP = fail(
-    "gsp-not-started",
-    "does not start its firmware (GSP)",
-    "The firmware that the driver loads into the GPU (GSP) does not come up: nothing can use it.",
-    "Power the machine off and on; if that does not help, install another driver version (newer first).",
-    REPORT,
-    "sudo poweroff",
-)
-UVM = fail(
-    "uvm-stopped",
-    "unified memory (nvidia-uvm) has stopped",
-    "Unified memory (the module nvidia-uvm) has stopped for good after an error: no CUDA program starts until"
-    " the module is loaded again.",
-    "Stop every CUDA program and load the module again, or reboot; the log says what came before it.",
-    "sudo fuser -v /dev/nvidia-uvm",
-    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
 )
 MISMATCH = warn(
     "program-with-other-libraries",
@@ -51,37 +43,62 @@ RESET_BEFORE = RESET.variant(
     sentence="The driver said that this GPU has to be reset, and does not ask for it any more: look whether"
     " programs on it work.",
 )
-_OF_A_GPU = {"reset-required": RESET, "gsp": GSP}
+_LINES = {row: line_cause(row) for row in kernel_lines("KRN-014")}
+_CAUSES = dict.fromkeys(cause for both in _LINES.values() for cause in both if cause is not None)
 
 
 @check(
     "KRN-014",
     title="The driver logs no errors besides Xids",
-    causes=[GSP, RESET, RESET_BEFORE, UVM, MISMATCH],
+    causes=[
+        *_CAUSES,
+        RESET,
+        RESET_BEFORE,
+        MISMATCH,
+    ],
     about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory"
-    " has stopped, an NVLink is not trained, or a program uses another driver's libraries.",
+    " has stopped, the kernel stopped in the driver's module, or a program uses another driver's libraries.",
     sources=["scitix/sichek#51; NVIDIA/DCGM#134; NVIDIA/open-gpu-kernel-modules#1230"],
     follows=(*NO_DRIVER, "PCI-004", "KRN-008", "KRN-013", "DRV-002", "GPU-001", "GPU-006"),
 )
 def no_other_errors(view: SnapshotView) -> Verdicts:
     events = since_driver_load(need(kernel_facts(view).log, "the kernel log"))
-    lines: dict[tuple[str, str | None], list[KernelEvent]] = {}
+    lines: dict[tuple[KernelLine | str, str | None], list[KernelEvent]] = {}
     for event in events:
-        kind: str = "mismatch" if _MISMATCH.search(event.text) else event.kind
-        address = address_of_event(view, event, events) if kind in _OF_A_GPU else None
-        lines.setdefault((kind, address), []).append(event)
-    for (kind, address), logged in lines.items():
-        if found := _judge(view, kind, address, logged):
+        row: KernelLine | str | None = next(
+            (one for one in _LINES if one.fits(event.kind, event.text)), None
+        )
+        if row is None:
+            row = "mismatch" if _MISMATCH.search(event.text) else event.kind
+        address = address_of_event(view, event, events) if row != "mismatch" else None
+        lines.setdefault((row, address), []).append(event)
+    for (row, address), logged in lines.items():
+        if isinstance(row, KernelLine):
+            found = _line(view, row, address, logged)
+        else:
+            found = _judge(view, row, address, logged)
+        if found:
             yield found
     yield Passed("none since the driver was loaded")
+
+
+def _line(
+    view: SnapshotView, row: KernelLine, address: str | None, events: list[KernelEvent]
+) -> Finding | None:
+    listed = listed_gpus(view)
+    answers = address in listed if address else bool(listed)
+    cause = _LINES[row][answers]
+    if cause is None:
+        return None
+    evidence = [event_evidence(view, event) for event in events[-2:]]
+    commands = line_commands(view, row, address)
+    return cause.found(subjects_at(view, address), evidence, commands=commands)
 
 
 def _judge(
     view: SnapshotView, kind: str, address: str | None, events: list[KernelEvent]
 ) -> Finding | None:
     evidence = [event_evidence(view, event) for event in events[-2:]]
-    if kind == "uvm":
-        return UVM.found(evidence=evidence)
     if kind == "mismatch":
         client = _MISMATCH.search(events[-1].text)
         module = known(kernel_facts(view).driver_version)
@@ -89,10 +106,8 @@ def _judge(
             return None
         params: Params = {"client": client["client"], "module": module or "another"}
         return MISMATCH.found(evidence=evidence, **params)
-    gpu, listed = gpu_at(view, address), listed_gpus(view)
-    if kind == "gsp" and not (address in listed or (address is None and listed)):
-        return GSP.found(subjects_at(view, address), evidence)
     if kind == "reset-required":
+        gpu = gpu_at(view, address)
         over = gpu is not None and known(gpu.recovery_action) == "None"
         commands = None if over else reset_commands("reset", address)
         cause = RESET_BEFORE if over else RESET

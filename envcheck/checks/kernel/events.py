@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from ..driver_state import HOLDERS, REBOOT, REPORT
-from ..reading import CannotJudge, Gpu, KernelEvent, SnapshotView, known
-from ..verdicts import Subject, about_device_at, about_gpu, word
+from ...data.kernel import KernelLine
+from ..driver_state import HOLDERS, NVRM_LOG, REBOOT, REPORT
+from ..nvidia_devices import pci_gpus
+from ..reading import CannotJudge, Gpu, KernelEvent, PciDevice, SnapshotView, known
+from ..system_commands import on_system
+from ..verdicts import Cause, Subject, about_device_at, about_gpu, word
 
 _NEAR = 5.0  # seconds: lines that belong together
+_MINOR = re.compile(r"(?:minor number|watchdog found GPU) (\d{1,3})\b")
 _DRIVERS = ("xid", "nvrm", "gsp", "reset-required", "gpu-lost", "fallen-off-bus", "nvlink")
 
 
@@ -41,17 +46,58 @@ def address_of_event(
     } - {None}
     if near:
         return near.pop() if len(near) == 1 else None
+    minor = _MINOR.search(event.text)
     try:
-        addresses = [known(gpu.pci_address) for gpu in view.gpus]
+        gpus = {known(gpu.pci_address): known(gpu.minor_number) for gpu in view.gpus}
     except CannotJudge:
-        return None
-    return addresses[0] if len(addresses) == 1 else None
+        gpus = {}
+    numbered = [address for address, number in gpus.items() if minor and str(number) == minor[1]]
+    if not gpus:
+        gpus = dict.fromkeys(one.address for one in known_gpus(view))
+    return next(iter(numbered or (gpus if len(gpus) == 1 else ())), None)
+
+
+def known_gpus(view: SnapshotView) -> list[PciDevice]:
+    """The GPUs on the bus; none where nobody could look."""
+    try:
+        return pci_gpus(view)
+    except CannotJudge:
+        return []
 
 
 def since_driver_load(events: Sequence[KernelEvent]) -> list[KernelEvent]:
     """The events since the module was last loaded, which starts every GPU anew."""
     loads = [place for place, event in enumerate(events) if event.kind == "driver-load"]
     return list(events[loads[-1] + 1 :]) if loads else list(events)
+
+
+def line_cause(row: KernelLine) -> tuple[Cause, Cause | None]:
+    """The causes of a line: of a GPU that the driver does not list, and of one that it lists."""
+    texts = (row.headline, row.sentence, row.remedy)
+    cause = Cause(row.key, row.severity, *texts, source=row.source)
+    if row.listed in ("", row.severity):
+        return cause, cause if row.listed else None
+    return cause, cause.variant(f"{row.key}-listed", severity=row.listed)
+
+
+def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> list[str]:
+    """A row's commands as they are on this machine."""
+    made = {
+        "@report": [REPORT],
+        "@holders": [HOLDERS],
+        "@log": [NVRM_LOG],
+        "@reset": reset_commands("reset", address)[-1:],
+        "@reboot": [REBOOT],
+        "@off": ["sudo poweroff"],
+    }
+    commands: list[str] = []
+    for step in row.commands:
+        what, _, rest = step.partition(" ")
+        if what == "@boot-options":
+            commands += on_system(view, "boot-options", options=rest)
+        else:
+            commands += made.get(step, [step])
+    return commands
 
 
 def reset_commands(action: str, address: str | None) -> list[str]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 
-from ...data.kernel import flavour_for
+from ...data.kernel import flavour_for, kernel_lines
 from ..driver_on_disk import installed_version
-from ..driver_state import NVRM_LOG, REBOOT, REPORT
-from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
+from ..driver_state import REBOOT, REPORT
+from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus
 from ..on_the_bus import NVIDIA_DEVICES
-from ..reading import CannotJudge, KernelEvent, SnapshotView, known, need
+from ..reading import KernelEvent, SnapshotView, known, need
 from ..system_commands import on_system
 from ..verdicts import Finding, Passed, Verdicts, about_device_at, check, fail, word
-from .events import address_of_event, subjects_at
+from .events import address_of_event, known_gpus, line_cause, line_commands, subjects_at
 
-_BAD_REGION = "PCI I/O region"
-_COULD_NOT_START = re.compile(rf"RmInitAdapter failed|{_BAD_REGION}|probe (of|with driver)")
 _NOT_SUPPORTED = re.compile(r"Legacy drivers|not supported by the (?:\d[\d.]{2,20} )?NVIDIA")
 _RELEASE = re.compile(r"(?:supported by the (?:NVIDIA )?|[Tt]he )(\d{2,4}\.\d[\d.]{0,10}\d)\b")
 _LEGACY_BRANCH = re.compile(r"NVIDIA (\d{2,3}\.[\dx.]{1,10}) Legacy")
@@ -24,13 +22,6 @@ _BEFORE_TURING = "proprietary"
 
 _HEADLINE = "was not started by the driver"
 _CANNOT_START = "The driver could not start this GPU"
-NO_ROOM = fail(
-    "no-room-for-bar",
-    _HEADLINE,
-    f"{_CANNOT_START}, since the firmware has given it no room for its memory: nothing can use it.",
-    "Switch on 'Above 4G decoding' (64-bit BARs) in the firmware; in a virtual machine, give it 64-bit"
-    " memory space for devices; else boot with pci=realloc.",
-)
 FIRMWARE = fail(
     "gsp-not-started",
     f"{_HEADLINE} (GSP)",
@@ -38,15 +29,7 @@ FIRMWARE = fail(
     "Power the machine off and on, since a reboot does not clear a failed start; if that does not help,"
     " install another version of the driver (newer first), and update the machine's firmware.",
 )
-NOT_STARTED = fail(
-    "gpu-not-started",
-    _HEADLINE,
-    f"{_CANNOT_START}, and says so: nothing can use it.",
-    "Power the machine off and on; if that does not help, try another driver, then another slot.",
-    NVRM_LOG,
-    REPORT,
-    "sudo poweroff",
-)
+_LINES = {row: line_cause(row)[0] for row in kernel_lines("KRN-013")}
 
 
 UNSUPPORTED = fail(
@@ -63,7 +46,7 @@ TOO_OLD = UNSUPPORTED.variant("driver-too-old-for-gpu")
 @check(
     "KRN-013",
     title="The driver started every GPU",
-    causes=[NO_ROOM, FIRMWARE, NOT_STARTED, LEGACY, TOO_OLD, UNSUPPORTED],
+    causes=[*_LINES.values(), FIRMWARE, LEGACY, TOO_OLD, UNSUPPORTED],
     about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, it has no"
     " room for its memory (BAR1 is 0M), or this release of the driver does not know it.",
     sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
@@ -71,13 +54,18 @@ TOO_OLD = UNSUPPORTED.variant("driver-too-old-for-gpu")
 )
 def every_gpu_started(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
-    healthy = {*listed_gpus(view), *_held(view)}
+    healthy = {*listed_gpus(view)}
+    healthy |= {gpu.address for gpu in known_gpus(view) if held_for_guests(gpu)}
     failed: dict[str, list[KernelEvent]] = {}
     for event in events:
+        row = next((one for one in _LINES if one.fits(event.kind, event.text)), None)
         address = known(event.pci_address) or ""
+        if row is not None and not address:
+            address = address_of_event(view, event, events) or ""
         unknown = _NOT_SUPPORTED.search(event.text) and not (healthy and not address)
-        logged = unknown or (address and _COULD_NOT_START.search(event.text))
-        if event.kind == "nvrm" and logged and address not in healthy:
+        on_bus = event.kind != "pcie" or address in {gpu.address for gpu in known_gpus(view)}
+        logged = unknown or (row is not None and address and on_bus)
+        if event.kind in ("nvrm", "pcie") and logged and address not in healthy:
             failed.setdefault(address, []).append(event)
     for address, lines in failed.items():
         unsupported = [event for event in lines if _NOT_SUPPORTED.search(event.text)]
@@ -87,13 +75,6 @@ def every_gpu_started(view: SnapshotView) -> Verdicts:
             yield _not_started(view, address, lines, events)
     if not failed:
         yield Passed("no failure since boot")
-
-
-def _held(view: SnapshotView) -> set[str]:
-    try:
-        return {gpu.address for gpu in pci_gpus(view) if held_for_guests(gpu)}
-    except CannotJudge:
-        return set()
 
 
 def _not_supported(view: SnapshotView, address: str, event: KernelEvent) -> Finding:
@@ -130,10 +111,12 @@ def _not_started(
         for event in events
         if event.kind == "gsp" and address_of_event(view, event, events) in (address, None)
     ]
-    cause, shown, commands = NOT_STARTED, lines[-3:], None
-    if any(_BAD_REGION in event.text for event in lines):
-        cause, commands = NO_ROOM, [f"cat /sys/bus/pci/devices/{word(address)}/resource"]
-    elif firmware:
+    # The table's order is by how much a line explains: that the GPU was not started comes last.
+    row = next(row for row in _LINES if any(row.fits(one.kind, one.text) for one in lines))
+    cause, shown, commands = _LINES[row], lines[-3:], line_commands(view, row, address)
+    if row.key == "no-room-for-bar":
+        commands.insert(0, f"cat /sys/bus/pci/devices/{word(address)}/resource")
+    if row.key == "gpu-not-started" and firmware:
         cause, shown = FIRMWARE, [*firmware[-2:], *lines[-1:]]
         log = "sudo dmesg | grep -iE 'nvrm|gsp|xid'"
         commands = [log, *on_system(view, "update-driver"), REPORT, "sudo poweroff"]

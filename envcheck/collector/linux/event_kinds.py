@@ -30,7 +30,8 @@ KINDS = (
         "nvrm",
         "NVRM:",
         re.compile(
-            r"RmInitAdapter failed|API mismatch|PCI I/O region assigned to your NVIDIA device"
+            r"(?:RmInitAdapter|rm_init_adapter) failed|Can't find an IRQ|already bound to"
+            r"|API mismatch|PCI I/O region assigned to your NVIDIA device"
             r"|requires use of the NVIDIA open kernel modules|not supported by open nvidia\.ko"
             r"|not supported by the (?:\d[\d.]{2,20} )?NVIDIA|Legacy drivers"
             r"|No NVIDIA (?:GPU|devices|graphics adapter)"
@@ -46,7 +47,8 @@ KINDS = (
         "gsp",
         "NVRM:",
         re.compile(
-            r"Cannot initialize GSP|WPR2 already up|(?:[Ff]ailed|[Uu]nable) to [a-z -]{2,40} GSP"
+            r"Cannot initialize GSP|GSP_FW init failed|GspRmControl failed"
+            r"|WPR2 already up|(?:[Ff]ailed|[Uu]nable) to [a-z -]{2,40} GSP"
             r"|gsp_\w{1,30}\.bin failed|GSP[\w -]{0,40} (?:failed to|did not|has failed|heartbeat)"
         ),
     ),
@@ -69,8 +71,21 @@ KINDS = (
         "nvlink",
         "NVRM:",
         re.compile(
-            r"[Ff]ailed to train|[Tt]raining (?:has )?failed|[Ll]ink training (?:error|failure|timed out)"
+            r"(?i)postRxDet\w{0,20}Link.{0,60}failed|failed to update Rx Detect Link mask"
+            r"|failed to train|training (?:has )?failed|link training (?:error|failure|timed out)"
         ),
+    ),
+    ("stuck", "NVRM:", re.compile(r"watchdog found GPU \d+ stuck")),
+    ("oops", "RIP: ", re.compile(r"^\w{1,8}:[\w.+/]{1,120} \[nvidia(?:_\w{1,20})?\]")),
+    (
+        "stuck",
+        "INFO: task ",
+        re.compile(r"^(?:nvidia|nv_queue)[\w-]{0,30}:\d+ blocked for more than"),
+    ),
+    (
+        "stuck",
+        "soft lockup - CPU#",
+        re.compile(r"stuck for \d+s! \[(?:irq/\d+-)?(?:nvidia|nv_queue)"),
     ),
     ("uvm", "nvidia-uvm", re.compile(r"global fatal error")),
     (
@@ -84,6 +99,7 @@ KINDS = (
         "",
         re.compile(
             r"^[\w-]{1,40} [0-9a-f:]{7,13}\.[0-7]: (?:AER: |PCIe Bus Error: |DPC: "
+            r"|BAR \d[: ].{0,80}no space"
             r"|pciehp: Slot\([\w-]{1,20}\): Link Down|(?:Unable|Refused) to change power state)"
         ),
     ),
@@ -105,7 +121,7 @@ KERNELS_OWN = ("pcie", "iommu")  # what the kernel writes, not the driver: these
 # Most lines of a log have none of these words: they are not looked at any further.
 WORDS = re.compile(
     rb"NVRM|nvidia|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down|nv_mem|change power"
-    rb" state|DMAR: \[|IO_PAGE_FAULT|Hardware Error"
+    rb" state|no space|RIP: |blocked for more than|soft lockup|DMAR: \[|IO_PAGE_FAULT|Hardware Error"
 )
 
 
