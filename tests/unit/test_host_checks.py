@@ -140,4 +140,4 @@ def test_open_files() -> None:
 def test_an_older_glibc_names_what_fits() -> None:
     result = judge("HOST-003", replace(DEBIAN, glibc="2.17"))
     assert result.outcome == "pass" and "TensorFlow 2.20.0 is the newest" in result.detail
-    assert judge("HOST-003", replace(DEBIAN, glibc="2.12")).outcome == "warn"
+    assert judge("HOST-003", replace(DEBIAN, glibc="2.12")).outcome == "fail"

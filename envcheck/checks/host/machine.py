@@ -99,7 +99,7 @@ MUSL = fail(
     "The C library is musl, and every GPU build of TensorFlow needs glibc: no wheel installs here.",
     "Use a distribution with glibc (Debian, Ubuntu, Rocky), or an image of one.",
 )
-TOO_OLD_GLIBC = warn(
+TOO_OLD_GLIBC = fail(
     "glibc-too-old",
     "the C library is too old",
     "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in"
