@@ -145,10 +145,38 @@ class LibraryFile(Facts, frozen=True, kw_only=True):
     path: str
 
 
+class WantedLibrary(Facts, frozen=True, kw_only=True):
+    """A library that a file asks for, and where the loader's search for it ends."""
+
+    soname: str
+    how: Literal["needed", "named"]  # linked to it; or its name is among the file's constants
+    path: Maybe[str] = NOT_COLLECTED  # absent where it is found nowhere
+    # "environment": where the loader does not look, so that another package has to load it first
+    origin: Maybe[Literal["rpath", "LD_LIBRARY_PATH", "ld.so.cache", "system", "environment"]] = (
+        NOT_COLLECTED
+    )
+    instead: list[str] = []  # the same library's files of other versions, where it is absent
+
+
+class LinkedFile(Facts, frozen=True, kw_only=True):
+    """A file of the environment that asks for a library of NVIDIA's or a framework's."""
+
+    path: str
+    distribution: Maybe[str] = (
+        NOT_COLLECTED  # whose RECORD holds the file, or whose folder it is in
+    )
+    distribution_version: Maybe[str] = NOT_COLLECTED
+    built_here: Maybe[bool] = NOT_COLLECTED  # not from a wheel that is made for many machines
+    wants: list[WantedLibrary] = []
+    undefined: list[str] = []  # the first symbols of a framework that none of its libraries defines
+
+
 class Loader(Facts, frozen=True, kw_only=True):
     ld_library_path: list[str] = []
     libraries: list[Library] = []  # how: "dlopen" and "wheel"
     aside: list[LibraryFile] = []  # in the conda environment and in toolkits
+    on_path: list[LibraryFile] = []  # the CUDA runtimes in the directories of LD_LIBRARY_PATH
+    linked: Maybe[list[LinkedFile]] = NOT_COLLECTED  # without the frameworks' and NVIDIA's own
 
 
 class FrameworkGpu(Facts, frozen=True, kw_only=True):

@@ -75,7 +75,7 @@ def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
         wheels = [f"nvidia-{part}-cu11{pins.get(part, '')}" for part in parts]
         folders = [f"{site}/nvidia/{part.replace('-', '_')}/lib" for part in parts]
         text += " Install them, and put their directories there."
-        return Remedy(text, [pip_install(view, *wheels), _onto_path(folders)])
+        return Remedy(text, [pip_install(view, *wheels), onto_path(folders)])
     commands = on_system(view, "cuda-libraries", dashed=minor.replace(".", "-")) if minor else []
     text += f" Install that CUDA beside any other{f', with cuDNN {cudnn}' if cudnn else ''}"
     fits = newest_build(view, "tensorflow", capabilities(view))
@@ -87,7 +87,7 @@ def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
 
 def _lead_there(facts: Framework, paths: list[str], view: SnapshotView) -> Remedy:
     version = target.framework_version(facts)
-    onto = _onto_path(list(dict.fromkeys(path.rpartition("/")[0] for path in paths)))
+    onto = onto_path(list(dict.fromkeys(path.rpartition("/")[0] for path in paths)))
     if version is not None and version >= Version("2.14") and not into_wheels(facts):
         later = (one.version for one in tensorflow_builds() if one.version > version)
         looking = (one for one in later if (build := build_of(one)) and build.into_wheels)
@@ -104,7 +104,7 @@ def _lead_there(facts: Framework, paths: list[str], view: SnapshotView) -> Remed
     )
 
 
-def _onto_path(folders: list[str]) -> str:
+def onto_path(folders: list[str]) -> str:
     joined = word(":".join(folders))
     return f"export LD_LIBRARY_PATH={joined}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 
@@ -121,7 +121,7 @@ def newer_cudnn(view: SnapshotView, facts: Framework, running: Library, built: V
     if cuda in ("11", "12", "13") and built.major >= 8:
         commands.append(pip_install(view, f"nvidia-cudnn-cu{cuda}{wanted}"))
         if not into_wheels(facts) and _site(facts):
-            commands.append(_onto_path([f"{_site(facts)}/nvidia/cudnn/lib"]))
+            commands.append(onto_path([f"{_site(facts)}/nvidia/cudnn/lib"]))
     else:
         commands += on_system(view, "cudnn", major=str(built.major))
     return Remedy(f"Install cuDNN {wanted} for CUDA {cuda}, where it is found first.", commands)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from packaging.version import Version
+
+from ...data.capabilities import capability
 from ...data.sonames import component_of
+from ...data.versions import parse_version
+from ...facts.target import Loader
 from .. import target
 from ..reading import Framework, Library, SnapshotView, facts_of, known
 from ..target import about_framework, mapped, soname, title_of
-from ..verdicts import Cause, Passed, Verdict, Verdicts, about_file, check
+from ..verdicts import Cause, Finding, Passed, Verdict, Verdicts, about_file, check
+from ..visible import capabilities
 from .loaded import owner_in_words, wheel_libraries
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
@@ -46,22 +53,63 @@ OVERRIDES = Cause(
     "LD_LIBRARY_PATH makes {framework} use {file}{more} instead of the installed wheels ({parts}).",
     *_REMOVE,
 )
+OLD_TOOLKIT = Cause(
+    "ld-library-path-old-toolkit",
+    "warn",
+    "LD_LIBRARY_PATH leads to a CUDA too old for the GPUs",
+    "LD_LIBRARY_PATH leads to CUDA {cuda} ({folder}), which makes no code for {gpus} (CUDA {first} is the"
+    " first that does): its libraries are found before those of the programs, which then lack symbols or see"
+    " no GPU.",
+    *_REMOVE,
+)
 
 
 @check(
     "LIB-009",
     title="LD_LIBRARY_PATH does not override the wheels",
-    causes=[BREAKS_IMPORT, OVERRIDES],
+    causes=[BREAKS_IMPORT, OVERRIDES, OLD_TOOLKIT],
     about="LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older CUDA"
     " installation and forgotten makes a framework run with those libraries instead of its own.",
-    sources=("ld.so(8)", "/proc/PID/maps of the framework's process"),
+    sources=(
+        "ld.so(8)",
+        "/proc/PID/maps of the framework's process",
+        "nanoporetech/dorado#166; the first CUDA of each GPU (capabilities.csv)",
+    ),
     follows=("LIB-002", "FRM-007"),
 )
 def not_overridden(view: SnapshotView) -> Verdicts:
-    if any(facts_of(view.target.loader, "the target's libraries").ld_library_path):
+    loader = facts_of(view.target.loader, "the target's libraries")
+    if any(loader.ld_library_path):
+        yield from _old_toolkits(view, loader)
         yield from _in_each(view)
     else:
         yield Passed("LD_LIBRARY_PATH is not set")
+
+
+def _old_toolkits(view: SnapshotView, loader: Loader) -> Iterator[Finding]:
+    """CUDA runtimes in LD_LIBRARY_PATH that are older than every GPU the target sees."""
+    known_gpus = [row for one in capabilities(view) if (row := capability(one)) and row.first_cuda]
+    if not known_gpus:
+        return
+    oldest = min(known_gpus, key=lambda row: Version(row.first_cuda))
+    first = Version(oldest.first_cuda)
+    for one in loader.on_path:
+        cuda = parse_version(one.soname.partition(".so.")[2])
+        # From CUDA 11 on, the runtime's name holds the major alone.
+        if cuda is None or (first if cuda.major < 11 else Version(str(first.major))) <= cuda:
+            continue
+        folder = one.path.rpartition("/")[0]
+        yield OLD_TOOLKIT.found(
+            about_file(folder),
+            [
+                view.evidence("target.loader.ld_library_path"),
+                view.evidence("target.loader.on_path", one.path),
+            ],
+            cuda=str(cuda if cuda.major < 11 else cuda.major),
+            folder=folder,
+            gpus=f"compute capability {oldest.compute_capability}",
+            first=oldest.first_cuda,
+        )
 
 
 @target.per_framework(gpus=False, imported=False)

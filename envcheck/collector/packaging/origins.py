@@ -4,17 +4,12 @@ import os
 import re
 from collections import namedtuple
 
-from .. import files
-from ..cuda import libraries
+from ..cuda import libraries, loader_search
 from . import distributions
 
 _SYSTEM = re.compile(
     r"/(?:usr/)?lib(?:32|64|x32)?(?:/[\w-]+-linux-[\w]+)?(?:/glibc-hwcaps/[\w-]+)?\Z"
 )
-
-# The paths among the strings of an ld.so.cache, in whichever of its formats.
-_CACHED = re.compile(rb"\0(/[^\0]{1,4096})(?=\0)")
-
 
 # A library's file that an installed distribution's RECORD names.
 WheelLibrary = namedtuple("WheelLibrary", "path library distribution")
@@ -44,7 +39,9 @@ class Origins(object):
     def __init__(self, context, wheels, prefixes):
         """prefixes: the interpreter's sys.prefix and sys.base_prefix."""
         self._wheels = {_real(wheel.path): wheel.distribution for wheel in wheels}
-        self._search = [_real(entry) for entry in search_path(context.environ) if entry]
+        self._search = [
+            _real(entry) for entry in loader_search.search_path(context.environ) if entry
+        ]
         self._conda = [
             _real(prefix) + "/"
             for prefix in prefixes
@@ -78,12 +75,6 @@ class Origins(object):
         return "system" if _SYSTEM.match(os.path.dirname(real)) else "rpath"
 
 
-def search_path(environ):
-    """LD_LIBRARY_PATH's entries; an empty one stands for the working directory."""
-    value = environ.get("LD_LIBRARY_PATH", "")
-    return re.split("[:;]", value) if value else []
-
-
 def _below(directory, entry):
     # The loader also looks into glibc-hwcaps and the like below an entry.
     rest = directory[len(entry) :] if directory.startswith(entry) else None
@@ -93,11 +84,7 @@ def _below(directory, entry):
 
 
 def _cached(context):
-    try:
-        found = _CACHED.findall(files.read(context.path("/etc/ld.so.cache"), 64 << 20))
-    except OSError:
-        return frozenset()  # musl has none
-    paths = [os.fsdecode(path) for path in found]
+    paths = loader_search.cached(context)
     return frozenset(_real(path) for path in paths if libraries.known(os.path.basename(path)))
 
 

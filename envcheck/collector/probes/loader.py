@@ -1,21 +1,25 @@
 """What the loader makes of NVIDIA's libraries in the target, in plain processes without any framework."""
 
 import os
+import re
 import sys
 
-from ..cuda import libraries, library_loads
-from ..facts import Facts
-from ..packaging import origins
+from ..cuda import libraries, library_loads, loader_search
+from ..facts import Facts, from_error
+from ..packaging import linked, origins
 
 DOCUMENT = "target"
 DEADLINE = 40
 
-_BUDGET = 34.0  # seconds for all loads
+_BUDGET = 30.0  # seconds for all loads
+_HEADERS = 6.0  # seconds for reading files' headers
+_FOLDERS = 50  # of LD_LIBRARY_PATH
+_RUNTIME = re.compile(r"libcudart\.so\.\d{1,2}(?:\.\d)?\Z")
 
 
 def collect(context):
     facts = Facts(source="dlopen in forked children of the target's interpreter")
-    facts.put("ld_library_path", origins.search_path(context.environ), "LD_LIBRARY_PATH")
+    facts.put("ld_library_path", loader_search.search_path(context.environ), "LD_LIBRARY_PATH")
     sys_path = context.params.get("sys_path", sys.path)
     wheels = origins.wheel_libraries(sys_path)
     requests = [
@@ -30,6 +34,12 @@ def collect(context):
     whence = origins.Origins(context, wheels, (sys.prefix, sys.base_prefix))
     facts.put("libraries", library_loads.load_all(requests, places, whence, _BUDGET))
     facts.put("aside", aside(context, sys.prefix), "files in conda's and the toolkits' directories")
+    facts.put("on_path", on_path(context), "files in LD_LIBRARY_PATH's directories")
+    try:
+        search = loader_search.Search(context, sys.executable)
+        facts.put("linked", linked.Linked(sys_path, search, _HEADERS).facts(), "ELF headers")
+    except OSError as error:
+        facts.put("linked", from_error(error), "ELF headers")
     return facts
 
 
@@ -51,3 +61,14 @@ def aside(context, prefix):
             if library is not None and name in libraries.sonames(library):
                 found.setdefault(name, folder + "/" + name)
     return [{"soname": name, "path": path} for name, path in sorted(found.items())]
+
+
+def on_path(context):
+    """A LibraryFile's facts for each CUDA runtime in LD_LIBRARY_PATH's directories."""
+    return [
+        {"soname": name, "path": folder.rstrip("/") + "/" + name}
+        for folder in loader_search.search_path(context.environ)[:_FOLDERS]
+        if folder
+        for name in context.names(folder)
+        if _RUNTIME.match(name)
+    ]

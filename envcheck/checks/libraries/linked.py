@@ -1,0 +1,184 @@
+"""The check on what the environment's files are linked to: NVIDIA's libraries, and the frameworks'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...facts.target import LinkedFile, WantedLibrary
+from ..reading import Skip, SnapshotView, facts_of, known, need
+from ..target import gpus_present
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Subject,
+    Verdicts,
+    about,
+    about_file,
+    check,
+)
+from .mend_linked import framework_of, get_libraries, rebuild
+
+# The driver's libraries are no package's to bring: DRV's checks.
+_DRIVERS = re.compile(r"lib(?:cuda|nvidia-[\w-]+)\.so")
+_BUNDLED = re.compile(r"/lib\w{1,60}-[0-9a-f]{6,40}\.so")  # by auditwheel, which renames it
+_VARIANT = re.compile(r"\d+")
+
+_NOT_THERE = "{package} asks for libraries that are not there"
+_ASKS = "{file} asks for {wanted}, and {beside}: "
+NOT_FOUND = Cause(
+    "linked-library-not-found", "fail", _NOT_THERE, f"{_ASKS}{{package}} cannot use the GPU."
+)
+PARTLY = Cause("part-cannot-load", "warn", _NOT_THERE, f"{_ASKS}that part of {{package}} fails.")
+_OTHER = "{package} was built for another {framework}"
+OTHER_BUILD = Cause(
+    "built-for-another-framework",
+    "fail",
+    _OTHER,
+    "{package} was built for another {framework} than {installed}: {file} needs {lacking}, which this one"
+    " does not have, and cannot be loaded.",
+)
+PART_OF_ANOTHER = OTHER_BUILD.variant("part-built-for-another-framework", severity="warn")
+
+
+class _Broken:
+    """A file that cannot be loaded, or cannot do what it is there for."""
+
+    def __init__(self, file: LinkedFile, missing: list[WantedLibrary]) -> None:
+        self.file = file
+        self.missing = missing
+
+    @property
+    def lacking(self) -> str:
+        """What a framework here does not have: a library, or a symbol. "" if it has all."""
+        names = [one.soname for one in self.missing if framework_of(one.soname)]
+        return (names + self.file.undefined + [""])[0]
+
+
+@check(
+    "LIB-010",
+    title="What packages are linked to is there",
+    causes=[NOT_FOUND, PARTLY, OTHER_BUILD, PART_OF_ANOTHER],
+    about="A package's compiled files ask for CUDA's libraries by SONAME, which holds a version, and for the"
+    " classes of the framework that they were compiled with. One that was built for another CUDA, cuDNN or"
+    " framework cannot be loaded, or fails when it is first used. Judged by the files' ELF headers, in the"
+    " order in which the loader searches; a library that lies in another package counts as found.",
+    sources=("ld.so(8)", "the ELF specification", "horovod#910", "ctranslate2 4.3.1, observed"),
+    follows=("PKG-001", "PKG-002"),
+)
+def what_is_linked(view: SnapshotView) -> Verdicts:
+    files = need(facts_of(view.target.loader, "the target's libraries").linked, "linked files")
+    owners: dict[str, list[LinkedFile]] = {}
+    for file in files:
+        owners.setdefault(owner_of(file), []).append(file)
+    if not owners:
+        raise Skip("no package asks for a library of NVIDIA's or a framework's")
+    count = 0
+    for package, own in owners.items():
+        for finding in _judge(view, package, own):
+            count += 1
+            yield finding
+    if not count:
+        yield Passed(f"{len(files)} files of {len(owners)} packages")
+
+
+def owner_of(file: LinkedFile) -> str:
+    """ "horovod 0.14.1"; a file of no distribution stands for itself."""
+    name, version = known(file.distribution), known(file.distribution_version)
+    return f"{name} {version or ''}".strip() if name else file.path
+
+
+def _judge(view: SnapshotView, package: str, files: list[LinkedFile]) -> Iterator[Finding]:
+    """One finding for what it lacks of a framework, and one for what it lacks of NVIDIA's."""
+    groups: dict[str, list[LinkedFile]] = {}
+    for file in files:
+        groups.setdefault(_VARIANT.sub("#", file.path), []).append(file)
+    gpus = gpus_present(view) is True
+    broken = [found for group in groups.values() if (found := _broken(group, files, gpus))]
+    whole = len(broken) == len(groups)
+    other = [one for one in broken if one.lacking]
+    if other:
+        yield _other_build(view, package, other[0], 2 * len(other) > len(groups))
+    # What an optional part asks for may be left out; a version that it cannot use is no choice.
+    lacking = [one for one in broken if not one.lacking]
+    lacking = [one for one in lacking if whole or any(want.instead for want in one.missing)]
+    if lacking:
+        required = whole or any(_BUNDLED.search(one.file.path) for one in lacking)
+        yield _not_found(view, package, lacking, NOT_FOUND if required else PARTLY)
+
+
+def _broken(group: list[LinkedFile], files: list[LinkedFile], gpus: bool) -> _Broken | None:
+    """The last of a file's variants, where none of them can be loaded."""
+    found = None
+    for file in group:
+        missing = [one for one in file.wants if _is_missing(one, file, gpus)]
+        if not missing and (not file.undefined or _has_sister(file, files)):
+            return None
+        found = _Broken(file, missing)
+    return found
+
+
+def _is_missing(want: WantedLibrary, file: LinkedFile, gpus: bool) -> bool:
+    if known(want.path) or _DRIVERS.match(want.soname):
+        return False
+    if framework_of(want.soname):
+        return want.how == "needed"
+    stem = want.soname.partition(".so")[0]
+    sisters = (one for one in file.wants if one.soname.partition(".so")[0] == stem)
+    return gpus and not any(known(one.path) for one in sisters)
+
+
+def _has_sister(file: LinkedFile, files: list[LinkedFile]) -> bool:
+    """Whether a library beside it, for the same framework, fits: one was made for each version."""
+    folder, _, name = file.path.rpartition("/")
+    asked = {framework_of(one.soname) for one in file.wants} - {""}
+    return name.startswith("lib") and any(
+        other.path.startswith(f"{folder}/lib")
+        and not other.undefined
+        and asked <= {framework_of(one.soname) for one in other.wants}
+        for other in files
+    )
+
+
+def _other_build(view: SnapshotView, package: str, broken: _Broken, whole: bool) -> Finding:
+    file = broken.file
+    framework = next(name for one in file.wants if (name := framework_of(one.soname)))
+    advice, title, installed = rebuild(view, file, framework)
+    return (OTHER_BUILD if whole else PART_OF_ANOTHER).found(
+        _about(file),
+        [Evidence("target.loader.linked", f"{file.path}: {broken.lacking}", "ELF headers")],
+        advice=advice,
+        package=package,
+        framework=title,
+        installed=installed,
+        file=_name(file),
+        lacking=broken.lacking[:200],
+    )
+
+
+def _not_found(view: SnapshotView, package: str, broken: list[_Broken], cause: Cause) -> Finding:
+    file = broken[0].file
+    wants = {one.soname: one for some in broken for one in some.missing}
+    instead = list(dict.fromkeys(path for one in wants.values() for path in one.instead))
+    names = list(wants)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return cause.found(
+        _about(file),
+        [Evidence("target.loader.linked", f"{file.path}: {', '.join(names)}", "ELF headers")],
+        advice=get_libraries(view, file, names, other_version=bool(instead)),
+        package=package,
+        file=_name(file),
+        wanted=", ".join(names[:3]) + more,
+        beside=f"only {', '.join(instead[:2])} is there" if instead else "nothing has it",
+    )
+
+
+def _name(file: LinkedFile) -> str:
+    return file.path.rpartition("/")[2]
+
+
+def _about(file: LinkedFile) -> list[Subject]:
+    name = known(file.distribution)
+    return about("package", name) if name else about_file(file.path)
