@@ -50,13 +50,6 @@ class HorovodExtension(Facts, frozen=True, kw_only=True):
     nccl: Maybe[str] = NOT_COLLECTED  # "libnccl.so.2" where it is linked to it, "2.19.3" built in
 
 
-class DaliLibrary(Facts, frozen=True, kw_only=True):
-    """A library of DALI's plugin for TensorFlow."""
-
-    name: str  # "libdali_tf_current.so" was compiled here, "libdali_tf_2_12.so" came for TensorFlow 2.12
-    made_at: Maybe[str] = NOT_COLLECTED  # UTC
-
-
 class Packages(Facts, frozen=True, kw_only=True):
     distributions: list[
         Distribution
@@ -64,8 +57,6 @@ class Packages(Facts, frozen=True, kw_only=True):
     # what the frameworks require, and theirs in turn: what of it is installed is among the distributions
     required: Maybe[list[str]] = NOT_COLLECTED
     horovod_extensions: Maybe[list[HorovodExtension]] = NOT_COLLECTED
-    dali_libraries: Maybe[list[DaliLibrary]] = NOT_COLLECTED  # absent without DALI
-    tensorflow_since: Maybe[str] = NOT_COLLECTED  # when TensorFlow's metadata was written, UTC
     pynvml_module_version: Maybe[str] = NOT_COLLECTED  # the importable module's own version
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from targets import ABSENT, dist, good_snapshot, judge, packages
+from targets import dist, good_snapshot, judge, packages
 
-from envcheck.collector.packaging import dali, distributions
-from envcheck.collector.probes import packages as probe
-from envcheck.data.packages import TENSORFLOWS
-from envcheck.facts.target import DaliLibrary, Environment, Packages
+from envcheck.facts.target import Environment, LinkedFile, Loader
 from envcheck.findings.model import CheckResult
 
 
@@ -115,51 +109,21 @@ def test_a_package_for_keras_2(word: str) -> None:
 
 DALI = dist("nvidia-dali-cuda120", "1.40.0")
 TENSORFLOW = dist("tensorflow", "2.15.1")
-SINCE = "2026-01-02T00:00:00Z"
-
-
-def plugin(*libraries: tuple[str, Any], since: Any = SINCE, more: Any = ()) -> CheckResult:
-    made = [DaliLibrary(name=name, made_at=at) for name, at in libraries]
-    return on("PKG-020", DALI, TENSORFLOW, *more, dali_libraries=made, tensorflow_since=since)
-
-
-def test_a_plugin_that_fits() -> None:
-    assert plugin(("libdali_tf_current.so", "2026-01-03T00:00:00Z")).outcome == "pass"
-    assert plugin(("libdali_tf_2_15.so", ABSENT), ("libdali_tf_1_15.so", ABSENT)).outcome == "pass"
-    assert plugin(("libdali_tf_current.so", "2026-01-01T00:00:00Z"), since=ABSENT).outcome == "pass"
 
 
 @pytest.mark.parametrize(
-    ("libraries", "says"),
+    ("files", "more", "outcome"),
     [
-        ([], "has no plugin for TensorFlow"),
-        ([("libdali_tf_current.so", "2026-01-01T00:00:00Z")], "compiled before tensorflow 2.15.1"),
-        ([("libdali_tf_1_8.so", ABSENT)], "made for another TensorFlow"),
+        ([], [], "warn"),
+        ([], [dist("torch", "2.5.1")], "pass"),
+        ([], [dist("nvidia-dali-tf-plugin-cuda120", "1.40.0")], "pass"),
+        (["nvidia/dali/plugin/libdali_tf_1_8.so"], [], "pass"),
     ],
 )
-def test_a_plugin_that_does_not_fit(libraries: list[tuple[str, Any]], says: str) -> None:
-    result = plugin(*libraries)
-    assert result.outcome == "warn" and says in result.findings[0].message
-    assert "nvidia-dali-tf-plugin-cuda120==1.40.0" in commands(result)
-
-
-def test_the_libraries_of_the_plugin_are_found(tmp_path: Path) -> None:
-    folder = tmp_path / "nvidia" / "dali_tf_plugin"
-    folder.mkdir(parents=True)
-    (folder / "libdali_tf_current.so").write_bytes(b"")
-    (folder / "other.so").write_bytes(b"")
-    for name in ("nvidia_dali_cuda120-1.40.0", "tensorflow-2.15.1"):
-        (tmp_path / f"{name}.dist-info").mkdir()
-        (tmp_path / f"{name}.dist-info" / "METADATA").write_text("Name: x\n")
-    os.utime(folder / "libdali_tf_current.so", (0, 0))
-    found = distributions.find([str(tmp_path)])
-    assert dali.libraries(found) == [
-        {"name": "libdali_tf_current.so", "made_at": "1970-01-01T00:00:00Z"}
-    ]
-    since = probe.tensorflow_since(found)
-    assert msgspec.convert({"tensorflow_since": since}, Packages).tensorflow_since == since
-    assert "unavailable" in dali.libraries([])
-
-
-def test_the_collector_knows_the_same_tensorflows() -> None:
-    assert set(distributions.TENSORFLOWS) == TENSORFLOWS
+def test_dali_has_its_plugin(files: list[str], more: list[Any], outcome: str) -> None:
+    loader = Loader(linked=[LinkedFile(path=f"/site-packages/{one}") for one in files])
+    snapshot = good_snapshot(packages=packages(DALI, TENSORFLOW, *more), loader=loader)
+    result = judge(snapshot, "PKG-020", "packages")
+    assert result.outcome == outcome
+    if outcome == "warn":
+        assert "nvidia-dali-tf-plugin-cuda120==1.40.0" in commands(result)

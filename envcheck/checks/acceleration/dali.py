@@ -60,7 +60,7 @@ _OF_DRIVER = Remedy(
     " one that decodes on a GPU; both are compared with the original pixels. With TensorFlow, its plugin is"
     " loaded.",
     sources=("acceleration.md: DALI 2.4.0", "NVIDIA/DALI#52, #1065 and #1200"),
-    follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-020", "LIB-006"),
+    follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-020", "LIB-006", "LIB-010"),
     systems=("dali",),
 )
 def dali(view: SnapshotView) -> Verdicts:

@@ -8,7 +8,7 @@ import sys
 
 from .. import files
 from ..facts import Facts, from_error, unavailable
-from ..packaging import dali, distributions, horovod, keras_2, loaded
+from ..packaging import distributions, horovod, keras_2, loaded
 
 DOCUMENT = "target"
 DEADLINE = 20
@@ -41,8 +41,6 @@ def collect(context):
     facts.put("distributions", described)
     facts.put("required", required, "Requires-Dist of the frameworks, and of what they require")
     facts.put("horovod_extensions", horovod_extensions(found), "files of the horovod distribution")
-    facts.put("dali_libraries", dali.libraries(found), "files of DALI's TensorFlow plugin")
-    facts.put("tensorflow_since", tensorflow_since(found), "the time of its metadata")
     version, source = pynvml_version(sys_path, found)
     facts.put("pynvml_module_version", version, source)
     return facts
@@ -113,13 +111,6 @@ def horovod_extensions(found):
                 for framework, pattern in _EXTENSIONS
             ]
     return unavailable("absent", "no horovod distribution")
-
-
-def tensorflow_since(found):
-    for distribution in found:
-        if distribution.normalized in distributions.TENSORFLOWS:
-            return distributions.since(distribution.home)
-    return unavailable("absent", "no TensorFlow distribution")
 
 
 def pynvml_version(sys_path, found):
