@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from targets import (
+    ABSENT,
+    dist,
     error,
     failed,
     good_snapshot,
@@ -17,6 +19,8 @@ from targets import (
     judge,
     machine,
     not_imported,
+    packages,
+    replace,
     snapshot,
     tensorflow,
     with_variables,
@@ -25,7 +29,8 @@ from targets import (
 from envcheck.checks.fitness import code_for
 from envcheck.checks.framework.causes import IMPORT, NO_GPU, SIGNALS, explain, wheel_of
 from envcheck.facts.base import Probe
-from envcheck.facts.target import Environment, Framework, FrameworkGpu
+from envcheck.facts.host import Host
+from envcheck.facts.target import Environment, ErrorFile, Framework, FrameworkGpu
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
 
@@ -99,6 +104,109 @@ def test_known_reasons_of_an_import_failure(words: str, says: str, command: str)
     assert says in finding.message
     assert finding.remedy is not None and command in " ".join(finding.remedy.commands)
     assert finding.evidence[0].value.startswith(words.splitlines()[0][:40])
+
+
+LIBSTDCXX = "ImportError: /x/libstdc++.so.6: file too short"
+SIZE_CHANGED = (
+    "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header,"
+    " got 88 from PyObject"
+)
+NUMPY_S = ErrorFile(path="/s/numpy/core/multiarray.py", distribution="numpy")
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "variables", "says", "command"),
+    [
+        (
+            LIBSTDCXX,
+            [ErrorFile(path="/x/libstdc++.so.6", named=True, brought_by="LD_LIBRARY_PATH")],
+            {"LD_LIBRARY_PATH": "/x:/usr/lib/mine"},
+            "LD_LIBRARY_PATH puts /x/libstdc++.so.6 in front",
+            "export LD_LIBRARY_PATH=/usr/lib/mine",
+        ),
+        (
+            "ImportError: /s/torch/lib/libc10.so: file too short",
+            [
+                ErrorFile(
+                    path="/s/torch/lib/libc10.so",
+                    named=True,
+                    distribution="torch",
+                    distribution_version="2.13.0",
+                )
+            ],
+            {},
+            "libc10.so of torch 2.13.0 is damaged",
+            "torch==2.13.0 --force-reinstall",
+        ),
+        (
+            SIZE_CHANGED,
+            [NUMPY_S, ErrorFile(path="/s/h5py/__init__.py", distribution="h5py")],
+            {},
+            "h5py 3.10.0 was compiled for NumPy 1, and numpy 2.1.3 is installed",
+            "install 'h5py>=3.11' --upgrade",
+        ),
+        # without a culprit, or where it is the framework itself, numpy is what does not fit
+        (
+            "numpy.core.multiarray failed to import",
+            [NUMPY_S],
+            {},
+            "numpy 2.1.3 is too new",
+            "'numpy<2'",
+        ),
+    ],
+)
+def test_an_error_names_a_file(
+    words: str, files: list[ErrorFile], variables: dict[str, str], says: str, command: str
+) -> None:
+    failed_import = Framework(
+        name="tensorflow", imported=False, import_error=words, error_files=files
+    )
+    there = packages(
+        dist("tensorflow", "2.19.1", requires=["h5py>=3.11"]),
+        dist("h5py", "3.10.0"),
+        dist("numpy", "2.1.3"),
+    )
+    environment = Environment(variables=variables)
+    result = on("FRM-001", failed_import, packages=there, environment=environment)
+    (finding,) = result.findings
+    assert says in finding.message
+    assert finding.remedy is not None and command in " ".join(finding.remedy.commands)
+
+
+@pytest.mark.parametrize(("limit", "says"), [(350000, "341 MiB"), (-1, "noexec"), (None, "noexec")])
+def test_memory_that_a_limit_keeps_from_it(limit: int | None, says: str) -> None:
+    words = "ImportError: libtorch_cpu.so: failed to map segment from shared object"
+    host = Host() if limit is None else Host(address_space_kib=limit)
+    snap = replace(good_snapshot(tensorflow=not_imported(words=words)), "machine", host=host)
+    assert says in judge(snap, "FRM-001", "framework").findings[0].message
+    died = Probe[Any](outcome="crashed", reason="exited with status 1", evidence="bad_alloc")
+    result = judge(replace(snap, "target", tensorflow=died), "FRM-007", "framework")
+    assert result.outcome == ("fail" if says == "341 MiB" else "could-not-run")
+
+
+def test_an_empty_module_of_the_frameworks_name_is_not_the_framework() -> None:
+    empty = tensorflow(name="torch", version=ABSENT, file="/w/torch.py")
+    assert "/w/torch.py has its name" in on("FRM-001", torch=empty).findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("value", "command"),
+    [
+        ("--tf_xla_nonsense", "unset TF_XLA_FLAGS"),
+        (
+            "--tf_xla_auto_jit=2 --tf_xla_nonsense",
+            "export TF_XLA_FLAGS=--tf_xla_auto_jit=2",
+        ),
+    ],
+)
+@pytest.mark.parametrize("how", ["died by signal 6 (SIGABRT)", "exited with status 1"])
+def test_a_flag_that_xla_does_not_know(how: str, value: str, command: str) -> None:
+    words = "F parse_flags_from_env.cc:210] Unknown flags in TF_XLA_FLAGS: --tf_xla_nonsense"
+    died = Probe[Any](outcome="crashed", reason=f"the probe {how}", evidence=words)
+    result = on("FRM-007", died, environment=Environment(variables={"TF_XLA_FLAGS": value}))
+    (finding,) = result.findings
+    assert "TF_XLA_FLAGS holds --tf_xla_nonsense" in finding.message
+    assert finding.remedy is not None and finding.remedy.commands == [command]
 
 
 # FRM-002

@@ -17,6 +17,22 @@ RELEVANT = re.compile(
     r"|transformer-engine.*|transformers|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
 )
 
+# Distributions that install the package ``tensorflow``, as envcheck/data/packages.py has them.
+TENSORFLOWS = (
+    "tensorflow",
+    "tensorflow-gpu",
+    "tensorflow-cpu",
+    "tensorflow-rocm",
+    "tensorflow-aarch64",
+    "tensorflow-cpu-aws",
+    "intel-tensorflow",
+    "intel-tensorflow-avx512",
+    "nvidia-tensorflow",
+    "tf-nightly",
+    "tf-nightly-cpu",
+    "tf-nightly-gpu",
+)
+
 _METADATA_LIMIT = 1 << 20  # bytes
 _EGG = re.compile(r"(?P<name>[^-]+)(?:-(?P<version>[^-]+?))?(?:-py\d.*)?\Z")
 
