@@ -48,6 +48,19 @@ def cpu_builds(view: SnapshotView) -> list[str]:
 
 
 def _says_cpu(one: Distribution) -> bool:
-    """By name or version alone. JAX's CUDA half is a plugin, which is not there."""
-    local = getattr(version_of(one), "local", None) or ""
-    return one.normalized in CPU_TENSORFLOWS or one.normalized == "jax" or local.startswith("cpu")
+    """By its metadata alone, as of one that does not import. JAX's CUDA half is a plugin, which is not there.
+
+    TensorFlow was one package for both from 2.1 on. PyTorch's CUDA wheels require NVIDIA's from 2.0 on, or
+    say +cu126; conda's say neither.
+    """
+    version = version_of(one)
+    local = getattr(version, "local", None) or ""
+    if one.normalized in CPU_TENSORFLOWS or one.normalized == "jax" or local.startswith("cpu"):
+        return True
+    if version is None or local or known(one.installer) in (None, "conda"):
+        return False
+    if one.normalized == "tensorflow":
+        return version.release < (2, 1)
+    requires = known(one.requires)
+    on_nvidia = any(text.startswith(("nvidia-", "cuda-")) for text in requires or [])
+    return one.normalized == "torch" and bool(requires) and version.major >= 2 and not on_nvidia

@@ -30,6 +30,8 @@ from envcheck.reports.model import status_of
 
 CPU = dist("tensorflow_cpu", "2.21.0", normalized="tensorflow-cpu")
 TORCH_CPU = dist("torch", "2.9.1+cpu")
+TF_1 = dist("tensorflow", "1.15.5", installer="pip")
+TORCH_2 = dist("torch", "2.13.0", installer="pip", requires=["filelock"])
 NUMPY = InstalledLock(stack="acme-numpy", release="1.26.4", gpu=False, packages=[])
 JAX = [dist("jax", "0.7.2"), dist("jaxlib", "0.7.2")]
 
@@ -53,6 +55,8 @@ def by_code(snap: Snapshot) -> dict[str, CheckResult]:
         ([CPU], {"tensorflow": without_cuda()}, "tensorflow-cpu 2.21.0"),
         ([CPU], {}, "tensorflow-cpu 2.21.0"),
         ([CPU], {"tensorflow": not_imported()}, "tensorflow-cpu 2.21.0"),
+        ([TF_1], {"tensorflow": not_imported()}, "tensorflow 1.15.5"),
+        ([TORCH_2], {"torch": not_imported("torch")}, "torch 2.13.0"),
         ([dist("intel-tensorflow", "2.15.0")], {}, "intel-tensorflow 2.15.0"),
         ([dist("tensorflow", "2.21.0")], {"tensorflow": without_cuda()}, "tensorflow 2.21.0"),
         ([TORCH_CPU], {"torch": without_cuda("torch")}, "torch 2.9.1+cpu"),

@@ -49,6 +49,12 @@ def test_jax_with_parts_of_its_release(parts: list[tuple[str, str]]) -> None:
     assert jax("0.6.2", *parts).outcome == "pass"
 
 
+def test_a_jaxlib_without_cuda_is_of_the_same_release() -> None:
+    requires = ['jaxlib (==0.3.25+cuda11.cudnn82) ; extra == "cuda11_cudnn82"']
+    assert jax("0.3.25", ("jaxlib", "0.3.25"), requires=requires).outcome == "pass"
+    assert jax("0.3.25", ("jaxlib", "0.3.22"), requires=requires).outcome == "fail"
+
+
 @pytest.mark.parametrize(
     ("parts", "wrong"),
     [

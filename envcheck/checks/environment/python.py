@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .. import target
-from ..reading import Distribution, Skip, SnapshotView, facts_of, known
+from ..reading import Distribution, Skip, SnapshotView, fact, facts_of, known
 from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check, fail, warn, word
 from .common import misset, setting_evidence
 
@@ -75,12 +75,23 @@ _BRINGERS = {
 }
 BY_PATH = warn("pythonpath-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_UNSET)
 BY_USER = warn("user-site-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_NO_USER_SITE)
+_HIDES_OWN = _BRINGS[:-1] + ", which it hides; {framework} does not import."
+USER_HIDES = fail("user-site-hides-own", _LEAKS, _HIDES_OWN, _KEEP_OUT, *_NO_USER_SITE)
 
 
 @check(
     "ENV-011",
     title="No packages leak into the environment",
-    causes=[SHADOWS, HIDES_STANDARD, OTHER_BY_PATH, OTHER_PYTHON, PYTHONHOME, BY_PATH, BY_USER],
+    causes=[
+        SHADOWS,
+        HIDES_STANDARD,
+        OTHER_BY_PATH,
+        OTHER_PYTHON,
+        PYTHONHOME,
+        BY_PATH,
+        BY_USER,
+        USER_HIDES,
+    ],
     about="PYTHONPATH and the user's site-packages (~/.local) come before an environment's own packages: a"
     " framework or a CUDA library from there is used instead of the one that was installed. A PYTHONPATH with"
     " a project's own code is fine, unless a file there (or where Python is started) has the name of a module"
@@ -113,7 +124,16 @@ def leaks(view: SnapshotView) -> Verdicts:
     if by_path:
         yield _leak(view, BY_PATH, by_path, "PYTHONPATH")
     if by_user:
-        yield _leak(view, BY_USER, by_user, "The user's site directory")
+        fails = next((one for one in target.framework_facts(view) if not one.imported), None)
+        own = {
+            one.normalized
+            for one in fact(view.target.packages, "distributions") or []
+            if one.shadowed
+        }
+        hiding = [one for one in by_user if fails is not None and one.normalized in own]
+        cause = USER_HIDES if hiding else BY_USER
+        title = target.title_of(fails) if fails is not None else ""
+        yield _leak(view, cause, hiding or by_user, _BRINGERS["user-site"], title)
     if not home and not others and not by_path and not by_user and not shadows:
         yield Passed("every package of this field is the environment's own")
 
@@ -143,7 +163,9 @@ def _shadows(view: SnapshotView) -> Iterator[Finding]:
             )
 
 
-def _leak(view: SnapshotView, cause: Cause, leaked: list[Distribution], origin: str) -> Finding:
+def _leak(
+    view: SnapshotView, cause: Cause, leaked: list[Distribution], origin: str, framework: str = ""
+) -> Finding:
     first = leaked[0]
     by_path = origin == "PYTHONPATH"
     field = "version" if cause is OTHER_PYTHON else "user_site"
@@ -160,5 +182,6 @@ def _leak(view: SnapshotView, cause: Cause, leaked: list[Distribution], origin: 
         origin=origin,
         packages=", ".join(map(target.named, leaked[:3])) + more,
         place=first.location,
+        framework=framework,
         python="{}.{}".format(*(target.python_version(view) or ("?", "?"))),
     )

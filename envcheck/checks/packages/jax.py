@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -79,7 +80,7 @@ def misfits(distributions: dict[str, Distribution]) -> list[Distribution]:
         if has is None:
             continue
         asked = [
-            requirement.specifier.contains(has, prereleases=True)
+            _any_build(requirement.specifier).contains(has, prereleases=True)
             for requirement in required
             if canonicalize_name(requirement.name) == name and requirement.specifier
         ]
@@ -93,3 +94,8 @@ def misfits(distributions: dict[str, Distribution]) -> list[Distribution]:
         if not fits:
             wrong.append(one)
     return wrong
+
+
+def _any_build(wanted: SpecifierSet) -> SpecifierSet:
+    """Without the CUDA in a version ("==0.3.25+cuda11.cudnn82"): whether that is missing, FRM-005 says."""
+    return SpecifierSet(re.sub(r"\+[\w.]+", "", str(wanted)))
