@@ -245,6 +245,7 @@ class Framework(Facts, frozen=True, kw_only=True):
     file: Maybe[str] = NOT_COLLECTED
     cuda_build: Maybe[bool] = NOT_COLLECTED
     tensorrt_build: Maybe[bool] = NOT_COLLECTED
+    built_tensorrt: Maybe[str] = NOT_COLLECTED  # "5.0.2"; TensorFlow's alone
     built_cuda: Maybe[str] = NOT_COLLECTED  # "12.5.1", as the framework says
     built_cudnn: Maybe[str] = NOT_COLLECTED  # "9", "9.3.0"
     built_capabilities: Maybe[list[str]] = NOT_COLLECTED  # "sm_80" has SASS, "compute_90" has PTX

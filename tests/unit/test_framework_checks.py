@@ -22,6 +22,7 @@ from targets import (
     packages,
     replace,
     snapshot,
+    system_library,
     tensorflow,
     with_variables,
 )
@@ -30,7 +31,7 @@ from envcheck.checks.fitness import code_for
 from envcheck.checks.framework.causes import IMPORT, NO_GPU, SIGNALS, explain, wheel_of
 from envcheck.facts.base import Probe
 from envcheck.facts.host import Host
-from envcheck.facts.target import Environment, ErrorFile, Framework, FrameworkGpu
+from envcheck.facts.target import Environment, ErrorFile, Framework, FrameworkGpu, Loader
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
 
@@ -322,6 +323,22 @@ def test_a_cpu_build_beside_a_framework_that_sees_the_gpus_is_a_warning() -> Non
 
 
 # FRM-006
+
+
+@pytest.mark.parametrize(
+    ("built", "there", "outcome"),
+    [
+        ("5.0.2", "5.1.2", "warn"),
+        ("8.6.1", "8.5.3", "warn"),
+        ("8.4.3", "8.6.1", "pass"),
+        ("8.6.1", "10.3.0", "pass"),  # of another SONAME, which it does not ask for
+    ],
+)
+def test_a_tensorrt_of_another_version(built: str, there: str, outcome: str) -> None:
+    major = there.partition(".")[0]
+    found = system_library("libnvinfer", f"libnvinfer.so.{major}", there)
+    facts = tensorflow(tensorrt_build=True, built_tensorrt=built)
+    assert on("FRM-006", facts, loader=Loader(libraries=[found])).outcome == outcome
 
 
 # FRM-007

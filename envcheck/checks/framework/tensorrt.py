@@ -9,10 +9,12 @@ from packaging.version import Version
 from ...data import table
 from ...data.packages import NVIDIA_INDEX
 from ...data.tensorflow_wheels import tensorflow_builds
+from ...data.versions import parse_version
 from .. import target
-from ..reading import CannotJudge, Framework, Skip, SnapshotView, known, need
+from ..reading import CannotJudge, Framework, Library, Skip, SnapshotView, known, need
+from ..system_commands import on_system
 from ..target import pip_install, soname
-from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, warn, word
+from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, check, warn, word
 from .causes import found
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
@@ -23,18 +25,26 @@ NOT_FOUND = warn(
     "TensorFlow asks for {wanted} and does not get it, though {installed} is installed: models cannot be"
     " converted with TensorRT.",
 )
+OTHER_VERSION = warn(
+    "tensorrt-of-another-version",
+    "TensorFlow gets another TensorRT",
+    "TensorFlow was built with TensorRT {built} and gets {version_found} ({file}): converting a model"
+    " fails or gives engines that do not work.",
+)
+_FIRST_COMPATIBLE = 7  # from then on a newer minor version serves what was built with an older one
 
 
 @check(
     "FRM-006",
     title="TensorRT loads where TensorFlow was built with it",
-    causes=[NOT_FOUND],
+    causes=[NOT_FOUND, OTHER_VERSION],
     about="Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) load libnvinfer when a model"
     " is converted; without it everything else works. A warning if TensorRT is installed and is not the"
     " version that this build needs, or cannot be loaded.",
     sources=(
         "metadata of the tensorflow wheels (pypi_tf.csv), and tensorflow's log messages",
         "tensorflow#57679, #61468, NVIDIA/tensorflow#75 (tensorrt_links.csv)",
+        "tensorflow/tensorrt#85; TensorFlow's comparison of both versions (trt_convert.py)",
     ),
     follows=("FRM-001", "FRM-007", "LIB-007"),
 )
@@ -42,7 +52,14 @@ def tensorrt(view: SnapshotView) -> Verdicts:
     facts = target.imported_framework(view.target.tensorflow, "TensorFlow")
     if not need(facts.tensorrt_build, "whether TensorFlow was built with TensorRT"):
         raise Skip("this TensorFlow was built without TensorRT")
+    libraries = _libraries(view)
     running = target.mapped(facts).get("libnvinfer", [])
+    built = parse_version(known(facts.built_tensorrt) or "")
+    there = [one for one in libraries if target.loaded(one)]
+    others = [one for one in running or there if built and _unlike(one, built)]
+    if others and built:
+        yield _other_version(view, facts, others[0], built)
+        return
     if running:
         yield Passed(f"TensorRT {known(running[0].version) or soname(running[0])}")
         return
@@ -50,11 +67,6 @@ def tensorrt(view: SnapshotView) -> Verdicts:
     wanted, line = _asked(facts, version)
     every = target.installed_if_known(view).items()
     wheels = [one for name, one in every if name.startswith(("tensorrt", "nvidia-tensorrt"))]
-    try:
-        libraries = [one for one in target.loader_libraries(view) if one.name == "libnvinfer"]
-    except CannotJudge:
-        libraries = []
-    there = [one for one in libraries if target.loaded(one)]
     if not wanted or not (there or wheels):
         commands = _install(view, version)
         way = f" ({commands[0]})" if commands else ""
@@ -79,6 +91,41 @@ def tensorrt(view: SnapshotView) -> Verdicts:
         advice=_bring(view, wanted, version, where),
         wanted=wanted,
         installed=beside,
+    )
+
+
+def _libraries(view: SnapshotView) -> list[Library]:
+    try:
+        return [one for one in target.loader_libraries(view) if one.name == "libnvinfer"]
+    except CannotJudge:
+        return []
+
+
+def _unlike(one: Library, built: Version) -> bool:
+    """Whether it has the SONAME that TensorFlow asks for, in a version that does not serve it."""
+    version = parse_version(known(one.version) or "")
+    if version is None or version.major != built.major:
+        return False
+    has, wants = version.release[:2], built.release[:2]
+    return has < wants or (has > wants and built.major < _FIRST_COMPATIBLE)
+
+
+def _other_version(view: SnapshotView, facts: Framework, one: Library, built: Version) -> Finding:
+    wants = f"{built.major}.{built.minor}"
+    return found(
+        view,
+        OTHER_VERSION,
+        facts,
+        "built_tensorrt",
+        view.evidence("target.loader.libraries", f"{known(one.path)}: {known(one.version)}"),
+        advice=Remedy(
+            f"Install TensorRT {wants}.x in its place, or use NVIDIA's container of this TensorFlow, which"
+            " includes its TensorRT.",
+            on_system(view, "owner", names=[known(one.path) or ""]),
+        ),
+        built=str(built),
+        file=known(one.path) or "",
+        version_found=known(one.version) or "",
     )
 
 

@@ -1,5 +1,6 @@
 """TensorFlow 1 and 2 in the target: what it was built with, which GPUs it sees, how it is set."""
 
+import importlib
 import os
 import re
 import sys
@@ -52,6 +53,7 @@ def describe(tf, facts):
         framework.ask(_linked_to_tensorrt) if tensorrt is None else bool(tensorrt),
         source,
     )
+    facts.put("built_tensorrt", framework.ask(_linked_tensorrt), "get_linked_tensorrt_version")
     first = framework.version_of(tf).startswith("1.") if hasattr(tf, "__version__") else False
     facts.put(
         "gpus",
@@ -115,14 +117,32 @@ def architectures(capabilities):
 
 
 def _linked_to_tensorrt():
-    try:
-        from tensorflow.compiler.tf2tensorrt._pywrap_py_utils import is_tensorrt_enabled
-    except ImportError:
+    module = _tensorrt_module("is_tensorrt_enabled")
+    return _UNSAID if module is None else bool(module.is_tensorrt_enabled())
+
+
+def _linked_tensorrt():
+    """The TensorRT that TensorFlow was compiled with; its versions have kept that in three modules."""
+    module = _tensorrt_module("get_linked_tensorrt_version")
+    if module is None:
+        return _UNSAID
+    version = ".".join(str(int(number)) for number in module.get_linked_tensorrt_version())
+    return unavailable("absent", "built without TensorRT") if version == "0.0.0" else version
+
+
+def _tensorrt_module(function):
+    for name in (
+        "tensorflow.compiler.tf2tensorrt._pywrap_py_utils",
+        "tensorflow.compiler.tf2tensorrt.wrap_py_utils",
+        "tensorflow.python.compiler.tensorrt.wrap_conversion",
+    ):
         try:
-            from tensorflow.compiler.tf2tensorrt.wrap_py_utils import is_tensorrt_enabled
+            module = importlib.import_module(name)
         except ImportError:
-            return _UNSAID
-    return bool(is_tensorrt_enabled())
+            continue
+        if hasattr(module, function):
+            return module
+    return None
 
 
 def _physical_devices(tf):
