@@ -159,8 +159,8 @@ def _other_build(view: SnapshotView, package: str, broken: _Broken, whole: bool)
 
 
 def _not_found(view: SnapshotView, package: str, broken: list[_Broken], cause: Cause) -> Finding:
-    file = broken[0].file
-    wants = {one.soname: one for some in broken for one in some.missing}
+    least = min(broken, key=lambda one: len(one.missing))  # the others may be optional parts
+    file, wants = least.file, {one.soname: one for one in least.missing}
     instead = list(dict.fromkeys(path for one in wants.values() for path in one.instead))
     names = list(wants)
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -171,7 +171,7 @@ def _not_found(view: SnapshotView, package: str, broken: list[_Broken], cause: C
         package=package,
         file=_name(file),
         wanted=", ".join(names[:3]) + more,
-        beside=f"only {', '.join(instead[:2])} is there" if instead else "nothing has it",
+        beside=f"only {instead[0]} is there" if instead else "nothing has it",
     )
 
 

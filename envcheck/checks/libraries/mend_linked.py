@@ -64,7 +64,7 @@ def get_libraries(
             " whose toolkit must be there.",
             [f"{build}{pip_restore(view, name, version)} {_SOURCE}"],
         )
-    wheels = _wheels(view, names, cuda or _cuda_of(view, file))
+    wheels = _wheels(view, names, _cuda_of(view, file) or cuda)
     commands = [pip(view, f"install --upgrade {words([name])}")] if name and other_version else []
     text = "Install a release of it that uses what is there" if commands else ""
     if wheels:
