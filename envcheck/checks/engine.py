@@ -15,6 +15,7 @@ from ..facts.view import SnapshotView
 from ..findings.causes import Cause
 from ..findings.model import CheckResult, Diagnosis, Finding, Passed, Unjudged, Verdict, unjudged
 from . import foreign, purpose
+from .installing import with_pip
 from .registry import Area, Check, areas, checks_without
 from .system_commands import adapted
 
@@ -152,7 +153,9 @@ def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
 
 def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
     findings = [
-        one if one.remedy is None else replace(one, remedy=adapted(view, one.remedy))
+        one
+        if one.remedy is None
+        else replace(one, remedy=adapted(view, with_pip(view, one.remedy)))
         for one in result.findings
     ]
     return replace(result, findings=findings) if findings else result

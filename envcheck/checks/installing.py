@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+from packaging.utils import canonicalize_name
+
 from ..facts.base import known
 from ..facts.view import SnapshotView, fact
+from ..findings.remedy import Remedy
 from ..findings.shell import word, words
 from .system_commands import on_system
+
+_NAME_ALONE = re.compile(r"nvidia-[\w.-]{1,60}")
+_EXACT = re.compile(r"([\w.-]{1,80}) ?\(?==([\w.+!]{1,40})\)? ?(?:;|\Z)")
 
 
 def python(view: SnapshotView) -> str:
@@ -37,16 +45,24 @@ def pip(view: SnapshotView, command: str) -> str:
     if command.startswith(("install ", "uninstall ")) and _managed(view):
         verb, _, rest = command.partition(" ")
         command = f"{verb} --break-system-packages {rest}"
-    return f"{_with_pip(view, python_, has_pip)}{python_} -m pip {command}"
+    return f"{python_} -m pip {command}"
 
 
-def _with_pip(view: SnapshotView, python_: str, has_pip: bool | None) -> str:
-    """What brings pip to an interpreter without it; a distribution's own Python has no ensurepip."""
-    if has_pip is not False:
-        return ""
-    own = fact(view.target.interpreter, "kind") == "interpreter" and python_.startswith("/usr/bin/")
-    first = on_system(view, "python-pip") if own else [f"{python_} -m ensurepip"]
-    return "".join(f"{command} && " for command in first)
+def with_pip(view: SnapshotView, remedy: Remedy) -> Remedy:
+    """A remedy that runs the target's pip: before it, what brings that where there is none.
+
+    A distribution's own Python has no ensurepip.
+    """
+    if view.snapshot.target is None or fact(view.target.interpreter, "pip") is not False:
+        return remedy
+    own = fact(view.target.interpreter, "kind") == "interpreter"
+    distribution = own and python(view).startswith("/usr/bin/")
+    first = on_system(view, "python-pip") if distribution else [f"{python(view)} -m ensurepip"]
+    run = f"{python(view)} -m pip "
+    at = next((n for n, command in enumerate(remedy.commands) if run in command), None)
+    if at is None:
+        return remedy
+    return Remedy(remedy.text, [*remedy.commands[:at], *first, *remedy.commands[at:]])
 
 
 def _managed(view: SnapshotView) -> bool:
@@ -55,7 +71,21 @@ def _managed(view: SnapshotView) -> bool:
 
 
 def pip_install(view: SnapshotView, *requirements: str) -> str:
-    return pip(view, f"install {words(list(requirements))}")
+    """Of a name alone that version which an installed package asks for."""
+    return pip(view, f"install {words([_pinned(view, one) for one in requirements])}")
+
+
+def _pinned(view: SnapshotView, requirement: str) -> str:
+    if not _NAME_ALONE.fullmatch(requirement):
+        return requirement
+    asked = (
+        _EXACT.match(wanted)
+        for one in fact(view.target.packages, "distributions") or []
+        for wanted in known(one.requires) or []
+    )
+    name = canonicalize_name(requirement)
+    pins = {found[2] for found in asked if found and canonicalize_name(found[1]) == name}
+    return f"{requirement}=={pins.pop()}" if len(pins) == 1 else requirement
 
 
 def pip_config(view: SnapshotView, what: str, as_root: bool) -> str:

@@ -14,6 +14,7 @@ from whole import with_target
 
 from envcheck.checks import builds
 from envcheck.checks.fitness import is_entry
+from envcheck.checks.installing import pip_install, with_pip
 from envcheck.data.cuda import rows_for
 from envcheck.data.framework_builds import framework_builds
 from envcheck.facts.view import SnapshotView
@@ -125,10 +126,10 @@ def test_what_to_change(name: str) -> None:
     [
         ({"pip": False, "uv": True}, "uv pip install --python {python} torch==1.12.1"),
         ({"pip": True, "uv": True}, "{python} -m pip install torch==1.12.1"),
-        ({"pip": False}, "{python} -m ensurepip && {python} -m pip install torch==1.12.1"),
+        ({"pip": False}, "{python} -m ensurepip; {python} -m pip install torch==1.12.1"),
         (
             {"pip": False, "kind": "interpreter", "executable": "/usr/bin/python3"},
-            "sudo apt install python3-pip && /usr/bin/python3 -m pip install torch==1.12.1",
+            "sudo apt install python3-pip; /usr/bin/python3 -m pip install torch==1.12.1",
         ),
         (
             {"kind": "interpreter", "externally_managed": True},
@@ -138,8 +139,26 @@ def test_what_to_change(name: str) -> None:
 )
 def test_the_installer_that_is_there(of: dict[str, Any], command: str) -> None:
     machine = view("3.7", "440.33.01", **of)
-    (printed,) = builds.gpu_build(machine, "torch", ["7.5"]).commands
-    assert printed == command.format(python="'<home-1>/venv/bin/python'")
+    printed = with_pip(machine, builds.gpu_build(machine, "torch", ["7.5"])).commands
+    assert "; ".join(printed) == command.format(python="'<home-1>/venv/bin/python'")
+
+
+@pytest.mark.parametrize(
+    ("requires", "wanted"),
+    [
+        ('nvidia-cusparse-cu12 (==12.5.1.3) ; extra == "and-cuda"', "==12.5.1.3"),
+        ("nvidia_cusparse_cu12==12.5.1.3", "==12.5.1.3"),
+        ("nvidia-cusparse-cu12>=12", ""),
+        ("nvidia-cusparse-cu12-x==1", ""),
+    ],
+)
+def test_a_library_is_of_the_version_that_the_framework_asks_for(
+    requires: str, wanted: str
+) -> None:
+    found = packages(dist("tensorflow", "2.18.0", requires=[requires]))
+    machine = SnapshotView(with_target(interpreter=interpreter(), packages=found))
+    command = pip_install(machine, "nvidia-cusparse-cu12", "torch")
+    assert command.endswith(f" install nvidia-cusparse-cu12{wanted} torch")
 
 
 @pytest.mark.parametrize(
