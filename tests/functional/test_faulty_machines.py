@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from faulty import card, run, themes
+from faulty import card, mending, run, themes
 from faulty.score import shown
 from world.enter import NoNamespaces, prepare
 from world.libraries import NoCompiler
@@ -31,6 +32,48 @@ FEW = (
     "GPU 3 is lost after 420 calls",
 )
 
+# Faults whose remedies' commands, each done to the machine, leave one on which all is well. Of the others the
+# remedy is for hands, for a vendor or for an image, or what is left is for a reboot (a kernel log's Xid).
+MENDED = (
+    "CUDA_VISIBLE_DEVICES=",
+    "CUDA_VISIBLE_DEVICES=9",
+    "CUDA_VISIBLE_DEVICES=GPU-deadbeef-0000-0000-0000-000000000000",
+    "ECC is off on one GPU of eight",
+    "GPU 3 is lost after 420 calls",
+    "GPU 3 may draw 400 W of 700",
+    "LD_LIBRARY_PATH puts cuBLAS 12.1 before the wheel's 12.5",
+    "LD_PRELOAD replaces the CUDA runtime",
+    "MIG goes off with the next reset",
+    "MIG is on and GPU 2 has no instance (a100-mig)",
+    "NVML crashes at GPU 6",
+    "NVML hangs at GPU 2",
+    "Secure Boot refuses the module, and nouveau holds the GPUs",
+    "Secure Boot: Key was rejected by service",
+    "Secure Boot: the key is unavailable",
+    "Xid 154: the driver asks for a reset",
+    "a fatal SXid of an NVSwitch",
+    "a new kernel has no module of the driver",
+    "a remapped row waits for a reset on GPU 3",
+    "application clocks of 345 MHz",
+    "compute mode Prohibited on GPU 3 (h100)",
+    "cuInit crashes",
+    "cuInit hangs",
+    "libraries updated under the running module",
+    "lockdown: unsigned module",
+    "modprobe.d keeps the module out",
+    "no libnvidia-ml",
+    "no peer memory with InfiniBand",
+    "nouveau holds all GPUs",
+    "nvidia-uvm is not loaded (h100)",
+    "persistence mode is off on a server",
+    "retired pages wait for a reboot",
+    "the driver asks for a reboot",
+    "the fabric manager does not run",
+    "the fabric manager is of another version than the driver",
+    "the kernel's half of the driver alone",
+    "the module is not loaded (h100)",
+)
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _machines() -> Iterator[None]:
@@ -48,6 +91,23 @@ def test_a_fault_is_named_with_what_mends_it(name: str) -> None:
     score = run.score(fault)
     assert score.named and score.remedied, score.why
     assert not score.misleading
+
+
+def commands(report: dict[str, Any]) -> list[list[str]]:
+    """Those of each finding that is shown."""
+    results = [one for one in report["results"] if not one.get("consequence_of")]
+    findings = [found for one in results for found in one.get("findings", ())]
+    return [(found.get("remedy") or {}).get("commands", []) for found in findings]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", MENDED)
+def test_what_the_remedies_print_ends_in_health(name: str) -> None:
+    fault = next(fault for fault in themes.all_faults() if fault.name == name)
+    machine = fault.machine()
+    for printed in commands(run.report(machine)):
+        mending.mend(machine, mending.healthy(fault.base), printed)
+    assert [(one.code, one.words) for one in shown(run.report(machine))] == []
 
 
 @pytest.mark.parametrize("name", card.well())

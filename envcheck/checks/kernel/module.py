@@ -14,6 +14,8 @@ _FIND_BLACKLIST = (
     "grep -rnE '(blacklist|alias|install) +nvidia' /etc/modprobe.d /run/modprobe.d"
     " /usr/lib/modprobe.d /lib/modprobe.d /proc/cmdline"
 )
+_LINE = "^ *(blacklist|install) +nvidia"
+_COMMENT_OUT = f"grep -rlE '{_LINE}' /etc/modprobe.d | xargs -r sudo sed -i.bak -E 's/{_LINE}/# &/'"
 
 
 def _not_loaded(key: str, what: str, remedy: str, *commands: str) -> Cause:
@@ -24,7 +26,7 @@ def _not_loaded(key: str, what: str, remedy: str, *commands: str) -> Cause:
 BLACKLISTED = _not_loaded(
     "module-blacklisted",
     "The nvidia module is blacklisted, so it was not loaded",
-    "Find the line that keeps it out, remove it (if prime-select wrote it: sudo prime-select"
+    "Find the line that keeps it out, comment it out (if prime-select wrote it: sudo prime-select"
     " nvidia), rebuild the initial RAM disk, and load the module.",
 )
 NOT_LOADED = _not_loaded(
@@ -90,7 +92,7 @@ def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
     files = [*evidence, view.evidence("machine.kernel.module_files", _files(kernel))]
     if "nvidia" in (known(kernel.blacklisted) or []):
         evidence.append(view.evidence("machine.kernel.blacklisted"))
-        commands = [_FIND_BLACKLIST, *on_system(view, "initramfs"), disk.MODPROBE]
+        commands = [_FIND_BLACKLIST, _COMMENT_OUT, *on_system(view, "initramfs"), disk.MODPROBE]
         return BLACKLISTED.found(evidence=evidence, commands=commands)
     if known(kernel.release) in disk.built_for(kernel):
         signed = " Secure Boot is on: a module that is not signed by a known key is refused."
