@@ -15,6 +15,7 @@ from ..facts.view import SnapshotView
 from ..findings.causes import Cause
 from ..findings.model import CheckResult, Diagnosis, Finding, Passed, Unjudged, Verdict, unjudged
 from . import foreign, purpose
+from .holders import with_holders
 from .installing import with_pip
 from .registry import Area, Check, areas, checks_without
 from .system_commands import adapted
@@ -152,11 +153,12 @@ def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
 
 
 def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
+    held = [with_holders(view, one) for one in result.findings]
     findings = [
         one
         if one.remedy is None
         else replace(one, remedy=adapted(view, with_pip(view, one.remedy)))
-        for one in result.findings
+        for one in held
     ]
     return replace(result, findings=findings) if findings else result
 

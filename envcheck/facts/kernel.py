@@ -99,7 +99,7 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
 
 
 class Service(Facts, frozen=True, kw_only=True):
-    """nvidia-fabricmanager, nvidia-persistenced, nvidia-cuda-mps-control."""
+    """nvidia-fabricmanager, nvidia-persistenced, nvidia-dcgm, nvidia-cuda-mps-control."""
 
     name: str
     installed: Maybe[bool] = NOT_COLLECTED

@@ -210,7 +210,7 @@ def off_the_bus() -> Snapshot:
 
 def lost_without_a_word() -> Snapshot:
     """No Xid, the bus answers; NVML has errors alone for this GPU."""
-    unknown = broken("Unknown Error")
+    unknown = replace(broken("Unknown Error"), code=999)
     facts = dict.fromkeys(
         ("uuid", "name", "memory_total_mib", "temperature_c", "power_draw_w"), unknown
     )

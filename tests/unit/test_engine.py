@@ -9,6 +9,7 @@ import pytest
 from build import Gpu, Nvml, gpu_snapshot, snapshot
 from h100 import empty_machine, machine
 from made_findings import made_finding
+from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.gpus import each_gpu
@@ -18,7 +19,7 @@ from envcheck.facts.missing import CouldNotRun, NeedsRoot, NotKnown, Skip
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import SnapshotView, need
 from envcheck.findings.model import CheckResult, Passed, Verdict
-from envcheck.findings.subjects import about_device_at
+from envcheck.findings.subjects import about, about_device_at
 
 
 def a_check(
@@ -158,6 +159,16 @@ def finding_at(level: str, *addresses: str) -> Callable[[SnapshotView], Iterable
     ]  # type: ignore[arg-type]
 
 
+def a_package() -> Verdict:
+    return made_finding("fail", "broken", about("package", "numpy"))
+
+
+def made_only_by(code: str) -> Verdict:
+    """A finding whose cause no other check explains."""
+    made = made_finding("fail", "broken")
+    return replace(made, cause=replace(made.cause, follows=(code,)))
+
+
 ONE, TWO = "0000:01:00.0", "0000:02:00.0"
 
 
@@ -172,6 +183,10 @@ ONE, TWO = "0000:01:00.0", "0000:02:00.0"
         (finding_at("fail", ONE), raises(CouldNotRun("nothing answers")), True),
         (finding_at("warn", ONE), finding_at("warn", ONE), True),
         (finding_at("warn", ONE), finding_at("fail", ONE), False),
+        (finding_at("fail", ONE), lambda view: [a_package()], False),
+        (failing, lambda view: [a_package()], True),
+        (failing, lambda view: [made_only_by("A")], True),
+        (failing, lambda view: [made_only_by("C")], False),
     ],
 )
 def test_one_devices_trouble_explains_that_devices_alone(

@@ -63,6 +63,30 @@ CASES = {
         "fail",
         "1 uncorrectable parity error",
     ),
+    "corrected without end": (
+        "GPU-002",
+        {"ecc_corrected_volatile": 9_000_000},
+        "warn",
+        "9,000,000",
+    ),
+    "rows again and again": (
+        "GPU-003",
+        {"remap_uncorrectable": 12, "remap_pending": True},
+        "fail",
+        "RMA",
+    ),
+    "slow though cool": (
+        "GPU-008",
+        {"clock_event_reasons": ["sw_thermal_slowdown"], "temperature_margin_c": 41},
+        "warn",
+        "degrees below the GPU's own",
+    ),
+    "memory clock stuck": (
+        "GPU-029",
+        {"clock_memory_mhz": 810, "clock_memory_max_mhz": 1593, "utilization_percent": 97},
+        "warn",
+        "810 of 1593 MHz",
+    ),
     "corrupt InfoROM": ("GPU-032", {"inforom_valid": False}, "fail", "corrupt"),
 }
 

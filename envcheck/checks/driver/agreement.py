@@ -97,6 +97,15 @@ DROPPED = fail(
     "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it up.",
     "Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
 )
+TWICE = fail(
+    "same-uuid-twice",
+    "has the UUID of another GPU",
+    "Several GPUs have the UUID {uuid}: containers, schedulers and CUDA_VISIBLE_DEVICES cannot tell them"
+    " apart.",
+    "Check whether a virtual machine was cloned with its vGPU; of boards, ask the vendor: the UUID is in the"
+    " board's own memory.",
+    "nvidia-smi -L",
+)
 HIDDEN = fail(
     "hidden-from-cuda",
     "is not visible to CUDA",
@@ -111,7 +120,7 @@ HIDDEN = fail(
 @check(
     "DRV-007",
     title="Every GPU on the bus reaches CUDA",
-    causes=[DROPPED, HIDDEN],
+    causes=[DROPPED, TWICE, HIDDEN],
     about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first link"
     " that drops it is the finding; counted are GPUs that are bound to the nvidia driver.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
@@ -120,6 +129,10 @@ HIDDEN = fail(
 def chain_drops_no_gpu(view: SnapshotView) -> Verdicts:
     nvml = facts_of(view.machine.nvml, "NVML")
     gpus = need(nvml.gpus, "NVML's GPUs")
+    uuids = [known(gpu.uuid) for gpu in gpus]
+    for uuid in {one for one in uuids if one and uuids.count(one) > 1}:
+        same = [gpu_subject(gpu) for gpu in gpus if known(gpu.uuid) == uuid]
+        yield TWICE.found(same, [view.evidence("machine.nvml.gpus", f"uuid {uuid}")], uuid=uuid)
     for link in (_bus_to_driver, _driver_to_cuda):
         try:
             yield from link(view, nvml, gpus)

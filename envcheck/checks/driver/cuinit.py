@@ -36,6 +36,16 @@ _NODE_LOST = fail(
     "cuInit fails with {code} ({name}): the container has lost, or never had, a device node that CUDA needs;"
     " no framework can use a GPU.",
 )
+_WSL_MEMORY = fail(
+    "wsl-out-of-memory",
+    "CUDA does not start on WSL",
+    "cuInit fails with {code} ({name}) on WSL with {gpus}: Windows gives WSL no address space for that many"
+    " GPUs, or too little memory; no framework can use a GPU.",
+    "Disable a GPU in Windows' Device Manager, so that WSL gets fewer, or give WSL more memory (memory= in"
+    " %UserProfile%\\.wslconfig), then restart WSL from Windows.",
+    "nvidia-smi -L",
+    "wsl.exe --shutdown  # in Windows",
+)
 _NO_LIBCUDA = fail(
     "libcuda-not-found",
     "the loader finds no libcuda",
@@ -61,7 +71,7 @@ _SILENT = fail(
 @check(
     "DRV-004",
     title="CUDA starts (cuInit)",
-    causes=[*_CODES.values(), _NODE_LOST, _NO_LIBCUDA, _CRASHES, _SILENT],
+    causes=[*_CODES.values(), _NODE_LOST, _WSL_MEMORY, _NO_LIBCUDA, _CRASHES, _SILENT],
     about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML"
     " do not use it, so they may work while CUDA does not.",
     sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2; pytorch#35710; numba#9732"],
@@ -111,7 +121,10 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
         cause, advice = _CODES[row.key], None
         if code == 999 and container(view):
             cause, advice = _NODE_LOST, lost_gpus(view)
-        yield cause.found((), evidence, advice=advice, code=code, name=name)
+        elif code == 2 and on_wsl(view):
+            cause = _WSL_MEMORY
+        some = plural(len(gpus), "GPU")
+        yield cause.found((), evidence, advice=advice, code=code, name=name, gpus=some)
 
 
 def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:

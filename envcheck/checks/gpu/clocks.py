@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..gpus import found, gpu_check, need_any
+from ..gpus import RESETS, found, gpu_check, need_any
 from ..reading import Gpu, SnapshotView, known
 from ..verdicts import Params, Passed, Verdicts, warn
 
 LOW = 0.5  # of the maximum
+LOW_UNDER_LOAD = 0.6  # of the memory's: computing, GeForce boards keep nine tenths
 SET_TOLERANCE = 0.98  # of the default: clocks come in steps
 
 # Kind of clock: its fact when set, the default, the maximum, the option to unlock it.
@@ -22,12 +23,21 @@ SET_LOW = warn(
     "sudo nvidia-smi -i {gpu} -rac",
     "sudo nvidia-smi -i {gpu} -{option}",
 )
+MEMORY_SLOW = warn(
+    "memory-clock-stuck",
+    "has slow memory under load",
+    "At {load} % load the memory runs at {mhz} of {most} MHz: what reads much memory takes that much longer.",
+    "Take off a lock on the memory's clock; if it stays low, reset the GPU or reboot.",
+    "sudo nvidia-smi -i {gpu} -rmc",
+    *RESETS,
+)
+_BUSY = 90  # percent: from here on the driver wants the full clock
 
 
 @gpu_check(
     "GPU-029",
     title="No clock is set low",
-    causes=(SET_LOW,),
+    causes=(SET_LOW, MEMORY_SLOW),
     about="Clocks can be set (nvidia-smi -ac) and locked (-lgc, -lmc), and stay so until somebody resets"
     " them or the driver is reloaded.",
     sources=[
@@ -45,6 +55,11 @@ def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Verdicts:
             usual = f"its default is {default}" if default else f"its maximum is {most}"
             params: Params = {"clock": clock, "mhz": mhz, "usual": usual, "option": option}
             low.append(found(view, SET_LOW, gpu, " ".join(fields), **params))
+    now, most = known(gpu.clock_memory_mhz), known(gpu.clock_memory_max_mhz)
+    load = known(gpu.utilization_percent) or 0
+    if not low and load >= _BUSY and now is not None and now < LOW_UNDER_LOAD * (most or 0):
+        names = "clock_memory_mhz clock_memory_max_mhz utilization_percent"
+        low.append(found(view, MEMORY_SLOW, gpu, names, load=load, mhz=now, most=most))
     yield from low
     if not low:
         yield Passed("no clock is set low")

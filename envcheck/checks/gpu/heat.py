@@ -101,6 +101,20 @@ _HEAT = TOO_HOT.variant(
     headline="is throttled by heat",
     sentence="The hardware holds the clocks down because of heat (half or less): training is much slower.",
 )
+# Far from its own limit nothing is hot: so many degrees below the slowdown temperature.
+_COOL_C = 20
+HELD_COOL = warn(
+    "slowed-while-cool",
+    "is slowed down by a temperature limit it is far from",
+    "The driver holds the clocks down for a temperature, at {celsius} °C and {degrees} degrees below the"
+    " GPU's own slowdown temperature: the platform has set a lower limit for it (in laptops, often), or"
+    " another part of the board is hot.",
+    "More cooling of the GPU will not help. On a laptop let the platform's thermal policy run (thermald"
+    " --adaptive), and look for a firmware update and the power profile; elsewhere look at the memory's and"
+    " the board's temperatures, and at the target temperature that is set.",
+    "nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i {gpu}",
+    "systemctl status thermald --no-pager",
+)
 # By clock-event reason.
 THROTTLED = {
     "hw_thermal_slowdown": _HEAT,
@@ -142,7 +156,7 @@ _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
 @gpu_check(
     "GPU-008",
     title="Nothing but the power cap holds the clocks back",
-    causes=THROTTLED.values(),
+    causes=[*THROTTLED.values(), HELD_COOL],
     about="The driver reports why a GPU's clocks are below their maximum. Heat and a power brake reduce them"
     " to half or less: a common cause of a slow machine without an error.",
     sources=["nvml.h, nvmlClocksEventReasons; NVSentinel#890; pytorch#153195; tensorflow#42572"],
@@ -161,7 +175,12 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     for reason in reasons:
         fields = "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w"
         counter = _COUNTERS.get(reason, ("", 0))[0]
-        yield found(view, THROTTLED[reason], gpu, f"{fields} {counter}")
+        margin, now = _degrees_left(gpu), known(gpu.temperature_c)
+        if reason == "sw_thermal_slowdown" and now is not None and (margin or 0) >= _COOL_C:
+            fields += " temperature_slowdown_c temperature_margin_c"
+            yield found(view, HELD_COOL, gpu, fields, celsius=now, degrees=margin)
+        else:
+            yield found(view, THROTTLED[reason], gpu, f"{fields} {counter}")
     if others := sorted(active - _NORMAL - set(THROTTLED)):
         raise NotKnown(f"the clock-event reason {', '.join(others)}")
     if not reasons:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...data.products import product
+from ..driver_state import REBOOT
 from ..gpus import found, gpu_check
 from ..on_the_bus import link_state
 from ..reading import Gpu, PciDevice, Skip, SnapshotView, fact, known, need
@@ -24,6 +25,15 @@ BROKEN = fail(
     "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.width.current --format=csv",
 )
 NARROW = BROKEN.variant("link-slow", severity="warn")
+SLOW = NARROW.variant(
+    "link-trained-slow",
+    headline="has a PCIe link that stays slow under load",
+    remedy="The lanes are all there and their speed is not: a link that was trained at a low speed, or whose"
+    " target speed was set low, stays there until it is trained again. Look at the target speed (LnkCtl2) of"
+    " the GPU and of the port above it, then reboot; if that does not help, power off and on, set the slot's"
+    " generation in the firmware, and reseat the GPU or its riser.",
+    commands=("sudo lspci -vv -s {gpu} | grep -iE 'lnk(cap|ctl|sta)'", *BROKEN.commands, REBOOT),
+)
 SMALL_SLOT = warn(
     "small-slot",
     "is in a slot with too few lanes",
@@ -37,7 +47,7 @@ SMALL_SLOT = warn(
 @gpu_check(
     "GPU-010",
     title="The PCIe link runs at full speed and width",
-    causes=(BROKEN, NARROW, SMALL_SLOT),
+    causes=(BROKEN, NARROW, SLOW, SMALL_SLOT),
     about="A link with fewer lanes or a lower generation than card and slot have slows down data loading and,"
     " without NVLink, the exchange of gradients. It is judged under load, since an idle GPU lowers its link.",
     sources=["NVSentinel#890; AlexeyAB/darknet#2807; nvidia-smi(1), GPU Link information"],
@@ -69,7 +79,8 @@ def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
         raise Skip("the PCIe link of an idle GPU: it is judged under load")
     if short:
         few = lanes is not None and width * 4 <= lanes
-        cause = BROKEN if few and (wired or 0) > width else NARROW
+        slow = not virtual and lanes is not None and width >= min(lanes, wired or lanes)
+        cause = BROKEN if few and (wired or 0) > width else SLOW if slow else NARROW
         yield found(view, cause, gpu, fields, evidence=shown, short=" and ".join(short))
     elif virtual:
         raise Skip("the PCIe link: a virtual machine does not see the slot that the GPU is in")

@@ -26,12 +26,23 @@ PAST_UNCORRECTABLE = warn(
     "Nothing now; check again after some days of load.",
     "nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",
 )
+# NVIDIA names no limit for corrected errors: this many are no background radiation.
+_MANY_CORRECTED = 100_000
+CORRECTED = warn(
+    "many-corrected-errors",
+    "has very many corrected memory errors",
+    "{count:,} memory errors were corrected since the driver was loaded: each was repaired on the fly, and a"
+    " memory that fails so often will have errors that cannot be.",
+    "Run the field diagnostic when the machine is free, and ask the vendor for a replacement if it fails.",
+    "nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",
+    "sudo dcgmi diag -r 3",
+)
 
 
 @gpu_check(
     "GPU-002",
     title="No uncorrectable memory error",
-    causes=(UNCORRECTABLE, PAST_UNCORRECTABLE),
+    causes=(UNCORRECTABLE, PAST_UNCORRECTABLE, CORRECTED),
     about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met"
     " it. If it was not contained, the results of other programs are wrong.",
     sources=[f"{_MEMORY_ERRORS}; XID 48, 94, 95"],
@@ -53,7 +64,10 @@ def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
     elif past > 0:
         since = "none since the driver was loaded" if recent is not None else "when is not known"
         yield found(view, PAST_UNCORRECTABLE, gpu, fields, errors=errors, since=since, count=past)
-    else:
+    corrected = known(gpu.ecc_corrected_volatile) or 0
+    if corrected >= _MANY_CORRECTED:
+        yield found(view, CORRECTED, gpu, "ecc_corrected_volatile", count=corrected)
+    elif now <= 0 and past <= 0:
         yield Passed("no uncorrectable error")
 
 
@@ -112,6 +126,16 @@ REMAP_PENDING = fail(
     f"The reset puts the spare row in place. {RESET}",
     *RESETS,
 )
+# A bank of memory has so many spare rows: a GPU that has used as many and needs another one wears out.
+_MANY_ROWS = 8
+REMAPS_AGAIN = REMAP_PENDING.variant(
+    "remapping-again-and-again",
+    headline="loses one row of memory after the other",
+    sentence="A row of memory waits for its remapping, after {rows} that were remapped before: the memory is"
+    " failing, and a reset or reboot only puts off the next error.",
+    remedy=f"{REPLACE} Until then a reset puts the spare row in place.",
+    commands=(*REPLACES, *RESETS),
+)
 FEW_SPARE_ROWS = warn(
     "few-spare-rows",
     "is running out of spare memory rows",
@@ -125,7 +149,7 @@ FEW_SPARE_ROWS = warn(
 @gpu_check(
     "GPU-003",
     title="Row remapping is complete",
-    causes=(REMAP_FAILED, REMAP_PENDING, FEW_SPARE_ROWS),
+    causes=(REMAP_FAILED, REMAP_PENDING, REMAPS_AGAIN, FEW_SPARE_ROWS),
     about="GPUs since Ampere replace a bad row of memory with a spare one at the next reset. This fails if"
     " a bank has no spare rows, if the row was remapped before, or after 512 rows in all.",
     sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), Remapped Rows; XID 63, 64"],
@@ -134,6 +158,7 @@ def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     failed, pending = known(gpu.remap_failed), known(gpu.remap_pending)
     if failed is None and pending is None:
         need(gpu.remap_failed, "row remapping")
+    count = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
     empty, low = known(gpu.remap_banks_none), known(gpu.remap_banks_low)
     if failed:
         yield found(view, REMAP_FAILED, gpu, "remap_failed remap_uncorrectable remap_banks_none")
@@ -143,9 +168,9 @@ def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, FEW_SPARE_ROWS, gpu, fields, banks=banks, rows=rows)
     if pending:
         fields = "remap_pending remap_correctable remap_uncorrectable"
-        yield found(view, REMAP_PENDING, gpu, fields)
+        again = count >= _MANY_ROWS
+        yield found(view, REMAPS_AGAIN if again else REMAP_PENDING, gpu, fields, rows=count)
     if not failed and not pending and not empty:
-        count = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
         yield Passed(f"{count} rows remapped" if count else "no row remapped")
 
 

@@ -101,12 +101,19 @@ NOT_PERSISTENT = warn(
     "Run the persistence daemon, which comes with the driver.",
     systemctl("enable --now", "nvidia-persistenced"),
 )
+DAEMON_IDLE = NOT_PERSISTENT.variant(
+    "persistence-off-beside-daemon",
+    sentence="nvidia-persistenced runs, and persistence mode is off all the same (it may have been started"
+    " with --no-persistence-mode): the first program waits for the driver to start the GPU.",
+    remedy="Switch it on; the daemon keeps it until it ends.",
+    commands=("systemctl cat nvidia-persistenced", "sudo nvidia-smi -i {gpu} -pm 1"),
+)
 
 
 @gpu_check(
     "GPU-015",
     title="Persistence keeps the driver ready on headless GPUs",
-    causes=(NOT_PERSISTENT,),
+    causes=(NOT_PERSISTENT, DAEMON_IDLE),
     about="Without persistence mode or the persistence daemon, the driver stops a GPU when its last program"
     " ends and starts it for the next one. That takes seconds and loses settings.",
     sources=["NVIDIA Driver Persistence"],
@@ -116,7 +123,8 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
         raise Skip("Windows has no persistence mode")
     daemon = service(view, "nvidia-persistenced")
     draws = any("G" in process.kind for process in known(gpu.processes) or [])
-    if daemon is not None and known(daemon.running):
+    running = daemon is not None and known(daemon.running)
+    if running and known(gpu.persistence) is None:
         yield Passed("nvidia-persistenced is running")
     elif need(gpu.persistence, "the persistence mode"):
         yield Passed("on")
@@ -125,7 +133,7 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
     elif isinstance(gpu.processes, Unavailable) and gpu.processes.unavailable == "not-collected":
         need(gpu.processes, "whether anything draws on it")
     else:
-        yield found(view, NOT_PERSISTENT, gpu, "persistence")
+        yield found(view, DAEMON_IDLE if running else NOT_PERSISTENT, gpu, "persistence")
 
 
 UNLICENSED = warn(

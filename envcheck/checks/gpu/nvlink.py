@@ -26,10 +26,19 @@ FEWER = warn(
     "Check which links are down or count errors; reset the GPUs, then reseat the board or bridge.",
     *_LINKS,
 )
+# Cards whose links all go to one bridge have no more; of others a part may lead nowhere.
+_ONE_BRIDGE = 4
+HALF_BRIDGE = FEWER.variant(
+    "bridge-half-up",
+    headline="has a half-connected NVLink bridge",
+    sentence="{up} of the {links} NVLinks of its bridge are up: collectives may hang, and exchange with the"
+    " other card is slower.",
+    remedy="Switch the machine off, reseat the NVLink bridge on both cards, and check that all links are up.",
+)
 ALL_DOWN = warn(
     "no-nvlink",
     "has no NVLink",
-    "No NVLink is up, {beside}: it exchanges data with other GPUs over PCIe, many times slower.",
+    "{state}, {beside}: it exchanges data with other GPUs over PCIe, many times slower.",
     "Check whether the NVSwitches are on the bus and their fabric manager runs, then reset all GPUs together"
     " or reboot; if that does not help, have the baseboard checked.",
     "nvidia-smi topo -m",
@@ -53,7 +62,7 @@ NOISY = FEWER.variant(
 @check(
     "GPU-013",
     title="Every NVLink is up and clean",
-    causes=(FEWER, ALL_DOWN, IN_GUEST, NOISY),
+    causes=(FEWER, HALF_BRIDGE, ALL_DOWN, IN_GUEST, NOISY),
     about="An NVLink that is down while others are up, or that counts thousands of errors, costs bandwidth"
     " between GPUs, and may make collectives hang.",
     sources=["NVSentinel#890; stanford_alpaca#32; vllm#16336; NVIDIA Fabric Manager User Guide"],
@@ -87,6 +96,12 @@ def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdic
             return
     elif not most:
         raise Skip("no NVLink is in use")
+    links = known(gpu.nvlinks) or []
+    states = [known(link.active) for link in links]
+    if not _built_in(gpu) and 0 < up < len(links) <= _ONE_BRIDGE and None not in states:
+        shown = [_evidence(view, gpu, f"{states.count(False)} down")]
+        yield found(view, HALF_BRIDGE, gpu, "", evidence=shown, up=up, links=len(links))
+        return
     noisy = [
         f"link {link.link}: {known(getattr(link, counter))} {counter.replace('_', ' ')}"
         for link in known(gpu.nvlinks) or []
@@ -107,7 +122,9 @@ def _too_few(view: SnapshotView, gpu: Gpu, up: int, most: int, wired: int) -> Fi
     cause = FEWER if up else ALL_DOWN
     if not up and not most and in_virtual_machine(view, gpu):
         cause = IN_GUEST
-    return found(view, cause, gpu, "", evidence=shown, up=up, beside=beside)
+    none = isinstance(gpu.nvlinks, Unavailable)
+    state = "NVML says that NVLink is not supported here" if none else "No NVLink is up"
+    return found(view, cause, gpu, "", evidence=shown, up=up, beside=beside, state=state)
 
 
 def _evidence(view: SnapshotView, gpu: Gpu, text: str) -> Evidence:

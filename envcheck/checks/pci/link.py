@@ -9,6 +9,7 @@ from ...facts.gpu import GpuPair
 from ...findings.subjects import about_device
 from ..driver_state import REBOOT
 from ..gpu.link import under_load
+from ..gpus import together
 from ..nvidia_devices import device_evidence, host_facts, is_virtual, pci_gpus
 from ..on_the_bus import link_state
 from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, facts_of, known, need
@@ -22,7 +23,11 @@ TRANSLATING = {"DMA", "DMA-FQ"}
 
 
 def _each(gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]) -> Verdicts:
-    """Judge each GPU; a missing fact leaves that one unjudged. Equal passes are counted."""
+    """Judge each GPU; a missing fact leaves that one unjudged. Equal verdicts become one."""
+    return together(_one_by_one(gpus, judge))
+
+
+def _one_by_one(gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]) -> Verdicts:
     passed: Counter[str] = Counter()
     for gpu in gpus:
         try:
