@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from ..facts.base import known
@@ -12,7 +10,6 @@ from ..facts.view import SnapshotView, fact
 from ..findings.model import Finding, Remedy
 from .driver_state import container, service
 
-_RESET = re.compile(r"nvidia-smi\b.*(?: --gpu-reset| -mig )")
 _MOST = 4  # processes that are named
 # Service: how it is stopped, and started again.
 _SERVICES = {
@@ -24,7 +21,7 @@ _SERVICES = {
 def with_holders(view: SnapshotView, finding: Finding) -> Finding:
     """The finding; where its remedy resets GPUs, with who holds them: stopped before, started again after."""
     remedy = finding.remedy
-    places = [n for n, one in enumerate(remedy.commands if remedy else []) if _RESET.search(one)]
+    places = [n for n, one in enumerate(remedy.commands if remedy else []) if _resets(one)]
     if remedy is None or not places or container(view):
         return finding
     held = _services(view)
@@ -38,6 +35,10 @@ def with_holders(view: SnapshotView, finding: Finding) -> Finding:
     commands = [*old[:first], *stops, *old[first:last], *starts, *old[last:]]
     text = f"{remedy.text} What holds GPUs here: {', '.join(names)}."
     return replace(finding, remedy=Remedy(text, list(dict.fromkeys(commands))))
+
+
+def _resets(command: str) -> bool:
+    return "nvidia-smi " in command and (" --gpu-reset" in command or " -mig " in command)
 
 
 def _services(view: SnapshotView) -> list[str]:

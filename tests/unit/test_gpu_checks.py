@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import targets
 from build import gpu_snapshot, snapshot
-from h100 import ABSENT, ADDRESSES, NOT_SUPPORTED, VICTIM, gpu, machine, nvml, with_fault
+from h100 import ABSENT, ADDRESSES, NOT_SUPPORTED, VICTIM, gpu, kernel, machine, nvml, with_fault
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged import assert_case, full_text, judged_alone, results
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, LostGpu
 from envcheck.facts.kernel import Kernel as KernelFacts
-from envcheck.facts.kernel import KernelEvent
+from envcheck.facts.kernel import KernelEvent, Service
 from envcheck.facts.target import Environment
 
 # (code, the GPU's facts, outcome, words that the reader must see)
@@ -152,6 +152,28 @@ def test_an_error_is_judged_by_its_code_and_by_the_fact(
     alike = results(machine([gpu(n, **facts) for n in range(8)]), ["gpu"])
     if "warn" in outcomes.values():
         assert alike["GPU-001"].outcome == "pass"
+
+
+def test_nvml_that_cannot_count_its_gpus_is_a_finding() -> None:
+    none = error(999)
+    broken = machine([], nvml=replace(nvml([]), gpu_count=none, gpus=none, pairs=none))
+    result = judged_alone(broken, "DRV-001")
+    assert (result.outcome, result.findings[0].cause.key) == ("fail", "gpus-not-listed")
+    assert "999" in full_text(result)
+
+
+def test_two_gpus_with_one_uuid() -> None:
+    result = judged_alone(with_fault(uuid=gpu(0).uuid), "DRV-007")
+    (finding,) = result.findings
+    assert finding.cause.key == "same-uuid-twice"
+    assert [one.index for one in finding.subjects] == [0, VICTIM]
+
+
+def test_persistence_off_counts_beside_a_running_daemon() -> None:
+    running = kernel(services=[Service(name="nvidia-persistenced", running=True)])
+    off = machine([gpu(n, persistence=n != VICTIM) for n in range(8)], kernel=running)
+    result = judged_alone(off, "GPU-015")
+    assert result.outcome == "warn" and "-pm 1" in full_text(result)
 
 
 _VALUES = {

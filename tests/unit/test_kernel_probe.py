@@ -53,6 +53,7 @@ def test_an_empty_machine(tree: Tree) -> None:
     assert [service.name for service in facts.services] == [
         "nvidia-fabricmanager",
         "nvidia-persistenced",
+        "nvidia-dcgm",
         "nvidia-cuda-mps-control",
     ]
 

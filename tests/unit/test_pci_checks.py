@@ -88,7 +88,10 @@ def test_the_links_width_is_judged_against_card_and_slot(
     now: int, card: int, slot: int, outcome: str
 ) -> None:
     found = machine(devices(link_width=now, max_link_width=card, slot_max_link_width=slot))
-    assert judge(found, "PCI-005").outcome == outcome
+    result = judge(found, "PCI-005")
+    assert result.outcome == outcome
+    (finding,) = result.findings
+    assert finding.remedy and len(finding.remedy.commands) == len(finding.subjects)
 
 
 # PCI-007

@@ -130,6 +130,7 @@ def busy(one: Gpu, **values: Any) -> None:
     one.change(
         utilization=98,
         clock_sm=one.max_sm - 45,
+        clock_memory=one.max_memory,
         pstate=0,
         power_mw=int(one.limit_mw * 0.95),
         temperature=58,

@@ -14,7 +14,7 @@ SERVICES = (
         re.compile(r"(nvidia-fabric-?manager|cuda-drivers-fabricmanager)(-\d+)?\Z"),
     ),
     ("nvidia-persistenced", "nvidia-persistenced", re.compile(r"nvidia-persistenced\Z")),
-    ("nvidia-dcgm", "nv-hostengine", re.compile(r"datacenter-gpu-manager.*\Z")),
+    ("nvidia-dcgm", "nv-hostengine", re.compile(r"datacenter-gpu-manager(-4-core)?\Z")),
     ("nvidia-cuda-mps-control", "nvidia-cuda-mps-control", None),
 )
 COMM = 15  # characters of a program's name that /proc/PID/comm holds

@@ -41,8 +41,8 @@ add(
     "NVML hangs at GPU 2",
     _nvml_hangs,
     (
-        "DRV-001|DRV-010|GPU-001",
-        r"",
+        "GPU-001",
+        r"GPU 2\b",
         r"hang|answer|time|deadline",
         r"reboot|reset|dmesg|gdb|stack|log",
     ),
@@ -58,8 +58,8 @@ add(
     "NVML crashes at GPU 6",
     _nvml_crashes,
     (
-        "DRV-001|DRV-010",
-        r"",
+        "GPU-001",
+        r"GPU 6\b",
         r"signal|crash|died|SIGSEGV",
         r"install|reboot|log|report|version|dmesg",
     ),
