@@ -8,6 +8,10 @@ from .system_commands import in_engine, systemctl
 from .verdicts import Remedy
 
 LINKS = "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
+COMPATIBLE = (
+    "helm upgrade --reuse-values --set compatWithCPUManager=true nvdp nvdp/nvidia-device-plugin"
+    " -n nvidia-device-plugin"
+)
 DEFAULT_IN_CONTAINERD = (
     "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default"
     f" && {systemctl('restart', 'containerd')}"
@@ -45,8 +49,7 @@ def lost_gpus(view: SnapshotView) -> Remedy:
             [
                 *in_engine(view, "gpus"),
                 "# on the host: sudo cat /var/lib/kubelet/cpu_manager_state   # policyName",
-                "helm upgrade --reuse-values --set compatWithCPUManager=true nvdp nvdp/nvidia-device-plugin"
-                " -n nvidia-device-plugin",
+                COMPATIBLE,
                 LINKS,
             ],
         )

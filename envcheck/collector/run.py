@@ -5,6 +5,7 @@ import os
 import sys
 
 from .documents import document
+from .linux import device_nodes
 from .runtime import orphans, process, scratch
 from .worker import PythonCommand
 
@@ -45,6 +46,7 @@ class Run(object):
         self._on_progress = on_progress
         self._children = []
         self._stuck = set()
+        self._nodes = device_nodes.present()
         self._before = self._now = (0, 0)  # (done, total) of the stages before, and of this one
 
     def collect(self):
@@ -116,6 +118,7 @@ class Run(object):
         if self.look is not None:
             self.look.close()
         self.sweep()
+        device_nodes.remove_useless(self._nodes)
         scratch.remove(self.request.scratch)
 
 

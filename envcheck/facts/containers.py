@@ -71,6 +71,7 @@ class Kubernetes(Facts, frozen=True, kw_only=True):
     cdi_spec_dirs: Maybe[list[str]] = NOT_COLLECTED
     # NVIDIA's device plugin names the devices itself: the kubelet's changes then leave them.
     passes_devices: Maybe[bool] = NOT_COLLECTED
+    cpu_manager_policy: Maybe[str] = NOT_COLLECTED  # the kubelet's: "none", "static"
     offered: Maybe[list[OfferedDevices]] = NOT_COLLECTED  # NVIDIA's, by device plugins
 
 

@@ -50,6 +50,7 @@ class Host(Facts, frozen=True, kw_only=True):
     memlock_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
     memlock_hard_kib: Maybe[int] = NOT_COLLECTED  # what this user may raise it to; -1: unlimited
     stack_hard_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
+    processes: Maybe[int] = NOT_COLLECTED  # of this user, threads too; -1: unlimited
     open_files: Maybe[int] = NOT_COLLECTED  # -1: unlimited
     address_space_kib: Maybe[int] = NOT_COLLECTED  # -1: no limit
     container: Maybe[str] = NOT_COLLECTED  # "docker", "podman", "lxc", ...; absent outside of one

@@ -8,7 +8,7 @@ from .base import NOT_COLLECTED, Address, Facts, Maybe
 
 
 class KernelModule(Facts, frozen=True, kw_only=True):
-    """A loaded module that matters to a GPU: nvidia*, nouveau, nova_core, vfio_pci, gdrdrv."""
+    """A loaded module that matters to a GPU: nvidia*, nouveau, vfio_pci, gdrdrv."""
 
     name: str
     version: Maybe[str] = NOT_COLLECTED
@@ -113,6 +113,7 @@ class Kernel(Facts, frozen=True, kw_only=True):
     driver_version: Maybe[str] = NOT_COLLECTED  # of the loaded module, /proc/driver/nvidia/version
     driver_flavour: Maybe[Literal["open", "proprietary"]] = NOT_COLLECTED
     driver_parameters: dict[str, str] = {}  # /proc/driver/nvidia/params
+    uvm_parameters: dict[str, str] = {}  # of the loaded nvidia-uvm
     module_files: Maybe[list[ModuleFile]] = NOT_COLLECTED
     dkms: Maybe[list[DkmsState]] = NOT_COLLECTED
     build_logs: Maybe[list[BuildLog]] = NOT_COLLECTED  # of builds that failed, newest first

@@ -140,9 +140,12 @@ def no_device(snapshot: Snapshot) -> Snapshot:
 
 
 def nvml_unknown_error(snapshot: Snapshot) -> Snapshot:
-    """NVML, nvidia-smi and cuInit say "unknown error"."""
+    """NVML, nvidia-smi and cuInit say "unknown error": a device cgroup closes nodes that are 0666."""
+    facts = snapshot.machine.kernel.facts  # type: ignore[union-attr]
+    closed = [replace(node, usable=False) for node in facts.device_nodes]
     return changed(
         snapshot,
+        kernel=replace(facts, device_nodes=closed),
         nvml=h100.no_driver(999, "Unknown Error"),
         nvidia_smi=no_smi(255, "Failed to initialize NVML: Unknown Error"),
         cuda=no_cuda(999, "CUDA_ERROR_UNKNOWN"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import h100
 import pytest
 from build import area_checks, document, snapshot
 from msgspec.structs import replace
@@ -133,8 +134,27 @@ def test_a_network_home_alone_is_no_finding() -> None:
 # limits
 
 
-def test_open_files() -> None:
-    assert judge("HOST-009", replace(DEBIAN, open_files=256)).outcome == "warn"
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"open_files": 256}, "warn"),
+        ({"processes": 4096, "cpus_allowed": 64, "is_root": False}, "warn"),
+        ({"processes": 4096, "cpus_allowed": 64, "is_root": True}, "pass"),
+        ({"processes": 4096, "cpus_allowed": 8, "is_root": False}, "pass"),
+        ({"processes": -1, "cpus_allowed": 64, "is_root": False}, "pass"),
+    ],
+)
+def test_limits_on_processes(changes: dict[str, Any], outcome: str) -> None:
+    assert judge("HOST-009", replace(DEBIAN, **changes)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("gpus", "mib", "outcome"), [(1, 1, "warn"), (1, 64, "pass"), (2, 512, "warn")]
+)
+def test_shared_memory_by_how_many_gpus_there_are(gpus: int, mib: int, outcome: str) -> None:
+    host = replace(DEBIAN, shm_total_mib=mib, memory_total_mib=64_000)
+    listed = h100.nvml([h100.gpu(n) for n in range(gpus)])
+    assert results(host, nvml=listed)["HOST-008"].outcome == outcome
 
 
 def test_an_older_glibc_names_what_fits() -> None:

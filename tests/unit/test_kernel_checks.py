@@ -14,7 +14,7 @@ from judged import results
 from envcheck.data import rows as table_rows
 from envcheck.data.kernel import Flavour, flavour_for, xids
 from envcheck.facts.base import Unavailable
-from envcheck.facts.gpu import Nvml
+from envcheck.facts.gpu import CudaDriver, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DeviceNode, DriverPackage, Kernel, KernelEvent, ModuleFile
 from envcheck.facts.pci import Pci
@@ -218,6 +218,23 @@ def test_nodes_that_are_open_to_all_and_closed_are_a_cgroups() -> None:
     finding = only(judge(healthy(device_nodes=closed), "KRN-006"))
     assert "cgroup" in finding.message
     assert "chmod" not in commands(finding) and "/proc/self/cgroup" in commands(finding)
+
+
+def test_a_node_without_a_module_that_is_known_to_be_loaded_says_nothing() -> None:
+    """NVIDIA's own library makes /dev/nvidiactl when root looks; a sandbox may hide /proc/modules."""
+    found = unloaded(modules=ABSENT, device_nodes=NODES[:1])
+    assert judge(found, "KRN-006").outcome == "skipped"
+
+
+def test_only_the_nodes_that_are_open_to_all_are_a_cgroups() -> None:
+    nodes = [node("/dev/nvidiactl", usable=False), node("/dev/nvidia0", mode="0660", usable=False)]
+    finding = only(judge(healthy(device_nodes=nodes), "KRN-006"))
+    assert finding.cause.key == "device-cgroup" and finding.subject == "/dev/nvidiactl"
+    uvm = [*NODES[:3], node("/dev/nvidia-uvm", usable=False)]
+    broken = h100.machine(
+        host=BARE, kernel=h100.kernel(device_nodes=uvm), cuda=CudaDriver(init_code=999)
+    )
+    assert only(judge(broken, "KRN-007")).cause.key == "device-cgroup"
 
 
 def test_selinux_keeps_a_container_off() -> None:

@@ -183,7 +183,9 @@ def test_logs_of_builds_that_failed(tree: Tree) -> None:
 
 def test_blacklisted_modules(tree: Tree) -> None:
     tree.write(
-        "/proc/cmdline", "quiet modprobe.blacklist=nova-core,pcspkr secret=1 nouveau.modeset=0\n"
+        "/proc/cmdline",
+        "quiet modprobe.blacklist=nova-core,pcspkr rd.driver.blacklist=nvidia_uvm secret=1"
+        " nouveau.modeset=0\n",
     )
     tree.write("/etc/modprobe.d/a.conf", "# blacklist nvidia_modeset\nblacklist nvidia-drm # why\n")
     tree.write("/lib/modprobe.d/a.conf", "blacklist nvidia\n")  # hidden by the one in /etc

@@ -113,6 +113,13 @@ def test_each_version_has_a_section_of_its_own(
     assert [one.section for one in facts.unread] == ([] if seen else [section])
 
 
+def test_the_policy_of_the_cpu_manager(node: Node) -> None:
+    node.run("kubelet", SOCKET)
+    assert reason(node.node().cpu_manager_policy) == "absent"
+    node.write("/var/lib/kubelet/cpu_manager_state", '{"policyName": "static"}')
+    assert node.node().cpu_manager_policy == "static"
+
+
 def test_what_the_kubelet_was_told_of(node: Node) -> None:
     node.run("kubelet", SOCKET)
     folder = "/var/lib/kubelet/device-plugins"

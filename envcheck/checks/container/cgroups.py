@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import containers as shared
-from ..container_start import LINKS
+from ..container_start import COMPATIBLE, LINKS
 from ..driver_state import on_wsl
 from ..reading import NotKnown, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system, systemctl
@@ -28,11 +28,22 @@ RELOAD = warn(
     shared.CDI_GENERATE,
 )
 
+STATIC = RELOAD.variant(
+    "gpus-lost-to-cpu-manager",
+    sentence="Running pods lose their GPUs ('NVML: Unknown Error'): the kubelet's CPU manager has the policy"
+    " static and rewrites their control groups, and NVIDIA's device plugin is not seen to name the device"
+    " nodes to it.",
+    remedy="Let NVIDIA's device plugin pass the device nodes to the kubelet (compatWithCPUManager, its"
+    " PASS_DEVICE_SPECS), or give the CPU manager another policy; then create the pods again.",
+    commands=(COMPATIBLE, "sudo cat /var/lib/kubelet/cpu_manager_state   # policyName"),
+    source="mattshma/bigdata#150; NVIDIA/nvidia-docker#1618; k8s-device-plugin, PASS_DEVICE_SPECS",
+)
+
 
 @check(
     "CTR-003",
     title="Running containers keep their GPUs",
-    causes=[RELOAD],
+    causes=[RELOAD, STATIC],
     about="With the systemd cgroup driver, a `systemctl daemon-reload` (which every package upgrade may do)"
     " makes systemd rewrite a container's device rules by the links in /dev/char.",
     sources=["nvidia-container-toolkit#48, #1227; nvidia-docker#1730, #1671, #1618"],
@@ -42,6 +53,12 @@ def containers_keep_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     containers = shared.containers_of(view)
     node = containers.kubernetes
+    passes = node is not None and known(node.passes_devices) is True
+    if node is not None and known(node.cpu_manager_policy) == "static" and not passes:
+        fields = ("cpu_manager_policy", "passes_devices")
+        why = [shared.node_evidence(view, name) for name in fields]
+        yield STATIC.found(about("engine", known(node.engine) or "kubelet"), why)
+        return
     if node is not None and known(node.engine) in ("containerd", "cri-o"):
         engine, driver = known(node.engine) or "", node.cgroup_driver
         hooked = bool(known(node.nvidia_runtimes)) and known(node.passes_devices) is not True

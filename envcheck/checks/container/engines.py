@@ -7,7 +7,8 @@ import re
 from ...facts.containers import Engine
 from .. import containers as shared
 from ..driver_state import container
-from ..reading import NotKnown, Skip, SnapshotView, Unavailable, known
+from ..nvidia_devices import open_to_all
+from ..reading import NotKnown, Skip, SnapshotView, Unavailable, facts_of, known, need
 from ..system_commands import on_system, systemctl
 from ..verdicts import Finding, Passed, Remedy, Unjudged, Verdicts, about, check, warn, word
 
@@ -16,6 +17,7 @@ _SETTINGS = re.compile(
     r"|registries configuration|\btoml\b",
     re.IGNORECASE,
 )
+_OURS = re.compile(r"/dev/nvidia(\d+|ctl|-uvm)\Z")
 _CONFIGURE_DOCKER = (
     "sudo nvidia-ctk runtime configure --runtime=docker",
     systemctl("restart", "docker"),
@@ -205,3 +207,52 @@ def podman_version(view: SnapshotView) -> Verdicts:
         commands = on_system(view, "podman-versions")
         shown = [shared.evidence(view, engine, "version")]
         yield PODMAN_OLD.found(evidence=shown, commands=commands, version=version)
+
+
+GROUP_LOST = warn(
+    "rootless-loses-group",
+    "rootless containers may not open the GPUs' nodes",
+    "{engine} runs rootless, and {node} is open to the group {group} alone ({mode}): its containers lose the"
+    " user's other groups, and nothing in them finds a GPU (Insufficient Permissions).",
+    "Let the driver make its nodes open to all, which is its default (take NVreg_DeviceFileMode,"
+    " NVreg_DeviceFileGID and udev rules away, or set the mode to 0666), and reboot; or let containers keep"
+    " the groups.",
+    "grep -rn NVreg_DeviceFile /etc/modprobe.d /usr/lib/modprobe.d",
+    "grep -rn nvidia /etc/udev/rules.d",
+    "echo 'options nvidia NVreg_DeviceFileMode=0666' | sudo tee /etc/modprobe.d/nvidia-nodes.conf",
+)
+
+
+@check(
+    "CTR-013",
+    title="Rootless containers may open the device nodes",
+    causes=[GROUP_LOST],
+    about="A rootless engine maps one user and group into a container, and drops the others: nodes that are"
+    " open to a group such as video are closed there.",
+    sources=["nvidia-container-toolkit#210; podman-run(1), --group-add keep-groups; driver README"],
+    follows=shared.NO_DEVICE_NODES,
+)
+def rootless_may_open(view: SnapshotView) -> Verdicts:
+    shared.need_gpus(view)
+    rootless = [engine for engine in shared.serving(view) if known(engine.rootless) is True]
+    if not rootless:
+        raise Skip("no engine runs rootless")
+    nodes = need(facts_of(view.machine.kernel, "device nodes").device_nodes, "the device nodes")
+    closed = [node for node in nodes if _OURS.match(node.path) and not open_to_all(node)]
+    for engine in rootless if closed else ():
+        node, keep = closed[0], "# podman run --group-add keep-groups …   # needs crun"
+        commands = [*GROUP_LOST.commands, *([keep] if engine.name == "podman" else [])]
+        shown = f"{node.path} {node.mode} {node.owner}:{node.group}"
+        yield GROUP_LOST.found(
+            about("engine", engine.name),
+            [
+                shared.evidence(view, engine, "rootless"),
+                view.evidence("machine.kernel.device_nodes", shown),
+            ],
+            commands=commands,
+            engine=engine.name,
+            node=node.path,
+            group=node.group,
+            mode=node.mode,
+        )
+    yield Passed("the nodes are open to all")

@@ -46,6 +46,17 @@ _WSL_MEMORY = fail(
     "nvidia-smi -L",
     "wsl.exe --shutdown  # in Windows",
 )
+_HMM = fail(
+    "uvm-hmm-fails",
+    "CUDA does not start",
+    "cuInit fails with {code} ({name}) though NVML answers, and the open nvidia-uvm has HMM"
+    " (heterogeneous memory management) on, which fails on some kernels: no framework can use a GPU.",
+    "Switch HMM off in nvidia-uvm and load it again (or reboot); if CUDA does not start then either, it was"
+    " something else: take the line away again.",
+    "echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee /etc/modprobe.d/nvidia-uvm-hmm.conf",
+    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+    source="ollama/ollama#11593; NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_hmm.c",
+)
 _NO_LIBCUDA = fail(
     "libcuda-not-found",
     "the loader finds no libcuda",
@@ -71,7 +82,7 @@ _SILENT = fail(
 @check(
     "DRV-004",
     title="CUDA starts (cuInit)",
-    causes=[*_CODES.values(), _NODE_LOST, _WSL_MEMORY, _NO_LIBCUDA, _CRASHES, _SILENT],
+    causes=[*_CODES.values(), _NODE_LOST, _WSL_MEMORY, _HMM, _NO_LIBCUDA, _CRASHES, _SILENT],
     about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML"
     " do not use it, so they may work while CUDA does not.",
     sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2; pytorch#35710; numba#9732"],
@@ -123,6 +134,11 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
             cause, advice = _NODE_LOST, lost_gpus(view)
         elif code == 2 and on_wsl(view):
             cause = _WSL_MEMORY
+        kernel = facts_or(view.machine.kernel, Kernel)
+        hmm_off = kernel.uvm_parameters.get("uvm_disable_hmm")
+        if code == 3 and gpus and hmm_off == "N" and known(kernel.driver_flavour) == "open":
+            cause = _HMM
+            evidence.append(view.evidence("machine.kernel.uvm_parameters", "uvm_disable_hmm = N"))
         some = plural(len(gpus), "GPU")
         yield cause.found((), evidence, advice=advice, code=code, name=name, gpus=some)
 

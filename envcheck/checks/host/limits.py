@@ -14,12 +14,15 @@ DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that
 ENOUGH_SHM_MIB = 1024
 LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
 FEW_PROCESSES = 4096  # twice what podman gives
+THREADS = (
+    64  # for each CPU: a numerical library starts as many threads as there are CPUs in each process
+)
 
 SMALL_ON_HOST = warn(
     "small-shared-memory",
     "/dev/shm is too small",
-    "/dev/shm has {mib} MiB for {gpus} GPUs: NCCL between them and data loaders with workers need more ('No"
-    " space left on device'), and die or hang.",
+    "/dev/shm has {mib} MiB: NCCL between GPUs and data loaders with workers need more ('No space left on"
+    " device'), and die or hang.",
     "Make it larger, and remove the size where it is set: its line of /etc/fstab, for example.",
     "sudo mount -o remount,size=50% /dev/shm",
     "grep /dev/shm /etc/fstab",
@@ -62,8 +65,7 @@ def shared_memory(view: SnapshotView) -> Verdicts:
         if total == 0:
             yield Passed("no limit")  # tmpfs with size=0, podman's --shm-size=0
         elif is_absent(host.container) and _is_small(view, host, total):
-            gpus = len(view.gpus)
-            yield SMALL_ON_HOST.found(subjects, evidence, mib=total, gpus=gpus)
+            yield SMALL_ON_HOST.found(subjects, evidence, mib=total)
         elif known(host.container) and total <= DEFAULT_SHM_MIB:
             commands = in_engine(view, "limits")
             yield SMALL_IN_CONTAINER.found(subjects, evidence, commands=commands, mib=total)
@@ -72,12 +74,13 @@ def shared_memory(view: SnapshotView) -> Verdicts:
 
 
 def _is_small(view: SnapshotView, host: Host, total: int) -> bool:
-    """Whether a machine with several GPUs was given far less than the half of its memory."""
+    """Whether a machine with GPUs was given far less than the half of its memory."""
     try:
-        several = len(view.gpus) > 1
+        gpus = len(view.gpus)
     except CannotJudge:
         return False
-    return several and total < ENOUGH_SHM_MIB and total * 8 < (known(host.memory_total_mib) or 0)
+    enough = ENOUGH_SHM_MIB if gpus > 1 else DEFAULT_SHM_MIB  # for the data loader's workers alone
+    return bool(gpus) and total < enough and total * 8 < (known(host.memory_total_mib) or 0)
 
 
 LOCKED_MEMORY = warn(
@@ -100,11 +103,22 @@ PROCESSES = warn(
     "Start the container with more (--pids-limit=-1); it cannot be raised from inside.",
 )
 
+USERS_PROCESSES = warn(
+    "low-process-limit",
+    "the limit on processes is too low",
+    "This user may have only {limit} processes and threads, on {cpus} CPUs: numerical libraries start a"
+    " thread for each CPU in each process, and end with 'Resource temporarily unavailable'.",
+    "Raise the limit (for good: nproc in /etc/security/limits.d, TasksMax of a service), or start fewer"
+    " threads.",
+    "ulimit -u $(ulimit -Hu)",
+    "export OPENBLAS_NUM_THREADS=8 OMP_NUM_THREADS=8",
+)
+
 
 @check(
     "HOST-009",
     title="Process limits leave room for GPU work",
-    causes=(LOCKED_MEMORY, FEW_FILES, PROCESSES),
+    causes=(LOCKED_MEMORY, FEW_FILES, PROCESSES, USERS_PROCESSES),
     about="RDMA pins memory, so that NCCL between machines fails in a container without --ulimit memlock=-1."
     " podman limits a container to 2048 processes and threads.",
     sources=[
@@ -133,5 +147,12 @@ def limits(view: SnapshotView) -> Verdicts:
         if subjects and processes is not None and processes <= FEW_PROCESSES:
             evidence = [view.evidence(f"{place}.host.cgroup_pids_limit")]
             yield PROCESSES.found(subjects, evidence, limit=processes)
+        own, cpus = known(host.processes), known(host.cpus_allowed) or 0
+        # The kernel does not hold root to it.
+        if own is not None and 0 <= own <= THREADS * cpus and known(host.is_root) is False:
+            evidence = [
+                view.evidence(f"{place}.host.{name}") for name in ("processes", "cpus_allowed")
+            ]
+            yield USERS_PROCESSES.found(subjects, evidence, limit=own, cpus=cpus)
         locked = "no limit on locked memory" if memlock == -1 else f"{memlock} KiB of locked memory"
         yield Passed(f"{locked}, {'any number of' if files == -1 else files} files")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ...facts.kernel import DeviceNode
 from ...findings.subjects import Subject, about_file
 from .. import driver_on_disk as disk
-from ..container_start import start_with_gpus
+from ..container_start import lost_gpus, start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
@@ -53,11 +53,12 @@ CGROUP = fail(
     about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU, which are made"
     " when the driver is first used; in a container, when it is started.",
     sources=["nvidia-container-toolkit#33; NVIDIA driver README, device node access"],
-    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "ENV-002"),
+    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "KRN-009", "KRN-013", "ENV-002"),
 )
 def nodes_usable(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
-    if is_loaded(kernel) is False:
+    loaded = is_loaded(kernel)
+    if loaded is False:
         raise Skip("the nvidia module is not loaded")
     nodes = need(kernel.device_nodes, "the device nodes")
     control = [node for node in nodes if node.path == _CONTROL]
@@ -68,16 +69,17 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
         if listed and known(facts_or(view.machine.nvml, Nvml).init_code) == 0:
             yield Passed("made on demand: the driver answers")
             return
+        if loaded is None:  # a node may be there without it: NVIDIA's libraries make some, as root
+            need(kernel.modules, "whether the nvidia module is loaded")
         path = "/dev/nvidia0" if control else _CONTROL
         evidence = [view.evidence("machine.kernel.device_nodes")]
         yield NO_NODES.found(about_file(path), evidence, advice=_again(view), path=path)
-    elif closed and not _confined(view) and all(map(open_to_all, closed)):
-        if control[0] not in closed and len(closed) < len(gpus):
+    elif shut := [] if _confined(view) else list(filter(open_to_all, closed)):
+        if control[0] not in closed and len(closed) == len(shut) < len(gpus):
             free = f"{len(gpus) - len(closed)} of {len(gpus)} GPUs are open to this process"
             yield Passed(f"{free}; a device cgroup keeps the others for other jobs")
             return
-        evidence = [view.evidence("machine.kernel.device_nodes", _modes(closed))]
-        yield CGROUP.found(_files(closed), evidence, advice=_through_the_cgroup(view))
+        yield _closed(view, CGROUP, shut)
     elif closed:
         everything = control[0] in closed or len(closed) == len(gpus)
         yield _closed(view, CLOSED if everything else SOME_CLOSED, closed)
@@ -109,7 +111,9 @@ def _confined(view: SnapshotView) -> bool:
 
 
 def _through_the_cgroup(view: SnapshotView) -> Remedy:
-    return _again(view) or Remedy(
+    if container(view):
+        return lost_gpus(view)
+    return Remedy(
         "Ask the scheduler for GPUs when the job is started; without a scheduler, see which service or slice"
         " (DeviceAllow=) this process belongs to.",
         ["srun --gres=gpu:1 --pty bash", "cat /proc/self/cgroup"],
@@ -150,7 +154,7 @@ UVM_NOT_READY = fail(
 @check(
     "KRN-007",
     title="nvidia-uvm is loaded",
-    causes=[UVM_NOT_READY, CLOSED],
+    causes=[UVM_NOT_READY, CLOSED, CGROUP],
     about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
     " nvidia-smi works, but cuInit fails with error 999 ('unknown'): frameworks report no GPU.",
     sources=["gpu-burn#60; gorgonia/cu#2"],
@@ -170,7 +174,8 @@ def uvm_loaded(view: SnapshotView) -> Verdicts:
     node = next((node for node in nodes if node.path == _UVM), None)
     loaded = is_loaded(kernel, "nvidia_uvm")
     if node is not None and loaded is not False:
-        yield Passed(f"{_UVM}, mode {node.mode}") if node.usable else _closed(view, CLOSED, [node])
+        cause = CGROUP if open_to_all(node) and not _confined(view) else CLOSED
+        yield Passed(f"{_UVM}, mode {node.mode}") if node.usable else _closed(view, cause, [node])
     elif code is None:
         raise Skip("nothing has asked for it yet: libcuda was not tried")
     else:

@@ -6,10 +6,10 @@ import re
 
 from .. import driver_on_disk as disk
 from ..driver_state import HOLDERS, REBOOT, container, install_fabric_manager, service
-from ..nvidia_devices import kernel_facts, pci_devices
-from ..reading import Nvml, Skip, SnapshotView, facts_or, known, need
+from ..nvidia_devices import host_facts, kernel_facts, pci_devices
+from ..reading import Gpu, Nvml, Skip, SnapshotView, facts_or, is_absent, known, need
 from ..system_commands import on_system, systemctl
-from ..verdicts import Passed, Remedy, Verdicts, about_file, check, fail, warn
+from ..verdicts import Finding, Passed, Remedy, Verdicts, about_file, check, fail, warn
 
 _GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
 _MANAGER = "nvidia-fabricmanager"
@@ -131,11 +131,29 @@ OTHER_VERSION = fail(
     "Install the fabric manager of the driver's version.",
 )
 
+NO_INFINIBAND = fail(
+    "fabric-without-infiniband",
+    "the fabric manager finds no NVSwitches",
+    "This machine has no InfiniBand devices: the NVSwitches of {name} are behind some (mlx5_ib, ib_umad), so"
+    " that the fabric manager cannot set up the fabric, and every CUDA program fails with error 802.",
+    "Load the modules, at every boot too, and start the fabric manager again. Cloud kernels bring them in a"
+    " package of their own.",
+    source="NVIDIA/gpu-operator#2781; NVIDIA fabric manager user guide, NVLink 5",
+)
+_INFINIBAND = (
+    "sudo modprobe -a mlx5_ib ib_umad",
+    r"printf 'mlx5_ib\nib_umad\n' | sudo tee /etc/modules-load.d/nvlink5.conf",
+    f"sudo systemctl restart {_MANAGER}",
+)
+_NVLINK_5 = re.compile(
+    r"\bG?B[23]00\b"
+)  # HGX and DGX; GPUs whose switches are no PCI devices of NVIDIA's
+
 
 @check(
     "KRN-011",
     title="The fabric manager runs where there are NVSwitches",
-    causes=[STOPPED, NOT_INSTALLED, OTHER_VERSION],
+    causes=[STOPPED, NOT_INSTALLED, OTHER_VERSION, NO_INFINIBAND],
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
     " version, before CUDA can start: without it every CUDA program fails with error 802.",
     sources=["pytorch#35710; NVIDIA fabric manager user guide"],
@@ -144,9 +162,12 @@ OTHER_VERSION = fail(
 def fabric_manager(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     switches = sum(device.kind == "nvswitch" for device in pci_devices(view))
+    gpus = known(facts_or(view.machine.nvml, Nvml).gpus) or []
+    if not switches and (finding := _no_infiniband(view, gpus)):
+        yield finding
+        return
     if not switches:
         raise Skip("no NVSwitch on the PCI bus")
-    gpus = known(facts_or(view.machine.nvml, Nvml).gpus) or []
     if gpus and all(known(gpu.fabric_state) == "Completed" for gpu in gpus):
         yield Passed("the GPUs report the fabric as completed")
         return
@@ -180,3 +201,20 @@ def fabric_manager(view: SnapshotView) -> Verdicts:
         version=own,
         driver=driver or "not known here",
     )
+
+
+def _no_infiniband(view: SnapshotView, gpus: list[Gpu]) -> Finding | None:
+    devices = host_facts(view).rdma_devices
+    name = known(gpus[0].name) if gpus else None
+    waits = any(known(gpu.fabric_state) in ("Not Started", "In Progress") for gpu in gpus)
+    nothing = is_absent(devices) or known(devices) == []
+    if container(view) or not (name and _NVLINK_5.search(name) and waits and nothing):
+        return None
+    extra = "sudo apt-get install -y linux-modules-extra-$(uname -r)"
+    debian = known(host_facts(view).os_id) in ("ubuntu", "debian")
+    evidence = [
+        view.evidence("machine.host.rdma_devices"),
+        view.gpu_evidence(gpus[0], "fabric_state"),
+    ]
+    commands = [*([extra] if debian else []), *_INFINIBAND]
+    return NO_INFINIBAND.found(evidence=evidence, commands=commands, name=name)

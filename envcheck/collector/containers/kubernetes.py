@@ -20,6 +20,7 @@ PLUGIN = "nvidia-device-plugin"[:15]  # as /proc/PID/comm has it
 BESIDE = ("rke2", "k0s", "containerd", "crio", "dockerd", "cri-dockerd", PLUGIN)
 FOLDER = "/var/lib/kubelet"
 CHECKPOINT = FOLDER + "/device-plugins/kubelet_internal_checkpoint"
+CPU_MANAGER = FOLDER + "/cpu_manager_state"
 DRA = FOLDER + "/plugins/gpu.nvidia.com"
 _ENDPOINT = re.compile(r"^containerRuntimeEndpoint:\s*[\"']?([^\s\"']+)", re.M)
 
@@ -41,6 +42,8 @@ def put(facts, context):
         containerd.put(node, context, programs.get("containerd", []), distribution)
     if PLUGIN in programs:
         node.attempt("passes_devices", "", _passes_devices, context, programs[PLUGIN][0])
+    arguments = programs[name][0].arguments
+    node.attempt("cpu_manager_policy", CPU_MANAGER, _cpu_manager_policy, context, arguments)
     node.attempt("offered", CHECKPOINT, _offered, context)
     facts.put("kubernetes", node.values, "/proc, the engine's configuration and " + FOLDER)
 
@@ -69,6 +72,11 @@ def _engine(context, arguments, programs):
         if name in programs:
             return "docker" if name == "dockerd" else name
     return unavailable("absent", "no engine is seen to run")
+
+
+def _cpu_manager_policy(context, arguments):
+    asked = option(arguments, "--cpu-manager-policy")
+    return str(asked or json.loads(context.read(CPU_MANAGER)).get("policyName") or "none")[:40]
 
 
 def _passes_devices(context, plugin):

@@ -1,12 +1,31 @@
 """The driver's device nodes in /dev."""
 
+import glob
 import os
 import stat
 
 from ..facts import unavailable
 
 FOLDERS = ("/dev", "/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels")
+NODES = "/dev/nvidia*"
+LOADED = "/proc/driver/nvidia/version"
 LIMIT = 300  # nodes
+
+
+def present():
+    """The driver's nodes that are there now."""
+    return set(glob.glob(NODES))
+
+
+def remove_useless(before):
+    """Remove nodes that NVIDIA's libraries made in a look as root, where no driver is there to use them."""
+    for path in sorted(present() - before):
+        try:
+            ours = stat.S_ISCHR(os.lstat(path).st_mode) and not os.path.exists(LOADED)
+            if ours:
+                os.unlink(path)
+        except OSError:
+            continue  # not ours to remove, or gone
 
 
 def device_nodes(context):

@@ -51,6 +51,7 @@ def put_resources(facts, context):
         ("stack_hard_kib", "STACK", 1024, True),
         ("open_files", "NOFILE", 1, False),
         ("address_space_kib", "AS", 1024, False),
+        ("processes", "NPROC", 1, False),
     ):
         limit = resource.getrlimit(getattr(resource, "RLIMIT_" + kind))[hard]
         limit = -1 if limit == resource.RLIM_INFINITY else limit // unit
@@ -62,7 +63,8 @@ def put_resources(facts, context):
 
 def _shared_memory(context):
     stat = os.statvfs(context.path("/dev/shm"))
-    return stat.f_blocks * stat.f_frsize // MIB
+    size = stat.f_blocks * stat.f_frsize
+    return max(1, size // MIB) if size else 0  # 0: a tmpfs without a limit
 
 
 _CGROUP = ("cgroup_version", "cgroup_memory_limit_mib", "cgroup_cpu_limit", "cgroup_pids_limit")

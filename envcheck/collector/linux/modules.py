@@ -27,6 +27,7 @@ MODULE_FILE = re.compile(
 UVM_FILE = re.compile(r"nvidia(-[a-z0-9-]+)?-uvm\.ko(\.(gz|xz|zst))?\Z")
 NIXOS_MODULES = "/run/booted-system/kernel-modules/lib/modules"
 WALK_LIMIT = 4000  # directories
+PARAMETERS = 100  # more than nvidia-uvm has
 DECOMPRESSION = 0.5  # seconds for all compressed modules together
 
 
@@ -43,6 +44,13 @@ def loaded_modules(context):
             module["version"] = unavailable("absent", "the module states none")
         modules.append(module)
     return modules
+
+
+def uvm_parameters(context):
+    """{name: value} of the loaded nvidia-uvm's parameters."""
+    folder = "/sys/module/nvidia_uvm/parameters"
+    names = context.names(folder)[:PARAMETERS]
+    return {name[:64]: context.text("%s/%s" % (folder, name)).strip()[:64] for name in names}
 
 
 def module_files(context, running):
@@ -180,7 +188,8 @@ def parse_cmdline(text):
     names = []
     for word in text.split():
         key, _, value = word.partition("=")
-        if key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist", "rdblacklist"):
+        # rd.driver.blacklist is about the initial RAM disk alone: the module is loaded later.
+        if key in ("modprobe.blacklist", "module_blacklist"):
             names += [name.replace("-", "_") for name in value.split(",") if name]
         elif word == "nouveau.modeset=0":
             names.append("nouveau")

@@ -19,6 +19,7 @@ from ..linux.modules import (
     kernels_installed,
     loaded_modules,
     module_files,
+    uvm_parameters,
 )
 from ..linux.services import services
 
@@ -37,6 +38,7 @@ def collect(context):
     facts.attempt("modules", "/proc/modules", loaded_modules, context)
     _put_loaded_driver(context, facts)
     facts.put("driver_parameters", driver_parameters(context), "/proc/driver/nvidia/params")
+    facts.put("uvm_parameters", uvm_parameters(context), "/sys/module/nvidia_uvm/parameters")
     facts.attempt("kernels_installed", MODULES, kernels_installed, context)
     facts.attempt("headers", MODULES, headers_installed, context)
     facts.attempt("module_files", MODULES, module_files, context, facts.get("release"))
