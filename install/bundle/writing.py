@@ -60,19 +60,19 @@ def put(
     no room for it, CouldNotLook for a source that is not what its hash says. What failed leaves nothing.
     """
     check_room(target, sum(content.size for content in contents.values()))
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
-        made = temporary / target.name
-        if is_tar(target):
-            _write_tar(made, contents, top)
-        else:
-            _write_directory(made, contents)
-        made.rename(target)
+        with tempfile.TemporaryDirectory(
+            dir=target.parent, prefix=f".{target.name}.", ignore_cleanup_errors=True
+        ) as temporary:
+            made = Path(temporary, target.name)
+            if is_tar(target):
+                _write_tar(made, contents, top)
+            else:
+                _write_directory(made, contents)
+            made.rename(target)
     except OSError as error:
         kind = Cannot if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
         raise kind(f"{option} {target}: {error.strerror or error}; nothing was written") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def is_tar(target: Path) -> bool:

@@ -17,14 +17,11 @@ def full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def changing(
-    number: int, happen: Any, work: Any, again: bool = False, counted: Path | None = None
-) -> None:
+def changing(number: int, happen: Any, work: Any, again: bool = False) -> None:
     """Do the work in this process, and let something happen at its change with that number.
 
     Changes are where a name comes, goes or changes, and where a file is opened for writing, in the
-    directory that holds HOME. again: at every later one, too. counted: where the number of changes is
-    written of a run to its end.
+    directory that holds HOME. again: at every later one, too.
     """
     left = number
     here = str(Path(os.environ["HOME"]).parent)
@@ -46,8 +43,6 @@ def changing(
 
     sys.addaudithook(hook)
     work()
-    if counted is not None:
-        counted.write_text(str(number - left))
     if left >= 0:
         raise SystemExit(NEVER)
 

@@ -99,7 +99,6 @@ class SlurmNode:
     partition: str = "a100"
     python: str = sys.executable
     gpus: int = 0  # as Slurm has it (GRES); no device need be there
-    program: str = ""  # a shell script in place of its python3
 
 
 def usual_nodes() -> list[SlurmNode]:
@@ -193,10 +192,6 @@ class SlurmCluster:
         new.write_text(script)
         new.chmod(0o755)
         new.rename(self.scratch / "prolog")
-
-    def resume(self, name: str) -> None:
-        self.slurm("scontrol", "update", f"nodename={name}", "state=resume")
-        assert wait_for(lambda: self.node(name)[0] == "idle"), self.node(name)
 
     @contextmanager
     def slurmctld_stopped(self) -> Iterator[None]:
@@ -308,7 +303,7 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
         home = scratch / "nodes" / node.name
         home.mkdir()
         (home / "node").write_text(node.name)
-        program = node.program or _PYTHONS.get(node.kind, f'exec {quote(node.python)} "$@"')
+        program = _PYTHONS.get(node.kind, f'exec {quote(node.python)} "$@"')
         _executable(home / "python3", program)
         (scratch / "spool" / node.name).mkdir()
     partitions = sorted({node.partition for node in nodes})

@@ -1,6 +1,6 @@
 """Hosts for Ansible without a network: a stand-in for ssh runs each command on this machine.
 
-with serve_hosts(usual_hosts()) as hosts:
+with serve_hosts(usual_hosts(25)) as hosts:
     hosts.inventory                    # of Ansible; hosts.variables is for its environment
     hosts.ssh("gpu01", "hostname")     # and hosts.of("dead") are those that are dead
 
@@ -50,7 +50,6 @@ _SSH = """\
 for word; do host=$command; command=$word; done
 cd "{scratch}/$host" || exit 255
 [ ! -f unreachable ] || { cat unreachable >&2; exit 255; }
-[ ! -f command ] || command=$(cat command)
 cd home
 exec env -i HOME="$PWD" USER=root LOGNAME=root LANG=C.UTF-8 TMPDIR="$PWD" \\
     PATH="{scratch}/$host/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" sh -c "$command"
@@ -59,16 +58,13 @@ exec env -i HOME="$PWD" USER=root LOGNAME=root LANG=C.UTF-8 TMPDIR="$PWD" \\
 
 @dataclass(frozen=True)
 class Host:
-    """kind: "well", or one of TROUBLES. python: its python3, "" for none. program: a shell script in place of
-    its python3. command: what runs there, whatever is asked for."""
+    """kind: "well", or one of TROUBLES. python: its python3, "" for none."""
 
     name: str
     kind: str = "well"
     python: str = ""
     minor: int = 0
     groups: tuple[str, ...] = ()
-    program: str = ""
-    command: str = ""
 
 
 def python_of(version: str) -> str:
@@ -82,11 +78,11 @@ def python_of(version: str) -> str:
     return next((str(path.resolve()) for path in sorted(found) if path.exists()), "")
 
 
-def usual_hosts(count: int = 25, troubles: Sequence[str] = TROUBLES) -> list[Host]:
+def usual_hosts(count: int) -> list[Host]:
     """``count`` hosts in racks: those with troubles last, before them Pythons of each age, in turn."""
     found = [(minor, path) for minor in MINORS if (path := python_of(f"3.{minor}"))]
     old = python_of("2.7")
-    kinds = ["well"] * (count - len(troubles)) + [kind for kind in troubles if kind != "old" or old]
+    kinds = ["well"] * (count - len(TROUBLES)) + [kind for kind in TROUBLES if kind != "old" or old]
     hosts = []
     for number, kind in enumerate(kinds):
         minor, python = found[number % len(found)]
@@ -119,13 +115,11 @@ class SshHosts:
     def of(self, *kinds: str) -> list[Host]:
         return [host for host in self.hosts if host.kind in kinds]
 
-    def ssh(
-        self, name: str, command: str, seconds: float = 30.0
-    ) -> subprocess.CompletedProcess[str]:
+    def ssh(self, name: str, command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.scratch / "ssh", name, command],
             capture_output=True, text=True, errors="backslashreplace", stdin=subprocess.DEVNULL,
-            timeout=seconds, check=False,
+            timeout=30, check=False,
         )  # fmt: skip
 
 
@@ -155,11 +149,9 @@ def _write(scratch: Path, hosts: Sequence[Host]) -> None:
         for name in ("home", "bin"):
             (folder / name).mkdir(parents=True)
         python = folder / "bin" / "python3"
-        program = host.program or _PROGRAMS.get(host.kind, "")
+        program = _PROGRAMS.get(host.kind, "")
         if host.kind in _UNREACHABLE:
             (folder / "unreachable").write_text(f"{_UNREACHABLE[host.kind]}\n")
-        if host.command:
-            (folder / "command").write_text(host.command)
         if program:
             _executable(python, f"#!/bin/sh\n{program}\n")
         elif host.python:

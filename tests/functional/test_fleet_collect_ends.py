@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,22 +47,10 @@ def collect(inventory: Path, folder: Path, *words: str) -> subprocess.CompletedP
     )  # fmt: skip
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
-    """A directory with room for fleet.json alone."""
-    if os.geteuid():
-        pytest.skip("a small file system takes root")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=3", "small", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    (folder / "filler").write_bytes(bytes(56 << 10))
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def test_an_ansible_that_is_killed_takes_its_own_with_it(inventory: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("victim", ["ansible", "envcheck"])
+def test_whoever_is_killed_takes_its_own_with_it(
+    inventory: Path, tmp_path: Path, victim: str
+) -> None:
     argv, env = command(inventory, tmp_path / "fleet")
     process = subprocess.Popen(
         argv, env=env, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True
@@ -71,14 +58,16 @@ def test_an_ansible_that_is_killed_takes_its_own_with_it(inventory: Path, tmp_pa
     try:
         assert process.stderr is not None and "asking 2 machines" in process.stderr.readline()
         (main,) = [pid for pid in ansibles(inventory) if parent(pid) == process.pid]
-        os.kill(main, signal.SIGKILL)
+        os.kill(main if victim == "ansible" else process.pid, signal.SIGKILL)
         _, printed = process.communicate(timeout=PATIENCE)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
+    assert wait_for(lambda: not ansibles(inventory))
+    if victim == "envcheck":
+        return
     assert process.returncode == 4
     assert "ansible-playbook died by signal 9 (SIGKILL); " in printed, printed
-    assert wait_for(lambda: not ansibles(inventory))
     roster = json.loads((tmp_path / "fleet" / "fleet.json").read_text())
     left = [one for one in roster["members"] if one.get("outcome") == "not-asked"]
     assert left and {"group", "rack"} == {kind for kind, _ in left[0]["groups"]}

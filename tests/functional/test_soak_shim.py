@@ -188,12 +188,47 @@ def test_ctrl_c_shows_what_is_done(begin: Begin) -> None:
     assert wait_for(lambda: not running(one.home)), running(one.home)
 
 
-def test_kill_9_leaves_no_process(begin: Begin) -> None:
-    one = begin("--for", "20m", "--every", "1s")
-    one.until("0:0")
-    assert len(running(one.home)) >= 4, "itself, the collector, two GPUs, and what samples"
-    one.child.kill()
+@pytest.mark.parametrize("victim", ["envcheck", "collector"])
+def test_kill_9_leaves_no_process_and_its_lines_are_whole(
+    begin: Begin, tmp_path: Path, victim: str
+) -> None:
+    kept = tmp_path / "lines.json"
+    one = begin("--for", "20m", "--every", "1s", "--format", "json", "--output", kept, oom_mib=128)
+    assert wait_for(lambda: kept.exists() and kept.read_bytes().count(b"\n") > 1)
+    there = running(one.home)
+    assert len(there) >= 4, "itself, the collector, two GPUs, and what samples"
+    (collector,) = [
+        pid
+        for pid, _parent, words in there
+        if b"envcheck.collector" in words and b"soak" not in words
+    ]
+    os.kill(one.child.pid if victim == "envcheck" else collector, signal.SIGKILL)
+    assert "Traceback" not in one.rest()
     assert wait_for(lambda: not running(one.home)), running(one.home)
+    text = kept.read_text()
+    found = [json.loads(line) for line in text.splitlines()]
+    assert text.endswith("\n") and [line.get("minute") for line in found[:2]] == [1, 2]
+
+
+def test_a_disk_that_fills_up_ends_no_soak_and_cuts_no_line(begin: Begin, tmp_path: Path) -> None:
+    small, kept = tmp_path / "small", tmp_path / "kept.json"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "small", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no small file system here: it takes root")
+    try:
+        (small / "other").write_bytes(bytes(48 << 10))
+        words = ("--for", "30s", "--every", "1s", "--format", "json", "--output")
+        one = begin(*words, small / "lines.json", "--save", kept, oom_mib=128)
+        output = one.rest()
+        assert one.child.returncode == 2 and "No space left on device" in output
+        assert "Traceback" not in output
+        text = (small / "lines.json").read_text()
+        assert [json.loads(line) for line in text.splitlines()] and text.endswith("\n")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    soak = json.loads(kept.read_text())["machine"]["soak"]["facts"]
+    assert soak["seconds"] >= 30 and soak.get("stopped", "") == "", "it went on"
 
 
 def test_a_killed_process_of_one_gpu_is_that_gpus_death(begin: Begin) -> None:
