@@ -23,7 +23,7 @@ from shlex import quote
 
 import pytest
 from leftovers import kill_those_of, processes_of, unmount_below
-from processes import wait_for
+from processes import PATIENCE, wait_for
 
 UNPACKED = Path("~/.cache/envcheck-ci/engines").expanduser()
 PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:{UNPACKED}/usr/sbin"
@@ -119,7 +119,7 @@ class SshHosts:
         return subprocess.run(
             [self.scratch / "ssh", name, command],
             capture_output=True, text=True, errors="backslashreplace", stdin=subprocess.DEVNULL,
-            timeout=30, check=False,
+            timeout=PATIENCE, check=False,
         )  # fmt: skip
 
 
