@@ -34,9 +34,6 @@ _CONDA_FORGE = {
     "jax": "jax 'jaxlib=*=*cuda*' -c conda-forge",
     "tensorflow": "'tensorflow=*=cuda*' -c conda-forge",
 }
-_OPEN_CE = (
-    "PyPI has no {title} for {arch}: Open-CE's conda channel has builds of it with CUDA for POWER."
-)
 
 
 @cache
@@ -142,6 +139,13 @@ def gpu_build(view: SnapshotView, framework: str, gpus: Iterable[str] | None = N
     """
     title, wanted = FRAMEWORKS[framework], capabilities(view) if gpus is None else list(gpus)
     on = f"compute capability {', '.join(wanted)}" if wanted else "the GPUs"
+    if architecture(view).startswith("ppc64"):
+        conda = fact(view.target.interpreter, "kind") == "conda"
+        name = {"torch": "pytorch"}.get(framework, framework)
+        return Remedy(
+            f"PyPI has no {title} for POWER: Open-CE's conda channel has builds of it with CUDA.",
+            [conda_install(view, f"-c rocketce {name}")] if conda and framework != "jax" else [],
+        )
     if by_conda(view, framework):
         return _by_conda(view, framework, wanted)
     build = newest_build(view, framework, wanted)
@@ -192,8 +196,6 @@ def _image(framework: str, gpus: Iterable[str]) -> list[str]:
 
 def _nothing(view: SnapshotView, framework: str, gpus: list[str], on: str) -> str:
     title, arch = FRAMEWORKS[framework], architecture(view)
-    if arch.startswith("ppc64"):
-        return _OPEN_CE.format(title=title, arch=arch)
     if _image(framework, gpus):
         return (
             f"No {title} wheel is known to have code for {on}: use NVIDIA's container, which most reports say"

@@ -175,6 +175,12 @@ def test_conda(installed: str, what: str) -> None:
     assert printed == f"conda install -p '<home-1>/venv' {what}"
 
 
+def test_power_has_conda_builds_alone() -> None:
+    machine = view("3.10", "535.161.08", kind="conda", architecture="ppc64le")
+    (printed,) = builds.gpu_build(machine, "torch", ["7.0"]).commands
+    assert printed.endswith("-c rocketce pytorch")
+
+
 @pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
 def test_each_build_is_whole(framework: str) -> None:
     for build in builds.builds_of(framework):
