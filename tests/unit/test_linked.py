@@ -79,14 +79,18 @@ def test_the_search_ends_where_the_loaders_does(tmp_path: Path) -> None:
 
 
 def test_another_major_and_another_machines_file_are_none(tmp_path: Path) -> None:
-    put(tmp_path, f"{SITE}/x/_C.so", needed=["libcudnn_ops_infer.so.8"])
+    put(tmp_path, f"{SITE}/x/_C.so", needed=["libcudnn_ops_infer.so.8", "libtorch_cuda.so"])
+    put(tmp_path, f"{SITE}/torch/lib/libc10.so")
     install(tmp_path, "x", "x/_C.so", tag="cp311-cp311-linux_x86_64")
     put(tmp_path, "opt/libcudnn.so.9")
     other = bytearray(shared_object())
     other[18] = 183  # AArch64
     put(tmp_path, "opt/libcudnn_ops_infer.so.8", bytes(other))
     fact = look(tmp_path, str(tmp_path / "opt"))["_C.so"]
-    assert places(fact, tmp_path) == [("libcudnn_ops_infer.so.8", "absent", "opt/libcudnn.so.9")]
+    assert places(fact, tmp_path) == [
+        ("libcudnn_ops_infer.so.8", "absent", "opt/libcudnn.so.9"),
+        ("libtorch_cuda.so", "absent", f"{SITE}/torch/lib/libc10.so"),
+    ]
     assert (fact["distribution"], fact["built_here"]) == ("x", True)
 
 

@@ -68,7 +68,12 @@ BUNDLED = file(
         # the driver's are for other checks
         ([file("a.so", want("libcuda.so.1"))], "pass", None),
         ([file("a.so", TORCH, **SYMBOL)], "fail", "built-for-another-framework"),
-        ([file("a.so", want("libtorch_cuda.so"))], "fail", "built-for-another-framework"),
+        (
+            [file("a.so", want("libtorch_cuda.so", instead=["/x/libtorch.so"]))],
+            "fail",
+            "built-for-another-framework",
+        ),
+        ([file("a.so", want("libtorch_cuda.so"))], "pass", None),
         (
             [file("a.so", TORCH, **SYMBOL), file("b.so", TORCH), file("c.so", THERE)],
             "warn",

@@ -124,7 +124,7 @@ def _is_missing(want: WantedLibrary, file: LinkedFile, gpus: bool) -> bool:
     if known(want.path) or _DRIVERS.match(want.soname):
         return False
     if framework_of(want.soname):
-        return want.how == "needed"
+        return bool(want.instead)  # or else that framework is not there, and no part of it is used
     stem = want.soname.partition(".so")[0]
     sisters = (one for one in file.wants if one.soname.partition(".so")[0] == stem)
     return gpus and not any(known(one.path) for one in sisters)

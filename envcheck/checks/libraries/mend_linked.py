@@ -64,7 +64,10 @@ def get_libraries(
             " whose toolkit must be there.",
             [f"{build}{pip_restore(view, name, version)} {_SOURCE}"],
         )
-    wheels = _wheels(view, names, _cuda_of(view, file) or cuda)
+    own = _cuda_of(view, file)
+    # Two majors of CUDA in one process do not share what they allocate.
+    alike = not (own and cuda) or own == cuda.partition(".")[0]
+    wheels = _wheels(view, names, own or cuda) if alike else []
     commands = [pip(view, f"install --upgrade {words([name])}")] if name and other_version else []
     text = "Install a release of it that uses what is there" if commands else ""
     if wheels:

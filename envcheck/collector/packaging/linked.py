@@ -24,6 +24,7 @@ _OF_FRAMEWORK = re.compile(_FRAMEWORKS + r"\.so")
 _IS_FRAMEWORK = re.compile(r"lib(?:torch|torch_python|tensorflow_framework|jax_common)\.so[.\d]*\Z")
 _NVIDIAS = re.compile(r"nvidia-|tensorrt")
 _NAMED = re.compile(rb"\0(lib\w{3,40}\.so\.\d{1,2}(?:\.\d{1,2})?)(?=\0)")
+_PARTS = re.compile(r"lib(cudnn|torch|c10)(?:_\w+)?\Z")
 # C++ names in the frameworks' namespaces: c10, at, torch, tensorflow.
 _SYMBOL = re.compile(rb"_ZN?[KTIVS]*N?K?(?:3c10|2at|5torch|10tensorflow)")
 
@@ -221,9 +222,10 @@ def _complete(fact):
 
 
 def _stem(name):
-    """What the versions of one library have in common; cuDNN's parts came and went as one."""
+    """What versions of one library have in common. Parts of cuDNN and of PyTorch came and went as one."""
     stem = name.partition(".so")[0]
-    return "libcudnn" if stem.startswith("libcudnn") and "-" not in stem else stem
+    parts = _PARTS.match(stem)
+    return stem if parts is None else "libcudnn" if parts.group(1) == "cudnn" else "libtorch"
 
 
 def _is_library(name):
