@@ -10,6 +10,11 @@ from ..facts.view import SnapshotView, fact
 from ..findings.model import Finding, Remedy
 from .driver_state import container, service
 
+# What takes back a command that stops something else.
+_BACK = {
+    "sudo modprobe -r nvidia_drm": "sudo modprobe nvidia_drm",
+    "echo quit | sudo nvidia-cuda-mps-control": "sudo nvidia-cuda-mps-control -d",
+}
 _MOST = 4  # processes that are named
 # Service: how it is stopped, and started again.
 _SERVICES = {
@@ -30,7 +35,8 @@ def with_holders(view: SnapshotView, finding: Finding) -> Finding:
     if not names:
         return finding
     first, last = places[0], places[-1] + 1
-    starts = [_SERVICES[name].format("start") for name in held]
+    starts = [_BACK[stop] for stop in stops if stop in _BACK]
+    starts += [_SERVICES[name].format("start") for name in held]
     old = remedy.commands
     commands = [*old[:first], *stops, *old[first:last], *starts, *old[last:]]
     text = f"{remedy.text} What holds GPUs here: {', '.join(names)}."
