@@ -179,6 +179,15 @@ def test_lines_of_the_kernel_on_the_bus(line: str, level: str, words: str) -> No
     assert words == "machine itself" or ADDRESS in finding.subject
 
 
+def test_pcie_errors_that_only_the_counters_hold() -> None:
+    devices = [h100.pci_device(a, aer_fatal=int(a == ADDRESS)) for a in h100.ADDRESSES]
+    kernel = h100.kernel(release="6.8.0-45-generic", log=[])
+    finding = only(
+        judge(h100.machine(host=BARE, pci=Pci(devices=devices), kernel=kernel), "KRN-015"), "warn"
+    )
+    assert ADDRESS in finding.subject and "1 fatal" in finding.message
+
+
 def xids(*codes: int) -> list[str]:
     return [f"[ {n}.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, x" for n, code in enumerate(codes)]
 

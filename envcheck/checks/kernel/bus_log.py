@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from ..driver_state import REPORT
-from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus, pci_gpus
+from ..nvidia_devices import device_evidence, event_evidence, kernel_facts, listed_gpus, pci_gpus
 from ..on_the_bus import error_counts
 from ..pci.link import IOMMU_PASSES
 from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
-from ..verdicts import Passed, Verdicts, about_device, check, fail, warn, word
+from ..verdicts import Params, Passed, Verdicts, about_device, check, fail, warn, word
 
 _ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 _UNCORRECTED = re.compile(
@@ -34,6 +34,12 @@ UNCORRECTED = FATAL.variant(
     headline="has uncorrected PCIe errors in the kernel log",
     sentence=_ERRORS + "none of them was fatal, and the driver lists the GPU.",
 )
+COUNTED = UNCORRECTED.variant(
+    "pcie-errors-counted",
+    headline="has counted uncorrected PCIe errors",
+    sentence="The GPU's PCIe error counters say {fatal} fatal and {nonfatal} other errors since boot that"
+    " could not be corrected, and the kernel log does not hold them: jobs on it may have ended or hung.",
+)
 REFUSED = warn(
     "iommu-refused",
     "has accesses that the IOMMU refused",
@@ -48,7 +54,7 @@ REFUSED = warn(
 @check(
     "KRN-015",
     title="The kernel logs no errors of the GPUs' bus",
-    causes=[FATAL, UNCORRECTED, REFUSED],
+    causes=[FATAL, UNCORRECTED, COUNTED, REFUSED],
     about="The kernel itself logs PCIe errors (AER) of the GPU or of the port above it, a link that went"
     " down, accesses that the IOMMU refused, machine checks.",
     sources=["wilicc/gpu-burn#1; rwth-i6/returnn#1500; Linux kernel, PCI/pcieaer-howto"],
@@ -80,6 +86,12 @@ def _of_gpu(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Ve
             [event_evidence(view, event) for event in broken[-3:]],
             commands=[*counts, REPORT, "sudo poweroff"],
         )
+    counted = {name: known(getattr(gpu, name)) or 0 for name in ("aer_fatal", "aer_nonfatal")}
+    if not broken and any(counted.values()):
+        evidence = device_evidence(view, gpu, *counted)
+        commands = [error_counts(word(gpu.address)), REPORT]
+        params: Params = {name.partition("_")[2]: number for name, number in counted.items()}
+        yield COUNTED.found(about_device(gpu), evidence, commands=commands, **params)
     refused = [event for event in events if event.kind == "iommu"]
     if refused:
         evidence = [event_evidence(view, event) for event in refused[-2:]]
