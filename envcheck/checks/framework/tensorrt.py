@@ -13,7 +13,7 @@ from ...data.versions import parse_version
 from .. import target
 from ..reading import CannotJudge, Framework, Library, Skip, SnapshotView, known, need
 from ..system_commands import on_system
-from ..target import pip_install, soname
+from ..target import pip_install, python_version, soname
 from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, check, warn, word
 from .causes import found
 
@@ -155,10 +155,11 @@ def _bring(view: SnapshotView, wanted: str, version: Version | None, where: list
         text = "It is installed where TensorFlow does not look: add its directory."
         return Remedy(text, [f"export LD_LIBRARY_PATH={where[0]}:$LD_LIBRARY_PATH"])
     if wanted.endswith(".so.7"):
+        has_wheels = (3, 8) <= (python_version(view) or (3, 8)) <= (3, 11)
         return Remedy(
-            "Use TensorFlow 2.12 to 2.15, which look for TensorRT 8, or NVIDIA's container of this version,"
-            " which includes its TensorRT.",
-            [pip_install(view, "tensorflow>=2.12,<2.16")],
+            f"Use TensorFlow 2.12 to 2.15{'' if has_wheels else ' (with Python 3.8 to 3.11)'}, which look for"
+            " TensorRT 8, or NVIDIA's container of this version, which includes its TensorRT.",
+            [pip_install(view, "tensorflow>=2.12,<2.16")] * has_wheels,
         )
     return Remedy(f"Install the TensorRT of this build ({wanted}).", _install(view, version))
 

@@ -6,9 +6,8 @@ from packaging.version import Version
 
 from ...data.sonames import component_of
 from ...data.tensorflow_builds import build_of
-from ...data.tensorflow_wheels import tensorflow_builds
 from .. import target
-from ..builds import install_command, newest_build
+from ..builds import builds_of, install_command, misfits, newest_build
 from ..framework.causes import install_library
 from ..reading import Framework, Library, SnapshotView, fact, known
 from ..system_commands import on_system
@@ -89,13 +88,13 @@ def _lead_there(facts: Framework, paths: list[str], view: SnapshotView) -> Remed
     version = target.framework_version(facts)
     onto = onto_path(list(dict.fromkeys(path.rpartition("/")[0] for path in paths)))
     if version is not None and version >= Version("2.14") and not into_wheels(facts):
-        later = (one.version for one in tensorflow_builds() if one.version > version)
-        looking = (one for one in later if (build := build_of(one)) and build.into_wheels)
-        if fixed := next(looking, None):
+        later = (one for one in builds_of("tensorflow") if one.version > version)
+        looking = (one for one in later if (by := build_of(one.version)) and by.into_wheels)
+        if fixed := next((one for one in looking if not misfits(view, one, [])), None):
             return Remedy(
-                f"They are installed, and TensorFlow {version} does not look into its wheels: {fixed} does."
-                " Or put their directories on the loader's path.",
-                [pip_install(view, f"tensorflow[and-cuda]=={fixed}"), onto],
+                f"They are installed, and TensorFlow {version} does not look into its wheels:"
+                f" {fixed.version} does. Or put their directories on the loader's path.",
+                [install_command(view, fixed), onto],
             )
     return Remedy(
         f"They are there, and {target.title_of(facts)} does not look there by itself: put their directories"
