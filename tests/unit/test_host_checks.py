@@ -80,7 +80,9 @@ def with_disk(role: str, **facts: Any) -> Host:
     return replace(DEBIAN, disks=disks)
 
 
-@pytest.mark.parametrize(("architecture", "outcome"), [("aarch64", "pass"), ("i686", "fail")])
+@pytest.mark.parametrize(
+    ("architecture", "outcome"), [("aarch64", "pass"), ("ppc64le", "warn"), ("i686", "fail")]
+)
 def test_architecture(architecture: str, outcome: str) -> None:
     assert judge("HOST-001", replace(DEBIAN, architecture=architecture)).outcome == outcome
 

@@ -61,7 +61,7 @@ def explain_files(view: SnapshotView, facts: Framework, words: str) -> Explained
         advice = Remedy(ADDRESS_SPACE.remedy, ["ulimit -S -v unlimited"])
         return Explained(ADDRESS_SPACE, "", line, {"mib": mib}, advice)
     named = [one for one in facts.error_files if one.named]
-    brought = next((one for one in named if one.brought_by), None)
+    brought = next((one for one in named if one.brought_by.startswith("LD_")), None)
     if brought is not None:
         return _brought(view, brought, line)
     owned = next((one for one in named if known(one.distribution)), None)
