@@ -191,6 +191,21 @@ def test_an_empty_module_of_the_frameworks_name_is_not_the_framework() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "cuda", "outcome"),
+    [
+        ("cuda", False, "fail"),
+        ("gpu,cpu", False, "fail"),
+        ("cuda", True, "pass"),
+        ("cpu", False, "pass"),
+    ],
+)
+def test_jax_is_asked_for_a_platform(value: str, cuda: bool, outcome: str) -> None:
+    asked = Environment(variables={"JAX_PLATFORMS": value})
+    snap = good_snapshot(tensorflow=None, environment=asked, jax=torch(name="jax", cuda_build=cuda))
+    assert judge(snap, "FRM-001", "framework").outcome == outcome
+
+
+@pytest.mark.parametrize(
     ("value", "command"),
     [
         ("--tf_xla_nonsense", "unset TF_XLA_FLAGS"),

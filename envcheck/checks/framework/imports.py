@@ -22,6 +22,7 @@ from ..target import (
     sees_gpus,
     tensorflows,
     title_of,
+    variables_if_known,
 )
 from ..verdicts import Passed, Remedy, Verdicts, check, fail, warn, word
 from ..visible import capabilities
@@ -36,12 +37,26 @@ NOT_IT = import_fails(
     "{file} has its name, and is another module: it has no __version__",
     "See whose file that is, and rename it or install the framework.",
 )
+NO_PLATFORM = fail(
+    "platform-not-built-in",
+    "JAX_PLATFORMS asks for what this JAX does not have",
+    "JAX_PLATFORMS={value} asks for CUDA, and this JAX was built without it: every use of {framework} fails.",
+    "Unset it, or install JAX's CUDA half.",
+    "unset JAX_PLATFORMS",
+)
 
 
 @check(
     "FRM-001",
     title="The framework imports",
-    causes=[*(sign.cause for sign in IMPORT), *FILE_CAUSES, *CAUSES, NOT_IT, OTHER_REASON],
+    causes=[
+        *(sign.cause for sign in IMPORT),
+        *FILE_CAUSES,
+        *CAUSES,
+        NOT_IT,
+        NO_PLATFORM,
+        OTHER_REASON,
+    ],
     about="Each framework in the target is imported in a process of its own, by the target's interpreter,"
     " started as its user would start it. Known messages (a protobuf or numpy that does not fit, a"
     " missing library) are explained, others quoted.",
@@ -73,6 +88,12 @@ def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
             framework=title,
             file=file,
         )
+        return
+    value = variables_if_known(view).get("JAX_PLATFORMS", "") if facts.name == "jax" else ""
+    if {"cuda", "gpu"} & set(value.split(",")) and known(facts.cuda_build) is False:
+        shown = view.evidence("target.environment.variables", f"JAX_PLATFORMS={value}")
+        cuda = view.evidence("target.jax.cuda_build")
+        yield NO_PLATFORM.found(about_framework(facts), [shown, cuda], framework=title, value=value)
         return
     if facts.imported:
         seconds = known(facts.import_seconds)
