@@ -9,6 +9,7 @@ from ..facts.missing import CannotJudge
 from ..facts.view import SnapshotView, fact
 from ..findings.model import Finding, Remedy
 from .driver_state import container, service
+from .system_commands import systemctl
 
 # What takes back a command that stops something else.
 _BACK = {
@@ -16,11 +17,7 @@ _BACK = {
     "echo quit | sudo nvidia-cuda-mps-control": "sudo nvidia-cuda-mps-control -d",
 }
 _MOST = 4  # processes that are named
-# Service: how it is stopped, and started again.
-_SERVICES = {
-    "nvidia-persistenced": "sudo systemctl {} nvidia-persistenced",
-    "nvidia-dcgm": "sudo systemctl {} nvidia-dcgm",
-}
+_SERVICES = ("nvidia-persistenced", "nvidia-dcgm")
 
 
 def with_holders(view: SnapshotView, finding: Finding) -> Finding:
@@ -31,12 +28,12 @@ def with_holders(view: SnapshotView, finding: Finding) -> Finding:
         return finding
     held = _services(view)
     names, stops = _others(view, {one.address for one in finding.subjects if one.address})
-    names, stops = held + names, [_SERVICES[name].format("stop") for name in held] + stops
+    names, stops = held + names, [systemctl("stop", name) for name in held] + stops
     if not names:
         return finding
     first, last = places[0], places[-1] + 1
     starts = [_BACK[stop] for stop in stops if stop in _BACK]
-    starts += [_SERVICES[name].format("start") for name in held]
+    starts += [systemctl("start", name) for name in held]
     old = remedy.commands
     commands = [*old[:first], *stops, *old[first:last], *starts, *old[last:]]
     text = f"{remedy.text} What holds GPUs here: {', '.join(names)}."
@@ -70,6 +67,6 @@ def _others(view: SnapshotView, addresses: set[str]) -> tuple[list[str], list[st
     if any(one.name == "nvidia_drm" for one in fact(view.machine.kernel, "modules") or []):
         names.append("the module nvidia_drm (displays)")
         if any("G" in one.kind for one in processes.values()):
-            stops.append("sudo systemctl isolate multi-user.target  # ends the desktop")
+            stops.append(systemctl("isolate", "multi-user.target") + "  # ends the desktop")
         stops.append("sudo modprobe -r nvidia_drm")
     return names, stops

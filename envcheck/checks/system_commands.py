@@ -86,7 +86,7 @@ def _by_runfile(view: SnapshotView) -> bool:
 
 def systemctl(verb: str, unit: str) -> str:
     """What systemd does to a unit; `adapted` says it in the words of other inits."""
-    reads = verb == "status" or verb.startswith("--user")
+    reads = verb in ("status", "cat") or verb.startswith("--user")
     return f"{'' if reads else 'sudo '}systemctl {verb} {unit}"
 
 

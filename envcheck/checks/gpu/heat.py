@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...data import numbers
 from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
+from ..system_commands import systemctl
 from ..verdicts import Passed, Verdicts, fail, warn
 
 WARM_C = 5  # a GPU counts as hot from so many degrees below its slowdown threshold
@@ -113,7 +114,7 @@ HELD_COOL = warn(
     " --adaptive), and look for a firmware update and the power profile; elsewhere look at the memory's and"
     " the board's temperatures, and at the target temperature that is set.",
     "nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i {gpu}",
-    "systemctl status thermald --no-pager",
+    systemctl("status", "thermald"),
 )
 # By clock-event reason.
 THROTTLED = {

@@ -106,7 +106,7 @@ DAEMON_IDLE = NOT_PERSISTENT.variant(
     sentence="nvidia-persistenced runs, and persistence mode is off all the same (it may have been started"
     " with --no-persistence-mode): the first program waits for the driver to start the GPU.",
     remedy="Switch it on; the daemon keeps it until it ends.",
-    commands=("systemctl cat nvidia-persistenced", "sudo nvidia-smi -i {gpu} -pm 1"),
+    commands=(systemctl("cat", "nvidia-persistenced"), "sudo nvidia-smi -i {gpu} -pm 1"),
 )
 
 

@@ -143,7 +143,7 @@ NO_INFINIBAND = fail(
 _INFINIBAND = (
     "sudo modprobe -a mlx5_ib ib_umad",
     r"printf 'mlx5_ib\nib_umad\n' | sudo tee /etc/modules-load.d/nvlink5.conf",
-    f"sudo systemctl restart {_MANAGER}",
+    systemctl("restart", _MANAGER),
 )
 _NVLINK_5 = re.compile(
     r"\bG?B[23]00\b"
@@ -210,11 +210,9 @@ def _no_infiniband(view: SnapshotView, gpus: list[Gpu]) -> Finding | None:
     nothing = is_absent(devices) or known(devices) == []
     if container(view) or not (name and _NVLINK_5.search(name) and waits and nothing):
         return None
-    extra = "sudo apt-get install -y linux-modules-extra-$(uname -r)"
-    debian = known(host_facts(view).os_id) in ("ubuntu", "debian")
     evidence = [
         view.evidence("machine.host.rdma_devices"),
         view.gpu_evidence(gpus[0], "fabric_state"),
     ]
-    commands = [*([extra] if debian else []), *_INFINIBAND]
+    commands = [*on_system(view, "more-kernel-modules"), *_INFINIBAND]
     return NO_INFINIBAND.found(evidence=evidence, commands=commands, name=name)

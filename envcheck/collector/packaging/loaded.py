@@ -7,7 +7,8 @@ import sys
 from functools import lru_cache
 
 from .. import files
-from . import distributions, origins
+from ..cuda import loader_search
+from . import distributions
 
 _FILES = 8
 _NAMED = re.compile(r"(/[^\s:'\"()]{1,1000})")
@@ -82,7 +83,7 @@ def _brought_by(path, environ):
     if path in re.split(r"[\s:]+", environ.get("LD_PRELOAD", "")):
         return "LD_PRELOAD"
     folder = os.path.dirname(path)
-    if folder in [entry.rstrip("/") for entry in origins.search_path(environ) if entry]:
+    if folder in [entry.rstrip("/") for entry in loader_search.search_path(environ) if entry]:
         return "LD_LIBRARY_PATH"
     entries = [entry.rstrip("/") for entry in environ.get("PYTHONPATH", "").split(":") if entry]
     below = any((path + "/").startswith(entry + "/") for entry in entries)
