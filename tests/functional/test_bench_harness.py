@@ -90,17 +90,6 @@ def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_the_first_ctrl_c_keeps_what_is_done(bench: Bench) -> None:
-    process = started(bench)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, errors.decode()
-    facts = json.loads(output)["bench"]["facts"]
-    a, b = facts["rows"]
-    assert facts["interrupted"] and a["outcome"] == "ok" and len(a["repetitions"]) == 10
-    assert b["outcome"] == "interrupted" and 1 <= len(b["repetitions"]) < 10
-
-
 @pytest.mark.parametrize("who", ["envcheck", "guard", "collector", "row"])
 def test_kill_9_leaves_nothing(bench: Bench, who: str) -> None:
     process = started(bench)

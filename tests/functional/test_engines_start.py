@@ -82,15 +82,6 @@ def test_the_command_runs_where_and_as_the_caller(
     assert (place / "here").stat().st_uid == 1234
 
 
-def test_what_is_not_there_is_127_and_what_may_not_run_126(
-    engine: tuple[EngineName, PodmanWorld | DockerDaemon], tmp_path: Path
-) -> None:
-    name, world = engine
-    plain = start(world, name)
-    for word, code in (("no-such-program", 127), ("/etc", 126)):
-        assert run(world, command.argv(plain, [word], here(tmp_path))).returncode == code
-
-
 def test_an_entrypoint_comes_first_or_not_at_all(
     engine: tuple[EngineName, PodmanWorld | DockerDaemon],
 ) -> None:

@@ -10,7 +10,7 @@ from shlex import quote
 import pytest
 from processes import wait_for
 from slurm_cluster import SlurmCluster, SlurmNode, serve_cluster
-from slurm_prologs import DRV_002, executable, fails, log_of, looks_at, made
+from slurm_prologs import DRV_002, executable, log_of, looks_at, made
 
 pytestmark = pytest.mark.fleet
 
@@ -83,20 +83,6 @@ def test_a_faulty_node_is_drained_and_its_job_waits(cluster: SlurmCluster, tmp_p
     assert f" drained: {DRV_002}" in log_of(tmp_path)
 
 
-def test_a_full_home_drains_nothing(cluster: SlurmCluster, tmp_path: Path) -> None:
-    """Of a doctor that finds HOST-005 where its home or its TMPDIR is full, as the real one does."""
-    bad, well = (
-        fails(tmp_path, "HOST-005", "The home directory is full."),
-        looks_at(tmp_path, "healthy"),
-    )
-    doctor = f'if echo x >"$HOME/x" && echo x >"$TMPDIR/x"; then {well}; else {bad}; fi'
-    install(cluster, tmp_path, doctor, HOME="/dev/full", TMPDIR="/dev/full")
-    start_on(cluster, *GPU_NODES[:3])
-    all_looked(tmp_path, *GPU_NODES[:3])
-    assert wait_for(lambda: not cluster.queued()), cluster.queued()
-    assert not drained(cluster)
-
-
 def test_a_cause_that_all_nodes_share_drains_one(cluster: SlurmCluster, tmp_path: Path) -> None:
     """All Prologs at the same moment: 5 % of six nodes is one."""
     install(cluster, tmp_path, looks_at(tmp_path, "driver-update"))
@@ -108,23 +94,3 @@ def test_a_cause_that_all_nodes_share_drains_one(cluster: SlurmCluster, tmp_path
     assert log.count("NOT drained, for envcheck has drained 1 of the nodes within the hour") == 5, (
         log
     )
-
-
-def test_hostile_words_reach_slurm_as_a_plain_reason(cluster: SlurmCluster, tmp_path: Path) -> None:
-    words = "a\x1b[2J\x07 \"b\" 'c' | \u202e Reason=x State=DOWN $(id) `id`"
-    install(cluster, tmp_path, fails(tmp_path, "GPU-001", words))
-    start_on(cluster, "gpu01")
-    assert wait_for(lambda: cluster.node("gpu01")[0] == "drained"), log_of(tmp_path)
-    reason = cluster.node("gpu01")[1]
-    assert re.fullmatch(r"envcheck: GPU-001 a 2J b c Reason x State DOWN \(id\) id", reason)
-
-
-@pytest.mark.parametrize(
-    "printed", ["exit 4", "printf '\\033]0;x\\007 \"quoted'; exit 7", "kill -9 $$"]
-)
-def test_a_doctor_that_fails_drains_nothing(
-    cluster: SlurmCluster, tmp_path: Path, printed: str
-) -> None:
-    install(cluster, tmp_path, printed)
-    assert cluster.slurm("srun", "--nodelist=gpu01", "hostname", seconds=120).strip() == "gpu01"
-    assert not drained(cluster) and "could not look: exit " in log_of(tmp_path)

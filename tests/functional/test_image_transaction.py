@@ -19,8 +19,7 @@ from image_transaction_parts import (
     nothing_is_held_that_nobody_tells_of,
     reference,
 )
-from processes import wait_for
-from transaction_parts import in_child, is_tidy, start, wait
+from transaction_parts import in_child, is_tidy
 
 from envcheck.exit_codes import CouldNotLook, NotPutBack, PutBack
 from envcheck.install.prune import prune
@@ -68,14 +67,6 @@ def test_an_error_in_a_step_leaves_the_engine_as_it_was_but_for_a_whole_image(
     assert image_in_use(root, engine) == "1"
     assert not install_image(root, "2", engine).already
     holds_exactly(root, engine, {"1", "2"})
-
-
-def test_of_what_the_doctor_refuses_the_report_stays(root: Path, engine: FakeEngine) -> None:
-    with pytest.raises(PutBack, match="FRM-001: no GPU") as refused:
-        install_image(root, "1", engine, verify=ImageJudge(["FRM-001: no GPU"]))
-    log = refused.value.hint.removeprefix("the log is in ")
-    assert (Path(log) / "doctor.json").is_file()
-    assert engine.images() == {}
 
 
 def test_an_image_that_was_there_before_stays(root: Path, engine: FakeEngine) -> None:
@@ -135,32 +126,6 @@ def test_prune_has_the_engine_let_go(root: Path, engine: FakeEngine) -> None:
     done = prune()
     assert done.images == would.images and done.freed < SIZE
     holds_exactly(root, engine, {"2", "3"})
-
-
-def test_two_at_once_the_second_waits_and_finds_it_done(
-    root: Path, tmp_path: Path, engine: FakeEngine
-) -> None:
-    message, entered, go_on = (tmp_path / name for name in ("message", "entered", "go on"))
-
-    def at(step: str) -> None:
-        if step == "layer":
-            entered.touch()
-            assert wait_for(go_on.exists)
-
-    def second() -> None:
-        builder = ImageBuilder("1", engine)
-        assert install_image(root, "1", engine, builder=builder, tell=message.write_text).already
-        assert builder.done == []
-
-    builder = ImageBuilder("1", engine, at)
-    one = start(lambda: install_image(root, "1", engine, builder=builder))
-    assert wait_for(entered.exists)
-    two = start(second)
-    assert wait_for(message.exists)
-    go_on.touch()
-    assert (wait(one), wait(two)) == (0, 0)
-    is_tidy(root, versions=1)
-    holds_exactly(root, engine, {"1"})
 
 
 def test_a_first_installation_that_was_killed_leaves_nothing_to_the_engine(

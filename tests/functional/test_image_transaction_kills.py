@@ -10,8 +10,6 @@ import pytest
 from disk_changes import NEVER, changing, full
 from image_transaction_parts import (
     FakeEngine,
-    ImageBuilder,
-    ImageJudge,
     fake_engine,
     holds_exactly,
     image_in_use,
@@ -81,19 +79,6 @@ def test_killed_at_every_journal_step(one: Path, engine: FakeEngine, when: str) 
         killed = in_child(lambda: install_image(one, "2", engine, journal=journal))  # noqa: B023
         assert killed == -signal.SIGKILL, f"{step}: it was not killed, but ended with {killed}"
         after_the_kill(one, engine, swapped=step in ("swapped", "done"))
-
-
-@pytest.mark.parametrize("step", ["hold", "was held", "layer", "pulled", "configure", "verify"])
-def test_killed_in_the_middle_of_a_step(one: Path, engine: FakeEngine, step: str) -> None:
-    def at(now: str) -> None:
-        if now == step:
-            die()
-
-    builder, judge = ImageBuilder("2", engine, at), ImageJudge(at=at)
-    killed = in_child(lambda: install_image(one, "2", engine, builder=builder, verify=judge))
-    assert killed == -signal.SIGKILL
-    assert ("2" in engine.images()) == (step in ("pulled", "configure", "verify"))
-    after_the_kill(one, engine, swapped=False)
 
 
 def test_what_was_pulled_for_another_release_goes(one: Path, engine: FakeEngine) -> None:

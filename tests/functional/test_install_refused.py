@@ -28,15 +28,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (
-            ["--mode", "container", "--stack", "tensorflow"],
-            "which contradicts --mode container: leave out one of them",
-        ),
-        (["--engine", "podman"], "--engine is for --mode container"),
-        (
-            ["--offline", "b", "--stack", "tensorflow"],
-            "--offline and --stack cannot be used together",
-        ),
         (["--lock", "l", "--release", "1"], "--lock and --release cannot be used together"),
         (["--dockerfile", "d", "--path", "/x"], "--dockerfile and --path cannot be used together"),
         (["--jobs", "0"], "not a number from 1 to 64"),

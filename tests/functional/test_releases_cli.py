@@ -99,10 +99,6 @@ def test_a_stack_of_one_s_own(home: dict[str, str], tmp_path: Path) -> None:
         (["--python", "3.8", "--from", "machine.json"], "not allowed with argument --python"),
         (["--output", "/nowhere/file"], "/nowhere"),
         (["--mode", "container", "--python", "3.8"], "--python is for wheels"),
-        (
-            ["--mode", "container", "--stack", "nvidia-tf1"],
-            "which contradicts --mode container: leave out one of them",
-        ),
     ],
 )
 def test_bad_input_is_one_sentence(home: dict[str, str], arguments: list[str], words: str) -> None:

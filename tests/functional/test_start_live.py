@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli import environment, refused
 from podman import EITHER, PodmanWorld
 from processes import PATIENCE, wait_for
-from started import VERSION, Installed, installed, plain_start
+from started import Installed, installed, plain_start
 
 
 @pytest.fixture(params=EITHER)
@@ -40,13 +37,6 @@ def image(world: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterato
     before = world.containers()
     yield installed(tmp_path / "home", variables, start)
     assert wait_for(lambda: world.containers() == before), world.containers()
-
-
-@pytest.fixture
-def podman_image(podman_world: PodmanWorld, tmp_path: Path) -> Installed:
-    image = podman_world.id_of(podman_world.image("base"))
-    start = plain_start("podman", str(shutil.which("podman")), image)
-    return installed(tmp_path / "home", podman_world.variables, start)
 
 
 def test_codes_are_the_command_s_or_as_engines_have_them(image: Installed) -> None:
@@ -110,32 +100,6 @@ def test_volumes_variables_and_what_the_caller_has(image: Installed, tmp_path: P
     assert done.stdout == b"xb c s none\nro\n", done.stderr
     shm = image.envcheck("run", "--engine-arg=--shm-size=5m", "df", "/dev/shm").stdout.split()
     assert b"5120" in shm
-
-
-def test_what_is_refused_before_the_engine_is_asked(podman_image: Installed) -> None:
-    image = podman_image
-    program = image.change(program="/nowhere/podman")
-    assert "podman, which" in refused(program.run("true"), 125)
-    gone = image.work / "gone"
-    gone.mkdir()
-    script = 'rmdir "$PWD" && exec "$@"'
-    done = subprocess.run(
-        ["sh", "-c", script, "sh", sys.executable, "-P", "-m", "envcheck", "run", "true"],
-        cwd=gone,
-        capture_output=True,
-        env=environment(**image.home.variables),
-        check=False,
-    )
-    assert "working directory" in refused(done, 125)
-    for options, words in (
-        (["--nope", "true"], "--nope"),
-        (["--name", "other", "true"], "no such environment"),
-        (["--version", "1.0-py3.8-00000000", "true"], "no such version"),
-        ([], "no command"),
-    ):
-        assert words in refused(image.envcheck("run", *options), 125)
-    (image.home.root("ngc-tf1") / VERSION / ".envcheck" / "start.json").unlink()
-    assert "start.json" in refused(image.run("true"), 125)
 
 
 def test_a_shell_inside(image: Installed) -> None:

@@ -10,9 +10,8 @@ import locked_folder
 import pytest
 from index_server import serve
 from locked_folder import bundled, lock_of
-from wheel_maker import sha256, wheel
+from wheel_maker import wheel
 
-from envcheck.exit_codes import PutBack
 from envcheck.install.catalogue.model import Stack
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
@@ -114,19 +113,3 @@ def test_nothing_of_the_users_configuration_reaches_it(
     assert "alpha-1.0" in installed(directory)
     assert not (tmp_path / "target").exists() and not (tmp_path / "other").exists()
     assert not [path for path in directory.rglob("alpha.py") if path.is_symlink()]
-
-
-def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path) -> None:
-    lock = lock_of(files, MINOR)
-    alpha = next(package for package in lock.packages if package.name == "alpha").file
-    modules = {"alpha.py": '__version__ = "1.1"\n'}
-    other = wheel(files / "x", "alpha", "1.0", requires=["beta"], payload=1 << 20, modules=modules)
-    assert other.stat().st_size == alpha.size
-    other = other.rename(files / alpha.name)
-    with pytest.raises(PutBack) as caught:
-        install(directory, lock)
-    message = str(caught.value)
-    assert "alpha==1.0" in message and alpha.sha256 in message
-    assert sha256(other) in message
-    assert "alpha-1.0" not in installed(directory)
-    assert caught.value.hint.endswith("install.log")

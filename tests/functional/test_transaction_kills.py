@@ -14,14 +14,11 @@ from disk_changes import NEVER, changing, full
 from transaction_parts import (
     WHEEL_STEPS,
     DyingJournal,
-    Judge,
-    TinyBuilder,
     die,
     holds,
     in_child,
     install,
     is_tidy,
-    names,
     nothing_looks_installed_that_is_not,
     request,
     runs,
@@ -128,23 +125,3 @@ def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(one: Path, ag
         number += 1
     assert number > 30
     assert ends == {0, 5}
-
-
-@pytest.mark.parametrize("step", ["python", "fetch", "create", "install", "configure", "verify"])
-def test_killed_in_the_middle_of_a_step(one: Path, step: str) -> None:
-    def at(now: str) -> None:
-        if now == step:
-            die()
-
-    builder, judge = TinyBuilder("2", at), Judge(at=at)
-    with watched(one):
-        assert in_child(lambda: install(one, "2", builder=builder, verify=judge)) == -9
-        after_the_kill(one, swapped=False)
-
-
-def test_a_run_killed_again_and_again_leaves_one_version(one: Path) -> None:
-    for number in range(2, len(WHEEL_STEPS)):
-        journal = DyingJournal(one, number, "before")
-        assert in_child(lambda: install(one, "2", journal=journal)) == -9  # noqa: B023
-        assert len(names(one)) <= 4
-    after_the_kill(one)

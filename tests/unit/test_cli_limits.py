@@ -9,11 +9,6 @@ import resource
 import pytest
 
 from envcheck.cli.main import limit_explained
-from envcheck.exit_codes import UsageError
-from envcheck.install import pylock
-from envcheck.install.catalogue import schema
-
-DIGITS = f"x = {'9' * 5000}\n"
 
 
 def explained(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int) -> str:
@@ -52,10 +47,3 @@ def test_another_error_is_none_of_a_limit(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert explained(error, monkeypatch, 16) == ""
-
-
-def test_a_number_of_5000_digits_is_a_sentence() -> None:
-    with pytest.raises(UsageError, match="a number in it is too long"):
-        schema._parsed(DIGITS, "s.toml")
-    with pytest.raises(UsageError, match="a number in it is too long"):
-        pylock.parse(DIGITS, "pylock.toml")

@@ -12,8 +12,6 @@ from envcheck.fleet.engines.ansible import Event, PlaybookEnd
 from envcheck.fleet.engines.collecting import Members
 from envcheck.fleet.folder import FleetFolder, Member
 
-HERE = Path(__file__).parent
-
 
 @pytest.mark.parametrize(
     ("words", "reason"),

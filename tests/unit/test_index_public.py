@@ -66,22 +66,6 @@ def test_the_files_in_pips_order(machine: dict[str, str], tmp_path: Path) -> Non
         assert setting(machine) == Setting(f"https://{number}.example", str(path))
 
 
-def test_sections_spellings_and_variables(machine: dict[str, str], tmp_path: Path) -> None:
-    write(
-        tmp_path / "home/.pip/pip.conf",
-        "[install]\nindex_url = https://install\n[global]\n--index-url = https://global\n"
-        "extra-index-url =\n    https://a\n    https://b\nproxy =\n[list]\nno-index = true\n",
-    )
-    assert setting(machine) is not None
-    assert pip_settings(machine)["index-url"].value == "https://install"
-    assert pip_settings(machine)["extra-index-url"].value == "https://a\nhttps://b"
-    assert "proxy" not in pip_settings(machine) and "no-index" not in pip_settings(machine)
-    machine["PIP_INDEX_URL"] = "https://variable"
-    assert setting(machine) == Setting("https://variable", "PIP_INDEX_URL")
-    machine["PIP_INDEX_URL"] = ""
-    assert pip_settings(machine)["index-url"].value == "https://install"
-
-
 def test_a_broken_file_is_named_without_its_text(machine: dict[str, str], tmp_path: Path) -> None:
     path = write(tmp_path / "home/.pip/pip.conf", "[global]\nhttps //secret@host\n")
     with pytest.raises(UsageError) as caught:

@@ -191,20 +191,6 @@ def test_whose_result_is_not_the_others() -> None:
     assert outsiders({"a": "1", "b": "1"}) == [] and outsiders({}) == []
 
 
-class Made(Struct):
-    """A worker that can be a key."""
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-def worker(gpu: str, *digests: str, name: str = "X", runs: bool = True) -> Any:
-    seen: list[Any] = []
-    rounds = {number: {"digest": one, "product": number} for number, one in enumerate(digests)}
-    facts = {"name": name, "kind": (name,), "is_ready": True, "mismatch": seen.append}
-    return Made(gpu=gpu, rounds=rounds, runs=runs, seen=seen, **facts)
-
-
 def test_a_minute_is_judged_as_it_comes() -> None:
     for words, one in (
         ([], minute(0)),
