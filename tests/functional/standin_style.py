@@ -1,8 +1,8 @@
 """A stand-in for a style of envcheck bench: a training that sleeps, or does what STANDIN says of its row.
 
 It is copied as ``collector/bench/torch/__init__.py`` into a copy of envcheck. STANDIN is JSON: {row's name:
-{"step": seconds, "kill": run, "exit": run, "flood": run, "rubbish": run, "at": a file that says that
-it was measured once, and now hangs}}; runs are counted from one.
+{"step": seconds, "kill": run, "exit": run, "flood": run, "rubbish": run, "raise": words,
+"at": a file that says that it was measured once, and now hangs}}; runs are counted from one.
 """
 
 import json
@@ -29,6 +29,8 @@ class StandinTraining:
 
     def __init__(self, torch, row, place):
         faults = json.loads(os.environ.get("STANDIN", "{}")).get(row["name"], {})
+        if "raise" in faults:
+            raise RuntimeError(faults["raise"])
         self.faults, self.runs, self.measured = faults, 0, 0
         Path(os.environ["TMPDIR"], "left").write_text("a file that nobody removes")
         if faults.get("orphan"):  # in a session of its own, as a framework's helper might be
@@ -63,7 +65,8 @@ class StandinTraining:
         return float("nan") if self.faults.get("nan") else 1.0
 
     def evidence(self):
-        return {"products": 3, "precision": os.environ["STANDIN_PRECISION"]}
+        seen = {name: os.environ.get(name) for name in ("TMPDIR", "CUDA_VISIBLE_DEVICES")}
+        return {"products": 3, "precision": os.environ["STANDIN_PRECISION"], **seen}
 
     def memory(self):
         return {}

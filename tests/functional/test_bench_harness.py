@@ -41,7 +41,9 @@ def test_rows_are_measured_one_after_the_other_with_events_on_the_way(bench: Ben
         assert run["outcome"] == "ok" and len(run["repetitions"]) == 3
         assert run["parameters"] == 1234 and run["framework_version"] == "2.9.0+standin"
         assert run["losses"] == [1.0] * 3
-    assert rows["a"]["evidence"] == {"products": 3, "precision": "tf32"}
+    a, b = (rows[name]["evidence"] for name in "ab")
+    assert (a["products"], a["precision"], a["CUDA_VISIBLE_DEVICES"]) == (3, "tf32", "-1")
+    assert a["TMPDIR"] != b["TMPDIR"] and a["TMPDIR"].startswith(f"{bench.home}/tmp/")
     last = rows["a"]["repetitions"][-1]["began"]
     assert last < rows["b"]["repetitions"][0]["began"]
     assert {event["phase"] for event in bench.events} >= {"import", "measure", "over"}
@@ -54,6 +56,8 @@ def test_rows_are_measured_one_after_the_other_with_events_on_the_way(bench: Ben
         ({"kill": 5}, "crashed", "died by signal 9 (SIGKILL): farewell"),
         ({"kill": 5, "memory": True}, "out-of-memory", "cuda: out of memory"),
         ({"exit": 5}, "crashed", "exited with status 3"),
+        ({"raise": "cuDNN: bad param"}, "error", "RuntimeError: cuDNN: bad param"),
+        ({"raise": "CUDA out of memory. Tried 2 GiB"}, "out-of-memory", "CUDA out of memory"),
         ({"flood": 5}, "crashed", "wrote more than 16 MiB"),
         ({"rubbish": 5}, "ok", ""),
         ({"nan": True}, "ok", ""),

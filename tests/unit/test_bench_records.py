@@ -8,14 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from bench_world import row
 
 from envcheck.collector.bench import records
 from envcheck.collector.bench.records import RowReader
 from envcheck.collector.facts import dumps
 from envcheck.collector.worker.messages import MARK, read
 from envcheck.collector.worker.parent import _MALFORMED
-from envcheck.facts.bench import RowRun
+from envcheck.facts.bench import BenchRow, RowRun
 
 
 def reader(*results: Any) -> RowReader:
@@ -39,7 +38,8 @@ def reader(*results: Any) -> RowReader:
 def run_of(found: RowReader) -> RowRun:
     """As it comes into a Snapshot."""
     run = dict(found.run, repetitions=found.repetitions, losses=found.losses)
-    run = {"row": row("a"), "outcome": "ok"} | run
+    row = BenchRow(name="a", what="mlp", model="mlp", style="torch")
+    run = {"row": msgspec.structs.asdict(row), "outcome": "ok"} | run
     return msgspec.convert(json.loads(json.dumps(run, allow_nan=False)), RowRun)
 
 
