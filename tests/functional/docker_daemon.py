@@ -15,12 +15,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import base_files
 import base_images
 import pytest
+from engine_worlds import Engine, Refused, ended, opened
 from leftovers import kill_those_of, mounts_below, processes_of, unmount_below
 from processes import PATIENCE, wait_for
 
@@ -34,17 +35,12 @@ address = "{run}/c.sock"
 """
 
 
-class Refused(Exception):
-    """No docker daemon works here, and why."""
-
-
 @dataclass(frozen=True)
-class DockerDaemon:
+class DockerDaemon(Engine):
     """``folder`` holds its storage, ``run`` what has to have a short path."""
 
     folder: Path
     run: Path
-    made: dict[str, str] = field(default_factory=dict)
 
     @property
     def variables(self) -> dict[str, str]:
@@ -76,18 +72,7 @@ class DockerDaemon:
             timeout=seconds,
             check=False,
         )
-        output = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-        if code is not None and done.returncode != code:
-            raise Refused(
-                f"docker {arguments[0]}: {done.returncode}: {output[1].strip() or output[0]}"
-            )
-        return subprocess.CompletedProcess(done.args, done.returncode, *output)
-
-    def image(self, kind: str) -> str:
-        """The name of an image of that kind (base_images.KINDS), in this storage."""
-        if kind not in self.made:
-            self.made[kind] = base_images.make(self, kind)
-        return self.made[kind]
+        return ended(done, code)
 
     def id_of(self, image: str) -> str:
         """The image's id: 64 hex digits."""
@@ -215,12 +200,4 @@ def docker_daemon(
     tmp_path_factory: pytest.TempPathFactory, base_tar: Path
 ) -> Iterator[DockerDaemon]:
     """One daemon for all tests; skips them where none can be started."""
-    opened = daemon(tmp_path_factory.mktemp("docker"), base_tar)
-    try:
-        made = opened.__enter__()
-    except Refused as error:
-        pytest.skip(str(error))
-    try:
-        yield made
-    finally:
-        opened.__exit__(None, None, None)
+    yield from opened(daemon(tmp_path_factory.mktemp("docker"), base_tar))

@@ -16,10 +16,10 @@ ACCESS = PullOptions(insecure=True)  # plain http on loopback
 
 
 @contextmanager
-def served(folder: Path, content: bytes = b"hello") -> Iterator[Image]:
+def served(folder: Path) -> Iterator[Image]:
     """An image of one layer, in a registry."""
     with image_registry.serve_registry(folder) as registry:
-        layers = [image_registry.layer({"etc/hello": content})]
+        layers = [image_registry.layer({"etc/hello": b"hello"})]
         pushed = registry.push("nvidia/stand-in", "1", layers, config={"Cmd": ["/hello"]})
         yield described(pushed, f"{registry.host}/nvidia/stand-in:1")
 

@@ -81,11 +81,8 @@ class Registry:
         self.port = port
         self.host = f"{address}:{port}"
         self._tls = tls
-        self.ca = ca = (
-            tls.authority if tls else None
-        )  # what a client has to trust; None for plain http
         self.account = account
-        self.url = f"{'https' if ca else 'http'}://{self.host}"
+        self.url = f"{'https' if tls else 'http'}://{self.host}"
         self._log = log
 
     def push(
@@ -193,18 +190,18 @@ def serve_registry(
     raise AssertionError(log.read_text())
 
 
-def layer(files: Mapping[str, bytes], *, mode: int = 0o644, level: int = 1) -> bytes:
+def layer(files: Mapping[str, bytes]) -> bytes:
     """A gzipped tar of these files, the same bytes every time. A name ending in "/" is a folder."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as tar:
         for name, data in files.items():
             entry = tarfile.TarInfo(name.rstrip("/"))
-            entry.mode = mode
+            entry.mode = 0o644
             entry.size = len(data)
             if name.endswith("/"):
                 entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(entry, io.BytesIO(data))
-    return gzip.compress(plain.getvalue(), level, mtime=0)
+    return gzip.compress(plain.getvalue(), 1, mtime=0)
 
 
 def image(

@@ -1,4 +1,4 @@
-"""A package index on loopback with real HTTP semantics: ranges, entity tags, negotiation, accounts, TLS.
+"""A package index on loopback with real HTTP semantics: ranges, entity tags, negotiation, accounts.
 
 with serve(folder_of_wheels, tmp_path / "index") as index:
     index.url          # "http://127.0.0.1:PORT/simple/"
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import re
-import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from certificates import Certificates
 from index_site import JSON_TYPE, Offer, Site
 
 CHUNK = 1 << 16
@@ -34,7 +32,6 @@ class Access:
 
     user: str = ""  # basic auth
     password: str = ""
-    tls: Certificates | None = None
     rate: int = 0  # bytes per second and connection for files; 0: as fast as it goes
 
 
@@ -45,8 +42,6 @@ class Request:
     status: int
     sent: int  # bytes of the body
     range: str
-    accept: str
-    agent: str
 
 
 class Index:
@@ -57,8 +52,7 @@ class Index:
         self.access = access
         self._server = server
         self.port: int = server.server_address[1]
-        scheme = "https" if access.tls else "http"
-        self.origin = f"{scheme}://127.0.0.1:{self.port}"
+        self.origin = f"http://127.0.0.1:{self.port}"
         self.url = f"{self.origin}/simple/"
 
     @property
@@ -109,15 +103,9 @@ class _Server(ThreadingHTTPServer):
         account = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
         self.login = f"Basic {account}" if access.user else ""
         self.answered: list[Request] = []
-        if access.tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(access.tls.certificate, access.tls.key)
-            self.socket = context.wrap_socket(
-                self.socket, server_side=True, do_handshake_on_connect=False
-            )
 
     def handle_error(self, request: object, client_address: object) -> None:  # type: ignore[override]
-        """A client that goes away, or trusts no certificate."""
+        """A client that goes away."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -148,8 +136,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _head(self, status: int, headers: dict[str, str] | None = None) -> Request:
         """The answer without its body; the request is noted before the client knows."""
-        given = (self.headers.get(name, "") for name in ("Range", "Accept", "User-Agent"))
-        noted = Request(self.command, unquote(urlsplit(self.path).path), status, 0, *given)
+        path, part = unquote(urlsplit(self.path).path), self.headers.get("Range", "")
+        noted = Request(self.command, path, status, 0, part)
         self.server.answered.append(noted)
         self.send_response(status)
         for name, value in {"Content-Length": "0", **(headers or {})}.items():

@@ -29,9 +29,6 @@ class Offer:
     """What the index tells of its files; real ones differ in all of it."""
 
     json: bool = True  # besides HTML
-    metadata: bool = True  # PEP 658: each wheel's METADATA as a file of its own
-    hashes: bool = True
-    sizes: bool = True  # in JSON, where the standard has them since 1.1
     yanked: Mapping[str, str] = field(default_factory=dict)  # file name → why
 
 
@@ -61,17 +58,16 @@ class Site:
         served.symlink_to(path.resolve())
         metadata = metadata_of(path)
         entry: dict[str, Any] = {"filename": path.name, "url": f"../../files/{quote(path.name)}"}
-        entry["hashes"] = {"sha256": sha256(path)} if self.offer.hashes else {}
+        entry["hashes"] = {"sha256": sha256(path)}
         python = HeaderParser().parsestr(metadata.decode())["Requires-Python"]
         if python:
             entry["requires-python"] = python
-        if self.offer.sizes:
-            entry["size"] = path.stat().st_size
+        entry["size"] = path.stat().st_size
         if path.name in self.offer.yanked:
             entry["yanked"] = self.offer.yanked[path.name] or True
-        if self.offer.metadata and path.name.endswith(".whl"):
+        if path.name.endswith(".whl"):  # PEP 658: its METADATA as a file of its own
             served.with_name(f"{path.name}.metadata").write_bytes(metadata)
-            hashes = {"sha256": digest(metadata).hexdigest()} if self.offer.hashes else True
+            hashes = {"sha256": digest(metadata).hexdigest()}
             entry["core-metadata"] = entry["dist-info-metadata"] = hashes
         return entry
 
@@ -83,8 +79,7 @@ class Site:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.html").write_text(page(document))
         if self.offer.json:
-            version = "1.1" if self.offer.sizes else "1.0"
-            whole = {"meta": {"api-version": version}, **document}
+            whole = {"meta": {"api-version": "1.1"}, **document}
             (folder / "index.json").write_text(json.dumps(whole))
 
 
@@ -138,15 +133,13 @@ def _page(lines: Iterator[str]) -> str:
 
 
 def _link(entry: dict[str, Any]) -> str:
-    fragment = f"#sha256={entry['hashes']['sha256']}" if entry["hashes"] else ""
-    attributes = [f'href="{entry["url"]}{fragment}"']
+    attributes = [f'href="{entry["url"]}#sha256={entry["hashes"]["sha256"]}"']
     if "requires-python" in entry:
         attributes.append(f'data-requires-python="{html.escape(entry["requires-python"])}"')
     if "yanked" in entry:
         why = "" if entry["yanked"] is True else html.escape(entry["yanked"])
         attributes.append(f'data-yanked="{why}"')
     if "core-metadata" in entry:
-        result = entry["core-metadata"]
-        value = "true" if result is True else f"sha256={result['sha256']}"
+        value = f"sha256={entry['core-metadata']['sha256']}"
         attributes += [f'data-core-metadata="{value}"', f'data-dist-info-metadata="{value}"']
     return f"<a {' '.join(attributes)}>{entry['filename']}</a><br/>"

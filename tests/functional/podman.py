@@ -13,12 +13,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import base_files
 import base_images
 import pytest
+from engine_worlds import Engine, Refused, ended, opened
 from leftovers import kill_those_of, mounts_below, processes_of, unmount_below
 from processes import PATIENCE
 
@@ -45,17 +46,12 @@ _STORAGE = '[storage]\ndriver = "{driver}"\ngraphroot = "{folder}/storage"\nrunr
 _REGISTRIES = 'unqualified-search-registries = []\nshort-name-mode = "enforcing"\n'
 
 
-class Refused(Exception):
-    """podman does not work here, and why."""
-
-
 @dataclass(frozen=True)
-class PodmanWorld:
+class PodmanWorld(Engine):
     """``folder`` holds all of it but what has to have a short path: that is in ``run``."""
 
     folder: Path
     run: Path
-    made: dict[str, str] = field(default_factory=dict)
 
     @property
     def storage(self) -> Path:
@@ -90,18 +86,7 @@ class PodmanWorld:
             timeout=seconds,
             check=False,
         )
-        output = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-        if code is not None and done.returncode != code:
-            raise Refused(
-                f"podman {arguments[0]}: {done.returncode}: {output[1].strip() or output[0]}"
-            )
-        return subprocess.CompletedProcess(done.args, done.returncode, *output)
-
-    def image(self, kind: str) -> str:
-        """The name of an image of that kind (base_images.KINDS), in this storage."""
-        if kind not in self.made:
-            self.made[kind] = base_images.make(self, kind)
-        return self.made[kind]
+        return ended(done, code)
 
     def id_of(self, image: str) -> str:
         """The image's id: 64 hex digits."""
@@ -226,15 +211,7 @@ def base_tar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def podman_world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
     """One podman for all tests; skips them where there is none that works."""
-    opened = world(tmp_path_factory.mktemp("podman"), base_tar)
-    try:
-        made = opened.__enter__()
-    except Refused as error:
-        pytest.skip(str(error))
-    try:
-        yield made
-    finally:
-        opened.__exit__(None, None, None)
+    yield from opened(world(tmp_path_factory.mktemp("podman"), base_tar))
 
 
 @pytest.fixture

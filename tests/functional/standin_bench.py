@@ -82,10 +82,10 @@ class Bench:
         return sorted(entry.name for entry in (self.home / "tmp").iterdir())
 
 
-def make_target(folder: Path, python: str = sys.executable) -> Path:
+def make_target(folder: Path) -> Path:
     """An environment whose PyTorch is a version and nothing else."""
     subprocess.run(
-        [python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=PATIENCE
+        [sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=PATIENCE
     )
     (packages,) = folder.glob("lib/python*/site-packages")
     write_torch(packages)

@@ -33,7 +33,6 @@ def wheel(
     version: str,
     *,
     tags: str = "py3-none-any",
-    build: str = "",
     requires: Sequence[str] = (),
     extras: Mapping[str, Sequence[str]] | None = None,
     requires_python: str = "",
@@ -45,7 +44,7 @@ def wheel(
     """Make a wheel in ``folder``.
 
     inside: the version as the wheel itself writes it, where its file name has another spelling.
-    tags: as in the file name ("py2.py3-none-any" is two). build: the build number in the file name.
+    tags: as in the file name ("py2.py3-none-any" is two).
     modules: path in the wheel → text; None: one module that knows its version. scripts: name →
     "module:function". payload: bytes that do not compress, in one file.
     """
@@ -57,7 +56,7 @@ def wheel(
         lines = [f"{script} = {target}" for script, target in sorted(scripts.items())]
         texts[f"{info}/entry_points.txt"] = "\n".join(["[console_scripts]", *lines, ""])
     texts[f"{info}/METADATA"] = _metadata(name, version, requires, extras, requires_python)
-    texts[f"{info}/WHEEL"] = _wheel_file(tags, build)
+    texts[f"{info}/WHEEL"] = _wheel_file(tags)
     files = {place: text.encode() for place, text in sorted(texts.items())}
     if payload:
         place = f"{escaped(name)}_payload/bytes.bin"
@@ -65,7 +64,7 @@ def wheel(
     record = [f"{_quoted(place)},{_digest(data)},{len(data)}" for place, data in files.items()]
     files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / ("-".join(filter(None, [stem, build, tags])) + ".whl")
+    path = folder / f"{stem}-{tags}.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for place, data in files.items():
             entry = zipfile.ZipInfo(place, EPOCH)
@@ -80,7 +79,6 @@ def sdist(
     name: str,
     version: str,
     *,
-    requires: Sequence[str] = (),
     modules: Mapping[str, str] | None = None,
     setup: str = "",
 ) -> Path:
@@ -93,10 +91,9 @@ def sdist(
         "version": version,
         "packages": sorted({str(Path(p).parent).replace("/", ".") for p in files if "/" in p}),
         "py_modules": sorted(p.removesuffix(".py") for p in files if "/" not in p),
-        "install_requires": list(requires),
     }
     files["setup.py"] = setup or f"from setuptools import setup\n\nsetup(**{arguments!r})\n"
-    files["PKG-INFO"] = _metadata(name, version, requires)
+    files["PKG-INFO"] = _metadata(name, version)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{stem}.tar.gz"
     with (
@@ -145,12 +142,12 @@ def _modules(name: str, version: str, modules: Mapping[str, str] | None) -> dict
     return dict(modules)
 
 
-def _wheel_file(tags: str, build: str) -> str:
+def _wheel_file(tags: str) -> str:
     pythons, abis, platforms = (part.split(".") for part in tags.split("-"))
     pure = str(platforms == ["any"]).lower()
     lines = ["Wheel-Version: 1.0", "Generator: wheel_maker (1.0)", f"Root-Is-Purelib: {pure}"]
     lines += [f"Tag: {p}-{a}-{on}" for p in pythons for a in abis for on in platforms]
-    return "\n".join([*lines, *([f"Build: {build}"] if build else []), ""])
+    return "\n".join([*lines, ""])
 
 
 def _digest(data: bytes) -> str:

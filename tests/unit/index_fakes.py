@@ -37,10 +37,9 @@ class Response:
 class Session:
     """Serves ``pages``: by URL a body, its type and, if it is redirected, its URL; or a refused status."""
 
-    def __init__(self, pages: dict[str, Any], *, ranges: bool = True) -> None:
+    def __init__(self, pages: dict[str, Any]) -> None:
         self.pages = pages
-        self.ranges = ranges
-        self.asked: list[tuple[str, str]] = []  # URL and range
+        self.asked: list[str] = []
         self.learnt: list[tuple[str, str]] = []
 
     def public(self, url: str) -> str:
@@ -52,9 +51,8 @@ class Session:
     def permit(self, url: str) -> None:
         """Everything is allowed."""
 
-    def get(self, url: str, *, headers: Any = None, **_: Any) -> Response:
-        asked = (headers or {}).get("Range", "")
-        self.asked.append((url, asked))
+    def get(self, url: str, **_: Any) -> Response:
+        self.asked.append(url)
         found = self.pages.get(url, 404)
         if isinstance(found, int):
             raise Refused(found, f"{public(url)} answers {found}")
@@ -63,11 +61,5 @@ class Session:
         body, kind, *moved = found
         if moved:  # redirected
             url = moved[0]
-        if asked and self.ranges:
-            first, _, last = asked.removeprefix("bytes=").partition("-")
-            start = int(first) if first else max(0, len(body) - int(last))
-            part = body[start : int(last) + 1] if first and last else body[start:]
-            span = f"bytes {start}-{start + len(part) - 1}/{len(body)}"
-            return Response(206, part, {"Content-Type": kind, "Content-Range": span}, url)
         headers = {"Content-Type": kind, "Content-Length": str(len(body))}
         return Response(200, body, headers, url)

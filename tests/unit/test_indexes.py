@@ -45,7 +45,7 @@ def test_a_named_index_replaces_the_catalogues_addresses() -> None:
     session = Session({"https://b.example/nvidia-tensorflow/": PAGE})
     there = opened("nvidia=https://a.example/x=1/", "nvidia=https://b.example", session=session)
     assert there.url("nvidia") == "https://b.example/"
-    assert session.asked[0][0] == "https://a.example/x=1/nvidia-tensorflow/"
+    assert session.asked[0] == "https://a.example/x=1/nvidia-tensorflow/"
 
 
 def test_an_index_that_the_stack_does_not_have() -> None:
@@ -88,7 +88,7 @@ def test_credentials_are_used_and_never_said() -> None:
     url = "https://user:secret@a.example"
     session = Session({})
     result = opened(f"nvidia={url}", session=session).answers()
-    assert session.asked[0][0] == f"{url}/nvidia-tensorflow/"
+    assert session.asked[0] == f"{url}/nvidia-tensorflow/"
     assert "a.example" in result and "secret" not in result
 
 
