@@ -13,6 +13,7 @@ import h100
 import msgspec
 import pytest
 from judged import results
+from processes import PATIENCE
 
 from envcheck.collector.linux import device_nodes
 from envcheck.facts.kernel import DeviceNode
@@ -55,7 +56,7 @@ def group() -> Iterator[Path]:
 
 def test_nodes_that_a_device_cgroup_closes_are_told_as_such(root: Path, group: Path) -> None:
     command = [sys.executable, "-c", LOOK, str(group), str(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     nodes = msgspec.json.decode(done.stdout, type=list[DeviceNode])
     assert [(node.mode, node.usable) for node in nodes] == [("0666", False), ("0666", False)]

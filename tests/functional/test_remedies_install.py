@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from build import ok
 from msgspec.structs import replace
+from processes import PATIENCE
 from targets import dist, packages
 from wheel_maker import wheel
 from whole import with_target
@@ -31,7 +32,7 @@ MAKERS = {
 def looked_at(python: Path) -> SnapshotView:
     """An environment as the collector's first look has it, with a framework that pins a library."""
     ended = subprocess.run(
-        [str(python), "-c", handshake.SCRIPT], capture_output=True, check=True, timeout=120
+        [str(python), "-c", handshake.SCRIPT], capture_output=True, check=True, timeout=PATIENCE
     )
     facts = handshake.facts(handshake.parse(ended.stdout), "virtualenv", str(python))
     interpreter = TargetInterpreter(**facts.values)
@@ -55,7 +56,7 @@ def test_the_environment_ends_in_the_state_that_was_promised(maker: str, tmp_pat
     ):
         modules = {"tiny/__init__.py": f"of = {name!r}\n"} if name.startswith("tiny") else None
         wheel(index, name, version, modules=modules)
-    subprocess.run([*MAKERS[maker], str(home)], check=True, timeout=300)
+    subprocess.run([*MAKERS[maker], str(home)], check=True, timeout=PATIENCE)
     python = home / "bin" / "python"
     view = looked_at(python)
     commands = [
@@ -74,7 +75,7 @@ def test_the_environment_ends_in_the_state_that_was_promised(maker: str, tmp_pat
     }
     (tmp_path / "uv.toml").write_text(f'no-index = true\nfind-links = ["{index}"]\n')
     for command in printed.commands:
-        subprocess.run(["sh", "-ec", command], env=variables, check=True, timeout=300)
+        subprocess.run(["sh", "-ec", command], env=variables, check=True, timeout=PATIENCE)
     (site,) = home.glob("lib/python3*/site-packages")
     names = {path.name.partition(".dist-info")[0] for path in site.glob("*.dist-info")}
     assert {"nvidia_tiny_cu12-1.0", "tiny-1.0"} <= names

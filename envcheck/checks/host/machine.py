@@ -25,20 +25,12 @@ NO_BUILD = fail(
     "This system is {architecture}: no GPU build of TensorFlow exists for it, as wheels or containers.",
     "Use a 64-bit system on x86_64 (or on aarch64, with NVIDIA's containers).",
 )
-OF_OTHERS = warn(
-    "builds-of-open-ce-alone",
-    "only Open-CE builds for this architecture",
-    "This system is {architecture}: GPU builds of TensorFlow and PyTorch for it are Open-CE's conda packages;"
-    " there are no wheels, and no containers of NVIDIA's any more.",
-    "Install Open-CE's packages with conda.",
-    source="open-ce/open-ce",
-)
 
 
 @check(
     "HOST-001",
     title="NVIDIA's GPU software exists for this architecture",
-    causes=(NO_BUILD, OF_OTHERS),
+    causes=(NO_BUILD,),
     about="GPU builds of TensorFlow exist as wheels for x86_64, and NVIDIA's containers for x86_64 and"
     " aarch64.",
     sources=[
@@ -56,8 +48,7 @@ def architecture(view: SnapshotView) -> Verdicts:
         yield Passed(f"{machine}: GPU builds of TensorFlow come from Open-CE's conda channel alone")
     else:
         evidence = [view.evidence("machine.host.architecture")]
-        cause = OF_OTHERS if machine == "ppc64le" else NO_BUILD
-        yield cause.found(evidence=evidence, architecture=machine)
+        yield NO_BUILD.found(evidence=evidence, architecture=machine)
 
 
 NO_AVX = fail(
