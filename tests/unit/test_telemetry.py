@@ -105,6 +105,25 @@ def test_processes_that_descend_from_ours_are_no_others(tmp_path: Path) -> None:
     assert value(asked(module, ours=7, proc=str(tmp_path)), "other_processes") == 2
 
 
+def test_xids_are_read_until_there_are_no_more() -> None:
+    events = [Struct(eventType=8, eventData=63), Struct(eventType=8, eventData=94)]
+
+    def wait(_set: Any, milliseconds: int) -> Any:
+        assert milliseconds == 0
+        if not events:
+            raise NVMLError(10)
+        return events.pop(0)
+
+    module = Answers(
+        nvmlEventSetCreate=lambda: "set",
+        nvmlDeviceRegisterEvents=lambda _handle, kinds, _set: None,
+        nvmlEventSetWait_v2=wait,
+    )
+    one = asked(module)
+    assert one.watch_xids() and one.xids() == [63, 94] and one.xids() == []
+    assert asked(Answers()).watch_xids() is False and asked(Answers()).xids() == []
+
+
 def telemetry(lines: list[Any]) -> Telemetry:
     """One that gets these messages: (kind, place, seconds, value)."""
     one = Telemetry(lambda *_arguments: None)
