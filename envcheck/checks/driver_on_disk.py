@@ -43,6 +43,7 @@ ARCH_PREBUILT = re.compile(r"nvidia(-open)?(-lts)?\Z|linux-[a-z0-9-]+-nvidia(-op
 BESIDE = re.compile(r"/compat/|/wsl/|/i386-linux-gnu/|/lib32/")
 _VERSION = re.compile(r"(?:\d+:)?(\d{3,}\.\d+(?:\.\d+)?)")
 _COMPILER = re.compile(r"gcc-(\d+)|gcc version (\d+)")
+_MISSING = re.compile(r"^(\S+) (?:[<>=]+ \S+ )?is needed by |[Uu]nmet build dependencies: (.+)")
 _RUNNING = ShellText("$(uname -r)")
 _SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager")
 
@@ -149,6 +150,17 @@ class FailedBuild(NamedTuple):
     line: str
     error: BuildError | None
 
+    @property
+    def missing(self) -> list[str]:
+        """The packages that the build lacked, by its log."""
+        found = filter(None, map(_MISSING.search, self.log.lines))
+        return list(dict.fromkeys(name for one in found for name in (one[1] or one[2]).split()))
+
+    @property
+    def says(self) -> str:
+        what = ", ".join(self.missing[:4]) or "a package"
+        return self.error.says.format(missing=what) if self.error else "its log says why"
+
     def evidence(self, view: SnapshotView) -> Evidence:
         return view.evidence("machine.kernel.build_logs", f"{self.log.path}: {self.line}")
 
@@ -186,9 +198,15 @@ def build_module(view: SnapshotView, release: str = "") -> list[str]:
     return [*headers, *on_system(view, "build", build=_build(kernel, release)), *load]
 
 
-def _build(kernel: Kernel, release: str) -> ShellText:
+def by_akmods(kernel: Kernel) -> bool:
+    """Whether akmods builds the module: by the driver's packages, or by what it left of a failed build."""
     names = [package.name for package in known(kernel.driver_packages) or []]
-    if any(name.startswith("akmod") for name in names):
+    logs = [log.path for log in known(kernel.build_logs) or []] if not dkms(kernel) else []
+    return any(one.startswith(("akmod", "/var/cache/akmods/")) for one in (*names, *logs))
+
+
+def _build(kernel: Kernel, release: str) -> ShellText:
+    if by_akmods(kernel):
         return ShellText(f"akmods --force --kernels {word(release) if release else _RUNNING}")
     if known(kernel.runfile_installer) and not dkms(kernel):
         return ShellText("sh NVIDIA-Linux-*.run")
@@ -211,6 +229,7 @@ def rebuild(view: SnapshotView, kernel: Kernel, release: str, text: str) -> Reme
         "build": _build(kernel, other),
         "release": release if other else _RUNNING,
         "compiler": next(filter(None, compiler.groups())) if compiler else "VERSION",
+        "missing": failure.missing or ShellText('"${PACKAGE:?what the log names}"'),
     }
     commands = [line for what in failure.error.what for line in on_system(view, what, **values)]
     return Remedy(failure.error.text, [*commands, look])
@@ -294,7 +313,7 @@ def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
         commands += [c for c in rebuild(view, kernel, release, "").commands if c != load]
         failure = failed_build(kernel, release)
         if failure is not None and failure.error is not None:
-            why += f" Its module could not be built: {failure.error.says}."
+            why += f" Its module could not be built: {failure.says}."
     on_disk = " and ".join(modules_on_disk(kernel)) or "none"
     return Remedy(
         f"Finish the upgrade, then reboot. A reload or a reboot alone changes nothing: the module on disk for"

@@ -42,6 +42,8 @@ def words(result: CheckResult) -> str:
         ("error: too few arguments to function", "older than this kernel", "ubuntu-drivers"),
         ("unrecognized command-line option '-f'", "does not know its", "sudo env CC=gcc-13 dkms"),
         ("No space left on device", "no space left", "df -h"),
+        ("bc is needed by nvidia-kmod-3:590", "bc is not installed", "sudo apt install bc"),
+        ("Unmet build dependencies: bc rsync", "bc, rsync", "sudo apt install bc rsync"),
         ("kernel headers for kernel x cannot be found", "headers are missing", "dkms autoinstall"),
     ],
 )
@@ -50,6 +52,16 @@ def test_each_reason_has_its_remedy(line: str, message: str, command: str) -> No
     logs = [BuildLog(path=PATH, kernel=NOW, lines=[built_by, line])]
     text = words(judged(build_logs=logs))
     assert message in text and command in text and f"less {PATH}" in text
+
+
+def test_akmods_that_never_built_one() -> None:
+    log = BuildLog(
+        path="/var/cache/akmods/nvidia/1-for-2.failed.log", kernel=NOW, lines=["error: x"]
+    )
+    none = {"module_files": [], "dkms": [], "runfile_installer": ABSENT, "driver_packages": []}
+    assert "akmods --force" in words(judged(build_logs=[log], **none))
+    # what the driver left when it was removed
+    assert judged(build_logs=[log], driver_files=[], **none).outcome == "skipped"
 
 
 def test_headers_that_are_there_are_not_installed_again() -> None:

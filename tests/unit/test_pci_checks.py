@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import GpuPair
 from envcheck.facts.host import Host
-from envcheck.facts.kernel import Kernel
+from envcheck.facts.kernel import DkmsState, Kernel, KernelEvent
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult
@@ -70,6 +70,19 @@ def test_a_rival_driver() -> None:
     assert finding.remedy is not None
     assert any("/etc/modprobe.d/blacklist-" in command for command in finding.remedy.commands)
     assert "sudo update-initramfs -u" in finding.remedy.commands
+
+
+def test_a_rival_that_took_what_nvidia_was_refused() -> None:
+    lines = [
+        KernelEvent(
+            kind="module-rejected", text="Lockdown: modprobe: unsigned module loading is restricted"
+        )
+    ]
+    built = [DkmsState(module="nvidia", version="1", state="installed", kernel="6.8")]
+    gone = {"driver_version": ABSENT, "modules": [], "release": "6.8", "dkms": built}
+    kernel = h100.kernel(log=lines, **gone)
+    found = machine(devices(driver="nouveau"), kernel=kernel)
+    assert judge(found, "PCI-002").outcome != "fail"
 
 
 # PCI-003

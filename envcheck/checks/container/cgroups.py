@@ -130,9 +130,10 @@ def no_cgroups_fits(view: SnapshotView) -> Verdicts:
     rootless = need(docker.rootless, "whether docker is rootless")
     specs = shared.nvidia_specs(view)
     by_cdi = specs and shared.at_least(known(docker.server_version), shared.DOCKER_GPUS_BY_CDI)
-    if known(containers.toolkit_mode) == "cdi" or by_cdi or on_wsl(view):
-        raise Skip("docker's containers get their GPUs without the hook's device rules")
     off = known(containers.toolkit_no_cgroups) is True
+    # On WSL the hook writes a rule for one device, /dev/dxg.
+    if known(containers.toolkit_mode) == "cdi" or by_cdi or (on_wsl(view) and not off):
+        raise Skip("docker's containers get their GPUs without the hook's device rules")
     by_itself = shared.at_least(known(containers.toolkit_version), (1, 18))
     if rootless and not off and by_itself is None:
         raise NotKnown("whether the toolkit's version sets no-cgroups for a rootless docker")

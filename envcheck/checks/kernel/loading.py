@@ -175,7 +175,7 @@ def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
             f" {TRADE}without it the machine starts whatever stands on its disk, signed or not.",
             ["mokutil --sb-state", *signed, *off],
         )
-    akmods = any(text.startswith("akmod") for text in disk.driver_packages(kernel))
+    akmods = disk.by_akmods(kernel)
     key = system_commands("mok-key", ["akmods"]) if akmods else on_system(view, "mok-key")
     return Remedy(
         "Enrol the key that the module is signed with (the machine owner key), so that Secure Boot lets it"

@@ -103,13 +103,16 @@ def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
         )
     if disk.built_for(kernel) or disk.dkms(kernel):
         return NOT_BUILT.found(evidence=files, commands=disk.build_module(view))
-    parts = disk.driver_packages(kernel) or [file.path for file in disk.driver_files(kernel)]
-    installed = ", ".join(parts[:6]) or known(kernel.runfile_installer)
+    installed = ", ".join(_libraries(kernel)[:6]) or known(kernel.runfile_installer)
     evidence.append(view.evidence("machine.kernel.driver_packages", installed))
     install = on_system(view, "install-driver")
     if installed:
         return NO_MODULE.found(evidence=evidence, commands=install)
     return NO_DRIVER.found(evidence=evidence, commands=then_reboot(install))
+
+
+def _libraries(kernel: Kernel) -> list[str]:
+    return disk.driver_packages(kernel) or [file.path for file in disk.driver_files(kernel)]
 
 
 def _files(kernel: Kernel) -> str:
@@ -131,11 +134,9 @@ def _not_built(key: str, why: str) -> Cause:
 
 NOT_BUILT_HERE = _not_built("module-not-built", "")
 NO_HEADERS = _not_built("headers-not-installed", " (its headers are not installed)")
-BUILD_FAILED = _not_built("build-failed", " (the build failed: its log says why)")
-BUILD_ERRORS = {
-    error: _not_built(f"build-{error.cause}", f" (the build failed: {error.says})")
-    for error in build_errors()
-}
+_FAILED = " (the build failed: {reason})"
+BUILD_FAILED = _not_built("build-failed", _FAILED)
+BUILD_ERRORS = {error: _not_built(f"build-{error.cause}", _FAILED) for error in build_errors()}
 MODULES_GONE = fail(
     "kernel-modules-gone",
     "the running kernel's modules are gone",
@@ -171,7 +172,8 @@ def module_for_running_kernel(view: SnapshotView) -> Verdicts:
         evidence = [view.evidence(f"machine.kernel.{name}") for name in fields]
         yield MODULES_GONE.found(about("kernel", release), evidence, release=release)
         return
-    if not kernels and not disk.dkms(kernel):
+    failure = disk.failed_build(kernel, release)
+    if not kernels and not disk.dkms(kernel) and not (failure and _libraries(kernel)):
         need(kernel.module_files, "the driver's modules on disk")
         raise Skip("no module of the driver is on disk")
     files = view.evidence("machine.kernel.module_files", _files(kernel))
@@ -187,6 +189,7 @@ def module_for_running_kernel(view: SnapshotView) -> Verdicts:
             [view.evidence("machine.kernel.release"), files, *why],
             advice=disk.rebuild(view, kernel, release, text),
             release=release,
+            reason=failure.says if failure else "",
             others=f"only for {', '.join(sorted(kernels))}" if kernels else "nor for any other",
         )
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...facts.kernel import Kernel
 from ...facts.pci import PciDevice
 from ...findings.subjects import about_device, about_device_at
+from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
 from ..driver_state import REBOOT, REPORT, on_wsl, then_reboot
 from ..on_the_bus import NVIDIA_DEVICES
@@ -20,7 +21,7 @@ from ..reading import (
     need,
 )
 from ..system_commands import on_system
-from ..verdicts import Evidence, Finding, Params, Passed, Verdicts, check, fail, unjudged
+from ..verdicts import Evidence, Finding, Params, Passed, Unjudged, Verdicts, check, fail, unjudged
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = ("nouveau", "nova_core")
@@ -105,10 +106,20 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
             see = "grep -rn vfio /etc/modprobe.d /proc/cmdline"
             commands = [see, *on_system(view, "initramfs"), REBOOT]
             yield cause.found(subject, evidence, commands=commands, driver=known(gpu.driver))
+        elif name in RIVALS and _refused(facts_or(view.machine.kernel, Kernel)):
+            why = f"the kernel refused NVIDIA's module (KRN-002), and {name} took the GPU"
+            yield Unjudged("skipped", why, subject)
         elif name in RIVALS:
             yield _rival(view, gpu, name, evidence)
     bound = sum(devices.driver_name(gpu) in devices.NVIDIA_DRIVERS for gpu in gpus)
     yield Passed(f"{bound} of {len(gpus)} bound to nvidia")
+
+
+def _refused(kernel: Kernel) -> bool:
+    """Whether NVIDIA's module is there, and was not let in: the distributions then fall back to nouveau."""
+    rejected = [one.text for one in known(kernel.log) or [] if one.kind == "module-rejected"]
+    there = known(kernel.release) in disk.built_for(kernel)
+    return there and any("verification failed" not in text for text in rejected)
 
 
 def _rival(view: SnapshotView, gpu: PciDevice, driver: str, evidence: list[Evidence]) -> Finding:

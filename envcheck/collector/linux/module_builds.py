@@ -21,6 +21,7 @@ TELLING = re.compile(
     r"version check|compiler used to|does not match the compiler|^(gcc|clang|cc|x86_64-\S+) (version|\()"
     r"|unrecognized command.line|unknown argument|error:|\[-Werror|ERROR|FATAL|Error!|\*\*\* \["
     r"|No such file|not found|cannot be found|unable to find|No space left|Killed|implicit declaration"
+    r"|kernel was built by|is needed by |[Uu]nmet build dep"
     r"|has no member|too (few|many) arguments|incompatible|GPL-only"
 )
 KERNEL = re.compile(
