@@ -24,6 +24,8 @@ class NetworkInterface(Facts, frozen=True, kw_only=True):
 class RdmaPort(Facts, frozen=True, kw_only=True):
     port: int
     state: Maybe[str] = NOT_COLLECTED  # "DOWN", "INIT", "ARMED", "ACTIVE"
+    # "LinkUp"; "Polling" (no partner answers), "Disabled" (switched off)
+    physical_state: Maybe[str] = NOT_COLLECTED
     link_layer: Maybe[str] = NOT_COLLECTED  # "InfiniBand", "Ethernet" (RoCE)
     rate_gbps: Maybe[float] = NOT_COLLECTED
     lanes: Maybe[int] = NOT_COLLECTED  # 1, 2, 4, 8, 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import h100
+import networks
 import pytest
 from build import area_checks, document, snapshot
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Unavailable
 from envcheck.facts.host import Disk, Host
+from envcheck.facts.network import Network
 from envcheck.facts.target import Framework
 from envcheck.findings.model import CheckResult
 
@@ -148,6 +150,19 @@ def test_a_network_home_alone_is_no_finding() -> None:
 )
 def test_limits_on_processes(changes: dict[str, Any], outcome: str) -> None:
     assert judge("HOST-009", replace(DEBIAN, **changes)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("changes", "network", "outcome"),
+    [
+        ({"is_root": False}, networks.infiniband(), "warn"),
+        ({"is_root": False}, networks.desktop(), "pass"),
+        ({"is_root": True}, networks.infiniband(), "pass"),  # which is not held to it
+        ({"is_root": False, "memlock_kib": -1}, networks.infiniband(), "pass"),
+    ],
+)
+def test_locked_memory_for_rdma(changes: dict[str, Any], network: Network, outcome: str) -> None:
+    assert judge("HOST-009", replace(DEBIAN, **changes), network=network).outcome == outcome
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,35 @@ def test_settings_that_fit(name: str, value: str) -> None:
     assert judge(found, "NET-001").outcome == "pass"
 
 
+# NET-010
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "words"),
+    [
+        (
+            {3: port(state="DOWN", physical_state="Polling")},
+            "warn",
+            "mlx5_3 is down (DOWN, Polling)",
+        ),
+        ({3: port(state="INIT")}, "warn", "no subnet manager"),
+        ({n: port(state="INIT") for n in range(8)}, "warn", "mlx5_7 has a link"),
+        # as many without a cable as with one, and more: that is how it was built
+        ({n: port(state="DOWN") for n in range(5)}, "pass", ""),
+    ],
+)
+def test_ports_that_are_down(changed: dict[int, Any], outcome: str, words: str) -> None:
+    rdma = [adapter(n, changed.get(n, port())) for n in range(8)]
+    result = judge(networks.infiniband(rdma=rdma), "NET-010")
+    assert result.outcome == outcome and words in full_text(result)
+
+
+def test_a_card_s_second_port_may_stay_free() -> None:
+    second = adapter(9, port(state="DOWN"), address="0000:18:00.1")
+    found = networks.infiniband(rdma=[*(adapter(n) for n in range(8)), second])
+    assert judge(found, "NET-010").outcome == "pass"
+
+
 # NET-002
 
 

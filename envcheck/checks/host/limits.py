@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.host import Host
-from ..reading import CannotJudge, SnapshotView, fact, is_absent, known, need
+from ...facts.network import Network
+from ..network.common import fabric, named
+from ..reading import CannotJudge, SnapshotView, fact, facts_or, is_absent, known, need
 from ..system_commands import in_engine
-from ..verdicts import Params, Passed, Subject, Verdicts, about, check, unjudged, warn
+from ..verdicts import Params, Passed, Subject, Verdicts, about, check, fill_in, unjudged, warn
 from .places import host_of
 
 DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that asks for nothing
@@ -83,11 +85,24 @@ def _is_small(view: SnapshotView, host: Host, total: int) -> bool:
     return bool(gpus) and total < enough and total * 8 < (known(host.memory_total_mib) or 0)
 
 
+ENOUGH_LOCKED_KIB = 1 << 20  # NCCL registers some MiB for each channel and peer
 LOCKED_MEMORY = warn(
     "low-memlock-limit",
     "the limit on locked memory is too low",
     "This container may lock only {kib} KiB of memory, and {devices} need more: NCCL over RDMA fails.",
     "Start the container without that limit.",
+)
+LOCKED_ON_HOST = LOCKED_MEMORY.variant(
+    "low-memlock-limit-on-host",
+    sentence="What this user starts here may lock only {kib} KiB of memory, and NCCL registers more with"
+    " {devices}: 'ibv_reg_mr failed: Cannot allocate memory'.",
+    remedy="Take the limit away where the processes are started: for logins by limits.d, for a service by"
+    " LimitMEMLOCK=infinity in its unit (Slurm's slurmd, too); then start them again.",
+    commands=[
+        "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/rdma-memlock.conf",
+        f"sudo systemctl edit {fill_in('UNIT', 'the service')}  # [Service] LimitMEMLOCK=infinity",
+        "ulimit -l",
+    ],
 )
 FEW_FILES = warn(
     "low-file-limit",
@@ -118,8 +133,9 @@ USERS_PROCESSES = warn(
 @check(
     "HOST-009",
     title="Process limits leave room for GPU work",
-    causes=(LOCKED_MEMORY, FEW_FILES, PROCESSES, USERS_PROCESSES),
-    about="RDMA pins memory, so that NCCL between machines fails in a container without --ulimit memlock=-1."
+    causes=(LOCKED_MEMORY, LOCKED_ON_HOST, FEW_FILES, PROCESSES, USERS_PROCESSES),
+    about="RDMA pins memory, so that NCCL between machines fails under a limit: in a container without"
+    " --ulimit memlock=-1, in a service without LimitMEMLOCK."
     " podman limits a container to 2048 processes and threads.",
     sources=[
         "NVIDIA containers user guide, --ulimit memlock; getrlimit(2); podman-run(1), --pids-limit"
@@ -138,6 +154,12 @@ def limits(view: SnapshotView) -> Verdicts:
             commands = in_engine(view, "limits")
             params: Params = {"kib": memlock, "devices": devices}
             yield LOCKED_MEMORY.found(subjects, evidence, commands=commands, **params)
+        elif 0 <= memlock < ENOUGH_LOCKED_KIB and known(host.is_root) is False:
+            # Root may lock what it likes, by CAP_IPC_LOCK; in a container it is mostly without that.
+            serving = named(fabric(facts_or(view.machine.network, Network)))
+            if serving:
+                params = {"kib": memlock, "devices": serving}
+                yield LOCKED_ON_HOST.found(subjects, evidence, **params)
         files, processes = known(host.open_files), known(host.cgroup_pids_limit)
         if files is not None and 0 <= files < LEAST_OPEN_FILES:
             evidence = [view.evidence(f"{place}.host.open_files")]

@@ -8,8 +8,20 @@ from ..driver_state import NO_GPUS
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, known, need
 from ..system_commands import in_image, on_system
-from ..verdicts import Passed, Remedy, Verdicts, about, check, warn
-from .common import for_data_centres, named, network, serving_ports, setting
+from ..verdicts import Passed, Remedy, Verdicts, about, about_file, check, warn, word
+from .common import (
+    Port,
+    each_port,
+    fabric,
+    for_data_centres,
+    gpus,
+    is_active,
+    is_infiniband,
+    named,
+    network,
+    serving_ports,
+    setting,
+)
 
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
 _DMABUF_KERNEL = (5, 12)
@@ -54,6 +66,83 @@ def libraries(view: SnapshotView) -> Verdicts:
         )
         return
     yield Passed(need(library, "libibverbs"))
+
+
+PORT_DOWN = warn(
+    "rdma-port-down",
+    "an RDMA port is down",
+    "{down} is down ({state}), unlike {up}, of the same kind: NCCL leaves it out without a message, and"
+    " jobs over several machines get less of the network here.",
+    "Look at its cable or transceiver, and at the switch's port: its state has to become ACTIVE. A port that"
+    " is left free on purpose needs nothing.",
+)
+NO_MANAGER = warn(
+    "no-subnet-manager",
+    "an InfiniBand port was never set up",
+    "{down} has a link and is in the state {state}: no subnet manager has set it up, and nothing is sent"
+    " over it.",
+    "Start the fabric's subnet manager (opensm, on one machine or the switch), or look why it does not reach"
+    " this port.",
+)
+
+
+@check(
+    "NET-010",
+    title="RDMA ports of one kind are all up",
+    causes=[PORT_DOWN, NO_MANAGER],
+    about="NCCL takes the RDMA ports that are active, and no other, without a message. A card all of whose"
+    " ports are down among cards of the same board that work, and an InfiniBand port with a link that no"
+    " subnet manager has set up, are told. Of a card with two ports one is often left free.",
+    sources=(
+        "NVIDIA NCCL user guide, NCCL_IB_HCA",
+        "Linux kernel, sysfs-class-infiniband: state, phys_state; opensm(8)",
+    ),
+)
+def ports_are_up(view: SnapshotView) -> Verdicts:
+    facts = network(view)
+    need(facts.rdma, "RDMA adapters")
+    ports = list(each_port(facts))
+    if not ports or not gpus(view):
+        raise Skip("no RDMA port, or no GPU")
+    waiting = [
+        one for one in ports if is_infiniband(one[1]) and known(one[1].state) in ("INIT", "ARMED")
+    ]
+    down = _down(ports, fabric(facts))
+    for cause, found in ((NO_MANAGER, waiting), (PORT_DOWN, down)):
+        for device, port in found:
+            kind = known(device.board)
+            up = [one for one in ports if known(one[0].board) == kind and is_active(one[1])]
+            states = ", ".join(filter(None, map(known, (port.state, port.physical_state))))
+            name = named([(device, port)])
+            yield cause.found(
+                about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
+                [view.evidence("machine.network.rdma", f"{name} {states}")],
+                commands=["rdma link show", f"ibstat {word(device.name)}  # of infiniband-diags"],
+                down=name,
+                state=states,
+                up=named(up),
+            )
+    if not waiting and not down:
+        yield Passed(f"{sum(is_active(port) for _device, port in ports)} of {len(ports)} active")
+
+
+def _down(ports: list[Port], serving: list[Port]) -> list[Port]:
+    """The ports that are down of whole cards, fewer than the cards of their kind that work."""
+    kinds = {known(device.board) for device, _port in serving} - {None}
+    up = {_card(one) for one in ports if is_active(one[1])}
+    idle = [one for one in ports if known(one[0].board) in kinds and _card(one) not in up]
+    found = [one for one in idle if known(one[1].state) == "DOWN"]
+    return [
+        one
+        for one in found
+        if len({_card(other) for other in found if other[0].board == one[0].board})
+        <= len({_card(other) for other in serving if other[0].board == one[0].board})
+    ]
+
+
+def _card(one: Port) -> str:
+    """Its PCI address without the function: a card of two ports often has two functions."""
+    return (known(one[0].address) or one[0].name).partition(".")[0]
 
 
 NO_GPUDIRECT = warn(

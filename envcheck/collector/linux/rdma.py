@@ -85,6 +85,7 @@ def _port(context, folder, number):
     return {
         "port": number,
         "state": context.fact(folder + "state", _word),  # "4: ACTIVE"
+        "physical_state": context.fact(folder + "phys_state", _word),
         "link_layer": context.fact(folder + "link_layer"),
         "rate_gbps": rate,
         "lanes": lanes,
