@@ -123,7 +123,7 @@ class Library(Facts, frozen=True, kw_only=True):
     version: Maybe[str] = NOT_COLLECTED  # as the loaded library itself reports it
     version_from: str = ""  # the function that was asked
     origin: Maybe[
-        Literal["wheel", "LD_LIBRARY_PATH", "ld.so.cache", "system", "conda", "rpath"]
+        Literal["wheel", "LD_PRELOAD", "LD_LIBRARY_PATH", "ld.so.cache", "system", "conda", "rpath"]
     ] = NOT_COLLECTED
     distribution: Maybe[str] = NOT_COLLECTED  # whose RECORD holds the file
     distribution_version: Maybe[str] = NOT_COLLECTED
@@ -166,7 +166,9 @@ class Loader(Facts, frozen=True, kw_only=True):
     ld_library_path: list[str] = []
     libraries: list[Library] = []  # how: "dlopen" and "wheel"
     aside: list[LibraryFile] = []  # in the conda environment and in toolkits
-    on_path: list[LibraryFile] = []  # the CUDA runtimes in the directories of LD_LIBRARY_PATH
+    on_path: list[
+        LibraryFile
+    ] = []  # CUDA runtimes and stubs of libcuda in LD_LIBRARY_PATH's directories
     linked: Maybe[list[LinkedFile]] = NOT_COLLECTED  # without the frameworks' and NVIDIA's own
 
 

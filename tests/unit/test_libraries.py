@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from envcheck.collector.cuda import elf, libraries
 from envcheck.collector.packaging import origins
 from envcheck.collector.packaging.distributions import Distribution
+from envcheck.collector.probes import loader
 from envcheck.collector.runtime.context import Context
 
 
@@ -141,7 +142,14 @@ def test_origins(tmp_path: Path) -> None:
         cache([("libcufft.so.11", str(cached)), ("libz.so.1", "/lib/libz.so.1")])
     )
 
-    environ = {"LD_LIBRARY_PATH": f":{tmp_path}/cuda/lib64;/elsewhere"}
+    (tmp_path / "links").mkdir()
+    behind = touch(tmp_path / "opt/libcusparse.so.12.5")
+    (tmp_path / "links/libcusparse.so.12").symlink_to(behind)
+    shim = touch(tmp_path / "opt/libcudart.so.12")
+    environ = {
+        "LD_LIBRARY_PATH": f":{tmp_path}/cuda/lib64;/elsewhere:{tmp_path}/links",
+        "LD_PRELOAD": f"libjemalloc.so.2:{shim} {inside}",
+    }
     context = Context(environ, root=str(tmp_path))
     found = origins.Origins(context, [wheel(inside)], (str(tmp_path / "conda"), "/usr"))
 
@@ -151,8 +159,28 @@ def test_origins(tmp_path: Path) -> None:
         "distribution_version": "9.1.0.70",
     }
     assert found.of(str(searched)) == {"origin": "LD_LIBRARY_PATH"}
+    assert found.of(str(behind)) == {"origin": "LD_LIBRARY_PATH"}
+    assert found.of(str(shim)) == {"origin": "LD_PRELOAD"}
     assert found.of(str(cached)) == {"origin": "ld.so.cache"}
     assert found.of(str(ours)) == {"origin": "conda"}
     assert found.of(str(stray)) == {"origin": "rpath"}
     assert found.of("/usr/lib/x86_64-linux-gnu/libcuda.so.535") == {"origin": "system"}
     assert found.of("/usr/local/cuda/lib64/libcudart.so.12") == {"origin": "rpath"}
+
+
+@pytest.mark.parametrize(
+    ("names", "stub"),
+    [
+        (["libcuda.so"], True),  # a toolkit's lib64/stubs
+        (["libcuda.so", "libcuda.so.1"], False),  # WSL's, where each is a file
+        (["libcuda.so>libcuda.so.570.1", "libcuda.so.1"], False),
+        (["libcuda.so>/opt/libcuda.so.570.1"], False),
+        (["libcuda.so>/opt/stubs/libcuda.so"], True),
+    ],
+)
+def test_a_stub_of_the_driver_in_the_variable(tmp_path: Path, names: list[str], stub: bool) -> None:
+    for name, _, link in (name.partition(">") for name in names):
+        (tmp_path / name).symlink_to(link) if link else touch(tmp_path / name)
+    context = Context({"LD_LIBRARY_PATH": str(tmp_path)})
+    found = [one["soname"] for one in loader.on_path(context)]
+    assert found == (["libcuda.so"] if stub else [])

@@ -173,3 +173,13 @@ def test_what_is_no_elf_file_is_a_value_error(
             content.lacking([b"_ZN3c103oldEv"])
     except ValueError:
         pass
+
+
+def test_a_bundled_cudnn_asks_for_its_parts(tmp_path: Path) -> None:
+    put(tmp_path, f"{SITE}/x.libs/libcudnn-74a4c495.so.9.1.0")
+    put(tmp_path, f"{SITE}/nvidia/lib/libcudnn_graph.so.9")
+    install(tmp_path, "x", "x.libs/libcudnn-74a4c495.so.9.1.0")
+    install(tmp_path, "nvidia_cudnn_cu12", "nvidia/lib/libcudnn_graph.so.9")
+    (fact,) = look(tmp_path).values()
+    found = f"{SITE}/nvidia/lib/libcudnn_graph.so.9"
+    assert places(fact, tmp_path) == [("libcudnn_graph.so.9", found, "environment")]

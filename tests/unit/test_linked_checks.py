@@ -35,9 +35,14 @@ GONE, THERE = want("libcudart.so.11.0", instead=OTHER), want("libcudart.so.13", 
 NOWHERE = want("libnvinfer.so.10")
 TORCH = want("libtorch.so", there=True)
 SYMBOL = {"undefined": ["_ZN3c103oldEv"]}
-BUNDLED = file(
-    "x.libs/libcudnn-463fd6d5.so.8.9.7", want("libcudnn_ops_infer.so.8", how="named", instead=OTHER)
+PARTS = "x.libs/libcudnn-463fd6d5.so.8.9.7"
+ELSEWHERE = WantedLibrary(
+    soname="libcudnn_ops_infer.so.8",
+    how="named",
+    path="/n/libcudnn_ops_infer.so.8",
+    origin="environment",
 )
+BUNDLED = file(PARTS, want("libcudnn_ops_infer.so.8", how="named", instead=OTHER))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,13 @@ BUNDLED = file(
         ([file("a.so", NOWHERE), file("b.so", THERE)], "pass", None),
         # what the package itself bundles, it needs
         ([BUNDLED, file("b.so", THERE)], "fail", "linked-library-not-found"),
+        # and its parts by name, where only another package has them
+        (
+            [file(PARTS, ELSEWHERE), file("b.so", THERE)],
+            "warn",
+            "bundled-library-without-its-parts",
+        ),
+        ([file("a.so", ELSEWHERE), file("b.so", THERE)], "pass", None),
         # variants, of which one fits
         ([file("libx_cuda110.so", GONE), file("libx_cuda130.so", THERE)], "pass", None),
         (
@@ -126,13 +138,20 @@ def test_what_mends_it(found: LinkedFile, requires: list[str], command: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("soname", "outcome"),
-    [("libcudart.so.8.0", "warn"), ("libcudart.so.10.2", "warn"), ("libcudart.so.11.0", "pass")],
+    ("soname", "user", "outcome"),
+    [
+        ("libcudart.so.8.0", "x", "warn"),
+        ("libcudart.so.10.2", "x", "warn"),
+        ("libcudart.so.11.0", "x", "pass"),
+        ("libcuda.so", "x", "warn"),
+        ("libcuda.so", "numba", "fail"),
+    ],
 )
-def test_a_toolkit_that_is_older_than_the_gpus(soname: str, outcome: str) -> None:
+def test_an_old_toolkit_or_a_stub_in_the_variable(soname: str, user: str, outcome: str) -> None:
     """H100: CUDA 11.8 is the first; 11's runtime has one name for all its minor versions."""
     there = LibraryFile(soname=soname, path=f"/opt/cuda/lib64/{soname}")
     loader = Loader(ld_library_path=["/opt/cuda/lib64"], on_path=[there])
-    result = judge(good_snapshot(loader=loader), "LIB-009", "libraries")
+    snapshot = good_snapshot(loader=loader, packages=packages(dist(user, "0.57.0")))
+    result = judge(snapshot, "LIB-009", "libraries")
     assert result.outcome == outcome
     assert all("/opt/cuda/lib64" in one.message for one in result.findings)

@@ -12,8 +12,8 @@ from .common import misset, setting_evidence
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
 _OF_THIS_STACK = re.compile(
-    r"lib(cuda|cudart|cudnn|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvinfer|nvidia|vgpu|cuda-control)"
-    r"[\w.-]*$"
+    r"lib(cu(da|dart|dnn|blas|fft|rand|solver|sparse|pti)|nccl|nvrtc|nvJitLink|nvToolsExt|nvinfer|nvidia|vgpu"
+    r"|cuda-control)[\w.-]*$"
 )
 _USER_SITE = re.compile(r"/\.local/lib/python\d")
 PRELOADED = warn(

@@ -19,11 +19,12 @@ from ..verdicts import (
     about_file,
     check,
 )
+from .bring import onto_path
 from .mend_linked import framework_of, get_libraries, rebuild
 
 # The driver's libraries are no package's to bring: DRV's checks.
 _DRIVERS = re.compile(r"lib(?:cuda|nvidia-[\w-]+)\.so")
-_BUNDLED = re.compile(r"/lib\w{1,60}-[0-9a-f]{6,40}\.so")  # by auditwheel, which renames it
+_BUNDLED = re.compile(r"/(lib\w{1,60})-[0-9a-f]{6,40}\.so")  # by auditwheel, which renames it
 _VARIANT = re.compile(r"\d+")
 
 _NOT_THERE = "{package} asks for libraries that are not there"
@@ -32,6 +33,14 @@ NOT_FOUND = Cause(
     "linked-library-not-found", "fail", _NOT_THERE, f"{_ASKS}{{package}} cannot use the GPU."
 )
 PARTLY = Cause("part-cannot-load", "warn", _NOT_THERE, f"{_ASKS}that part of {{package}} fails.")
+OUT_OF_REACH = Cause(
+    "bundled-library-without-its-parts",
+    "warn",
+    "{package} does not find the parts of its cuDNN",
+    "{package} brings {file}, which loads {wanted} and the like when it is used: they lie in {place}, where"
+    " the loader does not look for it. It cannot load them unless another package has loaded them before.",
+    "Put that directory on the loader's path before the program starts.",
+)
 _OTHER = "{package} was built for another {framework}"
 OTHER_BUILD = Cause(
     "built-for-another-framework",
@@ -60,7 +69,7 @@ class _Broken:
 @check(
     "LIB-010",
     title="What packages are linked to is there",
-    causes=[NOT_FOUND, PARTLY, OTHER_BUILD, PART_OF_ANOTHER],
+    causes=[NOT_FOUND, PARTLY, OUT_OF_REACH, OTHER_BUILD, PART_OF_ANOTHER],
     about="A package's compiled files ask for CUDA's libraries by SONAME, which holds a version, and for the"
     " classes of the framework that they were compiled with. One that was built for another CUDA, cuDNN or"
     " framework cannot be loaded, or fails when it is first used. Judged by the files' ELF headers, in the"
@@ -107,6 +116,28 @@ def _judge(view: SnapshotView, package: str, files: list[LinkedFile]) -> Iterato
     if lacking:
         required = whole or any(_BUNDLED.search(one.file.path) for one in lacking)
         yield _not_found(view, package, lacking, NOT_FOUND if required else PARTLY)
+    for file in files if gpus else []:
+        yield from _out_of_reach(view, package, file)
+
+
+def _out_of_reach(view: SnapshotView, package: str, file: LinkedFile) -> Iterator[Finding]:
+    """A bundled library that loads its parts by their names, from where another package has them."""
+    stem = _BUNDLED.search(file.path)
+    named = [one for one in file.wants if one.how == "named" and known(one.origin) == "environment"]
+    for one in named if stem else []:
+        path = known(one.path) or ""
+        if stem and one.soname.startswith(stem[1] + "_"):
+            place = path.rpartition("/")[0]
+            yield OUT_OF_REACH.found(
+                _about(file),
+                [Evidence("target.loader.linked", f"{file.path}: {path}", "ELF headers")],
+                commands=[onto_path([place])],
+                package=package,
+                file=_name(file),
+                wanted=one.soname,
+                place=place,
+            )
+            return
 
 
 def _broken(group: list[LinkedFile], files: list[LinkedFile], gpus: bool) -> _Broken | None:

@@ -62,17 +62,36 @@ OLD_TOOLKIT = Cause(
     " no GPU.",
     *_REMOVE,
 )
+_LEADS = (
+    "LD_LIBRARY_PATH leads to {folder}, whose libcuda.so is the toolkit's stub: it is there to link with, and"
+    " every call of it fails."
+)
+_WITHOUT = f"{_REMOVE[0][:-1]}; what is built with the stub is told so by the linker's -L."
+STUB = Cause(
+    "ld-library-path-stub",
+    "warn",
+    "LD_LIBRARY_PATH leads to a stub of the driver",
+    f"{_LEADS} What loads libcuda.so by that name (Numba does) gets it in place of the driver's.",
+    _WITHOUT,
+    _REMOVE[1],
+)
+STUB_FOR_NUMBA = STUB.variant(
+    "ld-library-path-stub-for-numba",
+    severity="fail",
+    sentence=f"{_LEADS} {{package}} loads it in place of the driver's, and finds no GPU.",
+)
 
 
 @check(
     "LIB-009",
     title="LD_LIBRARY_PATH does not override the wheels",
-    causes=[BREAKS_IMPORT, OVERRIDES, OLD_TOOLKIT],
+    causes=[BREAKS_IMPORT, OVERRIDES, OLD_TOOLKIT, STUB, STUB_FOR_NUMBA],
     about="LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older CUDA"
     " installation and forgotten makes a framework run with those libraries instead of its own.",
     sources=(
         "ld.so(8)",
         "/proc/PID/maps of the framework's process",
+        "numba/numba#8985; Numba's cudadrv/driver.py, the names that it tries",
         "nanoporetech/dorado#166; the first CUDA of each GPU (capabilities.csv)",
     ),
     follows=("LIB-002", "FRM-007"),
@@ -80,10 +99,29 @@ OLD_TOOLKIT = Cause(
 def not_overridden(view: SnapshotView) -> Verdicts:
     loader = facts_of(view.target.loader, "the target's libraries")
     if any(loader.ld_library_path):
+        yield from _stubs(view, loader)
         yield from _old_toolkits(view, loader)
         yield from _in_each(view)
     else:
         yield Passed("LD_LIBRARY_PATH is not set")
+
+
+def _stubs(view: SnapshotView, loader: Loader) -> Iterator[Finding]:
+    """Directories with a libcuda.so that is not the driver's, where there are GPUs for it."""
+    stubs = [one.path for one in loader.on_path if one.soname == "libcuda.so"]
+    if not stubs or not target.gpus_present(view):
+        return
+    users = target.installed_if_known(view)
+    user = users.get("numba-cuda") or users.get("numba")
+    yield (STUB_FOR_NUMBA if user else STUB).found(
+        about_file(stubs[0].rpartition("/")[0]),
+        [
+            view.evidence("target.loader.ld_library_path"),
+            view.evidence("target.loader.on_path", ", ".join(stubs[:3])),
+        ],
+        folder=stubs[0].rpartition("/")[0],
+        package=target.named(user) if user else "",
+    )
 
 
 def _old_toolkits(view: SnapshotView, loader: Loader) -> Iterator[Finding]:

@@ -151,7 +151,7 @@ def known(filename):
 def forwards_to(library, filename):
     """The SONAME of the library that has to be loaded before this file's functions are called, or None."""
     match = _FILE.match(filename)
-    return _FORWARDS.get(library.name, {}).get(match.group(2)) if match else None
+    return _FORWARDS.get(library.name, {}).get(match.group(2)) if library and match else None
 
 
 def sonames(library):

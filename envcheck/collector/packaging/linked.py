@@ -169,7 +169,9 @@ class Linked(object):
         except (OSError, ValueError):
             return []
         self._constants -= len(constants)
-        names = sorted({name.decode("ascii") for name in _NAMED.findall(b"\0" + constants)})
+        found = {name.decode("ascii") for name in _NAMED.findall(b"\0" + constants)}
+        own = os.path.basename(path)
+        names = sorted(found | {libraries.forwards_to(libraries.known(own), own) or ""})
         return [
             name
             for name in names

@@ -1,9 +1,10 @@
-"""Who put a loaded library where it lies: a wheel, LD_LIBRARY_PATH, ldconfig, conda, the system, an RPATH."""
+"""Who put a loaded library where it lies: a wheel, a variable, ldconfig, conda, the system, an RPATH."""
 
 import os
 import re
 from collections import namedtuple
 
+from .. import files
 from ..cuda import libraries, loader_search
 from . import distributions
 
@@ -39,9 +40,17 @@ class Origins(object):
     def __init__(self, context, wheels, prefixes):
         """prefixes: the interpreter's sys.prefix and sys.base_prefix."""
         self._wheels = {_real(wheel.path): wheel.distribution for wheel in wheels}
-        self._search = [
-            _real(entry) for entry in loader_search.search_path(context.environ) if entry
-        ]
+        entries = [entry for entry in loader_search.search_path(context.environ) if entry]
+        self._search = [_real(entry) for entry in entries]
+        # An entry may hold links alone: to the system's files, of which the kernel tells.
+        self._linked = {
+            _real(os.path.join(entry, name))
+            for entry in entries
+            for name in files.names(entry)
+            if libraries.known(name)
+        }
+        preloaded = re.split(r"[\s:]+", context.environ.get("LD_PRELOAD", ""))
+        self._preloaded = {_real(path) for path in preloaded if "/" in path}
         self._conda = [
             _real(prefix) + "/"
             for prefix in prefixes
@@ -56,6 +65,8 @@ class Origins(object):
         """
         real = _real(path)
         distribution = self._wheels.get(real)
+        if real in self._preloaded and distribution is None:
+            return {"origin": "LD_PRELOAD"}
         if distribution is not None:
             return {
                 "origin": "wheel",
@@ -65,9 +76,10 @@ class Origins(object):
         return {"origin": self._other(real, {os.path.dirname(real), _real(os.path.dirname(name))})}
 
     def _other(self, real, directories):
-        for entry in self._search:
-            if any(_below(directory, entry) for directory in directories):
-                return "LD_LIBRARY_PATH"
+        if real in self._linked or any(
+            _below(directory, entry) for entry in self._search for directory in directories
+        ):
+            return "LD_LIBRARY_PATH"
         if real in self._cached:
             return "ld.so.cache"
         if any(real.startswith(prefix) for prefix in self._conda):

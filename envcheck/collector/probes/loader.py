@@ -15,6 +15,7 @@ _BUDGET = 30.0  # seconds for all loads
 _HEADERS = 6.0  # seconds for reading files' headers
 _FOLDERS = 50  # of LD_LIBRARY_PATH
 _RUNTIME = re.compile(r"libcudart\.so\.\d{1,2}(?:\.\d)?\Z")
+_STUB = "libcuda.so"  # a file: the driver's own is a link to the one that has its version
 
 
 def collect(context):
@@ -64,11 +65,17 @@ def aside(context, prefix):
 
 
 def on_path(context):
-    """A LibraryFile's facts for each CUDA runtime in LD_LIBRARY_PATH's directories."""
+    """A LibraryFile's facts for each CUDA runtime and stub of libcuda in LD_LIBRARY_PATH's directories."""
     return [
         {"soname": name, "path": folder.rstrip("/") + "/" + name}
         for folder in loader_search.search_path(context.environ)[:_FOLDERS]
         if folder
         for name in context.names(folder)
-        if _RUNTIME.match(name)
+        if _RUNTIME.match(name) or (name == _STUB and _is_stub(folder, context))
     ]
+
+
+def _is_stub(folder, context):
+    """Beside a driver's (in WSL's directory all are files) lies what programs load: libcuda.so.1."""
+    path = os.path.realpath(context.path(os.path.join(folder, _STUB)))
+    return os.path.basename(path) == _STUB and "libcuda.so.1" not in context.names(folder)
