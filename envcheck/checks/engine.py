@@ -253,8 +253,12 @@ def _is_about_software(result: CheckResult) -> bool:
 
 
 def _devices(result: CheckResult) -> set[str]:
-    """The PCI addresses that a result is about; none where a part of it is about the whole machine."""
+    """The PCI addresses of the GPUs that a result is about; none where a part of it is about the whole
+    machine, or about an NVSwitch, which joins all of them."""
     about = [finding.subjects for finding in result.findings]
     about += [gap.subjects for gap in result.unjudged if gap.outcome == "could-not-run"]
-    found = [{one.address for one in subjects if one.address} for subjects in about]
+    found = [
+        {one.address for one in subjects if one.address and one.kind != "nvswitch"}
+        for subjects in about
+    ]
     return set().union(*found) if all(found) else set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
-from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ from ..facts.missing import CannotJudge, Skip
 from ..facts.view import SnapshotView, fact, need, show
 from ..findings.causes import Cause, Param
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
+from ..findings.several import for_all
 from ..findings.shell import word
 from ..findings.subjects import about_gpu
 from .driver_state import HOLDERS, NO_GPUS, REBOOT, REPORT
@@ -141,17 +141,8 @@ def together(verdicts: Iterable[Verdict]) -> Verdicts:
                 first,
                 subjects=[subject for one in findings for subject in one.subjects],
                 evidence=list(evidence.values()),
-                remedy=_for_all([one.remedy for one in findings if one.remedy]),
+                remedy=for_all([one.remedy for one in findings if one.remedy]),
             )
-
-
-def _for_all(remedies: list[Remedy]) -> Remedy | None:
-    """One remedy of those that differ in their GPU alone, step by step."""
-    if not remedies:
-        return None
-    steps = zip_longest(*(one.commands for one in remedies))
-    commands = [command for step in steps for command in step if command is not None]
-    return Remedy(remedies[0].text, list(dict.fromkeys(commands)))
 
 
 def _same(verdict: Verdict) -> tuple[str, ...]:

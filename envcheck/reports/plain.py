@@ -10,6 +10,7 @@ import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import CheckResult, Level, Outcome, Remedy
+from ..findings.several import for_all, same_words
 from ..findings.subjects import Subject
 from .results import AnyResult, ReportedFinding, ReportedResult
 
@@ -34,6 +35,7 @@ SIGNS: dict[Outcome, str] = {
 
 # Evidence longer than this is cut in text; the JSON report has all of it.
 EVIDENCE_CHARACTERS = 400
+OTHERS = 6  # that a sentence names beside its own
 
 
 class Column(NamedTuple):
@@ -47,8 +49,8 @@ class Column(NamedTuple):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings of one check that differ in subjects and evidence only. Where its sentence names a device, it
-    is the first one's."""
+    """Findings of one check with the same remedy, of the same devices or each of its own. Where its sentence
+    names a device, it is the first one's."""
 
     cause: str
     level: Level
@@ -88,18 +90,52 @@ def grouped(findings: list[ReportedFinding]) -> list[Group]:
         remedy = finding.remedy and (finding.remedy.text, *finding.remedy.commands)
         words = tuple(_of_any_device(text, finding) for text in (finding.message, *(remedy or ())))
         groups.setdefault((finding.level, finding.cause, words), []).append(finding)
-    return [
-        Group(
-            cause=members[0].cause,
-            level=members[0].level,
-            headline=members[0].headline,
-            message=members[0].message,
-            subjects=list(dict.fromkeys(about for one in members for about in one.subjects)),
-            evidence=list(dict.fromkeys(e for one in members for e in one.evidence)),
-            remedy=members[0].remedy,
-        )
-        for members in groups.values()
-    ]
+    return _alike([_group(members) for members in groups.values()])
+
+
+def _group(members: list[ReportedFinding]) -> Group:
+    return Group(
+        cause=members[0].cause,
+        level=members[0].level,
+        headline=members[0].headline,
+        message=members[0].message,
+        subjects=list(dict.fromkeys(about for one in members for about in one.subjects)),
+        evidence=list(dict.fromkeys(e for one in members for e in one.evidence)),
+        remedy=members[0].remedy,
+    )
+
+
+def _alike(groups: list[Group]) -> list[Group]:
+    """The groups; those that a headline and a remedy have in common, in one: "A is old: … Likewise: B." """
+    found: dict[object, list[Group]] = {}
+    for place, one in enumerate(groups):
+        devices = frozenset(about.address for about in one.subjects)
+        key = (one.level, one.cause, one.headline, one.remedy and one.remedy.text, devices)
+        found.setdefault(key if one.remedy else place, []).append(one)
+    return [_with_others(same[0], same[1:]) for same in found.values()]
+
+
+def _with_others(first: Group, others: list[Group]) -> Group:
+    if not others:
+        return first
+    parts = [_other_words(first.message, other.message) for other in others[:OTHERS]]
+    parts += [f"{len(others) - OTHERS} more"] if len(others) > OTHERS else []
+    every = [first, *others]
+    return msgspec.structs.replace(
+        first,
+        message=f"{first.message} Likewise: {'; '.join(parts)}.",
+        subjects=list(dict.fromkeys(about for one in every for about in one.subjects)),
+        evidence=list(dict.fromkeys(e for one in every for e in one.evidence)),
+        remedy=for_all([one.remedy for one in every if one.remedy]),
+    )
+
+
+def _other_words(message: str, other: str) -> str:
+    """What stands in a sentence instead of another's words."""
+    ours, theirs = message.split(), other.split()
+    start = same_words([ours, theirs])
+    end = same_words([ours[start:][::-1], theirs[start:][::-1]])
+    return " ".join(theirs[start : len(theirs) - end]).rstrip(",:;.") or other
 
 
 def _of_any_device(text: str, finding: ReportedFinding) -> str:

@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..facts.snapshot import Snapshot
 from . import acceleration, areas, tensorcores
 from .headlines import headlines
@@ -19,6 +21,7 @@ from .sections import Advice, Heading, Note, ReportedProblem, ReportSection, Spa
 from .verdict import OverallVerdict
 
 CONSEQUENCES, EVIDENCE, SUBJECTS = 6, 12, 16  # shown of a problem
+_REPEATED = 4  # commands in a row that are not printed twice
 _DOCTOR = "envcheck doctor"
 _GAP = 2  # cells between the columns of a table
 _NARROW = 72  # a page with fewer cells has no room for a column of text beside others
@@ -49,8 +52,10 @@ def render(
             page.paragraph(
                 ("Note:", "heading"), (result.note, ""), (f"({result.code})", "quiet"), hanging=2
             )
+    above: list[ReportedProblem] = []
     for one in problems(report.results):
-        problem(page, one, verbose)
+        problem(page, one if verbose else _without_repeats(one, above), verbose)
+        above.append(one)
     for of in (tensorcores.section, acceleration.section):
         if (section := of(report, snapshot, verbose)) is not None:
             draw(page, section)
@@ -165,6 +170,23 @@ def problem(page: Page, one: ReportedProblem, verbose: bool) -> None:
         _line(page, f"→ consequences: {codes}", verbose)
     if one.remedy is not None:
         page.advice(one.remedy.text, one.remedy.commands)
+
+
+def _without_repeats(one: ReportedProblem, above: Sequence[ReportedProblem]) -> ReportedProblem:
+    """The problem; commands that stand in the same order under one above are named and not printed again."""
+    if one.remedy is None:
+        return one
+    ours = one.remedy.commands
+    longest = range(len(ours), _REPEATED - 1, -1)
+    runs = ((place, place + size) for size in longest for place in range(len(ours) - size + 1))
+    for start, end in runs:
+        for other in above:
+            theirs = other.remedy.commands if other.remedy else []
+            if any(theirs[n : n + end - start] == ours[start:end] for n in range(len(theirs))):
+                note = f"# as for {other.code} above: from {ours[start]} to {ours[end - 1]}"
+                commands = [*ours[:start], note, *ours[end:]]
+                return replace(one, remedy=replace(one.remedy, commands=commands))
+    return one
 
 
 def _line(page: Page, text: str, verbose: bool) -> None:

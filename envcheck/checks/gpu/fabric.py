@@ -60,7 +60,7 @@ _PASSING = ("degraded", "recovery", "disconnected")
     about="On machines with NVSwitch the fabric manager must join each GPU to the fabric. Until then cuInit"
     " returns 802, or GPUs reach each other only over PCIe; nvidia-smi -L shows no fault.",
     sources=["pytorch#35710; NVIDIA Fabric Manager User Guide; NVSentinel#883; gpud#1106"],
-    follows=(*NO_GPUS, "KRN-011"),
+    follows=(*NO_GPUS, "KRN-011", "KRN-008"),
 )
 def fabric_is_set_up(view: SnapshotView) -> Verdicts:
     return judge_gpus(view, lambda gpu: _fabric(view, gpu))

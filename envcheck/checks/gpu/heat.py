@@ -167,6 +167,8 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     reasons = [reason for reason in THROTTLED if reason in active]
     if "hw_slowdown" in reasons and reasons[0] != "hw_slowdown":
         reasons.remove("hw_slowdown")  # one of the others is why
+    if "hw_thermal_slowdown" in reasons and "sw_thermal_slowdown" in reasons:
+        reasons.remove("sw_thermal_slowdown")  # the same heat
     if reasons == ["sw_thermal_slowdown"]:
         margin, now, limit = _degrees_left(gpu), known(gpu.memory_temperature_c), memory_limit(gpu)
         if margin is not None and margin <= 0:

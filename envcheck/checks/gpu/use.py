@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
-from ..gpus import address_of, found, judge_gpus
+from ..gpus import found, judge_gpus, minor_of
 from ..reading import Gpu, SnapshotView, known, need
 from ..target import variables_if_known
 from ..verdicts import Params, Passed, Remedy, Verdicts, check, warn
@@ -89,7 +89,7 @@ def _make_room(view: SnapshotView, gpu: Gpu) -> Remedy:
     return Remedy(
         "Find out who uses the GPU, and stop it if it is a leftover. If several processes share the GPU, let"
         " each of them take memory as it needs it.",
-        [query, f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}", *grow],
+        [query, f"sudo fuser -v /dev/nvidia{minor_of(gpu)}", *grow],
     )
 
 

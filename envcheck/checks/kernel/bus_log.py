@@ -58,7 +58,7 @@ REFUSED = warn(
     about="The kernel itself logs PCIe errors (AER) of the GPU or of the port above it, a link that went"
     " down, accesses that the IOMMU refused, machine checks.",
     sources=["wilicc/gpu-burn#1; rwth-i6/returnn#1500; Linux kernel, PCI/pcieaer-howto"],
-    follows=("PCI-001", "PCI-004"),
+    follows=("PCI-001", "PCI-004", "PCI-007"),
 )
 def no_bus_errors(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
