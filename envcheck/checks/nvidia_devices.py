@@ -61,7 +61,9 @@ def is_loaded(kernel: Kernel, module: str = "nvidia") -> bool | None:
     if module == "nvidia" and known(kernel.driver_version) is not None:
         return True
     modules = known(kernel.modules)
-    return None if modules is None else any(entry.name == module for entry in modules)
+    if modules is None:
+        return None
+    return any(one.name == module and known(one.state) in ("Live", None) for one in modules)
 
 
 def driver_runs(view: SnapshotView, kernel: Kernel) -> bool | None:

@@ -75,7 +75,10 @@ def capabilities(view: SnapshotView) -> list[str]:
 
 
 def setting(view: SnapshotView) -> str | None:
-    """The variable's value in the target; None where it is not set or not known."""
+    """The variable's value in the target, else where envcheck runs; None where it is not set or not known."""
+    if view.snapshot.target is None:
+        here: str | None = fact(view.machine.cuda, "visible_devices")
+        return here
     return variables_if_known(view).get(VARIABLE)
 
 

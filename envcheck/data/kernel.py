@@ -81,6 +81,23 @@ class KernelLine(msgspec.Struct, frozen=True):
         return kind in self.kinds and bool(re.search(self.pattern, text))
 
 
+class ModuleOption(msgspec.Struct, frozen=True):
+    """An option of the module nvidia, without "NVreg_", and what it takes away with a value like these."""
+
+    option: str
+    values: str  # a pattern
+    takes: Literal["gpu", "nvlink"]
+    key: str
+    headline: str
+    sentence: str
+    remedy: str
+    source: str
+
+
+def module_options() -> tuple[ModuleOption, ...]:
+    return rows("module_options", ModuleOption)
+
+
 def kernel_lines(check: str) -> list[KernelLine]:
     """The rows of one check; the first that fits a line counts."""
     return [row for row in rows("kernel_lines", KernelLine) if row.check == check]

@@ -205,6 +205,8 @@ class CudaDevice(Facts, frozen=True, kw_only=True):
 class CudaDriver(Facts, frozen=True, kw_only=True):
     """libcuda, asked in a process of its own: the same door that every framework goes through."""
 
+    # CUDA_VISIBLE_DEVICES where envcheck was started; libcuda is asked without it. absent: not set
+    visible_devices: Maybe[str] = NOT_COLLECTED
     library_path: Maybe[str] = NOT_COLLECTED  # as mapped; absent: the loader found none
     library_real_path: Maybe[str] = NOT_COLLECTED
     load_error: Maybe[str] = NOT_COLLECTED

@@ -12,6 +12,16 @@ class KernelModule(Facts, frozen=True, kw_only=True):
 
     name: str
     version: Maybe[str] = NOT_COLLECTED
+    state: Maybe[Literal["Live", "Loading", "Unloading"]] = NOT_COLLECTED
+
+
+class ModuleOption(Facts, frozen=True, kw_only=True):
+    """What modprobe.d or the kernel's command line sets: in force from the module's next load on."""
+
+    path: str
+    module: str  # with underscores: "vfio_pci"
+    name: str  # "NVreg_ExcludedGpus"
+    value: str
 
 
 class ModuleFile(Facts, frozen=True, kw_only=True):
@@ -113,6 +123,7 @@ class Kernel(Facts, frozen=True, kw_only=True):
     driver_version: Maybe[str] = NOT_COLLECTED  # of the loaded module, /proc/driver/nvidia/version
     driver_flavour: Maybe[Literal["open", "proprietary"]] = NOT_COLLECTED
     driver_parameters: dict[str, str] = {}  # /proc/driver/nvidia/params
+    excluded_gpus: list[Address] = []  # "GPU Excluded: Yes" in /proc/driver/nvidia/gpus
     uvm_parameters: dict[str, str] = {}  # of the loaded nvidia-uvm
     module_files: Maybe[list[ModuleFile]] = NOT_COLLECTED
     dkms: Maybe[list[DkmsState]] = NOT_COLLECTED
@@ -124,6 +135,7 @@ class Kernel(Facts, frozen=True, kw_only=True):
     driver_packages: Maybe[list[DriverPackage]] = NOT_COLLECTED
     runfile_installer: Maybe[str] = NOT_COLLECTED  # path of its uninstaller; absent: not used
     blacklisted: Maybe[list[str]] = NOT_COLLECTED  # module names in modprobe.d and the command line
+    module_options: Maybe[list[ModuleOption]] = NOT_COLLECTED
     reboot_required: Maybe[bool] = NOT_COLLECTED
     reboot_required_by: Maybe[list[str]] = NOT_COLLECTED
     services: list[Service] = []

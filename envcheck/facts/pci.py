@@ -15,6 +15,7 @@ class PciDevice(Facts, frozen=True, kw_only=True):
     driver: Maybe[str] = (
         NOT_COLLECTED  # "nvidia", "nouveau", "nova_core", "vfio-pci"; absent: none bound
     )
+    driver_override: Maybe[str] = NOT_COLLECTED  # the one driver that may have it; absent: any
     answers: Maybe[bool] = NOT_COLLECTED  # false: configuration space reads all ones (off the bus)
     power_state: Maybe[str] = NOT_COLLECTED  # "D0", "D3cold"
     link_gts: Maybe[float] = NOT_COLLECTED  # GT/s now

@@ -53,6 +53,7 @@ def test_a_healthy_gpu_below_a_root_port(tree: Tree) -> None:
         kind="gpu",
         device_id="10de:2330",
         name=Unavailable(unavailable="absent", detail="no pci.ids on this machine"),
+        driver_override=Unavailable(unavailable="absent", detail="none"),
         driver="nvidia",
         answers=True,
         power_state="D0",

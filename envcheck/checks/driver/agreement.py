@@ -22,7 +22,8 @@ from ..reading import (
     need,
     show,
 )
-from ..verdicts import Evidence, Finding, Passed, Verdicts, check, fail, unjudged, warn, word
+from ..verdicts import Evidence, Finding, Passed, Verdicts, about, check, fail, unjudged, warn, word
+from ..visible import VARIABLE, devices, setting, visible
 
 # What does not change from one moment to the next, and the difference that rounding may make.
 _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
@@ -115,16 +116,25 @@ HIDDEN = fail(
     "nvidia-smi -L",
     "sudo dmesg | grep -iE 'nvrm|xid'",
 )
+CUT_SHORT = warn(
+    "visible-list-cut-short",
+    f"{VARIABLE} hides GPUs",
+    f"{VARIABLE}={{value}} is set where envcheck was started, and CUDA ends its list at {{entry}}, which"
+    " names no GPU: programs that are started from there see {left} of {total} GPUs.",
+    "Correct it, to numbers or UUIDs of GPUs that are there, or unset it.",
+    "nvidia-smi -L",
+    f"unset {VARIABLE}",
+)
 
 
 @check(
     "DRV-007",
     title="Every GPU on the bus reaches CUDA",
-    causes=[DROPPED, TWICE, HIDDEN],
+    causes=[DROPPED, TWICE, HIDDEN, CUT_SHORT],
     about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first link"
     " that drops it is the finding; counted are GPUs that are bound to the nvidia driver.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
-    follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001"),
+    follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001", "GPU-006", "GPU-014"),
 )
 def chain_drops_no_gpu(view: SnapshotView) -> Verdicts:
     nvml = facts_of(view.machine.nvml, "NVML")
@@ -133,7 +143,7 @@ def chain_drops_no_gpu(view: SnapshotView) -> Verdicts:
     for uuid in {one for one in uuids if one and uuids.count(one) > 1}:
         same = [gpu_subject(gpu) for gpu in gpus if known(gpu.uuid) == uuid]
         yield TWICE.found(same, [view.evidence("machine.nvml.gpus", f"uuid {uuid}")], uuid=uuid)
-    for link in (_bus_to_driver, _driver_to_cuda):
+    for link in (_bus_to_driver, _driver_to_cuda, _cuda_to_programs):
         try:
             yield from link(view, nvml, gpus)
         except CannotJudge as why:
@@ -146,12 +156,14 @@ def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts:
     if on_wsl(view):
         raise Skip("PCI against NVML: WSL has no PCI devices of its own")
     pci = facts_of(view.machine.pci, "PCI devices")
-    devices = [device for device in need(pci.devices, "PCI devices") if _is_ours(device)]
+    excluded = facts_or(view.machine.kernel, Kernel).excluded_gpus  # KRN-016
+    bound = [device for device in need(pci.devices, "PCI devices") if _is_ours(device)]
+    bound = [device for device in bound if device.address not in excluded]
     seen = [known(gpu.pci_address) for gpu in gpus]
     seen += [known(lost.pci_address) for lost in nvml.lost]
-    missing = [device for device in devices if device.address not in seen]
+    missing = [device for device in bound if device.address not in seen]
     unnamed = len(missing) - seen.count(None)
-    counts = f"{plural(len(devices), 'GPU')} on the bus, {len(gpus)} in NVML"
+    counts = f"{plural(len(bound), 'GPU')} on the bus, {len(gpus)} in NVML"
     if unnamed <= 0:
         yield Passed(counts + (f" and {len(nvml.lost)} lost (GPU-001)" if nvml.lost else ""))
     elif unnamed <= len(kept_closed(facts_or(view.machine.kernel, Kernel))):
@@ -187,22 +199,39 @@ def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts
     cuda = facts_of(view.machine.cuda, "libcuda")
     if known(cuda.init_code) not in (0, None):
         raise Skip("NVML against CUDA: CUDA does not start (DRV-004)")
-    devices = need(cuda.devices, "CUDA's devices")
+    counted = need(cuda.devices, "CUDA's devices")
     if any(known(gpu.mig_enabled) for gpu in gpus):
         raise Skip("NVML against CUDA: with MIG on, CUDA shows one MIG instance at most")
-    if len(devices) >= len(gpus):
-        yield Passed(f"{len(devices)} in CUDA")
+    if len(counted) >= len(gpus):
+        yield Passed(f"{len(counted)} in CUDA")
         return
-    addresses = {known(device.pci_address) for device in devices}
+    addresses = {known(device.pci_address) for device in counted}
     missing = [gpu_subject(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
     missing = [] if None in addresses else missing
     yield HIDDEN.found(
         missing,
         [
             view.evidence("machine.nvml.gpu_count", len(gpus)),
-            view.evidence("machine.cuda.device_count", len(devices)),
+            view.evidence("machine.cuda.device_count", len(counted)),
         ],
         listed=plural(len(gpus), "GPU"),
-        seen=len(devices),
-        missing=joined(missing) or f"{len(gpus) - len(devices)} of them",
+        seen=len(counted),
+        missing=joined(missing) or f"{len(gpus) - len(counted)} of them",
     )
+
+
+def _cuda_to_programs(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts:
+    """By the variable where envcheck runs; a target's own is ENV-001's."""
+    value = setting(view)
+    if view.snapshot.target is not None or value is None:
+        return
+    choice = visible(view)
+    if choice.stopped_at is not None:
+        yield CUT_SHORT.found(
+            about("variable", VARIABLE),
+            [view.evidence("machine.cuda.visible_devices")],
+            value=value,
+            entry=choice.stopped_at or "(empty)",
+            left=len(choice.chosen),
+            total=len(devices(view)[0]),
+        )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..driver_state import REPORT
+from ..driver_state import REPORT, service
 from ..gpus import CORRUPTED_INFOROM, errors_of, found, gpu_check
 from ..reading import Gpu, SnapshotView, known, need
+from ..system_commands import systemctl
 from ..verdicts import Passed, Verdicts, fail, warn
 
 _LOWERED = 0.99  # of the default limit: rounding and the driver's own steps take less than the rest
@@ -46,10 +47,20 @@ LOWERED = warn(
 )
 
 
+NO_BOOST = LOWERED.variant(
+    "dynamic-boost-off",
+    headline="is held back by its power limit, and Dynamic Boost does not run",
+    sentence="The power limit of {limit:g} W holds this laptop's GPU back, up to {most:g} W are possible, and"
+    " nvidia-powerd, which raises the limit under load (Dynamic Boost), does not run.",
+    remedy="Start it, with the laptop on its mains adapter.",
+    commands=(systemctl("enable --now", "nvidia-powerd"), "nvidia-smi -q -d POWER -i {gpu}"),
+)
+
+
 @gpu_check(
     "GPU-009",
     title="The power limit is the board's default",
-    causes=(LOWERED,),
+    causes=(LOWERED, NO_BOOST),
     about="A power limit below the board's default reduces the clocks under load, often long after somebody"
     " set it. A limit above the default is the owner's choice.",
     sources=["nvidia-smi(1), Power Readings; NVSentinel#890"],
@@ -60,5 +71,17 @@ def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if limit < default * _LOWERED:
         fields = "power_limit_w power_default_limit_w"
         yield found(view, LOWERED, gpu, fields, limit=limit, default=default)
+    elif _waits_for_boost(view, gpu, limit):
+        fields = "power_limit_w power_max_limit_w clock_event_reasons"
+        yield found(view, NO_BOOST, gpu, fields, limit=limit, most=known(gpu.power_max_limit_w))
     else:
         yield Passed("no lower than the default")
+
+
+def _waits_for_boost(view: SnapshotView, gpu: Gpu, limit: float) -> bool:
+    """A laptop's GPU at a limit that nvidia-powerd would raise, if it ran."""
+    daemon = service(view, "nvidia-powerd")
+    stopped = daemon is not None and known(daemon.installed) and known(daemon.running) is False
+    held = "sw_power_cap" in (known(gpu.clock_event_reasons) or [])
+    most = known(gpu.power_max_limit_w) or 0.0
+    return bool(stopped and held and most > limit and "Laptop" in (known(gpu.name) or ""))

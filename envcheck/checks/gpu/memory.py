@@ -57,6 +57,9 @@ def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
         need(gpu.ecc_enabled, "ECC")
         need(gpu.ecc_uncorrected_volatile, "uncorrectable errors since the driver was loaded")
     now, past = (recent or 0) - _sram(gpu, "volatile"), (ever or 0) - _sram(gpu, "aggregate")
+    # Where each past error has its row remapped or its page retired, GPU-003 and GPU-004 tell of the memory.
+    repaired = sum(known(count) or 0 for count in (gpu.remap_uncorrectable, gpu.retired_double_bit))
+    past = past if past > repaired else 0
     fields = "ecc_uncorrected_volatile ecc_uncorrected_aggregate"
     errors = plural(now if now > 0 else past, "uncorrectable memory error")
     if now > 0:

@@ -69,10 +69,18 @@ EXCLUSIVE = PROHIBITED.variant(
 )
 
 
+ONE_THREAD = EXCLUSIVE.variant(
+    "compute-exclusive-thread",
+    headline="has a compute mode for one thread",
+    sentence="The compute mode Exclusive_Thread gives one thread of one process a context: frameworks, which"
+    " have several threads, fail with 'device busy or unavailable' or an internal error.",
+)
+
+
 @gpu_check(
     "GPU-014",
     title="The compute mode lets programs in",
-    causes=(PROHIBITED, EXCLUSIVE),
+    causes=(PROHIBITED, EXCLUSIVE, ONE_THREAD),
     about="In compute mode Prohibited no CUDA program can use the GPU. In Exclusive_Process one process at a"
     " time can, which a scheduler or MPS may need.",
     sources=["nvidia-smi(1), Compute Mode; cuda.h, CUDA_ERROR_DEVICE_UNAVAILABLE"],
@@ -85,6 +93,8 @@ def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Verdicts:
     taken = any(process.kind in ("C", "C+G") for process in known(gpu.processes) or [])
     if "prohibited" in name:
         yield found(view, PROHIBITED, gpu, "compute_mode")
+    elif "thread" in name:
+        yield found(view, ONE_THREAD, gpu, "compute_mode")
     elif "exclusive" in name and taken and not shared:
         yield found(view, EXCLUSIVE, gpu, "compute_mode processes")
     elif "exclusive" not in name and name != "default":

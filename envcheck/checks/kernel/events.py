@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ...data.kernel import KernelLine
-from ..driver_state import HOLDERS, NVRM_LOG, REBOOT, REPORT
+from ..driver_state import HOLDERS, NVRM_LOG, REBOOT, REPORT, branch, driver_version
 from ..nvidia_devices import pci_gpus
 from ..reading import CannotJudge, Gpu, KernelEvent, PciDevice, SnapshotView, known
 from ..system_commands import on_system
@@ -93,7 +93,10 @@ def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> l
     commands: list[str] = []
     for step in row.commands:
         what, _, rest = step.partition(" ")
-        if what == "@boot-options":
+        if what == "@system":
+            driver = known(driver_version(view)[0]) or ""
+            commands += on_system(view, rest, driver=driver, branch=branch(driver))
+        elif what == "@boot-options":
             commands += on_system(view, "boot-options", options=rest)
         else:
             commands += made.get(step, [step])

@@ -147,10 +147,12 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
         xid = xids().get(code)
         if code == _ADVICE:
             advice[address] = event
-        found = _xid(view, event, code, xid, again=(address, code) in before)
+        found = _on_one_gpu(view, event, xid, events) or _xid(
+            view, event, code, xid, again=(address, code) in before
+        )
         if found and xid and xid.story:
             stories.setdefault(address, []).append((xid, event))
-        elif found := found or _on_one_gpu(view, event, xid, events):
+        elif found:
             yield found
         elif xid is not None:
             mentioned.append(f"Xid {code} ({xid.meaning})")

@@ -36,6 +36,13 @@ NOT_LOADED = _not_loaded(
     disk.MODPROBE,
     disk.LOG,
 )
+STUCK = _not_loaded(
+    "module-stuck",
+    "The nvidia module hangs in the state {state}, with no driver behind it, as after a crash there",
+    "Reboot: a module that hangs in this state can be neither removed nor loaded again.",
+    disk.LOG,
+    REBOOT,
+)
 NOT_BUILT = _not_loaded(
     "module-not-built",
     "The driver is installed, and its module was not built for the running kernel",
@@ -57,7 +64,7 @@ NO_DRIVER = _not_loaded(
 @check(
     "KRN-001",
     title="The nvidia kernel module is loaded",
-    causes=[BLACKLISTED, NOT_LOADED, NOT_BUILT, NO_MODULE, NO_DRIVER],
+    causes=[BLACKLISTED, NOT_LOADED, STUCK, NOT_BUILT, NO_MODULE, NO_DRIVER],
     about="Everything that uses the GPU goes through the kernel module nvidia. If it is not loaded,"
     " nvidia-smi, CUDA and every framework find no GPU.",
     sources=["NVIDIA driver README, common problems; modprobe.d(5)"],
@@ -88,6 +95,12 @@ def _all_held_for_guests(view: SnapshotView) -> bool:
 
 
 def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
+    states = {one.name: known(one.state) for one in known(kernel.modules) or []}
+    if state := states.get("nvidia"):
+        evidence = [view.evidence("machine.kernel.modules", f"nvidia is {state}")]
+        oops = [event for event in known(kernel.log) or [] if event.kind == "oops"]
+        evidence += [devices.event_evidence(view, event) for event in oops[-2:]]
+        return STUCK.found(evidence=evidence, state=state)
     evidence = [view.evidence("machine.kernel.modules", "nvidia is not among them")]
     files = [*evidence, view.evidence("machine.kernel.module_files", _files(kernel))]
     if "nvidia" in (known(kernel.blacklisted) or []):

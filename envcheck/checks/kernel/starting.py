@@ -92,7 +92,7 @@ def _not_supported(view: SnapshotView, address: str, event: KernelEvent) -> Find
         why = f"it is supported by the legacy branch {legacy[1]} alone"
         install = f"Install the driver of branch {number} instead of this one."
     elif row is not None and row.flavour != _BEFORE_TURING:
-        cause, why, install = TOO_OLD, "it is too old for this GPU", "Install a newer driver."
+        cause, why, install = TOO_OLD, "the driver is too old for it", "Install a newer driver."
     return cause.found(
         subjects_at(view, address or None),
         [event_evidence(view, event)],

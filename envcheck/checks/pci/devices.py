@@ -21,7 +21,18 @@ from ..reading import (
     need,
 )
 from ..system_commands import on_system
-from ..verdicts import Evidence, Finding, Params, Passed, Unjudged, Verdicts, check, fail, unjudged
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Params,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdicts,
+    check,
+    fail,
+    unjudged,
+)
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = ("nouveau", "nova_core")
@@ -84,12 +95,20 @@ ALL_PASSED_THROUGH = fail(
     " command line, rebuild the initial RAM disk, and reboot.",
 )
 PASSED_THROUGH = ALL_PASSED_THROUGH.variant("held-for-guest", severity="warn")
+NOT_PASSED_THROUGH = PASSED_THROUGH.variant(
+    "meant-for-guest",
+    headline="is meant for a virtual machine, and NVIDIA's driver has it",
+    sentence="vfio-pci is told in {path} to take this GPU, and the driver {driver} had it first: no virtual"
+    " machine can be given it.",
+    remedy="If the GPU is meant for a virtual machine: have vfio-pci loaded before NVIDIA's driver, rebuild"
+    " the initial RAM disk, and reboot. Else take its device id out of {path}.",
+)
 
 
 @check(
     "PCI-002",
     title="No other driver holds the GPUs",
-    causes=(RIVAL, ALL_PASSED_THROUGH, PASSED_THROUGH),
+    causes=(RIVAL, ALL_PASSED_THROUGH, PASSED_THROUGH, NOT_PASSED_THROUGH),
     about="The kernel's own drivers nouveau and nova_core take a GPU at boot, and NVIDIA's driver cannot have"
     " it then. A GPU bound to vfio-pci is reserved for a virtual machine: a failure only if all of them are.",
     sources=["NixOS/nixpkgs#16711; beclab/Olares#3963"],
@@ -103,9 +122,15 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
         evidence = devices.device_evidence(view, gpu, "driver")
         if gpu in held:
             cause = ALL_PASSED_THROUGH if len(held) == len(gpus) else PASSED_THROUGH
-            see = "grep -rn vfio /etc/modprobe.d /proc/cmdline"
-            commands = [see, *on_system(view, "initramfs"), REBOOT]
-            yield cause.found(subject, evidence, commands=commands, driver=known(gpu.driver))
+            advice = _give_back(view, gpu)
+            yield cause.found(subject, evidence, advice=advice, driver=known(gpu.driver))
+        elif (path := _meant_for_guest(view, gpu)) and name in devices.NVIDIA_DRIVERS:
+            evidence.append(
+                view.evidence("machine.kernel.module_options", f"{path}: {gpu.device_id}")
+            )
+            commands = [_SOFTDEP, *on_system(view, "initramfs"), REBOOT]
+            params: Params = {"driver": known(gpu.driver), "path": path}
+            yield NOT_PASSED_THROUGH.found(subject, evidence, commands=commands, **params)
         elif name in RIVALS and _refused(facts_or(view.machine.kernel, Kernel)):
             why = f"the kernel refused NVIDIA's module (KRN-002), and {name} took the GPU"
             yield Unjudged("skipped", why, subject)
@@ -120,6 +145,40 @@ def _refused(kernel: Kernel) -> bool:
     rejected = [one.text for one in known(kernel.log) or [] if one.kind == "module-rejected"]
     there = known(kernel.release) in disk.built_for(kernel)
     return there and any("verification failed" not in text for text in rejected)
+
+
+_SOFTDEP = (
+    "printf 'softdep nvidia pre: vfio-pci\\nsoftdep nouveau pre: vfio-pci\\n'"
+    " | sudo tee /etc/modprobe.d/vfio-first.conf"
+)
+
+
+def _meant_for_guest(view: SnapshotView, gpu: PciDevice) -> str:
+    """Where vfio-pci is told to take GPUs of this device id; "" where it is not."""
+    options = known(facts_or(view.machine.kernel, Kernel).module_options) or []
+    ids = {one.path: one.value for one in options if (one.module, one.name) == ("vfio_pci", "ids")}
+    found = (path for path, value in ids.items() if gpu.device_id in value.lower().split(","))
+    return next(found, "")
+
+
+def _give_back(view: SnapshotView, gpu: PciDevice) -> Remedy | None:
+    """How the GPU comes back to NVIDIA's driver: at once where only this device's override holds it."""
+    place, where = f"/sys/bus/pci/devices/{gpu.address}", _meant_for_guest(view, gpu)
+    if known(gpu.driver_override) and not where:
+        return Remedy(
+            f"A driver_override on this device keeps it for {known(gpu.driver_override)}. If the GPU is meant"
+            " for this machine and no virtual machine has it: clear the override, unbind the GPU, and let"
+            " NVIDIA's driver bind it. Where driverctl set it, it comes back at the next boot: driverctl"
+            " unset-override clears it for good.",
+            [
+                f"fuser -v /dev/vfio/{known(gpu.iommu_group) or '*'}",
+                f"echo | sudo tee {place}/driver_override",
+                f"echo {gpu.address} | sudo tee {place}/driver/unbind",
+                f"echo {gpu.address} | sudo tee /sys/bus/pci/drivers_probe",
+            ],
+        )
+    see = "grep -rn vfio /etc/modprobe.d /proc/cmdline"
+    return Remedy(PASSED_THROUGH.remedy, [see, *on_system(view, "initramfs"), REBOOT])
 
 
 def _rival(view: SnapshotView, gpu: PciDevice, driver: str, evidence: list[Evidence]) -> Finding:

@@ -2,9 +2,12 @@
 
 import re
 
+from ..addresses import pci_address
 from ..facts import unavailable
 
 PARAMETERS = "/proc/driver/nvidia/params"
+GPUS = "/proc/driver/nvidia/gpus"
+EXCLUDED = re.compile(r"^GPU Excluded:\s*Yes\s*$", re.M)
 
 
 def parse_version(text):
@@ -26,3 +29,9 @@ def driver_parameters(context):
     """The driver's parameters, "Name: value" each; none where the driver is not loaded."""
     pairs = (line.partition(":") for line in context.text(PARAMETERS).splitlines())
     return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
+
+
+def excluded_gpus(context):
+    """Addresses of the GPUs that an option tells the driver to leave alone."""
+    texts = {one: context.text("%s/%s/information" % (GPUS, one)) for one in context.names(GPUS)}
+    return sorted(pci_address(one) for one, text in texts.items() if EXCLUDED.search(text))

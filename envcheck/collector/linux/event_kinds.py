@@ -35,13 +35,18 @@ KINDS = (
             r"|requires use of the NVIDIA open kernel modules|not supported by open nvidia\.ko"
             r"|not supported by the (?:\d[\d.]{2,20} )?NVIDIA|Legacy drivers"
             r"|No NVIDIA (?:GPU|devices|graphics adapter)"
-            r"|probe routine (?:failed|was not called)"
+            r"|probe routine (?:failed|was not called)|necessary power cables connected"
+            r"|only ready for use on Data Center GPUs|No firmware image found"
+            r"|Failed to copy vbios to system memory"
         ),
     ),
     (
         "nvrm",
         "",
-        re.compile(r"^nvidia(?: [0-9a-f:.]+)?: probe (?:of \S+ failed|with driver nvidia failed)"),
+        re.compile(
+            r"^nvidia(?: [0-9a-f:.]+)?: (?:probe (?:of \S+ failed|with driver nvidia failed)"
+            r"|Direct firmware load for nvidia/)"
+        ),
     ),
     (
         "gsp",

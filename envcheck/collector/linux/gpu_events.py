@@ -33,6 +33,7 @@ LINE = re.compile(
 CONTINUED = re.compile(r"\s+NVRM:")
 SEVERAL = re.compile(r"NVRM: (?:The NVIDIA GPU|API mismatch|This PCI I/O region)")
 NEXT = re.compile(r"NVRM: +(?:[a-z(]|BAR\d|NVIDIA )")
+TOGETHER = 10.0  # seconds; the lines of one message
 BOOT = re.compile(r"Linux version \d")
 BACKWARDS = (
     600.0  # seconds; where the time since boot falls by more, the machine was booted between
@@ -45,6 +46,7 @@ def parse_kmsg(data, events):
     Returns the first record's time in seconds since boot, or None where there is no record.
     """
     first = None
+    messages = []  # type: list
     for raw in data.split(b"\n"):
         if first is not None and not WORDS.search(raw):
             continue
@@ -54,10 +56,15 @@ def parse_kmsg(data, events):
         seconds = int(record.group(2)) / 1e6
         first = seconds if first is None else first
         text = ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), record.group(3)[:LINE_LIMIT])
+        if messages and _continues(messages[-1], seconds, text):
+            messages[-1][1] += " " + text
+        else:
+            messages.append([seconds, text, int(record.group(1)) >> 3])
+    for seconds, text, facility in messages:
         event = parse_event(text, seconds)
         # Programs may write into the log too (facility above 0); of theirs only the module loader's
         # refusals count.
-        if event and (int(record.group(1)) >> 3 == 0 or event["kind"] == "module-rejected"):
+        if event and (facility == 0 or event["kind"] == "module-rejected"):
             events.append(event)
     return first
 
@@ -97,7 +104,9 @@ def _messages(text):
 
 def _continues(message, seconds, text):
     """Whether a line with a prefix of its own is the next one of a message in several lines."""
-    return bool(message[0] == seconds and NEXT.match(text) and SEVERAL.match(message[1]))
+    apart = 0.0 if None in (message[0], seconds) else abs(seconds - message[0])
+    together = apart <= TOGETHER and len(message[1]) < LINE_LIMIT
+    return bool(together and NEXT.match(text) and SEVERAL.match(message[1]))
 
 
 def parse_event(text, seconds=None):

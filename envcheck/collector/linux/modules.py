@@ -28,16 +28,20 @@ UVM_FILE = re.compile(r"nvidia(-[a-z0-9-]+)?-uvm\.ko(\.(gz|xz|zst))?\Z")
 NIXOS_MODULES = "/run/booted-system/kernel-modules/lib/modules"
 WALK_LIMIT = 4000  # directories
 PARAMETERS = 100  # more than nvidia-uvm has
+OPTIONS = 100  # more than the driver has
 DECOMPRESSION = 0.5  # seconds for all compressed modules together
 
 
 def loaded_modules(context):
     modules = []
     for line in context.read("/proc/modules").splitlines():
-        name = line.partition(" ")[0]
+        name, _, rest = line.partition(" ")
         if not RELEVANT.match(name):
             continue
         module = {"name": name}
+        state = re.search(r" (Live|Loading|Unloading)\b", rest)
+        if state:
+            module["state"] = state.group(1)
         try:
             module["version"] = context.read("/sys/module/%s/version" % name).strip()
         except OSError:
@@ -151,26 +155,42 @@ def _folders(path):
 def blacklisted(context):
     """Names of relevant modules that modprobe.d or the kernel's command line keeps out."""
     names = set(parse_cmdline(context.read(CMDLINE)))
-    seen = set()  # names of files
-    for folder in MODPROBE:
-        for name in context.names(folder):
-            if name.endswith(".conf") and name not in seen:
-                seen.add(name)
-                names.update(parse_modprobe(context.text("%s/%s" % (folder, name))))
+    lines = _modprobe_lines(context)
+    names.update(name for _, verb, name, rest in lines if _keeps_out(verb, name, rest))
     return sorted(name for name in names if RELEVANT.match(name))
 
 
-def parse_modprobe(text):
-    """Module names that a modprobe.d file blacklists, aliases away or replaces by nothing."""
-    names = []
-    for line in text.replace("\\\n", " ").splitlines():
-        words = line.partition("#")[0].split()
-        if len(words) < 2:
-            continue
-        name = words[1].replace("-", "_")
-        if _keeps_out(words[0], name, words[2:]):
-            names.append(name)
-    return names
+def module_options(context):
+    """What modprobe.d and the kernel's command line set of relevant modules, and where."""
+    found = []
+    for path, verb, name, rest in _modprobe_lines(context):
+        if verb == "options" and RELEVANT.match(name):
+            found += [(path, name, word) for word in rest]
+    for word in context.text(CMDLINE).split():
+        name, dot, option = word.partition(".")
+        if dot and "=" in option and RELEVANT.match(name):
+            found.append((CMDLINE, name.replace("-", "_"), option))
+    texts = [(path, name) + option.partition("=")[::2] for path, name, option in found[:OPTIONS]]
+    return [
+        {"path": path, "module": name, "name": option[:64], "value": value.strip("\"'")[:400]}
+        for path, name, option, value in texts
+    ]
+
+
+def _modprobe_lines(context):
+    """[path, verb, module, the other words] of each line in modprobe.d."""
+    seen = {}  # files by their names
+    for folder in MODPROBE:
+        for name in context.names(folder):
+            if name.endswith(".conf"):
+                seen.setdefault(name, "%s/%s" % (folder, name))
+    lines = []
+    for path in seen.values():
+        for line in context.text(path).replace("\\\n", " ").splitlines():
+            words = line.partition("#")[0].split()
+            if len(words) > 1:
+                lines.append((path, words[0], words[1].replace("-", "_"), words[2:]))
+    return lines
 
 
 def _keeps_out(verb, name, rest):

@@ -16,6 +16,7 @@ SERVICES = (
     ("nvidia-persistenced", "nvidia-persistenced", re.compile(r"nvidia-persistenced\Z")),
     ("nvidia-dcgm", "nv-hostengine", re.compile(r"datacenter-gpu-manager(-4-core)?\Z")),
     ("nvidia-cuda-mps-control", "nvidia-cuda-mps-control", None),
+    ("nvidia-powerd", "nvidia-powerd", None),
 )
 COMM = 15  # characters of a program's name that /proc/PID/comm holds
 

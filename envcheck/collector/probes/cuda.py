@@ -19,8 +19,10 @@ _MAX_DEVICES = 256  # more is no count
 
 
 def collect(context):
-    os.environ.pop(HIDES, None)
+    hidden = os.environ.pop(HIDES, None)
     facts = Facts("%s, asked without %s" % (SONAME, HIDES))
+    value = unavailable("absent", "not set") if hidden is None else hidden[:4096]
+    facts.put("visible_devices", value, "the environment")
     try:
         library = ctypes.CDLL(SONAME)
     except OSError as error:

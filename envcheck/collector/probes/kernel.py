@@ -9,7 +9,7 @@ from ..linux.driver_packages import (
     reboot_required_by,
     runfile_installer,
 )
-from ..linux.driver_version import driver_parameters, parse_version
+from ..linux.driver_version import GPUS, driver_parameters, excluded_gpus, parse_version
 from ..linux.kernel_log import read_log
 from ..linux.module_builds import build_logs
 from ..linux.modules import (
@@ -19,6 +19,7 @@ from ..linux.modules import (
     kernels_installed,
     loaded_modules,
     module_files,
+    module_options,
     uvm_parameters,
 )
 from ..linux.services import services
@@ -38,6 +39,7 @@ def collect(context):
     facts.attempt("modules", "/proc/modules", loaded_modules, context)
     _put_loaded_driver(context, facts)
     facts.put("driver_parameters", driver_parameters(context), "/proc/driver/nvidia/params")
+    facts.put("excluded_gpus", excluded_gpus(context), GPUS)
     facts.put("uvm_parameters", uvm_parameters(context), "/sys/module/nvidia_uvm/parameters")
     facts.attempt("kernels_installed", MODULES, kernels_installed, context)
     facts.attempt("headers", MODULES, headers_installed, context)
@@ -45,6 +47,7 @@ def collect(context):
     facts.attempt("dkms", "/var/lib/dkms", dkms_states, context)
     facts.attempt("build_logs", "/var/lib/dkms", build_logs, context)
     facts.attempt("blacklisted", "modprobe.d and /proc/cmdline", blacklisted, context)
+    facts.attempt("module_options", "modprobe.d and /proc/cmdline", module_options, context)
     facts.attempt("device_nodes", "/dev", device_nodes, context)
     driver_files.put(facts, context)
     packages, source = driver_packages(context)

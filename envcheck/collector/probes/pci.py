@@ -51,9 +51,14 @@ def _number(text):
     return unavailable("absent", text) if number < 0 else number
 
 
+def _override(text):
+    return unavailable("absent", "none") if text in ("", "(null)") else text[:64]
+
+
 # (fact of a device, its file in the device's directory, how its text is read)
 _FILES = (
     ("power_state", "power_state", str),
+    ("driver_override", "driver_override", _override),
     ("link_gts", "current_link_speed", parse_speed),
     ("link_width", "current_link_width", parse_width),
     ("max_link_gts", "max_link_speed", parse_speed),

@@ -1,0 +1,100 @@
+"""The check on options of the driver's module that take GPUs or their NVLinks away."""
+
+from __future__ import annotations
+
+import re
+
+from ...data.kernel import ModuleOption, module_options
+from ...data.products import product
+from ...facts import kernel as facts
+from ..driver_state import REBOOT
+from ..nvidia_devices import kernel_facts, listed_gpus
+from ..reading import CannotJudge, Kernel, SnapshotView, known
+from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Subject,
+    Verdicts,
+    about_device_at,
+    about_gpu,
+    check,
+    word,
+)
+
+_PREFIX = "NVreg_"
+_ROWS = {
+    row: Cause(row.key, "warn", row.headline, row.sentence, row.remedy, source=row.source)
+    for row in module_options()
+}
+_ALL = {row: cause.variant(f"{row.key}-all", severity="fail") for row, cause in _ROWS.items()}
+
+
+@check(
+    "KRN-016",
+    title="No option of the driver's module takes a GPU or its NVLinks away",
+    causes=[*_ROWS.values(), *(_ALL[row] for row in _ALL if row.takes == "gpu")],
+    about="Options of the module nvidia (NVreg_...) stand in modprobe.d or on the kernel's command line, and"
+    " stay there long after the reason for them is gone. Some exclude GPUs or switch NVLink off.",
+    sources=["NVIDIA/open-gpu-kernel-modules, nv-reg.h; modprobe.d(5)"],
+    follows=("PCI-001", "KRN-001"),
+)
+def options_take_nothing(view: SnapshotView) -> Verdicts:
+    kernel = kernel_facts(view)
+    set_here = {}
+    for row in _ROWS:
+        value, path = _value(kernel, row.option)
+        if value is None or not re.search(row.values, value):
+            continue
+        set_here[row.option] = value
+        if (subjects := _hit(view, kernel, row)) is not None:
+            yield _found(view, row, subjects, view.evidence(path, f"{row.option}: {value}"), kernel)
+    yield Passed(", ".join(f"{name}={value}" for name, value in set_here.items()) or "none is set")
+
+
+def _value(kernel: Kernel, option: str) -> tuple[str | None, str]:
+    """What the loaded driver says of the option, else what it will be loaded with; and the fact's path."""
+    if kernel.driver_parameters:
+        value = kernel.driver_parameters.get(option)
+        return value and value.strip('"'), "machine.kernel.driver_parameters"
+    values = [one.value for one in _setting(kernel, option)]
+    return (values[-1] if values else None), "machine.kernel.module_options"
+
+
+def _setting(kernel: Kernel, option: str) -> list[facts.ModuleOption]:
+    options = known(kernel.module_options) or []
+    return [one for one in options if one.module == "nvidia" and one.name == _PREFIX + option]
+
+
+def _hit(view: SnapshotView, kernel: Kernel, row: ModuleOption) -> list[Subject] | None:
+    """The GPUs that the option takes something from; None where it takes nothing on this machine."""
+    if row.takes == "gpu":
+        return [one for address in kernel.excluded_gpus for one in about_device_at("gpu", address)]
+    try:
+        boards = [(gpu, product(known(gpu.name) or "")) for gpu in view.gpus]
+    except CannotJudge:
+        return None
+    linked = [gpu for gpu, board in boards if board and board.board == "module" and board.nvlinks]
+    up = any(link.active for gpu in linked for link in known(gpu.nvlinks) or [])
+    subjects = [one for gpu in linked for one in about_gpu(gpu)]
+    return subjects if subjects and not up else None
+
+
+def _found(
+    view: SnapshotView, row: ModuleOption, subjects: list[Subject], seen: Evidence, kernel: Kernel
+) -> Finding:
+    name, paths = _PREFIX + row.option, [one.path for one in _setting(kernel, row.option)]
+    evidence, commands = [seen], []
+    for path in dict.fromkeys(paths):
+        evidence.append(view.evidence("machine.kernel.module_options", f"{path}: {name}"))
+        if path.startswith("/etc/"):
+            option = rf's/ +{name}=("[^"]*"|\S*)//'
+            commands.append(f"sudo sed -i.bak -E {word(option)} {word(path)}")
+    if not commands:
+        commands = [f"grep -rn {name} /etc/modprobe.d /usr/lib/modprobe.d /proc/cmdline"]
+    commands += [*on_system(view, "initramfs"), REBOOT]
+    where = " and ".join(dict.fromkeys(paths)) or "modprobe.d or the kernel's command line"
+    causes = _ROWS if listed_gpus(view) else _ALL
+    return causes[row].found(subjects, evidence, commands=commands, option=name, where=where)
