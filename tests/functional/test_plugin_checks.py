@@ -97,7 +97,7 @@ def test_an_area_of_its_own(install: Install, source: str, entry: str) -> None:
     assert found["PLG-001"].detail == "1 in use"
     assert list(registry.areas()).index("fans") > list(registry.areas()).index("tensorcores")
     page = render(build(snapshot(), engine.diagnose(snapshot())), snapshot())
-    assert "Fan 2 stands still." in page and "Fans" in page
+    assert "FAIL FAN-001 Fan 2 stands still." in page
 
 
 def test_a_check_added_to_an_area_of_ours(install: Install) -> None:

@@ -99,7 +99,7 @@ def test_its_check_judges_a_live_machine_and_a_file(
     file.write_text(json.dumps(snapshot))
     done = plugged("doctor", "--from", file)
     assert done.returncode == 1 and "ACME-001" in done.stdout
-    assert "It has been up for 400 days." in done.stdout and "ACME's own" in done.stdout
+    assert "It has been up for 400 days." in done.stdout
     assert "ACME's handbook" in plugged("explain", "ACME-001").stdout
     done = plugged("doctor", "--from", file, "--format", "codes", "--only", "acme")
     assert (done.returncode, done.stdout) == (1, "problems ACME-001\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from build import snapshot
-from h100 import gpu, machine, no_driver, nvml, smi
+from h100 import cuda, gpu, machine, no_driver, nvml, smi
 from judged import assert_case
 
 from envcheck.facts.host import Host
@@ -24,6 +24,12 @@ CASES = {
         machine([gpu(0)], host=Host(container="docker")),
         "pass",
         "1 in CUDA",
+    ),
+    "a variable that ends at a number without a GPU": (
+        "DRV-007",
+        machine([gpu(0)], cuda=cuda([gpu(0)], visible_devices="0,8")),
+        "warn",
+        "see 1 of 1 GPUs",
     ),
     # DRV-008
     "the first compatible driver": (

@@ -20,6 +20,18 @@ from envcheck.facts.target import Environment
 # (code, the GPU's facts, outcome, words that the reader must see)
 CASES = {
     "ecc aggregate": ("GPU-002", {"ecc_uncorrected_aggregate": 1}, "warn", "in the board's life"),
+    "each past error repaired": (
+        "GPU-002",
+        {"ecc_uncorrected_aggregate": 2, "remap_uncorrectable": 2},
+        "pass",
+        "no uncorrectable",
+    ),
+    "one past error more": (
+        "GPU-002",
+        {"ecc_uncorrected_aggregate": 3, "remap_uncorrectable": 2},
+        "warn",
+        "3 uncorrectable",
+    ),
     "no spare rows": ("GPU-003", {"remap_banks_none": 2}, "warn", "with no spare rows"),
     "retirement pending": ("GPU-004", {"retired_pending": True}, "fail", "still in use"),
     "many retired": ("GPU-004", {"retired_double_bit": 61}, "fail", "61 pages"),
@@ -44,6 +56,7 @@ CASES = {
     ),
     "mig pending": ("GPU-011", {"mig_pending": True}, "warn", "next reset"),
     "prohibited": ("GPU-014", {"compute_mode": "Prohibited"}, "fail", "-c DEFAULT"),
+    "for one thread": ("GPU-014", {"compute_mode": "Exclusive_Thread"}, "warn", "one thread"),
     "persistence off": ("GPU-015", {"persistence": False}, "warn", "nvidia-persistenced"),
     "memory held by nobody": ("GPU-016", {"processes": []}, "warn", "no process is listed"),
     "unlicensed": ("GPU-017", {"vgpu_licence": "Unlicensed (Unrestricted)"}, "warn", "slowed down"),
@@ -95,6 +108,32 @@ CASES = {
 def test_case(name: str) -> None:
     code, changes, outcome, words = CASES[name]
     assert_case(code, with_fault(**changes), outcome, words)
+
+
+LAPTOP = {
+    "name": "NVIDIA GeForce RTX 4060 Laptop GPU",
+    "power_limit_w": 50.0,
+    "power_default_limit_w": 50.0,
+    "power_max_limit_w": 115.0,
+    "clock_event_reasons": ["sw_power_cap"],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "running", "outcome"),
+    [
+        ({}, False, "warn"),
+        ({}, True, "pass"),
+        ({"name": "NVIDIA GeForce RTX 4060"}, False, "pass"),
+        ({"clock_event_reasons": []}, False, "pass"),
+    ],
+)
+def test_a_laptops_power_limit_without_dynamic_boost(
+    changes: dict[str, object], running: bool, outcome: str
+) -> None:
+    daemon = Service(name="nvidia-powerd", installed=True, running=running)
+    found = machine([gpu(0, **LAPTOP | changes)], kernel=kernel(services=[daemon]))
+    assert judged_alone(found, "GPU-009").outcome == outcome
 
 
 def test_a_gpu_without_facts_gives_no_finding() -> None:

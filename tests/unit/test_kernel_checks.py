@@ -16,7 +16,15 @@ from envcheck.data.kernel import Flavour, flavour_for, xids
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Nvml
 from envcheck.facts.host import Host
-from envcheck.facts.kernel import DeviceNode, DriverPackage, Kernel, KernelEvent, ModuleFile
+from envcheck.facts.kernel import (
+    DeviceNode,
+    DriverPackage,
+    Kernel,
+    KernelEvent,
+    KernelModule,
+    ModuleFile,
+    ModuleOption,
+)
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Finding
@@ -107,6 +115,16 @@ def test_installed_and_not_loaded() -> None:
     remedy = only(judge(unloaded(secure, module_files=[HERE]), "KRN-001")).remedy
     assert remedy is not None
     assert "Secure Boot" in remedy.text
+
+
+def test_a_module_that_hangs_while_it_is_unloaded() -> None:
+    oops = KernelEvent(kind="oops", text="RIP: 0010:nv_pci_remove+0x9e/0x2f0 [nvidia]")
+    hanging = KernelModule(name="nvidia", state="Unloading")
+    found = unloaded(modules=[hanging], module_files=[HERE], log=[oops])
+    finding = only(judge(found, "KRN-001"))
+    assert finding.cause.key == "module-stuck" and "modprobe" not in commands(finding)
+    assert "nv_pci_remove" in finding.evidence[-1].value
+    assert {judge(found, code).consequence_of for code in ("PCI-003", "KRN-014")} == {"KRN-001"}
 
 
 def test_only_a_part_is_installed() -> None:
@@ -433,11 +451,52 @@ def failed_start(text: str, lists: bool) -> Snapshot:
     [
         ("NVRM: GPU: RmInitAdapter failed! (0x62:0x65:1792)", "could not start"),
         ("NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1", "no room"),
+        ("NVRM: GPU does not have the necessary power cables connected.", "power cables"),
+        ("nvidia: Direct firmware load for nvidia/570/gsp_ga10x.bin failed", "firmware (GSP)"),
+        ("NVRM: Open nvidia.ko is only ready for use on Data Center GPUs.", "open kernel modules"),
+        ("NVRM: GPU: Failed to copy vbios to system memory.", "VBIOS"),
     ],
 )
 def test_a_gpu_that_could_not_be_started(text: str, words: str) -> None:
     assert words in only(judge(failed_start(text, lists=False), "KRN-013")).message
     assert judge(failed_start(text, lists=True), "KRN-013").outcome == "pass"
+
+
+# KRN-016
+
+
+def set_option(name: str, value: str, path: str = "/etc/modprobe.d/x.conf") -> dict[str, Any]:
+    option = ModuleOption(path=path, module="nvidia", name=f"NVreg_{name}", value=value)
+    return {"module_options": [option], "driver_parameters": {name: f'"{value}"'}}
+
+
+@pytest.mark.parametrize("name", ["ExcludedGpus", "GpuBlacklist"])
+def test_an_excluded_gpu_is_its_options(name: str) -> None:
+    gpus = [h100.gpu(n) for n in range(h100.COUNT) if n != h100.VICTIM]
+    facts = {**set_option(name, "GPU-6d1f"), "excluded_gpus": [ADDRESS]}
+    found = h100.machine(gpus, host=BARE, kernel=h100.kernel(release=RELEASE, **facts))
+    finding = only(judge(found, "KRN-016"), "warn")
+    assert ADDRESS in finding.subject and f"NVreg_{name}" in finding.message
+    assert f" +NVreg_{name}=" in commands(finding) and "/etc/modprobe.d/x.conf" in commands(finding)
+    assert results(found, ("driver",))["DRV-007"].outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("value", "params", "up", "outcome"),
+    [
+        ("1", True, False, "warn"),
+        ("1", False, False, "warn"),  # the driver does not say: what it is loaded with
+        ("1", True, True, "pass"),  # it was set by mistake of another module, or of another boot
+        ("0", True, False, "pass"),
+    ],
+)
+def test_nvlink_switched_off(value: str, params: bool, up: bool, outcome: str) -> None:
+    facts = set_option("NvLinkDisable", value)
+    gpus = [h100.gpu(n, **({} if up else {"nvlinks": []})) for n in range(h100.COUNT)]
+    if not params:
+        facts["driver_parameters"] = {}
+    found = h100.machine(gpus, host=BARE, kernel=h100.kernel(**facts))
+    assert judge(found, "KRN-016").outcome == outcome
 
 
 def test_a_gpu_for_a_virtual_machine_need_not_start() -> None:

@@ -136,6 +136,19 @@ def test_records_of_the_ring_buffer() -> None:
     assert parse_kmsg(data, []) == 0.0001
 
 
+def test_a_message_in_several_records_is_one() -> None:
+    words = (
+        "The NVIDIA GPU 0000:02:00.0 (PCI ID: 10de:2b85)",
+        "installed in this system is not supported by the",
+        "NVIDIA 550.144.03 driver release.",
+        "Please see 'Appendix A - Supported NVIDIA GPU Products'",
+    )
+    lines = [f"4,{n},{n}000000,-;NVRM: {line}\n" for n, line in enumerate(words, 5)]
+    (event,) = kmsg("".join(lines).encode())
+    assert short(event) == ("nvrm", None, "0000:02:00.0")
+    assert "not supported by the NVIDIA 550.144.03 driver" in event["text"]
+
+
 def test_repeated_events_are_counted() -> None:
     lines = [
         "[ 1.0] NVRM: Xid (PCI:0000:3b:00): 31, pid=1",

@@ -182,7 +182,7 @@ def test_logs_of_builds_that_failed(tree: Tree) -> None:
     assert logs[name].lines == ["a.c:1: error: too few arguments"]
 
 
-def test_blacklisted_modules(tree: Tree) -> None:
+def test_what_modprobe_and_the_kernel_say_of_modules(tree: Tree) -> None:
     tree.write(
         "/proc/cmdline",
         "quiet modprobe.blacklist=nova-core,pcspkr rd.driver.blacklist=nvidia_uvm secret=1"
@@ -195,6 +195,26 @@ def test_blacklisted_modules(tree: Tree) -> None:
         "alias nvidia-peermem off\ninstall nvidia_uvm \\\n /bin/false\ninstall nvidia x\nalias\n",
     )
     tree.write("/lib/modprobe.d/c.txt", "blacklist nvidia\n")
+    tree.write("/etc/modprobe.d/v.conf", "options vfio-pci ids=10de:1b81,10de:10f0 disable_vga=1\n")
+    tree.write(
+        "/etc/modprobe.d/w.conf", 'options nvidia NVreg_ExcludedGpus="GPU-1"\noptions snd x=1\n'
+    )
+    information = "/proc/driver/nvidia/gpus/%s/information"
+    tree.write(information % "0000:2A:00.0", "Model: \t x\nGPU Excluded:\t Yes\n")
+    tree.write(information % "0000:3a:00.0", "Model: \t x\nGPU Excluded:\t No\n")
+    tree.write(
+        "/proc/modules", "nvidia 97914880 -1 - Unloading 0x0 (OE)\nnvidia_uvm 1 0 - Live 0x0\n"
+    )
+    modules, options = probe(tree).modules, probe(tree).module_options
+    assert isinstance(modules, list) and isinstance(options, list)
+    assert [module.state for module in modules] == ["Unloading", "Live"]
+    assert [(one.module, one.name, one.value) for one in options] == [
+        ("vfio_pci", "ids", "10de:1b81,10de:10f0"),
+        ("vfio_pci", "disable_vga", "1"),
+        ("nvidia", "NVreg_ExcludedGpus", "GPU-1"),
+        ("nouveau", "modeset", "0"),
+    ]
+    assert probe(tree).excluded_gpus == ["0000:2a:00.0"]
     assert probe(tree).blacklisted == [
         "nouveau",
         "nova_core",

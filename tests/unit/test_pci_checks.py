@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import GpuPair
 from envcheck.facts.host import Host
-from envcheck.facts.kernel import DkmsState, Kernel, KernelEvent
+from envcheck.facts.kernel import DkmsState, Kernel, KernelEvent, ModuleOption
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult
@@ -23,6 +23,10 @@ CLOSED = Unavailable(unavailable="no-permission")
 BARE = Host(os_id="ubuntu", wsl=False, hypervisor=ABSENT)
 AREAS = ("pci", "kernel")
 ADDRESS = h100.ADDRESSES[h100.VICTIM]
+
+
+def vfio(ids: str) -> ModuleOption:
+    return ModuleOption(path="/etc/modprobe.d/vfio.conf", module="vfio_pci", name="ids", value=ids)
 
 
 def devices(**changes: Any) -> list[PciDevice]:
@@ -83,6 +87,29 @@ def test_a_rival_that_took_what_nvidia_was_refused() -> None:
     kernel = h100.kernel(log=lines, **gone)
     found = machine(devices(driver="nouveau"), kernel=kernel)
     assert judge(found, "PCI-002").outcome != "fail"
+
+
+@pytest.mark.parametrize(
+    ("override", "ids", "words"),
+    [
+        ("vfio-pci", "", f"/sys/bus/pci/devices/{ADDRESS}/driver_override"),
+        ("vfio-pci", "10DE:2330,10de:10f0", "update-initramfs"),
+        (ABSENT, "", "update-initramfs"),
+    ],
+)
+def test_a_gpu_of_a_guest_comes_back_by_what_holds_it(override: Any, ids: str, words: str) -> None:
+    options = [vfio(ids)] if ids else []
+    held = devices(driver="vfio-pci", driver_override=override)
+    result = judge(machine(held, kernel=h100.kernel(module_options=options)), "PCI-002")
+    assert result.outcome == "warn" and result.findings[0].remedy is not None
+    assert words in "\n".join(result.findings[0].remedy.commands)
+
+
+@pytest.mark.parametrize(("ids", "outcome"), [("10de:2330", "warn"), ("10de:1b81", "pass")])
+def test_a_gpu_that_nvidias_driver_took_before_vfio(ids: str, outcome: str) -> None:
+    result = judge(machine(devices(), kernel=h100.kernel(module_options=[vfio(ids)])), "PCI-002")
+    assert result.outcome == outcome
+    assert all("vfio.conf" in finding.message for finding in result.findings)
 
 
 # PCI-003
