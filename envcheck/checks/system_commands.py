@@ -16,7 +16,7 @@ from ..findings.shell import word, words
 _HOSTS_OWN = re.compile(
     r"\b(?:reboot|poweroff|dmesg|modprobe|update-initramfs|dracut|mkinitcpio|dkms|mokutil|setpci|setsebool"
     r"|nvidia-modprobe|update-grub|grub2?-mkconfig|grubby|ubuntu-drivers|systemctl|journalctl|fuser"
-    r"|lxc (?:config|restart)|systemd-nspawn"
+    r"|lxc (?:config|restart)|systemd-nspawn|nvidia-container-cli info"
     r"|nvidia-persistenced|/etc/modprobe\.d|/etc/modules-load\.d|nvidia-cuda-mps-control"
     r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm|rac|rgc|rmc))"
     r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"

@@ -219,6 +219,20 @@ NODES = [
 ]
 
 
+@pytest.mark.parametrize("library", [ABSENT, "/usr/lib/libcuda.so.1"])
+def test_a_container_that_was_given_nothing(library: Any) -> None:
+    found = h100.machine(
+        host=Host(container="docker", wsl=False),
+        kernel=h100.kernel(device_nodes=[]),
+        cuda=CudaDriver(library_path=library, init_code=100),
+        nvml=Nvml(init_code=9),
+        nvidia_smi=None,
+    )
+    finding = only(judge(found, "KRN-006"))
+    assert ("no library of the driver" in finding.message) is (library is ABSENT)
+    assert "docker run --rm --gpus all" in commands(finding)
+
+
 def test_nodes_of_a_group() -> None:
     nodes = [node(n.path, mode="0660", group="video", usable=False) for n in NODES]
     finding = only(judge(healthy(device_nodes=nodes), "KRN-006"))

@@ -8,7 +8,7 @@ from ...facts.host import Host
 from ...facts.network import Network
 from ..network.common import fabric, named
 from ..reading import CannotJudge, SnapshotView, fact, facts_or, is_absent, known, need
-from ..system_commands import in_engine
+from ..system_commands import in_engine, systemctl
 from ..verdicts import Params, Passed, Subject, Verdicts, about, check, fill_in, unjudged, warn
 from .places import host_of
 
@@ -100,7 +100,7 @@ LOCKED_ON_HOST = LOCKED_MEMORY.variant(
     " LimitMEMLOCK=infinity in its unit (Slurm's slurmd, too); then start them again.",
     commands=[
         "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/rdma-memlock.conf",
-        f"sudo systemctl edit {fill_in('UNIT', 'the service')}  # [Service] LimitMEMLOCK=infinity",
+        systemctl("edit", f"{fill_in('UNIT', 'the service')}  # [Service] LimitMEMLOCK=infinity"),
         "ulimit -l",
     ],
 )

@@ -11,9 +11,9 @@ from ..container_start import lost_gpus, start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
-from ..reading import CudaDriver, Kernel, Nvml, Skip, SnapshotView, facts_or, known, need
+from ..reading import CudaDriver, Kernel, Nvml, Skip, SnapshotView, facts_or, is_absent, known, need
 from ..system_commands import on_system, systemctl
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, check, fail, word
+from ..verdicts import Cause, Evidence, Finding, Passed, Remedy, Verdicts, check, fail, word
 
 _CONTROL = "/dev/nvidiactl"
 _UVM = "/dev/nvidia-uvm"
@@ -27,6 +27,12 @@ NO_NODES = fail(
     "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
     "sudo nvidia-modprobe -c 0 -u",
     systemctl("enable --now", "nvidia-persistenced"),
+)
+NOT_GIVEN = fail(
+    "container-without-gpus",
+    "the container was started without GPUs",
+    "This container was not given its host's GPUs: {lacking} in it, though the host's driver runs.",
+    _AGAIN,
 )
 CLOSED = fail(
     "nodes-closed",
@@ -49,7 +55,7 @@ CGROUP = fail(
 @check(
     "KRN-006",
     title="The device nodes exist, and this user may use them",
-    causes=[NO_NODES, CLOSED, SOME_CLOSED, CGROUP],
+    causes=[NO_NODES, NOT_GIVEN, CLOSED, SOME_CLOSED, CGROUP],
     about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU, which are made"
     " when the driver is first used; in a container, when it is started.",
     sources=["nvidia-container-toolkit#33; NVIDIA driver README, device node access"],
@@ -73,7 +79,10 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
             need(kernel.modules, "whether the nvidia module is loaded")
         path = "/dev/nvidia0" if control else _CONTROL
         evidence = [view.evidence("machine.kernel.device_nodes")]
-        yield NO_NODES.found(about_file(path), evidence, advice=_again(view), path=path)
+        if container(view):
+            yield _not_given(view, path, evidence)
+        else:
+            yield NO_NODES.found(about_file(path), evidence, path=path)
     elif shut := [] if _confined(view) else list(filter(open_to_all, closed)):
         if control[0] not in closed and len(closed) == len(shut) < len(gpus):
             free = f"{len(gpus) - len(closed)} of {len(gpus)} GPUs are open to this process"
@@ -85,6 +94,15 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
         yield _closed(view, CLOSED if everything else SOME_CLOSED, closed)
     else:
         yield Passed(f"{_CONTROL} and {len(gpus)} of /dev/nvidiaN, mode {gpus[0].mode}")
+
+
+def _not_given(view: SnapshotView, path: str, evidence: list[Evidence]) -> Finding:
+    library = facts_or(view.machine.cuda, CudaDriver).library_path
+    lacking = f"there is no {path}"
+    if is_absent(library):
+        lacking += " and no library of the driver"
+        evidence.append(view.evidence("machine.cuda.library_path"))
+    return NOT_GIVEN.found(about_file(path), evidence, advice=_again(view), lacking=lacking)
 
 
 def _again(view: SnapshotView) -> Remedy | None:
