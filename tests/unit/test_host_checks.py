@@ -135,6 +135,20 @@ def test_a_network_home_alone_is_no_finding() -> None:
     assert judge("HOST-007", host).outcome == "pass"
 
 
+@pytest.mark.parametrize(
+    ("role", "facts", "outcome"),
+    [
+        ("temporary", {"read_only": True, "mount_point": "/"}, "fail"),
+        ("temporary", {"writable": False}, "fail"),
+        ("home", {"read_only": True, "mount_point": "/home"}, "warn"),
+        ("home", {"read_only": True, "mount_point": "/"}, "pass"),  # of an image-based system
+        ("home", {"writable": False, "mount_point": "/home"}, "pass"),
+    ],
+)
+def test_directories_that_cannot_be_written(role: str, facts: Any, outcome: str) -> None:
+    assert judge("HOST-005", with_disk(role, **facts)).outcome == outcome
+
+
 # limits
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...facts.host import Disk
-from ..reading import CannotJudge, SnapshotView, need
-from ..verdicts import Passed, Verdicts, about_file, check, fail, fill_in, unjudged, word
+from ..reading import CannotJudge, SnapshotView, known, need
+from ..verdicts import Finding, Passed, Verdicts, about_file, check, fail, fill_in, unjudged, word
 from . import places
 from .places import evidence, framework_installed, gigabytes, mount, roles
 
@@ -26,11 +26,21 @@ TIGHT = FULL.variant(
     " there and would stop with 'No space left on device'.",
 )
 
+READ_ONLY = fail(
+    "read-only",
+    "a directory that programs write to cannot be written",
+    "{where} cannot be written ({why}): every program that writes there fails.",
+    "Let programs write elsewhere until it is mended. The kernel makes a file system read-only after an error"
+    " on it: if its log says so, save the data, and repair it (fsck) before it is mounted for writing"
+    " again.{inside}",
+)
+HOME_READ_ONLY = READ_ONLY.variant("home-read-only", severity="warn")
+
 
 @check(
     "HOST-005",
-    title="Enough disk space for environments and caches",
-    causes=(FULL, TIGHT),
+    title="Room for environments, caches and temporary files",
+    causes=(FULL, TIGHT, READ_ONLY, HOME_READ_ONLY),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
     " GB, in the installer's cache or among the temporary files.",
     sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
@@ -47,6 +57,9 @@ def room(view: SnapshotView) -> Verdicts:
 
 def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk, held = group[0], roles(*group)
+    if finding := _read_only(view, group):
+        yield finding
+        return
     free = need(disk.free_mib, f"free space of {disk.path}")
     needed = ENVIRONMENT_MIB if "environments" in held else 0
     # Installers keep the wheels in their cache or among the temporary files, not in both.
@@ -55,9 +68,7 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     if free >= max(needed, FULL_MIB):
         yield Passed(f"{mount(disk)} has {gigabytes(free)} free")
         return
-    moved = [places.VARIABLES[role] for role in held if role in places.VARIABLES]
-    larger = fill_in("DIRECTORY", "one on a larger disk")
-    export = [f"export {name}={larger}" for name in moved]
+    export = _elsewhere(held, "one on a larger disk")
     yield (FULL if free < FULL_MIB else TIGHT).found(
         about_file(mount(disk)),
         [evidence(view, disk, "free_mib")],
@@ -67,3 +78,39 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
         gb=gigabytes(free),
         needed=gigabytes(needed),
     )
+
+
+def _read_only(view: SnapshotView, group: list[Disk]) -> Finding | None:
+    """Of /, what need not be written may be read-only: image-based systems are built like that."""
+    temporary = next((disk for disk in group if "temporary" in disk.roles), None)
+    disk = temporary or group[0]
+    held, where = roles(*group), mount(disk)
+    field = "read_only"
+    if known(disk.read_only) is not True:
+        field = "writable"
+        if temporary is None or known(disk.writable) is not False:
+            return None
+    elif temporary is None and where == "/":
+        return None
+    return (READ_ONLY if temporary else HOME_READ_ONLY).found(
+        about_file(where),
+        [evidence(view, disk, field)],
+        commands=[
+            *_elsewhere(held, "one that can be written"),
+            f"findmnt --target {word(disk.path)}",
+            "sudo dmesg | grep -iE 'remount|I/O error|EXT4-fs|XFS|BTRFS'",
+            f"ls -ld {word(disk.path)}"
+            if field == "writable"
+            else f"sudo mount -o remount,rw {word(where)}  # once it is repaired",
+        ],
+        where=places.called(group),
+        why="mounted read-only" if field == "read_only" else "not by this user",
+        inside=f" Or start the container with a file system for it (--tmpfs {word(disk.path)})."
+        if known(places.host_of(view).container)
+        else "",
+    )
+
+
+def _elsewhere(held: list[str], what: str) -> list[str]:
+    names = [places.VARIABLES[role] for role in held if role in places.VARIABLES]
+    return [f"export {name}={fill_in('DIRECTORY', what)}" for name in names]

@@ -123,8 +123,8 @@ def acs_off(ports: list[str]) -> Remedy:
 TRANSLATED = warn(
     "iommu-translates",
     "transfers between GPUs are redirected",
-    "The IOMMU translates the GPUs' addresses: direct transfers between them are not supported that way, and"
-    " hang, fail or bring wrong data.",
+    "The IOMMU translates the GPUs' addresses{acs}: direct transfers between them are not supported that way,"
+    " and hang, fail or bring wrong data.",
     "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line (GRUB_CMDLINE_LINUX in"
     f" /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers. {IOMMU_PASSES}",
 )
@@ -185,9 +185,19 @@ def _redirected(view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair])
     if TRANSLATING & set((known(pci.iommu_mode) or "").split(",")):
         shown = view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access")
         options = on_system(view, "boot-options", options="iommu=pt")
+        bridges = {port for gpu in gpus for port in known(gpu.bridges) or []}
+        redirecting = sorted(bridges & set(known(pci.acs_ports) or []))
+        acs = ", and Access Control Services (ACS) of the ports above them redirect what they send"
         yield TRANSLATED.found(
-            evidence=[view.evidence("machine.pci.iommu_mode"), shown],
+            evidence=[
+                view.evidence("machine.pci.iommu_mode"),
+                shown,
+                *[view.evidence("machine.pci.acs_ports", ", ".join(redirecting))][
+                    : len(redirecting)
+                ],
+            ],
             commands=["cat /proc/cmdline", *options, REBOOT],
+            acs=acs if redirecting else "",
         )
     amd = "AMD" in (known(host_facts(view).cpu_model) or "")
     below = _of_pairs(gpus, pairs, BELOW_SWITCHES)
