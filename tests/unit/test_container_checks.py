@@ -229,6 +229,44 @@ def test_no_cgroups(facts: dict[str, Any], outcome: str) -> None:
     assert judge("CTR-005", replace(READY, **facts), **wsl).outcome == expected
 
 
+# CTR-002, CTR-011: a docker that cannot see what the system has
+
+
+@pytest.mark.parametrize(
+    ("version", "facts", "key"),
+    [
+        ("20.10.24", {}, "docker-snap-too-old"),
+        ("27.2.0", {}, ""),
+        ("29.2.1", {}, "docker-snap-beside-toolkit"),
+        ("29.2.1", {"toolkit_path": ABSENT}, ""),
+    ],
+)
+def test_docker_as_a_snap(version: str, facts: dict[str, Any], key: str) -> None:
+    snap = replace(DOCKER, path="/snap/bin/docker", server_version=version)
+    result = judge("CTR-002", replace(READY, engines=[snap], **facts))
+    assert [one.cause.key for one in result.findings] == [key] * bool(key)
+
+
+@pytest.mark.parametrize(
+    ("version", "folders", "outcome"),
+    [
+        ("26.0.0", ["/etc/cdi", "/var/run/cdi"], "warn"),
+        ("25.0.5", ["/etc/cdi", "/var/run/cdi"], "warn"),
+        ("26.1.6", ["/etc/cdi", "/var/run/cdi"], "pass"),
+        ("27.5.0", ["/etc/cdi", "/var/run/cdi"], "pass"),
+    ],
+)
+def test_rootless_docker_and_the_systems_cdi(
+    version: str, folders: list[str], outcome: str
+) -> None:
+    engine = replace(DOCKER, rootless=True, server_version=version, cdi_spec_dirs=folders)
+    assert judge("CTR-011", replace(READY, engines=[engine])).outcome == outcome
+    assert (
+        judge("CTR-011", replace(READY, engines=[replace(engine, rootless=False)])).outcome
+        == "pass"
+    )
+
+
 # CTR-006
 
 

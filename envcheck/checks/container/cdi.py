@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ...data import cdi_versions
+from ...data.versions import parse_version
 from ...facts.containers import CdiSpec, Engine
 from .. import containers as shared
 from ..reading import CannotJudge, Kernel, NotKnown, Nvml, Skip, SnapshotView, facts_or, known, need
-from ..system_commands import on_system
+from ..system_commands import on_system, systemctl
 from ..verdicts import Passed, Verdict, Verdicts, about, about_file, check, unjudged, warn, word
 
 # podman reads one directory alone in between, and what containers.conf names from the first on.
@@ -139,11 +140,23 @@ _HOW = {
     "podman": "for one command with --cdi-spec-dir, for all in containers.conf ([engine], cdi_spec_dirs)",
 }
 
+HIDDEN = ELSEWHERE.variant(
+    "cdi-hidden-from-rootless",
+    sentence="docker {version} runs rootless, where /etc/cdi and /var/run/cdi are not to be seen, whatever"
+    " `docker info` lists: it does not find NVIDIA's specification in {here}, and ends with 'unresolvable CDI"
+    " devices nvidia.com/gpu=all'.",
+    remedy="Upgrade docker to 27.5 or newer, whose rootless script brings these directories in; or put a copy"
+    " of the specification into a directory of the user's, and name that by its full path as"
+    ' "cdi-spec-dirs" in ~/.config/docker/daemon.json.',
+    source="moby#47676, #48541, #49027, #49028, #49029",
+)
+_SHOWN = ((25, 0, 7), (26, 1, 6), (27, 4, 0))  # from here on, each in its branch, or perhaps
+
 
 @check(
     "CTR-011",
     title="The engines read the directory that the CDI specification is in",
-    causes=[ELSEWHERE],
+    causes=[ELSEWHERE, HIDDEN],
     about="An engine reads CDI specifications from /etc/cdi and /var/run/cdi, or from where its"
     " configuration says. podman 5.5 reads only /etc/cdi, while NVIDIA's toolkit from 1.18 on writes to"
     " /var/run/cdi.",
@@ -157,7 +170,9 @@ def cdi_is_where_engines_look(view: SnapshotView) -> Verdicts:
     if not any(folders for _, folders in readers):
         raise Skip("no engine here that reads CDI specifications")
     for engine, folders in readers:
-        if {_folder(path) for path in paths} & {_folder(f"{folder}/x") for folder in folders}:
+        if _hides(engine) and all(_folder(f"{one}/x") in _SYSTEMS for one in folders):
+            yield _hidden(view, engine, paths[0], here)
+        elif {_folder(path) for path in paths} & {_folder(f"{folder}/x") for folder in folders}:
             yield Passed(f"{engine.name}: {', '.join(folders)}")
         elif folders:
             once = f"podman --cdi-spec-dir={word(here)} run --rm --device nvidia.com/gpu=all ubuntu"
@@ -176,6 +191,33 @@ def cdi_is_where_engines_look(view: SnapshotView) -> Verdicts:
                 here=here,
                 how=_HOW[engine.name],
             )
+
+
+_SYSTEMS = ("/etc/cdi", "/run/cdi")
+
+
+def _hides(engine: Engine) -> bool:
+    """Whether this is a rootless docker whose server does not get to see the system's directories."""
+    version = parse_version(known(engine.server_version) or "")
+    if engine.name != "docker" or known(engine.rootless) is not True or version is None:
+        return False
+    own = version.release
+    return own < _SHOWN[-1] and not any(own[:2] == one[:2] and own >= one for one in _SHOWN)
+
+
+def _hidden(view: SnapshotView, engine: Engine, path: str, here: str) -> Verdict:
+    return HIDDEN.found(
+        [*about("engine", engine.name), *about_file(path)],
+        [shared.evidence(view, engine, field) for field in ("server_version", "rootless")],
+        commands=[
+            f"mkdir -p ~/.config/cdi && cp {word(path)} ~/.config/cdi/",
+            "realpath ~/.config/cdi   # for daemon.json",
+            '"${EDITOR:-vi}" ~/.config/docker/daemon.json',
+            systemctl("--user restart", "docker"),
+        ],
+        version=known(engine.server_version),
+        here=here,
+    )
 
 
 def _directories(engine: Engine) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from ...facts.containers import Engine
+from ...facts.host import Host
 from .. import containers as shared
 from ..driver_state import container
 from ..nvidia_devices import open_to_all
-from ..reading import NotKnown, Skip, SnapshotView, Unavailable, facts_of, known, need
+from ..reading import NotKnown, Skip, SnapshotView, Unavailable, facts_of, facts_or, known, need
 from ..system_commands import on_system, systemctl
-from ..verdicts import Finding, Passed, Remedy, Unjudged, Verdicts, about, check, warn, word
+from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, about, check, warn, word
 
 _SETTINGS = re.compile(
     r"(?:registries|containers|storage|policy|short-name-aliases)\.(?:conf|json)"
@@ -113,12 +114,34 @@ NO_CDI = NO_RUNTIME.variant(
     "podman-without-cdi",
     sentence="There is no CDI specification of the GPUs: `podman run --device nvidia.com/gpu=all` fails.",
 )
+OLD_SNAP = NO_RUNTIME.variant(
+    "docker-snap-too-old",
+    sentence="docker {version} is the snap, which is confined and does not see the driver's libraries of a"
+    " classic system before 27: `docker run --gpus all` ends with 'load library failed: libnvidia-ml.so.1'.",
+    remedy="Refresh the snap to 27 or newer, and start containers with --runtime nvidia; or install docker"
+    " from packages instead, with NVIDIA's container toolkit. A snap that is removed takes its images and"
+    " volumes along (snapd keeps a snapshot for some weeks).",
+    commands=("snap list docker", "sudo snap refresh docker"),
+    source="canonical/docker-snap#148, #161",
+)
+SNAP_BESIDE_TOOLKIT = NO_RUNTIME.variant(
+    "docker-snap-beside-toolkit",
+    sentence="docker {version} is the snap, which brings its own toolkit: from 29.2 on it starts no container"
+    " with a GPU where NVIDIA's container toolkit is installed on the host, too.",
+    remedy="Name the driver for each container (the command), or remove the host's toolkit if nothing else"
+    " uses it, and reboot.",
+    commands=(
+        "docker run --rm --runtime nvidia --gpus all,driver=nvidia.runtime-hook ubuntu nvidia-smi -L",
+    ),
+    source="canonical/docker-snap#357, README",
+)
+_CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
 
 
 @check(
     "CTR-002",
     title="The container engines can hand out the GPUs",
-    causes=[RUNTIME_GONE, NO_RUNTIME, NO_CDI],
+    causes=[RUNTIME_GONE, NO_RUNTIME, NO_CDI, OLD_SNAP, SNAP_BESIDE_TOOLKIT],
     about="No engine passes GPUs to containers by itself: docker needs NVIDIA's hook, its runtime or a CDI"
     " specification; podman needs a CDI specification (or the older hook).",
     sources=["nvidia-container-toolkit#854, #522; NVIDIA Container Toolkit installation guide"],
@@ -127,6 +150,13 @@ NO_CDI = NO_RUNTIME.variant(
 def engines_give_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     for engine in shared.serving(view):
+        if cause := _of_a_snap(view, engine):
+            yield cause.found(
+                about("engine", engine.name),
+                [shared.evidence(view, engine, name) for name in ("path", "server_version")],
+                version=known(engine.server_version),
+            )
+            continue
         way = _way(view, engine)
         if way:
             yield Passed(f"{engine.name}: {way}")
@@ -135,6 +165,17 @@ def engines_give_gpus(view: SnapshotView) -> Verdicts:
             yield Unjudged("skipped", why, about("engine", engine.name))
         else:
             yield _no_way(view, engine)
+
+
+def _of_a_snap(view: SnapshotView, engine: Engine) -> Cause | None:
+    if engine.name != "docker" or not engine.path.startswith("/snap/"):
+        return None
+    version, containers = known(engine.server_version), shared.containers_of(view)
+    core = known(facts_or(view.machine.host, Host).os_id) == "ubuntu-core"
+    if shared.at_least(version, _CLASSIC) is False:
+        return None if core else OLD_SNAP
+    own_alone = shared.at_least(version, _OWN_ALONE) and known(containers.toolkit_path)
+    return SNAP_BESIDE_TOOLKIT if own_alone else None
 
 
 def _way(view: SnapshotView, engine: Engine) -> str | None:
